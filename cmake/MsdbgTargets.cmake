@@ -1,0 +1,46 @@
+# Helpers that every module's CMakeLists.txt uses.
+
+add_library(msdbg_warnings INTERFACE)
+target_compile_options(msdbg_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough
+  $<$<BOOL:${MSDBG_WERROR}>:-Werror>)
+
+add_library(msdbg_sanitizers INTERFACE)
+if(MSDBG_SANITIZE)
+  target_compile_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE})
+endif()
+
+# msdbg_module(NAME SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
+# Makes the static library msdbg_NAME; DEPS are other modules and become public, since headers include headers.
+function(msdbg_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
+  set(deps ${ARG_DEPS})
+  list(TRANSFORM deps PREPEND msdbg_)
+  if(ARG_SOURCES)
+    add_library(msdbg_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(msdbg_${name} PUBLIC ${deps} PRIVATE $<BUILD_INTERFACE:msdbg_warnings> ${ARG_PRIVATE_LIBS})
+    target_link_libraries(msdbg_${name} PUBLIC $<BUILD_INTERFACE:msdbg_sanitizers>)
+    set(scope PUBLIC)
+  else()
+    add_library(msdbg_${name} INTERFACE)
+    target_link_libraries(msdbg_${name} INTERFACE ${deps})
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(msdbg_${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+endfunction()
+
+# msdbg_test(NAME SOURCES a_test.cpp ... LIBS msdbg_x ... [DATA])
+# A GoogleTest program; DATA makes it wait for the unpacked test data and tells it where they are.
+function(msdbg_test name)
+  cmake_parse_arguments(ARG "DATA" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main msdbg_warnings msdbg_sanitizers)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  set(properties TIMEOUT 300)
+  if(ARG_DATA)
+    target_compile_definitions(${name} PRIVATE MSDBG_TEST_DATA="${MSDBG_TEST_DATA_DIR}")
+    list(APPEND properties FIXTURES_REQUIRED test_data)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+endfunction()

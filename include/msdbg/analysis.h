@@ -1,0 +1,98 @@
+// Questions that need more than one tensor. The session's owner thread only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+/// What counts as bad. Exactly one alternative.
+struct Predicate {
+  enum class Builtin : uint8_t { kNanOrInf, kNan, kInf };
+  /// Answer of a script: nullopt means it could not be decided.
+  using Function = std::function<std::optional<bool>(const CheckedTensor&)>;
+
+  std::variant<Builtin, Condition, Function> when = Builtin::kNanOrInf;
+  std::string text = "NaN or Inf";  ///< for the output
+};
+
+/// "nan or inf" (default), "nan", "inf", or a condition as parse_condition() takes it.
+Result<Predicate> parse_predicate(std::string_view text);
+
+enum class Known : uint8_t { kSound, kBad, kUnknown };
+
+/// One input of the origin's execution and what is known of it.
+struct OriginInput {
+  uint32_t slot = 0;
+  Edge producer;                 ///< structural nodes looked through
+  Known state = Known::kUnknown;
+  std::string reason;            ///< why unknown
+  std::optional<TensorId> value; ///< the tensor that was judged: recorded input, producer's output, or parameter
+  std::optional<Stats> stats;
+};
+
+struct ChainLink {
+  TensorId tensor;
+  Stats stats;
+  bool bad = true;               ///< false: this operator absorbed it
+};
+
+enum class OriginKind : uint8_t {
+  kOperator,   ///< an output broke while its inputs were sound
+  kParameter,  ///< a parameter was bad when the step began
+  kInput,      ///< a graph input or constant was bad
+};
+
+struct Origin {
+  OriginKind kind = OriginKind::kOperator;
+  TensorId tensor;
+  TensorInfo info;
+  Stats stats;
+  std::vector<std::vector<int64_t>> first;  ///< up to 8 coordinates of elements that are bad (NaN/Inf predicates)
+  uint64_t bad_count = 0;                   ///< elements that are bad, for NaN/Inf predicates
+  std::optional<std::pair<int64_t, std::pair<uint64_t, uint64_t>>> rows;  ///< affected first-axis rows and least/most bad per row
+  bool certain = true;                      ///< false: "not later than this node"; an input is unknown
+  std::vector<OriginInput> inputs;
+  std::vector<std::vector<ChainLink>> chains;  ///< ways it went on, execution order; each ends absorbed, at a parameter or an output
+  uint64_t reached = 0;                     ///< bad tensors of the step downstream of this origin, itself included
+  std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it so
+};
+
+/// All origins of one rank, graph and step; the first is the first in execution order.
+struct StepOrigins {
+  int rank = 0, graph = 0;
+  int64_t step = 0;
+  std::vector<Origin> origins;
+  uint64_t bad_tensors = 0;      ///< outputs and parameters that satisfy the predicate
+  std::vector<TensorId> losses;  ///< loss outputs that look healthy in spite of it
+};
+
+struct OriginOptions {
+  Predicate predicate;
+  IntSet steps = IntSet::all();
+  IntSet ranks = IntSet::all();
+  Semantics semantics = Semantics::kCompat;
+  uint64_t mem_limit_bytes = uint64_t{16384} << 20;
+  unsigned threads = 0;
+  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress;
+};
+
+struct OriginResult {
+  std::string predicate;
+  std::vector<StepOrigins> steps;          ///< only those that have one; by rank, step, graph
+  std::vector<NotChecked> not_checked;     ///< tensors that could not be judged
+  Coverage coverage;
+  bool interrupted = false;
+};
+
+/// Origin: among the executions of a step in execution order, the first output that satisfies the predicate while no
+/// input of that execution does. Inputs are judged by their recorded values, else by their producer's output or the
+/// parameter's value at the start of the step. See docs/origin.md.
+Result<OriginResult> find_origins(Session& session, const OriginOptions& options);
+
+}  // namespace msdbg

@@ -1,0 +1,195 @@
+// The graph model: nodes with slots, scopes, producers and users, and the language that selects nodes.
+//
+// A Graph is built once (GraphBuilder), then immutable, and may be read from any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "msdbg/base.h"
+#include "msdbg/tensor.h"
+
+namespace msdbg {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kNoNode = UINT32_MAX;
+
+enum class NodeKind : uint8_t { kOperator, kParameter, kConstant };
+std::string_view node_kind_name(NodeKind kind);  ///< "operator", "parameter", "constant"
+
+enum class Io : uint8_t { kInput, kOutput };
+
+/// `output:0`, `input:1`.
+struct Slot {
+  Io io = Io::kOutput;
+  uint32_t index = 0;
+  auto operator<=>(const Slot&) const = default;
+};
+std::string slot_name(Slot slot);
+/// Accepts `output:0`, `input:1`, and `0` for output 0.
+std::optional<Slot> parse_slot(std::string_view text);
+
+/// One line of the user's program. `line` is 0 when unknown.
+struct StackFrame {
+  std::string file;
+  int line = 0;
+  std::string code;  ///< without indentation; may be empty
+};
+
+/// Where an input comes from: `slot` is the producer's output, TupleGetItem already looked through.
+struct Edge {
+  NodeId node = kNoNode;
+  uint32_t slot = 0;
+  std::string name;  ///< as the file named it; the only content when the producer is unknown
+};
+
+struct OutputType {
+  DType dtype = DType::kUnknown;
+  std::optional<Shape> shape;  ///< nullopt: the file does not say (elements of a sequence)
+};
+
+struct Attribute {
+  std::string name;
+  std::string value;  ///< printed form
+};
+
+struct Node {
+  NodeId id = kNoNode;
+  std::string name;   ///< full name with scopes, as MindSpore prints it
+  std::string op;     ///< operator type; "Parameter" and "Const" for those kinds
+  std::string scope;  ///< "" at top level
+  NodeKind kind = NodeKind::kOperator;
+  std::vector<Edge> inputs;         ///< position k is input slot k
+  std::vector<OutputType> outputs;  ///< element k is output slot k
+  std::vector<Attribute> attributes;
+  std::vector<StackFrame> stack;    ///< innermost frame first
+  std::string constant_value;       ///< printed inline value of a constant, when the file has one
+  std::string file_key;             ///< constants: the name their dump file carries (`data-3`, `cst1`)
+  /// Place in the execution order, smaller runs earlier. Parameters and constants come before every operator.
+  uint32_t order = 0;
+  bool trainable = false;           ///< a parameter that an optimizer updates
+  bool optimizer_state = false;     ///< a parameter that only an optimizer uses (momentum, moments, step, rate)
+
+  std::string_view last_component() const;  ///< text after the last '/'
+};
+
+/// A consumer of an output: input `slot` of node `node`.
+struct Use {
+  NodeId node;
+  uint32_t slot;         ///< input slot of the consumer
+  uint32_t output_slot;  ///< which output of ours it takes
+};
+
+class Graph {
+ public:
+  int rank() const { return rank_; }
+  int id() const { return id_; }                        ///< the number in the file and directory names
+  const std::string& name() const { return name_; }    ///< as the file says, e.g. "kernel_graph0"
+  int root_id() const { return root_id_; }
+  /// False when there was no graph file and the nodes were made from the names of the tensor files.
+  bool from_file() const { return from_file_; }
+  const std::string& source_path() const { return source_path_; }
+
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node& node(NodeId id) const { return nodes_[id]; }
+  /// Operators in execution order (execution-order csv when there is one, else the order of the file).
+  std::span<const NodeId> execution_order() const { return execution_order_; }
+  /// Exactly this full name.
+  const Node* find(std::string_view full_name) const;
+  std::span<const Use> users(NodeId id) const;
+  /// Consumers with structural nodes (Depend, Load, MakeTuple/TupleGetItem pairs, UpdateState) looked through.
+  std::vector<Use> effective_users(NodeId id) const;
+  /// Producer of an input with structural nodes looked through; node is kNoNode when unknown.
+  Edge effective_producer(NodeId id, uint32_t input_slot) const;
+
+ private:
+  friend class GraphBuilder;
+  int rank_ = 0;
+  int id_ = 0;
+  int root_id_ = 0;
+  bool from_file_ = true;
+  std::string name_, source_path_;
+  std::vector<Node> nodes_;
+  std::vector<NodeId> execution_order_;
+  std::unordered_map<std::string, NodeId> by_name_;
+  std::vector<Use> uses_;            // grouped by producer
+  std::vector<uint32_t> use_begin_;  // nodes_.size() + 1
+};
+using GraphPtr = std::shared_ptr<const Graph>;
+
+/// True for operators that carry no tensor of their own and are never dumped.
+bool is_structural(std::string_view op);
+
+/// Collects nodes in file order, then builds the indexes. Edges may name nodes that are added later.
+class GraphBuilder {
+ public:
+  GraphBuilder(int rank, int id);
+  void set_name(std::string name);
+  void set_root_id(int id);
+  void set_from_file(bool value);
+  void set_source_path(std::string path);
+  /// Edge::node of the inputs is an id of this builder; kNoNode with a name is allowed.
+  /// A second node of the same full name is kept and addressable by id, `find` returns the first.
+  NodeId add(Node node);
+  Node& node(NodeId id);
+  size_t size() const;
+  /// Full names in execution order; unknown names are returned, nodes not listed keep file order behind the listed.
+  std::vector<std::string> set_execution_order(std::span<const std::string> names);
+  /// Marks trainable parameters and optimizer state from how operators use them (spec/conditions §11, decision D17).
+  GraphPtr build();
+
+ private:
+  std::unique_ptr<Graph> graph_;
+  std::vector<NodeId> listed_order_;
+};
+
+// ---- categories --------------------------------------------------------------------------------------------------
+
+enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss };
+/// Name rules of MindInsight with the graph's own knowledge first. See docs/selectors.md.
+bool in_category(const Node& node, Category category);
+
+// ---- selectors ---------------------------------------------------------------------------------------------------
+
+struct NodeRef {
+  const Graph* graph = nullptr;
+  NodeId node = kNoNode;
+  bool operator==(const NodeRef&) const = default;
+};
+
+/// A parsed selector; cheap to copy. Forms: glob on the full name, bare word (substring, case ignored), `=NAME`,
+/// `/regex/`, `@collection`, `op:`, `scope:`, `stack:FILE[:LINE]`, `rank:`, `graph:`, joined by `and or not ( )`.
+class Selector {
+ public:
+  /// Error: kInvalidArgument with the position and, for an unknown collection or prefix, the nearest known one.
+  static Result<Selector> parse(std::string_view text);
+  static Selector any_of(std::span<const Selector> parts);
+
+  const std::string& text() const { return text_; }
+  bool matches(const Graph& graph, const Node& node) const;
+  /// In order of graph, then execution order.
+  std::vector<NodeRef> resolve(std::span<const GraphPtr> graphs) const;
+
+  struct Term;  // defined in src/graph
+ private:
+  std::string text_;
+  std::shared_ptr<const Term> root_;
+};
+
+/// resolve(), but an empty result is kNotFound and names the three nearest nodes.
+Result<std::vector<NodeRef>> resolve_or_explain(const Selector& selector, std::span<const GraphPtr> graphs);
+
+/// One node by full name, unique suffix (`conv1-Conv2d/Conv2D-op0`) or unique last component.
+/// Error: kNotFound with the nearest names; kInvalidArgument listing the candidates when ambiguous. The same full
+/// name in several graphs is not ambiguous when `graph` or `rank` picks one; otherwise the first graph's node is taken.
+Result<NodeRef> find_node(std::span<const GraphPtr> graphs, std::string_view name, std::optional<int> rank = {},
+                          std::optional<int> graph_id = {});
+
+}  // namespace msdbg

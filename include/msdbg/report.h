@@ -1,0 +1,62 @@
+// Results turned into text: tables for people, JSON and JSON lines for programs. Nothing is printed here.
+//
+// Any thread that may use the session. JSON keys and their order are those of docs/json.md.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/analysis.h"
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+enum class Format : uint8_t { kTable, kJson, kJsonl };
+Result<Format> parse_format(std::string_view text);
+
+struct ReportStyle {
+  Format format = Format::kTable;
+  bool colour = false;
+  bool wide = false;       ///< full names, all columns
+  bool group = false;      ///< check: hits grouped by scope
+  size_t width = 100;      ///< columns of the terminal
+};
+
+/// Findings of `msdbg check`. Ends with a newline; so do all of the following.
+std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style);
+std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style);
+
+struct StatsRow {
+  TensorInfo info;
+  std::optional<Stats> stats;  ///< nullopt: info.problem says why
+};
+std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);
+std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style);
+std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style);
+
+/// The object that JSON carries under "stats"; null for what is unknown or has no value.
+std::string stats_json(const Stats& stats, std::span<const int64_t> shape);
+
+// ---- one tensor, for people ------------------------------------------------------------------------------------------
+
+/// `192 elements, 88 finite: min -7.276  max -2.644  mean -4.14  std 0.857   104 -Inf`
+std::string stats_line(const Stats& stats);
+/// `104 of 192 -Inf, 1 NaN`: only what is not finite; "" when all is.
+std::string nonfinite_text(const Stats& stats);
+/// Elements as a table, head and tail of long axes; at most `max_rows` lines.
+std::string elements_table(const TensorView& view, size_t max_rows = 20, size_t width = 100);
+struct Histogram {
+  std::vector<double> edges;      ///< bins + 1
+  std::vector<uint64_t> counts;   ///< finite elements
+  uint64_t nonfinite = 0;
+};
+/// Equal bins from the smallest to the largest finite element. Error: kInvalidArgument for bins outside 1..10000.
+Result<Histogram> histogram(const TensorView& view, size_t bins);
+std::string histogram_text(const Histogram& histogram, size_t width = 60);
+
+/// A node name that can be copied into the next command and still is short: the unique suffix of the full name.
+std::string short_name(const Session& session, const TensorId& id);
+
+}  // namespace msdbg

@@ -1,0 +1,66 @@
+// The Lua side: one lua_State, the `msdbg` library, scripts and the evaluator of the prompt.
+//
+// The thread that created the Script owns it and every session it opened. No Lua type appears here.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+struct ScriptOptions {
+  /// Makes sessions for `msdbg.open`; the application registers it, so that tests can pass a fake.
+  std::function<Result<std::unique_ptr<Session>>(const std::string& path, const DumpOptions&)> open;
+  std::vector<std::string> search_path;  ///< directories before MSDBG_SCRIPT_PATH, the installed and the embedded scripts
+  CheckOptions check_defaults;           ///< semantics, threads, memory
+  bool interruptible = true;             ///< compiled loops obey Ctrl-C; costs up to 1.7x on the tightest loops
+};
+
+/// How a script ended.
+struct ScriptOutcome {
+  int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 130 after Ctrl-C
+  std::string error;       ///< "" or the message, with a traceback unless it was the user's mistake (msdbg.fail)
+};
+
+class Script {
+ public:
+  static Result<std::unique_ptr<Script>> create(ScriptOptions options);
+  ~Script();
+
+  /// Runs a file ("-" is standard input) in an environment of its own; `args` arrive as `...` and `arg`.
+  ScriptOutcome run_file(const std::string& path, const std::vector<std::string>& args);
+  ScriptOutcome run_text(std::string_view text, const std::string& chunk_name, const std::vector<std::string>& args = {});
+
+  /// Makes an open session the global `s` of the prompt.
+  void set_session(std::unique_ptr<Session> session);
+
+  enum class EvalState : uint8_t { kDone, kIncomplete, kError, kExit };
+  struct Eval {
+    EvalState state = EvalState::kDone;
+    std::string output;    ///< printed values or the error text, without a final newline
+    int exit_status = 0;
+  };
+  /// One entry of the prompt: a plain command (`check`, `nodes fc2`), a Lua expression (printed), or statements.
+  /// kIncomplete asks for another line.
+  Eval eval(const std::string& text);
+  /// What the prompt shows now, e.g. `lenet step 1/3 > `.
+  std::string prompt();
+  /// Candidates for the word that ends at `cursor`.
+  std::vector<std::string> complete(const std::string& line, size_t cursor);
+
+  Script(const Script&) = delete;
+  Script& operator=(const Script&) = delete;
+
+ private:
+  Script();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace msdbg

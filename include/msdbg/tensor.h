@@ -1,0 +1,120 @@
+// Element types, shapes, and tensors in memory: a view that owns nothing and a buffer that owns its bytes.
+//
+// Views and buffers are immutable after construction and may be read from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/base.h"
+
+namespace msdbg {
+
+enum class DType : uint8_t {
+  kUnknown,
+  kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
+  kFloat16, kBFloat16, kFloat32, kFloat64,
+  // Shown, never evaluated:
+  kComplex64, kComplex128, kString, kInt4, kFloat8,
+};
+
+/// "float32", "bool", ... as NumPy and MindSpore's Python side write it.
+std::string_view dtype_name(DType dtype);
+/// Case-insensitive; knows NumPy's and MindSpore's spellings (`Float32`, `kNumberTypeFloat32`, `BFLOAT16`, `double`).
+DType dtype_from_name(std::string_view name);
+/// MindSpore's DataType number (proto/debug_graph.proto); unknown numbers give kUnknown.
+DType dtype_from_mindspore(int number);
+/// Bytes of one element; 0 where there is no fixed size (string, unknown, int4).
+size_t item_size(DType dtype);
+/// True when statistics and conditions are defined for it (bool, integers, 16- to 64-bit floats).
+bool is_evaluable(DType dtype);
+bool is_float(DType dtype);
+/// Largest finite magnitude of a float type, largest value of an integer type; NaN where undefined.
+double dtype_max(DType dtype);
+/// Smallest positive normal of a float type; NaN for others.
+double dtype_min_normal(DType dtype);
+/// Distance from 1 to the next value of a float type; NaN for others.
+double dtype_eps(DType dtype);
+
+using Shape = std::vector<int64_t>;
+
+/// Number of elements; nullopt when a dimension is negative or the product overflows 2^63 - 1. A scalar has one.
+std::optional<uint64_t> element_count(std::span<const int64_t> shape);
+/// "[32,64,7,7]"; "[]" for a scalar.
+std::string shape_text(std::span<const int64_t> shape);
+/// Flat row-major index -> coordinates, e.g. 7 in [2,4] -> {1,3}. A scalar gives {}.
+std::vector<int64_t> coordinates(uint64_t flat, std::span<const int64_t> shape);
+
+float half_to_float(uint16_t bits) noexcept;
+float bfloat16_to_float(uint16_t bits) noexcept;
+/// Round to nearest even, overflow to infinity, gradual underflow.
+uint16_t float_to_half(double value) noexcept;
+uint16_t float_to_bfloat16(double value) noexcept;
+
+/// The element at `bytes` (no alignment needed) widened to double; 64-bit integers round to nearest even.
+/// Precondition: is_evaluable(dtype).
+double element_as_double(DType dtype, const std::byte* bytes) noexcept;
+
+/// Row-major elements somewhere in memory. `data` needs no alignment.
+struct TensorView {
+  DType dtype = DType::kUnknown;
+  std::span<const int64_t> shape;
+  const std::byte* data = nullptr;
+  uint64_t count = 0;
+
+  double at(uint64_t flat) const { return element_as_double(dtype, data + flat * item_size(dtype)); }
+};
+
+/// Owns the elements of one tensor.
+class TensorBuffer {
+ public:
+  /// Error: kInvalidArgument when `bytes` is not count * item size.
+  static Result<std::shared_ptr<const TensorBuffer>> create(DType dtype, Shape shape, std::vector<std::byte> bytes);
+
+  TensorView view() const { return {dtype_, shape_, bytes_.data(), count_}; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  uint64_t count() const { return count_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  TensorBuffer(DType dtype, Shape shape, std::vector<std::byte> bytes, uint64_t count)
+      : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(bytes)), count_(count) {}
+
+  DType dtype_;
+  Shape shape_;
+  std::vector<std::byte> bytes_;
+  uint64_t count_;
+};
+using TensorPtr = std::shared_ptr<const TensorBuffer>;
+
+// ---- npy ---------------------------------------------------------------------------------------------------------
+
+struct NpyHeader {
+  DType dtype = DType::kUnknown;
+  std::string descr;          ///< as in the file, e.g. "<f4"
+  bool big_endian = false;    ///< elements must be byte-swapped
+  bool fortran_order = false; ///< elements lie in column-major order
+  Shape shape;
+  uint64_t count = 0;
+  uint64_t data_offset = 0;   ///< bytes before the first element
+};
+
+/// Reads a version 1 to 3 header from the first bytes of a file.
+///
+/// `dtype_hint` is the type that the file's name promises: a two-byte void (`<V2`, `<E2`, `<T2`, `<h2`) is bfloat16
+/// anyway, and a `<f4` under the name bfloat16 stays float32 (the writer widened it).
+/// Error:  kCorrupt (magic, header cut off, dictionary), kUnsupported (objects, records, dates).
+/// Source: numpy/lib/format.py and the writer's own descr table; see docs/dump-format.md.
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> head);
+
+/// Version-1 file image of a tensor in C order. bfloat16 is written as float32, since NumPy has no such type.
+std::vector<std::byte> npy_bytes(const TensorView& view);
+
+}  // namespace msdbg

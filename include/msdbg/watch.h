@@ -1,0 +1,123 @@
+// Watchpoint conditions: the catalogue, checked parameters, and the decision from finished statistics.
+//
+// Pure functions over values; any thread. Definitions: docs/conditions.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/base.h"
+#include "msdbg/graph.h"
+#include "msdbg/simd.h"
+
+namespace msdbg {
+
+enum class Semantics : uint8_t { kCompat, kFinite };
+std::string_view semantics_name(Semantics semantics);
+Result<Semantics> parse_semantics(std::string_view text);
+
+/// Bits of an error code, as MindSpore's evaluator numbers them.
+enum ErrorBit : uint32_t {
+  kErrorNan = 1, kErrorInf = 2, kErrorNoPrevious = 4, kErrorOutOfMemory = 8, kErrorNoHistory = 16, kErrorNoValue = 32,
+};
+/// "NaN in the tensor", ...: one text per set bit, ascending.
+std::vector<std::string> error_texts(uint32_t error_code);
+
+// ---- catalogue -----------------------------------------------------------------------------------------------------
+
+enum class ParamKind : uint8_t { kCheck, kSupport, kHidden };
+struct ParamSpec {
+  std::string_view name;
+  ParamKind kind;
+  bool is_bool = false;
+  std::optional<double> default_value;
+  double low, high;             ///< accepted interval
+  bool low_open = false;        ///< the lower end itself is refused
+  std::string_view unit;        ///< "percent", "fraction", "" = the tensor's own
+  std::string_view help;
+};
+
+enum class Target : uint8_t { kTensor, kWeight, kGradient, kActivation };
+enum class Severity : uint8_t { kError, kWarning, kInfo };
+std::string_view severity_name(Severity severity);
+
+struct ConditionSpec {
+  std::string_view id;    ///< "tensor_overflow"; legacy conditions by enumerator name ("max_gt")
+  std::string_view abbr;  ///< "TO"; empty for legacy ones
+  int enumerator;         ///< MindSpore's number on the wire
+  Target target;
+  Severity severity;
+  bool needs_previous;
+  std::span<const ParamSpec> params;  ///< in wire order, hidden ones included
+  std::string_view summary;
+  std::string_view advice;            ///< what to try next, for the record beside a hit
+};
+
+std::span<const ConditionSpec> condition_catalogue();  ///< the 17, then the legacy ones
+/// By id or abbreviation, case ignored. Error: kNotFound with the nearest ids.
+Result<const ConditionSpec*> find_condition(std::string_view id_or_abbr);
+
+/// A condition with checked parameters.
+struct Condition {
+  const ConditionSpec* spec = nullptr;
+  std::map<std::string, double, std::less<>> params;  ///< enabled parameters only; booleans as 0 and 1
+
+  std::optional<double> param(std::string_view name) const;
+  /// `tensor_all_zero zero_percentage_ge 50`
+  std::string text() const;
+};
+
+/// Applies the creation rules: unknown, out-of-range or NaN parameters, missing bounds, inverted range, no check
+/// parameter (filled with the catalogue default where there is one, decision D13).
+/// Error: kInvalidArgument naming the condition, the parameter, its value and what is accepted.
+Result<Condition> make_condition(std::string_view id_or_abbr, const std::map<std::string, double, std::less<>>& params);
+
+/// `TO`, `TL max_gt=3`, `TZ 50` (a lone number is the first check parameter), `tensor_range range_start_inclusive=0,...`.
+/// Parameters are separated by blanks or commas.
+Result<Condition> parse_condition(std::string_view text);
+
+// ---- decision ------------------------------------------------------------------------------------------------------
+
+/// What became of the previous value.
+enum class Previous : uint8_t {
+  kNotNeeded,
+  kMissing,     ///< none, or an empty one: bit 4
+  kNoHistory,   ///< the graph's execution history is missing: bits 4 and 16
+  kSizeDiffers, ///< other element count
+  kPresent,
+};
+
+enum class Verdict : uint8_t { kClean, kHit, kNotChecked };
+
+struct ParamResult {
+  std::string name;
+  double threshold = 0;
+  std::optional<double> actual;  ///< nullopt: not evaluated, or the parameter has none
+  bool hit = false;
+};
+
+struct Decision {
+  Verdict verdict = Verdict::kClean;
+  uint32_t error_code = 0;
+  std::string reason;                ///< when not checked
+  std::vector<ParamResult> params;   ///< enabled parameters, wire order
+  bool hit() const { return verdict == Verdict::kHit; }
+};
+
+/// Adds what `condition` needs to `request` (ranges and tolerances are shared between equal ones).
+void add_needs(const Condition& condition, StatsRequest& request);
+/// StatField bits that must be known; conditions on a statistic.csv are undecided without them.
+uint32_t needed_fields(const Condition& condition, Semantics semantics);
+
+/// Decides from finished statistics. `request` is the one the statistics were computed with, so that range and
+/// close counts can be found again. Element-free tensors are clean. Statistics that lack a needed field give
+/// kNotChecked "no tensor data". `operator_overflow` is not decided here: see Session::operator_overflow.
+Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
+                Semantics semantics);
+
+}  // namespace msdbg
