@@ -1,0 +1,137 @@
+#include "msdbg/base.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace msdbg {
+namespace {
+
+TEST(IntSet, AllContainsEverything) {
+  const auto set = IntSet::parse("all");
+  ASSERT_TRUE(set);
+  EXPECT_TRUE(set->contains(0));
+  EXPECT_TRUE(set->contains(INT64_MAX));
+  EXPECT_TRUE(set->is_all());
+}
+
+TEST(IntSet, RangesIncludeBothEnds) {
+  const auto set = IntSet::parse("0, 4,7:9");
+  ASSERT_TRUE(set);
+  for (int64_t in : {0, 4, 7, 8, 9}) EXPECT_TRUE(set->contains(in)) << in;
+  for (int64_t out : {1, 3, 5, 6, 10}) EXPECT_FALSE(set->contains(out)) << out;
+}
+
+TEST(IntSet, OpenEnds) {
+  EXPECT_TRUE(IntSet::parse("2:")->contains(1000000));
+  EXPECT_FALSE(IntSet::parse("2:")->contains(1));
+  EXPECT_TRUE(IntSet::parse(":5")->contains(0));
+  EXPECT_FALSE(IntSet::parse(":5")->contains(6));
+}
+
+TEST(IntSet, TextReadsBack) {
+  for (const char* text : {"all", "3", "0:10", "2:", "0,4,7:9"}) EXPECT_EQ(IntSet::parse(text)->text(), text);
+}
+
+TEST(IntSet, NonsenseIsRefusedWithTheFormsThatWork) {
+  for (const char* text : {"", "x", "1,,2", "-1", "3:1", "1:2:3", "1e3", "0x1", "99999999999999999999"}) {
+    const auto set = IntSet::parse(text);
+    ASSERT_FALSE(set) << text;
+    EXPECT_EQ(set.status().code(), Code::kInvalidArgument);
+    EXPECT_FALSE(set.status().message().empty());
+  }
+}
+
+TEST(Nearest, TypoFindsTheWord) {
+  const std::vector<std::string> words = {"watch", "watches", "check", "recheck"};
+  EXPECT_EQ(nearest("wach", words, 1), std::vector<std::string>{"watch"});
+  EXPECT_EQ(nearest("chekc", words, 1), std::vector<std::string>{"check"});
+}
+
+TEST(Nearest, LastComponentDecides) {
+  const std::vector<std::string> words = {"Default/a/relu4-ReLU/ReLU-op0", "Default/b/conv1-Conv2d/Conv2D-op0"};
+  EXPECT_EQ(nearest("Conv2D-op1", words, 1).at(0), words[1]);
+  EXPECT_EQ(nearest("relu4", words, 1).at(0), words[0]);
+}
+
+TEST(Nearest, NothingResemblesNonsense) {
+  const std::vector<std::string> words = {"watch", "check"};
+  EXPECT_TRUE(nearest("zzzzzzzz", words).empty());
+  EXPECT_TRUE(nearest("", words).empty());
+}
+
+TEST(Text, SplitKeepsEmptyParts) {
+  EXPECT_EQ(split("a,,b", ',').size(), 3u);
+  EXPECT_EQ(split("", ',').size(), 1u);
+}
+
+TEST(Text, NumbersMustBeWhole) {
+  EXPECT_EQ(parse_int("42"), 42);
+  EXPECT_FALSE(parse_int("42x"));
+  EXPECT_FALSE(parse_int(""));
+  EXPECT_EQ(parse_double("1e-9"), 1e-9);
+  EXPECT_TRUE(std::isinf(*parse_double("-inf")));
+  EXPECT_FALSE(parse_double("1e-9 "));
+  EXPECT_FALSE(parse_double(" 1"));
+}
+
+TEST(Text, DoublesReadBack) {
+  for (double v : {0.1, 1.0 / 3, 5e-324, std::numeric_limits<double>::max(), -0.020966000854969025}) {
+    EXPECT_EQ(std::strtod(format_double(v).c_str(), nullptr), v);
+  }
+  EXPECT_EQ(format_double(NAN), "NaN");
+  EXPECT_EQ(format_double(-INFINITY), "-Infinity");
+}
+
+TEST(Text, ShortNumbersDropZeros) {
+  EXPECT_EQ(format_short(0.08430001), "0.0843");
+  EXPECT_EQ(format_short(-0.0), "0");
+  EXPECT_EQ(format_short(3.4e36), "3.4e+36");
+  EXPECT_EQ(format_short(-INFINITY), "-Inf");
+}
+
+TEST(Text, BytesHaveUnits) {
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(5242880), "5.0 MiB");
+}
+
+TEST(Printable, EscapeSequencesAreDefused) {
+  EXPECT_EQ(printable("a\x1b[31mb\n"), "a?[31mb?");
+  EXPECT_EQ(printable("\xc2\x9b" "31m"), "?31m");
+}
+
+TEST(Printable, Utf8StaysAndBrokenBytesGo) {
+  EXPECT_EQ(printable("\xd1\x84x"), "\xd1\x84x");
+  EXPECT_EQ(printable("\xff" "a\xe2\x82"), "?a??");
+  EXPECT_EQ(printable("\xc0\xaf"), "??");
+}
+
+TEST(Interrupt, FlagIsRaisedAndCleared) {
+  EXPECT_FALSE(interrupt_requested());
+  request_interrupt();
+  EXPECT_TRUE(interrupt_requested());
+  clear_interrupt();
+  EXPECT_FALSE(interrupt_requested());
+}
+
+TEST(Log, SinkReceivesTheText) {
+  std::string seen;
+  set_log_sink([&](LogLevel, std::string_view text) { seen = text; });
+  log(LogLevel::kWarning, "disk is full");
+  set_log_sink(nullptr);
+  log(LogLevel::kWarning, "nobody hears this");
+  EXPECT_EQ(seen, "disk is full");
+}
+
+TEST(Result, CarriesValueOrStatus) {
+  const Result<int> good = 3;
+  const Result<int> bad = Status(Code::kNotFound, "no such step");
+  EXPECT_EQ(*good, 3);
+  EXPECT_TRUE(good.status().ok());
+  EXPECT_FALSE(bad);
+  EXPECT_EQ(code_name(bad.status().code()), "not_found");
+}
+
+}  // namespace
+}  // namespace msdbg
