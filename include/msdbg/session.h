@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -101,7 +102,7 @@ struct SessionReport {
 
 class Session {
  public:
-  virtual ~Session() = default;
+  virtual ~Session();
 
   virtual const SessionInfo& info() const = 0;
   virtual bool can_step() const { return false; }  ///< a dump cannot; all its steps are there at once

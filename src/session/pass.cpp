@@ -1,0 +1,45 @@
+#include "session/pass.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace msdbg {
+namespace {
+
+std::span<std::byte> room(std::vector<std::byte>& buffer, size_t bytes) {
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  return std::span(buffer).first(bytes);
+}
+
+}  // namespace
+
+std::span<std::byte> PassBuffers::current(size_t bytes) { return room(current_, bytes); }
+std::span<std::byte> PassBuffers::previous(size_t bytes) { return room(previous_, bytes); }
+
+Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request, PassBuffers& buffers,
+                       uint64_t* bytes_read) {
+  assert(is_evaluable(reader.dtype()));
+  assert(!previous || (is_evaluable(previous->dtype()) && previous->count() == reader.count()));
+  const size_t size = item_size(reader.dtype());
+  const size_t previous_size = previous ? item_size(previous->dtype()) : 0;
+  StatsPass pass(reader.dtype(), request, previous ? previous->dtype() : DType::kUnknown);
+
+  for (uint64_t first = 0; first < reader.count(); first += kElementsPerBlock) {
+    if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted while reading a tensor");
+    const size_t n = static_cast<size_t>(std::min(kElementsPerBlock, reader.count() - first));
+    std::span<std::byte> block = buffers.current(n * size);
+    if (Status status = reader.read(first, block); !status.ok()) return status;
+    if (bytes_read) *bytes_read += block.size();
+    if (!previous) {
+      pass.update(block.data(), n);
+      continue;
+    }
+    std::span<std::byte> other = buffers.previous(n * previous_size);
+    if (Status status = previous->read(first, other); !status.ok()) return status;
+    if (bytes_read) *bytes_read += other.size();
+    pass.update(block.data(), other.data(), n);
+  }
+  return pass.finish();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,31 @@
+// Walks one tensor, and its previous value in lockstep, through a StatsPass in blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+/// Elements handed over at a time: 256 KiB of float32, so that a block and its previous value stay in L2.
+/// A multiple of StatsPass::kStatsBlock, so that results do not depend on it.
+inline constexpr uint64_t kElementsPerBlock = 16 * StatsPass::kStatsBlock;
+
+/// One thread's room for blocks; reused from tensor to tensor.
+class PassBuffers {
+ public:
+  std::span<std::byte> current(size_t bytes);
+  std::span<std::byte> previous(size_t bytes);
+
+ private:
+  std::vector<std::byte> current_, previous_;
+};
+
+/// Precondition: both dtypes are evaluable; with `previous`, equal counts.
+/// Error: what a reader answered; kInterrupted when the interrupt flag was set between two blocks.
+Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request, PassBuffers& buffers,
+                       uint64_t* bytes_read);
+
+}  // namespace msdbg

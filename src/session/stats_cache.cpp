@@ -1,0 +1,79 @@
+#include "session/stats_cache.h"
+
+#include <algorithm>
+
+namespace msdbg {
+namespace {
+
+template <typename T>
+bool contains_all(const std::vector<T>& have, const std::vector<T>& want) {
+  return std::all_of(want.begin(), want.end(),
+                     [&](const T& item) { return std::find(have.begin(), have.end(), item) != have.end(); });
+}
+
+template <typename T>
+void add_all(const std::vector<T>& from, std::vector<T>& to) {
+  for (const T& item : from) {
+    if (std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
+  }
+}
+
+}  // namespace
+
+bool covers(const StatsRequest& have, const StatsRequest& want) {
+  return (have.change || !want.change) && contains_all(have.ranges, want.ranges) && contains_all(have.close, want.close);
+}
+
+void merge_request(const StatsRequest& from, StatsRequest& to) {
+  to.change = to.change || from.change;
+  add_all(from.ranges, to.ranges);
+  add_all(from.close, to.close);
+}
+
+bool KeptStats::answers(const StatsRequest& want) const {
+  if (want.needs_previous()) {
+    if (previous == Previous::kNotNeeded) return false;
+    if (previous != Previous::kPresent) {
+      // Nothing was computed against a previous value, and nothing could be.
+      return contains_all(request.ranges, want.ranges);
+    }
+  }
+  return covers(request, want);
+}
+
+size_t Session::StatsCache::Hash::operator()(const TensorId& id) const noexcept {
+  uint64_t h = 0x9e3779b97f4a7c15u;
+  auto mix = [&h](uint64_t value) {
+    h ^= value + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    h *= 0xff51afd7ed558ccdu;
+  };
+  mix(static_cast<uint64_t>(id.rank));
+  mix(static_cast<uint64_t>(id.graph));
+  mix(static_cast<uint64_t>(id.step));
+  mix((uint64_t{id.execution} << 32) | id.node);
+  mix((uint64_t{id.slot.index} << 1) | (id.slot.io == Io::kOutput ? 1u : 0u));
+  return static_cast<size_t>(h ^ (h >> 29));
+}
+
+KeptStatsPtr Session::StatsCache::find(const TensorId& id) const {
+  std::lock_guard lock(mutex_);
+  auto it = entries_.find(id);
+  return it == entries_.end() ? nullptr : it->second;
+}
+
+void Session::StatsCache::put(KeptStatsPtr entry) {
+  std::lock_guard lock(mutex_);
+  const TensorId id = entry->info.id;
+  auto [it, inserted] = entries_.try_emplace(id, entry);
+  if (!inserted) {
+    it->second = std::move(entry);
+    return;
+  }
+  age_.push_back(id);
+  if (age_.size() > kMaxEntries) {
+    entries_.erase(age_.front());
+    age_.pop_front();
+  }
+}
+
+}  // namespace msdbg
