@@ -94,6 +94,12 @@ class TensorBuffer {
 };
 using TensorPtr = std::shared_ptr<const TensorBuffer>;
 
+/// Part of a tensor, NumPy's way: per axis an index (`3`, `-1`; drops the axis), a half-open range (`0:2`, `1:`, `:-1`)
+/// or `:`; axes left out are taken whole. `"0:2,:,3"`.
+/// Shape:  that of the parts taken.
+/// Error:  kInvalidArgument naming the axis, its length and the part that does not fit.
+Result<TensorPtr> slice(const TensorView& view, std::string_view text);
+
 // ---- npy ---------------------------------------------------------------------------------------------------------
 
 struct NpyHeader {

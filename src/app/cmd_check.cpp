@@ -1,0 +1,198 @@
+// msdbg check: rules and conditions over a dump.
+#include <fmt/format.h>
+
+#include "app/output.h"
+#include "app/run.h"
+
+namespace msdbg::app {
+namespace {
+
+struct PresetRule {
+  std::string_view name, on, when;
+};
+
+// What is wrong in every training, whatever the network: the default.
+constexpr PresetRule kDefaultRules[] = {{"tensor_overflow", "@all", "TO"}};
+
+// MindInsight's proposals (docs/conditions.md). They look for trouble, not for errors: a healthy run may hit some.
+constexpr PresetRule kRecommendedRules[] = {
+    {"weight_change_too_large", "@weight", "WCL abs_mean_update_ratio_gt=1"},
+    {"weight_not_changed", "@weight", "WNC rtol=1e-5"},
+    {"weight_change_too_small", "@weight", "WCS abs_mean_update_ratio_lt=1e-4"},
+    {"gradient_vanishing", "@gradient", "GV abs_mean_lt=1e-9"},
+    {"tensor_overflow", "@all", "TO"},
+    {"tensor_all_zero", "@all", "TZ zero_percentage_ge=100"},
+    {"tanh_activation_range", "op:Tanh",
+     "AR range_start_inclusive=-0.9999999545590812 range_end_inclusive=0.9999999545590812 range_percentage_lt=0.1"},
+    {"sigmoid_activation_range", "op:Sigmoid",
+     "AR range_start_inclusive=9.21359998566181e-08 range_end_inclusive=0.9999999078640001 range_percentage_lt=0.1"},
+    {"relu_activation_range", "op:ReLU or op:ReLUV2", "AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99.9"},
+};
+
+// RULE.NAME=VALUE; RULE is an id or an abbreviation.
+struct RuleParam {
+  const ConditionSpec* spec;
+  std::string name;
+  double value;
+  bool used = false;
+};
+
+Result<RuleParam> parse_param(const std::string& text) {
+  const size_t equals = text.find('='), dot = text.find('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot > equals) {
+    return Status(Code::kInvalidArgument, fmt::format("--param '{}' is not of the form RULE.NAME=VALUE, e.g. TL.max_gt=100", text));
+  }
+  const auto spec = find_condition(text.substr(0, dot));
+  if (!spec) return Status(Code::kInvalidArgument, fmt::format("--param '{}': {}", text, spec.status().message()));
+  const auto value = parse_double(text.substr(equals + 1));
+  if (!value) return Status(Code::kInvalidArgument, fmt::format("--param '{}': '{}' is no number", text, text.substr(equals + 1)));
+  return RuleParam{*spec, text.substr(dot + 1, equals - dot - 1), *value};
+}
+
+std::string_view default_selector(Target target) {
+  switch (target) {
+    case Target::kTensor: return "@all";
+    case Target::kWeight: return "@weight";
+    case Target::kGradient: return "@gradient";
+    case Target::kActivation: return "@activation";
+  }
+  return "@all";
+}
+
+class WatchpointList {
+ public:
+  explicit WatchpointList(const Options& options) : options_(options) {}
+
+  // `named` tells whether the user chose the nodes: then a selector that matches nothing is a mistake.
+  Status add(std::string_view rule, std::string_view on, Condition condition, bool named) {
+    auto selector = Selector::parse(on);
+    if (!selector) return selector.status();
+    Watchpoint watch;
+    watch.id = static_cast<int>(list_.size()) + 1;
+    watch.rule = rule;
+    watch.on = *selector;
+    watch.inputs = options_.slots != "output";
+    watch.outputs = options_.slots != "input";
+    watch.optional = !named;
+    watch.severity = condition.spec->severity;
+    watch.condition = std::move(condition);
+    list_.push_back(std::move(watch));
+    return Status();
+  }
+
+  std::vector<Watchpoint> take() { return std::move(list_); }
+
+ private:
+  const Options& options_;
+  std::vector<Watchpoint> list_;
+};
+
+Status add_rules(const Options& options, WatchpointList& list) {
+  std::vector<RuleParam> params;
+  for (const std::string& text : options.params) {
+    auto param = parse_param(text);
+    if (!param) return param.status();
+    params.push_back(std::move(*param));
+  }
+  const auto add = [&](std::string_view rule, std::string_view on, std::string_view when) -> Status {
+    // Further parameters arrive with --param, so a name alone need not be complete yet.
+    const bool bare = when.find_first_of(" =,") == std::string_view::npos;
+    Result<Condition> condition = Status(Code::kInvalidArgument, "");
+    const ConditionSpec* spec = nullptr;
+    if (bare) {
+      const auto found = find_condition(when);
+      if (!found) return found.status();
+      spec = *found;
+    } else {
+      condition = parse_condition(when);
+      if (!condition) return condition.status();
+      spec = condition->spec;
+    }
+    std::map<std::string, double, std::less<>> values;
+    if (!bare) values = condition->params;
+    for (RuleParam& param : params) {
+      if (param.spec != spec) continue;
+      values[param.name] = param.value;
+      param.used = true;
+    }
+    condition = make_condition(spec->id, values);
+    if (!condition) return condition.status();
+    return list.add(rule.empty() ? spec->id : rule, on.empty() ? default_selector(spec->target) : on, std::move(*condition), false);
+  };
+
+  for (std::string_view word : split(options.rules, ',')) {
+    word = trim(word);
+    Status status;
+    if (word == "default") {
+      for (const PresetRule& rule : kDefaultRules) {
+        if (status.ok()) status = add(rule.name, rule.on, rule.when);
+      }
+    } else if (word == "recommended") {
+      for (const PresetRule& rule : kRecommendedRules) {
+        if (status.ok()) status = add(rule.name, rule.on, rule.when);
+      }
+    } else if (word.empty()) {
+      status = Status(Code::kInvalidArgument, fmt::format("--rules '{}' names an empty rule; write e.g. --rules TO,TZ", options.rules));
+    } else {
+      status = add("", "", word);
+    }
+    if (!status.ok()) return status;
+  }
+  for (const RuleParam& param : params) {
+    if (!param.used) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("--param {}.{}: rule {} is not among --rules {}", param.spec->id, param.name, param.spec->id, options.rules));
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
+  WatchpointList list(options);
+  for (const auto& [on, when] : options.watches) {
+    auto condition = parse_condition(when);
+    if (!condition) return condition.status();
+    const ConditionSpec* spec = condition->spec;
+    const Status status = list.add(spec->id, on.empty() ? default_selector(spec->target) : std::string_view(on), std::move(*condition), !on.empty());
+    if (!status.ok()) return status;
+  }
+  // --when stands for itself; rules join only when they were asked for.
+  if (options.watches.empty() || options.rules != "default") {
+    if (const Status status = add_rules(options, list); !status.ok()) return status;
+  } else if (!options.params.empty()) {
+    return Status(Code::kInvalidArgument, "--param changes rules, and --when replaced them; write the parameters into --when");
+  }
+  return list.take();
+}
+
+int run_check(const Options& options) {
+  const auto watchpoints = watchpoints_from(options);
+  if (!watchpoints) return report_failure(watchpoints.status());
+  int status = kExitClean;
+  const auto session = open_session(options, &status);
+  if (session == nullptr) return status;
+
+  CheckOptions check_options;
+  check_options.steps = options.steps;
+  check_options.ranks = options.ranks;
+  check_options.semantics = options.semantics;
+  check_options.mem_limit_bytes = options.mem_limit_mb << 20;
+  check_options.threads = options.threads;
+  check_options.report_missing = options.report_missing;
+  check_options.max_hits = options.max_hits;
+  Result<CheckResult> result = Status(Code::kInternal, "");
+  {
+    Progress progress(options, "checking");
+    check_options.progress = progress.callback();
+    result = check(*session, *watchpoints, check_options);
+  }
+  if (!result) return report_failure(result.status());
+  if (const Status written = write_result(options, check_report(*session, *result, style_for(options))); !written.ok()) return report_failure(written);
+  if (result->interrupted) return kExitInterrupted;
+  if (result->total_hits > 0) return kExitFindings;
+  return options.strict && result->coverage.not_checked > 0 ? kExitIncomplete : kExitClean;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,85 @@
+#include "app/help.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr std::string_view kStatuses =
+    "\nExit status:\n"
+    "  0 clean   1 findings   2 usage   3 input or data error   4 incomplete (--strict and something was not checked)\n"
+    "  5 script error   6 training process lost   130 interrupted\n";
+
+constexpr std::string_view kSelectors =
+    "\nSelectors (SEL):\n"
+    "  relu                 nodes whose name contains it      'Default/**/Conv2D*'   glob: * stops at /, ** does not\n"
+    "  =NAME                exactly this node                 '/conv[12]/'           regular expression\n"
+    "  @weight @gradient @activation @parameter @constant @optimizer @loss @all\n"
+    "  op:MatMul  scope:Default/network  stack:train.py:70  rank:0  graph:0    and  or  not  ( )\n";
+
+struct Footer {
+  std::string_view command, examples;
+  bool selectors = false;
+};
+
+constexpr Footer kFooters[] = {
+    {"", "\nExamples:\n"
+         "  msdbg origin dumps/lenet            which operator broke first, and why\n"
+         "  msdbg check dumps/lenet             is anything wrong in any step\n"
+         "  msdbg dumps/lenet                   the prompt\n"
+         "  msdbg demo                          a two-minute walk on a dump that ships with msdbg\n"
+         "\nmsdbg COMMAND --help shows the options and examples of a command.\n"},
+    {"check", "\nExamples:\n"
+              "  msdbg check dumps/lenet\n"
+              "  msdbg check dumps/lenet --rules TO,TZ --steps 0:10\n"
+              "  msdbg check dumps/lenet --on @gradient --when 'TL abs_mean_gt=1'\n"
+              "  msdbg check dumps/lenet --on @weight --when WNC --format json -o findings.json\n"
+              "\nRules (--rules): default (tensor_overflow on every tensor), recommended (what MindInsight proposes), or conditions\n"
+              "by id or abbreviation, joined by commas: TO WO GE TL WL GL TS WS GV TZ WCL WCS WNC TR AR WI OO.\n",
+     true},
+    {"origin", "\nExamples:\n"
+               "  msdbg origin dumps/lenet\n"
+               "  msdbg origin dumps/lenet --steps 4 --when inf\n"
+               "  msdbg origin dumps/lenet --when 'TL max_gt=1e6' --format json\n"},
+    {"stats", "\nExamples:\n"
+              "  msdbg stats dumps/lenet @weight\n"
+              "  msdbg stats dumps/lenet 'op:MatMul' --steps 0 --slots all\n",
+     true},
+    {"show", "\nExamples:\n"
+             "  msdbg show dumps/lenet Log-op0                      output 0, first step\n"
+             "  msdbg show dumps/lenet Log-op0:input:0 --step 1 --slice 0:2,:\n"
+             "  msdbg show dumps/lenet conv1.weight --bins 20\n"},
+    {"nodes", "\nExamples:\n"
+              "  msdbg nodes dumps/lenet\n"
+              "  msdbg nodes dumps/lenet 'relu and not @gradient'\n"
+              "  msdbg nodes dumps/lenet stack:train.py:70 --format json\n",
+     true},
+    {"doctor", "\nExamples:\n"
+               "  msdbg doctor dumps/lenet\n"
+               "\nEnds with status 1 when it found a problem.\n"},
+    {"run", "\nExamples:\n"
+            "  msdbg run gradient_health.lua dumps/lenet\n"
+            "  echo 'print(#msdbg.open(arg[1]):nodes \"@weight\")' | msdbg run - dumps/lenet\n"
+            "\nThe words behind the script arrive in it as `...` and `arg`. os.exit(n) sets the exit status.\n"
+            "Scripts are trusted code: they can do what you can do.\n"},
+    {"repl", "\nExamples:\n"
+             "  msdbg dumps/lenet\n"
+             "  msdbg repl dumps/lenet -e 'check' --batch\n"
+             "\nType help at the prompt.\n"},
+    {"demo", "\nExamples:\n"
+             "  msdbg demo\n"
+             "  msdbg demo --format json\n"},
+};
+
+}  // namespace
+
+std::string help_footer(std::string_view command) {
+  std::string out;
+  for (const Footer& footer : kFooters) {
+    if (footer.command != command) continue;
+    out += footer.examples;
+    if (footer.selectors) out += kSelectors;
+  }
+  out += kStatuses;
+  return out;
+}
+
+}  // namespace msdbg::app

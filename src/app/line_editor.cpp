@@ -1,0 +1,197 @@
+#include "app/line_editor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "msdbg/base.h"
+
+#ifdef MSDBG_HAVE_LIBEDIT
+#include <histedit.h>
+#endif
+
+namespace msdbg::app {
+namespace {
+
+class PlainEditor : public LineEditor {
+ public:
+  explicit PlainEditor(bool show_prompt) : show_prompt_(show_prompt) {}
+  ~PlainEditor() override { std::free(buffer_); }
+  PlainEditor(const PlainEditor&) = delete;
+  PlainEditor& operator=(const PlainEditor&) = delete;
+
+  Outcome read(const std::string& prompt, std::string* line) override {
+    if (show_prompt_) {
+      std::fputs(prompt.c_str(), stdout);
+      std::fflush(stdout);
+    }
+    errno = 0;
+    const ssize_t n = ::getline(&buffer_, &capacity_, stdin);
+    if (n < 0) {
+      if (errno != EINTR) return Outcome::kEnd;
+      std::clearerr(stdin);
+      return Outcome::kInterrupted;
+    }
+    line->assign(buffer_, static_cast<size_t>(n));
+    while (!line->empty() && (line->back() == '\n' || line->back() == '\r')) line->pop_back();
+    return Outcome::kLine;
+  }
+  void remember(const std::string&) override {}
+
+ private:
+  bool show_prompt_;
+  char* buffer_ = nullptr;
+  size_t capacity_ = 0;
+};
+
+#ifdef MSDBG_HAVE_LIBEDIT
+
+constexpr int kHistoryEntries = 5000;
+
+size_t word_begin(const std::string& line, size_t cursor) {
+  // What ends a word at this prompt; names keep their slashes, dashes, dots and colons.
+  constexpr const char* kBreaks = " \t\"'`()[]{},=<>+*;";
+  const size_t found = cursor == 0 ? std::string::npos : line.find_last_of(kBreaks, cursor - 1);
+  return found == std::string::npos ? 0 : found + 1;
+}
+
+class TerminalEditor : public LineEditor {
+ public:
+  TerminalEditor(std::string history_file, Completer completer)
+      : history_file_(std::move(history_file)), completer_(std::move(completer)) {
+    editor_ = ::el_init("msdbg", stdin, stdout, stderr);
+    history_ = ::history_init();
+    HistEvent event;
+    ::history(history_, &event, H_SETSIZE, kHistoryEntries);
+    ::history(history_, &event, H_SETUNIQUE, 1);
+    if (!history_file_.empty()) ::history(history_, &event, H_LOAD, history_file_.c_str());
+    ::el_set(editor_, EL_CLIENTDATA, this);
+    ::el_set(editor_, EL_PROMPT, &TerminalEditor::prompt_of);
+    ::el_set(editor_, EL_EDITOR, "emacs");
+    ::el_set(editor_, EL_HIST, ::history, history_);
+    ::el_set(editor_, EL_SIGNAL, 0);
+    ::el_set(editor_, EL_ADDFN, "msdbg-complete", "complete the word", &TerminalEditor::complete);
+    ::el_set(editor_, EL_BIND, "^I", "msdbg-complete", nullptr);
+    ::el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+    // The user's ~/.editrc has the last word.
+    ::el_source(editor_, nullptr);
+  }
+  ~TerminalEditor() override {
+    if (!history_file_.empty()) {
+      HistEvent event;
+      ::history(history_, &event, H_SAVE, history_file_.c_str());
+    }
+    ::history_end(history_);
+    ::el_end(editor_);
+  }
+  TerminalEditor(const TerminalEditor&) = delete;
+  TerminalEditor& operator=(const TerminalEditor&) = delete;
+
+  Outcome read(const std::string& prompt, std::string* line) override {
+    prompt_ = prompt;
+    int length = 0;
+    errno = 0;
+    const char* text = ::el_gets(editor_, &length);
+    if (interrupt_requested() || (text == nullptr && errno == EINTR)) {
+      ::el_reset(editor_);
+      std::fputs("^C\n", stdout);
+      return Outcome::kInterrupted;
+    }
+    if (text == nullptr || length <= 0) {
+      std::fputc('\n', stdout);
+      return Outcome::kEnd;
+    }
+    line->assign(text, static_cast<size_t>(length));
+    while (!line->empty() && line->back() == '\n') line->pop_back();
+    return Outcome::kLine;
+  }
+
+  void remember(const std::string& entry) override {
+    if (trim(entry).empty()) return;
+    HistEvent event;
+    ::history(history_, &event, H_ENTER, entry.c_str());
+  }
+
+ private:
+  static TerminalEditor* self(EditLine* editor) {
+    void* data = nullptr;
+    ::el_get(editor, EL_CLIENTDATA, &data);
+    return static_cast<TerminalEditor*>(data);
+  }
+  static char* prompt_of(EditLine* editor) { return self(editor)->prompt_.data(); }
+
+  static unsigned char complete(EditLine* editor, int) {
+    TerminalEditor* me = self(editor);
+    const LineInfo* info = ::el_line(editor);
+    const std::string line(info->buffer, static_cast<size_t>(info->lastchar - info->buffer));
+    const size_t cursor = static_cast<size_t>(info->cursor - info->buffer);
+    const std::vector<std::string> candidates = me->completer_(line, cursor);
+    if (candidates.empty()) return CC_REFRESH_BEEP;
+    const std::string word = line.substr(word_begin(line, cursor), cursor - word_begin(line, cursor));
+
+    std::string common = candidates.front();
+    for (const std::string& candidate : candidates) {
+      size_t i = 0;
+      while (i < common.size() && i < candidate.size() && common[i] == candidate[i]) ++i;
+      common.resize(i);
+    }
+    const bool extends = common.size() > word.size() || (candidates.size() == 1 && common != word);
+    if (extends || candidates.size() == 1) {
+      ::el_deletestr(editor, static_cast<int>(word.size()));
+      std::string insert = candidates.size() == 1 ? candidates.front() : common;
+      const char last = insert.empty() ? '\0' : insert.back();
+      if (candidates.size() == 1 && last != '/' && last != '.' && last != ':' && last != '(') insert += ' ';
+      return ::el_insertstr(editor, insert.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+    }
+    me->list(candidates);
+    return CC_REDISPLAY;
+  }
+
+  void list(const std::vector<std::string>& candidates) {
+    constexpr size_t kShown = 60;
+    std::fputc('\n', stdout);
+    for (size_t i = 0; i < std::min(candidates.size(), kShown); ++i) std::printf("  %s\n", printable(candidates[i]).c_str());
+    if (candidates.size() > kShown) std::printf("  ... and %zu more\n", candidates.size() - kShown);
+  }
+
+  std::string history_file_, prompt_;
+  Completer completer_;
+  EditLine* editor_;
+  History* history_;
+};
+
+#endif
+
+}  // namespace
+
+std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer) {
+  const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
+  const char* term = std::getenv("TERM");
+  const bool dumb = term == nullptr || *term == '\0' || std::strcmp(term, "dumb") == 0;
+#ifdef MSDBG_HAVE_LIBEDIT
+  if (terminal && !dumb && !plain) return std::make_unique<TerminalEditor>(history_file, std::move(completer));
+#else
+  (void)history_file;
+  (void)completer;
+#endif
+  return std::make_unique<PlainEditor>(terminal && !plain);
+}
+
+std::string default_history_file() {
+  std::filesystem::path base;
+  const char* state = std::getenv("XDG_STATE_HOME");
+  const char* home = std::getenv("HOME");
+  if (state != nullptr && *state != '\0') base = state;
+  else if (home != nullptr && *home != '\0') base = std::filesystem::path(home) / ".local/state";
+  else return "";
+  std::error_code error;
+  std::filesystem::create_directories(base / "msdbg", error);
+  return error ? "" : (base / "msdbg/history").string();
+}
+
+}  // namespace msdbg::app

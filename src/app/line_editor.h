@@ -1,0 +1,33 @@
+// Reads the lines of the prompt: with editing, history and completion on a terminal, plainly from a pipe.
+//
+// One editor per process, on the thread that owns the Script.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace msdbg::app {
+
+/// Candidates for the word that ends at the cursor, and where that word begins.
+using Completer = std::function<std::vector<std::string>(const std::string& line, size_t cursor)>;
+
+class LineEditor {
+ public:
+  enum class Outcome { kLine, kEnd, kInterrupted };
+
+  virtual ~LineEditor() = default;
+  /// One line without its newline. kInterrupted: Ctrl-C, the line is dropped.
+  virtual Outcome read(const std::string& prompt, std::string* line) = 0;
+  /// Remembers an entry, several lines included.
+  virtual void remember(const std::string& entry) = 0;
+};
+
+/// libedit on a terminal (history in `history_file` unless empty), plain reading otherwise or with `plain`.
+std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer);
+
+/// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; the directory is made. "" when there is no home.
+std::string default_history_file();
+
+}  // namespace msdbg::app

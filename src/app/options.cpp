@@ -1,0 +1,258 @@
+#include "app/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "app/help.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr uint64_t kLeastMemLimitMb = 64;
+
+// Text options that are parsed after CLI11 is done, so that our own messages are shown.
+struct RawOptions {
+  std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net;
+  std::vector<std::string> on, when;
+  int64_t graph = -1;
+};
+
+void add_common(CLI::App* app, Options& o, RawOptions& raw, bool formats) {
+  if (formats) {
+    app->add_option("--format", raw.format, "table, json or jsonl")->capture_default_str()->type_name("FORMAT");
+    app->add_option("-o,--output", o.output_file, "write there instead of standard output")->type_name("FILE");
+  }
+  app->add_option("--semantics", raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
+      ->capture_default_str()
+      ->type_name("MODE");
+  app->add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")->capture_default_str()->type_name("MB");
+  app->add_option("--threads", o.threads, "worker threads; 0 is one per processor")->capture_default_str()->type_name("N");
+  app->add_option("--net", raw.net, "the net to open where a dump holds several")->type_name("NAME");
+  app->add_option("--color", raw.colour, "auto, always or never")->capture_default_str()->type_name("WHEN");
+  app->add_flag("-q,--quiet", o.quiet, "no progress, no notes");
+  app->add_flag("-v,--verbose", o.verbose, "more notes on standard error; twice for debugging");
+  app->add_option("--log", o.log_file, "also write the log there")->type_name("FILE");
+}
+
+void add_dump(CLI::App* app, Options& o) { app->add_option("DUMP", o.dump, "dump directory")->required(); }
+
+void add_steps(CLI::App* app, RawOptions& raw) {
+  app->add_option("--steps,--step", raw.steps, "steps: all, 3, 0:10 (both ends), 2:, 0,4,7:9")->capture_default_str()->type_name("STEPS");
+  app->add_option("--ranks,--rank", raw.ranks, "ranks, written like steps")->capture_default_str()->type_name("RANKS");
+}
+
+Status finish(const RawOptions& raw, Options& o) {
+  const auto format = parse_format(raw.format);
+  if (!format) return format.status();
+  o.format = *format;
+  const auto semantics = parse_semantics(raw.semantics);
+  if (!semantics) return semantics.status();
+  o.semantics = *semantics;
+  if (raw.colour == "auto") o.colour = Switch::kAuto;
+  else if (raw.colour == "always") o.colour = Switch::kAlways;
+  else if (raw.colour == "never") o.colour = Switch::kNever;
+  else return Status(Code::kInvalidArgument, fmt::format("--color '{}' is not known; use auto, always or never", raw.colour));
+  if (o.mem_limit_mb < kLeastMemLimitMb) {
+    return Status(Code::kInvalidArgument, fmt::format("--mem-limit {} is too small; give at least {} (MB)", o.mem_limit_mb, kLeastMemLimitMb));
+  }
+  if (o.threads > 1024) return Status(Code::kInvalidArgument, fmt::format("--threads {} is too many; give 0 to 1024", o.threads));
+  for (auto [text, set, name] : {std::tuple{&raw.steps, &o.steps, "--steps"}, std::tuple{&raw.ranks, &o.ranks, "--ranks"}}) {
+    auto parsed = IntSet::parse(*text);
+    if (!parsed) return Status(Code::kInvalidArgument, fmt::format("{}: {}", name, parsed.status().message()));
+    *set = *parsed;
+  }
+  if (!raw.net.empty()) o.net = raw.net;
+  if (raw.graph >= 0) o.graph = static_cast<int>(raw.graph);
+  if (raw.on.size() > raw.when.size()) {
+    return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND behind it", raw.on.back()));
+  }
+  for (size_t i = 0; i < raw.when.size(); ++i) o.watches.emplace_back(i < raw.on.size() ? raw.on[i] : "", raw.when[i]);
+  for (const char* known : {"output", "input", "all"}) {
+    if (o.slots == known) return Status();
+  }
+  return Status(Code::kInvalidArgument, fmt::format("--slots '{}' is not known; use output, input or all", o.slots));
+}
+
+struct CommandName {
+  std::string_view name;
+  Command command;
+};
+constexpr CommandName kCommands[] = {{"repl", Command::kRepl},   {"run", Command::kRun},     {"check", Command::kCheck},
+                                     {"origin", Command::kOrigin}, {"stats", Command::kStats}, {"show", Command::kShow},
+                                     {"nodes", Command::kNodes}, {"doctor", Command::kDoctor}, {"demo", Command::kDemo}};
+
+std::optional<Command> command_of(std::string_view word) {
+  for (const CommandName& c : kCommands) {
+    if (c.name == word) return c.command;
+  }
+  return std::nullopt;
+}
+
+Parsed usage_error(const std::string& message) {
+  Parsed parsed;
+  parsed.done = true;
+  parsed.exit_status = kExitUsage;
+  parsed.err = "msdbg: " + message + "\n";
+  return parsed;
+}
+
+// `msdbg DUMP` is the prompt; any other unknown word is a typo.
+std::vector<std::string> insert_default_command(const std::vector<std::string>& words, std::string* error) {
+  if (words.empty() || words[0].starts_with('-') || command_of(words[0])) return words;
+  std::error_code ignored;
+  if (std::filesystem::exists(words[0], ignored)) {
+    std::vector<std::string> with{"repl"};
+    with.insert(with.end(), words.begin(), words.end());
+    return with;
+  }
+  std::vector<std::string> known;
+  for (const CommandName& c : kCommands) known.emplace_back(c.name);
+  const auto near = nearest(words[0], known, 1);
+  *error = near.empty() ? fmt::format("'{}' is neither a command nor a dump directory; see msdbg --help", words[0])
+                        : fmt::format("'{}' is neither a command nor a dump directory; did you mean '{}'?", words[0], near[0]);
+  return words;
+}
+
+// CLI11 says which word it does not know; we add the nearest option of the command.
+std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return message;
+  const CLI::App* at = &app;
+  for (const CLI::App* sub : app.get_subcommands()) at = sub;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : at->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& word : at->remaining()) {
+    if (!word.starts_with('-')) return fmt::format("'{}' is one word too many", word);
+    const std::string bare = word.substr(0, word.find('='));
+    const auto near = nearest(bare, names, 1);
+    return near.empty() ? fmt::format("no option '{}'", bare) : fmt::format("no option '{}'; did you mean '{}'?", bare, near[0]);
+  }
+  return message;
+}
+
+}  // namespace
+
+int exit_status_for(const Status& status) {
+  switch (status.code()) {
+    case Code::kOk: return kExitClean;
+    case Code::kInvalidArgument: return kExitUsage;
+    case Code::kInterrupted: return kExitInterrupted;
+    case Code::kPeerLost: return kExitPeerLost;
+    default: return kExitInput;
+  }
+}
+
+Parsed parse_command_line(const std::vector<std::string>& raw_words) {
+  std::string error;
+  const std::vector<std::string> words = insert_default_command(raw_words, &error);
+  if (!error.empty()) return usage_error(error);
+
+  Parsed parsed;
+  Options& o = parsed.options;
+  RawOptions raw;
+  CLI::App app("msdbg: the scriptable debugger for MindSpore training", "msdbg");
+  app.set_version_flag("--version", "msdbg " + std::string(kVersion));
+  app.require_subcommand(0, 1);
+  app.set_help_flag("-h,--help", "this text");
+
+  auto* check = app.add_subcommand("check", "run conditions over a dump");
+  add_dump(check, o);
+  check->add_option("--rules", o.rules, "which rules, see below")->capture_default_str()->type_name("RULES");
+  check->add_option("--on", raw.on, "nodes of the --when that follows; default: what the condition is made for")->type_name("SEL")->expected(1)->take_all();
+  check->add_option("--when", raw.when, "a condition with its parameters; replaces the default rules")->type_name("COND")->expected(1)->take_all();
+  check->add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V")->expected(1)->take_all();
+  check->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
+  add_steps(check, raw);
+  check->add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")->type_name("N");
+  check->add_flag("--strict", o.strict, "status 4 when anything was not checked");
+  check->add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
+  check->add_flag("--wide", o.wide, "full names");
+  check->add_flag("--group", o.group, "hits grouped by scope");
+
+  auto* origin = app.add_subcommand("origin", "the first tensor that broke, the way it spread, its source line");
+  add_dump(origin, o);
+  origin->add_option("--when", o.when, "what counts as bad: 'nan or inf', nan, inf, or a condition")->capture_default_str()->type_name("COND");
+  add_steps(origin, raw);
+  origin->add_flag("--strict", o.strict, "status 4 when anything was not checked");
+  origin->add_flag("--wide", o.wide, "full names");
+
+  auto* stats = app.add_subcommand("stats", "statistics of tensors");
+  add_dump(stats, o);
+  stats->add_option("SEL", o.subject, "selector; default: every node");
+  stats->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
+  add_steps(stats, raw);
+  stats->add_flag("--wide", o.wide, "full names, all columns");
+
+  auto* show = app.add_subcommand("show", "one tensor: statistics, elements, histogram");
+  add_dump(show, o);
+  show->add_option("TENSOR", o.subject, "NODE, NODE:0, NODE:input:1; NODE may be the end of the name")->required();
+  add_steps(show, raw);
+  show->add_option("--graph", raw.graph, "graph id where several have the node")->type_name("N");
+  show->add_option("--execution", o.execution, "which run within the step (loop bodies)")->type_name("N");
+  show->add_option("--slice", o.slice, "part of it, e.g. 0:2,:,3")->type_name("SLICE");
+  show->add_option("--bins", o.bins, "histogram with so many bins")->type_name("N");
+  show->add_option("--rows", o.rows, "lines of elements at most")->capture_default_str()->type_name("N");
+
+  auto* nodes = app.add_subcommand("nodes", "list nodes");
+  add_dump(nodes, o);
+  nodes->add_option("SEL", o.subject, "selector; default: every node");
+  nodes->add_option("--ranks,--rank", raw.ranks, "ranks: all, 0, 0:3")->capture_default_str()->type_name("RANKS");
+  nodes->add_flag("--wide", o.wide, "inputs and shapes too");
+
+  auto* doctor = app.add_subcommand("doctor", "what is in a dump, what is damaged or missing");
+  add_dump(doctor, o);
+  doctor->add_flag("--wide", o.wide, "every problem, not only the first of each kind");
+
+  auto* run = app.add_subcommand("run", "run a Lua script");
+  run->add_option("SCRIPT", o.script, "file, or - for standard input")->required();
+  run->add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR")->expected(1)->take_all();
+  run->prefix_command();
+
+  auto* repl = app.add_subcommand("repl", "the prompt");
+  repl->add_option("DUMP", o.dump, "dump directory to open as s");
+  repl->add_option("-e", o.eval, "run this entry first")->type_name("CODE")->expected(1)->take_all();
+  repl->add_option("-x", o.files, "run the entries of this file first")->type_name("FILE")->expected(1)->take_all();
+  repl->add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR")->expected(1)->take_all();
+  repl->add_flag("--batch", o.batch, "no line editing, stop at the first error, end after -e and -x or the end of input");
+
+  auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
+
+  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, true);
+  for (CLI::App* sub : {run, repl}) add_common(sub, o, raw, false);
+  app.footer(help_footer(""));
+  for (CLI::App* sub : app.get_subcommands({})) {
+    sub->footer(help_footer(sub->get_name()));
+    sub->set_help_flag("-h,--help", "this text");
+  }
+
+  std::vector<std::string> reversed(words.rbegin(), words.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::Success& success) {  // --help, --version
+    parsed.done = true;
+    std::ostringstream out;
+    app.exit(success, out, out);
+    parsed.out = out.str();
+    return parsed;
+  } catch (const CLI::ParseError& failure) {
+    std::string at;
+    for (const CLI::App* sub : app.get_subcommands()) at = " " + sub->get_name();
+    return usage_error(fmt::format("{}\nmsdbg{} --help shows what is possible", with_suggestion(app, failure), at));
+  }
+  if (app.get_subcommands().empty()) {
+    // Nothing but `msdbg`: the prompt without a dump.
+    o.command = Command::kRepl;
+  } else {
+    o.command = *command_of(app.get_subcommands().front()->get_name());
+    if (o.command == Command::kRun) o.arguments = app.get_subcommands().front()->remaining();
+  }
+  if (const Status status = finish(raw, o); !status.ok()) return usage_error(status.message());
+  return parsed;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,75 @@
+// What the command line said, after checking. The only file that knows CLI11 is options.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "msdbg/analysis.h"
+#include "msdbg/report.h"
+#include "msdbg/session.h"
+
+namespace msdbg::app {
+
+/// The documented exit statuses.
+enum ExitStatus : int {
+  kExitClean = 0, kExitFindings = 1, kExitUsage = 2, kExitInput = 3, kExitIncomplete = 4, kExitScript = 5,
+  kExitPeerLost = 6, kExitInterrupted = 130,
+};
+/// The exit status that a failed call ends in.
+int exit_status_for(const Status& status);
+
+enum class Command { kNone, kRepl, kRun, kCheck, kOrigin, kStats, kShow, kNodes, kDoctor, kDemo };
+enum class Switch { kAuto, kAlways, kNever };
+
+struct Options {
+  Command command = Command::kNone;
+
+  // common
+  Format format = Format::kTable;
+  std::string output_file;      ///< "" = standard output
+  Switch colour = Switch::kAuto;
+  Semantics semantics = Semantics::kCompat;
+  uint64_t mem_limit_mb = 16384;
+  unsigned threads = 0;
+  IntSet steps = IntSet::all(), ranks = IntSet::all();
+  std::optional<std::string> net;
+  bool quiet = false, strict = false, wide = false, group = false;
+  int verbose = 0;
+  std::string log_file;
+
+  std::string dump;             ///< path of the dump
+  std::string subject;          ///< selector or tensor name
+  // check
+  std::string rules = "default";
+  std::vector<std::pair<std::string, std::string>> watches;  ///< --on, --when
+  std::vector<std::string> params;                           ///< rule.name=value
+  std::string slots = "output";
+  bool report_missing = false;
+  size_t max_hits = SIZE_MAX;
+  // origin
+  std::string when = "nan or inf";
+  // show
+  std::optional<int> graph;
+  uint32_t execution = 0;
+  std::string slice;
+  size_t bins = 0, rows = 20;
+  // scripts
+  std::string script;
+  std::vector<std::string> arguments;
+  std::vector<std::string> eval, files, script_path;
+  bool batch = false;
+};
+
+/// Outcome of parsing: options, or text that was to be printed (help, version, an error) and the exit status.
+struct Parsed {
+  Options options;
+  bool done = false;
+  int exit_status = kExitClean;
+  std::string out, err;
+};
+
+Parsed parse_command_line(const std::vector<std::string>& words);
+
+}  // namespace msdbg::app

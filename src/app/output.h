@@ -1,0 +1,44 @@
+// Where results and messages go: data to standard output or -o FILE, everything else to standard error.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "app/options.h"
+
+namespace msdbg::app {
+
+/// Table style for the terminal at hand: colour and width only where standard output is one.
+ReportStyle style_for(const Options& options);
+
+/// Writes a finished result. A file is replaced as a whole or not at all.
+Status write_result(const Options& options, std::string_view text);
+
+/// `msdbg: message` to standard error, and the exit status for it.
+int report_failure(const Status& status);
+
+/// A note on standard error; nothing with --quiet.
+void note(const Options& options, std::string_view text);
+
+/// Sends the log to standard error and to --log.
+Status start_logging(const Options& options);
+
+/// A progress line on standard error, if that is a terminal; wiped on destruction.
+class Progress {
+ public:
+  Progress(const Options& options, std::string_view what);
+  ~Progress();
+  std::function<void(uint64_t, uint64_t, uint64_t)> callback();
+
+ private:
+  void show(uint64_t done, uint64_t total, uint64_t bytes);
+
+  std::string what_;
+  bool enabled_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace msdbg::app

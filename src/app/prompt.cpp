@@ -1,0 +1,165 @@
+// msdbg repl: the loop around Script::eval.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "app/line_editor.h"
+#include "app/output.h"
+#include "app/run.h"
+#include "app/scripting.h"
+
+namespace msdbg::app {
+namespace {
+
+class Prompt {
+ public:
+  Prompt(const Options& options, Script& script, bool interactive) : options_(options), script_(script), interactive_(interactive) {}
+
+  enum class Next { kGoOn, kMore, kEnd };
+
+  // Feeds one entry; kMore when it is Lua that wants another line.
+  Next enter(const std::string& text) {
+    clear_interrupt();
+    const Script::Eval result = script_.eval(text);
+    if (result.state == Script::EvalState::kIncomplete) return Next::kMore;
+    if (!result.output.empty()) {
+      // Errors belong to standard error, unless a person reads both in one window anyway.
+      FILE* to = result.state == Script::EvalState::kError && !interactive_ ? stderr : stdout;
+      fmt::print(to, "{}\n", result.output);
+      std::fflush(to);
+    }
+    if (result.state == Script::EvalState::kExit) {
+      status_ = result.exit_status;
+      return Next::kEnd;
+    }
+    if (result.state == Script::EvalState::kError && !interactive_) {
+      status_ = interrupt_requested() ? kExitInterrupted : kExitScript;
+      return Next::kEnd;
+    }
+    return Next::kGoOn;
+  }
+
+  // An entry that must be whole, from -e or the end of a file.
+  bool enter_whole(const std::string& text) {
+    const Next next = enter(text);
+    if (next != Next::kMore) return next == Next::kGoOn;
+    status_ = report_failure(Status(Code::kInvalidArgument, fmt::format("'{}' is not finished: an open block, bracket or string", text)));
+    status_ = kExitScript;
+    return interactive_;
+  }
+
+  bool enter_file(const std::string& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    if (!file) {
+      status_ = report_failure(Status(Code::kNotFound, fmt::format("-x {}: cannot be read", path)));
+      return false;
+    }
+    std::string line, entry;
+    while (std::getline(text, line)) {
+      if (!add_line(line, &entry)) return false;
+    }
+    return entry.empty() || enter_whole(entry);
+  }
+
+  int loop() {
+    const auto editor = make_line_editor(options_.batch, default_history_file(),
+                                         [this](const std::string& line, size_t cursor) { return script_.complete(line, cursor); });
+    std::string entry, line;
+    while (true) {
+      clear_interrupt();
+      const auto outcome = editor->read(entry.empty() ? script_.prompt() : std::string("    > "), &line);
+      if (outcome == LineEditor::Outcome::kEnd) {
+        if (!entry.empty()) enter_whole(entry);
+        break;
+      }
+      if (outcome == LineEditor::Outcome::kInterrupted) {
+        entry.clear();
+        continue;
+      }
+      const std::string before = entry.empty() ? line : entry + "\n" + line;
+      const bool go_on = add_line(line, &entry);
+      if (entry.empty()) editor->remember(before);
+      if (!go_on) break;
+    }
+    return status_;
+  }
+
+  int status() const { return status_; }
+
+ private:
+  // Joins lines until they make an entry.
+  bool add_line(const std::string& line, std::string* entry) {
+    const std::string text = entry->empty() ? line : *entry + "\n" + line;
+    if (trim(text).empty()) {
+      entry->clear();
+      return true;
+    }
+    const Next next = enter(text);
+    if (next == Next::kMore) {
+      *entry = text;
+      return true;
+    }
+    entry->clear();
+    return next == Next::kGoOn;
+  }
+
+  const Options& options_;
+  Script& script_;
+  bool interactive_;
+  int status_ = kExitClean;
+};
+
+std::string count_text(size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+std::string greeting(const Session& session) {
+  const SessionInfo& info = session.info();
+  std::string out = fmt::format("msdbg {}  {}: ", kVersion, printable(info.short_name));
+  out += info.framework_version.empty() ? "MindSpore (version unknown)" : "MindSpore " + printable(info.framework_version);
+  const auto ranks = session.ranks();
+  out += ranks.size() == 1 ? fmt::format(", rank {}", ranks[0]) : ", " + count_text(ranks.size(), "rank");
+  size_t kernels = 0;
+  for (const GraphPtr& graph : session.graphs()) {
+    for (const NodeId node : graph->execution_order()) kernels += !is_structural(graph->node(node).op);
+  }
+  out += ", " + count_text(session.graphs().size(), "graph") + ", " + count_text(kernels, "kernel");
+  const auto steps = session.steps();
+  if (steps.empty()) out += ", no steps";
+  else if (steps.size() == 1) out += fmt::format(", step {}", steps[0]);
+  else if (steps.back() - steps.front() + 1 == static_cast<int64_t>(steps.size())) out += fmt::format(", steps {}-{}", steps.front(), steps.back());
+  else out += fmt::format(", {} steps from {} to {}", steps.size(), steps.front(), steps.back());
+  return out + ".  Type help, or Lua.";
+}
+
+}  // namespace
+
+int run_prompt(const Options& options) {
+  auto script = make_script(options);
+  if (!script) return report_failure(script.status());
+  std::string hello = fmt::format("msdbg {}  no dump is open: s = msdbg.open \"PATH\".  Type help, or Lua.", kVersion);
+  if (!options.dump.empty()) {
+    int status = kExitClean;
+    auto session = open_session(options, &status);
+    if (session == nullptr) return status;
+    hello = greeting(*session);
+    (*script)->set_session(std::move(session));
+  }
+  const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
+  Prompt prompt(options, **script, interactive);
+  for (const std::string& file : options.files) {
+    if (!prompt.enter_file(file)) return prompt.status();
+  }
+  for (const std::string& code : options.eval) {
+    if (!prompt.enter_whole(code)) return prompt.status();
+  }
+  // With -e or -x and --batch there is nothing to wait for, unless lines are piped in.
+  if (options.batch && !(options.eval.empty() && options.files.empty()) && ::isatty(STDIN_FILENO)) return prompt.status();
+  if (interactive && !options.quiet) fmt::print("{}\n", hello);
+  return prompt.loop();
+}
+
+}  // namespace msdbg::app

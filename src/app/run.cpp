@@ -1,0 +1,58 @@
+#include "app/run.h"
+
+#include <cstdio>
+#include <exception>
+
+#include "app/output.h"
+#include "app/signals.h"
+
+namespace msdbg::app {
+namespace {
+
+int dispatch(const Options& options) {
+  switch (options.command) {
+    case Command::kCheck: return run_check(options);
+    case Command::kOrigin: return run_origin(options);
+    case Command::kStats: return run_stats(options);
+    case Command::kShow: return run_show(options);
+    case Command::kNodes: return run_nodes(options);
+    case Command::kDoctor: return run_doctor(options);
+    case Command::kRun: return run_script(options);
+    case Command::kDemo: return run_demo(options);
+    case Command::kRepl:
+    case Command::kNone: return run_prompt(options);
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+
+std::unique_ptr<Session> open_session(const Options& options, int* exit_status) {
+  DumpOptions dump_options;
+  dump_options.net = options.net;
+  dump_options.ranks = options.ranks;
+  auto session = open_dump(options.dump, dump_options);
+  if (!session) {
+    *exit_status = report_failure(session.status());
+    return nullptr;
+  }
+  return std::move(*session);
+}
+
+int run(const std::vector<std::string>& words) {
+  const Parsed parsed = parse_command_line(words);
+  if (!parsed.out.empty()) std::fwrite(parsed.out.data(), 1, parsed.out.size(), stdout);
+  if (!parsed.err.empty()) std::fwrite(parsed.err.data(), 1, parsed.err.size(), stderr);
+  if (parsed.done) return parsed.exit_status;
+  if (const Status status = start_logging(parsed.options); !status.ok()) return report_failure(status);
+  install_interrupt_handler();
+  try {
+    return dispatch(parsed.options);
+  } catch (const std::bad_alloc&) {
+    return report_failure(Status(Code::kOutOfMemory, "out of memory; a smaller --mem-limit or fewer --threads may help"));
+  } catch (const std::exception& error) {
+    return report_failure(Status(Code::kInternal, std::string("internal error: ") + error.what()));
+  }
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,31 @@
+// From the words of the command line to the exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/options.h"
+
+namespace msdbg::app {
+
+/// The whole program but for main().
+int run(const std::vector<std::string>& words);
+
+// The commands; each returns the exit status.
+int run_check(const Options& options);
+int run_origin(const Options& options);
+int run_stats(const Options& options);
+int run_show(const Options& options);
+int run_nodes(const Options& options);
+int run_doctor(const Options& options);
+int run_script(const Options& options);
+int run_prompt(const Options& options);
+int run_demo(const Options& options);
+
+/// Opens options.dump; a failure is printed and `*exit_status` set.
+std::unique_ptr<Session> open_session(const Options& options, int* exit_status);
+
+/// The watchpoints that --rules, --param, --on and --when ask for.
+Result<std::vector<Watchpoint>> watchpoints_from(const Options& options);
+
+}  // namespace msdbg::app
