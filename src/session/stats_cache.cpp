@@ -41,7 +41,7 @@ bool KeptStats::answers(const StatsRequest& want) const {
   return covers(request, want);
 }
 
-size_t Session::StatsCache::Hash::operator()(const TensorId& id) const noexcept {
+size_t KeptStatsTable::Hash::operator()(const TensorId& id) const noexcept {
   uint64_t h = 0x9e3779b97f4a7c15u;
   auto mix = [&h](uint64_t value) {
     h ^= value + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
@@ -55,13 +55,13 @@ size_t Session::StatsCache::Hash::operator()(const TensorId& id) const noexcept 
   return static_cast<size_t>(h ^ (h >> 29));
 }
 
-KeptStatsPtr Session::StatsCache::find(const TensorId& id) const {
+KeptStatsPtr KeptStatsTable::find(const TensorId& id) const {
   std::lock_guard lock(mutex_);
   auto it = entries_.find(id);
   return it == entries_.end() ? nullptr : it->second;
 }
 
-void Session::StatsCache::put(KeptStatsPtr entry) {
+void KeptStatsTable::put(KeptStatsPtr entry) {
   std::lock_guard lock(mutex_);
   const TensorId id = entry->info.id;
   auto [it, inserted] = entries_.try_emplace(id, entry);

@@ -33,7 +33,7 @@ struct KeptStats {
 };
 using KeptStatsPtr = std::shared_ptr<const KeptStats>;
 
-struct Session::StatsCache {
+class KeptStatsTable {
  public:
   /// The oldest entry goes when this many are held: about 100 MB at the usual length of a path.
   static constexpr size_t kMaxEntries = size_t{1} << 17;
@@ -50,5 +50,7 @@ struct Session::StatsCache {
   std::unordered_map<TensorId, KeptStatsPtr, Hash> entries_;
   std::deque<TensorId> age_;  // oldest first
 };
+
+struct Session::StatsCache : KeptStatsTable {};
 
 }  // namespace msdbg
