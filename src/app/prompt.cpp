@@ -36,8 +36,9 @@ class Prompt {
       return Next::kEnd;
     }
     if (result.state == Script::EvalState::kError && !interactive_) {
+      // A pipe goes on as a person would, but its end tells that something failed; --batch stops here.
       status_ = interrupt_requested() ? kExitInterrupted : kExitScript;
-      return Next::kEnd;
+      if (options_.batch || interrupt_requested()) return Next::kEnd;
     }
     return Next::kGoOn;
   }
@@ -48,7 +49,7 @@ class Prompt {
     if (next != Next::kMore) return next == Next::kGoOn;
     status_ = report_failure(Status(Code::kInvalidArgument, fmt::format("'{}' is not finished: an open block, bracket or string", text)));
     status_ = kExitScript;
-    return interactive_;
+    return !options_.batch;
   }
 
   bool enter_file(const std::string& path) {

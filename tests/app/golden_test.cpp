@@ -1,0 +1,150 @@
+// Transcripts: tests/golden/*.txt hold what a person types and what msdbg answers.
+//
+//   # text            a comment
+//   $ msdbg ARGS      a command, run by a shell in the folder of the unpacked test data; the lines up to the next `$`
+//                     are its output (both streams), the last one `[exit N]` when N is not 0
+//   @ open PATH       opens a dump at the prompt; the `> ` lines that follow are entries of that prompt
+//   > ENTRY           an entry; the lines behind it are what it prints
+//
+// MSDBG_UPDATE_GOLDEN=1 rewrites the files; the diff is for a person to read.
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "app/options.h"
+#include "app/scripting.h"
+
+namespace msdbg::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> read_lines(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+void replace_all(std::string* text, const std::string& what, const std::string& with) {
+  for (size_t at = 0; (at = text->find(what, at)) != std::string::npos; at += with.size()) text->replace(at, what.size(), with);
+}
+
+// Paths differ between machines, nothing else may.
+std::string normalised(std::string text) {
+  replace_all(&text, MSDBG_TEST_DATA, "DATA");
+  replace_all(&text, MSDBG_EXAMPLES_DIR, "EXAMPLES");
+  replace_all(&text, fs::path(MSDBG_PROGRAM).parent_path().string(), "PROGRAM");
+  return text;
+}
+
+std::string run_command(const std::string& typed) {
+  std::string command = typed;
+  if (command.rfind("msdbg", 0) == 0) command.replace(0, 5, MSDBG_PROGRAM);
+  replace_all(&command, "| msdbg ", std::string("| ") + MSDBG_PROGRAM + " ");
+  replace_all(&command, "EXAMPLES/", std::string(MSDBG_EXAMPLES_DIR) + "/");
+  // `exec` would lose pipes; a subshell gathers both streams in order.
+  const std::string shell = "cd '" MSDBG_TEST_DATA "' && { " + command + "; } 2>&1 < /dev/null";
+  FILE* pipe = ::popen(shell.c_str(), "r");
+  if (pipe == nullptr) return "popen failed\n";
+  std::string output;
+  char block[4096];
+  for (size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) output.append(block, n);
+  const int status = ::pclose(pipe);
+  if (!output.empty() && output.back() != '\n') output += '\n';
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code != 0) output += "[exit " + std::to_string(code) + "]\n";
+  return normalised(output);
+}
+
+// The prompt in this process: exactly what `msdbg DUMP` evaluates, without the terminal.
+class PromptRunner {
+ public:
+  void open(const std::string& path) {
+    auto script = make_script(Options{});
+    ASSERT_TRUE(script) << script.status().message();
+    script_ = std::move(*script);
+    auto session = open_dump(std::string(MSDBG_TEST_DATA "/") + path);
+    ASSERT_TRUE(session) << session.status().message();
+    script_->set_session(std::move(*session));
+  }
+
+  std::string enter(const std::string& entry) {
+    if (script_ == nullptr) return "no '@ open' above\n";
+    pending_ += pending_.empty() ? entry : "\n" + entry;
+    testing::internal::CaptureStdout();  // print() writes there
+    const Script::Eval result = script_->eval(pending_);
+    std::string output = testing::internal::GetCapturedStdout();
+    if (result.state == Script::EvalState::kIncomplete) return output;
+    pending_.clear();
+    if (!result.output.empty()) output += result.output + "\n";
+    return normalised(output);
+  }
+
+ private:
+  std::unique_ptr<Script> script_;
+  std::string pending_;
+};
+
+std::string replay(const std::vector<std::string>& lines) {
+  std::string out;
+  PromptRunner prompt;
+  for (const std::string& line : lines) {
+    const std::string rest = line.size() > 2 ? line.substr(2) : "";
+    if (line.rfind("# ", 0) == 0 || line == "#") {
+      out += line + "\n";
+    } else if (line.rfind("$ ", 0) == 0) {
+      out += line + "\n" + run_command(rest);
+    } else if (line.rfind("@ open ", 0) == 0) {
+      out += line + "\n";
+      prompt.open(line.substr(7));
+    } else if (line.rfind("> ", 0) == 0) {
+      out += line + "\n" + prompt.enter(rest);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> transcripts() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(MSDBG_GOLDEN_DIR)) {
+    if (entry.path().extension() == ".txt") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, TranscriptIsReproduced) {
+  const fs::path path = fs::path(MSDBG_GOLDEN_DIR) / (GetParam() + ".txt");
+  const auto lines = read_lines(path);
+  ASSERT_FALSE(lines.empty()) << path;
+  const std::string got = replay(lines);
+  if (std::getenv("MSDBG_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path) << got;
+    return;
+  }
+  std::string expected;
+  for (const std::string& line : lines) expected += line + "\n";
+  EXPECT_EQ(got, expected) << "MSDBG_UPDATE_GOLDEN=1 rewrites " << path;
+}
+
+INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, testing::ValuesIn(transcripts()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+});
+
+TEST(GoldenFiles, ThereAreTranscripts) { EXPECT_GE(transcripts().size(), 5u); }
+
+}  // namespace
+}  // namespace msdbg::app
