@@ -1,0 +1,172 @@
+// Runs a plan: worker threads measure tensors in any order, the owner's thread turns them into verdicts in the order of
+// the plan. So results do not depend on the number of threads, and scripts are called in execution order.
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "session/check_plan.h"
+#include "session/check_tensor.h"
+#include "session/stats_cache.h"
+#include "session/verdict.h"
+
+namespace msdbg {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+/// Room for one block of the widest elements and one of its previous value.
+constexpr uint64_t kBytesPerWorker = 2 * 8 * kElementsPerBlock;
+
+unsigned worker_count(const CheckOptions& options, size_t tensors) {
+  uint64_t wanted = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  wanted = std::min({wanted, uint64_t{tensors}, std::max<uint64_t>(1, options.mem_limit_bytes / kBytesPerWorker)});
+  return static_cast<unsigned>(wanted);
+}
+
+/// Blocks every signal while threads are made, so that SIGINT is always delivered to a thread that was there before.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+class CheckRun {
+ public:
+  CheckRun(Session& session, const CheckPlan& plan, const CheckOptions& options)
+      : session_(session), plan_(plan), options_(options), measured_(plan.tensors.size()),
+        verdicts_(session, options) {}
+
+  ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first
+
+  CheckResult run() {
+    result_.semantics = options_.semantics;
+    result_.steps = plan_.steps;
+    result_.coverage.tensors = plan_.tensors.size();
+    start_workers();
+    collect();
+    result_.coverage.not_checked = result_.coverage.tensors - result_.coverage.checked;
+    return std::move(result_);
+  }
+
+ private:
+  // ---- workers ----
+  void start_workers() {
+    const unsigned wanted = worker_count(options_, plan_.tensors.size());
+    try {
+      SignalsBlocked blocked;
+      for (unsigned i = 0; i < wanted; ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      log(LogLevel::kWarning, fmt::format("check: {} of {} threads could be started: {}", workers_.size(), wanted, error.what()));
+    }
+    if (workers_.empty()) work();
+  }
+
+  void work() {
+    PassBuffers buffers;
+    for (;;) {
+      // Remembered, because whoever handles the interrupt may clear the flag before the owner has seen it.
+      if (interrupt_requested()) stop_ = true;
+      const size_t at = next_.fetch_add(1, std::memory_order_relaxed);
+      if (at >= plan_.tensors.size() || stop_) return;
+      const PlannedTensor& planned = plan_.tensors[at];
+      auto measured = std::make_unique<Measured>();
+      if (!planned.missing) {
+        *measured = measure(session_, *session_.stats_cache_, planned.id, plan_.sets[planned.set], buffers);
+      }
+      std::lock_guard lock(mutex_);
+      ++arrived_;
+      bytes_ += measured->bytes;
+      measured_[at] = std::move(measured);
+      changed_.notify_one();
+    }
+  }
+
+  // ---- the owner's thread ----
+  void collect() {
+    auto last_report = std::chrono::steady_clock::now();
+    size_t at = 0;
+    while (at < plan_.tensors.size()) {
+      std::unique_ptr<Measured> measured = wait_for(at);
+      if (stop_ || interrupt_requested()) return finish_interrupted(at, std::move(measured));
+      if (measured) judge(at++, *measured, true);
+      const auto now = std::chrono::steady_clock::now();
+      if (options_.progress && (now - last_report >= kTick || at == plan_.tensors.size())) {
+        last_report = now;
+        const auto [done, bytes] = progress();
+        options_.progress(done, plan_.tensors.size(), bytes);
+      }
+    }
+  }
+
+  std::unique_ptr<Measured> wait_for(size_t at) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kTick, [&] { return measured_[at] != nullptr; });
+    return std::move(measured_[at]);
+  }
+
+  std::pair<uint64_t, uint64_t> progress() {
+    std::lock_guard lock(mutex_);
+    return {arrived_, bytes_};
+  }
+
+  /// Keeps what was measured before the interrupt; scripts are not called any more.
+  void finish_interrupted(size_t from, std::unique_ptr<Measured> first) {
+    result_.interrupted = true;
+    stop_ = true;
+    workers_.clear();  // joined: measured_ is ours alone now
+    if (first) measured_[from] = std::move(first);
+    for (size_t at = from; at < measured_.size(); ++at) {
+      if (measured_[at]) judge(at, *measured_[at], false);
+    }
+  }
+
+  void judge(size_t at, const Measured& measured, bool scripts) {
+    if (measured.interrupted) {
+      result_.interrupted = true;
+      return;
+    }
+    const PlannedTensor& planned = plan_.tensors[at];
+    result_.coverage.bytes += measured.bytes;
+    result_.coverage.from_cache += measured.from_cache ? 1 : 0;
+    if (verdicts_.judge(planned, plan_.sets[planned.set], measured, scripts, result_)) ++result_.coverage.checked;
+  }
+
+  Session& session_;
+  const CheckPlan& plan_;
+  const CheckOptions& options_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Measured>> measured_;  // under mutex_
+  uint64_t arrived_ = 0, bytes_ = 0;               // under mutex_
+  Verdicts verdicts_;
+  CheckResult result_;
+  std::vector<std::jthread> workers_;
+};
+
+Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
+  Result<CheckPlan> plan = make_plan(session, watchpoints, options);
+  if (!plan) return plan.status();
+  return CheckRun(session, *plan, options).run();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,207 @@
+#include "session/check_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace msdbg {
+namespace {
+
+/// Beyond this many watched nodes the session lists everything and the plan picks.
+constexpr size_t kFewNodes = 64;
+
+enum Enumerator { kOperatorOverflow = 2, kInitialization = 14 };
+
+/// "0-3, 7" for a message.
+std::string numbers_text(std::span<const int64_t> numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
+    i = last + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
+bool asks_for_constant(std::string_view selector, const Node& node) {
+  return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
+         selector.find("=" + node.name) != std::string_view::npos;
+}
+
+class Planner {
+ public:
+  Planner(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options)
+      : session_(session), watchpoints_(watchpoints), options_(options) {}
+
+  Result<CheckPlan> run() {
+    if (Status status = choose_graphs(); !status.ok()) return status;
+    if (Status status = choose_steps(); !status.ok()) return status;
+    for (const Watchpoint& watch : watchpoints_) {
+      if (!watch.enabled) continue;
+      if (Status status = resolve(watch); !status.ok()) return status;
+    }
+    list_tensors();
+    if (options_.report_missing) list_missing();
+    std::sort(plan_.tensors.begin(), plan_.tensors.end(), [](const PlannedTensor& a, const PlannedTensor& b) {
+      auto key = [](const PlannedTensor& t) {
+        return std::tuple(t.id.rank, t.id.step, t.id.graph, t.order, t.id.node, t.id.execution, t.id.slot);
+      };
+      return key(a) < key(b);
+    });
+    return std::move(plan_);
+  }
+
+ private:
+  using Watches = std::vector<const Watchpoint*>;
+
+  Status choose_graphs() {
+    std::set<int64_t> ranks;
+    for (const GraphPtr& graph : session_.graphs()) {
+      ranks.insert(graph->rank());
+      if (!options_.ranks.contains(graph->rank())) continue;
+      graphs_.push_back(graph);
+      by_node_.emplace(graph.get(), std::vector<Watches>(graph->nodes().size()));
+    }
+    if (!graphs_.empty() || ranks.empty()) return {};
+    const std::vector<int64_t> have(ranks.begin(), ranks.end());
+    return Status(Code::kNotFound, fmt::format("no rank {} (have {})", options_.ranks.text(), numbers_text(have)));
+  }
+
+  Status choose_steps() {
+    const std::vector<int64_t> have = session_.steps();
+    std::copy_if(have.begin(), have.end(), std::back_inserter(plan_.steps),
+                 [&](int64_t step) { return options_.steps.contains(step); });
+    if (!plan_.steps.empty()) return {};
+    return Status(Code::kNotFound, have.empty() ? fmt::format("{}: no step has data, nothing can be checked", session_.info().source)
+                                                : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(have)));
+  }
+
+  Status resolve(const Watchpoint& watch) {
+    std::vector<NodeRef> nodes;
+    if (watch.optional) {
+      nodes = watch.on.resolve(graphs_);
+    } else {
+      Result<std::vector<NodeRef>> found = resolve_or_explain(watch.on, graphs_);
+      if (!found) return found.status();
+      nodes = std::move(*found);
+    }
+    size_t kept = 0;
+    for (const NodeRef& ref : nodes) {
+      const Node& node = ref.graph->node(ref.node);
+      if (node.kind == NodeKind::kConstant && !asks_for_constant(watch.on.text(), node)) continue;
+      Watches& watches = by_node_.at(ref.graph)[ref.node];
+      if (watches.empty()) watched_.push_back(ref);
+      watches.push_back(&watch);
+      ++kept;
+    }
+    if (kept > 0 || watch.optional) return {};
+    return Status(Code::kNotFound, fmt::format("'{}' names only constants: write @constant or =NAME to look at them", watch.on.text()));
+  }
+
+  static bool names_slot(const Watchpoint& watch, Slot slot) {
+    if (slot.io == Io::kInput ? !watch.inputs : !watch.outputs) return false;
+    return !watch.slot || *watch.slot == slot.index;
+  }
+
+  Watches watches_of(const Watches& of_node, Slot slot) const {
+    Watches watches;
+    std::copy_if(of_node.begin(), of_node.end(), std::back_inserter(watches),
+                 [&](const Watchpoint* watch) { return names_slot(*watch, slot); });
+    return watches;
+  }
+
+  void list_tensors() {
+    TensorQuery query;
+    query.ranks = options_.ranks;
+    query.steps = options_.steps;
+    query.inputs = query.outputs = false;
+    for (const Watchpoint& watch : watchpoints_) {
+      if (!watch.enabled) continue;
+      query.inputs = query.inputs || watch.inputs;
+      query.outputs = query.outputs || watch.outputs;
+    }
+    if (watched_.size() <= kFewNodes) query.nodes = &watched_;
+    if (watched_.empty()) return;
+    for (const TensorId& id : session_.tensors(query)) {
+      const Graph* graph = session_.graph(id.rank, id.graph);
+      if (!graph || by_node_.count(graph) == 0) continue;
+      add(id, *graph, watches_of(by_node_.at(graph)[id.node], id.slot), false);
+    }
+  }
+
+  void add(const TensorId& id, const Graph& graph, Watches watches, bool missing) {
+    if (watches.empty()) return;
+    plan_.tensors.push_back({id, graph.node(id.node).order, set_of(std::move(watches)), missing});
+  }
+
+  uint32_t set_of(Watches watches) {
+    std::sort(watches.begin(), watches.end(), [](const Watchpoint* a, const Watchpoint* b) {
+      return std::tie(a->rule, a->id) < std::tie(b->rule, b->id);
+    });
+    auto [it, inserted] = set_index_.try_emplace(watches, static_cast<uint32_t>(plan_.sets.size()));
+    if (!inserted) return it->second;
+    WatchSet set;
+    for (const Watchpoint* watch : watches) {
+      set.needs_stats = set.needs_stats || needs_elements(session_, *watch);
+      if (!watch->condition) continue;
+      add_needs(*watch->condition, set.request);
+      set.needs_previous = set.needs_previous || watch->condition->spec->needs_previous;
+    }
+    set.watches = std::move(watches);
+    plan_.sets.push_back(std::move(set));
+    return it->second;
+  }
+
+  /// Slots of the watched nodes that have no tensor in a step in which their graph has data (decision D28).
+  void list_missing() {
+    std::set<TensorId> have;  // execution left out: one that is there is enough
+    for (const PlannedTensor& planned : plan_.tensors) {
+      TensorId id = planned.id;
+      id.execution = 0;
+      have.insert(id);
+    }
+    for (const NodeRef& ref : watched_) {
+      const Graph& graph = *ref.graph;
+      const Node& node = graph.node(ref.node);
+      if (node.kind == NodeKind::kConstant || is_structural(node.op)) continue;
+      for (int64_t step : session_.steps(graph.rank(), graph.id())) {
+        if (!options_.steps.contains(step)) continue;
+        for (Io io : {Io::kInput, Io::kOutput}) {
+          const size_t slots = io == Io::kInput ? node.inputs.size() : node.outputs.size();
+          for (uint32_t index = 0; index < slots; ++index) {
+            const TensorId id{graph.rank(), graph.id(), step, 0, node.id, Slot{io, index}};
+            if (have.count(id) == 0) add(id, graph, watches_of(by_node_.at(ref.graph)[ref.node], id.slot), true);
+          }
+        }
+      }
+    }
+  }
+
+  Session& session_;
+  std::span<const Watchpoint> watchpoints_;
+  const CheckOptions& options_;
+  std::vector<GraphPtr> graphs_;
+  std::map<const Graph*, std::vector<Watches>> by_node_;
+  std::vector<NodeRef> watched_;
+  std::map<Watches, uint32_t> set_index_;
+  CheckPlan plan_;
+};
+
+}  // namespace
+
+bool needs_elements(const Session& session, const Watchpoint& watch) {
+  if (!watch.condition) return true;
+  const int enumerator = watch.condition->spec->enumerator;
+  return enumerator != kOperatorOverflow && (enumerator != kInitialization || session.info().kind == "live");
+}
+
+Result<CheckPlan> make_plan(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
+  return Planner(session, watchpoints, options).run();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,170 @@
+#include "session/check_tensor.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+
+namespace msdbg {
+namespace {
+
+/// Kept statistics grow by what each check asked for; beyond this many counts an entry starts anew.
+constexpr size_t kMaxCounts = 32;
+
+/// Remembers its own failure, so that a broken previous value is told from a broken tensor.
+class TracedReader : public ElementReader {
+ public:
+  explicit TracedReader(std::unique_ptr<ElementReader> inner) : inner_(std::move(inner)) {}
+  DType dtype() const override { return inner_->dtype(); }
+  uint64_t count() const override { return inner_->count(); }
+  Status read(uint64_t first, std::span<std::byte> out) override {
+    status_ = inner_->read(first, out);
+    return status_;
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  std::unique_ptr<ElementReader> inner_;
+  Status status_;
+};
+
+struct PreviousValue {
+  Previous state = Previous::kNotNeeded;
+  std::string reason;
+  std::optional<TensorId> id;
+  std::unique_ptr<TracedReader> reader;
+
+  void lose(std::string why) {
+    state = Previous::kMissing;
+    reason = std::move(why);
+    reader.reset();
+  }
+};
+
+PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count) {
+  PreviousValue previous;
+  bool history_missing = false;
+  Result<TensorId> found = session.previous(id, &history_missing);
+  if (!found) {
+    previous.state = history_missing ? Previous::kNoHistory : Previous::kMissing;
+    return previous;
+  }
+  previous.id = *found;
+  auto cannot = [&](std::string_view why) { previous.lose(fmt::format("previous step {} cannot be used: {}", found->step, why)); };
+  Result<TensorInfo> info = session.describe(*found);
+  if (!info) {
+    cannot(info.status().message());
+  } else if (!info->problem.ok()) {
+    cannot(info->problem.message());
+  } else if (info->availability == Availability::kStatisticsOnly) {
+    cannot("no tensor data (statistics only)");
+  } else if (!is_evaluable(info->dtype)) {
+    cannot(fmt::format("no statistics are defined for {}", dtype_name(info->dtype)));
+  } else if (info->count == 0) {
+    cannot("the value is empty");
+  } else if (info->count != count) {
+    previous.state = Previous::kSizeDiffers;
+  } else if (Result<std::unique_ptr<ElementReader>> reader = session.read(*found); !reader) {
+    cannot(reader.status().message());
+  } else if (!is_evaluable((*reader)->dtype()) || (*reader)->count() != count) {
+    cannot("the file does not hold what its name promises");
+  } else {
+    previous.reader = std::make_unique<TracedReader>(std::move(*reader));
+    previous.state = Previous::kPresent;
+  }
+  return previous;
+}
+
+class Measurement {
+ public:
+  Measurement(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set, PassBuffers& buffers)
+      : session_(session), table_(table), id_(id), set_(set), buffers_(buffers) {}
+
+  Measured run() {
+    KeptStatsPtr old = table_.find(id_);
+    if (old && old->answers(set_.request)) {
+      result_.kept = std::move(old);
+      result_.from_cache = true;
+      return std::move(result_);
+    }
+    Result<TensorInfo> info = session_.describe(id_);
+    if (!info) return fail(info.status());
+    result_.info = *info;
+    if (!set_.needs_stats) return std::move(result_);
+    if (!info->problem.ok()) return fail(info->problem);
+    if (info->availability == Availability::kUnreadable) return fail(Status(Code::kCorrupt, "cannot be read"));
+    if (info->availability == Availability::kStatisticsOnly) return fail(Status(Code::kNoData, "no tensor data (statistics only)"));
+    if (!is_evaluable(info->dtype)) {
+      return fail(Status(Code::kUnsupported, fmt::format("no statistics are defined for {}", dtype_name(info->dtype))));
+    }
+
+    KeptStats kept;
+    kept.info = std::move(*info);
+    PreviousValue previous;
+    // An empty tensor is clean whatever came before it.
+    if (set_.needs_previous && kept.info.count > 0) previous = find_previous(session_, id_, kept.info.count);
+    kept.request = set_.request;
+    if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts) merge_request(old->request, kept.request);
+
+    Result<Stats> stats = pass(previous, kept.request);
+    if (!stats) return fail(stats.status());
+    kept.stats = std::move(*stats);
+    kept.previous = previous.state;
+    kept.previous_reason = std::move(previous.reason);
+    kept.previous_id = previous.state == Previous::kPresent ? previous.id : std::nullopt;
+    result_.kept = std::make_shared<const KeptStats>(std::move(kept));
+    table_.put(result_.kept);
+    return std::move(result_);
+  }
+
+ private:
+  Measured fail(Status status) {
+    result_.interrupted = status.code() == Code::kInterrupted;
+    result_.problem = std::move(status);
+    return std::move(result_);
+  }
+
+  Result<Stats> pass(PreviousValue& previous, const StatsRequest& request) {
+    Result<std::unique_ptr<ElementReader>> reader = session_.read(id_);
+    if (!reader) return reader.status();
+    if (previous.reader) {
+      Result<Stats> stats = run_pass(**reader, previous.reader.get(), request, buffers_, &result_.bytes);
+      if (stats || previous.reader->status().ok() || stats.status().code() == Code::kInterrupted) return stats;
+      previous.lose(fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
+      reader = session_.read(id_);
+      if (!reader) return reader.status();
+    }
+    return run_pass(**reader, nullptr, StatsRequest{request.ranges, {}, false}, buffers_, &result_.bytes);
+  }
+
+  Session& session_;
+  KeptStatsTable& table_;
+  const TensorId& id_;
+  const WatchSet& set_;
+  PassBuffers& buffers_;
+  Measured result_;
+};
+
+Measured failed(Code code, const char* text) noexcept {
+  Measured result;
+  try {
+    result.problem = Status(code, text);
+  } catch (...) {
+    result.problem = Status(code, {});  // no memory left for the text; the code still tells
+  }
+  return result;
+}
+
+}  // namespace
+
+Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set, PassBuffers& buffers) noexcept {
+  try {
+    return Measurement(session, table, id, set, buffers).run();
+  } catch (const std::bad_alloc&) {
+    return failed(Code::kOutOfMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return failed(Code::kInternal, error.what());
+  }
+}
+
+}  // namespace msdbg

@@ -1,0 +1,146 @@
+#include "session/verdict.h"
+
+#include <fmt/format.h>
+
+namespace msdbg {
+namespace {
+
+constexpr int kOperatorOverflow = 2;
+constexpr int kInitialization = 14;
+
+uint32_t code_of(const Status& status) {
+  if (status.code() == Code::kOutOfMemory) return kErrorOutOfMemory;
+  if (status.code() == Code::kNotFound) return kErrorNoValue;
+  return 0;
+}
+
+std::string_view abbr_of(const Watchpoint& watch) { return watch.condition ? watch.condition->spec->abbr : std::string_view(); }
+
+}  // namespace
+
+/// All there is to decide from. `stats` is null when the tensor could not be measured; `problem` says why.
+struct Verdicts::Evidence {
+  const TensorInfo* info = nullptr;
+  const Stats* stats = nullptr;
+  StatsRequest request;
+  Previous previous = Previous::kNotNeeded;
+  std::string previous_reason;
+  Status problem;
+};
+
+bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts, CheckResult& result) {
+  Evidence evidence;
+  evidence.problem = measured.problem;
+  std::optional<Stats> given;
+  if (planned.missing) evidence.problem = Status(Code::kNotFound, "no stored value");
+  if (measured.info) evidence.info = &*measured.info;
+  if (measured.kept) {
+    evidence.info = &measured.kept->info;
+    evidence.stats = &measured.kept->stats;
+    evidence.request = measured.kept->request;
+    evidence.previous = measured.kept->previous;
+    evidence.previous_reason = measured.kept->previous_reason;
+  } else if (evidence.info && evidence.info->availability == Availability::kStatisticsOnly) {
+    given = session_.given_statistics(planned.id);
+    if (given) evidence.stats = &*given;
+  }
+
+  bool decided = true;
+  for (const Watchpoint* watch : set.watches) {
+    if (!watch->condition && !scripts) {
+      decided = false;
+      continue;
+    }
+    Outcome outcome = judge_one(*watch, planned, evidence);
+    if (outcome.verdict == Verdict::kHit) {
+      add_hit(*watch, planned.id, evidence, std::move(outcome), result);
+    } else if (outcome.verdict == Verdict::kNotChecked) {
+      decided = false;
+      result.not_checked.push_back({watch->id, watch->rule, std::string(abbr_of(*watch)), planned.id, std::move(outcome.reason),
+                                    outcome.error_code});
+    }
+  }
+  return decided;
+}
+
+Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence) {
+  Outcome outcome;
+  auto not_checked = [&](std::string reason, uint32_t code) {
+    outcome.verdict = Verdict::kNotChecked;
+    outcome.reason = std::move(reason);
+    outcome.error_code = code;
+    return outcome;
+  };
+  if (planned.missing) return not_checked(evidence.problem.message(), kErrorNoValue);
+  if (watch.condition) {
+    const int enumerator = watch.condition->spec->enumerator;
+    if (enumerator == kOperatorOverflow) return judge_flag(planned.id);
+    if (enumerator == kInitialization && session_.info().kind != "live") return not_checked("initial values are not in a dump", 0);
+    if (enumerator == kInitialization && planned.id.step != 0) {
+      return not_checked("initial weights can be judged before the first step only", 0);
+    }
+  }
+  if (!evidence.stats) return not_checked(evidence.problem.message(), code_of(evidence.problem));
+  if (options_.report_missing && evidence.stats->knows(kStatCount) && evidence.stats->count == 0) {
+    return not_checked("no stored value (the tensor is empty)", kErrorNoValue);
+  }
+  if (watch.condition) return judge_condition(*watch.condition, evidence);
+
+  ScriptVerdict answer = watch.script(CheckedTensor{planned.id, evidence.info, evidence.stats});
+  outcome.verdict = answer.verdict;
+  outcome.reason = std::move(answer.reason);
+  if (outcome.verdict == Verdict::kNotChecked && outcome.reason.empty()) outcome.reason = "the rule gave no verdict";
+  if (answer.actual) outcome.details.emplace_back("actual", format_double(*answer.actual));
+  for (auto& detail : answer.details) outcome.details.push_back(std::move(detail));
+  return outcome;
+}
+
+Verdicts::Outcome Verdicts::judge_condition(const Condition& condition, const Evidence& evidence) {
+  const Previous previous = condition.spec->needs_previous ? evidence.previous : Previous::kNotNeeded;
+  Decision decision = decide(condition, *evidence.stats, evidence.request, previous, options_.semantics);
+  if (decision.error_code & kErrorNoPrevious && !evidence.previous_reason.empty()) {
+    // Say which value is missing when there is one that cannot be used.
+    constexpr std::string_view kPlain = "no previous step";
+    if (const size_t at = decision.reason.find(kPlain); at != std::string::npos) {
+      decision.reason.replace(at, kPlain.size(), evidence.previous_reason);
+    }
+  }
+  return {decision.verdict, decision.error_code, std::move(decision.reason), std::move(decision.params), {}};
+}
+
+Verdicts::Outcome Verdicts::judge_flag(const TensorId& id) {
+  Outcome outcome;
+  Result<bool> flagged = session_.operator_overflow(id);
+  if (!flagged) {
+    outcome.verdict = Verdict::kNotChecked;
+    outcome.reason = flagged.status().message();
+  } else if (*flagged) {
+    outcome.verdict = Verdict::kHit;
+  }
+  return outcome;
+}
+
+void Verdicts::add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome, CheckResult& result) {
+  if (++result.total_hits > options_.max_hits) return;
+  Hit hit;
+  hit.watch_id = watch.id;
+  hit.watch_name = watch.name;
+  hit.rule = watch.rule;
+  hit.abbr = abbr_of(watch);
+  hit.severity = watch.severity;
+  hit.tensor = id;
+  if (evidence.info) {
+    hit.dtype = evidence.info->dtype;
+    hit.shape = evidence.info->shape;
+  }
+  hit.params = std::move(outcome.params);
+  hit.details = std::move(outcome.details);
+  if (evidence.stats) {
+    hit.stats = *evidence.stats;
+  } else if (Result<Stats> stats = session_.stats(id)) {
+    hit.stats = std::move(*stats);  // decided from a flag; the numbers are for people
+  }
+  result.hits.push_back(std::move(hit));
+}
+
+}  // namespace msdbg

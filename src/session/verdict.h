@@ -1,0 +1,36 @@
+// From what was measured to hits and reasons, for all watchpoints of one tensor. The session's owner thread only.
+#pragma once
+
+#include "msdbg/session.h"
+#include "session/check_plan.h"
+#include "session/check_tensor.h"
+
+namespace msdbg {
+
+class Verdicts {
+ public:
+  Verdicts(Session& session, const CheckOptions& options) : session_(session), options_(options) {}
+
+  /// Appends to the result. True when every watchpoint reached a verdict. Without `scripts` theirs are left open.
+  bool judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts, CheckResult& result);
+
+ private:
+  struct Outcome {
+    Verdict verdict = Verdict::kClean;
+    uint32_t error_code = 0;
+    std::string reason;
+    std::vector<ParamResult> params;
+    std::vector<std::pair<std::string, std::string>> details;
+  };
+  struct Evidence;
+
+  Outcome judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence);
+  Outcome judge_condition(const Condition& condition, const Evidence& evidence);
+  Outcome judge_flag(const TensorId& id);
+  void add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome, CheckResult& result);
+
+  Session& session_;
+  const CheckOptions& options_;
+};
+
+}  // namespace msdbg
