@@ -227,7 +227,7 @@ struct CheckOptions {
   bool report_missing = false;         ///< tensors that were not dumped become not_checked with code 32
   size_t max_hits = SIZE_MAX;          ///< hits beyond it are counted, not kept
   /// Called on the owner's thread a few times a second.
-  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress;
+  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
 };
 
 struct CheckResult {

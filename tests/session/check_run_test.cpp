@@ -1,0 +1,189 @@
+// How a check runs: threads, kept statistics, scripts, progress, interrupt.
+#include <signal.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "check_support.h"
+
+namespace msdbg {
+namespace {
+
+using testing::checked;
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+using testing::FakeNode;
+using testing::hits;
+using testing::Lines;
+using testing::open_questions;
+using testing::watch;
+
+/// `nodes` operators over `steps` steps; every seventh value breaks.
+std::unique_ptr<FakeSession> wide(int nodes, int steps) {
+  std::vector<FakeNode> graph;
+  for (int i = 0; i < nodes; ++i) graph.push_back({"Default/op" + std::to_string(i), "Add"});
+  auto session = std::make_unique<FakeSession>(fake_graph(graph));
+  for (int step = 0; step < steps; ++step) {
+    for (int i = 0; i < nodes; ++i) {
+      session->put("Default/op" + std::to_string(i), step, f32({1.0 * i, (step + i) % 7 == 0 ? NAN : 1.0 * step}));
+    }
+  }
+  return session;
+}
+
+TEST(CheckRun, ResultsDoNotDependOnTheNumberOfThreads) {
+  const std::vector<Watchpoint> watches = {watch(1, "**", "TO"), watch(2, "**", "TL max_gt=5"), watch(3, "**", "WCL")};
+  auto session = wide(30, 6);
+  const CheckResult one = checked(*session, watches, {.threads = 1});
+  for (unsigned threads : {2u, 3u, 8u}) {
+    auto fresh = wide(30, 6);
+    const CheckResult many = checked(*fresh, watches, {.threads = threads});
+    EXPECT_EQ(hits(*fresh, many), hits(*session, one));
+    EXPECT_EQ(open_questions(*fresh, many), open_questions(*session, one));
+    EXPECT_EQ(many.coverage.bytes, one.coverage.bytes);
+  }
+  EXPECT_FALSE(one.hits.empty());
+  EXPECT_FALSE(one.not_checked.empty());
+}
+
+TEST(CheckRun, RecheckWithOtherThresholdsReadsNothing) {
+  auto session = wide(10, 3);
+  checked(*session, {watch(1, "**", "TL max_gt=5"), watch(2, "**", "WCL")});
+  session->reset_counters();
+  const CheckResult again = checked(*session, {watch(1, "**", "TS max_lt=2"), watch(2, "**", "WCS 0.5"), watch(3, "**", "TZ 1")});
+  EXPECT_EQ(session->reads(), 0u);
+  EXPECT_EQ(session->describes(), 0u);
+  EXPECT_EQ(again.coverage.from_cache, 30u);
+  EXPECT_EQ(again.coverage.bytes, 0u);
+  EXPECT_FALSE(again.hits.empty());
+}
+
+TEST(CheckRun, ANewRangeIsReadOnceAndTheOldOnesAreKept) {
+  auto session = wide(10, 1);
+  const auto range = [](const char* bounds) { return watch(1, "**", std::string("TR range_percentage_gt=40 ") + bounds); };
+  const Watchpoint first = range("range_start_inclusive=0 range_end_inclusive=1");
+  const Watchpoint second = range("range_start_inclusive=3 range_end_inclusive=5");
+  const Lines wanted = hits(*session, checked(*session, {first}));
+  checked(*session, {second});
+  session->reset_counters();
+  EXPECT_EQ(hits(*session, checked(*session, {first})), wanted);
+  checked(*session, {first, second});
+  EXPECT_EQ(session->reads(), 0u);
+}
+
+TEST(CheckRun, StatisticsOfTheSessionServeTheCheck) {
+  auto session = wide(3, 1);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(session->stats(session->id("Default/op" + std::to_string(i), 0)).ok());
+  session->reset_counters();
+  EXPECT_EQ(checked(*session, {watch(1, "**", "TO")}).coverage.from_cache, 3u);
+  EXPECT_EQ(session->reads(), 0u);
+}
+
+// ---- scripts -------------------------------------------------------------------------------------------------------
+
+TEST(CheckScript, RunsOnTheCallingThreadInExecutionOrder) {
+  auto session = wide(20, 2);
+  Lines seen;
+  const auto here = std::this_thread::get_id();
+  bool elsewhere = false;
+  checked(*session, {watch(1, "**",
+                           [&](const CheckedTensor& tensor) {
+                             elsewhere = elsewhere || std::this_thread::get_id() != here;
+                             seen.push_back(std::to_string(tensor.id.step) + session->tensor_name(tensor.id));
+                             return ScriptVerdict{};
+                           })},
+          {.threads = 4});
+  EXPECT_FALSE(elsewhere);
+  ASSERT_EQ(seen.size(), 40u);
+  EXPECT_EQ(seen[0], "0Default/op0:output:0");
+  EXPECT_EQ(seen[1], "0Default/op1:output:0");
+  EXPECT_EQ(seen[39], "1Default/op19:output:0");
+}
+
+TEST(CheckScript, HitsCarryWhatItAnswered) {
+  auto session = wide(1, 1);
+  const CheckResult result = checked(*session, {watch(7, "**", [](const CheckedTensor& tensor) {
+                                       return ScriptVerdict{Verdict::kHit, "", static_cast<double>(tensor.stats->count), {{"why", "planted"}}};
+                                     })});
+  ASSERT_EQ(result.hits.size(), 1u);
+  EXPECT_EQ(result.hits[0].watch_id, 7);
+  EXPECT_EQ(result.hits[0].abbr, "");
+  EXPECT_EQ(result.hits[0].details, (std::vector<std::pair<std::string, std::string>>{{"actual", "2"}, {"why", "planted"}}));
+}
+
+TEST(CheckScript, AFailureIsNotCheckedAndTheOthersGoOn) {
+  auto session = wide(1, 1);
+  const CheckResult result = checked(*session, {watch(1, "**", [](const CheckedTensor&) {
+                                       return ScriptVerdict{Verdict::kNotChecked, "rule error: nil value", {}, {}};
+                                     }),
+                                     watch(2, "**", "TO")});
+  EXPECT_EQ(open_questions(*session, result), (Lines{"step 0 Default/op0:output:0 script: rule error: nil value [0]"}));
+  EXPECT_EQ(result.hits.size(), 1u);
+}
+
+TEST(CheckScript, AnExceptionReachesTheCallerAndTheThreadsEnd) {
+  auto session = wide(50, 2);
+  const std::vector<Watchpoint> watches = {watch(1, "**", [](const CheckedTensor&) -> ScriptVerdict { throw std::runtime_error("planted"); })};
+  EXPECT_THROW((void)check(*session, watches, {.threads = 3}), std::runtime_error);
+}
+
+// ---- progress and interrupt ----------------------------------------------------------------------------------------
+
+TEST(CheckProgress, EndsWithEverythingDone) {
+  auto session = wide(10, 1);
+  uint64_t done = 0, total = 0, bytes = 0;
+  checked(*session, {watch(1, "**", "TO")}, {.progress = [&](uint64_t d, uint64_t t, uint64_t b) { done = d, total = t, bytes = b; }});
+  EXPECT_EQ(done, 10u);
+  EXPECT_EQ(total, 10u);
+  EXPECT_EQ(bytes, 80u);
+}
+
+TEST(CheckInterrupt, KeepsWhatWasFoundAndSaysSo) {
+  auto session = wide(14, 4);
+  std::atomic<int> reads = 0;
+  session->set_read_hook([&](const TensorId&) {
+    if (++reads == 9) request_interrupt();
+  });
+  const CheckResult result = checked(*session, {watch(1, "**", "TO")}, {.threads = 1});
+  clear_interrupt();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.coverage.tensors, 56u);
+  EXPECT_EQ(result.coverage.checked, 9u);
+  EXPECT_EQ(result.coverage.not_checked, 47u);
+  EXPECT_EQ(hits(*session, result), (Lines{"step 0 Default/op0:output:0 tensor_overflow", "step 0 Default/op7:output:0 tensor_overflow"}));
+}
+
+TEST(CheckInterrupt, OfAScriptThatClearsTheFlagStillEndsTheCheck) {
+  auto session = wide(200, 3);
+  bool interrupted_once = false;
+  const CheckResult result = checked(*session, {watch(1, "**",
+                                                      [&](const CheckedTensor&) {
+                                                        if (!interrupted_once) request_interrupt();
+                                                        interrupted_once = true;
+                                                        return ScriptVerdict{};
+                                                      })},
+                                     {.threads = 2});
+  clear_interrupt();
+  EXPECT_TRUE(result.interrupted);
+}
+
+TEST(CheckThreads, HaveAllSignalsBlockedAndTheCallerKeepsItsMask) {
+  auto session = wide(4, 1);
+  std::atomic<bool> open_somewhere = false;
+  const auto here = std::this_thread::get_id();
+  session->set_read_hook([&](const TensorId&) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    if (std::this_thread::get_id() != here && sigismember(&mask, SIGINT) != 1) open_somewhere = true;
+  });
+  checked(*session, {watch(1, "**", "TO")}, {.threads = 2});
+  EXPECT_FALSE(open_somewhere);
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGINT), 0);
+}
+
+}  // namespace
+}  // namespace msdbg
