@@ -1,0 +1,213 @@
+// NumPy's file format. Definition: numpy/lib/format.py; what MindSpore's writers make of it: docs/dump-format.md.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <limits>
+
+#include "msdbg/tensor.h"
+#include "tensor/npy_dictionary.h"
+
+namespace msdbg {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kAlignment = 64;
+
+uint32_t little_endian(std::span<const std::byte> bytes) {
+  uint32_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = (value << 8) | std::to_integer<uint32_t>(bytes[i]);
+  return value;
+}
+
+struct Descr {
+  DType dtype = DType::kUnknown;
+  bool big_endian = false;
+  uint64_t item_bytes = 0;
+};
+
+DType type_of(char kind, int64_t size) {
+  switch (kind) {
+    case 'b':
+      return size == 1 ? DType::kBool : DType::kUnknown;
+    case 'i':
+      return size == 1   ? DType::kInt8
+             : size == 2 ? DType::kInt16
+             : size == 4 ? DType::kInt32
+             : size == 8 ? DType::kInt64
+                         : DType::kUnknown;
+    case 'u':
+      return size == 1   ? DType::kUInt8
+             : size == 2 ? DType::kUInt16
+             : size == 4 ? DType::kUInt32
+             : size == 8 ? DType::kUInt64
+                         : DType::kUnknown;
+    case 'f':
+      return size == 1   ? DType::kFloat8
+             : size == 2 ? DType::kFloat16
+             : size == 4 ? DType::kFloat32
+             : size == 8 ? DType::kFloat64
+                         : DType::kUnknown;
+    case 'c':
+      return size == 8 ? DType::kComplex64 : size == 16 ? DType::kComplex128 : DType::kUnknown;
+    // Two bytes that NumPy has no name for: three spellings of MindSpore's writers, and what NumPy itself writes for an
+    // extension type.
+    case 'E':
+    case 'T':
+    case 'h':
+      return size == 2 ? DType::kBFloat16 : DType::kUnknown;
+    case 'V':
+      return size == 2 ? DType::kBFloat16 : size == 1 ? DType::kFloat8 : DType::kUnknown;
+    case 'S':
+    case 'a':
+    case 'U':
+      return DType::kString;
+    default:
+      return DType::kUnknown;
+  }
+}
+
+Result<Descr> parse_descr(std::string_view text) {
+  const auto unsupported = [&] {
+    return Status(Code::kUnsupported,
+                  fmt::format("npy: elements of type '{}' cannot be read; numbers, bool, complex, strings "
+                              "and bfloat16 can",
+                              printable(text.substr(0, 60))));
+  };
+  std::string_view rest = text;
+  char order = '|';
+  if (!rest.empty() && std::string_view("<>=|").find(rest.front()) != std::string_view::npos) {
+    order = rest.front();
+    rest.remove_prefix(1);
+  }
+  if (rest == "?") rest = "b1";
+  if (rest.size() < 2) return unsupported();
+  const std::optional<int64_t> size = parse_int(rest.substr(1));
+  if (!size || *size < 0 || *size > std::numeric_limits<int32_t>::max()) return unsupported();
+  Descr descr;
+  descr.dtype = type_of(rest.front(), *size);
+  if (descr.dtype == DType::kUnknown) return unsupported();
+  descr.item_bytes = static_cast<uint64_t>(*size) * (rest.front() == 'U' ? 4 : 1);
+  descr.big_endian = order == '>' && descr.item_bytes > 1;
+  return descr;
+}
+
+std::string_view descr_of(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "|b1";
+    case DType::kInt8:
+      return "|i1";
+    case DType::kInt16:
+      return "<i2";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kUInt8:
+      return "|u1";
+    case DType::kUInt16:
+      return "<u2";
+    case DType::kUInt32:
+      return "<u4";
+    case DType::kUInt64:
+      return "<u8";
+    case DType::kFloat16:
+      return "<f2";
+    case DType::kBFloat16:
+    case DType::kFloat32:
+      return "<f4";
+    case DType::kFloat64:
+      return "<f8";
+    case DType::kComplex64:
+      return "<c8";
+    case DType::kComplex128:
+      return "<c16";
+    default:
+      return "|V1";
+  }
+}
+
+std::string dictionary_of(const TensorView& view) {
+  std::string shape;
+  for (const int64_t length : view.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", length);
+  if (view.shape.size() == 1) shape += ",";
+  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(view.dtype), shape);
+}
+
+}  // namespace
+
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> head) {
+  const auto corrupt = [](std::string text) { return Status(Code::kCorrupt, "npy: " + std::move(text)); };
+  if (head.size() < kMagic.size() || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
+    if (head.empty()) return corrupt("the file is empty; its writer was stopped or does not know the element type");
+    return corrupt("the file does not begin with the NPY signature; it is no .npy file or was overwritten");
+  }
+  if (head.size() < kMagic.size() + 2)
+    return corrupt("the file ends inside its signature; it was not written completely");
+  const auto version = std::to_integer<unsigned>(head[6]);
+  if (version < 1 || version > 3)
+    return corrupt(fmt::format("format version {} is unknown; versions 1 to 3 can be read", version));
+
+  const size_t length_bytes = version == 1 ? 2 : 4;
+  const size_t start = kMagic.size() + 2 + length_bytes;
+  if (head.size() < start) return corrupt("the file ends inside its header; it was not written completely");
+  const size_t length = little_endian(head.subspan(start - length_bytes, length_bytes));
+  if (length > head.size() - start) {
+    return corrupt(fmt::format("the header should have {} bytes, {} are there; the file was not written completely",
+                               length, head.size() - start));
+  }
+  // Reading characters through the bytes they are made of.
+  const std::string_view text(reinterpret_cast<const char*>(head.data()) + start, length);
+  Result<NpyDictionary> dictionary = parse_npy_dictionary(text);
+  if (!dictionary) return dictionary.status();
+  const Result<Descr> descr = parse_descr(dictionary->descr);
+  if (!descr) return descr.status();
+
+  NpyHeader header;
+  header.dtype = descr->dtype;
+  header.descr = std::move(dictionary->descr);
+  header.big_endian = descr->big_endian;
+  header.fortran_order = dictionary->fortran_order;
+  header.shape = std::move(dictionary->shape);
+  header.data_offset = start + length;
+  const std::optional<uint64_t> count = element_count(header.shape);
+  constexpr auto kLimit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (!count || (descr->item_bytes != 0 && *count > (kLimit - header.data_offset) / descr->item_bytes)) {
+    return corrupt(fmt::format("no file can hold the shape {} of {}", shape_text(header.shape), header.descr));
+  }
+  header.count = *count;
+  return header;
+}
+
+std::vector<std::byte> npy_bytes(const TensorView& view) {
+  const size_t size = item_size(view.dtype);
+  if (size == 0) return {};
+  std::string text = dictionary_of(view);
+  const size_t start = kMagic.size() + 2 + 2;
+  text.append((kAlignment - (start + text.size() + 1) % kAlignment) % kAlignment, ' ');
+  text.push_back('\n');
+
+  const bool widened = view.dtype == DType::kBFloat16;
+  const size_t data_bytes = view.count * (widened ? sizeof(float) : size);
+  std::vector<std::byte> file(start + text.size() + data_bytes);
+  std::memcpy(file.data(), kMagic.data(), kMagic.size());
+  file[6] = std::byte{1};
+  file[7] = std::byte{0};
+  file[8] = static_cast<std::byte>(text.size() & 0xff);
+  file[9] = static_cast<std::byte>(text.size() >> 8);
+  std::memcpy(file.data() + start, text.data(), text.size());
+  std::byte* out = file.data() + start + text.size();
+  if (!widened) {
+    if (data_bytes > 0) std::memcpy(out, view.data, data_bytes);
+    return file;
+  }
+  for (uint64_t i = 0; i < view.count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, view.data + i * size, sizeof bits);
+    const float value = bfloat16_to_float(bits);
+    std::memcpy(out + i * sizeof value, &value, sizeof value);
+  }
+  return file;
+}
+
+}  // namespace msdbg
