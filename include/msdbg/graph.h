@@ -106,7 +106,8 @@ class Graph {
   std::span<const Use> users(NodeId id) const;
   /// Consumers with structural nodes (Depend, Load, MakeTuple/TupleGetItem pairs, UpdateState) looked through.
   std::vector<Use> effective_users(NodeId id) const;
-  /// Producer of an input with structural nodes looked through; node is kNoNode when unknown.
+  /// Producer of an input with structural nodes looked through; node is kNoNode when unknown. Inputs that only order
+  /// the run end at their UpdateState or monad (see carries_value).
   Edge effective_producer(NodeId id, uint32_t input_slot) const;
 
  private:
@@ -126,6 +127,10 @@ using GraphPtr = std::shared_ptr<const Graph>;
 
 /// True for operators that carry no tensor of their own and are never dumped.
 bool is_structural(std::string_view op);
+
+/// False for an input that only orders the run: its producer (UpdateState, a monad) has no output. An unknown producer
+/// gives true.
+bool carries_value(const Graph& graph, const Edge& edge);
 
 /// Collects nodes in file order, then builds the indexes. Edges may name nodes that are added later.
 class GraphBuilder {

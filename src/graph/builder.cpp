@@ -1,0 +1,104 @@
+// GraphBuilder: collects nodes, then makes the name index, the execution order and the lists of users.
+#include <algorithm>
+#include <unordered_set>
+
+#include "graph/roles.h"
+#include "msdbg/graph.h"
+
+namespace msdbg {
+
+GraphBuilder::GraphBuilder(int rank, int id) : graph_(std::make_unique<Graph>()) {
+  graph_->rank_ = rank;
+  graph_->id_ = id;
+  graph_->root_id_ = id;
+}
+
+void GraphBuilder::set_name(std::string name) { graph_->name_ = std::move(name); }
+void GraphBuilder::set_root_id(int id) { graph_->root_id_ = id; }
+void GraphBuilder::set_from_file(bool value) { graph_->from_file_ = value; }
+void GraphBuilder::set_source_path(std::string path) { graph_->source_path_ = std::move(path); }
+
+NodeId GraphBuilder::add(Node node) {
+  node.id = static_cast<NodeId>(graph_->nodes_.size());
+  graph_->nodes_.push_back(std::move(node));
+  return graph_->nodes_.back().id;
+}
+
+Node& GraphBuilder::node(NodeId id) { return graph_->nodes_[id]; }
+size_t GraphBuilder::size() const { return graph_->nodes_.size(); }
+
+std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::string> names) {
+  // Two operators may share a full name; the k-th line of that name then means the k-th of them.
+  std::unordered_map<std::string_view, std::vector<NodeId>> operators;
+  for (const Node& node : graph_->nodes_) {
+    if (node.kind == NodeKind::kOperator) operators[node.name].push_back(node.id);
+  }
+  std::unordered_map<std::string_view, size_t> taken;
+  std::vector<std::string> unknown;
+  listed_order_.clear();
+  for (const std::string& name : names) {
+    const auto found = operators.find(name);
+    if (found == operators.end()) {
+      unknown.push_back(name);
+      continue;
+    }
+    // A file that a re-run appended to lists every name again; the first listing counts.
+    size_t& next = taken[found->first];
+    if (next < found->second.size()) listed_order_.push_back(found->second[next++]);
+  }
+  return unknown;
+}
+
+GraphPtr GraphBuilder::build() {
+  Graph& graph = *graph_;
+  std::vector<Node>& nodes = graph.nodes_;
+
+  // A Load may carry the name of the parameter it reads (1.3 to 1.5) and must not hide it.
+  graph.by_name_.reserve(nodes.size());
+  for (const bool structural : {false, true}) {
+    for (const Node& node : nodes) {
+      if (is_structural(node.op) == structural) graph.by_name_.try_emplace(node.name, node.id);
+    }
+  }
+
+  std::vector<char> listed(nodes.size(), 0);
+  for (const NodeId id : listed_order_) listed[id] = 1;
+  graph.execution_order_ = listed_order_;
+  uint32_t order = 0;
+  for (Node& node : nodes) {
+    if (node.kind != NodeKind::kOperator) {
+      node.order = order++;
+    } else if (!listed[node.id]) {
+      graph.execution_order_.push_back(node.id);
+    }
+  }
+  for (const NodeId id : graph.execution_order_) nodes[id].order = order++;
+
+  // Counting sort of the edges by their producer.
+  graph.use_begin_.assign(nodes.size() + 1, 0);
+  for (Node& node : nodes) {
+    for (Edge& edge : node.inputs) {
+      if (edge.node != kNoNode && edge.node >= nodes.size()) edge.node = kNoNode;
+      if (edge.node != kNoNode) ++graph.use_begin_[edge.node + 1];
+    }
+  }
+  for (size_t i = 1; i < graph.use_begin_.size(); ++i) graph.use_begin_[i] += graph.use_begin_[i - 1];
+  graph.uses_.resize(graph.use_begin_.back());
+  std::vector<uint32_t> fill(graph.use_begin_.begin(), graph.use_begin_.end() - 1);
+  for (const Node& node : nodes) {
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const Edge& edge = node.inputs[slot];
+      if (edge.node != kNoNode) graph.uses_[fill[edge.node]++] = {node.id, slot, edge.slot};
+    }
+  }
+
+  std::vector<Roles> roles = parameter_roles(graph);
+  for (Node& node : nodes) {
+    if (node.kind != NodeKind::kParameter) continue;
+    node.trainable = node.trainable || roles[node.id].trainable;
+    node.optimizer_state = !node.trainable && (node.optimizer_state || roles[node.id].optimizer_state);
+  }
+  return GraphPtr(std::move(graph_));
+}
+
+}  // namespace msdbg

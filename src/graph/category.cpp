@@ -1,0 +1,75 @@
+// Which collection a node belongs to: MindInsight's name rules, with what the graph itself knows taken first.
+#include <algorithm>
+#include <array>
+
+#include "graph/roles.h"
+#include "msdbg/graph.h"
+
+namespace msdbg {
+namespace {
+
+constexpr std::array<std::string_view, 15> kActivations = {
+    "elu",     "fastgelu", "gelu", "hsigmoid", "hswish", "leakyrelu", "logsigmoid", "logsoftmax",
+    "prelu",   "relu",     "relu6", "reluv2",  "sigmoid", "softmax",  "tanh",
+};
+
+bool ends_with_nocase(std::string_view text, std::string_view tail) {
+  return text.size() >= tail.size() && starts_with_nocase(text.substr(text.size() - tail.size()), tail);
+}
+
+bool under_gradients(const Node& node) {
+  return starts_with_nocase(node.name, "gradients/") || (node.name.size() == 9 && starts_with_nocase(node.name, "gradients"));
+}
+
+bool is_weight(const Node& node) {
+  if (node.kind != NodeKind::kParameter) return false;
+  if (node.trainable) return true;
+  if (node.optimizer_state || is_optimizer_state_name(node.name) || in_optimizer_scope(node)) return false;
+  if (starts_with_nocase(node.name, "gradients/")) return false;
+  return ends_with_nocase(node.name, ".weight") || ends_with_nocase(node.name, ".bias");
+}
+
+bool is_activation(const Node& node) {
+  if (node.kind != NodeKind::kOperator || under_gradients(node)) return false;
+  return std::find(kActivations.begin(), kActivations.end(), to_lower(node.op)) != kActivations.end();
+}
+
+bool is_loss_op(std::string_view op) {
+  const std::string lower = to_lower(op);
+  if (lower.ends_with("grad")) return false;
+  return lower.ends_with("loss") || lower.find("crossentropy") != std::string::npos || lower == "bcewithlogitsloss" ||
+         lower == "kldivloss";
+}
+
+bool is_loss(const Node& node) {
+  if (node.kind != NodeKind::kOperator || under_gradients(node)) return false;
+  return contains_nocase(node.name, "_loss_fn-") || contains_nocase(node.scope, "_loss_fn-") || is_loss_op(node.op);
+}
+
+bool is_optimizer(const Node& node) {
+  if (node.kind == NodeKind::kConstant) return false;
+  if (node.kind == NodeKind::kParameter) {
+    return node.optimizer_state || (!node.trainable && (is_optimizer_state_name(node.name) || in_optimizer_scope(node)));
+  }
+  return in_optimizer_scope(node) || optimizer_weight_slot(node.op).has_value();
+}
+
+}  // namespace
+
+bool in_category(const Node& node, Category category) {
+  // Depend, Load and their kin have no value to look at, wherever they stand.
+  const bool structural = node.kind == NodeKind::kOperator && is_structural(node.op);
+  switch (category) {
+    case Category::kAll: return true;
+    case Category::kParameter: return node.kind == NodeKind::kParameter;
+    case Category::kConstant: return node.kind == NodeKind::kConstant;
+    case Category::kWeight: return is_weight(node);
+    case Category::kGradient: return node.kind == NodeKind::kOperator && !structural && under_gradients(node);
+    case Category::kActivation: return is_activation(node);
+    case Category::kOptimizer: return !structural && is_optimizer(node);
+    case Category::kLoss: return !structural && is_loss(node);
+  }
+  return false;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,140 @@
+// Names of kinds and slots, lookup, and walking over edges with the structural nodes looked through.
+#include "msdbg/graph.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <tuple>
+
+namespace msdbg {
+namespace {
+
+// No real chain of Depend and Load nodes comes near this; a file with a cycle would.
+constexpr int kMaxHops = 1000;
+
+bool forwards_first_input(std::string_view op) { return op == "Depend" || op == "Load" || op == "TupleGetItem"; }
+
+// Which output slot of a structural node carries a value, and which output of the original producer that value is.
+// Both unset: the slots correspond one to one.
+struct Carrier {
+  NodeId node;
+  std::optional<uint32_t> slot;
+  std::optional<uint32_t> origin;
+};
+
+}  // namespace
+
+std::string_view node_kind_name(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kOperator: return "operator";
+    case NodeKind::kParameter: return "parameter";
+    case NodeKind::kConstant: return "constant";
+  }
+  return "operator";
+}
+
+std::string slot_name(Slot slot) {
+  return (slot.io == Io::kInput ? "input:" : "output:") + std::to_string(slot.index);
+}
+
+std::optional<Slot> parse_slot(std::string_view text) {
+  Slot slot;
+  if (text.starts_with("input:")) {
+    slot.io = Io::kInput;
+    text.remove_prefix(6);
+  } else if (text.starts_with("output:")) {
+    text.remove_prefix(7);
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slot.index);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return slot;
+}
+
+std::string_view Node::last_component() const {
+  const size_t slash = name.rfind('/');
+  return slash == std::string::npos ? std::string_view(name) : std::string_view(name).substr(slash + 1);
+}
+
+bool is_structural(std::string_view op) {
+  static constexpr std::array<std::string_view, 7> kOps = {
+      "Depend", "Load", "MakeTuple", "TupleGetItem", "UpdateState", "Return", "MakeList",
+  };
+  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+}
+
+const Node* Graph::find(std::string_view full_name) const {
+  const auto found = by_name_.find(std::string(full_name));
+  return found == by_name_.end() ? nullptr : &nodes_[found->second];
+}
+
+std::span<const Use> Graph::users(NodeId id) const {
+  if (id >= nodes_.size()) return {};
+  return std::span(uses_).subspan(use_begin_[id], use_begin_[id + 1] - use_begin_[id]);
+}
+
+std::vector<Use> Graph::effective_users(NodeId id) const {
+  std::vector<Use> out;
+  if (id >= nodes_.size()) return out;
+  std::vector<Carrier> pending = {{id, std::nullopt, std::nullopt}};
+  std::set<std::tuple<NodeId, std::optional<uint32_t>, std::optional<uint32_t>>> seen;
+  while (!pending.empty()) {
+    const Carrier at = pending.back();
+    pending.pop_back();
+    for (const Use& use : users(at.node)) {
+      const Node& consumer = nodes_[use.node];
+      // A Depend that returns a whole tuple names it as slot 0 and passes every element on.
+      const bool whole = use.output_slot == 0 && consumer.op == "Depend" && consumer.outputs.size() > 1;
+      if (at.slot && use.output_slot != *at.slot && !whole) continue;
+      const uint32_t origin = at.origin.value_or(use.output_slot);
+      if (!is_structural(consumer.op)) {
+        out.push_back({use.node, use.slot, origin});
+        continue;
+      }
+      Carrier next{use.node, std::nullopt, std::nullopt};
+      if (consumer.op == "MakeTuple" || consumer.op == "MakeList") {
+        next.slot = use.slot;
+        next.origin = origin;
+      } else if (forwards_first_input(consumer.op) && use.slot == 0) {
+        if (whole) {
+          next.slot = at.slot;
+          next.origin = at.origin;
+        } else {
+          next.slot = 0;
+          next.origin = origin;
+        }
+      } else {
+        continue;  // UpdateState, Return and the later inputs of Depend and Load order the run, they take no value
+      }
+      if (seen.insert({next.node, next.slot, next.origin}).second) pending.push_back(next);
+    }
+  }
+  const auto key = [this](const Use& u) { return std::tuple(nodes_[u.node].order, u.slot, u.output_slot); };
+  std::sort(out.begin(), out.end(), [&](const Use& a, const Use& b) { return key(a) < key(b); });
+  const auto same = [&](const Use& a, const Use& b) { return key(a) == key(b); };
+  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  return out;
+}
+
+Edge Graph::effective_producer(NodeId id, uint32_t input_slot) const {
+  if (id >= nodes_.size() || input_slot >= nodes_[id].inputs.size()) return {};
+  Edge edge = nodes_[id].inputs[input_slot];
+  for (int hop = 0; hop < kMaxHops && edge.node != kNoNode; ++hop) {
+    const Node& producer = nodes_[edge.node];
+    const bool tuple = producer.op == "MakeTuple" || producer.op == "MakeList";
+    if (!tuple && !forwards_first_input(producer.op)) return edge;
+    const uint32_t input = tuple ? edge.slot : 0;
+    if (input >= producer.inputs.size()) return {kNoNode, 0, edge.name};
+    const Edge& behind = producer.inputs[input];
+    // Depend hands on the tuple it was given, so its slots count from the slot it took.
+    const uint32_t slot = producer.op == "Depend" ? behind.slot + edge.slot : behind.slot;
+    edge = {behind.node, slot, behind.name};
+  }
+  return {kNoNode, 0, edge.name};
+}
+
+bool carries_value(const Graph& graph, const Edge& edge) {
+  return edge.node == kNoNode || !graph.node(edge.node).outputs.empty();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,81 @@
+#include "graph/roles.h"
+
+#include <algorithm>
+#include <array>
+
+namespace msdbg {
+namespace {
+
+// Operators that update their first input; `Apply...`, `SparseApply...`, `FusedSparse...` go by their prefix.
+constexpr std::array<std::string_view, 9> kOptimizers = {
+    "adam", "adamweightdecay", "fusedadam", "fusedadamweightdecay", "sgd", "momentum", "rmsprop", "lamb", "fusedapplymomentum",
+};
+
+constexpr std::array<std::string_view, 9> kStatePrefixes = {
+    "moments.", "moment1.", "moment2.", "accum.", "accums.", "vhat.", "stat.", "mean_square.", "mean_grad.",
+};
+constexpr std::array<std::string_view, 6> kStateNames = {
+    "global_step", "learning_rate", "momentum", "beta1_power", "beta2_power", "current_iterator_step",
+};
+
+bool has_many_elements(const Node& node) {
+  if (node.outputs.empty() || !node.outputs[0].shape) return true;
+  return element_count(*node.outputs[0].shape).value_or(2) >= 2;
+}
+
+bool is_optimizer_node(const Node& node) {
+  return node.kind == NodeKind::kOperator && (optimizer_weight_slot(node.op) || in_optimizer_scope(node));
+}
+
+}  // namespace
+
+std::optional<uint32_t> optimizer_weight_slot(std::string_view op) {
+  const std::string name = to_lower(op);
+  // The fused forms put weight decay and loss scale before the weight.
+  if (name == "fusedweightscaleapplymomentum") return 2;
+  if (name == "fusedweightapplymomentum" || name == "fusedscaleapplymomentum") return 1;
+  if (name.starts_with("apply") || name.starts_with("sparseapply") || name.starts_with("fusedsparse") ||
+      name.starts_with("fusedcastadam") || name.starts_with("resourceapply") ||
+      std::find(kOptimizers.begin(), kOptimizers.end(), name) != kOptimizers.end()) {
+    return 0;
+  }
+  return std::nullopt;
+}
+
+bool is_optimizer_state_name(std::string_view name) {
+  const std::string lower = to_lower(name);
+  const auto begins = [&](std::string_view prefix) { return lower.starts_with(prefix); };
+  return std::any_of(kStatePrefixes.begin(), kStatePrefixes.end(), begins) ||
+         std::find(kStateNames.begin(), kStateNames.end(), lower) != kStateNames.end();
+}
+
+bool in_optimizer_scope(const Node& node) {
+  return contains_nocase(node.name, "optimizer-") || contains_nocase(node.scope, "optimizer-");
+}
+
+std::vector<Roles> parameter_roles(const Graph& graph) {
+  std::vector<Roles> roles(graph.nodes().size());
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kParameter) continue;
+    Roles& role = roles[node.id];
+    const bool state_name = is_optimizer_state_name(node.name);
+    for (const Use& use : graph.users(node.id)) {
+      const Node& consumer = graph.node(use.node);
+      if (is_structural(consumer.op)) continue;  // in-place operators take the parameter itself, never a Load of it
+      if (const auto slot = optimizer_weight_slot(consumer.op)) {
+        role.trainable = role.trainable || (*slot == use.slot && !state_name);
+      } else if (use.slot == 0 && in_optimizer_scope(consumer) && !state_name && has_many_elements(node)) {
+        role.trainable = true;  // an optimizer written as a chain of Assign, or one this list does not know
+      }
+    }
+    if (role.trainable) continue;
+    const std::vector<Use> users = graph.effective_users(node.id);
+    const bool only_optimizer = !users.empty() && std::all_of(users.begin(), users.end(), [&](const Use& use) {
+      return is_optimizer_node(graph.node(use.node));
+    });
+    role.optimizer_state = state_name || only_optimizer;
+  }
+  return roles;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,280 @@
+#include "wire/graph_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "msdbg/wire.h"
+#include "wire/wire_fields.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kMaxNodes = 4'000'000;    // the largest real graphs have a few hundred thousand
+constexpr int64_t kMaxTupleIndex = 65536;  // as many outputs as a type may have
+constexpr int kMaxHops = 1000;
+
+template <typename Message>
+Status decode(Message& message, std::span<const std::byte> bytes, uint64_t offset, std::string_view what) {
+  message.Clear();
+  if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
+  return {Code::kCorrupt, fmt::format("the {} at byte {} cannot be decoded", what, offset)};
+}
+
+std::string_view parent_scope(std::string_view full_name) {
+  const size_t slash = full_name.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : full_name.substr(0, slash);
+}
+
+// `Default--data-3` and `Default_data-3` are the writer's file-safe forms of `Default/data-3`.
+std::string slashed_constant_name(std::string name) {
+  for (size_t at = name.find("--"); at != std::string::npos; at = name.find("--", at + 1)) name.replace(at, 2, "/");
+  const size_t data = name.rfind("_data-");
+  if (data != std::string::npos && name.find('/') == std::string::npos) name[data] = '/';
+  return name;
+}
+
+int trailing_number(std::string_view text, int otherwise) {
+  size_t begin = text.size();
+  while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+  const auto value = parse_int(text.substr(begin));
+  return value && *value <= INT32_MAX ? static_cast<int>(*value) : otherwise;
+}
+
+}  // namespace
+
+void GraphReader::note(std::string text) {
+  if (notes_ != nullptr) notes_->push_back(std::move(text));
+}
+
+void GraphReader::note_name(const std::string& name) {
+  if (printable(name) == name) return;
+  if (odd_names_++ == 0) first_odd_name_ = printable(name);
+}
+
+Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
+  WireReader reader(bytes, offset);
+  WireField field;
+  const auto text = [&field] { return std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size()); };
+  while (reader.next(field)) {
+    if (field.type != WireType::kBytes) continue;
+    const uint64_t start = offset + static_cast<uint64_t>(field.bytes.data() - bytes.data());
+    switch (field.number) {
+      case 1:
+        // Calls of sub-graphs are written as messages without content.
+        if (!field.bytes.empty()) nodes_.push_back({field.bytes, start});
+        break;
+      case 2: name_ = text(); break;
+      case 3: parameters_.push_back({field.bytes, start}); break;
+      case 5: constants_.push_back({field.bytes, start}); break;
+      case 6: root_name_ = text(); break;
+      default: break;
+    }
+  }
+  if (!reader.problem().empty()) return {Code::kCorrupt, reader.problem()};
+  return {};
+}
+
+// Only the debugger flavour has source addresses, root names and full names of constants.
+Flavour GraphReader::find_flavour() const {
+  if (!root_name_.empty()) return Flavour::kDebugger;
+  bool instance_name = false;
+  const auto has = [&](const Piece& piece, uint32_t number) {
+    WireReader reader(piece.bytes);
+    WireField field;
+    while (reader.next(field)) {
+      if (field.number == number) return true;
+      instance_name = instance_name || field.number == 10;
+    }
+    return false;
+  };
+  if (std::any_of(nodes_.begin(), nodes_.end(), [&](const Piece& piece) { return has(piece, 9); })) {
+    return Flavour::kDebugger;
+  }
+  return instance_name ? Flavour::kIrpb : Flavour::kDebugger;
+}
+
+Status GraphReader::read_parameters(GraphBuilder& builder) {
+  debugger::ParameterProto proto;
+  for (const Piece& piece : parameters_) {
+    if (Status status = decode(proto, piece.bytes, piece.offset, "parameter"); !status.ok()) return status;
+    Node node;
+    node.kind = NodeKind::kParameter;
+    node.name = proto.name();
+    node.op = "Parameter";
+    if (proto.has_type()) {
+      std::vector<uint32_t> widths;
+      node.outputs = output_types(proto.type(), flavour_, &widths);
+    } else {
+      node.outputs.emplace_back();
+    }
+    note_name(node.name);
+    by_key_.try_emplace(proto.name(), builder.add(std::move(node)));
+  }
+  return {};
+}
+
+Status GraphReader::read_constants(GraphBuilder& builder) {
+  debugger::NamedValueProto proto;
+  for (const Piece& piece : constants_) {
+    if (Status status = decode(proto, piece.bytes, piece.offset, "constant"); !status.ok()) return status;
+    Node node;
+    node.kind = NodeKind::kConstant;
+    node.op = "Const";
+    node.name = proto.full_name().empty() ? proto.key() : slashed_constant_name(proto.full_name());
+    node.scope = parent_scope(node.name);
+    node.file_key = node.last_component();
+    // Without a value it is a tensor, whose elements are in the dump only.
+    node.outputs = proto.has_value() ? value_types(proto.value(), flavour_) : std::vector<OutputType>(1);
+    if (proto.has_value()) node.constant_value = value_text(proto.value(), flavour_);
+    note_name(node.name);
+    const bool integer = proto.value().has_int_val() || proto.value().has_uint_val();
+    const int64_t value =
+        proto.value().has_int_val() ? proto.value().int_val() : static_cast<int64_t>(proto.value().uint_val());
+    const NodeId id = builder.add(std::move(node));
+    if (integer) integers_[id] = value;
+    by_key_.try_emplace(proto.key(), id);
+  }
+  return {};
+}
+
+void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& builder) {
+  Node node;
+  node.op = proto.op_type();
+  node.name = proto.full_name();
+  node.scope = proto.scope().empty() ? std::string(parent_scope(node.name)) : proto.scope();
+  if (node.name.empty()) {
+    node.name = fmt::format("{}{}{}-{}", node.scope, node.scope.empty() ? "" : "/", node.op, proto.name());
+  }
+  note_name(node.name);
+  std::vector<uint32_t> widths;
+  if (proto.has_output_type()) {
+    node.outputs = output_types(proto.output_type(), flavour_, &widths);
+  } else {
+    node.outputs.emplace_back();
+  }
+  node.inputs.reserve(static_cast<size_t>(proto.input_size()));
+  for (const auto& input : proto.input()) node.inputs.push_back({kNoNode, 0, input.name()});
+  node.attributes.reserve(static_cast<size_t>(proto.attribute_size()));
+  for (const auto& attribute : proto.attribute()) {
+    node.attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
+  }
+  node.stack = parse_source_address(proto.source_address());
+  const bool pick = node.op == "TupleGetItem";
+  const NodeId id = builder.add(std::move(node));
+  if (pick) picks_.push_back(id);
+  if (std::any_of(widths.begin(), widths.end(), [](uint32_t width) { return width != 1; })) widths_[id] = std::move(widths);
+  by_number_.try_emplace(proto.name(), id);
+}
+
+Status GraphReader::read_operators(GraphBuilder& builder) {
+  debugger::NodeProto proto;
+  by_number_.reserve(nodes_.size());
+  for (const Piece& piece : nodes_) {
+    if (Status status = decode(proto, piece.bytes, piece.offset, "node"); !status.ok()) return status;
+    if (!proto.name().empty()) read_operator(proto, builder);
+  }
+  return {};
+}
+
+// Turns the names of the edges into nodes.
+void GraphReader::connect(GraphBuilder& builder) {
+  size_t unknown = 0;
+  std::string first_unknown;
+  for (NodeId id = 0; id < builder.size(); ++id) {
+    for (Edge& edge : builder.node(id).inputs) {
+      if (const auto number = by_number_.find(edge.name); number != by_number_.end()) {
+        edge.node = number->second;
+      } else if (const auto key = by_key_.find(edge.name); key != by_key_.end()) {
+        edge.node = key->second;
+      } else if (unknown++ == 0) {
+        first_unknown = fmt::format("'{}' of {}", printable(edge.name), printable(builder.node(id).name));
+      }
+    }
+  }
+  if (unknown > 0) note(fmt::format("{} inputs name no node of the graph, the first is {}", unknown, first_unknown));
+}
+
+// Edges to a TupleGetItem become edges to the output slot it picks; the shapes that sequences lack come from it.
+void GraphReader::look_through_tuples(GraphBuilder& builder) {
+  std::unordered_map<NodeId, Pick> picks;
+  for (const NodeId id : picks_) {
+    const Node& node = builder.node(id);
+    if (node.inputs.size() < 2) continue;
+    const auto index = integers_.find(node.inputs[1].node);
+    const NodeId tuple = node.inputs[0].node;
+    if (tuple == kNoNode || index == integers_.end() || index->second < 0 || index->second >= kMaxTupleIndex) continue;
+    auto slot = static_cast<uint32_t>(index->second);
+    if (const auto widths = widths_.find(tuple); widths != widths_.end()) {
+      // A sequence within the sequence takes as many slots as it has leaves.
+      const auto end = widths->second.begin() + std::min<std::ptrdiff_t>(slot, std::ssize(widths->second));
+      slot = std::accumulate(widths->second.begin(), end, uint32_t{0});
+    }
+    picks[id] = {tuple, slot};
+  }
+  const auto source = [&](NodeId id) {
+    Pick at{id, 0};
+    for (int hop = 0; hop < kMaxHops; ++hop) {
+      const auto pick = picks.find(at.tuple);
+      if (pick == picks.end()) return at;
+      at = {pick->second.tuple, at.slot + pick->second.slot};
+    }
+    return Pick{id, 0};
+  };
+  for (NodeId id = 0; id < builder.size(); ++id) {
+    for (Edge& edge : builder.node(id).inputs) {
+      if (edge.node == kNoNode || !picks.contains(edge.node)) continue;
+      const Pick from = source(edge.node);
+      edge.node = from.tuple;
+      edge.slot = from.slot;
+    }
+  }
+  for (const NodeId id : picks_) {
+    const auto pick = picks.find(id);
+    if (pick == picks.end()) continue;
+    const Pick from = source(id);
+    Node& node = builder.node(id);
+    node.inputs[0].node = from.tuple;
+    node.inputs[0].slot = from.slot;
+    std::vector<OutputType>& outputs = builder.node(from.tuple).outputs;
+    if (node.outputs.size() != 1 || from.slot >= kMaxTupleIndex) continue;
+    // A producer whose own type the file leaves open has at least the slots that are taken from it.
+    if (from.slot >= outputs.size() && outputs.size() <= 1) outputs.resize(from.slot + 1);
+    if (from.slot >= outputs.size()) continue;
+    OutputType& slot = outputs[from.slot];
+    if (slot.dtype == DType::kUnknown) slot.dtype = node.outputs[0].dtype;
+    if (!slot.shape) slot.shape = node.outputs[0].shape;
+  }
+}
+
+Result<GraphBuilder> GraphReader::finish() {
+  if (name_.empty() && nodes_.empty() && parameters_.empty()) return Status(Code::kCorrupt, "holds no graph");
+  // The writer puts the name behind the nodes, so a graph without one was cut between two nodes.
+  if (name_.empty()) return Status(Code::kCorrupt, "ends early: the graph has nodes but no name");
+  const size_t count = nodes_.size() + parameters_.size() + constants_.size();
+  if (count > kMaxNodes) {
+    return Status(Code::kUnsupported, fmt::format("has {} nodes; this program reads up to {}", count, kMaxNodes));
+  }
+  flavour_ = find_flavour();
+  const int named_id = trailing_number(name_, -1);
+  GraphBuilder builder(rank_, id_ >= 0 ? id_ : std::max(named_id, 0));
+  if (id_ >= 0 && named_id >= 0 && named_id != id_) {
+    note(fmt::format("graph {} calls itself '{}'", id_, printable(name_)));
+  }
+  builder.set_name(name_);
+  if (const auto root = parse_int(root_name_); root && *root >= 0 && *root <= INT32_MAX) {
+    builder.set_root_id(static_cast<int>(*root));
+  }
+  for (const auto read : {&GraphReader::read_parameters, &GraphReader::read_constants, &GraphReader::read_operators}) {
+    if (Status status = (this->*read)(builder); !status.ok()) return status;
+  }
+  connect(builder);
+  look_through_tuples(builder);
+  if (odd_names_ > 0) {
+    note(fmt::format("{} names are not printable UTF-8, the first is '{}'", odd_names_, first_odd_name_));
+  }
+  return builder;
+}
+
+}  // namespace msdbg

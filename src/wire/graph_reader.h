@@ -1,0 +1,59 @@
+// Builds our graph from the pieces of a GraphProto. Private to the wire module.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "msdbg/graph.h"
+#include "wire/value_text.h"
+
+namespace msdbg {
+
+/// Takes one or more encoded GraphProto messages (protobuf joins the parts of a repeated message), then builds.
+class GraphReader {
+ public:
+  GraphReader(int rank, int id, std::vector<std::string>* notes) : rank_(rank), id_(id), notes_(notes) {}
+
+  /// `offset` is where `bytes` begin in the file. The bytes must live until finish(). Error: kCorrupt.
+  Status add(std::span<const std::byte> bytes, uint64_t offset);
+  Result<GraphBuilder> finish();
+
+ private:
+  struct Piece {
+    std::span<const std::byte> bytes;
+    uint64_t offset = 0;
+  };
+  /// What a TupleGetItem node takes out of which tuple.
+  struct Pick {
+    NodeId tuple = kNoNode;
+    uint32_t slot = 0;
+  };
+
+  Flavour find_flavour() const;
+  Status read_parameters(GraphBuilder& builder);
+  Status read_constants(GraphBuilder& builder);
+  Status read_operators(GraphBuilder& builder);
+  void read_operator(const debugger::NodeProto& proto, GraphBuilder& builder);
+  void connect(GraphBuilder& builder);
+  void look_through_tuples(GraphBuilder& builder);
+  void note_name(const std::string& name);
+  void note(std::string text);
+
+  int rank_;
+  int id_;
+  std::vector<std::string>* notes_;
+  Flavour flavour_ = Flavour::kDebugger;
+  std::string name_, root_name_;
+  std::vector<Piece> nodes_, parameters_, constants_;
+  std::unordered_map<std::string, NodeId> by_number_;             // operators, by the number that edges use
+  std::unordered_map<std::string, NodeId> by_key_;                // parameters and constants
+  std::unordered_map<NodeId, int64_t> integers_;                  // constants that can be the index of a TupleGetItem
+  std::unordered_map<NodeId, std::vector<uint32_t>> widths_;      // sequences that hold sequences
+  std::vector<NodeId> picks_;                                     // TupleGetItem nodes
+  size_t odd_names_ = 0;
+  std::string first_odd_name_;
+};
+
+}  // namespace msdbg

@@ -1,0 +1,27 @@
+// Values and types of the graph messages as our model has them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debug_graph.pb.h"
+#include "msdbg/graph.h"
+
+namespace msdbg {
+
+/// The two families of files give some data type numbers different meanings.
+enum class Flavour : uint8_t { kDebugger, kIrpb };
+
+DType element_type(int data_type, Flavour flavour);
+
+/// Output slots of a type: one for a tensor or a scalar, one per leaf of a sequence, none for a monad. `widths` receives
+/// the number of leaves of each element of a sequence.
+std::vector<OutputType> output_types(const debugger::TypeProto& type, Flavour flavour, std::vector<uint32_t>* widths);
+
+/// Printed form: `5`, `true`, `valid`, `(2, 2)`, `[0.5, 0.5]`; long lists are shortened and say by how much.
+std::string value_text(const debugger::ValueProto& value, Flavour flavour);
+
+/// Type and shape of an inline value; empty for a monad.
+std::vector<OutputType> value_types(const debugger::ValueProto& value, Flavour flavour);
+
+}  // namespace msdbg
