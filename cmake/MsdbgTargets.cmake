@@ -11,10 +11,11 @@ if(MSDBG_SANITIZE)
   target_link_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE})
 endif()
 
-# msdbg_module(NAME SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
+# msdbg_module(NAME [NO_INSTALL] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
 # Makes the static library msdbg_NAME; DEPS are other modules and become public, since headers include headers.
+# Installed, it is msdbg::NAME.
 function(msdbg_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_INSTALL" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
   set(deps ${ARG_DEPS})
   list(TRANSFORM deps PREPEND msdbg_)
   if(ARG_SOURCES)
@@ -28,7 +29,12 @@ function(msdbg_module name)
     target_link_libraries(msdbg_${name} INTERFACE ${deps})
     set(scope INTERFACE)
   endif()
-  target_include_directories(msdbg_${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_include_directories(msdbg_${name} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(NOT ARG_NO_INSTALL)
+    set_target_properties(msdbg_${name} PROPERTIES EXPORT_NAME ${name})
+    install(TARGETS msdbg_${name} EXPORT msdbgTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/msdbg)
+  endif()
 endfunction()
 
 # msdbg_test(NAME SOURCES a_test.cpp ... LIBS msdbg_x ... [DATA])
