@@ -51,7 +51,10 @@ class SignalsBlocked {
 class CheckRun {
  public:
   CheckRun(Session& session, const CheckPlan& plan, const CheckOptions& options)
-      : session_(session), plan_(plan), options_(options), measured_(plan.tensors.size()),
+      : session_(session),
+        plan_(plan),
+        options_(options),
+        measured_(plan.tensors.size()),
         verdicts_(session, options) {}
 
   ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first
@@ -74,7 +77,8 @@ class CheckRun {
       SignalsBlocked blocked;
       for (unsigned i = 0; i < wanted; ++i) workers_.emplace_back([this] { work(); });
     } catch (const std::system_error& error) {
-      log(LogLevel::kWarning, fmt::format("check: {} of {} threads could be started: {}", workers_.size(), wanted, error.what()));
+      log(LogLevel::kWarning,
+          fmt::format("check: {} of {} threads could be started: {}", workers_.size(), wanted, error.what()));
     }
     if (workers_.empty()) work();
   }
@@ -157,7 +161,7 @@ class CheckRun {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Measured>> measured_;  // under mutex_
-  uint64_t arrived_ = 0, bytes_ = 0;               // under mutex_
+  uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
   Verdicts verdicts_;
   CheckResult result_;
   std::vector<std::jthread> workers_;

@@ -77,8 +77,9 @@ class Planner {
     std::copy_if(have.begin(), have.end(), std::back_inserter(plan_.steps),
                  [&](int64_t step) { return options_.steps.contains(step); });
     if (!plan_.steps.empty()) return {};
-    return Status(Code::kNotFound, have.empty() ? fmt::format("{}: no step has data, nothing can be checked", session_.info().source)
-                                                : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(have)));
+    return Status(Code::kNotFound,
+                  have.empty() ? fmt::format("{}: no step has data, nothing can be checked", session_.info().source)
+                               : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(have)));
   }
 
   Status resolve(const Watchpoint& watch) {
@@ -100,7 +101,8 @@ class Planner {
       ++kept;
     }
     if (kept > 0 || watch.optional) return {};
-    return Status(Code::kNotFound, fmt::format("'{}' names only constants: write @constant or =NAME to look at them", watch.on.text()));
+    return Status(Code::kNotFound,
+                  fmt::format("'{}' names only constants: write @constant or =NAME to look at them", watch.on.text()));
   }
 
   static bool names_slot(const Watchpoint& watch, Slot slot) {

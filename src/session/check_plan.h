@@ -14,7 +14,7 @@ struct WatchSet {
   std::vector<const Watchpoint*> watches;  ///< by rule, then id: the order of the results
   StatsRequest request;
   bool needs_previous = false;
-  bool needs_stats = false;                ///< false: decided from flags alone
+  bool needs_stats = false;  ///< false: decided from flags alone
 };
 
 struct PlannedTensor {
@@ -30,7 +30,8 @@ struct CheckPlan {
   std::vector<int64_t> steps;
 };
 
-/// False where a condition is decided without elements: overflow flags, and initial weights, which a dump does not hold.
+/// False where a condition is decided without elements: overflow flags, and initial weights, which a dump does not
+/// hold.
 bool needs_elements(const Session& session, const Watchpoint& watch);
 
 /// Resolves selectors once and lists the tensors they name. `watchpoints` must outlive the plan.

@@ -50,7 +50,9 @@ PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count
     return previous;
   }
   previous.id = *found;
-  auto cannot = [&](std::string_view why) { previous.lose(fmt::format("previous step {} cannot be used: {}", found->step, why)); };
+  auto cannot = [&](std::string_view why) {
+    previous.lose(fmt::format("previous step {} cannot be used: {}", found->step, why));
+  };
   Result<TensorInfo> info = session.describe(*found);
   if (!info) {
     cannot(info.status().message());
@@ -93,7 +95,8 @@ class Measurement {
     if (!set_.needs_stats) return std::move(result_);
     if (!info->problem.ok()) return fail(info->problem);
     if (info->availability == Availability::kUnreadable) return fail(Status(Code::kCorrupt, "cannot be read"));
-    if (info->availability == Availability::kStatisticsOnly) return fail(Status(Code::kNoData, "no tensor data (statistics only)"));
+    if (info->availability == Availability::kStatisticsOnly)
+      return fail(Status(Code::kNoData, "no tensor data (statistics only)"));
     if (!is_evaluable(info->dtype)) {
       return fail(Status(Code::kUnsupported, fmt::format("no statistics are defined for {}", dtype_name(info->dtype))));
     }
@@ -104,7 +107,8 @@ class Measurement {
     // An empty tensor is clean whatever came before it.
     if (set_.needs_previous && kept.info.count > 0) previous = find_previous(session_, id_, kept.info.count);
     kept.request = set_.request;
-    if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts) merge_request(old->request, kept.request);
+    if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts)
+      merge_request(old->request, kept.request);
 
     Result<Stats> stats = pass(previous, kept.request);
     if (!stats) return fail(stats.status());
@@ -130,7 +134,8 @@ class Measurement {
     if (previous.reader) {
       Result<Stats> stats = run_pass(**reader, previous.reader.get(), request, buffers_, &result_.bytes);
       if (stats || previous.reader->status().ok() || stats.status().code() == Code::kInterrupted) return stats;
-      previous.lose(fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
+      previous.lose(
+          fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
       reader = session_.read(id_);
       if (!reader) return reader.status();
     }
@@ -157,7 +162,8 @@ Measured failed(Code code, const char* text) noexcept {
 
 }  // namespace
 
-Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set, PassBuffers& buffers) noexcept {
+Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
+                 PassBuffers& buffers) noexcept {
   try {
     return Measurement(session, table, id, set, buffers).run();
   } catch (const std::bad_alloc&) {

@@ -10,15 +10,16 @@ namespace msdbg {
 
 /// What a worker found out about one tensor; the owner's thread turns it into verdicts.
 struct Measured {
-  KeptStatsPtr kept;             ///< null when there are no statistics from elements
-  std::optional<TensorInfo> info; ///< set when described but not measured (statistics only, unreadable)
-  Status problem;                ///< why there are no statistics
-  uint64_t bytes = 0;            ///< element bytes read
+  KeptStatsPtr kept;               ///< null when there are no statistics from elements
+  std::optional<TensorInfo> info;  ///< set when described but not measured (statistics only, unreadable)
+  Status problem;                  ///< why there are no statistics
+  uint64_t bytes = 0;              ///< element bytes read
   bool from_cache = false;
   bool interrupted = false;
 };
 
 /// Any thread; `buffers` belong to it. Nothing is thrown.
-Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set, PassBuffers& buffers) noexcept;
+Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
+                 PassBuffers& buffers) noexcept;
 
 }  // namespace msdbg

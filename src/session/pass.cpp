@@ -16,8 +16,8 @@ std::span<std::byte> room(std::vector<std::byte>& buffer, size_t bytes) {
 std::span<std::byte> PassBuffers::current(size_t bytes) { return room(current_, bytes); }
 std::span<std::byte> PassBuffers::previous(size_t bytes) { return room(previous_, bytes); }
 
-Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request, PassBuffers& buffers,
-                       uint64_t* bytes_read) {
+Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,
+                       PassBuffers& buffers, uint64_t* bytes_read) {
   assert(is_evaluable(reader.dtype()));
   assert(!previous || (is_evaluable(previous->dtype()) && previous->count() == reader.count()));
   const size_t size = item_size(reader.dtype());

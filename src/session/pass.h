@@ -25,7 +25,7 @@ class PassBuffers {
 
 /// Precondition: both dtypes are evaluable; with `previous`, equal counts.
 /// Error: what a reader answered; kInterrupted when the interrupt flag was set between two blocks.
-Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request, PassBuffers& buffers,
-                       uint64_t* bytes_read);
+Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,
+                       PassBuffers& buffers, uint64_t* bytes_read);
 
 }  // namespace msdbg

@@ -34,7 +34,8 @@ Status check_slot(const Graph& graph, const Node& node, Slot slot) {
   // Without a graph file the slots of a node are only those that were dumped; let describe() judge.
   if (!graph.from_file() || have == 0 || slot.index < have) return {};
   const char* what = slot.io == Io::kInput ? "input" : "output";
-  const std::string range = have == 1 ? fmt::format("only {}:0", what) : fmt::format("{}:0 to {}:{}", what, what, have - 1);
+  const std::string range =
+      have == 1 ? fmt::format("only {}:0", what) : fmt::format("{}:0 to {}:{}", what, what, have - 1);
   return Status(Code::kNotFound, fmt::format("{} has no {} (it has {})", node.name, slot_name(slot), range));
 }
 

@@ -51,8 +51,8 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
   if (!info->problem.ok()) return info->problem;
   if (info->bytes > mem_limit_bytes) {
     return Status(Code::kOutOfMemory,
-                  fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only", tensor_name(id),
-                              format_bytes(info->bytes), format_bytes(mem_limit_bytes)));
+                  fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
+                              tensor_name(id), format_bytes(info->bytes), format_bytes(mem_limit_bytes)));
   }
   Result<std::unique_ptr<ElementReader>> reader = read(id);
   if (!reader) return reader.status();
@@ -64,7 +64,8 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
   const uint64_t count = (*reader)->count();
   std::vector<std::byte> bytes(count * size);
   for (uint64_t first = 0; first < count; first += kElementsPerBlock) {
-    if (interrupt_requested()) return Status(Code::kInterrupted, fmt::format("interrupted while reading {}", tensor_name(id)));
+    if (interrupt_requested())
+      return Status(Code::kInterrupted, fmt::format("interrupted while reading {}", tensor_name(id)));
     const uint64_t n = std::min(kElementsPerBlock, count - first);
     Status status = (*reader)->read(first, std::span(bytes).subspan(first * size, n * size));
     if (!status.ok()) return status;
@@ -106,8 +107,9 @@ Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const
   Result<std::unique_ptr<ElementReader>> other = read(previous);
   if (!other) return other.status();
   if ((*reader)->count() != (*other)->count()) {
-    return Status(Code::kInvalidArgument, fmt::format("{} has {} elements, {} has {}: they cannot be compared", tensor_name(id),
-                                                      (*reader)->count(), tensor_name(previous), (*other)->count()));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} has {} elements, {} has {}: they cannot be compared", tensor_name(id),
+                              (*reader)->count(), tensor_name(previous), (*other)->count()));
   }
   PassBuffers buffers;
   return run_pass(**reader, other->get(), request, buffers, nullptr);

@@ -21,7 +21,8 @@ void add_all(const std::vector<T>& from, std::vector<T>& to) {
 }  // namespace
 
 bool covers(const StatsRequest& have, const StatsRequest& want) {
-  return (have.change || !want.change) && contains_all(have.ranges, want.ranges) && contains_all(have.close, want.close);
+  return (have.change || !want.change) && contains_all(have.ranges, want.ranges) &&
+         contains_all(have.close, want.close);
 }
 
 void merge_request(const StatsRequest& from, StatsRequest& to) {

@@ -26,8 +26,8 @@ struct KeptStats {
   StatsRequest request;
   Stats stats;
   Previous previous = Previous::kNotNeeded;
-  std::string previous_reason;             ///< when the previous value is missing
-  std::optional<TensorId> previous_id;     ///< set when `previous` is kPresent
+  std::string previous_reason;          ///< when the previous value is missing
+  std::optional<TensorId> previous_id;  ///< set when `previous` is kPresent
 
   bool answers(const StatsRequest& want) const;
 };

@@ -14,7 +14,9 @@ uint32_t code_of(const Status& status) {
   return 0;
 }
 
-std::string_view abbr_of(const Watchpoint& watch) { return watch.condition ? watch.condition->spec->abbr : std::string_view(); }
+std::string_view abbr_of(const Watchpoint& watch) {
+  return watch.condition ? watch.condition->spec->abbr : std::string_view();
+}
 
 }  // namespace
 
@@ -28,7 +30,8 @@ struct Verdicts::Evidence {
   Status problem;
 };
 
-bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts, CheckResult& result) {
+bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts,
+                     CheckResult& result) {
   Evidence evidence;
   evidence.problem = measured.problem;
   std::optional<Stats> given;
@@ -56,8 +59,8 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
       add_hit(*watch, planned.id, evidence, std::move(outcome), result);
     } else if (outcome.verdict == Verdict::kNotChecked) {
       decided = false;
-      result.not_checked.push_back({watch->id, watch->rule, std::string(abbr_of(*watch)), planned.id, std::move(outcome.reason),
-                                    outcome.error_code});
+      result.not_checked.push_back({watch->id, watch->rule, std::string(abbr_of(*watch)), planned.id,
+                                    std::move(outcome.reason), outcome.error_code});
     }
   }
   return decided;
@@ -75,7 +78,8 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   if (watch.condition) {
     const int enumerator = watch.condition->spec->enumerator;
     if (enumerator == kOperatorOverflow) return judge_flag(planned.id);
-    if (enumerator == kInitialization && session_.info().kind != "live") return not_checked("initial values are not in a dump", 0);
+    if (enumerator == kInitialization && session_.info().kind != "live")
+      return not_checked("initial values are not in a dump", 0);
     if (enumerator == kInitialization && planned.id.step != 0) {
       return not_checked("initial weights can be judged before the first step only", 0);
     }
@@ -120,7 +124,8 @@ Verdicts::Outcome Verdicts::judge_flag(const TensorId& id) {
   return outcome;
 }
 
-void Verdicts::add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome, CheckResult& result) {
+void Verdicts::add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome,
+                       CheckResult& result) {
   if (++result.total_hits > options_.max_hits) return;
   Hit hit;
   hit.watch_id = watch.id;

@@ -12,7 +12,8 @@ class Verdicts {
   Verdicts(Session& session, const CheckOptions& options) : session_(session), options_(options) {}
 
   /// Appends to the result. True when every watchpoint reached a verdict. Without `scripts` theirs are left open.
-  bool judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts, CheckResult& result);
+  bool judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts,
+             CheckResult& result);
 
  private:
   struct Outcome {
@@ -27,7 +28,8 @@ class Verdicts {
   Outcome judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence);
   Outcome judge_condition(const Condition& condition, const Evidence& evidence);
   Outcome judge_flag(const TensorId& id);
-  void add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome, CheckResult& result);
+  void add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome,
+               CheckResult& result);
 
   Session& session_;
   const CheckOptions& options_;

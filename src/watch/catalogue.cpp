@@ -14,7 +14,8 @@ constexpr ParamKind kCheck = ParamKind::kCheck;
 constexpr ParamKind kSupport = ParamKind::kSupport;
 constexpr ParamKind kHidden = ParamKind::kHidden;
 
-constexpr ParamSpec number(std::string_view name, std::string_view help, double low = -kInfinity, ParamKind kind = kCheck) {
+constexpr ParamSpec number(std::string_view name, std::string_view help, double low = -kInfinity,
+                           ParamKind kind = kCheck) {
   return {name, kind, false, std::nullopt, low, kInfinity, false, "", help};
 }
 constexpr ParamSpec percent(std::string_view name, std::string_view help, std::optional<double> default_value = {}) {
@@ -27,13 +28,14 @@ constexpr ParamSpec fraction(std::string_view name, std::string_view help, doubl
 constexpr ParamSpec kZeroPercentage = percent("zero_percentage_ge", "zeros make up at least this percentage", 100);
 constexpr ParamSpec kMaxGt = number("max_gt", "the largest element is above this");
 constexpr ParamSpec kMinLt = number("min_lt", "the smallest element is below this");
-constexpr ParamSpec kEpsilon{"epsilon", kHidden, false, 1e-9, -kInfinity, kInfinity, false, "",
-                             "added to the mean of |previous| before dividing"};
+constexpr ParamSpec kEpsilon{"epsilon", kHidden,    false,
+                             1e-9,      -kInfinity, kInfinity,
+                             false,     "",         "added to the mean of |previous| before dividing"};
 
 constexpr std::array kInitialParams = {kZeroPercentage, kMaxGt, kMinLt};
-constexpr std::array kTooLargeParams = {
-    number("abs_mean_gt", "the mean of absolute values is above this", 0), kMaxGt,
-    number("min_gt", "the smallest element is above this"), number("mean_gt", "the mean is above this")};
+constexpr std::array kTooLargeParams = {number("abs_mean_gt", "the mean of absolute values is above this", 0), kMaxGt,
+                                        number("min_gt", "the smallest element is above this"),
+                                        number("mean_gt", "the mean is above this")};
 constexpr std::array kTooSmallParams = {number("abs_mean_lt", "the mean of absolute values is below this", 0),
                                         number("max_lt", "the largest element is below this"), kMinLt,
                                         number("mean_lt", "the mean is below this")};
@@ -59,7 +61,7 @@ constexpr ConditionSpec spec(std::string_view id, std::string_view abbr, int enu
                              std::span<const ParamSpec> params, const texts::Text& text) {
   const bool overflow = enumerator == 13 || enumerator <= 2;
   const bool needs_previous = enumerator >= 18 && enumerator <= 20;
-  return {id,     abbr,         enumerator,  target, overflow ? Severity::kError : Severity::kWarning, needs_previous,
+  return {id,     abbr,         enumerator, target, overflow ? Severity::kError : Severity::kWarning, needs_previous,
           params, text.summary, text.advice};
 }
 
@@ -114,19 +116,25 @@ Result<const ConditionSpec*> find_condition(std::string_view id_or_abbr) {
     if (!candidate.abbr.empty()) names.emplace_back(candidate.abbr);
   }
   if (wanted.empty()) {
-    return Status(Code::kNotFound, "no condition given: write an id such as tensor_overflow or an abbreviation such as TO");
+    return Status(Code::kNotFound,
+                  "no condition given: write an id such as tensor_overflow or an abbreviation such as TO");
   }
   const std::vector<std::string> close = nearest(wanted, names);
-  return Status(Code::kNotFound,
-                close.empty() ? fmt::format("no condition '{}' (tensor_overflow, tensor_too_large, tensor_all_zero, ...)", id_or_abbr)
-                              : fmt::format("no condition '{}': did you mean {}?", id_or_abbr, fmt::join(close, ", ")));
+  return Status(
+      Code::kNotFound,
+      close.empty()
+          ? fmt::format("no condition '{}' (tensor_overflow, tensor_too_large, tensor_all_zero, ...)", id_or_abbr)
+          : fmt::format("no condition '{}': did you mean {}?", id_or_abbr, fmt::join(close, ", ")));
 }
 
 std::string_view severity_name(Severity severity) {
   switch (severity) {
-    case Severity::kError: return "error";
-    case Severity::kWarning: return "warning";
-    case Severity::kInfo: return "info";
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kInfo:
+      return "info";
   }
   return "warning";
 }
@@ -141,12 +149,13 @@ Result<Semantics> parse_semantics(std::string_view text) {
 }
 
 std::vector<std::string> error_texts(uint32_t error_code) {
-  constexpr std::array<std::pair<uint32_t, std::string_view>, 6> kTexts = {{{kErrorNan, "NaN in the tensor"},
-                                                                            {kErrorInf, "Inf in the tensor"},
-                                                                            {kErrorNoPrevious, "no previous step"},
-                                                                            {kErrorOutOfMemory, "larger than the memory limit"},
-                                                                            {kErrorNoHistory, "no execution history of the graph"},
-                                                                            {kErrorNoValue, "no stored value"}}};
+  constexpr std::array<std::pair<uint32_t, std::string_view>, 6> kTexts = {
+      {{kErrorNan, "NaN in the tensor"},
+       {kErrorInf, "Inf in the tensor"},
+       {kErrorNoPrevious, "no previous step"},
+       {kErrorOutOfMemory, "larger than the memory limit"},
+       {kErrorNoHistory, "no execution history of the graph"},
+       {kErrorNoValue, "no stored value"}}};
   std::vector<std::string> found;
   for (const auto& [bit, text] : kTexts) {
     if (error_code & bit) found.emplace_back(text);

@@ -51,7 +51,8 @@ Status check_value(const ConditionSpec& spec, std::string_view name, double valu
   }
   if (accepts(*param, value)) return {};
   const std::string_view unit = param->unit == "percent" ? " percent" : param->unit == "fraction" ? ", a fraction" : "";
-  return invalid(spec, fmt::format("{} = {} is not accepted: use {}{}", name, format_double(value), interval_text(*param), unit));
+  return invalid(
+      spec, fmt::format("{} = {} is not accepted: use {}{}", name, format_double(value), interval_text(*param), unit));
 }
 
 /// A percentage needs both ends of its range, in order.
@@ -61,8 +62,9 @@ Status check_range(const ConditionSpec& spec, const Params& params) {
   const auto start = params.find("range_start_inclusive");
   const auto end = params.find("range_end_inclusive");
   if (start == params.end() || end == params.end()) {
-    return invalid(spec, fmt::format("a range percentage needs range_start_inclusive and range_end_inclusive, {} is missing",
-                                     start == params.end() ? "range_start_inclusive" : "range_end_inclusive"));
+    return invalid(spec,
+                   fmt::format("a range percentage needs range_start_inclusive and range_end_inclusive, {} is missing",
+                               start == params.end() ? "range_start_inclusive" : "range_end_inclusive"));
   }
   if (start->second <= end->second) return {};
   return invalid(spec, fmt::format("range_start_inclusive = {} lies above range_end_inclusive = {}: exchange them",
@@ -78,7 +80,8 @@ Status fill_check(const ConditionSpec& spec, Params& params) {
     if (param.default_value && !with_default) with_default = &param;
   }
   if (spec.params.empty()) return {};
-  if (!with_default) return invalid(spec, fmt::format("give at least one of {}", fmt::join(names_of(spec, ParamKind::kCheck), ", ")));
+  if (!with_default)
+    return invalid(spec, fmt::format("give at least one of {}", fmt::join(names_of(spec, ParamKind::kCheck), ", ")));
   params.emplace(with_default->name, *with_default->default_value);
   return {};
 }

@@ -9,7 +9,15 @@
 namespace msdbg {
 namespace {
 
-enum Enumerator { kNan = 0, kInf = 1, kOverflowFlag = 2, kGeneralOverflow = 13, kChangeLarge = 18, kChangeSmall = 19, kNotChanged = 20 };
+enum Enumerator {
+  kNan = 0,
+  kInf = 1,
+  kOverflowFlag = 2,
+  kGeneralOverflow = 13,
+  kChangeLarge = 18,
+  kChangeSmall = 19,
+  kNotChanged = 20
+};
 
 constexpr uint32_t kBadFields = kStatNan | kStatPosInf | kStatNegInf;
 constexpr std::string_view kNoTensorData = "no tensor data (statistics only)";
@@ -74,8 +82,13 @@ std::optional<size_t> index_of(const std::vector<T>& have, const T& wanted) {
 
 class Judge {
  public:
-  Judge(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous, Semantics semantics)
-      : condition_(condition), spec_(*condition.spec), stats_(stats), request_(request), previous_(previous),
+  Judge(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
+        Semantics semantics)
+      : condition_(condition),
+        spec_(*condition.spec),
+        stats_(stats),
+        request_(request),
+        previous_(previous),
         compat_(semantics == Semantics::kCompat) {
     for (const ParamSpec& param : spec_.params) {
       if (const std::optional<double> value = condition.param(param.name)) {
@@ -86,7 +99,8 @@ class Judge {
 
   Decision run() {
     if (stats_.knows(kStatCount) && stats_.count == 0) return decision_;
-    if (spec_.enumerator == kOverflowFlag) return not_checked("overflow flags of the hardware are not part of the tensor");
+    if (spec_.enumerator == kOverflowFlag)
+      return not_checked("overflow flags of the hardware are not part of the tensor");
     if (is_overflow(spec_)) return overflow();
     if (const uint32_t code = error_code(); code != 0) return failed(code);
     if (!stats_.knows(needed_fields(condition_, compat_ ? Semantics::kCompat : Semantics::kFinite))) {
@@ -113,7 +127,10 @@ class Judge {
 
   Decision failed(uint32_t code) {
     decision_.error_code = code;
-    const std::string_view bad = (code & 3) == 3 ? "NaN and Inf" : (code & kErrorNan) ? "NaN" : (code & kErrorInf) ? "Inf" : "";
+    const std::string_view bad = (code & 3) == 3      ? "NaN and Inf"
+                                 : (code & kErrorNan) ? "NaN"
+                                 : (code & kErrorInf) ? "Inf"
+                                                      : "";
     std::string reason;
     if (!bad.empty()) reason = fmt::format("{} in the tensor (semantics compat)", bad);
     for (const std::string& text : error_texts(code & ~uint32_t{kErrorNan | kErrorInf})) {
@@ -157,7 +174,8 @@ class Judge {
 
   Decision thresholds() {
     for (ParamResult& result : decision_.params) {
-      auto param = std::find_if(spec_.params.begin(), spec_.params.end(), [&](const ParamSpec& p) { return p.name == result.name; });
+      auto param = std::find_if(spec_.params.begin(), spec_.params.end(),
+                                [&](const ParamSpec& p) { return p.name == result.name; });
       if (param->kind != ParamKind::kCheck) continue;
       const Comparison comparison = comparison_of(spec_, result.name);
       result.actual = actual(comparison.statistic);
@@ -215,15 +233,23 @@ void add_needs(const Condition& condition, StatsRequest& request) {
 uint32_t needed_fields(const Condition& condition, Semantics semantics) {
   const ConditionSpec& spec = *condition.spec;
   switch (spec.enumerator) {
-    case kOverflowFlag: return 0;
-    case kNan: return kStatNan;
-    case kInf: return kStatPosInf | kStatNegInf;
-    case kGeneralOverflow: return kBadFields;
-    case kNotChanged: return kBadFields | kStatChange;
-    default: break;
+    case kOverflowFlag:
+      return 0;
+    case kNan:
+      return kStatNan;
+    case kInf:
+      return kStatPosInf | kStatNegInf;
+    case kGeneralOverflow:
+      return kBadFields;
+    case kNotChanged:
+      return kBadFields | kStatChange;
+    default:
+      break;
   }
-  uint32_t fields = semantics == Semantics::kCompat || condition.param("zero_percentage_ge") || wants_percentage(condition)
-                        ? kBadFields : 0;
+  uint32_t fields =
+      semantics == Semantics::kCompat || condition.param("zero_percentage_ge") || wants_percentage(condition)
+          ? kBadFields
+          : 0;
   for (const ParamSpec& param : spec.params) {
     if (param.kind != ParamKind::kCheck || !condition.param(param.name)) continue;
     if (param.unit == "percent" && spec.enumerator == 21 && !range_of(condition)) continue;

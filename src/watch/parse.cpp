@@ -59,11 +59,13 @@ Result<Condition> parse_condition(std::string_view text) {
       return invalid(spec, fmt::format("'{}' stands where a parameter's name is expected: write NAME=VALUE", name));
     }
     if (i + 1 == words.size()) return invalid(spec, fmt::format("{} has no value: write {}=NUMBER", name, name));
-    auto param = std::find_if(spec.params.begin(), spec.params.end(), [&](const ParamSpec& p) { return p.name == name; });
+    auto param =
+        std::find_if(spec.params.begin(), spec.params.end(), [&](const ParamSpec& p) { return p.name == name; });
     const bool is_bool = param != spec.params.end() && param->is_bool;
     const std::optional<double> value = parse_value(words[i + 1], is_bool);
     if (!value) {
-      return invalid(spec, fmt::format("{} = '{}' is not {}", name, words[i + 1], is_bool ? "true or false" : "a number"));
+      return invalid(spec,
+                     fmt::format("{} = '{}' is not {}", name, words[i + 1], is_bool ? "true or false" : "a number"));
     }
     if (!params.emplace(name, *value).second) return invalid(spec, fmt::format("{} is given twice", name));
   }

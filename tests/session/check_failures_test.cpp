@@ -43,7 +43,8 @@ TEST(CheckFailure, AProblemOfTheFileIsTheReason) {
 TEST(CheckFailure, AFileThatVanishedHasNoValue) {
   Two session;
   session.set_describe_error(session.id("a", 0), Status(Code::kNotFound, "a.npy is gone"));
-  EXPECT_EQ(open_questions(session, checked(session, {watch(1, "**", "TO")})), (Lines{"step 0 a:output:0 tensor_overflow: a.npy is gone [32]"}));
+  EXPECT_EQ(open_questions(session, checked(session, {watch(1, "**", "TO")})),
+            (Lines{"step 0 a:output:0 tensor_overflow: a.npy is gone [32]"}));
 }
 
 TEST(CheckFailure, ComplexTensorsAreNotChecked) {
@@ -66,7 +67,8 @@ TEST(CheckFailure, AnExceptionInAWorkerBecomesAReason) {
 TEST(CheckFailure, OutOfMemoryHasItsCode) {
   Two session;
   session.set_read_hook([](const TensorId&) { throw std::bad_alloc(); });
-  EXPECT_EQ(open_questions(session, checked(session, {watch(1, "=a", "TO")})), (Lines{"step 0 a:output:0 tensor_overflow: out of memory [8]"}));
+  EXPECT_EQ(open_questions(session, checked(session, {watch(1, "=a", "TO")})),
+            (Lines{"step 0 a:output:0 tensor_overflow: out of memory [8]"}));
 }
 
 // ---- statistics without elements -----------------------------------------------------------------------------------
@@ -80,11 +82,13 @@ TEST(CheckStatisticsOnly, KnownFieldsDecideTheOthersAreOpen) {
   row.min = 0;
   row.max = 9;
   session.set_statistics_only(session.id("a", 0), row, {3});
-  const CheckResult result = checked(session, {watch(1, "=a", "TL max_gt=8"), watch(2, "=a", "TO"), watch(3, "=a", "TZ"), watch(4, "=a", "WNC")});
+  const CheckResult result = checked(
+      session, {watch(1, "=a", "TL max_gt=8"), watch(2, "=a", "TO"), watch(3, "=a", "TZ"), watch(4, "=a", "WNC")});
   EXPECT_EQ(hits(session, result), (Lines{"step 0 a:output:0 tensor_too_large"}));
   EXPECT_EQ(result.hits[0].shape, (Shape{3}));
-  EXPECT_EQ(open_questions(session, result), (Lines{"step 0 a:output:0 tensor_all_zero: no tensor data (statistics only) [0]",
-                                                    "step 0 a:output:0 weight_not_changed: no tensor data (statistics only) [0]"}));
+  EXPECT_EQ(open_questions(session, result),
+            (Lines{"step 0 a:output:0 tensor_all_zero: no tensor data (statistics only) [0]",
+                   "step 0 a:output:0 weight_not_changed: no tensor data (statistics only) [0]"}));
 }
 
 // ---- values that were not dumped -----------------------------------------------------------------------------------
@@ -95,9 +99,10 @@ TEST(CheckMissing, IsReportedOnlyWhenAskedFor) {
   session.put("b", 1, f32({1}));
   EXPECT_TRUE(checked(session, {watch(1, "**", "TO")}).not_checked.empty());
   const CheckResult result = checked(session, {watch(1, "**", "TO")}, {.report_missing = true});
-  EXPECT_EQ(open_questions(session, result),
-            (Lines{"step 0 b:output:0 tensor_overflow: no stored value [32]", "step 0 b:output:1 tensor_overflow: no stored value [32]",
-                   "step 1 a:output:0 tensor_overflow: no stored value [32]", "step 1 b:output:1 tensor_overflow: no stored value [32]"}));
+  EXPECT_EQ(open_questions(session, result), (Lines{"step 0 b:output:0 tensor_overflow: no stored value [32]",
+                                                    "step 0 b:output:1 tensor_overflow: no stored value [32]",
+                                                    "step 1 a:output:0 tensor_overflow: no stored value [32]",
+                                                    "step 1 b:output:1 tensor_overflow: no stored value [32]"}));
   EXPECT_EQ(result.coverage.tensors, 6u);
   EXPECT_EQ(result.coverage.not_checked, 4u);
 }
@@ -112,7 +117,8 @@ TEST(CheckMissing, AnEmptyTensorIsOneToo) {
   FakeSession session(fake_graph({{"a", "Add"}}));
   session.put("a", 0, f32({}));
   const CheckResult result = checked(session, {watch(1, "**", "TO")}, {.report_missing = true});
-  EXPECT_EQ(open_questions(session, result), (Lines{"step 0 a:output:0 tensor_overflow: no stored value (the tensor is empty) [32]"}));
+  EXPECT_EQ(open_questions(session, result),
+            (Lines{"step 0 a:output:0 tensor_overflow: no stored value (the tensor is empty) [32]"}));
 }
 
 // ---- conditions that a dump cannot answer --------------------------------------------------------------------------

@@ -17,15 +17,18 @@ using testing::watch;
 
 /// One parameter, its values by step.
 struct Weight : FakeSession {
-  Weight(std::initializer_list<std::pair<int64_t, TensorPtr>> values) : FakeSession(fake_graph({{"Default/w", "Parameter"}})) {
+  Weight(std::initializer_list<std::pair<int64_t, TensorPtr>> values)
+      : FakeSession(fake_graph({{"Default/w", "Parameter"}})) {
     for (const auto& [step, tensor] : values) put("Default/w", step, tensor);
   }
 };
 
 TEST(CheckPrevious, IsTheLastStepThatWasDumped) {
   Weight session{{0, f32({1, 1})}, {4, f32({1, 1})}, {9, f32({3, 3})}};
-  const CheckResult result = checked(session, {watch(1, "**", "WNC"), watch(2, "**", "WCL abs_mean_update_ratio_gt=1.9")});
-  EXPECT_EQ(hits(session, result), (Lines{"step 4 Default/w:output:0 weight_not_changed", "step 9 Default/w:output:0 weight_change_too_large"}));
+  const CheckResult result =
+      checked(session, {watch(1, "**", "WNC"), watch(2, "**", "WCL abs_mean_update_ratio_gt=1.9")});
+  EXPECT_EQ(hits(session, result), (Lines{"step 4 Default/w:output:0 weight_not_changed",
+                                          "step 9 Default/w:output:0 weight_change_too_large"}));
   EXPECT_NEAR(result.hits[1].params[0].actual.value(), 2, 1e-8);
 }
 
@@ -43,20 +46,24 @@ TEST(CheckPrevious, OfALoopBodyIsTheSameExecution) {
 TEST(CheckPrevious, MissingHistoryGivesBothBits) {
   Weight session{{0, f32({1})}, {1, f32({1})}};
   session.set_history_missing(0, 0);
-  EXPECT_EQ(open_questions(session, checked(session, {watch(1, "**", "WNC")}, {.steps = IntSet::of(1)})),
-            (Lines{"step 1 Default/w:output:0 weight_not_changed: no previous step; no execution history of the graph [20]"}));
+  EXPECT_EQ(
+      open_questions(session, checked(session, {watch(1, "**", "WNC")}, {.steps = IntSet::of(1)})),
+      (Lines{
+          "step 1 Default/w:output:0 weight_not_changed: no previous step; no execution history of the graph [20]"}));
 }
 
 TEST(CheckPrevious, OfAnotherSizeIsNotChecked) {
   Weight session{{0, f32({1})}, {1, f32({1, 2})}};
-  EXPECT_EQ(open_questions(session, checked(session, {watch(1, "**", "WCL")}, {.steps = IntSet::of(1)})),
-            (Lines{"step 1 Default/w:output:0 weight_change_too_large: previous value has another number of elements [0]"}));
+  EXPECT_EQ(
+      open_questions(session, checked(session, {watch(1, "**", "WCL")}, {.steps = IntSet::of(1)})),
+      (Lines{"step 1 Default/w:output:0 weight_change_too_large: previous value has another number of elements [0]"}));
 }
 
 TEST(CheckPrevious, AnEmptyOneCountsAsMissing) {
   Weight session{{0, f32({})}, {1, f32({1, 2})}};
   EXPECT_EQ(open_questions(session, checked(session, {watch(1, "**", "WCL")}, {.steps = IntSet::of(1)})),
-            (Lines{"step 1 Default/w:output:0 weight_change_too_large: previous step 0 cannot be used: the value is empty [4]"}));
+            (Lines{"step 1 Default/w:output:0 weight_change_too_large: previous step 0 cannot be used: the value is "
+                   "empty [4]"}));
 }
 
 TEST(CheckPrevious, AnEmptyTensorIsCleanWithoutOne) {
@@ -79,10 +86,11 @@ TEST(CheckPrevious, ThatCannotBeReadIsNamedAndTheRestIsStillJudged) {
   Weight session{{0, f32({1, 2})}, {1, f32({1, NAN})}, {2, f32({5, 6})}};
   session.set_read_error(session.id("Default/w", 0), Status(Code::kIoError, "w.npy shrank"), 1);
   session.set_problem(session.id("Default/w", 1), Status(Code::kCorrupt, "w.npy has no header"));
-  const CheckResult result = checked(session, {watch(1, "**", "WCL"), watch(2, "**", "TL max_gt=4")}, {.steps = IntSet::parse("2").value()});
+  const CheckResult result =
+      checked(session, {watch(1, "**", "WCL"), watch(2, "**", "TL max_gt=4")}, {.steps = IntSet::parse("2").value()});
   EXPECT_EQ(hits(session, result), (Lines{"step 2 Default/w:output:0 tensor_too_large"}));
-  EXPECT_EQ(open_questions(session, result),
-            (Lines{"step 2 Default/w:output:0 weight_change_too_large: previous step 1 cannot be used: w.npy has no header [4]"}));
+  EXPECT_EQ(open_questions(session, result), (Lines{"step 2 Default/w:output:0 weight_change_too_large: previous step "
+                                                    "1 cannot be used: w.npy has no header [4]"}));
 }
 
 TEST(CheckPrevious, ThatFailsHalfwayIsNamedAndTheRestIsStillJudged) {
@@ -91,7 +99,8 @@ TEST(CheckPrevious, ThatFailsHalfwayIsNamedAndTheRestIsStillJudged) {
   session.put("Default/w", 0, f32({100'000}, values));
   session.put("Default/w", 1, f32({100'000}, values));
   session.set_read_error(session.id("Default/w", 0), Status(Code::kIoError, "w.npy shrank"), 70'000);
-  const CheckResult result = checked(session, {watch(1, "**", "WNC"), watch(2, "**", "TL mean_gt=2")}, {.steps = IntSet::of(1)});
+  const CheckResult result =
+      checked(session, {watch(1, "**", "WNC"), watch(2, "**", "TL mean_gt=2")}, {.steps = IntSet::of(1)});
   EXPECT_EQ(hits(session, result), (Lines{"step 1 Default/w:output:0 tensor_too_large"}));
   EXPECT_EQ(open_questions(session, result),
             (Lines{"step 1 Default/w:output:0 weight_not_changed: previous step 0 cannot be used: w.npy shrank [4]"}));

@@ -13,8 +13,8 @@ namespace {
 using testing::checked;
 using testing::f32;
 using testing::fake_graph;
-using testing::FakeSession;
 using testing::FakeNode;
+using testing::FakeSession;
 using testing::hits;
 using testing::Lines;
 using testing::open_questions;
@@ -52,7 +52,8 @@ TEST(CheckRun, RecheckWithOtherThresholdsReadsNothing) {
   auto session = wide(10, 3);
   checked(*session, {watch(1, "**", "TL max_gt=5"), watch(2, "**", "WCL")});
   session->reset_counters();
-  const CheckResult again = checked(*session, {watch(1, "**", "TS max_lt=2"), watch(2, "**", "WCS 0.5"), watch(3, "**", "TZ 1")});
+  const CheckResult again =
+      checked(*session, {watch(1, "**", "TS max_lt=2"), watch(2, "**", "WCS 0.5"), watch(3, "**", "TZ 1")});
   EXPECT_EQ(session->reads(), 0u);
   EXPECT_EQ(session->describes(), 0u);
   EXPECT_EQ(again.coverage.from_cache, 30u);
@@ -62,7 +63,9 @@ TEST(CheckRun, RecheckWithOtherThresholdsReadsNothing) {
 
 TEST(CheckRun, ANewRangeIsReadOnceAndTheOldOnesAreKept) {
   auto session = wide(10, 1);
-  const auto range = [](const char* bounds) { return watch(1, "**", std::string("TR range_percentage_gt=40 ") + bounds); };
+  const auto range = [](const char* bounds) {
+    return watch(1, "**", std::string("TR range_percentage_gt=40 ") + bounds);
+  };
   const Watchpoint first = range("range_start_inclusive=0 range_end_inclusive=1");
   const Watchpoint second = range("range_start_inclusive=3 range_end_inclusive=5");
   const Lines wanted = hits(*session, checked(*session, {first}));
@@ -88,12 +91,13 @@ TEST(CheckScript, RunsOnTheCallingThreadInExecutionOrder) {
   Lines seen;
   const auto here = std::this_thread::get_id();
   bool elsewhere = false;
-  checked(*session, {watch(1, "**",
-                           [&](const CheckedTensor& tensor) {
-                             elsewhere = elsewhere || std::this_thread::get_id() != here;
-                             seen.push_back(std::to_string(tensor.id.step) + session->tensor_name(tensor.id));
-                             return ScriptVerdict{};
-                           })},
+  checked(*session,
+          {watch(1, "**",
+                 [&](const CheckedTensor& tensor) {
+                   elsewhere = elsewhere || std::this_thread::get_id() != here;
+                   seen.push_back(std::to_string(tensor.id.step) + session->tensor_name(tensor.id));
+                   return ScriptVerdict{};
+                 })},
           {.threads = 4});
   EXPECT_FALSE(elsewhere);
   ASSERT_EQ(seen.size(), 40u);
@@ -105,27 +109,31 @@ TEST(CheckScript, RunsOnTheCallingThreadInExecutionOrder) {
 TEST(CheckScript, HitsCarryWhatItAnswered) {
   auto session = wide(1, 1);
   const CheckResult result = checked(*session, {watch(7, "**", [](const CheckedTensor& tensor) {
-                                       return ScriptVerdict{Verdict::kHit, "", static_cast<double>(tensor.stats->count), {{"why", "planted"}}};
-                                     })});
+    return ScriptVerdict{Verdict::kHit, "", static_cast<double>(tensor.stats->count), {{"why", "planted"}}};
+  })});
   ASSERT_EQ(result.hits.size(), 1u);
   EXPECT_EQ(result.hits[0].watch_id, 7);
   EXPECT_EQ(result.hits[0].abbr, "");
-  EXPECT_EQ(result.hits[0].details, (std::vector<std::pair<std::string, std::string>>{{"actual", "2"}, {"why", "planted"}}));
+  EXPECT_EQ(result.hits[0].details,
+            (std::vector<std::pair<std::string, std::string>>{{"actual", "2"}, {"why", "planted"}}));
 }
 
 TEST(CheckScript, AFailureIsNotCheckedAndTheOthersGoOn) {
   auto session = wide(1, 1);
-  const CheckResult result = checked(*session, {watch(1, "**", [](const CheckedTensor&) {
-                                       return ScriptVerdict{Verdict::kNotChecked, "rule error: nil value", {}, {}};
-                                     }),
-                                     watch(2, "**", "TO")});
+  const CheckResult result =
+      checked(*session, {watch(1, "**",
+                               [](const CheckedTensor&) {
+                                 return ScriptVerdict{Verdict::kNotChecked, "rule error: nil value", {}, {}};
+                               }),
+                         watch(2, "**", "TO")});
   EXPECT_EQ(open_questions(*session, result), (Lines{"step 0 Default/op0:output:0 script: rule error: nil value [0]"}));
   EXPECT_EQ(result.hits.size(), 1u);
 }
 
 TEST(CheckScript, AnExceptionReachesTheCallerAndTheThreadsEnd) {
   auto session = wide(50, 2);
-  const std::vector<Watchpoint> watches = {watch(1, "**", [](const CheckedTensor&) -> ScriptVerdict { throw std::runtime_error("planted"); })};
+  const std::vector<Watchpoint> watches = {
+      watch(1, "**", [](const CheckedTensor&) -> ScriptVerdict { throw std::runtime_error("planted"); })};
   EXPECT_THROW((void)check(*session, watches, {.threads = 3}), std::runtime_error);
 }
 
@@ -134,7 +142,8 @@ TEST(CheckScript, AnExceptionReachesTheCallerAndTheThreadsEnd) {
 TEST(CheckProgress, EndsWithEverythingDone) {
   auto session = wide(10, 1);
   uint64_t done = 0, total = 0, bytes = 0;
-  checked(*session, {watch(1, "**", "TO")}, {.progress = [&](uint64_t d, uint64_t t, uint64_t b) { done = d, total = t, bytes = b; }});
+  checked(*session, {watch(1, "**", "TO")},
+          {.progress = [&](uint64_t d, uint64_t t, uint64_t b) { done = d, total = t, bytes = b; }});
   EXPECT_EQ(done, 10u);
   EXPECT_EQ(total, 10u);
   EXPECT_EQ(bytes, 80u);
@@ -152,18 +161,20 @@ TEST(CheckInterrupt, KeepsWhatWasFoundAndSaysSo) {
   EXPECT_EQ(result.coverage.tensors, 56u);
   EXPECT_EQ(result.coverage.checked, 9u);
   EXPECT_EQ(result.coverage.not_checked, 47u);
-  EXPECT_EQ(hits(*session, result), (Lines{"step 0 Default/op0:output:0 tensor_overflow", "step 0 Default/op7:output:0 tensor_overflow"}));
+  EXPECT_EQ(hits(*session, result),
+            (Lines{"step 0 Default/op0:output:0 tensor_overflow", "step 0 Default/op7:output:0 tensor_overflow"}));
 }
 
 TEST(CheckInterrupt, OfAScriptThatClearsTheFlagStillEndsTheCheck) {
   auto session = wide(200, 3);
   bool interrupted_once = false;
-  const CheckResult result = checked(*session, {watch(1, "**",
-                                                      [&](const CheckedTensor&) {
-                                                        if (!interrupted_once) request_interrupt();
-                                                        interrupted_once = true;
-                                                        return ScriptVerdict{};
-                                                      })},
+  const CheckResult result = checked(*session,
+                                     {watch(1, "**",
+                                            [&](const CheckedTensor&) {
+                                              if (!interrupted_once) request_interrupt();
+                                              interrupted_once = true;
+                                              return ScriptVerdict{};
+                                            })},
                                      {.threads = 2});
   clear_interrupt();
   EXPECT_TRUE(result.interrupted);

@@ -49,8 +49,8 @@ inline std::vector<std::string> hits(const Session& session, const CheckResult& 
 inline std::vector<std::string> open_questions(const Session& session, const CheckResult& result) {
   std::vector<std::string> lines;
   for (const NotChecked& entry : result.not_checked) {
-    lines.push_back("step " + std::to_string(entry.tensor.step) + " " + session.tensor_name(entry.tensor) + " " + entry.rule + ": " +
-                    entry.reason + " [" + std::to_string(entry.error_code) + "]");
+    lines.push_back("step " + std::to_string(entry.tensor.step) + " " + session.tensor_name(entry.tensor) + " " +
+                    entry.rule + ": " + entry.reason + " [" + std::to_string(entry.error_code) + "]");
   }
   return lines;
 }

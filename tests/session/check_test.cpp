@@ -46,7 +46,8 @@ TEST(Check, FindsTheTensorThatBroke) {
 
 TEST(Check, CoverageCountsTensorsNotWatchpoints) {
   Chain session;
-  const CheckResult result = checked(session, {watch(1, "**", "TO"), watch(2, "**", "TL max_gt=100"), watch(3, "=Default/w", "WNC")});
+  const CheckResult result =
+      checked(session, {watch(1, "**", "TO"), watch(2, "**", "TL max_gt=100"), watch(3, "=Default/w", "WNC")});
   EXPECT_EQ(result.coverage.tensors, 6u);
   // relu of step 1 holds Inf, w of step 0 has no previous value.
   EXPECT_EQ(result.coverage.checked, 4u);
@@ -65,13 +66,15 @@ TEST(Check, EachTensorIsReadOnceForAllWatchpoints) {
 
 TEST(Check, ResultsStandInExecutionOrderThenByRuleAndId) {
   Chain session;
-  const CheckResult result =
-      checked(session, {watch(4, "**", "TS max_lt=100"), watch(3, "**", "TL max_gt=0"), watch(2, "=Default/relu", "TL max_gt=1")},
-              {.steps = IntSet::of(0)});
-  EXPECT_EQ(hits(session, result), (Lines{"step 0 Default/w:output:0 tensor_too_large", "step 0 Default/w:output:0 tensor_too_small",
-                                          "step 0 Default/matmul:output:0 tensor_too_large", "step 0 Default/matmul:output:0 tensor_too_small",
-                                          "step 0 Default/relu:output:0 tensor_too_large", "step 0 Default/relu:output:0 tensor_too_large",
-                                          "step 0 Default/relu:output:0 tensor_too_small"}));
+  const CheckResult result = checked(
+      session,
+      {watch(4, "**", "TS max_lt=100"), watch(3, "**", "TL max_gt=0"), watch(2, "=Default/relu", "TL max_gt=1")},
+      {.steps = IntSet::of(0)});
+  EXPECT_EQ(hits(session, result),
+            (Lines{"step 0 Default/w:output:0 tensor_too_large", "step 0 Default/w:output:0 tensor_too_small",
+                   "step 0 Default/matmul:output:0 tensor_too_large", "step 0 Default/matmul:output:0 tensor_too_small",
+                   "step 0 Default/relu:output:0 tensor_too_large", "step 0 Default/relu:output:0 tensor_too_large",
+                   "step 0 Default/relu:output:0 tensor_too_small"}));
   EXPECT_EQ(result.hits[4].watch_id, 2);
   EXPECT_EQ(result.hits[5].watch_id, 3);
 }
@@ -90,9 +93,10 @@ TEST(Check, InputAndOutputWatchpointsDoNotMix) {
   Watchpoint inputs = watch(1, "=Default/matmul", "TL max_gt=0");
   inputs.inputs = true;
   inputs.outputs = false;
-  const CheckResult result = checked(session, {inputs, watch(2, "=Default/matmul", "TS max_lt=100")}, {.steps = IntSet::of(0)});
-  EXPECT_EQ(hits(session, result),
-            (Lines{"step 0 Default/matmul:input:0 tensor_too_large", "step 0 Default/matmul:output:0 tensor_too_small"}));
+  const CheckResult result =
+      checked(session, {inputs, watch(2, "=Default/matmul", "TS max_lt=100")}, {.steps = IntSet::of(0)});
+  EXPECT_EQ(hits(session, result), (Lines{"step 0 Default/matmul:input:0 tensor_too_large",
+                                          "step 0 Default/matmul:output:0 tensor_too_small"}));
 }
 
 TEST(Check, ASlotNarrowsTheWatchpoint) {
@@ -108,7 +112,8 @@ TEST(Check, ConstantsAreLeftOutUnlessNamed) {
   Chain session;
   EXPECT_EQ(checked(session, {watch(1, "@all", "TO")}).coverage.tensors, 6u);
   for (const char* selector : {"@constant", "=Default/cst1", "op:Const"}) {
-    EXPECT_EQ(hits(session, checked(session, {watch(1, selector, "TO")})), (Lines{"step 0 Default/cst1:output:0 tensor_overflow"}))
+    EXPECT_EQ(hits(session, checked(session, {watch(1, selector, "TO")})),
+              (Lines{"step 0 Default/cst1:output:0 tensor_overflow"}))
         << selector;
   }
   const auto only_constants = check(session, std::vector{watch(1, "cst", "TO")}, {});
@@ -174,8 +179,10 @@ TEST(Check, HitsBeyondTheLimitAreCountedNotKept) {
 
 TEST(Check, FiniteSemanticsJudgeWhatCompatSuppresses) {
   Chain session;
-  const CheckResult result = checked(session, {watch(1, "=Default/relu", "TL max_gt=5")}, {.semantics = Semantics::kFinite});
-  EXPECT_EQ(hits(session, result), (Lines{"step 0 Default/relu:output:0 tensor_too_large", "step 1 Default/relu:output:0 tensor_too_large"}));
+  const CheckResult result =
+      checked(session, {watch(1, "=Default/relu", "TL max_gt=5")}, {.semantics = Semantics::kFinite});
+  EXPECT_EQ(hits(session, result),
+            (Lines{"step 0 Default/relu:output:0 tensor_too_large", "step 1 Default/relu:output:0 tensor_too_large"}));
   EXPECT_EQ(result.semantics, Semantics::kFinite);
 }
 

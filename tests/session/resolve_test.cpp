@@ -12,7 +12,9 @@ using testing::FakeSession;
 /// The same operator in two graphs; graph 0 ran in step 0, graph 1 in step 5.
 struct TwoGraphs : FakeSession {
   TwoGraphs()
-      : FakeSession({fake_graph({{"Default/conv1-Conv2d/Conv2D-op0", "Conv2D", {"a", "b"}}, {"Default/TopK-op1", "TopK", {}, 2}}, 0, 0),
+      : FakeSession({fake_graph({{"Default/conv1-Conv2d/Conv2D-op0", "Conv2D", {"a", "b"}},
+                                 {"Default/TopK-op1", "TopK", {}, 2}},
+                                0, 0),
                      fake_graph({{"Default/TopK-op1", "TopK", {}, 2}}, 0, 1)}) {
     put(id("Default/conv1-Conv2d/Conv2D-op0", 0), f32({1}));
     put(id("Default/TopK-op1", 0), f32({1}));

@@ -31,24 +31,53 @@ namespace msdbg::testing {
 /// `values` rounded to `dtype`; 64-bit integers beyond 2^53 need raw bytes instead.
 inline TensorPtr make_tensor(DType dtype, Shape shape, std::span<const double> values) {
   std::vector<std::byte> bytes(values.size() * item_size(dtype));
-  auto store = [&](size_t i, auto element) { std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element); };
+  auto store = [&](size_t i, auto element) {
+    std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
+  };
   for (size_t i = 0; i < values.size(); ++i) {
     const double v = values[i];
     switch (dtype) {
-      case DType::kBool: store(i, static_cast<uint8_t>(v != 0)); break;
-      case DType::kInt8: store(i, static_cast<int8_t>(v)); break;
-      case DType::kInt16: store(i, static_cast<int16_t>(v)); break;
-      case DType::kInt32: store(i, static_cast<int32_t>(v)); break;
-      case DType::kInt64: store(i, static_cast<int64_t>(v)); break;
-      case DType::kUInt8: store(i, static_cast<uint8_t>(v)); break;
-      case DType::kUInt16: store(i, static_cast<uint16_t>(v)); break;
-      case DType::kUInt32: store(i, static_cast<uint32_t>(v)); break;
-      case DType::kUInt64: store(i, static_cast<uint64_t>(v)); break;
-      case DType::kFloat16: store(i, float_to_half(v)); break;
-      case DType::kBFloat16: store(i, float_to_bfloat16(v)); break;
-      case DType::kFloat32: store(i, static_cast<float>(v)); break;
-      case DType::kFloat64: store(i, v); break;
-      default: break;
+      case DType::kBool:
+        store(i, static_cast<uint8_t>(v != 0));
+        break;
+      case DType::kInt8:
+        store(i, static_cast<int8_t>(v));
+        break;
+      case DType::kInt16:
+        store(i, static_cast<int16_t>(v));
+        break;
+      case DType::kInt32:
+        store(i, static_cast<int32_t>(v));
+        break;
+      case DType::kInt64:
+        store(i, static_cast<int64_t>(v));
+        break;
+      case DType::kUInt8:
+        store(i, static_cast<uint8_t>(v));
+        break;
+      case DType::kUInt16:
+        store(i, static_cast<uint16_t>(v));
+        break;
+      case DType::kUInt32:
+        store(i, static_cast<uint32_t>(v));
+        break;
+      case DType::kUInt64:
+        store(i, static_cast<uint64_t>(v));
+        break;
+      case DType::kFloat16:
+        store(i, float_to_half(v));
+        break;
+      case DType::kBFloat16:
+        store(i, float_to_bfloat16(v));
+        break;
+      case DType::kFloat32:
+        store(i, static_cast<float>(v));
+        break;
+      case DType::kFloat64:
+        store(i, v);
+        break;
+      default:
+        break;
     }
   }
   return TensorBuffer::create(dtype, std::move(shape), std::move(bytes)).value();
@@ -65,8 +94,8 @@ inline TensorPtr f32(Shape shape, std::span<const double> values) {
 
 struct FakeNode {
   std::string name;
-  std::string op;                    ///< "Parameter" and "Const" make those kinds
-  std::vector<std::string> inputs{}; ///< `NAME` or `NAME:slot`, named earlier or later
+  std::string op;                     ///< "Parameter" and "Const" make those kinds
+  std::vector<std::string> inputs{};  ///< `NAME` or `NAME:slot`, named earlier or later
   uint32_t outputs = 1;
   std::vector<StackFrame> stack{};
 };
@@ -82,7 +111,9 @@ inline GraphPtr fake_graph(const std::vector<FakeNode>& nodes, int rank = 0, int
     node.op = from.op;
     const size_t slash = from.name.rfind('/');
     node.scope = slash == std::string::npos ? "" : from.name.substr(0, slash);
-    node.kind = from.op == "Parameter" ? NodeKind::kParameter : from.op == "Const" ? NodeKind::kConstant : NodeKind::kOperator;
+    node.kind = from.op == "Parameter" ? NodeKind::kParameter
+                : from.op == "Const"   ? NodeKind::kConstant
+                                       : NodeKind::kOperator;
     node.outputs.resize(from.outputs);
     node.stack = from.stack;
     ids[from.name] = builder.add(std::move(node));
@@ -304,7 +335,8 @@ class FakeSession : public Session {
 
   class Reader : public ElementReader {
    public:
-    Reader(const FakeSession* session, const TensorId& id, const Entry& entry) : session_(session), id_(id), entry_(entry) {}
+    Reader(const FakeSession* session, const TensorId& id, const Entry& entry)
+        : session_(session), id_(id), entry_(entry) {}
     DType dtype() const override { return entry_.tensor->dtype(); }
     uint64_t count() const override { return entry_.tensor->count(); }
     Status read(uint64_t first, std::span<std::byte> out) override {

@@ -69,7 +69,8 @@ TEST(FindCondition, NamesTheNearestIdForAMisspeltOne) {
 TEST(FindCondition, AnEmptyNameIsNoOldCondition) { EXPECT_FALSE(find_condition("").ok()); }
 
 TEST(ErrorTexts, OneTextPerBitAscending) {
-  EXPECT_EQ(error_texts(kErrorNan | kErrorNoPrevious), (std::vector<std::string>{"NaN in the tensor", "no previous step"}));
+  EXPECT_EQ(error_texts(kErrorNan | kErrorNoPrevious),
+            (std::vector<std::string>{"NaN in the tensor", "no previous step"}));
   EXPECT_EQ(error_texts(63).size(), 6u);
   EXPECT_TRUE(error_texts(0).empty());
 }

@@ -42,15 +42,24 @@ void append(std::vector<std::byte>& bytes, T element) {
 /// 64-bit integers are decimal strings, since a double would round them.
 void append_element(std::vector<std::byte>& bytes, DType dtype, const Json& value) {
   switch (dtype) {
-    case DType::kInt64: return append(bytes, value.is_string() ? std::stoll(value.get<std::string>()) : value.get<long long>());
-    case DType::kBool: return append(bytes, static_cast<uint8_t>(number(value)));
-    case DType::kInt8: return append(bytes, static_cast<int8_t>(number(value)));
-    case DType::kUInt8: return append(bytes, static_cast<uint8_t>(number(value)));
-    case DType::kInt32: return append(bytes, static_cast<int32_t>(number(value)));
-    case DType::kFloat16: return append(bytes, float_to_half(number(value)));
-    case DType::kFloat32: return append(bytes, static_cast<float>(number(value)));
-    case DType::kFloat64: return append(bytes, number(value));
-    default: FAIL() << "a dtype that the cases did not have: " << dtype_name(dtype);
+    case DType::kInt64:
+      return append(bytes, value.is_string() ? std::stoll(value.get<std::string>()) : value.get<long long>());
+    case DType::kBool:
+      return append(bytes, static_cast<uint8_t>(number(value)));
+    case DType::kInt8:
+      return append(bytes, static_cast<int8_t>(number(value)));
+    case DType::kUInt8:
+      return append(bytes, static_cast<uint8_t>(number(value)));
+    case DType::kInt32:
+      return append(bytes, static_cast<int32_t>(number(value)));
+    case DType::kFloat16:
+      return append(bytes, float_to_half(number(value)));
+    case DType::kFloat32:
+      return append(bytes, static_cast<float>(number(value)));
+    case DType::kFloat64:
+      return append(bytes, number(value));
+    default:
+      FAIL() << "a dtype that the cases did not have: " << dtype_name(dtype);
   }
 }
 
@@ -84,9 +93,9 @@ TEST_P(ConditionCase, IsDecidedAsSpecified) {
   add_needs(condition, request);
   Previous state = Previous::kNotNeeded;
   if (condition.spec->needs_previous) {
-    state = !previous || previous->count() == 0             ? Previous::kMissing
+    state = !previous || previous->count() == 0     ? Previous::kMissing
             : previous->count() != current->count() ? Previous::kSizeDiffers
-                                                            : Previous::kPresent;
+                                                    : Previous::kPresent;
   }
   const Stats stats = state == Previous::kPresent
                           ? compute_stats(current->view(), previous->view(), request)

@@ -79,14 +79,18 @@ TEST(MakeCondition, RefusesValuesOutsideTheInterval) {
 TEST(MakeCondition, SpreadAboveZeroMeansNotConstant) { EXPECT_TRUE(make_condition("TR", {{"max_min_gt", 0}}).ok()); }
 
 TEST(MakeCondition, APercentageNeedsBothBounds) {
-  EXPECT_TRUE(refused("TR", {{"range_percentage_lt", 5}, {"range_end_inclusive", 1}}, "range_start_inclusive is missing"));
-  EXPECT_TRUE(refused("AR", {{"range_percentage_gt", 5}, {"range_start_inclusive", 1}}, "range_end_inclusive is missing"));
+  EXPECT_TRUE(
+      refused("TR", {{"range_percentage_lt", 5}, {"range_end_inclusive", 1}}, "range_start_inclusive is missing"));
+  EXPECT_TRUE(
+      refused("AR", {{"range_percentage_gt", 5}, {"range_start_inclusive", 1}}, "range_end_inclusive is missing"));
 }
 
 TEST(MakeCondition, BoundsMustBeInOrder) {
   EXPECT_TRUE(refused("TR", {{"range_percentage_lt", 5}, {"range_start_inclusive", 3}, {"range_end_inclusive", 0}},
                       "range_start_inclusive = 3 lies above range_end_inclusive = 0"));
-  EXPECT_TRUE(make_condition("TR", {{"range_percentage_lt", 5}, {"range_start_inclusive", 3}, {"range_end_inclusive", 3}}).ok());
+  EXPECT_TRUE(
+      make_condition("TR", {{"range_percentage_lt", 5}, {"range_start_inclusive", 3}, {"range_end_inclusive", 3}})
+          .ok());
 }
 
 TEST(MakeCondition, ExtraBoundsBesideASpreadAreIgnored) {

@@ -19,12 +19,13 @@ Decision judge(std::string_view condition_text, const TensorPtr& now, const Tens
   const Condition condition = parse_condition(condition_text).value();
   StatsRequest request;
   add_needs(condition, request);
-  const Previous previous = !condition.spec->needs_previous ? Previous::kNotNeeded
-                            : !before                       ? Previous::kMissing
+  const Previous previous = !condition.spec->needs_previous   ? Previous::kNotNeeded
+                            : !before                         ? Previous::kMissing
                             : before->count() != now->count() ? Previous::kSizeDiffers
                                                               : Previous::kPresent;
-  const Stats stats = previous == Previous::kPresent ? compute_stats(now->view(), before->view(), request)
-                                                     : compute_stats(now->view(), StatsRequest{request.ranges, {}, false});
+  const Stats stats = previous == Previous::kPresent
+                          ? compute_stats(now->view(), before->view(), request)
+                          : compute_stats(now->view(), StatsRequest{request.ranges, {}, false});
   return decide(condition, stats, request, previous, semantics);
 }
 
@@ -110,13 +111,14 @@ TEST(DecideFinite, PercentagesAreOfFiniteElements) {
   const Decision zero = judge("TZ 100", f32({0, 0, kNan}), nullptr, Semantics::kFinite);
   EXPECT_TRUE(zero.hit());
   EXPECT_EQ(zero.params[0].actual, 100);
-  const Decision range = judge("TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_gt=40", f32({0, 2, kInf}),
-                               nullptr, Semantics::kFinite);
+  const Decision range = judge("TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_gt=40",
+                               f32({0, 2, kInf}), nullptr, Semantics::kFinite);
   EXPECT_EQ(range.params[2].actual, 50);
 }
 
 TEST(DecideFinite, ChangeRunsOverPairsThatAreFiniteInBoth) {
-  const Decision decision = judge("WCL abs_mean_update_ratio_gt=0.4 epsilon=0", f32({3, kNan, 1}), f32({2, 2, kInf}), Semantics::kFinite);
+  const Decision decision =
+      judge("WCL abs_mean_update_ratio_gt=0.4 epsilon=0", f32({3, kNan, 1}), f32({2, 2, kInf}), Semantics::kFinite);
   EXPECT_TRUE(decision.hit());
   EXPECT_EQ(decision.params[0].actual, 0.5);
   EXPECT_TRUE(judge("WNC", f32({3, kNan}), f32({3, 4}), Semantics::kFinite).hit());
@@ -156,7 +158,8 @@ TEST(DecideFromFile, KnownFieldsDecide) {
 }
 
 TEST(DecideFromFile, UnknownFieldsAreNotChecked) {
-  for (const char* text : {"TL mean_gt=0", "TZ", "sd_gt 0", "WNC", "TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_lt=1"}) {
+  for (const char* text : {"TL mean_gt=0", "TZ", "sd_gt 0", "WNC",
+                           "TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_lt=1"}) {
     const Decision decision = judge_row(text, file_row());
     EXPECT_EQ(decision.verdict, Verdict::kNotChecked) << text;
     EXPECT_EQ(decision.reason, "no tensor data (statistics only)") << text;
@@ -183,8 +186,9 @@ TEST(DecideFromFile, OneKnownInfIsEnoughForOverflow) {
 
 TEST(AddNeeds, EqualRangesAndTolerancesAreShared) {
   StatsRequest request;
-  for (const char* text : {"TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_lt=1", "WNC rtol=0.1", "WNC rtol=0.1",
-                           "AR range_start_inclusive=0 range_end_inclusive=1 range_percentage_gt=9", "WCL", "TL max_gt=0"}) {
+  for (const char* text :
+       {"TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_lt=1", "WNC rtol=0.1", "WNC rtol=0.1",
+        "AR range_start_inclusive=0 range_end_inclusive=1 range_percentage_gt=9", "WCL", "TL max_gt=0"}) {
     add_needs(parse_condition(text).value(), request);
   }
   EXPECT_EQ(request.ranges.size(), 1u);
