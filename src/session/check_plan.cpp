@@ -43,6 +43,10 @@ class Planner {
     if (Status status = choose_steps(); !status.ok()) return status;
     for (const Watchpoint& watch : watchpoints_) {
       if (!watch.enabled) continue;
+      if (!watch.condition && !watch.script) {
+        return Status(Code::kInvalidArgument,
+                      fmt::format("watchpoint {} has neither a condition nor a script", watch.id));
+      }
       if (Status status = resolve(watch); !status.ok()) return status;
     }
     list_tensors();

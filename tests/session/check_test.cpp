@@ -139,6 +139,12 @@ TEST(Check, ASelectorWithoutNodesIsAnErrorUnlessOptional) {
   EXPECT_EQ(checked(session, {nobody}).coverage.tensors, 0u);
 }
 
+TEST(Check, AWatchpointWithoutAQuestionIsAnError) {
+  Chain session;
+  EXPECT_EQ(check(session, std::vector{watch(1, "**", ScriptCheck())}, {}).status().message(),
+            "watchpoint 1 has neither a condition nor a script");
+}
+
 TEST(Check, AStepThatDoesNotExistIsAnErrorThatListsTheOthers) {
   Chain session;
   const auto result = check(session, std::vector{watch(1, "**", "TO")}, {.steps = IntSet::of(7)});
