@@ -1,0 +1,58 @@
+#include "analysis/elements.h"
+
+#include <algorithm>
+
+#include "analysis/evidence.h"
+
+namespace msdbg {
+namespace {
+
+constexpr uint64_t kBlock = 16384;  // elements
+constexpr size_t kMaxFirst = 8;
+
+}  // namespace
+
+void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& origin) {
+  const TensorInfo& info = origin.info;
+  if (info.availability != Availability::kElements || !info.problem.ok() || !is_evaluable(info.dtype)) return;
+  Result<std::unique_ptr<ElementReader>> reader = session.read(origin.tensor);
+  if (!reader) return;
+  const DType dtype = (*reader)->dtype();
+  const size_t size = item_size(dtype);
+  const uint64_t count = (*reader)->count();
+  const uint64_t rows = info.shape.size() >= 2 && info.shape[0] > 0 ? static_cast<uint64_t>(info.shape[0]) : 0;
+  const uint64_t per_row = rows > 0 ? count / rows : 0;
+  if (count != element_count(info.shape).value_or(0)) return;
+
+  std::vector<uint64_t> first;
+  uint64_t affected = 0, least = 0, most = 0, row = 0, in_row = 0;
+  auto close_row = [&] {
+    if (in_row > 0) {
+      least = affected == 0 ? in_row : std::min(least, in_row);
+      most = std::max(most, in_row);
+      ++affected;
+    }
+    in_row = 0;
+  };
+  std::vector<std::byte> block(kBlock * size);
+  for (uint64_t at = 0; at < count; at += kBlock) {
+    const uint64_t n = std::min(kBlock, count - at);
+    if (interrupt_requested()) return;
+    if (!(*reader)->read(at, std::span(block).first(n * size)).ok()) return;
+    for (uint64_t i = 0; i < n; ++i) {
+      if (!is_bad_element(which, element_as_double(dtype, block.data() + i * size))) continue;
+      if (first.size() < kMaxFirst) first.push_back(at + i);
+      if (per_row == 0) continue;
+      if ((at + i) / per_row != row) {
+        close_row();
+        row = (at + i) / per_row;
+      }
+      ++in_row;
+    }
+  }
+  close_row();
+  for (uint64_t flat : first) origin.first.push_back(coordinates(flat, info.shape));
+  if (affected > 0) origin.rows = {static_cast<int64_t>(affected), {least, most}};
+}
+
+}  // namespace msdbg

@@ -1,0 +1,126 @@
+#include "analysis/evidence.h"
+
+#include <fmt/format.h>
+
+namespace msdbg {
+namespace {
+
+std::string_view builtin_condition(Predicate::Builtin which) {
+  switch (which) {
+    case Predicate::Builtin::kNanOrInf: return "tensor_overflow";
+    case Predicate::Builtin::kNan: return "nan";
+    case Predicate::Builtin::kInf: return "inf";
+  }
+  return "tensor_overflow";
+}
+
+}  // namespace
+
+Watchpoint Evidence::watch_for(int id, std::string_view selector) const {
+  Watchpoint watch;
+  watch.id = id;
+  watch.on = Selector::parse(selector).value();
+  watch.inputs = watch.outputs = watch.optional = true;
+  if (const Predicate::Builtin* which = builtin()) {
+    watch.rule = builtin_condition(*which);
+    watch.condition = make_condition(watch.rule, {}).value();
+  } else if (const Condition* condition = std::get_if<Condition>(&options_.predicate.when)) {
+    watch.rule = condition->spec->id;
+    watch.condition = *condition;
+  } else {
+    watch.rule = options_.predicate.text;
+    watch.script = [&function = std::get<Predicate::Function>(options_.predicate.when)](const CheckedTensor& tensor) {
+      ScriptVerdict verdict;
+      const std::optional<bool> bad = function(tensor);
+      verdict.verdict = !bad ? Verdict::kNotChecked : *bad ? Verdict::kHit : Verdict::kClean;
+      if (!bad) verdict.reason = "the predicate gave no answer";
+      return verdict;
+    };
+  }
+  if (watch.condition) watch.severity = watch.condition->spec->severity;
+  return watch;
+}
+
+/// Constants have no step of their own.
+TensorId Evidence::key(TensorId id) const {
+  if (session_.node(id).kind == NodeKind::kConstant) id.step = 0;
+  return id;
+}
+
+Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs, OriginResult& result, bool counts) {
+  std::vector<Watchpoint> watches = {watch_for(1, selector)};
+  watches[0].inputs = inputs;
+  // check() leaves constants out unless they are named.
+  if (counts) watches.push_back(watch_for(2, "@constant"));
+  CheckOptions options;
+  options.steps = steps;
+  options.ranks = options_.ranks;
+  options.semantics = options_.semantics;
+  options.mem_limit_bytes = options_.mem_limit_bytes;
+  options.threads = options_.threads;
+  if (options_.progress && counts) {
+    options.progress = [&, before = result.coverage](uint64_t done, uint64_t total, uint64_t bytes) {
+      options_.progress(before.tensors + done, before.tensors + total, before.bytes + bytes);
+    };
+  }
+  Result<CheckResult> checked = check(session_, watches, options);
+  if (!checked) return checked.status();
+
+  TensorQuery query;
+  query.ranks = options_.ranks;
+  query.steps = steps;
+  query.inputs = true;
+  std::vector<TensorId> listed = session_.tensors(query);
+  for (const TensorId& id : listed) {
+    const Node& node = session_.node(id);
+    const bool looked_at = counts || (id.slot.io == Io::kOutput && watches[0].on.matches(*session_.graph(id.rank, id.graph), node));
+    if (looked_at) verdicts_[key(id)] = {Known::kSound, ""};
+  }
+  if (counts) listed_ = std::move(listed);
+  for (const Hit& hit : checked->hits) verdicts_[key(hit.tensor)] = {Known::kBad, ""};
+  for (NotChecked& entry : checked->not_checked) {
+    verdicts_[key(entry.tensor)] = {Known::kUnknown, entry.reason};
+    if (counts) result.not_checked.push_back(std::move(entry));
+  }
+  result.interrupted = result.interrupted || checked->interrupted;
+  result.coverage.bytes += checked->coverage.bytes;
+  if (!counts) return {};
+  result.coverage.tensors += checked->coverage.tensors;
+  result.coverage.checked += checked->coverage.checked;
+  result.coverage.not_checked += checked->coverage.not_checked;
+  result.coverage.from_cache += checked->coverage.from_cache;
+  return {};
+}
+
+Status Evidence::judge_steps(const IntSet& steps, OriginResult& result) { return run(steps, "@all", true, result, true); }
+
+Status Evidence::judge_parameters(int64_t step, OriginResult& result) {
+  return run(IntSet::of(step), "@parameter or @optimizer", false, result, false);
+}
+
+void Evidence::reduce(int64_t step) {
+  std::erase_if(verdicts_, [&](const auto& entry) {
+    const TensorId& id = entry.first;
+    if (id.step != step) return false;
+    const Node& node = session_.node(id);
+    return node.kind == NodeKind::kOperator && !in_category(node, Category::kOptimizer);
+  });
+}
+
+const Verdicted* Evidence::find(const TensorId& id) const {
+  const auto found = verdicts_.find(key(id));
+  return found == verdicts_.end() ? nullptr : &found->second;
+}
+
+bool Evidence::is_bad(const TensorId& id) const {
+  const Verdicted* verdict = find(id);
+  return verdict && verdict->state == Known::kBad;
+}
+
+std::optional<Stats> Evidence::stats(const TensorId& id) {
+  Result<Stats> stats = session_.stats(id);
+  if (!stats) return std::nullopt;
+  return std::move(*stats);
+}
+
+}  // namespace msdbg

@@ -1,0 +1,56 @@
+// Verdicts over the tensors of one step at a time, as check() gave them, and details about single tensors.
+//
+// The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "msdbg/analysis.h"
+
+namespace msdbg {
+
+bool is_bad_element(Predicate::Builtin which, double value);
+uint64_t bad_elements(Predicate::Builtin which, const Stats& stats);
+
+struct Verdicted {
+  Known state = Known::kUnknown;
+  std::string reason;  ///< why unknown
+};
+
+class Evidence {
+ public:
+  Evidence(Session& session, const OriginOptions& options) : session_(session), options_(options) {}
+
+  /// Judges every tensor of these steps; coverage, what could not be judged, and an interrupt go to `result`.
+  Status judge_steps(const IntSet& steps, OriginResult& result);
+  /// Judges parameters and optimizer outputs of a step that was not asked for but holds the values before one that was.
+  Status judge_parameters(int64_t step, OriginResult& result);
+  /// Forgets a step, except for what the next one needs: parameters and what optimizers wrote.
+  void reduce(int64_t step);
+
+  /// nullptr: the dump does not hold this tensor.
+  const Verdicted* find(const TensorId& id) const;
+  bool is_bad(const TensorId& id) const;
+  std::optional<Stats> stats(const TensorId& id);
+  /// What the last judge_steps() looked at, in the session's order.
+  const std::vector<TensorId>& listed() const { return listed_; }
+  Session& session() { return session_; }
+  const Predicate& predicate() const { return options_.predicate; }
+  const Predicate::Builtin* builtin() const { return std::get_if<Predicate::Builtin>(&options_.predicate.when); }
+
+ private:
+  Watchpoint watch_for(int id, std::string_view selector) const;
+  Status run(const IntSet& steps, std::string_view selector, bool inputs, OriginResult& result, bool counts);
+  TensorId key(TensorId id) const;
+
+  Session& session_;
+  const OriginOptions& options_;
+  std::map<TensorId, Verdicted> verdicts_;
+  std::vector<TensorId> listed_;
+};
+
+}  // namespace msdbg

@@ -1,0 +1,95 @@
+// Step by step: judge what was dumped, then look for origins in every graph that ran.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "analysis/origin.h"
+
+namespace msdbg {
+namespace {
+
+class Search {
+ public:
+  Search(Session& session, const OriginOptions& options) : session_(session), options_(options), evidence_(session, options) {}
+
+  Result<OriginResult> run() {
+    result_.predicate = options_.predicate.text;
+    const std::vector<int64_t> have = session_.steps();
+    all_steps_.insert(have.begin(), have.end());
+    std::vector<int64_t> chosen;
+    std::copy_if(have.begin(), have.end(), std::back_inserter(chosen), [&](int64_t step) { return options_.steps.contains(step); });
+    if (chosen.empty()) return no_steps();
+    for (int64_t step : chosen) {
+      if (Status status = look_at(step); !status.ok()) return status;
+      if (result_.interrupted) break;
+    }
+    std::sort(result_.steps.begin(), result_.steps.end(), [](const StepOrigins& a, const StepOrigins& b) {
+      return std::tie(a.rank, a.step, a.graph) < std::tie(b.rank, b.step, b.graph);
+    });
+    std::stable_sort(result_.not_checked.begin(), result_.not_checked.end(), [](const NotChecked& a, const NotChecked& b) {
+      return std::tie(a.tensor.rank, a.tensor.step, a.tensor.graph) < std::tie(b.tensor.rank, b.tensor.step, b.tensor.graph);
+    });
+    return std::move(result_);
+  }
+
+ private:
+  /// check() has the words for steps and ranks that do not exist.
+  Result<OriginResult> no_steps() {
+    if (Status status = evidence_.judge_steps(options_.steps, result_); !status.ok()) return status;
+    return std::move(result_);
+  }
+
+  Before before(const Graph& graph, int64_t step) {
+    const std::vector<int64_t> steps = session_.steps(graph.rank(), graph.id());
+    auto at = std::lower_bound(steps.begin(), steps.end(), step);
+    if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
+    const int64_t previous = *std::prev(at);
+    // A number that no graph used is a step that was left out of the dump, and it may have trained.
+    for (int64_t between = previous + 1; between < step; ++between) {
+      if (all_steps_.count(between) == 0) return {std::nullopt, fmt::format("step {} was not dumped", between)};
+    }
+    return {previous, ""};
+  }
+
+  Status look_at(int64_t step) {
+    if (Status status = evidence_.judge_steps(IntSet::of(step), result_); !status.ok()) return status;
+    if (result_.interrupted) return {};
+    judged_.insert(step);
+    const std::vector<TensorId> tensors = evidence_.listed();
+    for (const GraphPtr& graph : session_.graphs()) {
+      if (!options_.ranks.contains(graph->rank())) continue;
+      std::vector<TensorId> own;
+      std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(own), [&](const TensorId& tensor) {
+        return tensor.rank == graph->rank() && tensor.graph == graph->id();
+      });
+      if (own.empty()) continue;
+      Before values = before(*graph, step);
+      if (values.step && judged_.insert(*values.step).second) {
+        if (Status status = evidence_.judge_parameters(*values.step, result_); !status.ok()) return status;
+      }
+      if (result_.interrupted || interrupt_requested()) {
+        result_.interrupted = true;
+        return {};
+      }
+      const StepModel model(evidence_, *graph, step, std::move(values), own);
+      StepOrigins origins = search_step(evidence_, model);
+      if (!origins.origins.empty()) result_.steps.push_back(std::move(origins));
+    }
+    evidence_.reduce(step);
+    return {};
+  }
+
+  Session& session_;
+  const OriginOptions& options_;
+  Evidence evidence_;
+  OriginResult result_;
+  std::set<int64_t> all_steps_, judged_;
+};
+
+}  // namespace
+
+Result<OriginResult> find_origins(Session& session, const OriginOptions& options) { return Search(session, options).run(); }
+
+}  // namespace msdbg

@@ -1,0 +1,213 @@
+// The walk over one step: which executions broke a value, and which values were broken before it began.
+#include "analysis/origin.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "analysis/elements.h"
+
+namespace msdbg {
+namespace {
+
+/// A value that came into the step broken.
+struct Source {
+  NodeId node = kNoNode;           ///< parameter or constant; kNoNode when only the recorded input is known
+  std::optional<Taker> taker;      ///< of a recorded input
+  TensorId tensor;
+  OriginKind kind = OriginKind::kInput;
+  uint32_t first_use = 0;
+};
+
+class StepSearch {
+ public:
+  StepSearch(Evidence& evidence, const StepModel& model) : evidence_(evidence), model_(model), graph_(model.graph()) {
+    found_.rank = graph_.rank();
+    found_.graph = graph_.id();
+    found_.step = model.step();
+  }
+
+  StepOrigins run() {
+    for (const TensorId& tensor : model_.tensors()) {
+      if (evidence_.is_bad(tensor) && !model_.is_unwritten(tensor)) ++found_.bad_tensors;
+    }
+    find_sources();
+    if (found_.bad_tensors == 0 && sources_.empty()) return std::move(found_);
+    find_operators();
+    drop_explained();
+    for (Candidate& candidate : operators_) found_.origins.push_back(std::move(candidate.origin));
+    for (Candidate& candidate : sources_) found_.origins.push_back(std::move(candidate.origin));
+    if (found_.origins.empty()) add_fallback();
+    if (!found_.origins.empty()) find_losses();
+    return std::move(found_);
+  }
+
+ private:
+  struct Candidate {
+    Origin origin;
+    Execution execution;
+    Spread spread;
+  };
+
+  Origin describe(OriginKind kind, const TensorId& tensor) {
+    Origin origin;
+    origin.kind = kind;
+    origin.tensor = tensor;
+    if (Result<TensorInfo> info = evidence_.session().describe(tensor)) origin.info = std::move(*info);
+    else origin.info.id = tensor;
+    if (std::optional<Stats> stats = evidence_.stats(tensor)) origin.stats = std::move(*stats);
+    if (const Predicate::Builtin* which = evidence_.builtin()) {
+      origin.bad_count = bad_elements(*which, origin.stats);
+      locate_bad_elements(evidence_.session(), *which, origin);
+    }
+    return origin;
+  }
+
+  static void keep_spread(Candidate& candidate) {
+    candidate.origin.reached = candidate.spread.tensors.size();
+    candidate.origin.chains = std::move(candidate.spread.chains);
+  }
+
+  void find_operators() {
+    for (const Execution& execution : model_.executions()) {
+      const Product* broken = nullptr;
+      const std::vector<Product> products = model_.products(execution);
+      for (const Product& product : products) {
+        if (product.value.state == Known::kBad && !broken) broken = &product;
+      }
+      if (!broken) continue;
+      std::vector<OriginInput> inputs = model_.inputs(execution);
+      auto is = [&](Known state) { return std::any_of(inputs.begin(), inputs.end(), [&](const OriginInput& in) { return in.state == state; }); };
+      if (is(Known::kBad)) continue;
+      Candidate candidate;
+      candidate.execution = execution;
+      candidate.origin = describe(OriginKind::kOperator, *broken->value.tensor);
+      candidate.origin.certain = !is(Known::kUnknown);
+      for (OriginInput& input : inputs) {
+        if (input.value) input.stats = evidence_.stats(*input.value);
+      }
+      candidate.origin.inputs = std::move(inputs);
+      candidate.spread = spread_from(evidence_, model_, execution, candidate.origin.tensor);
+      keep_spread(candidate);
+      operators_.push_back(std::move(candidate));
+    }
+  }
+
+  // ---- what was bad before ----
+
+  void find_sources() {
+    std::vector<Source> sources;
+    for (const Node& node : graph_.nodes()) {
+      if (node.kind == NodeKind::kOperator) continue;
+      const Value value = node.kind == NodeKind::kParameter ? model_.parameter_at_start(node.id) : model_.constant(node.id);
+      if (value.state != Known::kBad || !value.tensor) continue;
+      sources.push_back({node.id, std::nullopt, *value.tensor, kind_of(node), first_use(node.id)});
+    }
+    for (const TensorId& tensor : model_.tensors()) {
+      if (tensor.slot.io != Io::kInput || !evidence_.is_bad(tensor)) continue;
+      if (graph_.effective_producer(tensor.node, tensor.slot.index).node != kNoNode) continue;
+      const Taker taker{{tensor.node, tensor.execution}, tensor.slot.index};
+      sources.push_back({kNoNode, taker, tensor, OriginKind::kInput, graph_.node(tensor.node).order});
+    }
+    std::stable_sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.first_use < b.first_use; });
+    for (const Source& source : sources) {
+      if (!belongs_to_weight(source, sources)) add_source(source);
+    }
+  }
+
+  OriginKind kind_of(const Node& node) const {
+    const bool kept = node.trainable || node.optimizer_state || !model_.updaters(node.id).empty() || in_category(node, Category::kWeight);
+    return node.kind == NodeKind::kParameter && kept ? OriginKind::kParameter : OriginKind::kInput;
+  }
+
+  uint32_t first_use(NodeId node) const {
+    uint32_t order = std::numeric_limits<uint32_t>::max();
+    for (const Use& use : graph_.effective_users(node)) order = std::min(order, graph_.node(use.node).order);
+    return order;
+  }
+
+  /// The momentum of a broken weight broke with it, in the same update; it is no origin of its own.
+  bool belongs_to_weight(const Source& source, const std::vector<Source>& all) const {
+    if (source.node == kNoNode || !graph_.node(source.node).optimizer_state) return false;
+    const std::vector<NodeId> updaters = model_.updaters(source.node);
+    return std::any_of(all.begin(), all.end(), [&](const Source& other) {
+      if (other.node == kNoNode || !graph_.node(other.node).trainable) return false;
+      const std::vector<NodeId> others = model_.updaters(other.node);
+      return std::find_first_of(updaters.begin(), updaters.end(), others.begin(), others.end()) != updaters.end();
+    });
+  }
+
+  void add_source(const Source& source) {
+    Candidate candidate;
+    candidate.origin = describe(source.kind, source.tensor);
+    candidate.spread = source.taker ? spread_from_input(evidence_, model_, *source.taker, source.tensor)
+                                    : spread_from_start(evidence_, model_, source.node, source.tensor);
+    keep_spread(candidate);
+    if (source.kind == OriginKind::kParameter) candidate.origin.update = update_of(source.node);
+    sources_.push_back(std::move(candidate));
+  }
+
+  /// What the previous step's optimizer wrote into the parameter.
+  std::optional<TensorId> update_of(NodeId parameter) const {
+    if (!model_.before().step) return std::nullopt;
+    for (NodeId updater : model_.updaters(parameter)) {
+      TensorId id = model_.id(updater, Slot{});
+      id.step = *model_.before().step;
+      if (const uint32_t executions = evidence_.session().executions(id.rank, id.graph, id.step, updater)) id.execution = executions - 1;
+      if (!model_.is_unwritten(id) && evidence_.is_bad(id)) return id;
+    }
+    return std::nullopt;
+  }
+
+  // ---- what remains ----
+
+  /// A node with unknown inputs that lies behind another origin is its consequence as far as anyone can tell.
+  void drop_explained() {
+    auto explained = [&](const Candidate& candidate, const Candidate& by) {
+      return &candidate != &by && by.spread.executions.count(candidate.execution) > 0;
+    };
+    std::erase_if(operators_, [&](const Candidate& candidate) {
+      if (candidate.origin.certain) return false;
+      auto by = [&](const Candidate& other) { return explained(candidate, other); };
+      return std::any_of(operators_.begin(), operators_.end(), by) || std::any_of(sources_.begin(), sources_.end(), by);
+    });
+  }
+
+  /// Every bad value has a bad one before it, as after an operator that changed its input unseen: the first one stands.
+  void add_fallback() {
+    for (const TensorId& tensor : model_.tensors()) {
+      if (!evidence_.is_bad(tensor) || model_.is_unwritten(tensor)) continue;
+      Candidate candidate;
+      candidate.origin = describe(OriginKind::kOperator, tensor);
+      candidate.origin.certain = false;
+      candidate.execution = {tensor.node, tensor.execution};
+      candidate.spread = spread_from(evidence_, model_, candidate.execution, tensor);
+      keep_spread(candidate);
+      found_.origins.push_back(std::move(candidate.origin));
+      return;
+    }
+  }
+
+  void find_losses() {
+    for (const Execution& execution : model_.executions()) {
+      if (!in_category(graph_.node(execution.node), Category::kLoss)) continue;
+      const Value value = model_.output(execution.node, execution.index, 0);
+      if (value.state != Known::kSound || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
+      const std::optional<Stats> stats = evidence_.stats(*value.tensor);
+      // The loss is the scalar at the end; what led to it is an activation like any other.
+      if (stats && stats->count == 1) found_.losses = {*value.tensor};
+    }
+  }
+
+  Evidence& evidence_;
+  const StepModel& model_;
+  const Graph& graph_;
+  StepOrigins found_;
+  std::vector<Candidate> operators_, sources_;
+};
+
+}  // namespace
+
+StepOrigins search_step(Evidence& evidence, const StepModel& model) { return StepSearch(evidence, model).run(); }
+
+}  // namespace msdbg

@@ -1,0 +1,11 @@
+// The origins of one step of one graph.
+#pragma once
+
+#include "analysis/spread.h"
+
+namespace msdbg {
+
+/// Without an origin the list is empty and so is the step.
+StepOrigins search_step(Evidence& evidence, const StepModel& model);
+
+}  // namespace msdbg

@@ -1,0 +1,300 @@
+#include "analysis/step_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "analysis/in_place.h"
+
+namespace msdbg {
+namespace {
+
+constexpr Slot input_slot(uint32_t index) { return {Io::kInput, index}; }
+constexpr Slot output_slot(uint32_t index) { return {Io::kOutput, index}; }
+
+/// Edges that only order the run carry no tensor that could be good or bad.
+bool orders_only(const Graph& graph, const Edge& edge) {
+  if (edge.node == kNoNode) return false;
+  const Node& producer = graph.node(edge.node);
+  return producer.outputs.empty() || producer.op == "UpdateState";
+}
+
+}  // namespace
+
+StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Before before, std::span<const TensorId> tensors)
+    : evidence_(evidence), graph_(graph), step_(step), before_(std::move(before)), tensors_(tensors) {
+  for (NodeId node : graph.execution_order()) {
+    std::vector<uint32_t> slots = updated_slots(graph, graph.node(node));
+    if (slots.empty()) continue;
+    for (uint32_t slot : slots) updaters_[graph.node(node).inputs[slot].node].push_back(node);
+    updated_[node] = std::move(slots);
+  }
+  for (const TensorId& tensor : tensors) {
+    const Node& node = graph.node(tensor.node);
+    if (node.kind != NodeKind::kOperator) continue;
+    uint32_t& executions = counts_[tensor.node];
+    executions = std::max(executions, tensor.execution + 1);
+    if (tensor.slot.io != Io::kInput) continue;
+    uint32_t& inputs = recorded_inputs_[tensor.node];
+    inputs = std::max(inputs, tensor.slot.index + 1);
+  }
+  for (const auto& [node, executions] : counts_) {
+    for (uint32_t index = 0; index < executions; ++index) executions_.push_back({node, index});
+  }
+  add_unseen();
+  std::sort(executions_.begin(), executions_.end(), [&](const Execution& a, const Execution& b) {
+    return std::tuple(a.index, graph_.node(a.node).order, a.node) < std::tuple(b.index, graph_.node(b.node).order, b.node);
+  });
+}
+
+/// Nodes without files of their own whose bad value shows at a consumer or in a parameter.
+void StepModel::add_unseen() {
+  std::set<Execution> unseen;
+  for (const TensorId& tensor : tensors_) {
+    if (!evidence_.is_bad(tensor)) continue;
+    if (tensor.slot.io == Io::kInput && !updates(tensor.node, tensor.slot.index)) {
+      const Edge edge = graph_.effective_producer(tensor.node, tensor.slot.index);
+      if (edge.node == kNoNode || graph_.node(edge.node).kind != NodeKind::kOperator) continue;
+      if (count(edge.node) == 0 && !is_structural(graph_.node(edge.node).op)) unseen.insert({edge.node, tensor.execution});
+    } else if (graph_.node(tensor.node).kind == NodeKind::kParameter) {
+      const std::vector<NodeId> nodes = updaters(tensor.node);
+      const bool seen = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return count(node) > 0; });
+      if (!nodes.empty() && !seen) unseen.insert({nodes.back(), 0});
+    }
+  }
+  executions_.insert(executions_.end(), unseen.begin(), unseen.end());
+}
+
+TensorId StepModel::id(NodeId node, Slot slot, uint32_t execution) const {
+  TensorId id;
+  id.rank = graph_.rank();
+  id.graph = graph_.id();
+  id.step = step_;
+  id.execution = execution;
+  id.node = node;
+  id.slot = slot;
+  return id;
+}
+
+uint32_t StepModel::count(NodeId node) const {
+  const auto found = counts_.find(node);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+const std::vector<uint32_t>& StepModel::updated(NodeId node) const {
+  static const std::vector<uint32_t> kNone;
+  const auto found = updated_.find(node);
+  return found == updated_.end() ? kNone : found->second;
+}
+
+bool StepModel::updates(NodeId node, uint32_t slot) const {
+  const std::vector<uint32_t>& slots = updated(node);
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
+}
+
+std::vector<NodeId> StepModel::updaters(NodeId parameter) const {
+  const auto found = updaters_.find(parameter);
+  return found == updaters_.end() ? std::vector<NodeId>() : found->second;
+}
+
+uint32_t StepModel::first_update(NodeId parameter) const {
+  const auto found = updaters_.find(parameter);
+  if (found == updaters_.end()) return std::numeric_limits<uint32_t>::max();
+  return graph_.node(found->second.front()).order;
+}
+
+bool StepModel::is_unwritten(const TensorId& tensor) const {
+  return tensor.slot.io == Io::kOutput && !updated(tensor.node).empty() &&
+         evidence_.session().info().epoch == "B" && in_category(graph_.node(tensor.node), Category::kOptimizer);
+}
+
+/// A value as one of its consumers recorded it; in-place consumers recorded something newer.
+std::optional<Value> StepModel::seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot,
+                                                 uint32_t before_order) const {
+  std::optional<Value> seen;
+  for (const Use& use : graph_.effective_users(node)) {
+    if (use.output_slot != slot || updates(use.node, use.slot) || graph_.node(use.node).order >= before_order) continue;
+    const TensorId at = id(use.node, input_slot(use.slot), execution.value_or(0));
+    const Verdicted* verdict = evidence_.find(at);
+    if (!verdict || verdict->state == Known::kUnknown) continue;
+    if (verdict->state == Known::kBad) return Value{Known::kBad, "", at};
+    if (!seen) seen = Value{Known::kSound, "", at};
+  }
+  return seen;
+}
+
+Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
+  const uint32_t have = count(node);
+  const uint32_t index = have > 0 ? std::min(execution, have - 1) : execution;
+  const TensorId own = id(node, output_slot(slot), index);
+  const Verdicted* verdict = is_unwritten(own) ? nullptr : evidence_.find(own);
+  if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
+  constexpr uint32_t kAnyOrder = std::numeric_limits<uint32_t>::max();
+  if (std::optional<Value> seen = seen_by_consumer(node, execution, slot, kAnyOrder)) return *seen;
+  if (verdict) return {Known::kUnknown, verdict->reason, own};
+  return {Known::kUnknown, fmt::format("{}:{} was not dumped", graph_.node(node).name, slot_name(own.slot)), std::nullopt};
+}
+
+Value StepModel::constant(NodeId node) const {
+  const TensorId own = id(node, output_slot(0));
+  const Verdicted* verdict = evidence_.find(own);
+  if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
+  if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, std::numeric_limits<uint32_t>::max())) return *seen;
+  // Flags and axes stand in the graph itself; they are no tensors that break.
+  if (!graph_.node(node).constant_value.empty()) return {Known::kSound, "", std::nullopt};
+  return {Known::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
+}
+
+Value StepModel::parameter_at_start(NodeId node) const {
+  const TensorId now = id(node, output_slot(0));
+  const Verdicted* after = evidence_.find(now);
+  const std::vector<NodeId> updating = updaters(node);
+  const bool constant_in_step = updating.empty() && graph_.from_file();
+  if (constant_in_step && after && after->state != Known::kUnknown) return {after->state, "", now};
+
+  TensorId old = now;
+  const Verdicted* before = nullptr;
+  if (before_.step) {
+    old.step = *before_.step;
+    before = evidence_.find(old);
+  }
+  if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, first_update(node))) {
+    // The parameter's own file names the culprit better than the input of whoever read it.
+    if (seen->state == Known::kBad && before && before->state == Known::kBad) seen->tensor = old;
+    else if (seen->state == Known::kBad && after && after->state == Known::kBad) seen->tensor = now;
+    return *seen;
+  }
+  if (before && before->state != Known::kUnknown) return {before->state, "", old};
+
+  // What adds to a NaN stays NaN; so a value that is finite afterwards was finite before.
+  const bool keeps_bad = evidence_.builtin() && !updating.empty() && std::none_of(updating.begin(), updating.end(), [&](NodeId updater) {
+    return replaces_old_value(graph_.node(updater));
+  });
+  if (keeps_bad && after && after->state == Known::kSound) return {Known::kSound, "", now};
+
+  const std::string& name = graph_.node(node).name;
+  if (constant_in_step) {
+    return {Known::kUnknown, after ? after->reason : fmt::format("parameter {} was not dumped", name), std::nullopt};
+  }
+  const std::string why = before ? before->reason : before_.step ? fmt::format("step {} did not dump it", *before_.step) : before_.reason;
+  return {Known::kUnknown, fmt::format("value of parameter {} when the step began: {}", name, why), std::nullopt};
+}
+
+std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
+  const Node& node = graph_.node(execution.node);
+  const auto recorded = recorded_inputs_.find(execution.node);
+  const uint32_t recorded_slots = recorded == recorded_inputs_.end() ? 0 : recorded->second;
+  const uint32_t slots = std::max(static_cast<uint32_t>(node.inputs.size()), recorded_slots);
+  std::vector<OriginInput> inputs;
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    OriginInput input;
+    input.slot = slot;
+    input.producer = graph_.effective_producer(execution.node, slot);
+    if (orders_only(graph_, input.producer)) continue;
+    const TensorId own = id(execution.node, input_slot(slot), execution.index);
+    const bool updated_here = updates(execution.node, slot);
+    const Verdicted* verdict = updated_here ? nullptr : evidence_.find(own);
+    Value value;
+    const Node* producer = input.producer.node == kNoNode ? nullptr : &graph_.node(input.producer.node);
+    if (verdict && verdict->state != Known::kUnknown) {
+      value = {verdict->state, "", own};
+    } else if (!producer) {
+      value.reason = verdict ? verdict->reason : fmt::format("{} was not recorded and its producer is not in the graph", slot_name(own.slot));
+    } else if (producer->kind == NodeKind::kParameter) {
+      value = parameter_at_start(producer->id);
+    } else if (producer->kind == NodeKind::kConstant) {
+      value = constant(producer->id);
+      // Types, strings and None have no file although the tensors beside them do.
+      if (value.state == Known::kUnknown && !value.tensor && recorded_slots > 0) continue;
+    } else {
+      value = output(producer->id, execution.index, input.producer.slot);
+    }
+    input.state = value.state;
+    input.reason = std::move(value.reason);
+    input.value = value.tensor;
+    inputs.push_back(std::move(input));
+  }
+  if (inputs.empty() && !graph_.from_file()) {
+    OriginInput unknown;
+    unknown.reason = "no input was recorded and there is no graph file";
+    inputs.push_back(std::move(unknown));
+  }
+  return inputs;
+}
+
+std::vector<Product> StepModel::products(const Execution& execution) const {
+  const Node& node = graph_.node(execution.node);
+  std::vector<Product> products;
+  std::set<uint32_t> slots;
+  for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) slots.insert(slot);
+  // Without a graph file only the tensors themselves tell the slots.
+  for (uint32_t slot = static_cast<uint32_t>(node.outputs.size()); evidence_.find(id(execution.node, output_slot(slot), execution.index)); ++slot) {
+    slots.insert(slot);
+  }
+  for (uint32_t slot : slots) {
+    const TensorId own = id(execution.node, output_slot(slot), execution.index);
+    if (is_unwritten(own)) continue;
+    Product product;
+    product.slot = slot;
+    product.value = output(execution.node, execution.index, slot);
+    if (evidence_.is_bad(own)) product.copies.push_back(own);
+    products.push_back(std::move(product));
+  }
+  for (uint32_t slot : updated(execution.node)) {
+    Product product;
+    product.slot = slot;
+    product.parameter = node.inputs[slot].node;
+    const TensorId taken = id(execution.node, input_slot(slot), execution.index);
+    const TensorId kept = id(*product.parameter, output_slot(0));
+    const bool last = updaters(*product.parameter).back() == execution.node && execution.index + 1 >= count(execution.node);
+    const Verdicted* recorded = evidence_.find(taken);
+    const Verdicted* file = last ? evidence_.find(kept) : nullptr;
+    for (const auto& [verdict, tensor] : {std::pair(file, kept), std::pair(recorded, taken)}) {
+      if (!verdict || verdict->state == Known::kUnknown) continue;
+      if (product.value.state == Known::kUnknown) product.value = {verdict->state, "", tensor};
+      if (verdict->state == Known::kBad) product.copies.push_back(tensor);
+    }
+    products.push_back(std::move(product));
+  }
+  return products;
+}
+
+std::vector<Taker> StepModel::takers(const Execution& execution, uint32_t slot) const {
+  std::vector<Taker> takers;
+  const uint32_t made = count(execution.node);
+  for (const Use& use : graph_.effective_users(execution.node)) {
+    if (use.output_slot != slot) continue;
+    const uint32_t consumers = count(use.node);
+    if (consumers == 0 || made == 0) {
+      takers.push_back({{use.node, execution.index}, use.slot});
+      continue;
+    }
+    // A consumer that ran more often than its producer took the last value again and again.
+    for (uint32_t index = 0; index < consumers; ++index) {
+      if (std::min(index, made - 1) == execution.index) takers.push_back({{use.node, index}, use.slot});
+    }
+  }
+  return takers;
+}
+
+std::vector<Taker> StepModel::takers_at_start(NodeId node) const {
+  std::vector<Taker> takers;
+  const uint32_t limit = first_update(node);
+  for (const Use& use : graph_.effective_users(node)) {
+    if (graph_.node(use.node).order > limit) continue;
+    for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index) takers.push_back({{use.node, index}, use.slot});
+  }
+  return takers;
+}
+
+std::vector<Taker> StepModel::takers_after(NodeId parameter, const Execution& execution) const {
+  std::vector<Taker> takers;
+  for (const Use& use : graph_.effective_users(parameter)) {
+    if (graph_.node(use.node).order <= graph_.node(execution.node).order) continue;
+    for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index) takers.push_back({{use.node, index}, use.slot});
+  }
+  return takers;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,98 @@
+// One step of one graph as values that flow: what each execution took, what it made, and what a parameter held when the
+// step began. Every value is known from a tensor of the dump: its own file, or the recorded input of a consumer.
+//
+// The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/evidence.h"
+
+namespace msdbg {
+
+struct Execution {
+  NodeId node = kNoNode;
+  uint32_t index = 0;
+  auto operator<=>(const Execution&) const = default;
+};
+
+struct Value {
+  Known state = Known::kUnknown;
+  std::string reason;              ///< why unknown
+  std::optional<TensorId> tensor;  ///< where it was seen
+};
+
+/// Something an execution wrote: an output, or a parameter that it updates in place.
+struct Product {
+  uint32_t slot = 0;                 ///< output slot, or the input slot of the parameter
+  std::optional<NodeId> parameter;
+  Value value;
+  std::vector<TensorId> copies;      ///< bad tensors of the dump that hold it, consumers' inputs aside
+};
+
+/// Someone who takes a value.
+struct Taker {
+  Execution execution;
+  uint32_t slot = 0;
+};
+
+/// Where the values before a step are.
+struct Before {
+  std::optional<int64_t> step;  ///< the step whose Parameter files hold the values at the start of this one
+  std::string reason;           ///< why there is none
+};
+
+class StepModel {
+ public:
+  StepModel(Evidence& evidence, const Graph& graph, int64_t step, Before before, std::span<const TensorId> tensors);
+
+  const Graph& graph() const { return graph_; }
+  int64_t step() const { return step_; }
+  const Before& before() const { return before_; }
+  /// In execution order; nodes that were not dumped but made a bad value that a consumer recorded are among them.
+  const std::vector<Execution>& executions() const { return executions_; }
+  std::span<const TensorId> tensors() const { return tensors_; }
+
+  std::vector<OriginInput> inputs(const Execution& execution) const;
+  std::vector<Product> products(const Execution& execution) const;
+  std::vector<Taker> takers(const Execution& execution, uint32_t output_slot) const;
+  /// Executions that take the value a parameter or constant had when the step began.
+  std::vector<Taker> takers_at_start(NodeId node) const;
+  /// Executions that read a parameter after `execution` updated it.
+  std::vector<Taker> takers_after(NodeId parameter, const Execution& execution) const;
+  Value output(NodeId node, uint32_t execution, uint32_t slot) const;
+  Value parameter_at_start(NodeId node) const;
+  Value constant(NodeId node) const;
+  /// Operators that update the parameter in place, in execution order.
+  std::vector<NodeId> updaters(NodeId parameter) const;
+  bool updates(NodeId node, uint32_t input_slot) const;
+  /// Optimizer outputs of old releases are memory that nobody wrote.
+  bool is_unwritten(const TensorId& id) const;
+
+  TensorId id(NodeId node, Slot slot, uint32_t execution = 0) const;
+
+ private:
+  uint32_t count(NodeId node) const;
+  const std::vector<uint32_t>& updated(NodeId node) const;
+  std::optional<Value> seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot, uint32_t before_order) const;
+  uint32_t first_update(NodeId parameter) const;
+  void add_unseen();
+
+  Evidence& evidence_;
+  const Graph& graph_;
+  int64_t step_;
+  Before before_;
+  std::span<const TensorId> tensors_;
+  std::map<NodeId, uint32_t> counts_;
+  std::map<NodeId, uint32_t> recorded_inputs_;  ///< highest recorded input slot + 1
+  std::map<NodeId, std::vector<uint32_t>> updated_;
+  std::map<NodeId, std::vector<NodeId>> updaters_;
+  std::vector<Execution> executions_;
+};
+
+}  // namespace msdbg
