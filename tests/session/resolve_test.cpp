@@ -58,7 +58,7 @@ TEST(ResolveTensor, NamesTheNearestNode) {
   TwoGraphs session;
   const auto found = resolve_tensor(session, "Default/TopKK-op1:0", 0);
   EXPECT_EQ(found.status().code(), Code::kNotFound);
-  EXPECT_NE(found.status().message().find("Default/TopK-op1"), std::string::npos) << found.status().message();
+  EXPECT_NE(found.status().message().find("TopK-op1"), std::string::npos) << found.status().message();
 }
 
 TEST(ResolveTensor, AnEmptyNameIsExplained) {
