@@ -1,0 +1,75 @@
+#include "graph/glob.h"
+
+#include <algorithm>
+
+namespace msdbg {
+
+Glob::Glob(std::string_view pattern, bool ignore_case) : ignore_case_(ignore_case) {
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c == '?') {
+      tokens_.push_back({Kind::kOne, 0});
+    } else if (c != '*') {
+      if (prefix_.size() == tokens_.size()) prefix_ += fold(c);
+      tokens_.push_back({Kind::kLiteral, fold(c)});
+    } else {
+      const size_t begin = at;
+      while (at + 1 < pattern.size() && pattern[at + 1] == '*') ++at;
+      if (at == begin) {
+        tokens_.push_back({Kind::kStar, 0});
+      } else if (at + 1 < pattern.size() && pattern[at + 1] == '/' && (begin == 0 || pattern[begin - 1] == '/')) {
+        tokens_.push_back({Kind::kScopes, 0});
+        ++at;
+      } else {
+        tokens_.push_back({Kind::kDeep, 0});
+      }
+    }
+  }
+}
+
+// A state is the index of the token to match next; those that may match nothing let their successor in as well.
+void Glob::enter(std::vector<char>& states, size_t state) const {
+  while (true) {
+    states[state] = 1;
+    if (state == tokens_.size() || tokens_[state].kind == Kind::kLiteral || tokens_[state].kind == Kind::kOne) return;
+    ++state;
+  }
+}
+
+bool Glob::matches(std::string_view text) const {
+  if (text.size() < prefix_.size() ||
+      !std::equal(prefix_.begin(), prefix_.end(), text.begin(), [this](char a, char b) { return a == fold(b); })) {
+    return false;
+  }
+  std::vector<char> now(tokens_.size() + 1, 0), next(tokens_.size() + 1, 0);
+  enter(now, prefix_.size());
+  for (const char c : text.substr(prefix_.size())) {
+    std::fill(next.begin(), next.end(), 0);
+    bool alive = false;
+    for (size_t state = prefix_.size(); state < tokens_.size(); ++state) {
+      if (!now[state]) continue;
+      const Token& token = tokens_[state];
+      bool stay = false, advance = false;
+      switch (token.kind) {
+        case Kind::kLiteral: advance = token.literal == fold(c); break;
+        case Kind::kOne: advance = c != '/'; break;
+        case Kind::kStar: stay = c != '/'; break;
+        case Kind::kDeep: stay = true; break;
+        // Only at a '/' may it end; entering it through enter() lets "no scope" through.
+        case Kind::kScopes: stay = true, advance = c == '/'; break;
+      }
+      if (token.kind == Kind::kScopes && stay) {
+        next[state] = 1;
+      } else if (stay) {
+        enter(next, state);
+      }
+      if (advance) enter(next, state + 1);
+      alive = alive || stay || advance;
+    }
+    if (!alive) return false;
+    std::swap(now, next);
+  }
+  return now[tokens_.size()] != 0;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,35 @@
+// Globs on names with scopes. Private to the graph module.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msdbg {
+
+/// `*` any characters but '/', `**` any characters, `?` one character but '/', `**/` any number of scopes, also none.
+/// A pattern matches the whole text. Takes time pattern * text at worst, whatever the stars.
+class Glob {
+ public:
+  Glob() = default;
+  explicit Glob(std::string_view pattern, bool ignore_case = false);
+  /// True when `text` holds a glob character.
+  static bool has_wildcard(std::string_view text) { return text.find_first_of("*?") != std::string_view::npos; }
+  bool matches(std::string_view text) const;
+
+ private:
+  enum class Kind : uint8_t { kLiteral, kOne, kStar, kDeep, kScopes };
+  struct Token {
+    Kind kind;
+    char literal;
+  };
+  void enter(std::vector<char>& states, size_t state) const;
+  char fold(char c) const { return ignore_case_ && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+  std::vector<Token> tokens_;
+  std::string prefix_;  // literal start, compared first since it rules out most names
+  bool ignore_case_ = false;
+};
+
+}  // namespace msdbg

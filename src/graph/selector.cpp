@@ -1,0 +1,111 @@
+// What the terms of a selector mean, and resolving a selector to nodes.
+#include "msdbg/graph.h"
+
+#include <algorithm>
+
+#include "graph/selector_term.h"
+
+namespace msdbg {
+namespace {
+
+// std::regex recurses once per character, so an endless name would end the stack.
+constexpr size_t kMaxRegexName = 4096;
+
+bool equals_nocase(std::string_view a, std::string_view b) { return a.size() == b.size() && starts_with_nocase(a, b); }
+
+bool in_scope(const Selector::Term& term, std::string_view scope) {
+  if (!term.has_glob) {
+    return starts_with_nocase(scope, term.text) && (scope.size() == term.text.size() || scope[term.text.size()] == '/');
+  }
+  for (size_t end = scope.find('/'); end != std::string_view::npos; end = scope.find('/', end + 1)) {
+    if (term.glob.matches(scope.substr(0, end))) return true;
+  }
+  return term.glob.matches(scope);
+}
+
+bool in_stack(const Selector::Term& term, const Node& node) {
+  return std::any_of(node.stack.begin(), node.stack.end(), [&](const StackFrame& frame) {
+    if (term.line != 0 && frame.line != term.line) return false;
+    if (frame.file == term.text) return true;
+    if (term.has_glob) {
+      // `train*.py` means the file's name, with '/' in the pattern it means the path.
+      const size_t slash = term.text.find('/') == std::string::npos ? frame.file.rfind('/') : std::string::npos;
+      return term.glob.matches(slash == std::string::npos ? std::string_view(frame.file) : std::string_view(frame.file).substr(slash + 1));
+    }
+    return frame.file.size() > term.text.size() && frame.file.ends_with(term.text) &&
+           frame.file[frame.file.size() - term.text.size() - 1] == '/';
+  });
+}
+
+}  // namespace
+
+bool Selector::Term::matches(const Graph& graph, const Node& node) const {
+  const auto holds = [&](const std::shared_ptr<const Term>& part) { return part->matches(graph, node); };
+  switch (kind) {
+    case Kind::kAnd: return std::all_of(parts.begin(), parts.end(), holds);
+    case Kind::kOr: return std::any_of(parts.begin(), parts.end(), holds);
+    case Kind::kNot: return !holds(parts[0]);
+    case Kind::kGlob: return glob.matches(node.name);
+    case Kind::kSubstring: return contains_nocase(node.name, text);
+    case Kind::kExact: return node.name == text;
+    case Kind::kRegex: {
+      if (node.name.size() > kMaxRegexName) return false;
+      try {
+        return std::regex_search(node.name, *regex);
+      } catch (const std::regex_error&) {
+        return false;  // the engine gave up on this name (complexity)
+      }
+    }
+    case Kind::kCategory: return in_category(node, category);
+    case Kind::kOp: return has_glob ? glob.matches(node.op) : equals_nocase(node.op, text);
+    case Kind::kScope: return in_scope(*this, node.scope);
+    case Kind::kStack: return in_stack(*this, node);
+    case Kind::kRank: return ranks.contains(graph.rank());
+    case Kind::kGraph:
+      if (const auto number = parse_int(text)) return *number == graph.id();
+      return has_glob ? glob.matches(graph.name()) : equals_nocase(graph.name(), text);
+  }
+  return false;
+}
+
+Result<Selector> Selector::parse(std::string_view text) {
+  Result<std::shared_ptr<const Term>> root = parse_selector(text);
+  if (!root) return root.status();
+  Selector selector;
+  selector.text_ = trim(text);
+  selector.root_ = std::move(*root);
+  return selector;
+}
+
+Selector Selector::any_of(std::span<const Selector> parts) {
+  if (parts.size() == 1) return parts[0];
+  Selector selector;
+  auto root = std::make_shared<Term>();
+  root->kind = Term::Kind::kOr;
+  for (const Selector& part : parts) {
+    if (part.root_ == nullptr) continue;
+    root->parts.push_back(part.root_);
+    selector.text_ += (selector.text_.empty() ? "(" : " or (") + part.text_ + ")";
+  }
+  selector.root_ = std::move(root);
+  return selector;
+}
+
+bool Selector::matches(const Graph& graph, const Node& node) const { return root_ != nullptr && root_->matches(graph, node); }
+
+std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
+  std::vector<NodeRef> out;
+  if (root_ == nullptr) return out;
+  for (const GraphPtr& graph : graphs) {
+    const auto take = [&](const Node& node) {
+      if (root_->matches(*graph, node)) out.push_back({graph.get(), node.id});
+    };
+    for (const Node& node : graph->nodes()) {
+      if (node.kind != NodeKind::kOperator) take(node);
+    }
+    for (const NodeId id : graph->execution_order()) take(graph->node(id));
+  }
+  return out;
+}
+
+}  // namespace msdbg
