@@ -73,7 +73,7 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
       continue;
     }
     // Ties go to the candidate that agrees longest with the word: `relu9` is nearer to `relu4` than to `elu`.
-    scored.push_back({score * 1000 - std::min<size_t>(common_prefix(tail, wanted_tail), 99) * 10, i});
+    scored.push_back({score * 1000 + 990 - std::min<size_t>(common_prefix(tail, wanted_tail), 99) * 10, i});
   }
   std::stable_sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });
   std::vector<std::string> out;

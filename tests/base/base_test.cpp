@@ -55,6 +55,11 @@ TEST(Nearest, LastComponentDecides) {
   EXPECT_EQ(nearest("relu4", words, 1).at(0), words[0]);
 }
 
+TEST(Nearest, TheSameLastComponentComesBeforeALookAlike) {
+  const std::vector<std::string> words = {"b/Conv2DBackprop", "a/Conv2D"};
+  EXPECT_EQ(nearest("Conv2D", words, 2), (std::vector<std::string>{words[1], words[0]}));
+}
+
 TEST(Nearest, NothingResemblesNonsense) {
   const std::vector<std::string> words = {"watch", "check"};
   EXPECT_TRUE(nearest("zzzzzzzz", words).empty());
