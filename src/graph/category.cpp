@@ -9,8 +9,8 @@ namespace msdbg {
 namespace {
 
 constexpr std::array<std::string_view, 15> kActivations = {
-    "elu",     "fastgelu", "gelu", "hsigmoid", "hswish", "leakyrelu", "logsigmoid", "logsoftmax",
-    "prelu",   "relu",     "relu6", "reluv2",  "sigmoid", "softmax",  "tanh",
+    "elu",   "fastgelu", "gelu",  "hsigmoid", "hswish",  "leakyrelu", "logsigmoid", "logsoftmax",
+    "prelu", "relu",     "relu6", "reluv2",   "sigmoid", "softmax",   "tanh",
 };
 
 bool ends_with_nocase(std::string_view text, std::string_view tail) {
@@ -18,7 +18,8 @@ bool ends_with_nocase(std::string_view text, std::string_view tail) {
 }
 
 bool under_gradients(const Node& node) {
-  return starts_with_nocase(node.name, "gradients/") || (node.name.size() == 9 && starts_with_nocase(node.name, "gradients"));
+  return starts_with_nocase(node.name, "gradients/") ||
+         (node.name.size() == 9 && starts_with_nocase(node.name, "gradients"));
 }
 
 bool is_weight(const Node& node) {
@@ -49,7 +50,8 @@ bool is_loss(const Node& node) {
 bool is_optimizer(const Node& node) {
   if (node.kind == NodeKind::kConstant) return false;
   if (node.kind == NodeKind::kParameter) {
-    return node.optimizer_state || (!node.trainable && (is_optimizer_state_name(node.name) || in_optimizer_scope(node)));
+    return node.optimizer_state ||
+           (!node.trainable && (is_optimizer_state_name(node.name) || in_optimizer_scope(node)));
   }
   return in_optimizer_scope(node) || optimizer_weight_slot(node.op).has_value();
 }
@@ -60,14 +62,22 @@ bool in_category(const Node& node, Category category) {
   // Depend, Load and their kin have no value to look at, wherever they stand.
   const bool structural = node.kind == NodeKind::kOperator && is_structural(node.op);
   switch (category) {
-    case Category::kAll: return true;
-    case Category::kParameter: return node.kind == NodeKind::kParameter;
-    case Category::kConstant: return node.kind == NodeKind::kConstant;
-    case Category::kWeight: return is_weight(node);
-    case Category::kGradient: return node.kind == NodeKind::kOperator && !structural && under_gradients(node);
-    case Category::kActivation: return is_activation(node);
-    case Category::kOptimizer: return !structural && is_optimizer(node);
-    case Category::kLoss: return !structural && is_loss(node);
+    case Category::kAll:
+      return true;
+    case Category::kParameter:
+      return node.kind == NodeKind::kParameter;
+    case Category::kConstant:
+      return node.kind == NodeKind::kConstant;
+    case Category::kWeight:
+      return is_weight(node);
+    case Category::kGradient:
+      return node.kind == NodeKind::kOperator && !structural && under_gradients(node);
+    case Category::kActivation:
+      return is_activation(node);
+    case Category::kOptimizer:
+      return !structural && is_optimizer(node);
+    case Category::kLoss:
+      return !structural && is_loss(node);
   }
   return false;
 }

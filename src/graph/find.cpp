@@ -35,7 +35,9 @@ std::string unique_suffix(Graphs graphs, const std::string& name) {
     if (slash == std::string::npos) return name;
     const std::string_view suffix = std::string_view(name).substr(slash + 1);
     bool unique = true;
-    each_named(graphs, [&](const Graph&, const Node& node) { unique = unique && (!is_suffix(node.name, suffix) || node.name == name); });
+    each_named(graphs, [&](const Graph&, const Node& node) {
+      unique = unique && (!is_suffix(node.name, suffix) || node.name == name);
+    });
     if (unique) return std::string(suffix);
     begin = slash;
   }
@@ -146,7 +148,8 @@ std::string longest_piece(std::string_view pattern) {
 std::string nearest_of(const std::set<std::string>& known, std::string_view word, std::string_view prefix) {
   const std::vector<std::string> words(known.begin(), known.end());
   std::string out;
-  for (const std::string& close : nearest(word, words, 3)) out += (out.empty() ? "" : ", ") + std::string(prefix) + printable(close);
+  for (const std::string& close : nearest(word, words, 3))
+    out += (out.empty() ? "" : ", ") + std::string(prefix) + printable(close);
   return out;
 }
 
@@ -157,7 +160,8 @@ std::string suggestion(const Selector::Term& term, Graphs graphs) {
   std::set<std::string> known;
   switch (term.kind) {
     case Kind::kRank:
-    case Kind::kGraph: return available(graphs);
+    case Kind::kGraph:
+      return available(graphs);
     case Kind::kOp:
       each_named(graphs, [&](const Graph&, const Node& node) { known.insert(node.op); });
       close = nearest_of(known, longest_piece(term.text), "op:");
@@ -181,10 +185,16 @@ std::string suggestion(const Selector::Term& term, Graphs graphs) {
       close = join_nearest(graphs, longest_piece(term.text));
       break;
     }
-    case Kind::kScope: close = join_nearest(graphs, longest_piece(term.text)); break;
+    case Kind::kScope:
+      each_named(graphs, [&](const Graph&, const Node& node) { known.insert(node.scope); });
+      close = nearest_of(known, longest_piece(term.text.substr(term.text.rfind('/') + 1)), "scope:");
+      break;
     case Kind::kExact:
-    case Kind::kSubstring: close = join_nearest(graphs, term.text); break;
-    default: break;
+    case Kind::kSubstring:
+      close = join_nearest(graphs, term.text);
+      break;
+    default:
+      break;
   }
   return close.empty() ? close : "nearest: " + close;
 }
@@ -215,7 +225,8 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
     std::string wanted;
     if (rank) wanted += fmt::format(" of rank {}", *rank);
     if (graph_id) wanted += fmt::format(" with id {}", *graph_id);
-    return Status(Code::kNotFound, fmt::format("no graph{} to look for node '{}'; {}", wanted, printable(name), available(graphs)));
+    return Status(Code::kNotFound,
+                  fmt::format("no graph{} to look for node '{}'; {}", wanted, printable(name), available(graphs)));
   }
   for (const GraphPtr& graph : picked) {
     if (const Node* node = graph->find(name)) return NodeRef{graph.get(), node->id};
@@ -236,10 +247,12 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
     constexpr size_t kListed = 5;
     std::string list;
     for (size_t i = 0; i < std::min(candidates.size(), kListed); ++i) {
-      list += (i > 0 ? ", " : "") + printable(unique_suffix(picked, candidates[i].graph->node(candidates[i].node).name));
+      list +=
+          (i > 0 ? ", " : "") + printable(unique_suffix(picked, candidates[i].graph->node(candidates[i].node).name));
     }
     if (candidates.size() > kListed) list += fmt::format(" and {} more", candidates.size() - kListed);
-    return Status(Code::kInvalidArgument, fmt::format("'{}' could be any of {} nodes: {}", printable(name), candidates.size(), list));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("'{}' could be any of {} nodes: {}", printable(name), candidates.size(), list));
   }
   const std::string close = join_nearest(picked, name);
   return Status(Code::kNotFound, close.empty() ? fmt::format("no node '{}'; {}", printable(name), available(picked))

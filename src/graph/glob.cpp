@@ -51,12 +51,22 @@ bool Glob::matches(std::string_view text) const {
       const Token& token = tokens_[state];
       bool stay = false, advance = false;
       switch (token.kind) {
-        case Kind::kLiteral: advance = token.literal == fold(c); break;
-        case Kind::kOne: advance = c != '/'; break;
-        case Kind::kStar: stay = c != '/'; break;
-        case Kind::kDeep: stay = true; break;
+        case Kind::kLiteral:
+          advance = token.literal == fold(c);
+          break;
+        case Kind::kOne:
+          advance = c != '/';
+          break;
+        case Kind::kStar:
+          stay = c != '/';
+          break;
+        case Kind::kDeep:
+          stay = true;
+          break;
         // Only at a '/' may it end; entering it through enter() lets "no scope" through.
-        case Kind::kScopes: stay = true, advance = c == '/'; break;
+        case Kind::kScopes:
+          stay = true, advance = c == '/';
+          break;
       }
       if (token.kind == Kind::kScopes && stay) {
         next[state] = 1;

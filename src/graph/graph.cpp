@@ -27,16 +27,17 @@ struct Carrier {
 
 std::string_view node_kind_name(NodeKind kind) {
   switch (kind) {
-    case NodeKind::kOperator: return "operator";
-    case NodeKind::kParameter: return "parameter";
-    case NodeKind::kConstant: return "constant";
+    case NodeKind::kOperator:
+      return "operator";
+    case NodeKind::kParameter:
+      return "parameter";
+    case NodeKind::kConstant:
+      return "constant";
   }
   return "operator";
 }
 
-std::string slot_name(Slot slot) {
-  return (slot.io == Io::kInput ? "input:" : "output:") + std::to_string(slot.index);
-}
+std::string slot_name(Slot slot) { return (slot.io == Io::kInput ? "input:" : "output:") + std::to_string(slot.index); }
 
 std::optional<Slot> parse_slot(std::string_view text) {
   Slot slot;

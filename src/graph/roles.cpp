@@ -8,7 +8,8 @@ namespace {
 
 // Operators that update their first input; `Apply...`, `SparseApply...`, `FusedSparse...` go by their prefix.
 constexpr std::array<std::string_view, 9> kOptimizers = {
-    "adam", "adamweightdecay", "fusedadam", "fusedadamweightdecay", "sgd", "momentum", "rmsprop", "lamb", "fusedapplymomentum",
+    "adam",     "adamweightdecay", "fusedadam", "fusedadamweightdecay", "sgd",
+    "momentum", "rmsprop",         "lamb",      "fusedapplymomentum",
 };
 
 constexpr std::array<std::string_view, 9> kStatePrefixes = {

@@ -1,14 +1,13 @@
 // What the terms of a selector mean, and resolving a selector to nodes.
-#include "msdbg/graph.h"
-
 #include <algorithm>
 
 #include "graph/selector_term.h"
+#include "msdbg/graph.h"
 
 namespace msdbg {
 namespace {
 
-// std::regex recurses once per character, so an endless name would end the stack.
+// Real names have a few hundred characters; a longer one comes from a damaged file and would take seconds.
 constexpr size_t kMaxRegexName = 4096;
 
 bool equals_nocase(std::string_view a, std::string_view b) { return a.size() == b.size() && starts_with_nocase(a, b); }
@@ -30,7 +29,8 @@ bool in_stack(const Selector::Term& term, const Node& node) {
     if (term.has_glob) {
       // `train*.py` means the file's name, with '/' in the pattern it means the path.
       const size_t slash = term.text.find('/') == std::string::npos ? frame.file.rfind('/') : std::string::npos;
-      return term.glob.matches(slash == std::string::npos ? std::string_view(frame.file) : std::string_view(frame.file).substr(slash + 1));
+      return term.glob.matches(slash == std::string::npos ? std::string_view(frame.file)
+                                                          : std::string_view(frame.file).substr(slash + 1));
     }
     return frame.file.size() > term.text.size() && frame.file.ends_with(term.text) &&
            frame.file[frame.file.size() - term.text.size() - 1] == '/';
@@ -42,12 +42,18 @@ bool in_stack(const Selector::Term& term, const Node& node) {
 bool Selector::Term::matches(const Graph& graph, const Node& node) const {
   const auto holds = [&](const std::shared_ptr<const Term>& part) { return part->matches(graph, node); };
   switch (kind) {
-    case Kind::kAnd: return std::all_of(parts.begin(), parts.end(), holds);
-    case Kind::kOr: return std::any_of(parts.begin(), parts.end(), holds);
-    case Kind::kNot: return !holds(parts[0]);
-    case Kind::kGlob: return glob.matches(node.name);
-    case Kind::kSubstring: return contains_nocase(node.name, text);
-    case Kind::kExact: return node.name == text;
+    case Kind::kAnd:
+      return std::all_of(parts.begin(), parts.end(), holds);
+    case Kind::kOr:
+      return std::any_of(parts.begin(), parts.end(), holds);
+    case Kind::kNot:
+      return !holds(parts[0]);
+    case Kind::kGlob:
+      return glob.matches(node.name);
+    case Kind::kSubstring:
+      return contains_nocase(node.name, text);
+    case Kind::kExact:
+      return node.name == text;
     case Kind::kRegex: {
       if (node.name.size() > kMaxRegexName) return false;
       try {
@@ -56,11 +62,16 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
         return false;  // the engine gave up on this name (complexity)
       }
     }
-    case Kind::kCategory: return in_category(node, category);
-    case Kind::kOp: return has_glob ? glob.matches(node.op) : equals_nocase(node.op, text);
-    case Kind::kScope: return in_scope(*this, node.scope);
-    case Kind::kStack: return in_stack(*this, node);
-    case Kind::kRank: return ranks.contains(graph.rank());
+    case Kind::kCategory:
+      return in_category(node, category);
+    case Kind::kOp:
+      return has_glob ? glob.matches(node.op) : equals_nocase(node.op, text);
+    case Kind::kScope:
+      return in_scope(*this, node.scope);
+    case Kind::kStack:
+      return in_stack(*this, node);
+    case Kind::kRank:
+      return ranks.contains(graph.rank());
     case Kind::kGraph:
       if (const auto number = parse_int(text)) return *number == graph.id();
       return has_glob ? glob.matches(graph.name()) : equals_nocase(graph.name(), text);
@@ -91,7 +102,9 @@ Selector Selector::any_of(std::span<const Selector> parts) {
   return selector;
 }
 
-bool Selector::matches(const Graph& graph, const Node& node) const { return root_ != nullptr && root_->matches(graph, node); }
+bool Selector::matches(const Graph& graph, const Node& node) const {
+  return root_ != nullptr && root_->matches(graph, node);
+}
 
 std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
   std::vector<NodeRef> out;

@@ -69,7 +69,8 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Result<TermPtr> parse() {
-    if (text_.size() > kMaxText) return error(0, fmt::format("selector of {} bytes is longer than {}", text_.size(), kMaxText));
+    if (text_.size() > kMaxText)
+      return error(0, fmt::format("selector of {} bytes is longer than {}", text_.size(), kMaxText));
     skip_blanks();
     if (at_ == text_.size()) return error(at_, "empty selector; use @all for every node");
     Result<TermPtr> root = parse_or(0);
@@ -84,7 +85,8 @@ class Parser {
 
  private:
   Status error(size_t at, std::string_view what) const {
-    return {Code::kInvalidArgument, fmt::format("selector '{}': {} (at character {})", printable(text_.substr(0, 200)), what, at + 1)};
+    return {Code::kInvalidArgument,
+            fmt::format("selector '{}': {} (at character {})", printable(text_.substr(0, 200)), what, at + 1)};
   }
 
   void skip_blanks() {
@@ -185,8 +187,12 @@ class Parser {
 
   Result<TermPtr> make_regex(size_t start, std::string_view pattern, bool ignore_case) const {
     if (pattern.empty()) return error(start, "empty regular expression");
-    if (pattern.size() > kMaxRegex) return error(start, fmt::format("regular expression longer than {} characters", kMaxRegex));
+    if (pattern.size() > kMaxRegex)
+      return error(start, fmt::format("regular expression longer than {} characters", kMaxRegex));
     auto flags = std::regex::ECMAScript | std::regex::optimize;
+#ifdef __GLIBCXX__
+    flags |= std::regex_constants::__polynomial;  // `(a*)*b` must not hang the prompt; costs the back-references
+#endif
     if (ignore_case) flags |= std::regex::icase;
     auto term = std::make_shared<Term>();
     term->kind = Term::Kind::kRegex;
@@ -199,8 +205,8 @@ class Parser {
     return TermPtr(std::move(term));
   }
 
-  // Reads one word; double quotes protect blanks and parentheses. `(` inside a word belongs to it together with its `)`.
-  // `blanks` lets `=NAME` run on over blanks up to a keyword.
+  // Reads one word; double quotes protect blanks and parentheses. `(` inside a word belongs to it together with its
+  // `)`. `blanks` lets `=NAME` run on over blanks up to a keyword.
   Result<std::string> read_word(bool blanks) {
     std::string word;
     int open = 0;
@@ -253,7 +259,8 @@ class Parser {
     if (!word) return word.status();
     if (word->empty()) return error(start, "an empty name matches nothing; use @all for every node");
     if (const size_t slot = slot_suffix(*word); slot != std::string::npos) {
-      return error(start, fmt::format("a selector names nodes, not slots: write '{}'", printable(word->substr(0, slot))));
+      return error(start,
+                   fmt::format("a selector names nodes, not slots: write '{}'", printable(word->substr(0, slot))));
     }
     term->text = std::move(*word);
     term->has_glob = Glob::has_wildcard(term->text);
@@ -274,7 +281,8 @@ class Parser {
       term->category = known.category;
       return TermPtr(std::move(term));
     }
-    return error(start, fmt::format("unknown collection '@{}'; {}", printable(*name), did_you_mean(*name, kCollections, "@", "")));
+    return error(start, fmt::format("unknown collection '@{}'; {}", printable(*name),
+                                    did_you_mean(*name, kCollections, "@", "")));
   }
 
   Result<TermPtr> parse_prefixed(size_t colon) {
@@ -301,7 +309,8 @@ class Parser {
     if (term->kind == Term::Kind::kStack) {
       const size_t last = value->rfind(':');
       const auto line = last == std::string::npos ? std::nullopt : parse_int(std::string_view(*value).substr(last + 1));
-      if (line && (*line < 1 || *line > INT32_MAX)) return error(colon + 1, fmt::format("no line {}; lines count from 1", *line));
+      if (line && (*line < 1 || *line > INT32_MAX))
+        return error(colon + 1, fmt::format("no line {}; lines count from 1", *line));
       if (line) {
         term->line = static_cast<int>(*line);
         value->resize(last);

@@ -14,7 +14,19 @@ namespace msdbg {
 
 struct Selector::Term {
   enum class Kind : uint8_t {
-    kAnd, kOr, kNot, kGlob, kSubstring, kExact, kRegex, kCategory, kOp, kScope, kStack, kRank, kGraph,
+    kAnd,
+    kOr,
+    kNot,
+    kGlob,
+    kSubstring,
+    kExact,
+    kRegex,
+    kCategory,
+    kOp,
+    kScope,
+    kStack,
+    kRank,
+    kGraph,
   };
 
   Kind kind = Kind::kSubstring;

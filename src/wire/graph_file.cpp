@@ -56,7 +56,8 @@ Status read_whole(const std::string& path, std::vector<std::byte>& out) {
   }
   const auto size = static_cast<uint64_t>(info.st_size);
   if (size > kMaxFileBytes) {
-    return {Code::kUnsupported, fmt::format("{}: graph file of {}; a protobuf message ends at 2 GiB", path, format_bytes(size))};
+    return {Code::kUnsupported,
+            fmt::format("{}: graph file of {}; a protobuf message ends at 2 GiB", path, format_bytes(size))};
   }
   out.resize(size);
   size_t done = 0;
@@ -68,7 +69,8 @@ Status read_whole(const std::string& path, std::vector<std::byte>& out) {
     done += static_cast<size_t>(got);
   }
   if (done != out.size()) {
-    return {Code::kIoError, fmt::format("{}: shrank from {} to {} bytes while it was read; try again", path, out.size(), done)};
+    return {Code::kIoError,
+            fmt::format("{}: shrank from {} to {} bytes while it was read; try again", path, out.size(), done)};
   }
   return {};
 }

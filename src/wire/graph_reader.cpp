@@ -56,7 +56,9 @@ void GraphReader::note_name(const std::string& name) {
 Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
   WireReader reader(bytes, offset);
   WireField field;
-  const auto text = [&field] { return std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size()); };
+  const auto text = [&field] {
+    return std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
+  };
   while (reader.next(field)) {
     if (field.type != WireType::kBytes) continue;
     const uint64_t start = offset + static_cast<uint64_t>(field.bytes.data() - bytes.data());
@@ -65,11 +67,20 @@ Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
         // Calls of sub-graphs are written as messages without content.
         if (!field.bytes.empty()) nodes_.push_back({field.bytes, start});
         break;
-      case 2: name_ = text(); break;
-      case 3: parameters_.push_back({field.bytes, start}); break;
-      case 5: constants_.push_back({field.bytes, start}); break;
-      case 6: root_name_ = text(); break;
-      default: break;
+      case 2:
+        name_ = text();
+        break;
+      case 3:
+        parameters_.push_back({field.bytes, start});
+        break;
+      case 5:
+        constants_.push_back({field.bytes, start});
+        break;
+      case 6:
+        root_name_ = text();
+        break;
+      default:
+        break;
     }
   }
   if (!reader.problem().empty()) return {Code::kCorrupt, reader.problem()};
@@ -164,7 +175,8 @@ void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& 
   const bool pick = node.op == "TupleGetItem";
   const NodeId id = builder.add(std::move(node));
   if (pick) picks_.push_back(id);
-  if (std::any_of(widths.begin(), widths.end(), [](uint32_t width) { return width != 1; })) widths_[id] = std::move(widths);
+  if (std::any_of(widths.begin(), widths.end(), [](uint32_t width) { return width != 1; }))
+    widths_[id] = std::move(widths);
   by_number_.try_emplace(proto.name(), id);
 }
 

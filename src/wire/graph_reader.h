@@ -47,11 +47,11 @@ class GraphReader {
   Flavour flavour_ = Flavour::kDebugger;
   std::string name_, root_name_;
   std::vector<Piece> nodes_, parameters_, constants_;
-  std::unordered_map<std::string, NodeId> by_number_;             // operators, by the number that edges use
-  std::unordered_map<std::string, NodeId> by_key_;                // parameters and constants
-  std::unordered_map<NodeId, int64_t> integers_;                  // constants that can be the index of a TupleGetItem
-  std::unordered_map<NodeId, std::vector<uint32_t>> widths_;      // sequences that hold sequences
-  std::vector<NodeId> picks_;                                     // TupleGetItem nodes
+  std::unordered_map<std::string, NodeId> by_number_;         // operators, by the number that edges use
+  std::unordered_map<std::string, NodeId> by_key_;            // parameters and constants
+  std::unordered_map<NodeId, int64_t> integers_;              // constants that can be the index of a TupleGetItem
+  std::unordered_map<NodeId, std::vector<uint32_t>> widths_;  // sequences that hold sequences
+  std::vector<NodeId> picks_;                                 // TupleGetItem nodes
   size_t odd_names_ = 0;
   std::string first_odd_name_;
 };

@@ -61,7 +61,8 @@ std::vector<StackFrame> parse_source_address(std::string_view text) {
     // The path may hold any character; it ends where the first location does.
     Location location;
     size_t at = line.find_first_of("(:", 1);
-    while (at != std::string_view::npos && !parse_location(line.substr(at), location)) at = line.find_first_of("(:", at + 1);
+    while (at != std::string_view::npos && !parse_location(line.substr(at), location))
+      at = line.find_first_of("(:", at + 1);
     if (at == std::string_view::npos) continue;
     std::string_view code = location.rest;
     eat(code, "/");

@@ -8,9 +8,9 @@
 namespace msdbg {
 namespace {
 
-constexpr int kMaxListed = 256;          // elements of a list that are printed
+constexpr int kMaxListed = 256;  // elements of a list that are printed
 constexpr uint64_t kMaxTensorListed = 64;
-constexpr size_t kMaxSlots = 65536;      // no operator has as many outputs; a damaged file may claim them
+constexpr size_t kMaxSlots = 65536;  // no operator has as many outputs; a damaged file may claim them
 constexpr int kTypeString = 13, kTypeTuple = 31, kTypeList = 32, kTypeNone = 34, kTypeUMonad = 43, kTypeIoMonad = 44;
 
 bool is_monad(int data_type, Flavour flavour) {
@@ -170,7 +170,8 @@ std::vector<OutputType> value_types(const debugger::ValueProto& value, Flavour f
   }
   const int type = value.dtype();
   const bool scalar = (type > 0 && type <= kTypeString) || type == 46;
-  return {{scalar ? element_type(type, flavour) : DType::kUnknown, scalar ? std::optional<Shape>(Shape{}) : std::nullopt}};
+  return {
+      {scalar ? element_type(type, flavour) : DType::kUnknown, scalar ? std::optional<Shape>(Shape{}) : std::nullopt}};
 }
 
 }  // namespace msdbg

@@ -14,8 +14,8 @@ enum class Flavour : uint8_t { kDebugger, kIrpb };
 
 DType element_type(int data_type, Flavour flavour);
 
-/// Output slots of a type: one for a tensor or a scalar, one per leaf of a sequence, none for a monad. `widths` receives
-/// the number of leaves of each element of a sequence.
+/// Output slots of a type: one for a tensor or a scalar, one per leaf of a sequence, none for a monad. `widths`
+/// receives the number of leaves of each element of a sequence.
 std::vector<OutputType> output_types(const debugger::TypeProto& type, Flavour flavour, std::vector<uint32_t>* widths);
 
 /// Printed form: `5`, `true`, `valid`, `(2, 2)`, `[0.5, 0.5]`; long lists are shortened and say by how much.

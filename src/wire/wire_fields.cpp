@@ -32,18 +32,26 @@ bool WireReader::next(WireField& field) {
   if (tag >> 32 != 0 || field.number == 0) return fail(fmt::format("has no valid field at byte {}", offset));
   uint64_t size = 0;
   switch (tag & 7) {
-    case 0: field.type = WireType::kVarint; return read_varint(field.varint);
-    case 1: field.type = WireType::kFixed64, size = 8; break;
+    case 0:
+      field.type = WireType::kVarint;
+      return read_varint(field.varint);
+    case 1:
+      field.type = WireType::kFixed64, size = 8;
+      break;
     case 2:
       field.type = WireType::kBytes;
       if (!read_varint(size)) return false;
       break;
-    case 5: field.type = WireType::kFixed32, size = 4; break;
-    default: return fail(fmt::format("has a field of unknown kind at byte {}", offset));
+    case 5:
+      field.type = WireType::kFixed32, size = 4;
+      break;
+    default:
+      return fail(fmt::format("has a field of unknown kind at byte {}", offset));
   }
   const size_t left = bytes_.size() - at_;
   if (size > left) {
-    return fail(fmt::format("ends early: field {} at byte {} promises {} bytes, {} are there", field.number, offset, size, left));
+    return fail(fmt::format("ends early: field {} at byte {} promises {} bytes, {} are there", field.number, offset,
+                            size, left));
   }
   field.bytes = bytes_.subspan(at_, size);
   at_ += size;

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include "graph/graph_text.h"
+
+namespace msdbg {
+namespace {
+
+// What the name rules alone say of one node without neighbours.
+bool is(const std::string& name, const std::string& op, Category category) {
+  const GraphPtr graph = graph_from_text(name + " " + op + "\n");
+  return in_category(graph->node(0), category);
+}
+
+TEST(Category, WeightsGoByTheirSuffix) {
+  EXPECT_TRUE(is("Default/mock/node_name.bias", "Parameter", Category::kWeight));
+  EXPECT_TRUE(is("fc1.WEIGHT", "Parameter", Category::kWeight));
+  EXPECT_FALSE(is("fc1.weight", "Load", Category::kWeight));
+  EXPECT_FALSE(is("bn1.gamma", "Parameter", Category::kWeight));
+  EXPECT_FALSE(is("Gradients/mock/node_name.bias", "Parameter", Category::kWeight));
+  EXPECT_FALSE(is("Default/optimizer-mock/node_name.bias", "Parameter", Category::kWeight));
+  EXPECT_TRUE(is("Gradients/mock/node_name.bias", "Parameter", Category::kParameter));
+}
+
+TEST(Category, GradientsAreOperatorsBelowGradients) {
+  EXPECT_TRUE(is("Gradients/mock-mock/x", "ReluGrad", Category::kGradient));
+  EXPECT_TRUE(is("gradients/x/Cast-op3", "Cast", Category::kGradient));
+  EXPECT_FALSE(is("Gradients/mock/node_name.bias", "Parameter", Category::kGradient));
+  EXPECT_FALSE(is("Gradients/mock/data-1", "Const", Category::kGradient));
+  EXPECT_FALSE(is("GradientsOfMine/x", "Mul", Category::kGradient));
+  EXPECT_FALSE(is("Default/x/ReluGrad-op1", "ReluGrad", Category::kGradient));
+  EXPECT_FALSE(is("Gradients/x/Depend-op1", "Depend", Category::kGradient)) << "it has no value of its own";
+}
+
+TEST(Category, ActivationsGoByTypeAndAreNeverGradients) {
+  EXPECT_TRUE(is("Default/mock/relu_ReLU-op11", "ReLU", Category::kActivation));
+  EXPECT_TRUE(is("Default/x", "LogSoftmax", Category::kActivation));
+  EXPECT_FALSE(is("Gradients/mock/relu_ReLU-op11", "ReLU", Category::kActivation));
+  EXPECT_FALSE(is("Default/x", "MatMul", Category::kActivation));
+  EXPECT_FALSE(is("relu", "Parameter", Category::kActivation));
+}
+
+TEST(Category, TheLossIsFoundByScopeOrType) {
+  EXPECT_TRUE(is("Default/_loss_fn-MyLoss/ReduceMean-op1", "ReduceMean", Category::kLoss));
+  EXPECT_TRUE(is("Default/x", "SparseSoftmaxCrossEntropyWithLogits", Category::kLoss));
+  EXPECT_TRUE(is("Default/x", "NLLLoss", Category::kLoss));
+  EXPECT_FALSE(is("Default/x", "NLLLossGrad", Category::kLoss));
+  EXPECT_FALSE(is("Gradients/_loss_fn-MyLoss/x", "SoftmaxCrossEntropyWithLogits", Category::kLoss));
+}
+
+TEST(Category, AnOptimizerMakesItsFirstInputTrainable) {
+  const GraphPtr graph = graph_from_text(
+      "bn.gamma Parameter\nmoments.bn.gamma Parameter\nmy_rate Parameter\ng Mul\n"
+      "Default/opt-Momentum/ApplyMomentum-op1 ApplyMomentum in=bn.gamma,moments.bn.gamma,my_rate,g\n");
+  const Node& gamma = *graph->find("bn.gamma");
+  EXPECT_TRUE(gamma.trainable);
+  EXPECT_TRUE(in_category(gamma, Category::kWeight)) << "no .weight in its name, but it is trained";
+  EXPECT_FALSE(in_category(gamma, Category::kOptimizer));
+  for (const char* state : {"moments.bn.gamma", "my_rate"}) {
+    EXPECT_FALSE(graph->find(state)->trainable) << state;
+    EXPECT_TRUE(graph->find(state)->optimizer_state) << state;
+    EXPECT_TRUE(in_category(*graph->find(state), Category::kOptimizer)) << state;
+    EXPECT_FALSE(in_category(*graph->find(state), Category::kWeight)) << state;
+  }
+  EXPECT_TRUE(in_category(*graph->find("Default/opt-Momentum/ApplyMomentum-op1"), Category::kOptimizer));
+}
+
+TEST(Category, MomentsEndingInWeightAreOptimizerState) {
+  EXPECT_FALSE(is("moments.conv1.weight", "Parameter", Category::kWeight));
+  EXPECT_TRUE(is("moments.conv1.weight", "Parameter", Category::kOptimizer));
+  EXPECT_TRUE(is("global_step", "Parameter", Category::kOptimizer));
+}
+
+TEST(Category, AnUnknownOptimizerIsKnownByItsScope) {
+  const GraphPtr graph = graph_from_text(
+      "w Parameter\nglobal_step Parameter\nx Parameter\nl Load in=x\n"
+      "Default/optimizer-Mine/MyUpdate-op1 MyUpdate in=w\n"
+      "Default/optimizer-Mine/AssignAdd-op1 AssignAdd in=global_step\n"
+      "Default/optimizer-Mine/Mul-op1 Mul in=l\n");
+  EXPECT_TRUE(graph->find("w")->trainable);
+  EXPECT_FALSE(graph->find("global_step")->trainable);
+  EXPECT_FALSE(graph->find("x")->trainable) << "read through a Load, so not updated in place";
+  EXPECT_TRUE(graph->find("x")->optimizer_state);
+}
+
+TEST(Category, AParameterThatTheNetworkReadsIsNoOptimizerState) {
+  const GraphPtr graph = graph_from_text(
+      "scale Parameter\nDefault/Mul-op1 Mul in=scale\nDefault/optimizer-Mine/Mul-op2 Mul in=Default/Mul-op1,scale\n");
+  EXPECT_FALSE(graph->find("scale")->optimizer_state);
+  EXPECT_FALSE(graph->find("scale")->trainable);
+}
+
+TEST(Category, FusedOptimizersPutTheWeightFurtherBack) {
+  const GraphPtr graph = graph_from_text("decay Parameter\nw Parameter\nf FusedWeightApplyMomentum in=decay,w\n");
+  EXPECT_FALSE(graph->find("decay")->trainable);
+  EXPECT_TRUE(graph->find("w")->trainable);
+}
+
+}  // namespace
+}  // namespace msdbg

@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include "graph/graph_text.h"
+
+namespace msdbg {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class SelectorTest : public testing::Test {
+ protected:
+  SelectorTest() {
+    GraphBuilder builder = builder_from_text(
+        "fc1.weight Parameter\n"
+        "Default/data-3 Const\n"
+        "Default/net/fc1-Dense/MatMul-op0 MatMul in=fc1.weight\n"
+        "Default/net/relu1-ReLU/ReLU-op0 ReLU in=Default/net/fc1-Dense/MatMul-op0\n"
+        "Gradients/Default/net/relu1-ReLU/ReluGrad-op0 ReluGrad\n"
+        "Default/optimizer-Momentum/ApplyMomentum-op0 ApplyMomentum in=fc1.weight\n");
+    builder.node(2).stack = {{"/opt/lib/basic.py", 595, ""}, {"/data/lenet/train.py", 42, "x = self.fc1(x)"}};
+    builder.node(3).stack = {{"train.py", 43, ""}};
+    graphs_ = {builder.build(), graph_from_text("Default/and/Tanh-op1 Tanh\nDefault/with(paren)/Add-op1 Add\n", 1, 7)};
+  }
+
+  Names select(std::string_view text) {
+    const Result<Selector> selector = Selector::parse(text);
+    if (!selector) return {"ERROR " + selector.status().message()};
+    return names_of(selector->resolve(graphs_));
+  }
+
+  std::string parse_error(std::string_view text) {
+    const Result<Selector> selector = Selector::parse(text);
+    if (selector) return "parsed";
+    EXPECT_EQ(selector.status().code(), Code::kInvalidArgument);
+    return selector.status().message();
+  }
+
+  const Names kMatMul = {"Default/net/fc1-Dense/MatMul-op0"};
+  const Names kRelu = {"Default/net/relu1-ReLU/ReLU-op0"};
+  const Names kReluGrad = {"Gradients/Default/net/relu1-ReLU/ReluGrad-op0"};
+  const Names kApply = {"Default/optimizer-Momentum/ApplyMomentum-op0"};
+  std::vector<GraphPtr> graphs_;
+};
+
+TEST_F(SelectorTest, ABareWordIsASubstringInAnyCase) {
+  EXPECT_EQ(select("FC1"), (Names{"fc1.weight", kMatMul[0]}));
+  EXPECT_EQ(select("relugrad"), kReluGrad);
+}
+
+TEST_F(SelectorTest, AGlobMeansTheFullName) {
+  EXPECT_EQ(select("Default/**/MatMul*"), kMatMul);
+  EXPECT_EQ(select("MatMul*"), Names{});
+  EXPECT_EQ(select("**/Relu*"), kReluGrad);
+}
+
+TEST_F(SelectorTest, AnEqualsSignMeansExactlyThisNode) {
+  EXPECT_EQ(select("=fc1.weight"), Names{"fc1.weight"});
+  EXPECT_EQ(select("=fc1"), Names{});
+  EXPECT_EQ(select("=Default/data-3 or =fc1.weight"), (Names{"fc1.weight", "Default/data-3"}));
+  EXPECT_EQ(select("=Default/with(paren)/Add-op1 and rank:1"), Names{"Default/with(paren)/Add-op1"});
+}
+
+TEST_F(SelectorTest, ANameWithBlanksMayStandBehindTheEqualsSignOrInQuotes) {
+  Node node;
+  node.name = "a.b/c d";
+  node.op = "Parameter";
+  node.kind = NodeKind::kParameter;
+  GraphBuilder builder(0, 0);
+  builder.add(std::move(node));
+  graphs_ = {builder.build()};
+  EXPECT_EQ(select("=a.b/c d"), Names{"a.b/c d"});
+  EXPECT_EQ(select("(=a.b/c d or op:Add) and not op:Add"), Names{"a.b/c d"});
+  EXPECT_EQ(select("\"c d\""), Names{"a.b/c d"});
+  EXPECT_EQ(select("=\"a.b/c d\""), Names{"a.b/c d"});
+}
+
+TEST_F(SelectorTest, ARegularExpressionSearchesTheName) {
+  EXPECT_EQ(select("/relu[0-9].*ReLU-op/"), kRelu);
+  EXPECT_EQ(select("/RELU1/i and not @gradient"), kRelu);
+  EXPECT_EQ(select("(/(MatMul|Tanh)-op/ and rank:0)"), kMatMul);
+  EXPECT_EQ(select("/^Default/net/.*0$/ and not op:ReLU"), kMatMul);
+}
+
+TEST_F(SelectorTest, CollectionsAreCategories) {
+  EXPECT_EQ(select("@weight"), Names{"fc1.weight"});
+  EXPECT_EQ(select("@gradient"), kReluGrad);
+  EXPECT_EQ(select("@activation"), (Names{kRelu[0], "Default/and/Tanh-op1"}));
+  EXPECT_EQ(select("@constant"), Names{"Default/data-3"});
+  EXPECT_EQ(select("@optimizer"), kApply);
+  EXPECT_EQ(select("@all").size(), 8u);
+}
+
+TEST_F(SelectorTest, PrefixesAskForTypeScopeLineRankAndGraph) {
+  EXPECT_EQ(select("op:matmul"), kMatMul);
+  EXPECT_EQ(select("op:ReLU"), kRelu) << "the whole type, not a part";
+  EXPECT_EQ(select("op:relu*"), (Names{kRelu[0], kReluGrad[0]}));
+  EXPECT_EQ(select("scope:Default/net"), (Names{kMatMul[0], kRelu[0]}));
+  EXPECT_EQ(select("scope:Default/ne"), Names{});
+  EXPECT_EQ(select("scope:**/relu1-*/"), (Names{kRelu[0], kReluGrad[0]}));
+  EXPECT_EQ(select("stack:train.py:42"), kMatMul);
+  EXPECT_EQ(select("stack:train.py"), (Names{kMatMul[0], kRelu[0]}));
+  EXPECT_EQ(select("stack:lenet/train.py"), kMatMul);
+  EXPECT_EQ(select("stack:rain.py"), Names{});
+  EXPECT_EQ(select("rank:1").size(), 2u);
+  EXPECT_EQ(select("rank:0:1").size(), 8u);
+  EXPECT_EQ(select("graph:7").size(), 2u);
+  EXPECT_EQ(select("graph:kernel_graph0").size(), 6u);
+}
+
+TEST_F(SelectorTest, NotBindsTighterThanAndAndThatTighterThanOr) {
+  EXPECT_EQ(select("op:MatMul or op:ReLU and op:Tanh"), kMatMul);
+  EXPECT_EQ(select("(op:MatMul or op:ReLU) and op:Tanh"), Names{});
+  EXPECT_EQ(select("not @parameter and not not op:MatMul"), kMatMul);
+  EXPECT_EQ(select("not(op:MatMul or op:ReLU)and @activation"), Names{"Default/and/Tanh-op1"});
+}
+
+TEST_F(SelectorTest, QuotedKeywordsAreNames) { EXPECT_EQ(select("\"and\" and rank:1"), Names{"Default/and/Tanh-op1"}); }
+
+TEST_F(SelectorTest, ResultsComeInExecutionOrder) {
+  GraphBuilder builder = builder_from_text("a A\nb B\nw Parameter\n");
+  builder.set_execution_order(Names{"b", "a"});
+  graphs_ = {builder.build()};
+  EXPECT_EQ(select("@all"), (Names{"w", "b", "a"}));
+}
+
+TEST_F(SelectorTest, AnyOfIsAnOrThatParsesAgain) {
+  const std::vector<Selector> parts = {*Selector::parse("op:MatMul"), *Selector::parse("op:ReLU or op:Tanh")};
+  const Selector joined = Selector::any_of(parts);
+  EXPECT_EQ(joined.resolve(graphs_).size(), 3u);
+  EXPECT_EQ(select(joined.text()), names_of(joined.resolve(graphs_)));
+  EXPECT_TRUE(Selector::any_of({}).resolve(graphs_).empty());
+}
+
+TEST_F(SelectorTest, ErrorsSayWhereAndWhat) {
+  EXPECT_EQ(parse_error("fc1 and @weigth"),
+            "selector 'fc1 and @weigth': unknown collection '@weigth'; did you mean @weight? (at character 9)");
+  EXPECT_NE(parse_error("scop:x").find("did you mean scope:?"), std::string::npos);
+  EXPECT_NE(parse_error("").find("empty"), std::string::npos);
+  EXPECT_NE(parse_error("(a").find("never closed (at character 1)"), std::string::npos);
+  EXPECT_NE(parse_error("a)").find("')' without '('"), std::string::npos);
+  EXPECT_NE(parse_error("a b").find("expected 'and' or 'or'"), std::string::npos);
+  EXPECT_NE(parse_error("a and").find("a term is missing"), std::string::npos);
+  EXPECT_NE(parse_error("or a").find("before 'or'"), std::string::npos);
+  EXPECT_NE(parse_error("()").find("a term is missing before ')'"), std::string::npos);
+  EXPECT_NE(parse_error("\"a").find("quote is never closed"), std::string::npos);
+  EXPECT_NE(parse_error("/a").find("no closing '/'"), std::string::npos);
+  EXPECT_NE(parse_error("/a[/").find("no closing '/'"), std::string::npos);
+  EXPECT_NE(parse_error("/*/").find("not a valid regular expression"), std::string::npos);
+  EXPECT_NE(parse_error("rank:x").find("(at character 6)"), std::string::npos);
+  EXPECT_NE(parse_error("stack:train.py:0").find("lines count from 1"), std::string::npos);
+  EXPECT_NE(parse_error("op:").find("needs a value"), std::string::npos);
+}
+
+TEST_F(SelectorTest, ATensorNameIsNoSelector) {
+  EXPECT_NE(parse_error("Default/Log-op0:0").find("names nodes, not slots: write 'Default/Log-op0'"),
+            std::string::npos);
+  EXPECT_NE(parse_error("fc:output:0").find("names nodes, not slots: write 'fc'"), std::string::npos);
+}
+
+TEST_F(SelectorTest, DeepNestingAndRunawayExpressionsEnd) {
+  EXPECT_NE(parse_error(std::string(100'000, '(')).find("longer than"), std::string::npos);
+  EXPECT_NE(parse_error(std::string(5'000, '(')).find("nested too deeply"), std::string::npos);
+  std::string negations;
+  for (int i = 0; i < 1000; ++i) negations += "not ";
+  EXPECT_NE(parse_error(negations + "a").find("nested too deeply"), std::string::npos);
+  graphs_ = {graph_from_text(std::string(300, 'a') + " A\n" + std::string(60'000, 'a') + "b B\n")};
+  EXPECT_EQ(select("/(a*)*b$/"), Names{}) << "names beyond the limit of the engine are passed over";
+}
+
+}  // namespace
+}  // namespace msdbg
