@@ -34,6 +34,7 @@ struct OriginInput {
   std::string reason;            ///< why unknown
   std::optional<TensorId> value; ///< the tensor that was judged: recorded input, producer's output, or parameter
   std::optional<Stats> stats;
+  bool zeros_at_bad = false;     ///< its zeros lie exactly where the origin's elements are bad (NaN/Inf predicates)
 };
 
 struct ChainLink {
@@ -59,7 +60,7 @@ struct Origin {
   bool certain = true;                      ///< false: "not later than this node"; an input is unknown
   std::vector<OriginInput> inputs;
   std::vector<std::vector<ChainLink>> chains;  ///< ways it went on, execution order; each ends absorbed, at a parameter or an output
-  uint64_t reached = 0;                     ///< bad tensors of the step downstream of this origin, itself included
+  uint64_t reached = 0;                     ///< bad tensors downstream of this origin, itself included; counted as below
   std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it so
 };
 
@@ -68,7 +69,7 @@ struct StepOrigins {
   int rank = 0, graph = 0;
   int64_t step = 0;
   std::vector<Origin> origins;
-  uint64_t bad_tensors = 0;      ///< outputs and parameters that satisfy the predicate
+  uint64_t bad_tensors = 0;      ///< tensors of the step (outputs, parameters, recorded inputs) that satisfy the predicate
   std::vector<TensorId> losses;  ///< loss outputs that look healthy in spite of it
 };
 

@@ -22,6 +22,8 @@ struct ReportStyle {
   bool wide = false;       ///< full names, all columns
   bool group = false;      ///< check: hits grouped by scope
   size_t width = 100;      ///< columns of the terminal
+  std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
+  std::string tensors = "output and parameter";  ///< check: which kind of tensors was looked at, for the same line
 };
 
 /// Findings of `msdbg check`. Ends with a newline; so do all of the following.

@@ -10,6 +10,23 @@ namespace {
 constexpr uint64_t kBlock = 16384;  // elements
 constexpr size_t kMaxFirst = 8;
 
+/// True when exactly the elements that are bad in one are zero in the other.
+bool same_places(ElementReader& bad, ElementReader& zeros, Predicate::Builtin which) {
+  const size_t bad_size = item_size(bad.dtype()), zero_size = item_size(zeros.dtype());
+  std::vector<std::byte> left(kBlock * bad_size), right(kBlock * zero_size);
+  for (uint64_t at = 0; at < bad.count(); at += kBlock) {
+    const uint64_t n = std::min(kBlock, bad.count() - at);
+    if (interrupt_requested()) return false;
+    if (!bad.read(at, std::span(left).first(n * bad_size)).ok()) return false;
+    if (!zeros.read(at, std::span(right).first(n * zero_size)).ok()) return false;
+    for (uint64_t i = 0; i < n; ++i) {
+      const bool is_bad = is_bad_element(which, element_as_double(bad.dtype(), left.data() + i * bad_size));
+      if (is_bad != (element_as_double(zeros.dtype(), right.data() + i * zero_size) == 0)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& origin) {
@@ -53,6 +70,18 @@ void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& ori
   close_row();
   for (uint64_t flat : first) origin.first.push_back(coordinates(flat, info.shape));
   if (affected > 0) origin.rows = {static_cast<int64_t>(affected), {least, most}};
+}
+
+void compare_zeros(Session& session, Predicate::Builtin which, Origin& origin) {
+  for (OriginInput& input : origin.inputs) {
+    if (!input.value || !input.stats || input.state != Known::kSound || origin.bad_count == 0) continue;
+    if (input.stats->zero_count != origin.bad_count || input.stats->count != origin.stats.count) continue;
+    if (!is_evaluable(origin.stats.dtype) || !is_evaluable(input.stats->dtype)) continue;
+    Result<std::unique_ptr<ElementReader>> bad = session.read(origin.tensor);
+    Result<std::unique_ptr<ElementReader>> zeros = session.read(*input.value);
+    if (!bad || !zeros || (*bad)->count() != (*zeros)->count()) continue;
+    input.zeros_at_bad = same_places(**bad, **zeros, which);
+  }
 }
 
 }  // namespace msdbg

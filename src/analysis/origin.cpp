@@ -87,6 +87,7 @@ class StepSearch {
         if (input.value) input.stats = evidence_.stats(*input.value);
       }
       candidate.origin.inputs = std::move(inputs);
+      if (evidence_.builtin()) compare_zeros(evidence_.session(), *evidence_.builtin(), candidate.origin);
       candidate.spread = spread_from(evidence_, model_, execution, candidate.origin.tensor);
       keep_spread(candidate);
       operators_.push_back(std::move(candidate));

@@ -1,0 +1,194 @@
+// The findings of a check, for people.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "msdbg/report.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kMaxRows = 60;
+
+/// `max_gt` -> `max 12.3 > 10`; conditions of old releases carry the statistic in their own name.
+std::string param_text(const Hit& hit, const ParamResult& param) {
+  const std::string_view name = param.name == "param" ? std::string_view(hit.rule) : std::string_view(param.name);
+  static constexpr std::pair<std::string_view, std::string_view> kSigns[] = {{"_gt", ">"}, {"_lt", "<"}, {"_ge", ">="}, {"_le", "<="}};
+  for (const auto& [suffix, sign] : kSigns) {
+    if (!name.ends_with(suffix)) continue;
+    const std::string_view what = name.substr(0, name.size() - suffix.size());
+    const std::string actual = param.actual ? " " + format_short(*param.actual) : "";
+    return fmt::format("{}{} {} {}", what, actual, sign, format_short(param.threshold));
+  }
+  if (param.name == "rtol") return fmt::format("unchanged within rtol {}", format_short(param.threshold));
+  return fmt::format("{} {}", name, format_short(param.threshold));
+}
+
+std::string what_text(const Hit& hit) {
+  std::string out;
+  auto add = [&](const std::string& part) {
+    if (!part.empty()) out += (out.empty() ? "" : "; ") + part;
+  };
+  for (const ParamResult& param : hit.params) {
+    if (param.hit) add(param_text(hit, param));
+  }
+  for (const auto& [name, value] : hit.details) add(fmt::format("{} {}", printable(name), printable(value)));
+  add(nonfinite_text(hit.stats));
+  return out;
+}
+
+bool same_step(const TensorId& a, const TensorId& b) { return std::tie(a.rank, a.graph, a.step) == std::tie(b.rank, b.graph, b.step); }
+
+class CheckText {
+ public:
+  CheckText(Session& session, const CheckResult& result, const ReportStyle& style) : session_(session), result_(result), style_(style) {}
+
+  std::string text() {
+    std::string out;
+    if (!result_.hits.empty()) out += style_.group ? groups() : table();
+    out += not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
+    out += result_.total_hits > 0 ? found_line() : clean_line();
+    if (result_.interrupted) out += fmt::format("interrupted: {} of {} were looked at\n", result_.coverage.checked,
+                                                counted(result_.coverage.tensors, "tensor"));
+    return out;
+  }
+
+ private:
+  std::string table() {
+    const auto& hits = result_.hits;
+    const bool ranks = session_.ranks().size() > 1;
+    const bool graphs = std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.tensor.graph != hits[0].tensor.graph; });
+    const bool executions = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
+    std::vector<Table::Column> columns;
+    if (ranks) columns.push_back({"rank", Align::kRight});
+    if (graphs) columns.push_back({"graph", Align::kRight});
+    columns.push_back({"step", Align::kRight});
+    columns.push_back({"node", Align::kLeft, true});
+    columns.push_back({"slot"});
+    if (executions) columns.push_back({"execution", Align::kRight});
+    columns.push_back({"rule"});
+    if (style_.wide) columns.push_back({"type"});
+    columns.push_back({"what"});
+    if (style_.wide) columns.push_back({"source"});
+    Table table(std::move(columns));
+    const size_t shown = style_.wide ? hits.size() : std::min(hits.size(), kMaxRows);
+    for (size_t i = 0; i < shown; ++i) {
+      const Hit& hit = hits[i];
+      const Node& node = session_.node(hit.tensor);
+      std::vector<Table::Cell> row;
+      if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
+      if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
+      row.emplace_back(std::to_string(hit.tensor.step));
+      row.emplace_back(printable(node.name));
+      row.emplace_back(slot_name(hit.tensor.slot));
+      if (executions) row.emplace_back(std::to_string(hit.tensor.execution));
+      row.emplace_back(rule_name(hit), paint_for(hit.severity));
+      if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
+      std::string what = what_text(hit);
+      if (i == 0 || !same_step(hits[i - 1].tensor, hit.tensor)) {
+        if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += "   " + inputs;
+      }
+      row.emplace_back(std::move(what));
+      if (style_.wide) row.emplace_back(source_place(node, true));
+      table.add(std::move(row));
+    }
+    std::string out = table.text(style_);
+    if (shown < hits.size()) out += fmt::format("  ... {} more (all: --wide)\n", hits.size() - shown);
+    return out;
+  }
+
+  static std::string rule_name(const Hit& hit) { return printable(hit.abbr.empty() ? hit.rule : hit.abbr); }
+
+  /// For the first overflow of a step: whether it came from outside. The others follow from it as a rule.
+  std::string inputs_text(const Hit& hit) {
+    const bool overflow = hit.severity == Severity::kError && hit.stats.nan_count + hit.stats.inf_count() > 0;
+    const Node& node = session_.node(hit.tensor);
+    if (!overflow || hit.tensor.slot.io != Io::kOutput || node.kind != NodeKind::kOperator) return "";
+    uint64_t bad = 0, seen = 0;
+    double largest = 0;
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      TensorId input = hit.tensor;
+      input.slot = {Io::kInput, slot};
+      const Result<Stats> stats = session_.stats(input);
+      if (!stats || !is_float(stats->dtype)) continue;
+      ++seen;
+      bad += stats->nan_count + stats->inf_count();
+      for (double edge : {stats->min, stats->max}) {
+        if (!std::isnan(edge)) largest = std::max(largest, std::abs(edge));
+      }
+    }
+    if (seen == 0 || bad > 0) return "";
+    return fmt::format("{} finite, up to {}", seen == 1 ? "input" : "inputs", format_short(largest, 2));
+  }
+
+  std::string groups() {
+    struct Group {
+      std::vector<const Hit*> hits;
+      std::set<int64_t> steps;
+      std::set<std::string> rules;
+    };
+    std::vector<std::string> order;
+    std::map<std::string, Group> groups;
+    for (const Hit& hit : result_.hits) {
+      const Node& node = session_.node(hit.tensor);
+      const std::string scope = node.kind == NodeKind::kParameter ? "(parameters)" : node.scope.empty() ? "(top level)" : node.scope;
+      Group& group = groups[scope];
+      if (group.hits.empty()) order.push_back(scope);
+      group.hits.push_back(&hit);
+      group.steps.insert(hit.tensor.step);
+      group.rules.insert(rule_name(hit));
+    }
+    Table table({{"scope", Align::kLeft, true}, {"hits", Align::kRight}, {"steps"}, {"rules"}, {"first"}});
+    for (const std::string& scope : order) {
+      const Group& group = groups[scope];
+      const Hit& first = *group.hits.front();
+      table.add({printable(scope), std::to_string(group.hits.size()), numbers_text({group.steps.begin(), group.steps.end()}),
+                 fmt::format("{}", fmt::join(group.rules, ",")),
+                 fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()), slot_name(first.tensor.slot), what_text(first))});
+    }
+    return table.text(style_);
+  }
+
+  std::string found_line() const {
+    std::set<int64_t> steps;
+    for (const Hit& hit : result_.hits) steps.insert(hit.tensor.step);
+    std::string out = fmt::format("{} in {} of {}, on {}; {} not checked.", counted(result_.total_hits, "hit"), steps.size(),
+                                  counted(result_.steps.size(), "step"), counted(result_.coverage.tensors, "tensor"),
+                                  result_.coverage.not_checked);
+    if (result_.total_hits > result_.hits.size()) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
+    if (!steps.empty()) out += fmt::format(" First: step {}.", *steps.begin());
+    std::vector<std::string> hints;
+    if (!style_.group) hints.push_back("Grouped by scope: --group");
+    if (!style_.wide) hints.push_back("all columns: --wide");
+    hints.push_back("machine readable: --format json");
+    hints.front()[0] = static_cast<char>(std::toupper(hints.front()[0]));
+    return out + fmt::format(" {}\n", fmt::join(hints, "; "));
+  }
+
+  std::string clean_line() const {
+    const Coverage& coverage = result_.coverage;
+    const std::string rules = style_.rules.empty() ? "every watchpoint" : style_.rules;
+    if (coverage.tensors == 0) return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
+    if (coverage.not_checked > 0) return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
+    return fmt::format("clean: {} of {}, every one checked against {}\n", counted(coverage.checked, style_.tensors + " tensor"),
+                       counted(result_.steps.size(), "step"), rules);
+  }
+
+  Session& session_;
+  const CheckResult& result_;
+  const ReportStyle& style_;
+};
+
+}  // namespace
+
+std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style) {
+  if (style.format != Format::kTable) return json::check(session, result, style.format == Format::kJsonl);
+  return CheckText(session, result, style).text();
+}
+
+}  // namespace msdbg

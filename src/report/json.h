@@ -1,0 +1,18 @@
+// The JSON of docs/json.md. The file behind it is the only user of the JSON library.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "msdbg/report.h"
+
+namespace msdbg::json {
+
+// `lines`: one object a line (JSON lines) instead of one object.
+std::string check(const Session& session, const CheckResult& result, bool lines);
+std::string origins(Session& session, const OriginResult& result, bool lines);
+std::string stats(const Session& session, const std::vector<StatsRow>& rows, bool lines);
+std::string nodes(const Session& session, const std::vector<NodeRef>& nodes, bool lines);
+std::string doctor(const Session& session, const SessionReport& report, bool lines);
+
+}  // namespace msdbg::json

@@ -1,0 +1,186 @@
+// stats, nodes and doctor, for people.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "msdbg/report.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kProblemsPerKind = 1;
+
+std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
+
+std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", dtype_name(dtype), shape_text(shape)); }
+
+std::string outputs_text(const Node& node) {
+  std::string out;
+  for (const OutputType& type : node.outputs) {
+    if (!out.empty()) out += ", ";
+    out += fmt::format("{}{}", dtype_name(type.dtype), type.shape ? shape_text(*type.shape) : "");
+  }
+  return out;
+}
+
+std::string inputs_text(const Graph& graph, const Node& node) {
+  std::string out;
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const Edge edge = graph.effective_producer(node.id, slot);
+    if (edge.node != kNoNode && graph.node(edge.node).op == "UpdateState") continue;
+    if (!out.empty()) out += ", ";
+    out += printable(edge.node == kNoNode ? std::string_view(node.inputs[slot].name) : graph.node(edge.node).last_component());
+    if (edge.slot > 0) out += fmt::format(":{}", edge.slot);
+  }
+  return out;
+}
+
+/// Messages of one kind differ in names and numbers only.
+std::string kind_of(const std::string& message) {
+  std::string kind;
+  for (char c : message) {
+    if (c >= '0' && c <= '9') continue;
+    kind += c;
+  }
+  return kind.substr(0, kind.find(':'));
+}
+
+}  // namespace
+
+std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style) {
+  if (style.format != Format::kTable) return json::stats(session, rows, style.format == Format::kJsonl);
+  if (rows.empty()) return "no tensors\n";
+  const bool ranks = session.ranks().size() > 1;
+  const bool graphs = std::any_of(rows.begin(), rows.end(), [&](const StatsRow& row) { return row.info.id.graph != rows[0].info.id.graph; });
+  const bool executions = std::any_of(rows.begin(), rows.end(), [](const StatsRow& row) { return row.info.id.execution > 0; });
+  std::vector<Table::Column> columns;
+  if (ranks) columns.push_back({"rank", Align::kRight});
+  if (graphs) columns.push_back({"graph", Align::kRight});
+  columns.push_back({"step", Align::kRight});
+  columns.push_back({"node", Align::kLeft, true});
+  columns.push_back({"slot"});
+  if (executions) columns.push_back({"execution", Align::kRight});
+  columns.push_back({"type"});
+  std::vector<std::string_view> numbers = {"min", "max", "mean", "std"};
+  if (style.wide) numbers = {"min", "max", "mean", "abs_mean", "std", "l2_norm", "zeros", "at dtype max"};
+  for (std::string_view number : numbers) columns.push_back({std::string(number), Align::kRight});
+  columns.push_back({"not finite"});
+  Table table(std::move(columns));
+  for (const StatsRow& row : rows) {
+    const TensorInfo& info = row.info;
+    std::vector<Table::Cell> cells;
+    if (ranks) cells.emplace_back(std::to_string(info.id.rank));
+    if (graphs) cells.emplace_back(std::to_string(info.id.graph));
+    cells.emplace_back(std::to_string(info.id.step));
+    cells.emplace_back(printable(session.node(info.id).name));
+    cells.emplace_back(slot_name(info.id.slot));
+    if (executions) cells.emplace_back(std::to_string(info.id.execution));
+    cells.emplace_back(type_text(info.dtype, info.shape));
+    if (row.stats) {
+      const Stats& s = *row.stats;
+      auto real = [&](double value, uint32_t field) { cells.emplace_back(s.knows(field) ? value_text(value) : "-"); };
+      auto count = [&](uint64_t value, uint32_t field) { cells.emplace_back(s.knows(field) ? std::to_string(value) : "-"); };
+      real(s.min, kStatMin);
+      real(s.max, kStatMax);
+      real(s.mean, kStatMean);
+      if (style.wide) real(s.abs_mean, kStatAbsMean);
+      real(s.std, kStatStd);
+      if (style.wide) real(s.l2_norm, kStatL2Norm);
+      if (style.wide) count(s.zero_count, kStatZero);
+      if (style.wide) count(s.dtype_max_count, kStatDtypeMax);
+      const std::string bad = nonfinite_text(s);
+      cells.emplace_back(bad, bad.empty() ? Paint::kNone : Paint::kError);
+    } else {
+      for (size_t i = 0; i < numbers.size(); ++i) cells.emplace_back("-");
+      cells.emplace_back("not computed: " + printable(info.problem.message()), Paint::kWarning);
+    }
+    table.add(std::move(cells));
+  }
+  return table.text(style);
+}
+
+std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style) {
+  if (style.format != Format::kTable) return json::nodes(session, nodes, style.format == Format::kJsonl);
+  if (nodes.empty()) return "no nodes\n";
+  const bool ranks = session.ranks().size() > 1;
+  const bool graphs = std::any_of(nodes.begin(), nodes.end(), [&](const NodeRef& ref) { return ref.graph->id() != nodes[0].graph->id(); });
+  std::vector<Table::Column> columns = {{"", Align::kRight}};
+  if (ranks) columns.push_back({"rank", Align::kRight});
+  if (graphs) columns.push_back({"graph", Align::kRight});
+  columns.push_back({"node", Align::kLeft, true});
+  columns.push_back({"op"});
+  if (style.wide) columns.push_back({"outputs"});
+  if (style.wide) columns.push_back({"inputs"});
+  columns.push_back({"source"});
+  Table table(std::move(columns));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Graph& graph = *nodes[i].graph;
+    const Node& node = graph.node(nodes[i].node);
+    std::vector<Table::Cell> cells = {std::to_string(i + 1)};
+    if (ranks) cells.emplace_back(std::to_string(graph.rank()));
+    if (graphs) cells.emplace_back(std::to_string(graph.id()));
+    cells.emplace_back(printable(node.name));
+    cells.emplace_back(printable(node.op));
+    if (style.wide) cells.emplace_back(outputs_text(node));
+    if (style.wide) cells.emplace_back(inputs_text(graph, node));
+    cells.emplace_back(source_place(node, style.wide));
+    table.add(std::move(cells));
+  }
+  return table.text(style);
+}
+
+std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style) {
+  if (style.format != Format::kTable) return json::doctor(session, report, style.format == Format::kJsonl);
+  const SessionInfo& info = session.info();
+  auto field = [](std::string_view name, std::string_view text) { return fmt::format("{:<10} {}\n", name, text); };
+  std::string out = field("dump", printable(info.source));
+  std::string layout = info.layout.empty() ? "unknown" : printable(info.layout);
+  if (!info.epoch.empty()) layout += fmt::format(", file names of epoch {}", printable(info.epoch));
+  out += field("layout", layout);
+  std::string version = info.framework_version.empty() ? "version unknown" : "MindSpore " + printable(info.framework_version);
+  if (!info.device_target.empty()) version += fmt::format(" on {}", printable(info.device_target));
+  out += field("written by", version);
+  std::vector<std::string> nets;
+  for (const std::string& net : info.nets) nets.push_back(printable(net));
+  if (!nets.empty()) out += field("nets", fmt::format("{}", fmt::join(nets, ", ")));
+  out += field("ranks", numbers_text({session.ranks().begin(), session.ranks().end()}));
+  bool titled = false;
+  for (const GraphPtr& graph : session.graphs()) {
+    const auto operators = static_cast<uint64_t>(std::count_if(graph->nodes().begin(), graph->nodes().end(), [](const Node& node) {
+      return node.kind == NodeKind::kOperator && !is_structural(node.op);
+    }));
+    std::string line = session.ranks().size() > 1 ? fmt::format("rank {} ", graph->rank()) : "";
+    line += fmt::format("{} {}: {}, steps {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
+                        numbers_text(session.steps(graph->rank(), graph->id())));
+    if (!graph->from_file()) line += ", no graph file";
+    out += field(titled ? "" : "graphs", line);
+    titled = true;
+  }
+  out += field("files", fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(report.tensor_files, "tensor"),
+                                    counted(report.parameter_files, "parameter"), counted(report.constant_files, "constant"),
+                                    counted(report.statistic_rows, "statistic row"), report.device_files, report.other_files));
+  if (report.problems.empty()) return out + field("problems", "none");
+
+  std::map<std::string, uint64_t> seen;
+  std::string lines;
+  uint64_t left_out = 0;
+  for (const Problem& problem : report.problems) {
+    if (!style.wide && ++seen[kind_of(problem.message)] > kProblemsPerKind) {
+      ++left_out;
+      continue;
+    }
+    const std::string severity(severity_name(problem.severity));
+    lines += fmt::format("  {}{} {}{}{}\n", painted(severity, paint_for(problem.severity), style.colour),
+                         std::string(8 - std::min<size_t>(8, severity.size()), ' '), printable(problem.path), problem.path.empty() ? "" : ": ",
+                         printable(problem.message));
+  }
+  out += fmt::format("problems   {}\n{}", report.problems.size(), lines);
+  if (left_out > 0) out += fmt::format("  ... {} more of the same kinds (all: --wide)\n", left_out);
+  return out;
+}
+
+}  // namespace msdbg

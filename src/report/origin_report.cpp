@@ -1,0 +1,297 @@
+// Where a step broke, for people.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "msdbg/report.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kFurtherOrigins = 6, kFirstShown = 3, kRepeatedSteps = 10;
+constexpr std::string_view kIndent = "             ";
+
+std::string field(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
+std::string more(std::string_view text) { return fmt::format("{}{}\n", kIndent, text); }
+
+std::string place_text(const std::vector<int64_t>& place) { return shape_text(place); }
+
+/// "104 of 192 elements are -Inf, none NaN"
+std::string bad_text(const Stats& stats) {
+  const std::string kinds = nonfinite_text(stats);
+  if (kinds.empty()) return stats_line(stats);
+  const size_t last_word = kinds.find(' ', kinds.find("of ") + 3);
+  std::string out = kinds;
+  if (kinds.find("of ") != std::string::npos && last_word != std::string::npos) {
+    out = fmt::format("{} elements are{}", kinds.substr(0, last_word), kinds.substr(last_word));
+  }
+  if (stats.nan_count == 0 && stats.inf_count() > 0 && stats.knows(kStatNan)) out += ", none NaN";
+  return out;
+}
+
+class OriginText {
+ public:
+  OriginText(Session& session, const OriginResult& result, const ReportStyle& style) : session_(session), result_(result), style_(style) {}
+
+  std::string text() {
+    std::string out;
+    for (const StepOrigins& step : result_.steps) {
+      if (!step.origins.empty()) out += step_text(step);
+    }
+    out += flush_skipped();
+    if (!out.empty()) out += "\n";
+    const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
+    out += unknown;
+    if (result_.steps.empty()) out += healthy_line();
+    else if (!unknown.empty()) out += "\n";
+    if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not looked at\n";
+    if (!result_.steps.empty()) out += next_line();
+    return out;
+  }
+
+ private:
+  std::string name(const TensorId& id) const {
+    const Node& node = session_.node(id);
+    const std::string shown = printable(style_.wide ? node.name : short_name(session_, id));
+    return node.kind == NodeKind::kParameter && id.slot == Slot{} ? shown : fmt::format("{}:{}", shown, slot_name(id.slot));
+  }
+
+  std::string node_name(const TensorId& id) const {
+    const Node& node = session_.node(id);
+    const std::string shown = printable(style_.wide ? node.name : short_name(session_, id));
+    return node.kind == NodeKind::kParameter ? "parameter " + shown : shown;
+  }
+
+  std::string step_text(const StepOrigins& step) {
+    const Origin& first = step.origins.front();
+    const std::pair<int, int> key{step.rank, step.graph};
+    const auto before = last_.find(key);
+    const bool again = before != last_.end() && before->second.node == first.tensor.node && before->second.slot == first.tensor.slot;
+    last_[key] = first.tensor;
+    if (again && !style_.wide) return again_text(step);
+    std::string out = flush_skipped();
+    repeated_ = 0;
+    if (any_) out += "\n";
+    any_ = true;
+    const Graph* graph = session_.graph(step.rank, step.graph);
+    out += fmt::format("step {}  rank {}  {}\n", step.step, step.rank, graph ? printable(graph->name()) : "");
+    out += first_text(first, step);
+    out += further_text(step);
+    out += spread_text(first, step);
+    for (const TensorId& loss : step.losses) out += loss_text(loss);
+    return out;
+  }
+
+  std::string again_text(const StepOrigins& step) {
+    if (++repeated_ > kRepeatedSteps) {
+      ++skipped_;
+      return "";
+    }
+    const Origin& first = step.origins.front();
+    std::string counts = nonfinite_text(first.stats);
+    // "88 of 192 -Inf" reads better with a verb.
+    if (const size_t space = counts.find(' ', counts.find("of ") + 3); !counts.empty() && space != std::string::npos) {
+      counts.insert(space, " are");
+    }
+    std::string out = fmt::format("{}step {}  the same node again", repeated_ == 1 ? "\n" : "", step.step);
+    if (!counts.empty()) out += fmt::format(" ({})", counts);
+    for (size_t i = 1; i < step.origins.size() && i <= kFurtherOrigins; ++i) out += "; " + further_phrase(step.origins[i]);
+    if (step.origins.size() > kFurtherOrigins + 1) out += fmt::format("; {} more", step.origins.size() - kFurtherOrigins - 1);
+    return out + fmt::format("; {}\n", counted(step.bad_tensors, "tensor"));
+  }
+
+  std::string flush_skipped() {
+    if (skipped_ == 0) return "";
+    std::string out = fmt::format("... and in {} (each one: --wide)\n", counted(skipped_, "further step"));
+    skipped_ = 0;
+    return out;
+  }
+
+  std::string first_text(const Origin& origin, const StepOrigins& step) {
+    const Node& node = session_.node(origin.tensor);
+    std::string full = printable(node.name);
+    full = node.kind == NodeKind::kParameter ? "parameter " + full : fmt::format("{}:{}", full, slot_name(origin.tensor.slot));
+    if (origin.tensor.execution > 0 || session_.executions(step.rank, step.graph, step.step, origin.tensor.node) > 1) {
+      full += fmt::format("  execution {}", origin.tensor.execution);
+    }
+    std::string out = field("first bad", painted(full, Paint::kError, style_.colour) +
+                                             fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
+    std::string what = bad_text(origin.stats);
+    if (!origin.first.empty()) {
+      what += "; first at";
+      for (size_t i = 0; i < std::min(kFirstShown, origin.first.size()); ++i) what += " " + place_text(origin.first[i]);
+    }
+    if (origin.rows) what += "; " + rows_text(origin);
+    out += more(what);
+    if (!is_builtin()) out += more("satisfies: " + printable(result_.predicate));
+    if (origin.kind == OriginKind::kParameter) out += more("it was so already when the step began");
+    if (origin.kind == OriginKind::kInput) out += more("it came into the step like this");
+    if (origin.update) out += field("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
+    if (!origin.certain) out += uncertain_text(origin);
+    if (const std::string source = source_place(node, true); !source.empty()) {
+      const std::string& code = node.stack.front().code;
+      out += field("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
+    }
+    bool titled = false;
+    for (const OriginInput& input : origin.inputs) {
+      if (input.state == Known::kSound && !worth_showing(input)) continue;
+      const std::string line = input_text(origin, input);
+      out += titled ? more(line) : field("inputs", line);
+      titled = true;
+    }
+    return out;
+  }
+
+  bool is_builtin() const { return result_.predicate == "NaN or Inf" || result_.predicate == "NaN" || result_.predicate == "Inf"; }
+
+  std::string rows_text(const Origin& origin) const {
+    const auto& [affected, range] = *origin.rows;
+    const int64_t rows = origin.info.shape.empty() ? 0 : origin.info.shape[0];
+    const std::string each = range.first == range.second ? fmt::format("{} each", range.first) : fmt::format("{} to {} each", range.first, range.second);
+    if (affected == rows) return rows == 1 ? fmt::format("in its only row ({})", range.first) : fmt::format("all {} rows are affected ({})", rows, each);
+    return fmt::format("{} of {} rows are affected ({})", affected, rows, each);
+  }
+
+  std::string uncertain_text(const Origin& origin) const {
+    std::string out;
+    for (const OriginInput& input : origin.inputs) {
+      if (input.state != Known::kUnknown) continue;
+      const std::string line = fmt::format("not later than this node: input:{} is unknown ({})", input.slot, printable(input.reason));
+      out += out.empty() ? field("certain?", line) : more(line);
+    }
+    if (out.empty()) out = field("certain?", "not later than this node: its inputs do not explain it");
+    return out;
+  }
+
+  /// Flags and axes are inputs too, but tell nothing about a value.
+  static bool worth_showing(const OriginInput& input) {
+    return input.stats && (is_float(input.stats->dtype) || input.stats->count > 1);
+  }
+
+  std::string input_text(const Origin& origin, const OriginInput& input) const {
+    std::string from = printable(input.producer.name);
+    if (input.producer.node != kNoNode) {
+      TensorId producer = origin.tensor;
+      producer.node = input.producer.node;
+      producer.slot = {Io::kOutput, input.producer.slot};
+      from = session_.node(producer).kind == NodeKind::kParameter ? node_name(producer) : name(producer);
+    }
+    std::string out = fmt::format("input:{}  {}   ", input.slot, from);
+    if (input.state == Known::kUnknown) return out + "unknown";
+    if (!input.stats) return out + (input.state == Known::kSound ? "sound" : "bad");
+    const Stats& stats = *input.stats;
+    const std::string bad = nonfinite_text(stats);
+    out += bad.empty() ? "finite" : bad;
+    if (stats.min == stats.min) out += fmt::format(", min {}, max {}", format_short(stats.min, 3), format_short(stats.max, 3));
+    if (input.zeros_at_bad) out += fmt::format(", {} at the same places", counted(stats.zero_count, "zero"));
+    else if (stats.zero_count > 0) out += fmt::format(", {}", counted(stats.zero_count, "zero"));
+    return out;
+  }
+
+  std::string further_phrase(const Origin& origin) const {
+    if (origin.kind == OriginKind::kParameter) {
+      const bool nan = origin.stats.nan_count > 0, inf = origin.stats.inf_count() > 0;
+      return fmt::format("{} was already {} when the step began", name(origin.tensor), nan ? "NaN" : inf ? "Inf" : "so");
+    }
+    if (origin.kind == OriginKind::kInput) return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
+    const std::string bad = nonfinite_text(origin.stats);
+    return fmt::format("{} broke on its own{}{}", name(origin.tensor), bad.empty() ? "" : fmt::format(" ({})", bad),
+                       origin.certain ? "" : ", as far as its inputs are known");
+  }
+
+  std::string further_text(const StepOrigins& step) const {
+    std::string out;
+    const size_t shown = style_.wide ? step.origins.size() : std::min(step.origins.size(), kFurtherOrigins + 1);
+    for (size_t i = 1; i < shown; ++i) {
+      const Origin& origin = step.origins[i];
+      std::string line = further_phrase(origin);
+      if (origin.update) line += fmt::format("; written by {} in step {}", name(*origin.update), origin.update->step);
+      if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty()) line += "   " + source;
+      out += out.empty() ? field("also", line) : more(line);
+    }
+    if (shown < step.origins.size()) out += more(fmt::format("... {} more (all: --wide)", step.origins.size() - shown));
+    return out;
+  }
+
+  std::string spread_text(const Origin& origin, const StepOrigins& step) const {
+    std::string line = fmt::format("{} in this step", counted(step.bad_tensors, "tensor"));
+    if (origin.reached < step.bad_tensors) line += fmt::format(", {} of them from here", origin.reached);
+    std::string out = field("spread", line);
+    for (const std::vector<ChainLink>& chain : origin.chains) out += more(chain_text(chain));
+    return out;
+  }
+
+  std::string chain_text(const std::vector<ChainLink>& chain) const {
+    std::string out;
+    for (size_t i = 0; i < chain.size(); ++i) {
+      const ChainLink& link = chain[i];
+      if (i > 0) out += " -> ";
+      out += node_name(link.tensor);
+      if (!link.bad) {
+        out += fmt::format("  absorbed: its output {}", absorbed_text(link.stats));
+      } else if (i > 0 && (i == 1 || i + 1 == chain.size()) && session_.node(link.tensor).kind != NodeKind::kParameter) {
+        if (const std::string bad = nonfinite_text(link.stats); !bad.empty()) out += fmt::format(" ({})", bad);
+      }
+    }
+    return out;
+  }
+
+  static std::string absorbed_text(const Stats& stats) {
+    if (stats.count > 0 && stats.zero_count == stats.count) return "has no NaN, it is all zero";
+    return stats.min == stats.min ? fmt::format("is finite, min {}, max {}", format_short(stats.min), format_short(stats.max)) : "is sound";
+  }
+
+  std::string loss_text(const TensorId& loss) const {
+    const Result<Stats> stats = session_.stats(loss);
+    const std::string value = stats && stats->min == stats->min ? format_short(stats->min, 5) + ", finite" : "sound";
+    return field("the loss", fmt::format("{}: it does not show the fault", value));
+  }
+
+  std::string healthy_line() const {
+    const Coverage& coverage = result_.coverage;
+    if (result_.interrupted) return "";
+    const std::string subject = is_builtin() ? "no " + (result_.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result_.predicate)
+                                             : fmt::format("nothing satisfies '{}'", printable(result_.predicate));
+    const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
+    if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
+    return fmt::format("healthy: {} in {}, every one looked at\n", subject, tensors);
+  }
+
+  std::string next_line() const {
+    const StepOrigins& step = result_.steps.front();
+    const Origin& origin = step.origins.front();
+    TensorId shown = origin.tensor;
+    for (const OriginInput& input : origin.inputs) {
+      if (input.value && input.stats && worth_showing(input)) {
+        shown = *input.value;
+        break;
+      }
+    }
+    const std::string tensor = fmt::format("{}:{}", short_name(session_, shown), slot_name(shown.slot));
+    std::string out = fmt::format("next: msdbg show {} {} --step {}", shell_word(printable(session_.info().source)),
+                                  shell_word(printable(tensor)), shown.step);
+    if (session_.ranks().size() > 1) out += fmt::format(" --rank {}", shown.rank);
+    if (session_.graphs().size() > 1) out += fmt::format(" --graph {}", shown.graph);
+    if (shown.execution > 0) out += fmt::format(" --execution {}", shown.execution);
+    return out + "\n";
+  }
+
+  Session& session_;
+  const OriginResult& result_;
+  const ReportStyle& style_;
+  std::map<std::pair<int, int>, TensorId> last_;
+  size_t repeated_ = 0, skipped_ = 0;
+  bool any_ = false;
+};
+
+}  // namespace
+
+std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style) {
+  if (style.format != Format::kTable) return json::origins(session, result, style.format == Format::kJsonl);
+  return OriginText(session, result, style).text();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,59 @@
+// Columns of text with cells that may be shortened; the pieces that every table shares.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/report.h"
+
+namespace msdbg {
+
+/// Columns that a text takes on a terminal; a code point counts one.
+size_t display_width(std::string_view text);
+
+/// At most `width` columns: leading scopes go first (`.../fc2-Dense/MatMul-op0`), then the middle of what remains.
+std::string shorten(std::string_view name, size_t width);
+
+enum class Align : uint8_t { kLeft, kRight };
+enum class Paint : uint8_t { kNone, kError, kWarning, kStrong };
+std::string painted(std::string_view text, Paint paint, bool colour);
+Paint paint_for(Severity severity);
+
+class Table {
+ public:
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+    bool shrinks = false;  ///< gives way when the table is wider than the terminal
+  };
+  struct Cell {
+    std::string text;
+    Paint paint = Paint::kNone;
+    Cell(std::string cell_text, Paint cell_paint = Paint::kNone)  // NOLINT(google-explicit-constructor)
+        : text(std::move(cell_text)), paint(cell_paint) {}
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.empty(); }
+  /// With a line of titles; no blanks at the ends of lines.
+  std::string text(const ReportStyle& style) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+/// "1 hit", "3 hits".
+std::string counted(uint64_t n, std::string_view word);
+/// "0-3, 7": consecutive numbers joined.
+std::string numbers_text(const std::vector<int64_t>& numbers);
+/// A word as a POSIX shell takes it.
+std::string shell_word(std::string_view text);
+/// "train.py:70", "" without a stack; `full` keeps the directories.
+std::string source_place(const Node& node, bool full);
+/// The lines `not checked: 2 of 136 tensors ...`, one per reason and some tensors; "" without entries.
+std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage, bool wide);
+
+}  // namespace msdbg

@@ -1,0 +1,214 @@
+// One tensor, for people: its statistics in a line, its elements, a histogram, a name to copy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "msdbg/report.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kMaxBins = 10000;
+
+std::string element_text(DType dtype, double value) {
+  if (dtype == DType::kBool) return value != 0 ? "True" : "False";
+  return is_float(dtype) ? format_short(value, 6) : fmt::format("{:.0f}", value);
+}
+
+/// Places of an axis that are shown: all, or as many from both ends, with a gap between.
+struct Shown {
+  std::vector<uint64_t> places;
+  size_t gap_after = SIZE_MAX;  ///< index into places
+
+  Shown(uint64_t length, uint64_t room) {
+    if (length <= room) {
+      for (uint64_t i = 0; i < length; ++i) places.push_back(i);
+      return;
+    }
+    const uint64_t head = (room + 1) / 2;
+    for (uint64_t i = 0; i < head; ++i) places.push_back(i);
+    gap_after = head == 0 ? SIZE_MAX : head - 1;
+    for (uint64_t i = length - (room - head); i < length; ++i) places.push_back(i);
+  }
+};
+
+std::string bar(double fraction, size_t width) {
+  static constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<size_t>(std::ceil(fraction * static_cast<double>(width) * 8));
+  std::string out;
+  for (size_t i = 0; i < eighths / 8; ++i) out += "█";
+  return out + std::string(kEighths[eighths % 8]);
+}
+
+}  // namespace
+
+Result<Format> parse_format(std::string_view text) {
+  const std::string word = to_lower(trim(text));
+  if (word == "table") return Format::kTable;
+  if (word == "json") return Format::kJson;
+  if (word == "jsonl") return Format::kJsonl;
+  return Status(Code::kInvalidArgument, fmt::format("format '{}' is not known; use table, json or jsonl", printable(text)));
+}
+
+std::string nonfinite_text(const Stats& stats) {
+  const std::pair<uint64_t, std::string_view> kinds[] = {
+      {stats.nan_count, "NaN"}, {stats.pos_inf_count, "+Inf"}, {stats.neg_inf_count, "-Inf"}};
+  std::vector<std::pair<uint64_t, std::string_view>> present;
+  std::copy_if(std::begin(kinds), std::end(kinds), std::back_inserter(present), [](const auto& kind) { return kind.first > 0; });
+  std::stable_sort(present.begin(), present.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out;
+  for (const auto& [count, name] : present) {
+    out += out.empty() ? stats.knows(kStatCount) ? fmt::format("{} of {} {}", count, stats.count, name) : fmt::format("{} {}", count, name)
+                       : fmt::format(", {} {}", count, name);
+  }
+  return out;
+}
+
+std::string stats_line(const Stats& stats) {
+  std::string out = stats.knows(kStatCount) ? counted(stats.count, "element") : "number of elements unknown";
+  const bool all_finite = stats.nan_count + stats.inf_count() == 0;
+  if (stats.knows(kStatCount) && !all_finite) out += fmt::format(", {} finite", stats.finite_count());
+  std::string values;
+  auto add = [&](std::string_view name, double value, uint32_t field) {
+    if (stats.knows(field) && !std::isnan(value)) values += fmt::format("{}{} {}", values.empty() ? "" : "  ", name, format_short(value));
+  };
+  add("min", stats.min, kStatMin);
+  add("max", stats.max, kStatMax);
+  add("mean", stats.mean, kStatMean);
+  add("std", stats.std, kStatStd);
+  if (!values.empty()) out += ": " + values;
+  std::string rest;
+  auto add_count = [&](std::string_view name, uint64_t count, uint32_t field) {
+    if (stats.knows(field) && count > 0) rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", count, name);
+  };
+  add_count(stats.zero_count == 1 ? "zero" : "zeros", stats.zero_count, kStatZero);
+  add_count("NaN", stats.nan_count, kStatNan);
+  add_count("+Inf", stats.pos_inf_count, kStatPosInf);
+  add_count("-Inf", stats.neg_inf_count, kStatNegInf);
+  return rest.empty() ? out : out + "   " + rest;
+}
+
+std::string elements_table(const TensorView& view, size_t max_rows, size_t width) {
+  if (!is_evaluable(view.dtype)) return fmt::format("  elements of type {} cannot be shown\n", dtype_name(view.dtype));
+  if (view.count == 0) return "  no elements\n";
+  if (max_rows == 0) return "";
+  const uint64_t columns = view.shape.empty() ? 1 : static_cast<uint64_t>(view.shape.back());
+  const uint64_t rows = view.count / columns;
+  const std::vector<int64_t> outer(view.shape.begin(), view.shape.empty() ? view.shape.end() : view.shape.end() - 1);
+
+  // The widest element that is shown decides how many fit, so start from a cautious guess and narrow down.
+  const Shown shown_rows(rows, rows <= max_rows ? rows : std::max<size_t>(1, max_rows - 1));
+  std::vector<std::string> labels;
+  size_t label_width = 0;
+  for (uint64_t row : shown_rows.places) {
+    labels.push_back(outer.empty() ? "" : shape_text(coordinates(row, outer)));
+    label_width = std::max(label_width, labels.back().size());
+  }
+  auto cell_width = [&](const Shown& shown) {
+    size_t widest = 1;
+    for (uint64_t row : shown_rows.places) {
+      for (uint64_t column : shown.places) widest = std::max(widest, element_text(view.dtype, view.at(row * columns + column)).size());
+    }
+    return widest;
+  };
+  const size_t room = width > label_width + 6 ? width - label_width - 6 : 8;
+  uint64_t fit = std::max<uint64_t>(1, room / 4);
+  Shown shown_columns(columns, fit);
+  size_t cell = cell_width(shown_columns);
+  fit = std::max<uint64_t>(1, room / (cell + 1));
+  if (fit < shown_columns.places.size()) shown_columns = Shown(columns, fit);
+
+  std::string out;
+  for (size_t i = 0; i < shown_rows.places.size(); ++i) {
+    std::string line = "  " + labels[i] + std::string(label_width - labels[i].size(), ' ');
+    for (size_t j = 0; j < shown_columns.places.size(); ++j) {
+      const std::string text = element_text(view.dtype, view.at(shown_rows.places[i] * columns + shown_columns.places[j]));
+      line += std::string(cell - std::min(cell, text.size()) + 1, ' ') + text;
+      if (j == shown_columns.gap_after) line += " ...";
+    }
+    out += line + '\n';
+    if (i == shown_rows.gap_after) out += fmt::format("  ... {} rows more\n", rows - shown_rows.places.size());
+  }
+  return out;
+}
+
+Result<Histogram> histogram(const TensorView& view, size_t bins) {
+  if (bins < 1 || bins > kMaxBins) {
+    return Status(Code::kInvalidArgument, fmt::format("histogram with {} bins: give 1 to {}", bins, kMaxBins));
+  }
+  if (!is_evaluable(view.dtype)) {
+    return Status(Code::kUnsupported, fmt::format("histogram of {}: elements have no numeric value", dtype_name(view.dtype)));
+  }
+  Histogram result;
+  double low = 0, high = 0;
+  bool any = false;
+  for (uint64_t i = 0; i < view.count; ++i) {
+    const double value = view.at(i);
+    if (!std::isfinite(value)) {
+      ++result.nonfinite;
+      continue;
+    }
+    low = any ? std::min(low, value) : value;
+    high = any ? std::max(high, value) : value;
+    any = true;
+  }
+  result.counts.assign(bins, 0);
+  // Halves first: the span of two large values of opposite sign overflows.
+  const double half_span = high / 2 - low / 2;
+  for (size_t i = 0; i <= bins; ++i) result.edges.push_back(low + 2 * (half_span * (static_cast<double>(i) / static_cast<double>(bins))));
+  result.edges.back() = high;
+  for (uint64_t i = 0; i < view.count; ++i) {
+    const double value = view.at(i);
+    if (!std::isfinite(value)) continue;
+    const double place = half_span > 0 ? (value / 2 - low / 2) / half_span * static_cast<double>(bins) : 0;
+    ++result.counts[std::min(bins - 1, static_cast<size_t>(place))];
+  }
+  return result;
+}
+
+std::string histogram_text(const Histogram& histogram, size_t width) {
+  uint64_t most = 1;
+  size_t label = 1, number = 1;
+  for (uint64_t count : histogram.counts) {
+    most = std::max(most, count);
+    number = std::max(number, std::to_string(count).size());
+  }
+  for (double edge : histogram.edges) label = std::max(label, format_short(edge).size());
+  const size_t used = label + number + 8;
+  const size_t room = width > used + 8 ? width - used : 8;
+  std::string out;
+  for (size_t i = 0; i < histogram.counts.size(); ++i) {
+    const std::string edge = format_short(histogram.edges[i]);
+    const std::string drawn = bar(static_cast<double>(histogram.counts[i]) / static_cast<double>(most), room);
+    out += fmt::format("  {}{} | {}{} {}\n", std::string(label - edge.size(), ' '), edge, drawn,
+                       std::string(room - std::min(room, display_width(drawn)), ' '), histogram.counts[i]);
+  }
+  const std::string last = histogram.edges.empty() ? "" : format_short(histogram.edges.back());
+  out += fmt::format("  {}{} |", std::string(label - std::min(label, last.size()), ' '), last);
+  if (histogram.nonfinite > 0) out += fmt::format(" and {} not finite", histogram.nonfinite);
+  return out + '\n';
+}
+
+std::string short_name(const Session& session, const TensorId& id) {
+  const std::string& full = session.node(id).name;
+  auto unique = [&](std::string_view suffix) {
+    for (const GraphPtr& graph : session.graphs()) {
+      for (const Node& node : graph->nodes()) {
+        if (node.name == full || node.name.size() < suffix.size()) continue;
+        if (!std::string_view(node.name).ends_with(suffix)) continue;
+        if (node.name.size() == suffix.size() || node.name[node.name.size() - suffix.size() - 1] == '/') return false;
+      }
+    }
+    return true;
+  };
+  for (size_t slash = full.rfind('/'); slash != std::string::npos && slash > 0; slash = full.rfind('/', slash - 1)) {
+    const std::string_view suffix = std::string_view(full).substr(slash + 1);
+    // A component that is a mere number or empty names nothing a person would recognise.
+    if (!suffix.empty() && unique(suffix)) return std::string(suffix);
+  }
+  return full;
+}
+
+}  // namespace msdbg
