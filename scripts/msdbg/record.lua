@@ -1,0 +1,149 @@
+-- How the plain tables that the library returns look when they are printed. Rendering is kept apart from the data.
+local core = require "msdbg.core"
+
+local concat, format = table.concat, string.format
+local ipairs, pairs, rawget, tostring, type = ipairs, pairs, rawget, tostring, type
+
+local M = {}
+
+-- Every field that statistics can have; a field that is known but absent has no value.
+local stats_fields = {
+  count = true, min = true, max = true, mean = true, abs_mean = true, std = true, l2_norm = true, nan_count = true,
+  pos_inf_count = true, neg_inf_count = true, zero_count = true, pos_count = true, neg_count = true, zero_percentage = true,
+  first_bad = true, dtype_max_count = true,
+}
+
+local function short(value)
+  if type(value) == "number" then
+    if value ~= value then return "NaN" end
+    if value == 1 / 0 then return "Inf" end
+    if value == -1 / 0 then return "-Inf" end
+    return format("%.5g", value)
+  end
+  return tostring(value)
+end
+M.short = short
+
+local function list(values)
+  local parts = {}
+  for i, value in ipairs(values) do parts[i] = short(value) end
+  return "[" .. concat(parts, ",") .. "]"
+end
+
+-- The last two components of a node name tell nodes apart for a reader.
+local function brief(name)
+  return tostring(name):match "([^/]+/[^/]+)$" or tostring(name)
+end
+
+local function fields(record, names)
+  local parts = {}
+  for _, name in ipairs(names) do
+    local value = rawget(record, name)
+    if value ~= nil then parts[#parts + 1] = name .. " " .. (type(value) == "table" and list(value) or short(value)) end
+  end
+  return concat(parts, "  ")
+end
+
+local function lines(records)
+  if #records == 0 then return "none" end
+  local parts = {}
+  for i, record in ipairs(records) do parts[i] = tostring(record) end
+  return concat(parts, "\n")
+end
+
+local stats_order = { "count", "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
+  "zero_count", "pos_count", "neg_count", "zero_percentage", "dtype_max_count", "first_bad" }
+
+local function what(params)
+  local parts = {}
+  for _, param in ipairs(params) do
+    local part = param.name .. " " .. short(param.threshold)
+    if param.actual then part = part .. " (actual " .. short(param.actual) .. ")" end
+    if param.hit then parts[#parts + 1] = part end
+  end
+  return concat(parts, ", ")
+end
+
+local function define(name, text, index) core.record(name, { __tostring = text, __index = index, __name = name }) end
+
+define("list", list)
+define("stats", function(stats) return fields(stats, stats_order) end, function(_, key)
+  if stats_fields[key] then return nil end
+  local names = {}
+  for name in pairs(stats_fields) do names[#names + 1] = name end
+  local close = core.nearest(tostring(key), names, 1)
+  local hint = close[1] and format(" (did you mean '%s'?)", close[1]) or ""
+  core.raise("invalid_argument", format("statistics have no field '%s'%s", tostring(key), hint))
+end)
+define("place", function(place) return list(place) .. " = " .. short(place.value) end)
+define("places", lines)
+define("histogram", function(histogram) return histogram.text end)
+define("frame", function(frame) return format("%s:%d  %s", frame.file, frame.line, frame.code) end)
+define("edge", function(edge) return format("%s:%s", edge.name, edge.output or edge.slot or "?") end)
+define("output", function(output) return output.dtype .. (output.shape and list(output.shape) or "[?]") end)
+define("graph", function(graph)
+  return format("graph %d %s  rank %d, %d nodes, %d steps", graph.id, graph.name, graph.rank, graph.nodes, #graph.steps)
+end)
+define("info", function(info)
+  return fields(info, { "kind", "source", "framework_version", "device_target", "layout", "epoch", "nets" })
+end)
+define("can", function(can) return fields(can, { "step", "goto_step", "recheck" }) end)
+define("coverage", function(coverage) return fields(coverage, { "tensors", "checked", "not_checked", "bytes", "from_cache" }) end)
+define("param", function(param) return fields(param, { "name", "threshold", "actual", "hit" }) end)
+define("hit", function(hit)
+  local text = format("step %d  %s:%s  %s  %s", hit.step, brief(hit.node), hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, what(hit.params))
+  return (text:gsub("%s+$", ""))
+end)
+define("not_checked", function(entry)
+  return format("step %d  %s:%s  %s  %s", entry.step, brief(entry.node), entry.slot, entry.abbr ~= "" and entry.abbr or entry.rule, entry.reason)
+end)
+define("hits", lines)
+define("watches", lines)
+define("tensor_place", function(place) return format("step %d  %s:%s", place.step, brief(place.node), place.slot) end)
+define("origin_input", function(input)
+  return format("%s  %s:%s  %s", input.slot, brief(input.node), input.producer_slot or "?", input.reason or input.state)
+end)
+define("origin", function(origin)
+  return format("step %d  %s:%s  first at %s, reaches %d tensors", origin.step, brief(origin.node), origin.slot,
+    origin.first[1] and list(origin.first[1]) or "?", origin.reached)
+end)
+
+--- The text of any value for the prompt: strings as they are, tables two levels deep.
+---@param value any
+---@return string
+function M.pretty(value)
+  local function render(item, depth)
+    if type(item) == "string" then return depth == 0 and item or format("%q", item) end
+    if type(item) ~= "table" then return depth == 0 and tostring(item) or short(item) end
+    local meta = getmetatable(item)
+    if type(meta) == "table" and meta.__tostring then return tostring(item) end
+    if depth >= 2 then return "{...}" end
+    local parts, count = {}, 0
+    for i, element in ipairs(item) do
+      if i > 20 then
+        parts[#parts + 1] = format("... %d more", #item - 20)
+        break
+      end
+      parts[#parts + 1] = render(element, depth + 1)
+    end
+    local keys = {}
+    for key in pairs(item) do
+      if not (type(key) == "number" and key >= 1 and key <= #item and key % 1 == 0) then keys[#keys + 1] = key end
+    end
+    table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+    for _, key in ipairs(keys) do
+      count = count + 1
+      if count > 40 then
+        parts[#parts + 1] = "..."
+        break
+      end
+      local name = type(key) == "string" and key:match "^[%a_][%w_]*$" and key or "[" .. render(key, 1) .. "]"
+      parts[#parts + 1] = name .. " = " .. render(item[key], depth + 1)
+    end
+    if #parts == 0 then return "{}" end
+    return "{ " .. concat(parts, ", ") .. " }"
+  end
+  return render(value, 0)
+end
+
+return M

@@ -1,0 +1,203 @@
+-- The plain commands of the prompt. Each has a name, a usage line, a summary under 60 characters, and what it does:
+-- run(session, rest) -> text, exit status; `session` is a function that gives the open session or nil.
+local core = require "msdbg.core"
+local help = require "msdbg.repl_help"
+
+local concat, format = table.concat, string.format
+local ipairs, tonumber, tostring = ipairs, tonumber, tostring
+
+local M = {}
+
+local list, by_name = {}, {}
+
+local function command(definition)
+  list[#list + 1] = definition
+  by_name[definition.name] = definition
+  for _, other in ipairs(definition.also or {}) do by_name[other] = definition end
+end
+
+local function mistake(text) core.raise("fail", text, true) end
+
+local function usage(definition, why) mistake(format("%s; usage: %s", why, definition.usage)) end
+
+local function need(session)
+  local s = session()
+  if not s then mistake "no dump is open; open one with: s = msdbg.open \"PATH\"" end
+  return s
+end
+
+local function number(definition, text, what)
+  local n = tonumber(text)
+  if not n or n % 1 ~= 0 then usage(definition, format("%s: %s is expected, not '%s'", definition.name, what, text)) end
+  return n
+end
+
+-- ---- looking --------------------------------------------------------------------------------------------------------
+
+command {
+  name = "nodes", usage = "nodes [SELECTOR]", summary = "list nodes", complete = "selector",
+  run = function(session, rest)
+    local s = need(session)
+    return tostring(rest == "" and s:nodes() or s:nodes(rest))
+  end,
+}
+
+command {
+  name = "stats", usage = "stats [SELECTOR]", summary = "statistics of tensors in the current step", complete = "selector",
+  run = function(session, rest)
+    local s = need(session)
+    return core.stats_text(s, s:tensors { on = rest ~= "" and rest or nil })
+  end,
+}
+
+command {
+  name = "show", usage = "show TENSOR", summary = "one tensor: statistics, source line, elements", complete = "selector",
+  run = function(session, rest)
+    if rest == "" then usage(by_name.show, "show: which tensor?") end
+    local tensor, why = need(session):tensor(rest)
+    if not tensor then mistake(why) end
+    return core.describe_tensor(tensor)
+  end,
+}
+
+command {
+  name = "info", usage = "info", summary = "what this dump is and what is in it",
+  run = function(session) return core.doctor_text(need(session)) end,
+}
+
+-- ---- checking -------------------------------------------------------------------------------------------------------
+
+-- The condition begins at the first word that names one; everything before it is the selector.
+local function split_watch(rest)
+  local known = {}
+  for _, condition in ipairs(core.conditions()) do
+    known[condition.id:lower()] = true
+    if condition.abbr ~= "" then known[condition.abbr:lower()] = true end
+  end
+  local from = 1
+  while true do
+    local first, last, word = rest:find("%s(%S+)", from)
+    if not first then return end
+    if known[word:lower()] then return rest:sub(1, first - 1), rest:sub(first + 1) end
+    from = last + 1
+  end
+end
+
+command {
+  name = "watch", usage = "watch SELECTOR CONDITION [parameter=value ...]", summary = "add a watchpoint", complete = "watch",
+  run = function(session, rest)
+    local s = need(session)
+    local on, when = split_watch(rest)
+    if not on then
+      local ids = {}
+      for _, condition in ipairs(core.conditions()) do
+        ids[#ids + 1] = condition.id
+        ids[#ids + 1] = condition.abbr
+      end
+      local last = rest:match "%s(%S+)$"
+      local close = last and core.nearest(last, ids, 1)[1]
+      usage(by_name.watch, "watch: no condition found" .. (close and format(" (did you mean '%s'?)", close) or ""))
+    end
+    return tostring(s:watch { on = on:match "^[\"'](.*)[\"']$" or on, when = when })
+  end,
+}
+
+command {
+  name = "watches", usage = "watches", summary = "list the watchpoints",
+  run = function(session)
+    local watches = need(session):watches()
+    return #watches > 0 and tostring(watches) or "no watchpoint; add one, e.g.: watch ** TO"
+  end,
+}
+
+command {
+  name = "unwatch", usage = "unwatch N | all", summary = "remove a watchpoint",
+  run = function(session, rest)
+    local watches = need(session):watches()
+    if rest == "all" then
+      for _, watch in ipairs(watches) do watch:remove() end
+      return format("%d removed", #watches)
+    end
+    local id = number(by_name.unwatch, rest, "the number of a watchpoint")
+    for _, watch in ipairs(watches) do
+      if watch.id == id then
+        watch:remove()
+        return format("watch %d removed", id)
+      end
+    end
+    local ids = {}
+    for i, watch in ipairs(watches) do ids[i] = format("%d", watch.id) end
+    mistake(format("unwatch: no watchpoint %d (have %s)", id, #ids > 0 and concat(ids, ", ") or "none"))
+  end,
+}
+
+local function report(result) return tostring(result) end
+
+command {
+  name = "check", usage = "check [STEPS]", summary = "run the watchpoints, e.g. on steps 0:10", complete = "step",
+  run = function(session, rest)
+    return report(need(session):check { steps = rest ~= "" and rest or nil })
+  end,
+}
+
+command {
+  name = "recheck", usage = "recheck", summary = "the last check again, after edits",
+  run = function(session) return report(need(session):recheck()) end,
+}
+
+command {
+  name = "hits", usage = "hits", summary = "what the last check found",
+  run = function(session)
+    local result = need(session).last_result
+    if not result then return "no check yet; type check" end
+    return tostring(result.hits) .. (result.interrupted and "\npartial: the check was interrupted" or "")
+  end,
+}
+
+command {
+  name = "origin", usage = "origin [nan | inf | CONDITION]", summary = "the first tensor that breaks while its inputs are sound",
+  run = function(session, rest)
+    return tostring(core.origin(need(session), { when = rest ~= "" and rest or nil }))
+  end,
+}
+
+-- ---- moving and leaving ---------------------------------------------------------------------------------------------
+
+command {
+  name = "goto", usage = "goto STEP", summary = "make STEP the current one", complete = "step",
+  run = function(session, rest) need(session):goto_step(number(by_name["goto"], rest, "a step")) end,
+}
+
+command {
+  name = "help", usage = "help [COMMAND | TOPIC]", summary = "this list, a command, or a topic", complete = "topic",
+  run = function(_, rest)
+    if rest == "" then return help.overview(list) end
+    if by_name[rest] then return help.command(by_name[rest]) end
+    local text = help.topic(rest)
+    if text then return text end
+    local names = help.topics()
+    for _, name in ipairs(M.names()) do names[#names + 1] = name end
+    local close = core.nearest(rest, names, 1)[1]
+    mistake(format("no help on '%s'%s; topics: %s", rest, close and format(" (did you mean '%s'?)", close) or "", concat(help.topics(), ", ")))
+  end,
+}
+
+command {
+  name = "quit", also = { "exit" }, usage = "quit [STATUS]", summary = "leave",
+  run = function(_, rest) return "", rest ~= "" and number(by_name.quit, rest, "an exit status") or 0 end,
+}
+
+---@param word string
+function M.find(word) return by_name[word] end
+
+---@return string[]
+function M.names()
+  local names = {}
+  for _, definition in ipairs(list) do
+    names[#names + 1] = definition.name
+    for _, other in ipairs(definition.also or {}) do names[#names + 1] = other end
+  end
+  return names
+end
+
+return M

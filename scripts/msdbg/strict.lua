@@ -1,0 +1,58 @@
+-- Environments for scripts: they read the globals, and raise on undefined names and on global assignment.
+-- This keeps honest mistakes apart. It is no defence against hostile code.
+local core = require "msdbg.core"
+
+local globals = _G
+local pairs, setmetatable, tostring, type = pairs, setmetatable, tostring, type
+
+local M = {}
+
+local function names_of(...)
+  local names = {}
+  for _, space in pairs { ... } do
+    for name in pairs(space) do
+      if type(name) == "string" then names[#names + 1] = name end
+    end
+  end
+  return names
+end
+
+local function undefined(name, own)
+  local text = ("undefined name '%s'"):format(tostring(name))
+  local close = core.nearest(tostring(name), names_of(globals, own), 1)
+  if close[1] then text = ("%s (did you mean '%s'?)"):format(text, close[1]) end
+  core.raise("undefined", text)
+end
+
+--- An environment for one script.
+---@return table
+function M.environment()
+  local env = {}
+  env._G = env
+  return setmetatable(env, {
+    __index = function(own, name)
+      local value = globals[name]
+      if value == nil then undefined(name, own) end
+      return value
+    end,
+    __newindex = function(_, name)
+      core.raise("global", ("assignment to global '%s': scripts have no globals, write 'local %s'"):format(tostring(name), tostring(name)))
+    end,
+  })
+end
+
+--- The environment of the prompt: what is assigned there stays, undefined names still raise.
+---@return table
+function M.prompt_environment()
+  local env = {}
+  env._G = env
+  return setmetatable(env, {
+    __index = function(own, name)
+      local value = globals[name]
+      if value == nil and name ~= "_" and not tostring(name):match "^_%d$" then undefined(name, own) end
+      return value
+    end,
+  })
+end
+
+return M

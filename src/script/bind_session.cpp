@@ -1,0 +1,227 @@
+// msdbg.open and the session object. What is written in Lua lies in scripts/msdbg/session.lua.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "script/objects.h"
+
+namespace msdbg::script {
+namespace {
+
+constexpr double kLeastMemoryMb = 64;
+
+// ---- opening ---------------------------------------------------------------------------------------------------------
+
+int open_session(lua_State* L) {
+  Vm& vm = vm_of(L);
+  const std::string path = text_argument(L, 1, "open: path");
+  OptionTable options(L, 2, "open");
+  DumpOptions dump;
+  dump.net = options.text("net");
+  if (auto ranks = options.numbers("rank")) dump.ranks = *ranks;
+  CheckOptions defaults = vm.options.check_defaults;
+  read_check_options(options, &defaults);
+  options.finish();
+  if (!vm.options.open) misuse("open: this program was built without a way to open sessions");
+  auto box = make_session_box(vm, value_or_throw(vm.options.open(path, dump)));
+  box->defaults = defaults;
+  push_object(L, std::move(box));
+  return 1;
+}
+
+// ---- fields ----------------------------------------------------------------------------------------------------------
+
+template <typename Range>
+void push_numbers(lua_State* L, const Range& numbers) {
+  lua_createtable(L, static_cast<int>(numbers.size()), 0);
+  int i = 0;
+  for (const auto number : numbers) {
+    lua_pushnumber(L, static_cast<double>(number));
+    lua_rawseti(L, -2, ++i);
+  }
+}
+
+int get_kind(lua_State* L) { return push_text(L, self<SessionBox>(L).kind), 1; }
+int get_state(lua_State* L) { return push_text(L, self<SessionBox>(L).session ? "open" : "closed"), 1; }
+int get_steps(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().steps()), 1; }
+int get_ranks(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().ranks()), 1; }
+
+int get_current_step(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  box.open();
+  if (box.current_step) lua_pushnumber(L, static_cast<double>(*box.current_step));
+  else lua_pushnil(L);
+  return 1;
+}
+
+int get_graphs(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  lua_newtable(L);
+  int i = 0;
+  for (const GraphPtr& graph : box.open().graphs()) {
+    lua_newtable(L);
+    set_field(L, "name", graph->name());
+    set_field(L, "id", graph->id());
+    set_field(L, "rank", graph->rank());
+    set_field(L, "root_id", graph->root_id());
+    set_field(L, "nodes", graph->nodes().size());
+    set_field(L, "from_file", graph->from_file());
+    push_numbers(L, box.open().steps(graph->rank(), graph->id()));
+    lua_setfield(L, -2, "steps");
+    set_record_class(L, "graph");
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+int get_info(lua_State* L) {
+  const SessionInfo& info = self<SessionBox>(L).open().info();
+  lua_newtable(L);
+  set_field(L, "kind", info.kind);
+  set_field(L, "source", info.source);
+  set_field(L, "short_name", info.short_name);
+  set_field(L, "layout", info.layout);
+  set_field(L, "epoch", info.epoch);
+  set_field(L, "framework_version", info.framework_version);
+  set_field(L, "device_target", info.device_target);
+  lua_newtable(L);
+  for (size_t i = 0; i < info.nets.size(); ++i) {
+    push_text(L, info.nets[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  lua_setfield(L, -2, "nets");
+  set_record_class(L, "info");
+  return 1;
+}
+
+int get_can(lua_State* L) {
+  const Session& session = self<SessionBox>(L).open();
+  lua_newtable(L);
+  set_field(L, "step", session.can_step());
+  set_field(L, "goto_step", !session.can_step());
+  set_field(L, "recheck", true);
+  set_record_class(L, "can");
+  return 1;
+}
+
+// ---- methods ---------------------------------------------------------------------------------------------------------
+
+int close_session(lua_State* L) { return self<SessionBox>(L).close(), 0; }
+
+int goto_step(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  const auto steps = box.open().steps();
+  const int64_t step = integer_argument(L, 2, "goto_step: step");
+  if (!std::binary_search(steps.begin(), steps.end(), step)) {
+    std::string have;
+    for (const int64_t other : steps) have += fmt::format("{}{}", have.empty() ? "" : ",", other);
+    if (have.size() > 60 && !steps.empty()) have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
+    misuse(fmt::format("goto_step: no step {} (have {})", step, have.empty() ? "none" : have));
+  }
+  box.current_step = step;
+  return 0;
+}
+
+int find_tensor(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  Session& session = box.open();
+  const std::string name = text_argument(L, 2, "tensor: name");
+  OptionTable options(L, 3, "tensor");
+  const int64_t step = step_option(options, box);
+  const auto rank = options.integer("rank");
+  const auto graph = options.integer("graph");
+  const int64_t execution = options.integer("execution").value_or(0);
+  options.finish();
+  if (execution < 0) misuse(fmt::format("tensor: option 'execution': 0 or more is expected, not {}", execution));
+  const auto narrow = [](std::optional<int64_t> value) { return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt; };
+  const TensorId id = value_or_throw(
+      resolve_tensor(session, name, step, narrow(rank), narrow(graph), static_cast<uint32_t>(execution)));
+  return push_tensor(L, box.shared_from_this(), id);
+}
+
+// s:tensors { on =, steps =, ranks =, slots = }: what was dumped, in execution order.
+int list_tensors(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  Session& session = box.open();
+  OptionTable options(L, 2, "tensors");
+  TensorQuery query;
+  if (auto steps = options.numbers("steps")) query.steps = *steps;
+  else if (box.current_step) query.steps = IntSet::of(*box.current_step);
+  if (auto ranks = options.numbers("ranks")) query.ranks = *ranks;
+  std::vector<NodeRef> nodes;
+  if (options.push("on")) {
+    nodes = value_or_throw(resolve_or_explain(selector_argument(L, lua_gettop(L), "tensors: option 'on'"), session.graphs()));
+    query.nodes = &nodes;
+    lua_pop(L, 1);
+  }
+  const std::string slots = options.text("slots").value_or("output");
+  options.finish();
+  if (slots == "input" || slots == "all") query.inputs = true;
+  if (slots == "input") query.outputs = false;
+  if (slots != "input" && slots != "output" && slots != "all") {
+    const auto slot = parse_slot(slots);
+    if (!slot) misuse(fmt::format("tensors: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'", slots));
+    query.inputs = slot->io == Io::kInput;
+    query.outputs = !query.inputs;
+    query.slot = slot->index;
+  }
+  lua_newtable(L);
+  int i = 0;
+  for (const TensorId& id : session.tensors(query)) {
+    const int pushed = push_tensor(L, box.shared_from_this(), id);
+    if (pushed != 1) {
+      lua_pop(L, pushed);
+      continue;
+    }
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+int session_text(lua_State* L) {
+  const SessionBox& box = self<SessionBox>(L);
+  if (!box.session) push_text(L, fmt::format("<session {} (closed)>", printable(box.source)));
+  else push_text(L, fmt::format("<session {} {} step {} of {}>", box.kind, printable(box.session->info().short_name), step_text(box),
+                                box.session->steps().size()));
+  return 1;
+}
+
+constexpr std::string_view kOnlyLive = "a dump cannot be driven, all its steps are there; use s:goto_step(n) or s:each_step()";
+constexpr std::pair<const char*, const char*> kHints[] = {
+    {"step", kOnlyLive.data()}, {"continue", kOnlyLive.data()},  {"run_to", kOnlyLive.data()},
+    {"next_node", kOnlyLive.data()}, {"pause", kOnlyLive.data()}, {"terminate", kOnlyLive.data()}};
+constexpr Member kMethods[] = {{"close", guard<close_session>}, {"goto_step", guard<goto_step>}, {"tensor", guard<find_tensor>},
+                               {"tensors", guard<list_tensors>}};
+constexpr Member kFields[] = {{"kind", guard<get_kind>},   {"state", guard<get_state>}, {"current_step", guard<get_current_step>},
+                              {"steps", guard<get_steps>}, {"ranks", guard<get_ranks>}, {"graphs", guard<get_graphs>},
+                              {"info", guard<get_info>},   {"can", guard<get_can>}};
+constexpr Member kMeta[] = {{"__tostring", guard<session_text>}};
+
+}  // namespace
+
+void read_check_options(OptionTable& options, CheckOptions* into) {
+  if (const auto semantics = options.text("semantics")) into->semantics = value_or_throw(parse_semantics(*semantics));
+  if (const auto threads = options.integer("threads")) {
+    if (*threads < 0 || *threads > 4096) misuse(fmt::format("option 'threads': 0 (one per processor) to 4096 is expected, not {}", *threads));
+    into->threads = static_cast<unsigned>(*threads);
+  }
+  if (const auto limit = options.number("mem_limit")) {
+    if (!(*limit >= kLeastMemoryMb && *limit < 1e12)) misuse(fmt::format("option 'mem_limit': {} MB or more is expected, not {}", kLeastMemoryMb, *limit));
+    into->mem_limit_bytes = static_cast<uint64_t>(*limit * 1048576.0);
+  }
+}
+
+int64_t step_option(OptionTable& options, const SessionBox& session) {
+  if (const auto step = options.integer("step")) return *step;
+  if (!session.current_step) misuse("this session has no steps; name one with step = N");
+  return *session.current_step;
+}
+
+void bind_session(lua_State* L) {
+  define_class(L, {ClassName<SessionBox>::value, kMethods, kFields, kMeta, kHints, nullptr}, guard<collect_object<SessionBox>>,
+               guard<equal_objects<SessionBox>>);
+  lua_pushcfunction(L, guard<open_session>);
+  lua_setfield(L, -2, "open");
+}
+
+}  // namespace msdbg::script

@@ -1,0 +1,290 @@
+// The tensor object: fields, statistics, elements. Searching and counting lie in bind_tensor_numbers.cpp, views and
+// predicates that are Lua functions in scripts/msdbg/tensor.lua.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "script/objects.h"
+
+namespace msdbg::script {
+namespace {
+
+// ---- fields ----------------------------------------------------------------------------------------------------------
+
+int get_dtype(lua_State* L) { return push_text(L, dtype_name(self<TensorBox>(L).info.dtype)), 1; }
+int get_shape(lua_State* L) { return push_shape(L, self<TensorBox>(L).info.shape), 1; }
+int get_size(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<TensorBox>(L).info.count)), 1; }
+int get_bytes(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<TensorBox>(L).info.bytes)), 1; }
+int get_step(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<TensorBox>(L).info.id.step)), 1; }
+int get_rank(lua_State* L) { return lua_pushinteger(L, self<TensorBox>(L).info.id.rank), 1; }
+int get_slot(lua_State* L) { return push_text(L, slot_name(self<TensorBox>(L).info.id.slot)), 1; }
+int get_execution(lua_State* L) { return lua_pushinteger(L, self<TensorBox>(L).info.id.execution), 1; }
+int get_name(lua_State* L) { return push_text(L, self<TensorBox>(L).name), 1; }
+int get_source(lua_State* L) { return push_text(L, self<TensorBox>(L).info.source), 1; }
+
+int get_note(lua_State* L) {
+  const TensorBox& tensor = self<TensorBox>(L);
+  if (tensor.info.note.empty()) lua_pushnil(L);
+  else push_text(L, tensor.info.note);
+  return 1;
+}
+
+int get_problem(lua_State* L) {
+  const TensorBox& tensor = self<TensorBox>(L);
+  if (tensor.info.problem.ok()) lua_pushnil(L);
+  else push_text(L, tensor.info.problem.message());
+  return 1;
+}
+
+int get_node(lua_State* L) {
+  const TensorBox& tensor = self<TensorBox>(L);
+  const Session& session = tensor.session->open();
+  const Graph* graph = session.graph(tensor.info.id.rank, tensor.info.id.graph);
+  push_node(L, tensor.session, graph_pointer(*tensor.session, graph), tensor.info.id.node);
+  return 1;
+}
+
+int get_stats(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  push_stats(L, stats_of(tensor), tensor.info.shape);
+  return 1;
+}
+
+// ---- elements --------------------------------------------------------------------------------------------------------
+
+TensorPtr elements_of(TensorBox& tensor) { return tensor.session->elements(tensor); }
+
+int at(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  const Shape& shape = tensor.info.shape;
+  const int given = lua_gettop(L) - 1;
+  if (static_cast<size_t>(given) != shape.size()) {
+    misuse(fmt::format("at: {} coordinate{} expected for shape {}, {} given", shape.size(), shape.size() == 1 ? "" : "s", shape_text(shape), given));
+  }
+  uint64_t flat = 0;
+  for (int axis = 0; axis < given; ++axis) {
+    const int64_t i = integer_argument(L, axis + 2, fmt::format("at: coordinate {}", axis + 1));
+    const int64_t length = shape[static_cast<size_t>(axis)];
+    if (i < 0 || i >= length) misuse(fmt::format("at: coordinate {}: {} lies outside 0 to {}", axis + 1, i, length - 1));
+    flat = flat * static_cast<uint64_t>(length) + static_cast<uint64_t>(i);
+  }
+  const TensorPtr elements = elements_of(tensor);
+  if (!is_evaluable(elements->dtype())) throw ScriptError("unsupported", fmt::format("at: elements of type {} have no number", dtype_name(elements->dtype())), true);
+  lua_pushnumber(L, elements->view().at(flat));
+  return 1;
+}
+
+int slice_tensor(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  const std::string text = text_argument(L, 2, "slice: text");
+  const TensorPtr elements = elements_of(tensor);
+  auto part = std::make_shared<TensorBox>();
+  part->memory = value_or_throw(slice(elements->view(), text));
+  part->session = tensor.session;
+  part->info = tensor.info;
+  part->info.shape = part->memory->shape();
+  part->info.count = part->memory->count();
+  part->info.bytes = part->memory->bytes().size();
+  part->name = fmt::format("{}[{}]", tensor.name, text);
+  push_object(L, std::move(part));
+  return 1;
+}
+
+// core.view_memory(tensor) -> handle, address of its msdbg_view. The handle owns the elements.
+int view_memory(lua_State* L) {
+  const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
+  const TensorPtr elements = elements_of(*tensor);
+  if (!is_evaluable(elements->dtype())) {
+    throw ScriptError("unsupported", fmt::format("view: elements of type {} have no number", dtype_name(elements->dtype())), true);
+  }
+  Vm& vm = vm_of(L);
+  const uint64_t bytes = elements->bytes().size(), limit = tensor->session->defaults.mem_limit_bytes;
+  // The collector sees a few bytes where a view holds many: help it before giving up.
+  if (vm.view_bytes + bytes > limit) lua_gc(L, LUA_GCCOLLECT, 0), lua_gc(L, LUA_GCCOLLECT, 0);
+  if (vm.view_bytes + bytes > limit) {
+    throw ScriptError("out_of_memory", fmt::format("view: live views hold {} already, {} more exceed the limit of {}; drop a view or raise mem_limit",
+                                                   format_bytes(vm.view_bytes), format_bytes(bytes), format_bytes(limit)), true);
+  }
+  auto box = std::make_shared<ViewBox>();
+  box->vm = &vm;
+  box->buffer = elements;
+  vm.view_bytes += bytes;
+  box->view = {elements->bytes().data(), static_cast<double>(elements->count()), static_cast<int32_t>(elements->dtype()),
+               static_cast<int32_t>(elements->shape().size()), elements->shape().data()};
+  msdbg_view* address = &box->view;
+  push_object(L, std::move(box));
+  lua_pushlightuserdata(L, address);
+  return 2;
+}
+
+int release(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  if (!tensor.memory) tensor.session->forget(tensor.info.id);
+  return 0;
+}
+
+int save(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  const std::string path = text_argument(L, 2, "save: path");
+  const std::vector<std::byte> image = npy_bytes(elements_of(tensor)->view());
+  // A file that is there is whole: written beside, then renamed.
+  const std::string beside = fmt::format("{}.{}.part", path, ::getpid());
+  const auto fail = [&](std::string_view what) {
+    const int error = errno;
+    std::remove(beside.c_str());
+    throw ScriptError("io_error", fmt::format("save: {}: {}: {}", path, what, std::strerror(error)), true);
+  };
+  FILE* file = std::fopen(beside.c_str(), "wb");
+  if (file == nullptr) fail("cannot be created");
+  const bool written = std::fwrite(image.data(), 1, image.size(), file) == image.size();
+  const bool closed = std::fclose(file) == 0;
+  if (!written || !closed) fail("cannot be written");
+  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot be renamed into place");
+  return 0;
+}
+
+// ---- the same tensor, another step -------------------------------------------------------------------------------------
+
+int previous(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  Session& session = tensor.session->open();
+  if (tensor.memory) misuse(fmt::format("previous: {} exists only in memory", tensor.name));
+  bool history_missing = false;
+  const auto id = session.previous(tensor.info.id, &history_missing);
+  if (!id) return push_absence(L, id.status());
+  return push_tensor(L, tensor.session, *id);
+}
+
+// mean |x - p| / (epsilon + mean |p|), as the change conditions define it.
+int change_ratio(lua_State* L) {
+  constexpr double kEpsilon = 1e-9;
+  TensorBox& tensor = self<TensorBox>(L);
+  const auto other = object_argument<TensorBox>(L, 2, "change_ratio: other tensor");
+  if (tensor.info.count != other->info.count) {
+    misuse(fmt::format("change_ratio: {} has {} elements, {} has {}", tensor.name, tensor.info.count, other->name, other->info.count));
+  }
+  StatsRequest request;
+  request.change = true;
+  Stats stats;
+  if (!tensor.memory && !other->memory && tensor.session == other->session) {
+    stats = value_or_throw(tensor.session->open().stats(tensor.info.id, other->info.id, request));
+  } else {
+    const TensorPtr now = elements_of(tensor), before = elements_of(*other);
+    for (const TensorPtr& each : {now, before}) {
+      if (!is_evaluable(each->dtype())) throw ScriptError("unsupported", fmt::format("change_ratio: elements of type {} have no number", dtype_name(each->dtype())), true);
+    }
+    stats = compute_stats(now->view(), before->view(), request);
+  }
+  if (std::isnan(stats.diff_abs_mean)) lua_pushnil(L);
+  else lua_pushnumber(L, stats.diff_abs_mean / (kEpsilon + stats.prev_abs_mean));
+  return 1;
+}
+
+int tensor_text(lua_State* L) {
+  const TensorBox& tensor = self<TensorBox>(L);
+  const TensorId& id = tensor.info.id;
+  std::string name = tensor.name;
+  if (tensor.session->session) {
+    // Short, but still a name that can be typed; a slice keeps its text behind it.
+    const std::string full = tensor.session->session->tensor_name(id);
+    name = short_name(*tensor.session->session, id);
+    const std::string slot = ":" + slot_name(id.slot);
+    if (!name.ends_with(slot)) name += slot;
+    if (tensor.name.starts_with(full)) name += tensor.name.substr(full.size());
+  }
+  push_text(L, fmt::format("<tensor {} {}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype), shape_text(tensor.info.shape), id.step,
+                           id.execution > 0 ? fmt::format(" execution {}", id.execution) : ""));
+  return 1;
+}
+
+constexpr Member kMethods[] = {{"at", guard<at>},       {"slice", guard<slice_tensor>}, {"release", guard<release>},
+                               {"save", guard<save>},   {"previous", guard<previous>},  {"change_ratio", guard<change_ratio>}};
+constexpr Member kFields[] = {
+    {"dtype", guard<get_dtype>}, {"shape", guard<get_shape>}, {"size", guard<get_size>},           {"bytes", guard<get_bytes>},
+    {"step", guard<get_step>},   {"rank", guard<get_rank>},   {"slot", guard<get_slot>},           {"execution", guard<get_execution>},
+    {"name", guard<get_name>},   {"node", guard<get_node>},   {"stats", guard<get_stats>},         {"source", guard<get_source>},
+    {"note", guard<get_note>},   {"problem", guard<get_problem>}};
+constexpr Member kMeta[] = {{"__tostring", guard<tensor_text>}};
+
+}  // namespace
+
+const Stats& stats_of(TensorBox& tensor) {
+  if (!tensor.stats) {
+    if (tensor.memory) {
+      if (!is_evaluable(tensor.memory->dtype())) {
+        throw ScriptError("unsupported", fmt::format("{}: elements of type {} have no statistics", tensor.name, dtype_name(tensor.memory->dtype())), true);
+      }
+      tensor.stats = compute_stats(tensor.memory->view());
+    } else {
+      tensor.stats = value_or_throw(tensor.session->open().stats(tensor.info.id));
+    }
+  }
+  return *tensor.stats;
+}
+
+int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const TensorId& id) {
+  Session& open = session->open();
+  auto info = open.describe(id);
+  if (!info) return push_absence(L, info.status());
+  auto tensor = std::make_shared<TensorBox>();
+  tensor->session = session;
+  tensor->info = std::move(*info);
+  tensor->name = open.tensor_name(id);
+  push_object(L, std::move(tensor));
+  return 1;
+}
+
+void push_shape(lua_State* L, std::span<const int64_t> shape) {
+  lua_createtable(L, static_cast<int>(shape.size()), 0);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    lua_pushnumber(L, static_cast<double>(shape[i]));
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  set_record_class(L, "list");
+}
+
+void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape) {
+  push_shape(L, coordinates(flat, shape));
+}
+
+void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape) {
+  lua_createtable(L, 0, 18);
+  const auto put = [&](uint32_t field, const char* key, double value) {
+    if (stats.knows(field) && !std::isnan(value)) set_field(L, key, value);
+  };
+  const auto count = [&](uint32_t field, const char* key, uint64_t value) { put(field, key, static_cast<double>(value)); };
+  count(kStatCount, "count", stats.count);
+  put(kStatMin, "min", stats.min);
+  put(kStatMax, "max", stats.max);
+  put(kStatMean, "mean", stats.mean);
+  put(kStatAbsMean, "abs_mean", stats.abs_mean);
+  put(kStatStd, "std", stats.std);
+  put(kStatL2Norm, "l2_norm", stats.l2_norm);
+  count(kStatNan, "nan_count", stats.nan_count);
+  count(kStatPosInf, "pos_inf_count", stats.pos_inf_count);
+  count(kStatNegInf, "neg_inf_count", stats.neg_inf_count);
+  count(kStatZero, "zero_count", stats.zero_count);
+  count(kStatPos, "pos_count", stats.pos_count);
+  count(kStatNeg, "neg_count", stats.neg_count);
+  put(kStatZero | kStatCount, "zero_percentage", stats.zero_percentage());
+  count(kStatDtypeMax, "dtype_max_count", stats.dtype_max_count);
+  if (stats.knows(kStatFirstBad) && stats.first_bad) {
+    push_coordinates(L, *stats.first_bad, shape);
+    lua_setfield(L, -2, "first_bad");
+  }
+  set_record_class(L, "stats");
+}
+
+void bind_tensor(lua_State* L) {
+  define_class(L, {ClassName<TensorBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<TensorBox>>,
+               guard<equal_objects<TensorBox>>);
+  define_class(L, {ClassName<ViewBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<ViewBox>>, guard<equal_objects<ViewBox>>);
+  lua_pushcfunction(L, guard<view_memory>);
+  lua_setfield(L, -2, "view_memory");
+}
+
+}  // namespace msdbg::script

@@ -1,0 +1,14 @@
+// The Lua library as text inside the program, so that it works without an installed tree. Made by embed.cmake.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace msdbg::script {
+
+/// The text of `msdbg/view.lua`, ...; nullopt when there is no such file.
+std::optional<std::string_view> embedded_file(std::string_view path);
+/// The declarations of msdbg/abi.h between its markers.
+std::string_view abi_text();
+
+}  // namespace msdbg::script

@@ -1,0 +1,199 @@
+// What the userdata of the library hold. All of it lives on the thread that owns the Script.
+#pragma once
+
+#include <list>
+#include <map>
+
+#include "msdbg/abi.h"
+#include "msdbg/analysis.h"
+#include "msdbg/report.h"
+#include "msdbg/script.h"
+#include "script/lua_support.h"
+
+namespace msdbg::script {
+
+/// One virtual machine. The registry keeps its address, so that every C function finds it.
+struct Vm {
+  lua_State* L = nullptr;
+  ScriptOptions options;
+  std::optional<int> exit_status;            ///< set by os.exit(); from then on every instruction raises
+  std::vector<std::string> script_dirs;      ///< of the scripts that run now, innermost last
+  uint64_t view_bytes = 0;                   ///< held by live views
+  bool closing = false;
+};
+
+/// A Lua function that C++ keeps.
+class FunctionRef {
+ public:
+  /// Takes the value on top of the stack.  [-1, +0, m]
+  FunctionRef(Vm& vm, lua_State* L) : vm_(&vm), ref_(luaL_ref(L, LUA_REGISTRYINDEX)) {}
+  ~FunctionRef() {
+    if (!vm_->closing) luaL_unref(vm_->L, LUA_REGISTRYINDEX, ref_);
+  }
+  FunctionRef(const FunctionRef&) = delete;
+  FunctionRef& operator=(const FunctionRef&) = delete;
+
+  void push(lua_State* L) const { lua_rawgeti(L, LUA_REGISTRYINDEX, ref_); }  // [-0, +1, -]
+
+ private:
+  Vm* vm_;
+  int ref_;
+};
+
+struct SessionBox;
+
+struct NodeBox {
+  std::shared_ptr<SessionBox> session;
+  GraphPtr graph;
+  NodeId id = kNoNode;
+
+  const Node& node() const { return graph->node(id); }
+  bool operator==(const NodeBox& other) const { return graph == other.graph && id == other.id; }
+};
+
+struct NodeSetBox {
+  std::shared_ptr<SessionBox> session;
+  std::vector<NodeBox> nodes;
+  std::string text;  ///< the selector, for printing
+};
+
+struct TensorBox {
+  std::shared_ptr<SessionBox> session;
+  TensorInfo info;
+  std::string name;             ///< `NODE:output:0`, with the slice behind it
+  std::optional<Stats> stats;
+  TensorPtr memory;             ///< set for tensors that exist only in memory, e.g. slices
+};
+
+/// Keeps the elements of one view alive; the Lua side reads them through `view`.
+struct ViewBox {
+  Vm* vm = nullptr;
+  TensorPtr buffer;
+  msdbg_view view = {};
+  ~ViewBox() {
+    if (vm != nullptr && buffer) vm->view_bytes -= buffer->bytes().size();
+  }
+};
+
+struct WatchBox {
+  std::weak_ptr<SessionBox> session;
+  Watchpoint point;
+  std::string slots = "output";
+  std::shared_ptr<FunctionRef> function;
+  size_t nodes = 0;  ///< that the selector matches
+  bool removed = false;
+};
+
+struct ResultBox {
+  std::shared_ptr<SessionBox> session;
+  CheckResult result;
+};
+
+struct OriginBox {
+  std::shared_ptr<SessionBox> session;
+  OriginResult result;
+};
+
+struct ReportBox {
+  std::shared_ptr<ResultBox> check;
+  std::shared_ptr<OriginBox> origin;
+};
+
+/// An open session with what the Lua side adds to it.
+struct SessionBox : std::enable_shared_from_this<SessionBox> {
+  Vm* vm = nullptr;
+  std::unique_ptr<Session> session;  ///< null after close()
+  std::string kind, source;
+  std::optional<int64_t> current_step;
+  CheckOptions defaults;
+  std::vector<std::shared_ptr<WatchBox>> watches;
+  int next_watch_id = 1;
+  std::optional<CheckOptions> last_check;
+  std::shared_ptr<CheckResult> last_result;  ///< partial when that check was interrupted
+
+  bool in_use = false;  ///< a check or a search runs; its functions may not start another or close the session
+
+  /// Error (ScriptError): "session is closed".
+  Session& open();
+  /// The elements of a tensor; recently used ones are kept within the memory limit.
+  TensorPtr elements(const TensorBox& tensor);
+  void forget(const TensorId& id);
+  void close();
+
+ private:
+  struct Kept {
+    TensorId id;
+    TensorPtr buffer;
+  };
+  std::list<Kept> kept_;  ///< most recently used first
+  uint64_t kept_bytes_ = 0;
+};
+
+/// Marks the session while a check or a search runs on it. Error (ScriptError): one runs already.
+class InUse {
+ public:
+  InUse(SessionBox& session, std::string_view call);
+  ~InUse() { session_.in_use = false; }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  SessionBox& session_;
+};
+
+std::shared_ptr<SessionBox> make_session_box(Vm& vm, std::unique_ptr<Session> session);
+
+#define MSDBG_LUA_CLASS(Type, word)                       \
+  template <>                                             \
+  struct ClassName<Type> {                                \
+    static constexpr const char* value = word;            \
+    static constexpr const char* registry = "msdbg." word; \
+  }
+MSDBG_LUA_CLASS(SessionBox, "session");
+MSDBG_LUA_CLASS(NodeBox, "node");
+MSDBG_LUA_CLASS(NodeSetBox, "node set");
+MSDBG_LUA_CLASS(TensorBox, "tensor");
+MSDBG_LUA_CLASS(ViewBox, "view memory");
+MSDBG_LUA_CLASS(WatchBox, "watchpoint");
+MSDBG_LUA_CLASS(ResultBox, "check result");
+MSDBG_LUA_CLASS(OriginBox, "origin result");
+MSDBG_LUA_CLASS(ReportBox, "report");
+#undef MSDBG_LUA_CLASS
+
+// ---- shared between the binding files ----------------------------------------------------------------------------------
+
+// Each defines its classes and adds its functions to the table on top of the stack.  [-0, +0, m]
+void bind_session(lua_State* L);
+void bind_node(lua_State* L);
+void bind_tensor(lua_State* L);
+void bind_tensor_numbers(lua_State* L);
+void bind_watch(lua_State* L);
+void bind_check(lua_State* L);
+void bind_analysis(lua_State* L);
+void bind_abi(lua_State* L);
+void bind_text(lua_State* L);
+
+/// A node set, a node, a selector text, or a list of these.
+Selector selector_argument(lua_State* L, int index, std::string_view what);
+GraphPtr graph_pointer(SessionBox& session, const Graph* graph);
+void push_node(lua_State* L, const std::shared_ptr<SessionBox>& session, GraphPtr graph, NodeId id);
+/// A tensor, or nil, message, code.  [-0, +(1|3), m]
+int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const TensorId& id);
+/// The step that a call means: option `step`, else the current one.
+int64_t step_option(OptionTable& options, const SessionBox& session);
+const Stats& stats_of(TensorBox& tensor);
+void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape);
+void push_shape(lua_State* L, std::span<const int64_t> shape);
+void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape);
+void push_stack(lua_State* L, const std::vector<StackFrame>& stack);
+/// {rank, graph, graph_id, step, execution, node, op, slot} into the table on top.  [-0, +0, m]
+void set_place(lua_State* L, const SessionBox& box, const TensorId& id);
+/// One of the metatables of scripts/msdbg/record.lua for the table on top, by name.  [-0, +0, m]
+void set_record_class(lua_State* L, const char* name);
+std::string step_text(const SessionBox& session);
+/// What a function watchpoint or predicate answered for a tensor. `L` is the thread that runs.
+ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch, const CheckedTensor& tensor);
+/// Applies `semantics`, `threads`, `mem_limit`.
+void read_check_options(OptionTable& options, CheckOptions* into);
+
+}  // namespace msdbg::script

@@ -1,0 +1,239 @@
+// The Script: one virtual machine, its library, and how scripts start and end.
+#include "script/state.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "script/interrupt.h"
+#include "script/loader.h"
+
+namespace msdbg {
+
+using namespace script;
+
+namespace script {
+namespace {
+
+char g_vm_key;  // its address is the registry key
+
+constexpr int kStatusError = 5;
+constexpr int kStatusInterrupted = 130;
+
+int exit_script(lua_State* L) {
+  int status = 0;
+  if (lua_isboolean(L, 1)) status = lua_toboolean(L, 1) ? 0 : 1;
+  else if (!lua_isnoneornil(L, 1)) {
+    const int64_t wanted = integer_argument(L, 1, "os.exit: status");
+    if (wanted < 0 || wanted > 255) misuse(fmt::format("os.exit: status: 0 to 255 is expected, not {}", wanted));
+    status = static_cast<int>(wanted);
+  }
+  Vm& vm = vm_of(L);
+  vm.exit_status = status;
+  arm_hook(vm);
+  throw ScriptError("exit", "os.exit", true);
+}
+
+// core.raise(code, message, expected): an error object at the caller's place.
+int raise(lua_State* L) {
+  const std::string code = text_argument(L, 1, "raise: code");
+  throw ScriptError(code, text_argument(L, 2, "raise: message"), lua_toboolean(L, 3) != 0);
+}
+
+// core.nearest(word, list) -> the closest words
+int nearest_words(lua_State* L) {
+  const std::string word = text_argument(L, 1, "nearest: word");
+  std::vector<std::string> candidates;
+  for (int i = 1; lua_istable(L, 2); ++i) {
+    lua_rawgeti(L, 2, i);
+    const auto text = text_at(L, -1);
+    lua_pop(L, 1);
+    if (!text) break;
+    candidates.push_back(*text);
+  }
+  const auto close = nearest(word, candidates, static_cast<size_t>(lua_isnumber(L, 3) ? lua_tointeger(L, 3) : 3));
+  lua_createtable(L, static_cast<int>(close.size()), 0);
+  for (size_t i = 0; i < close.size(); ++i) {
+    push_text(L, close[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  return 1;
+}
+
+// core.members(class) -> methods, fields: the live tables, so that the Lua half of the library can add methods.
+int class_members(lua_State* L) {
+  const std::string name = text_argument(L, 1, "members: class");
+  luaL_getmetatable(L, ("msdbg." + name).c_str());
+  if (!lua_istable(L, -1)) misuse(fmt::format("members: no class '{}'", name));
+  lua_getfield(L, -1, "methods");
+  lua_getfield(L, -2, "fields");
+  return 2;
+}
+
+// core.class_of(value) -> the name of our class, or nil
+int class_of(lua_State* L) {
+  if (lua_type(L, 1) != LUA_TUSERDATA || !luaL_getmetafield(L, 1, "__name")) lua_pushnil(L);
+  return 1;
+}
+
+// core.record(name, metatable): the metatable of result tables that C++ makes.
+int set_record(lua_State* L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.records");
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_settable(L, -3);
+  return 0;
+}
+
+// core.new_record(name) -> an empty table of that record class
+int new_record(lua_State* L) {
+  const std::string name = text_argument(L, 1, "new_record: name");
+  lua_newtable(L);
+  set_record_class(L, name.c_str());
+  return 1;
+}
+
+int open_core(lua_State* L) {
+  lua_newtable(L);
+  set_field(L, "version", kVersion);
+  for (const Member& member : std::initializer_list<Member>{{"raise", guard<raise>}, {"nearest", guard<nearest_words>},
+         {"members", guard<class_members>}, {"class_of", guard<class_of>}, {"record", guard<set_record>},
+         {"new_record", guard<new_record>}}) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+  bind_abi(L);
+  bind_session(L);
+  bind_node(L);
+  bind_tensor(L);
+  bind_tensor_numbers(L);
+  bind_watch(L);
+  bind_check(L);
+  bind_analysis(L);
+  bind_text(L);
+  return 1;
+}
+
+// Everything that can raise while the machine is made.
+int set_up(lua_State* L) {
+  luaL_openlibs(L);
+  define_error_class(L);
+  lua_newtable(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "msdbg.records");
+  lua_getglobal(L, "os");
+  lua_pushcfunction(L, guard<exit_script>);
+  lua_setfield(L, -2, "exit");
+  lua_pop(L, 1);
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_pushcfunction(L, guard<open_core>);
+  lua_setfield(L, -2, "msdbg.core");
+  lua_pop(L, 2);
+  install_loader(vm_of(L));
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "msdbg");
+  lua_call(L, 1, 1);
+  lua_setglobal(L, "msdbg");
+  return 0;
+}
+
+}  // namespace
+
+Vm& vm_of(lua_State* L) {
+  lua_pushlightuserdata(L, &g_vm_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  Vm* vm = static_cast<Vm*>(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  return *vm;
+}
+
+void set_record_class(lua_State* L, const char* name) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.records");
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+  if (lua_istable(L, -1)) lua_setmetatable(L, -2);
+  else lua_pop(L, 1);
+}
+
+}  // namespace script
+
+Script::Script() : state_(std::make_unique<State>()) {}
+
+Script::~Script() {
+  Vm& vm = state_->vm;
+  if (vm.L == nullptr) return;
+  vm.closing = true;
+  if (vm.options.interruptible) stop_exit_checks(vm.L);
+  lua_close(vm.L);
+}
+
+Result<std::unique_ptr<Script>> Script::create(ScriptOptions options) {
+  std::unique_ptr<Script> made(new Script());
+  Vm& vm = made->state_->vm;
+  vm.options = std::move(options);
+  vm.L = luaL_newstate();
+  if (vm.L == nullptr) return Status(Code::kOutOfMemory, "Lua: the virtual machine cannot be made: not enough memory");
+  lua_pushlightuserdata(vm.L, &g_vm_key);
+  lua_pushlightuserdata(vm.L, &vm);
+  lua_rawset(vm.L, LUA_REGISTRYINDEX);
+  lua_pushcfunction(vm.L, set_up);
+  if (!protected_call(vm.L, 0, 0)) {
+    return Status(Code::kInternal, "Lua: the library cannot be loaded: " + error_text(read_error(vm.L, -1), true));
+  }
+  if (vm.options.interruptible) start_exit_checks(vm.L);
+  return made;
+}
+
+ScriptOutcome Script::run_file(const std::string& path, const std::vector<std::string>& args) {
+  const auto text = read_script(path);
+  if (!text) return {kStatusError, text.status().message()};
+  const std::string directory = path == "-" ? "." : std::filesystem::path(path).parent_path().string();
+  state_->vm.script_dirs.push_back(directory.empty() ? "." : directory);
+  ScriptOutcome outcome = run_text(*text, path == "-" ? "=stdin" : "@" + path, args);
+  state_->vm.script_dirs.pop_back();
+  return outcome;
+}
+
+ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_name, const std::vector<std::string>& args) {
+  lua_State* L = state_->vm.L;
+  const std::string chunk = chunk_name.starts_with('@') || chunk_name.starts_with('=') ? chunk_name : "=" + chunk_name;
+  Entry entry(state_->vm);
+  const auto failure = [&]() -> ScriptOutcome {
+    const ErrorView error = read_error(L, -1);
+    lua_settop(L, 0);
+    if (state_->vm.exit_status) return {*state_->vm.exit_status, ""};
+    if (interrupt_requested()) return {kStatusInterrupted, "interrupted"};
+    return {kStatusError, error_text(error, true)};
+  };
+  if (!load_text(L, text, chunk)) return failure();
+  lua_pushcfunction(L, [](lua_State* state) {
+    isolate(state);
+    // The environment gets `arg`: [0] is the script.
+    lua_getfenv(state, 1);
+    lua_insert(state, 2);
+    lua_setfield(state, 2, "arg");
+    return 0;
+  });
+  lua_pushvalue(L, -2);
+  lua_createtable(L, static_cast<int>(args.size()), 1);
+  push_text(L, chunk.substr(1));
+  lua_rawseti(L, -2, 0);
+  for (size_t i = 0; i < args.size(); ++i) {
+    push_text(L, args[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  if (!protected_call(L, 2, 0)) return failure();
+  for (const std::string& arg : args) push_text(L, arg);
+  if (!protected_call(L, static_cast<int>(args.size()), 0)) return failure();
+  if (state_->vm.exit_status) return {*state_->vm.exit_status, ""};
+  if (interrupt_requested()) return {kStatusInterrupted, "interrupted"};
+  return {};
+}
+
+void Script::set_session(std::unique_ptr<Session> session) {
+  lua_State* L = state_->vm.L;
+  push_object(L, make_session_box(state_->vm, std::move(session)));
+  lua_setglobal(L, "s");
+}
+
+}  // namespace msdbg
