@@ -7,9 +7,6 @@
 namespace msdbg {
 namespace {
 
-// Real names have a few hundred characters; a longer one comes from a damaged file and would take seconds.
-constexpr size_t kMaxRegexName = 4096;
-
 bool equals_nocase(std::string_view a, std::string_view b) { return a.size() == b.size() && starts_with_nocase(a, b); }
 
 bool in_scope(const Selector::Term& term, std::string_view scope) {
@@ -54,14 +51,8 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
       return contains_nocase(node.name, text);
     case Kind::kExact:
       return node.name == text;
-    case Kind::kRegex: {
-      if (node.name.size() > kMaxRegexName) return false;
-      try {
-        return std::regex_search(node.name, *regex);
-      } catch (const std::regex_error&) {
-        return false;  // the engine gave up on this name (complexity)
-      }
-    }
+    case Kind::kRegex:
+      return regex->occurs_in(node.name);
     case Kind::kCategory:
       return in_category(node, category);
     case Kind::kOp:

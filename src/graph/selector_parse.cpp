@@ -12,7 +12,6 @@ using Term = Selector::Term;
 using TermPtr = std::shared_ptr<const Term>;
 
 constexpr size_t kMaxText = 65536;
-constexpr size_t kMaxRegex = 1000;
 constexpr int kMaxDepth = 200;
 
 struct Collection {
@@ -186,22 +185,12 @@ class Parser {
   }
 
   Result<TermPtr> make_regex(size_t start, std::string_view pattern, bool ignore_case) const {
-    if (pattern.empty()) return error(start, "empty regular expression");
-    if (pattern.size() > kMaxRegex)
-      return error(start, fmt::format("regular expression longer than {} characters", kMaxRegex));
-    auto flags = std::regex::ECMAScript | std::regex::optimize;
-#ifdef __GLIBCXX__
-    flags |= std::regex_constants::__polynomial;  // `(a*)*b` must not hang the prompt; costs the back-references
-#endif
-    if (ignore_case) flags |= std::regex::icase;
     auto term = std::make_shared<Term>();
     term->kind = Term::Kind::kRegex;
     term->text = pattern;
-    try {
-      term->regex = std::make_shared<const std::regex>(term->text, flags);
-    } catch (const std::regex_error& problem) {
-      return error(start, fmt::format("not a valid regular expression: {}", problem.what()));
-    }
+    Result<std::shared_ptr<const NameRegex>> regex = NameRegex::compile(term->text, ignore_case);
+    if (!regex) return error(start, regex.status().message());
+    term->regex = std::move(*regex);
     return TermPtr(std::move(term));
   }
 

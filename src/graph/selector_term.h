@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/glob.h"
+#include "graph/name_regex.h"
 #include "msdbg/graph.h"
 
 namespace msdbg {
@@ -35,7 +35,7 @@ struct Selector::Term {
   Glob glob;                                       ///< kGlob, kOp, kScope, kStack, kGraph
   bool has_glob = false;
   Category category = Category::kAll;
-  std::shared_ptr<const std::regex> regex;
+  std::shared_ptr<const NameRegex> regex;
   IntSet ranks;
   int line = 0;  ///< kStack: 0 means any
 

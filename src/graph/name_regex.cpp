@@ -1,0 +1,49 @@
+#include "graph/name_regex.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kMaxPattern = 1000;
+constexpr size_t kMaxName = 4096;
+
+class StdRegex : public NameRegex {
+ public:
+  StdRegex(const std::string& pattern, std::regex::flag_type flags) : regex_(pattern, flags) {}
+
+  bool occurs_in(const std::string& name) const override {
+    if (name.size() > kMaxName) return false;
+    try {
+      return std::regex_search(name, regex_);
+    } catch (const std::regex_error&) {
+      return false;  // the engine gave up on this name (complexity)
+    }
+  }
+
+ private:
+  std::regex regex_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const NameRegex>> NameRegex::compile(const std::string& pattern, bool ignore_case) {
+  if (pattern.empty()) return Status(Code::kInvalidArgument, "empty regular expression");
+  if (pattern.size() > kMaxPattern) {
+    return Status(Code::kInvalidArgument, fmt::format("regular expression longer than {} characters", kMaxPattern));
+  }
+  auto flags = std::regex::ECMAScript | std::regex::optimize;
+  if (ignore_case) flags |= std::regex::icase;
+#ifdef __GLIBCXX__
+  flags |= std::regex_constants::__polynomial;  // `(a*)*b` must not hang the prompt; costs the back-references
+#endif
+  try {
+    return std::shared_ptr<const NameRegex>(std::make_shared<StdRegex>(pattern, flags));
+  } catch (const std::regex_error& problem) {
+    return Status(Code::kInvalidArgument, fmt::format("not a valid regular expression: {}", problem.what()));
+  }
+}
+
+}  // namespace msdbg
