@@ -60,7 +60,10 @@ class Walk {
     const Execution execution = visits_[at].execution;
     bool bad = false, sound = false, unknown = false;
     std::optional<TensorId> seen;
-    for (const Product& product : model_.products(execution)) {
+    const std::vector<Product> products = model_.products(execution);
+    // What an optimizer hands on is the parameter; its output feeds nothing as a rule.
+    const bool updates = std::any_of(products.begin(), products.end(), [](const Product& product) { return product.parameter.has_value(); });
+    for (const Product& product : products) {
       switch (product.value.state) {
         case Known::kSound: sound = true; seen = seen ? seen : product.value.tensor; continue;
         case Known::kUnknown: unknown = true; break;
@@ -77,7 +80,7 @@ class Walk {
       }
       const std::vector<Taker> takers = model_.takers(execution, product.slot);
       const bool loss = in_category(model_.graph().node(execution.node), Category::kLoss);
-      if (is_bad && takers.empty()) ways_.push_back({loss ? End::kLoss : End::kOutput, at, std::nullopt, false});
+      if (is_bad && takers.empty() && !updates) ways_.push_back({loss ? End::kLoss : End::kOutput, at, std::nullopt, false});
       follow(takers, at);
     }
     // The origin itself broke the value; only later operators can swallow it.

@@ -32,6 +32,7 @@ class Table {
     Paint paint = Paint::kNone;
     Cell(std::string cell_text, Paint cell_paint = Paint::kNone)  // NOLINT(google-explicit-constructor)
         : text(std::move(cell_text)), paint(cell_paint) {}
+    Cell(const char* cell_text) : text(cell_text) {}  // NOLINT(google-explicit-constructor)
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -1,0 +1,364 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "msdbg/analysis.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+constexpr double kInf = INFINITY;
+constexpr Slot kIn0{Io::kInput, 0}, kIn1{Io::kInput, 1};
+
+OriginResult search(FakeSession& session, const std::string& when = "nan or inf", OriginOptions options = {}) {
+  options.predicate = parse_predicate(when).value();
+  options.threads = 2;
+  Result<OriginResult> result = find_origins(session, options);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result ? *result : OriginResult{};
+}
+
+std::vector<std::string> names(const FakeSession& session, const StepOrigins& step) {
+  std::vector<std::string> out;
+  for (const Origin& origin : step.origins) out.push_back(session.tensor_name(origin.tensor));
+  return out;
+}
+using Names = std::vector<std::string>;
+
+// x -> Log -> MatMul(w) -> ReLU, and ApplyMomentum updates w with the gradient.
+GraphPtr small_net() {
+  return fake_graph({{"x", "Parameter"},
+                     {"fc.weight", "Parameter"},
+                     {"moments.fc.weight", "Parameter"},
+                     {"Default/Log-op0", "Log", {"x"}},
+                     {"Default/wl", "Load", {"fc.weight"}},
+                     {"Default/MatMul-op0", "MatMul", {"Default/Log-op0", "Default/wl"}},
+                     {"Default/ReLU-op0", "ReLU", {"Default/MatMul-op0"}},
+                     {"Gradients/Mul-op0", "Mul", {"Default/MatMul-op0"}},
+                     {"Default/optimizer-M/ApplyMomentum-op0", "ApplyMomentum",
+                      {"fc.weight", "moments.fc.weight", "", "Gradients/Mul-op0"}}});
+}
+
+void put_healthy(FakeSession& s, int64_t step) {
+  s.put("x", step, f32({1, 2}));
+  s.put("fc.weight", step, f32({1}));
+  s.put("moments.fc.weight", step, f32({1}));
+  s.put("Default/Log-op0", step, f32({1, 2}));
+  s.put("Default/MatMul-op0", step, f32({3}));
+  s.put("Default/ReLU-op0", step, f32({3}));
+  s.put("Gradients/Mul-op0", step, f32({3}));
+  s.put("Default/optimizer-M/ApplyMomentum-op0", step, f32({1}));
+}
+
+TEST(Origin, HealthyStepsHaveNone) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  put_healthy(s, 1);
+  const OriginResult result = search(s);
+  EXPECT_TRUE(result.steps.empty());
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.coverage.tensors, 16u);
+  EXPECT_EQ(result.coverage.checked, 16u);
+}
+
+TEST(Origin, OwnArithmeticOfAnOperatorWithFiniteInputs) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("Default/Log-op0", 0, testing::make_tensor(DType::kFloat32, {2, 2}, std::vector<double>{-kInf, 1, -kInf, -kInf}));
+  s.put("x", 0, testing::make_tensor(DType::kFloat32, {2, 2}, std::vector<double>{0, 1, 0, 0}));
+  s.put("Default/MatMul-op0", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  const Origin& origin = result.steps[0].origins.at(0);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"Default/Log-op0:output:0"});
+  EXPECT_EQ(origin.kind, OriginKind::kOperator);
+  EXPECT_TRUE(origin.certain);
+  EXPECT_EQ(origin.bad_count, 3u);
+  EXPECT_EQ(origin.first, (std::vector<std::vector<int64_t>>{{0, 0}, {1, 0}, {1, 1}}));
+  ASSERT_TRUE(origin.rows);
+  EXPECT_EQ(origin.rows->first, 2);
+  EXPECT_EQ(origin.rows->second, (std::pair<uint64_t, uint64_t>{1, 2}));
+  ASSERT_EQ(origin.inputs.size(), 1u);
+  EXPECT_EQ(origin.inputs[0].state, Known::kSound);
+  EXPECT_TRUE(origin.inputs[0].zeros_at_bad);
+}
+
+TEST(Origin, RecordedInputCountsMoreThanTheProducersOutput) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("Default/MatMul-op0", 0, f32({NAN}));
+  s.put("Default/MatMul-op0", 0, f32({kInf, 2}), kIn0);
+  const OriginResult result = search(s);
+  // MatMul took a value that Log did not write: neither broke it by itself, so the input stands, and it is marked.
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"Default/MatMul-op0:input:0"});
+  EXPECT_FALSE(result.steps[0].origins[0].certain);
+}
+
+TEST(Origin, ParameterThatWasBadWhenTheStepBegan) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  put_healthy(s, 1);
+  for (const char* name : {"fc.weight", "moments.fc.weight", "Default/optimizer-M/ApplyMomentum-op0"}) {
+    s.put(name, 0, f32({NAN}));
+    s.put(name, 1, f32({NAN}));
+  }
+  s.put("Default/MatMul-op0", 1, f32({NAN}));
+  s.put("Gradients/Mul-op0", 1, f32({NAN}));
+  OriginOptions only_second;
+  only_second.steps = IntSet::of(1);
+  const OriginResult result = search(s, "nan", only_second);
+  ASSERT_EQ(result.steps.size(), 1u);
+  const StepOrigins& step = result.steps[0];
+  // The momentum broke in the same update as the weight and is no origin of its own.
+  ASSERT_EQ(names(s, step), Names{"fc.weight:output:0"});
+  EXPECT_EQ(step.origins[0].kind, OriginKind::kParameter);
+  EXPECT_EQ(step.origins[0].tensor.step, 0);
+  ASSERT_TRUE(step.origins[0].update);
+  EXPECT_EQ(s.tensor_name(*step.origins[0].update), "Default/optimizer-M/ApplyMomentum-op0:output:0");
+  EXPECT_EQ(step.origins[0].update->step, 0);
+}
+
+TEST(Origin, ForwardInputShowsTheParameterOfTheFirstStep) {
+  FakeSession s(small_net());
+  put_healthy(s, 5);
+  s.put("Default/MatMul-op0", 5, f32({NAN}), kIn1);
+  s.put("Default/MatMul-op0", 5, f32({NAN}));
+  s.put("fc.weight", 5, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0])[0], "fc.weight:output:0");
+  EXPECT_EQ(result.steps[0].origins[0].kind, OriginKind::kParameter);
+  EXPECT_FALSE(result.steps[0].origins[0].update);
+}
+
+TEST(Origin, GraphInputThatCameInBad) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("x", 0, f32({NAN, 1}));
+  s.put("Default/Log-op0", 0, f32({NAN, 0}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"x:output:0"});
+  EXPECT_EQ(result.steps[0].origins[0].kind, OriginKind::kInput);
+  EXPECT_EQ(result.steps[0].origins[0].reached, 2u);
+}
+
+TEST(Origin, BadConstantIsAnInput) {
+  FakeSession s(fake_graph({{"mask", "Const"}, {"Add-op0", "Add", {"mask"}}}));
+  s.put("mask", 0, f32({-kInf}));
+  s.put("Add-op0", 0, f32({-kInf}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"mask:output:0"});
+  EXPECT_EQ(result.steps[0].origins[0].kind, OriginKind::kInput);
+}
+
+TEST(Origin, UnknownInputMakesItUncertainAndIsNamed) {
+  FakeSession s(small_net());
+  s.put("Default/Log-op0", 0, f32({1, 2}));
+  s.put("Default/MatMul-op0", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  const Origin& origin = result.steps[0].origins[0];
+  EXPECT_EQ(s.tensor_name(origin.tensor), "Default/MatMul-op0:output:0");
+  EXPECT_FALSE(origin.certain);
+  ASSERT_EQ(origin.inputs.size(), 2u);
+  EXPECT_EQ(origin.inputs[0].state, Known::kSound);
+  EXPECT_EQ(origin.inputs[1].state, Known::kUnknown);
+  EXPECT_NE(origin.inputs[1].reason.find("fc.weight"), std::string::npos);
+}
+
+TEST(Origin, UnreadableInputIsUnknownAndListed) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("Default/MatMul-op0", 0, f32({1}), kIn1);
+  s.set_problem(s.id("Default/Log-op0", 0), Status(Code::kCorrupt, "file is cut off"));
+  s.put("Default/MatMul-op0", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_FALSE(result.steps[0].origins[0].certain);
+  EXPECT_NE(result.steps[0].origins[0].inputs[0].reason.find("cut off"), std::string::npos);
+  ASSERT_EQ(result.not_checked.size(), 1u);
+}
+
+TEST(Origin, UncertainNodeBehindAnotherOriginIsItsConsequence) {
+  // a broke; b was not dumped; c has no known input but lies behind a.
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Exp", {"a"}}, {"c", "Add", {"b"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("a", 0, f32({NAN}));
+  s.put("c", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"a:output:0"});
+  EXPECT_EQ(result.steps[0].origins[0].reached, 2u);
+}
+
+TEST(Origin, NodeThatWasNotDumpedIsSeenThroughItsConsumer) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Exp", {"a"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("b", 0, f32({NAN}), kIn0);
+  s.put("b", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{"b:input:0"});
+  EXPECT_TRUE(result.steps[0].origins[0].certain);  // what Log took is known
+  EXPECT_EQ(result.steps[0].origins[0].inputs.at(0).value, s.id("p", 0));
+}
+
+TEST(Origin, TwoIndependentOnesAreListedInExecutionOrder) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Exp", {"p"}}, {"c", "Add", {"a", "b"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("a", 0, f32({-kInf}));
+  s.put("b", 0, f32({kInf}));
+  s.put("c", 0, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), (Names{"a:output:0", "b:output:0"}));
+  EXPECT_EQ(result.steps[0].bad_tensors, 3u);
+}
+
+TEST(Origin, LoopBodyBreaksInItsSecondExecution) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Exp", {"p"}}, {"b", "Mul", {"a"}}}));
+  s.put("p", 0, f32({1}));
+  for (uint32_t k = 0; k < 3; ++k) {
+    s.put("a", 0, f32({k == 2 ? kInf : 1}), {}, k);
+    s.put("b", 0, f32({k >= 1 ? kInf : 1}), {}, k);
+  }
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  const StepOrigins& step = result.steps[0];
+  // Execution 1 of b comes before execution 2 of a, although b stands behind a in the graph.
+  ASSERT_EQ(step.origins.size(), 2u);
+  EXPECT_EQ(step.origins[0].tensor, s.id("b", 0, {}, 1));
+  EXPECT_EQ(step.origins[1].tensor, s.id("a", 0, {}, 2));
+}
+
+TEST(Origin, OptimizerThatOverflowsByItselfIsTheOrigin) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  put_healthy(s, 1);
+  const std::string optimizer = "Default/optimizer-M/ApplyMomentum-op0";
+  s.put(optimizer, 1, f32({kInf}));
+  s.put(optimizer, 1, f32({kInf}), kIn0);  // recorded after the launch: the new value
+  s.put("fc.weight", 1, f32({kInf}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(names(s, result.steps[0]), Names{optimizer + ":output:0"});
+  EXPECT_EQ(result.steps[0].origins[0].reached, 3u);
+}
+
+TEST(Origin, UnwrittenOptimizerOutputsOfOldReleasesAreIgnored) {
+  FakeSession s(small_net());
+  s.mutable_info().epoch = "B";
+  put_healthy(s, 0);
+  s.put("Default/optimizer-M/ApplyMomentum-op0", 0, f32({NAN}));
+  EXPECT_TRUE(search(s).steps.empty());
+}
+
+TEST(Origin, StepsLeftOutOfTheDumpMakeTheOldParameterUnknown) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  put_healthy(s, 2);
+  s.put("Default/MatMul-op0", 2, f32({NAN}));
+  s.put("fc.weight", 2, f32({NAN}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  const Origin& origin = result.steps[0].origins[0];
+  EXPECT_EQ(s.tensor_name(origin.tensor), "Default/MatMul-op0:output:0");
+  EXPECT_FALSE(origin.certain);
+  EXPECT_NE(origin.inputs[1].reason.find("step 1 was not dumped"), std::string::npos);
+}
+
+TEST(Origin, ConditionIsAPredicate) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("Default/MatMul-op0", 0, f32({1000}));
+  s.put("Gradients/Mul-op0", 0, f32({2000}));
+  const OriginResult result = search(s, "TL max_gt=100");
+  ASSERT_EQ(result.steps.size(), 1u);
+  EXPECT_EQ(result.predicate, "tensor_too_large max_gt 100");
+  EXPECT_EQ(names(s, result.steps[0]), Names{"Default/MatMul-op0:output:0"});
+  EXPECT_TRUE(result.steps[0].origins[0].first.empty());
+  EXPECT_EQ(result.steps[0].origins[0].stats.max, 1000);
+}
+
+TEST(Origin, ScriptIsAPredicateAndMayDecline) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("Gradients/Mul-op0", 0, f32({7}));
+  OriginOptions options;
+  options.predicate.text = "seven";
+  options.predicate.when = Predicate::Function([](const CheckedTensor& tensor) -> std::optional<bool> {
+    if (tensor.stats->max == 2) return std::nullopt;
+    return tensor.stats->max == 7;
+  });
+  const Result<OriginResult> result = find_origins(s, options);
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->steps.size(), 1u);
+  EXPECT_EQ(names(s, result->steps[0]), Names{"Gradients/Mul-op0:output:0"});
+  EXPECT_EQ(result->not_checked.size(), 2u);  // x and Log hold a 2
+}
+
+TEST(Origin, HealthyLossIsReported) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"r", "ReLU", {"a"}}, {"Default/_loss_fn-X/SoftmaxCrossEntropyWithLogits-op0", "SoftmaxCrossEntropyWithLogits", {"r"}}}));
+  s.put("p", 0, f32({0}));
+  s.put("a", 0, f32({NAN}));
+  s.put("r", 0, f32({0}));
+  s.put("Default/_loss_fn-X/SoftmaxCrossEntropyWithLogits-op0", 0, f32({2.3}));
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  ASSERT_EQ(result.steps[0].losses.size(), 1u);
+  EXPECT_EQ(result.steps[0].losses[0].node, s.id("Default/_loss_fn-X/SoftmaxCrossEntropyWithLogits-op0", 0).node);
+}
+
+TEST(Origin, UnknownStepIsAnErrorThatNamesTheStepsThere) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  OriginOptions options;
+  options.steps = IntSet::of(9);
+  const Result<OriginResult> result = find_origins(s, options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.status().message().find('9'), std::string::npos);
+}
+
+TEST(Origin, InterruptIsReportedAsPartial) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  s.put("Default/MatMul-op0", 0, f32({NAN}));
+  request_interrupt();
+  const Result<OriginResult> result = find_origins(s, {});
+  clear_interrupt();
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->interrupted);
+  EXPECT_TRUE(result->steps.empty());
+}
+
+TEST(Origin, ThreadsDoNotChangeTheAnswer) {
+  FakeSession s(small_net());
+  for (int64_t step = 0; step < 4; ++step) {
+    put_healthy(s, step);
+    s.put("Default/MatMul-op0", step, f32({NAN}));
+    s.put("Gradients/Mul-op0", step, f32({NAN}));
+  }
+  std::vector<std::vector<std::string>> answers;
+  for (unsigned threads : {1u, 7u}) {
+    OriginOptions options;
+    options.threads = threads;
+    const OriginResult result = find_origins(s, options).value();
+    std::vector<std::string> answer;
+    for (const StepOrigins& step : result.steps) {
+      for (const std::string& name : names(s, step)) answer.push_back(std::to_string(step.step) + name);
+    }
+    answers.push_back(answer);
+  }
+  EXPECT_EQ(answers[0].size(), 4u);
+  EXPECT_EQ(answers[0], answers[1]);
+}
+
+}  // namespace
+}  // namespace msdbg

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "msdbg/analysis.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+
+StepOrigins only_step(FakeSession& session) {
+  const OriginResult result = find_origins(session, {}).value();
+  EXPECT_EQ(result.steps.size(), 1u);
+  return result.steps.empty() ? StepOrigins{} : result.steps[0];
+}
+
+std::vector<std::string> chain_names(const FakeSession& session, const std::vector<ChainLink>& chain) {
+  std::vector<std::string> out;
+  for (const ChainLink& link : chain) out.push_back(session.node(link.tensor).name + (link.bad ? "" : " sound"));
+  return out;
+}
+using Names = std::vector<std::string>;
+
+TEST(Spread, WayEndsWhereAReluAbsorbsTheNan) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"log", "Log", {"p"}}, {"mm", "MatMul", {"log"}}, {"relu", "ReLU", {"mm"}}, {"out", "Exp", {"relu"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("log", 0, f32({NAN}));
+  s.put("mm", 0, f32({NAN}));
+  s.put("mm", 0, f32({NAN}), {Io::kInput, 0});
+  s.put("relu", 0, f32({0}));
+  s.put("out", 0, f32({1}));
+  const StepOrigins step = only_step(s);
+  const Origin& origin = step.origins.at(0);
+  ASSERT_EQ(origin.chains.size(), 1u);
+  EXPECT_EQ(chain_names(s, origin.chains[0]), (Names{"log", "mm", "relu sound"}));
+  EXPECT_EQ(origin.reached, 3u);  // log, the recorded input of mm, mm
+  EXPECT_EQ(step.bad_tensors, 3u);
+}
+
+TEST(Spread, WayEndsAtTheParameterThatTheOptimizerRuined) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"w", "Parameter"}, {"m", "Parameter"}, {"log", "Log", {"p"}},
+                            {"Gradients/g", "MatMul", {"log"}}, {"opt", "ApplyMomentum", {"w", "m", "", "Gradients/g"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("log", 0, f32({NAN}));
+  s.put("Gradients/g", 0, f32({NAN}));
+  s.put("opt", 0, f32({NAN}));
+  s.put("w", 0, f32({NAN}));
+  s.put("m", 0, f32({NAN}));
+  const Origin origin = only_step(s).origins.at(0);
+  // Momentum broke too, but the weight is what a person asks for. The optimizer's output itself feeds nothing.
+  ASSERT_EQ(origin.chains.size(), 1u);
+  EXPECT_EQ(chain_names(s, origin.chains[0]), (Names{"log", "Gradients/g", "opt", "w"}));
+  EXPECT_EQ(origin.reached, 5u);
+}
+
+TEST(Spread, OtherOriginsTensorsAreNotCounted) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Exp", {"p"}}, {"bb", "Mul", {"b"}}}));
+  s.put("p", 0, f32({1}));
+  for (const char* name : {"a", "b", "bb"}) s.put(name, 0, f32({NAN}));
+  const StepOrigins step = only_step(s);
+  ASSERT_EQ(step.origins.size(), 2u);
+  EXPECT_EQ(step.origins[0].reached, 1u);
+  EXPECT_EQ(step.origins[1].reached, 2u);
+  EXPECT_EQ(step.bad_tensors, 3u);
+}
+
+TEST(Spread, ChainsStayFewHoweverManyWaysThereAre) {
+  std::vector<testing::FakeNode> nodes = {{"p", "Parameter"}, {"a", "Log", {"p"}}};
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "u" + std::to_string(i);
+    nodes.push_back({name, "Exp", {i % 4 == 0 ? "a" : "u" + std::to_string(i - 1)}});
+  }
+  FakeSession s(fake_graph(nodes));
+  s.put("p", 0, f32({1}));
+  s.put("a", 0, f32({NAN}));
+  for (int i = 0; i < 40; ++i) s.put("u" + std::to_string(i), 0, f32({NAN}));
+  const Origin origin = only_step(s).origins.at(0);
+  EXPECT_EQ(origin.reached, 41u);
+  EXPECT_LE(origin.chains.size(), 4u);
+  EXPECT_GE(origin.chains.size(), 1u);
+}
+
+TEST(Spread, ValueThatWasRepairedOnTheWayIsNotFollowed) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Mul", {"a"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("a", 0, f32({NAN}));
+  s.put("b", 0, f32({1}), {Io::kInput, 0});
+  s.put("b", 0, f32({1}));
+  const Origin origin = only_step(s).origins.at(0);
+  EXPECT_EQ(origin.reached, 1u);
+  EXPECT_TRUE(origin.chains.empty());
+}
+
+}  // namespace
+}  // namespace msdbg

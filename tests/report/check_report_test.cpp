@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "msdbg/report.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+
+Watchpoint watch(const std::string& condition, const std::string& on = "@all") {
+  Watchpoint w;
+  w.id = 1;
+  w.on = Selector::parse(on).value();
+  w.condition = parse_condition(condition).value();
+  w.rule = w.condition->spec->id;
+  w.severity = w.condition->spec->severity;
+  return w;
+}
+
+CheckResult run(FakeSession& s, const std::vector<Watchpoint>& watches, size_t max_hits = SIZE_MAX) {
+  CheckOptions options;
+  options.threads = 1;
+  options.max_hits = max_hits;
+  return check(s, watches, options).value();
+}
+
+GraphPtr net() {
+  return fake_graph({{"w", "Parameter"}, {"Default/fc/MatMul-op0", "MatMul", {"w"}}, {"Default/fc/Add-op0", "Add", {"Default/fc/MatMul-op0"}}});
+}
+
+TEST(CheckReport, CleanLineSaysWhatThatIsWorth) {
+  FakeSession s(net());
+  for (int64_t step : {0, 1}) {
+    s.put("w", step, f32({1}));
+    s.put("Default/fc/MatMul-op0", step, f32({1}));
+  }
+  ReportStyle style;
+  style.rules = "the default rules";
+  EXPECT_EQ(check_report(s, run(s, {watch("TO")}), style),
+            "clean: 4 output and parameter tensors of 2 steps, every one checked against the default rules\n");
+}
+
+TEST(CheckReport, FirstOverflowOfAStepTellsOfItsInputs) {
+  FakeSession s(net());
+  s.put("Default/fc/MatMul-op0", 2, f32({NAN, NAN}));
+  s.put("Default/fc/MatMul-op0", 2, f32({-3.4e36, 5}), {Io::kInput, 0});
+  s.put("Default/fc/Add-op0", 2, f32({NAN, 1}));
+  EXPECT_EQ(check_report(s, run(s, {watch("TO")}), {}),
+            "step  node                   slot      rule  what\n"
+            "   2  Default/fc/MatMul-op0  output:0  TO    2 of 2 NaN   input finite, up to 3.4e+36\n"
+            "   2  Default/fc/Add-op0     output:0  TO    1 of 2 NaN\n"
+            "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2. Grouped by scope: --group; all columns: --wide; "
+            "machine readable: --format json\n");
+}
+
+TEST(CheckReport, ThresholdsAreShownWithTheirValues) {
+  FakeSession s(net());
+  s.put("Default/fc/MatMul-op0", 0, f32({0, 12.5}));
+  const std::string text = check_report(s, run(s, {watch("TL max_gt=10"), watch("TZ 50")}), {});
+  EXPECT_NE(text.find("TL    max 12.5 > 10\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("TZ    zero_percentage 50 >= 50\n"), std::string::npos) << text;
+}
+
+TEST(CheckReport, ConditionsOfOldReleasesNameTheirStatistic) {
+  FakeSession s(net());
+  s.put("Default/fc/MatMul-op0", 0, f32({12.5}));
+  const std::string text = check_report(s, run(s, {watch("max_gt 10")}), {});
+  EXPECT_NE(text.find("max_gt  max 12.5 > 10\n"), std::string::npos) << text;
+}
+
+TEST(CheckReport, UnreadableTensorsAreListedBeforeTheVerdict) {
+  FakeSession s(net());
+  s.put("w", 0, f32({1}));
+  s.set_problem(s.id("Default/fc/MatMul-op0", 0), Status(Code::kCorrupt, "file is cut off"));
+  ReportStyle style;
+  style.rules = "the default rules";
+  EXPECT_EQ(check_report(s, run(s, {watch("TO")}), style),
+            "not checked: 1 of 2 tensors\n"
+            "  step 0  Default/fc/MatMul-op0:output:0  TO  file is cut off\n"
+            "clean otherwise: the default rules on 1 tensor\n");
+}
+
+TEST(CheckReport, NothingLookedAtIsNotClean) {
+  FakeSession s(net());
+  s.put("w", 0, f32({1}));
+  const std::string text = check_report(s, run(s, {watch("TO", "op:Add")}), {});
+  EXPECT_EQ(text.find("clean"), std::string::npos);
+  EXPECT_NE(text.find("nothing was checked"), std::string::npos);
+}
+
+TEST(CheckReport, GroupsJoinTheHitsOfAScope) {
+  FakeSession s(net());
+  for (int64_t step : {0, 1, 2}) {
+    s.put("Default/fc/MatMul-op0", step, f32({NAN}));
+    s.put("Default/fc/Add-op0", step, f32({NAN}));
+  }
+  s.put("w", 2, f32({INFINITY}));
+  ReportStyle style;
+  style.group = true;
+  const std::string text = check_report(s, run(s, {watch("TO")}), style);
+  EXPECT_NE(text.find("Default/fc       6  0-2    TO     MatMul-op0:output:0  1 of 1 NaN\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("(parameters)     1  2      TO     w:output:0  1 of 1 +Inf\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0. All columns: --wide"), std::string::npos) << text;
+}
+
+TEST(CheckReport, HitsBeyondTheLimitAreCounted) {
+  FakeSession s(net());
+  for (int64_t step = 0; step < 5; ++step) s.put("w", step, f32({NAN}));
+  const std::string text = check_report(s, run(s, {watch("TO")}, 2), {});
+  EXPECT_NE(text.find("5 hits in"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 listed (--max-hits)"), std::string::npos) << text;
+}
+
+TEST(CheckReport, EscapeSequencesInNamesDoNotReachTheTerminal) {
+  FakeSession s(fake_graph({{"Default/\x1b[31mred\x07-op0", "MatMul"}}));
+  s.put("Default/\x1b[31mred\x07-op0", 0, f32({NAN}));
+  const std::string text = check_report(s, run(s, {watch("TO")}), {});
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\x07'), std::string::npos);
+  EXPECT_NE(text.find("Default/?[31mred?-op0"), std::string::npos) << text;
+}
+
+TEST(CheckReport, LongListsAreCutUnlessWide) {
+  FakeSession s(net());
+  for (int64_t step = 0; step < 100; ++step) s.put("w", step, f32({NAN}));
+  const CheckResult result = run(s, {watch("TO")});
+  ReportStyle style;
+  EXPECT_NE(check_report(s, result, style).find("... 40 more (all: --wide)"), std::string::npos);
+  style.wide = true;
+  const std::string wide = check_report(s, result, style);
+  EXPECT_EQ(std::count(wide.begin(), wide.end(), '\n'), 102);
+}
+
+TEST(CheckReport, ScriptDetailsAreShown) {
+  FakeSession s(net());
+  s.put("w", 0, f32({3}));
+  Watchpoint w;
+  w.id = 1;
+  w.rule = "odd";
+  w.on = Selector::parse("@all").value();
+  w.script = [](const CheckedTensor&) { return ScriptVerdict{Verdict::kHit, "", 3.0, {{"why", "odd"}}}; };
+  const std::string text = check_report(s, run(s, {w}), {});
+  EXPECT_NE(text.find("odd   actual 3; why odd\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace msdbg

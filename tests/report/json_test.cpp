@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "msdbg/report.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+using Keys = std::vector<std::string>;
+
+ReportStyle json_style(Format format = Format::kJson) {
+  ReportStyle style;
+  style.format = format;
+  return style;
+}
+
+Keys keys(const Json& object) {
+  Keys out;
+  for (const auto& [key, value] : object.items()) out.push_back(key);
+  return out;
+}
+
+const Keys kStatsKeys = {"count", "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
+                         "zero_count", "pos_count", "neg_count", "zero_percentage", "first_bad", "dtype_max_count"};
+
+GraphPtr net() {
+  return fake_graph({{"p", "Parameter"}, {"D/a", "Log", {"p"}, 1, {{"t.py", 38, "x = log(x)"}}}, {"D/b", "Exp", {"D/a"}}});
+}
+
+void put_broken(FakeSession& s) {
+  s.put("p", 0, f32({0, 1}));
+  s.put("D/a", 0, f32({-INFINITY, 1}));
+  s.put("D/b", 0, f32({0, NAN}));
+}
+
+CheckResult checked(FakeSession& s, const std::string& condition) {
+  Watchpoint w;
+  w.id = 1;
+  w.on = Selector::parse("@all").value();
+  w.condition = parse_condition(condition).value();
+  w.rule = w.condition->spec->id;
+  w.severity = w.condition->spec->severity;
+  return check(s, {&w, 1}, {}).value();
+}
+
+TEST(Json, CheckHasTheAgreedKeysInOrder) {
+  FakeSession s(net());
+  put_broken(s);
+  const Json out = Json::parse(check_report(s, checked(s, "TO"), json_style()));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "coverage", "hits", "not_checked"}));
+  EXPECT_EQ(keys(out["coverage"]), (Keys{"tensors", "checked", "not_checked", "bytes"}));
+  EXPECT_EQ(out["coverage"]["tensors"], 3);
+  EXPECT_EQ(out["semantics"], "compat");
+  ASSERT_EQ(out["hits"].size(), 2u);
+  const Json& hit = out["hits"][0];
+  EXPECT_EQ(keys(hit), (Keys{"rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "node", "op", "slot", "dtype", "shape", "params",
+                             "error_code", "errors", "stats", "stack"}));
+  EXPECT_EQ(hit["node"], "D/a");
+  EXPECT_EQ(hit["slot"], "output:0");
+  EXPECT_EQ(hit["severity"], "error");
+  EXPECT_EQ(hit["error_code"], 0);
+  EXPECT_EQ(hit["shape"], Json::array({2}));
+  EXPECT_EQ(keys(hit["stats"]), kStatsKeys);
+  EXPECT_EQ(hit["stack"], Json::parse(R"json([{"file": "t.py", "line": 38, "code": "x = log(x)"}])json"));
+}
+
+TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
+  FakeSession s(net());
+  put_broken(s);
+  s.put("p", 0, f32({5, 1}));
+  const Json out = Json::parse(check_report(s, checked(s, "TL max_gt=1"), json_style()));
+  ASSERT_EQ(out["hits"].size(), 1u);
+  EXPECT_EQ(out["hits"][0]["params"], Json::parse(R"json([{"name": "max_gt", "threshold": 1.0, "actual": 5.0, "hit": true}])json"));
+  ASSERT_EQ(out["not_checked"].size(), 2u);
+  EXPECT_EQ(keys(out["not_checked"][0]), (Keys{"rule", "rank", "step", "node", "slot", "reason", "error_code"}));
+  EXPECT_EQ(out["not_checked"][0]["error_code"], 2);
+}
+
+TEST(Json, CheckLinesAreOneHitEach) {
+  FakeSession s(net());
+  put_broken(s);
+  const std::string text = check_report(s, checked(s, "TO"), json_style(Format::kJsonl));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_EQ(Json::parse(text.substr(0, text.find('\n')))["node"], "D/a");
+}
+
+TEST(Json, OriginHasTheAgreedKeysInOrder) {
+  FakeSession s(net());
+  put_broken(s);
+  const Json out = Json::parse(origin_report(s, find_origins(s, {}).value(), json_style()));
+  EXPECT_EQ(keys(out), (Keys{"dump", "predicate", "origins"}));
+  EXPECT_EQ(out["predicate"], "NaN or Inf");
+  ASSERT_EQ(out["origins"].size(), 1u);
+  const Json& origin = out["origins"][0];
+  EXPECT_EQ(keys(origin), (Keys{"rank", "graph", "graph_id", "step", "node", "op", "slot", "dtype", "shape", "stats", "first", "inputs", "chain",
+                                "reached", "stack"}));
+  EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
+  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "stats"}));
+  EXPECT_EQ(origin["inputs"][0]["node"], "p");
+  EXPECT_EQ(origin["chain"], Json::parse(R"json([{"node": "D/a", "slot": "output:0"}, {"node": "D/b", "slot": "output:0"}])json"));
+  EXPECT_EQ(origin["reached"], 2);
+}
+
+TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
+  FakeSession s(net());
+  put_broken(s);
+  const TensorId id = s.id("D/a", 0);
+  const Json stats = Json::parse(stats_report(s, {{s.describe(id).value(), s.stats(id).value()}}, json_style()));
+  EXPECT_EQ(keys(stats), (Keys{"dump", "tensors"}));
+  EXPECT_EQ(keys(stats["tensors"][0]), (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats"}));
+
+  const GraphPtr graph = s.graphs()[0];
+  const Json nodes = Json::parse(nodes_report(s, {{graph.get(), id.node}}, json_style()));
+  EXPECT_EQ(keys(nodes), (Keys{"dump", "nodes"}));
+  EXPECT_EQ(keys(nodes["nodes"][0]), (Keys{"name", "op", "kind", "scope", "rank", "graph", "graph_id", "inputs", "outputs", "stack"}));
+  EXPECT_EQ(nodes["nodes"][0]["inputs"], Json::parse(R"json([{"node": "p", "slot": "output:0"}])json"));
+  EXPECT_EQ(nodes["nodes"][0]["outputs"], Json::parse(R"json([{"dtype": "unknown", "shape": null}])json"));
+
+  const Json doctor = Json::parse(doctor_report(s, s.inspect(), json_style()));
+  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "nets", "ranks", "graphs", "steps", "files", "problems"}));
+  EXPECT_EQ(keys(doctor["files"]), (Keys{"tensors", "parameters", "constants", "statistics", "device_format", "other"}));
+  EXPECT_EQ(doctor["steps"], Json::parse(R"json({"0": [0]})json"));
+}
+
+TEST(Json, ValuesThatDoNotExistAreNullAndInfinitiesAreText) {
+  const Json none = Json::parse(stats_json(compute_stats(f32({NAN, NAN})->view()), Shape{2}));
+  EXPECT_TRUE(none["min"].is_null());
+  EXPECT_TRUE(none["mean"].is_null());
+  EXPECT_EQ(none["nan_count"], 2);
+  EXPECT_EQ(none["first_bad"], Json::array({0}));
+
+  Stats stats;
+  stats.known = kStatMax | kStatMean;
+  stats.max = 3;
+  stats.mean = -INFINITY;
+  const Json some = Json::parse(stats_json(stats, {}));
+  EXPECT_EQ(some["max"], 3.0);
+  EXPECT_EQ(some["mean"], "-Infinity");
+  EXPECT_TRUE(some["count"].is_null());
+  EXPECT_TRUE(some["zero_percentage"].is_null());
+}
+
+TEST(Json, NamesThatAreNoUtf8GiveValidJson) {
+  FakeSession s(fake_graph({{"D/\xff\xfe\x1b[0m", "X"}}));
+  s.put("D/\xff\xfe\x1b[0m", 0, f32({NAN}));
+  const std::string text = check_report(s, checked(s, "TO"), json_style());
+  const Json out = Json::parse(text);
+  EXPECT_EQ(out["hits"].size(), 1u);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(Json, PartialResultsSaySo) {
+  FakeSession s(net());
+  put_broken(s);
+  CheckResult result = checked(s, "TO");
+  result.interrupted = true;
+  result.total_hits = 9;
+  const Json out = Json::parse(check_report(s, result, json_style()));
+  EXPECT_EQ(out["partial"], true);
+  EXPECT_EQ(out["total_hits"], 9);
+}
+
+TEST(Json, OutputIsTheSameForEveryNumberOfThreads) {
+  FakeSession s(net());
+  put_broken(s);
+  std::vector<std::string> texts;
+  for (unsigned threads : {1u, 5u}) {
+    OriginOptions options;
+    options.threads = threads;
+    texts.push_back(origin_report(s, find_origins(s, options).value(), json_style()));
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+}  // namespace
+}  // namespace msdbg

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "msdbg/report.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+
+StatsRow row_of(FakeSession& s, const TensorId& id) {
+  StatsRow row{s.describe(id).value(), std::nullopt};
+  if (row.info.problem.ok()) row.stats = s.stats(id).value();
+  return row;
+}
+
+TEST(StatsReport, OneLinePerTensor) {
+  FakeSession s(fake_graph({{"D/a", "X"}, {"D/b", "X"}}));
+  s.put("D/a", 0, f32({1, 3}));
+  s.put("D/b", 0, f32({NAN}));
+  const std::vector<StatsRow> rows = {row_of(s, s.id("D/a", 0)), row_of(s, s.id("D/b", 0))};
+  EXPECT_EQ(stats_report(s, rows, {}),
+            "step  node  slot      type        min  max  mean    std  not finite\n"
+            "   0  D/a   output:0  float32[2]    1    3     2  1.414\n"
+            "   0  D/b   output:0  float32[1]    -    -     -      -  1 of 1 NaN\n");
+}
+
+TEST(StatsReport, UnreadableTensorSaysWhy) {
+  FakeSession s(fake_graph({{"a", "X"}}));
+  s.set_problem(s.id("a", 0), Status(Code::kUnsupported, "complex64"));
+  const std::string text = stats_report(s, {row_of(s, s.id("a", 0))}, {});
+  EXPECT_NE(text.find("not computed: complex64"), std::string::npos) << text;
+}
+
+TEST(StatsReport, ExecutionsAppearWhenThereAreSeveral) {
+  FakeSession s(fake_graph({{"a", "X"}}));
+  s.put("a", 0, f32({1}), {}, 0);
+  s.put("a", 0, f32({2}), {}, 1);
+  const std::string text = stats_report(s, {row_of(s, s.id("a", 0)), row_of(s, s.id("a", 0, {}, 1))}, {});
+  EXPECT_NE(text.find("execution"), std::string::npos);
+}
+
+TEST(NodesReport, NumbersNamesOperatorsAndSource) {
+  FakeSession s(fake_graph({{"D/fc/MatMul-op0", "MatMul", {}, 1, {{"/data/train.py", 71, ""}}}, {"w", "Parameter"}}));
+  const GraphPtr graph = s.graphs()[0];
+  const std::vector<NodeRef> nodes = {{graph.get(), 0}, {graph.get(), 1}};
+  EXPECT_EQ(nodes_report(s, nodes, {}),
+            "   node             op         source\n"
+            "1  D/fc/MatMul-op0  MatMul     train.py:71\n"
+            "2  w                Parameter\n");
+}
+
+TEST(NodesReport, WideShowsInputsAndShapes) {
+  FakeSession s(fake_graph({{"w", "Parameter"}, {"l", "Load", {"w"}}, {"D/mm", "MatMul", {"l"}}}));
+  const GraphPtr graph = s.graphs()[0];
+  ReportStyle style;
+  style.wide = true;
+  const std::string text = nodes_report(s, {{graph.get(), graph->find("D/mm")->id}}, style);
+  EXPECT_NE(text.find("inputs"), std::string::npos);
+  EXPECT_NE(text.find("  w"), std::string::npos) << text;  // the Load is looked through
+}
+
+TEST(DoctorReport, CountsAndProblems) {
+  FakeSession s(fake_graph({{"a", "X"}}));
+  s.put("a", 0, f32({1}));
+  s.put("a", 1, f32({1}));
+  s.mutable_info().layout = "R";
+  s.mutable_info().epoch = "E";
+  SessionReport report;
+  report.tensor_files = 2;
+  const std::string healthy = doctor_report(s, report, {});
+  EXPECT_NE(healthy.find("layout     R, file names of epoch E\nwritten by MindSpore 2.7.1\n"), std::string::npos) << healthy;
+  EXPECT_NE(healthy.find("graphs     0 kernel_graph0: 1 kernel, steps 0-1\n"), std::string::npos) << healthy;
+  EXPECT_NE(healthy.find("problems   none\n"), std::string::npos) << healthy;
+
+  for (int i = 0; i < 3; ++i) report.problems.push_back({Severity::kError, "f" + std::to_string(i), "file is cut off: 5 bytes"});
+  const std::string damaged = doctor_report(s, report, {});
+  EXPECT_NE(damaged.find("problems   3\n  error    f0: file is cut off: 5 bytes\n  ... 2 more of the same kinds (all: --wide)\n"), std::string::npos)
+      << damaged;
+  ReportStyle style;
+  style.wide = true;
+  EXPECT_NE(doctor_report(s, report, style).find("f2: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace msdbg
