@@ -1,0 +1,41 @@
+// The sums of one block: which kernel runs, when its answer is not good enough, and what then. Private to the module.
+#pragma once
+
+#include <cstddef>
+
+#include "msdbg/tensor.h"
+#include "simd/kernels.h"
+#include "simd/moments.h"
+
+namespace msdbg::simd {
+
+/// Sums of pairs in units of 2^shift.
+struct ScaledPairs {
+  PairSums sums;
+  int shift;
+};
+
+/// Runs the kernels of one element type; the elements behind the last full batch go to the scalar target.
+class BlockPass {
+ public:
+  BlockPass(const Target& target, DType dtype);
+
+  /// `masked`: some element of the block is known to be, or probably is, not finite.
+  BlockSums sums(const std::byte* data, size_t n, bool masked) const;
+  /// The moments of the block that `sums` belongs to. Precondition: sums.finite > 0.
+  BlockMoments moments(const std::byte* data, size_t n, const BlockSums& sums) const;
+  void ranges(const std::byte* data, size_t n, const Bounds* bounds, size_t count, uint64_t* counts) const;
+  /// `tolerance` may be null; `masked` as for sums().
+  ScaledPairs pairs(const std::byte* data, const std::byte* previous, size_t n, const Tolerance* tolerance,
+                    bool masked) const;
+
+ private:
+  size_t body(size_t n) const { return n - n % fast_.step; }
+  Centred centred(const std::byte* data, size_t n, double centre, bool masked) const;
+
+  Kernel fast_, tail_;
+  size_t item_;
+  DType dtype_;
+};
+
+}  // namespace msdbg::simd

@@ -1,0 +1,96 @@
+// Which compiled target runs.
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+
+#include "msdbg/simd.h"
+#include "simd/kernels.h"
+
+namespace msdbg {
+namespace simd {
+namespace {
+
+struct Choices {
+  std::array<const Target*, 4> targets = {};
+  std::array<std::string_view, 4> names = {};
+  size_t count = 0;
+
+  void add(const Target& target) {
+    targets[count] = &target;
+    names[count++] = target.name;
+  }
+  const Target* find(std::string_view name) const {
+    for (size_t i = 0; i < count; ++i) {
+      if (names[i] == name) return targets[i];
+    }
+    return nullptr;
+  }
+};
+
+// GCC's test rather than xsimd's: that one looks at the processor only, and an operating system (or a virtual machine)
+// that does not save the wide registers must count as well.
+const Choices& choices() {
+  static const Choices available = [] {
+    Choices found;
+    found.add(kScalarTarget);
+#ifdef MSDBG_SIMD_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("sse2")) found.add(kSse2Target);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+      found.add(kAvx2Target);
+      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+          __builtin_cpu_supports("avx512vl")) {
+        found.add(kAvx512Target);
+      }
+    }
+#endif
+    return found;
+  }();
+  return available;
+}
+
+// An unknown name in the environment changes nothing: a program that only looks at a dump should not refuse for it.
+const Target* initial_target() {
+  const Choices& available = choices();
+  const char* wanted = std::getenv("MSDBG_SIMD");
+  if (wanted != nullptr && *wanted != '\0') {
+    if (const Target* target = available.find(wanted)) return target;
+    log(LogLevel::kWarning,
+        fmt::format("simd: MSDBG_SIMD names '{}', which is not one of {}; using {}", printable(wanted),
+                    fmt::join(simd_targets(), ", "), available.names[available.count - 1]));
+  }
+  return available.targets[available.count - 1];
+}
+
+std::atomic<const Target*>& chosen() {
+  static std::atomic<const Target*> target = initial_target();
+  return target;
+}
+
+}  // namespace
+
+const Target& current_target() { return *chosen().load(std::memory_order_acquire); }
+
+}  // namespace simd
+
+std::span<const std::string_view> simd_targets() {
+  const simd::Choices& available = simd::choices();
+  return {available.names.data(), available.count};
+}
+
+std::string_view simd_target() { return simd::current_target().name; }
+
+Status set_simd_target(std::string_view name) {
+  const simd::Target* target = simd::choices().find(name);
+  if (target == nullptr) {
+    return Status(Code::kInvalidArgument, fmt::format("simd: this processor has no target '{}'; choose one of {}",
+                                                      printable(name), fmt::join(simd_targets(), ", ")));
+  }
+  simd::chosen().store(target, std::memory_order_release);
+  return Status();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,128 @@
+// The target without vector instructions: runs everywhere, and takes the elements behind the last full batch for the
+// other targets.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "msdbg/tensor.h"
+#include "simd/kernels.h"
+
+namespace msdbg::simd {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Half {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+
+template <typename T>
+double widen(const void* data, size_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(data) + i * sizeof value, sizeof value);
+  if constexpr (std::is_same_v<T, Half>) {
+    return static_cast<double>(half_to_float(value.bits));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return static_cast<double>(bfloat16_to_float(value.bits));
+  } else {
+    return static_cast<double>(value);
+  }
+}
+struct Bool {
+  uint8_t value;
+};
+template <>
+double widen<Bool>(const void* data, size_t i) {
+  return static_cast<const std::byte*>(data)[i] != std::byte{0} ? 1.0 : 0.0;
+}
+
+template <typename T>
+void masked_sums(const void* data, size_t n, BlockSums* out) {
+  BlockSums sums = {};
+  sums.min = kInfinity;
+  sums.max = -kInfinity;
+  for (size_t i = 0; i < n; ++i) {
+    const double x = widen<T>(data, i);
+    if (!std::isfinite(x)) {
+      sums.pos_inf += x > 0;
+      sums.neg_inf += x < 0;
+      continue;
+    }
+    ++sums.finite;
+    sums.sum += x;
+    sums.abs_sum += std::fabs(x);
+    sums.squares += x * x;
+    sums.min = x < sums.min ? x : sums.min;
+    sums.max = x > sums.max ? x : sums.max;
+    sums.zeros += x == 0;
+    sums.negatives += x < 0;
+  }
+  *out = sums;
+}
+
+template <typename T>
+void centred(const void* data, size_t n, double centre, Centred* out) {
+  Centred result = {};
+  for (size_t i = 0; i < n; ++i) {
+    const double x = widen<T>(data, i);
+    if (!std::isfinite(x)) continue;
+    const double d = x - centre;
+    result.sum += d;
+    result.squares += d * d;
+  }
+  *out = result;
+}
+
+template <typename T>
+void ranges(const void* data, size_t n, const Bounds* bounds, size_t bounds_count, uint64_t* counts) {
+  for (size_t i = 0; i < n; ++i) {
+    const double x = widen<T>(data, i);
+    for (size_t r = 0; r < bounds_count; ++r) counts[r] += x >= bounds[r].low && x <= bounds[r].high;
+  }
+}
+
+template <typename T>
+void masked_pairs(const void* data, const void* previous, size_t n, const Tolerance* tolerance, PairSums* out) {
+  PairSums sums = {};
+  for (size_t i = 0; i < n; ++i) {
+    const double x = widen<T>(data, i), p = widen<T>(previous, i);
+    const bool p_finite = std::isfinite(p);
+    sums.prev_finite += p_finite;
+    if (!p_finite || !std::isfinite(x)) continue;
+    const double diff = std::fabs(x - p);
+    ++sums.pairs;
+    sums.diff += diff;
+    sums.prev_abs += std::fabs(p);
+    if (tolerance) sums.close += diff <= tolerance->atol + tolerance->rtol * std::fabs(p);
+  }
+  *out = sums;
+}
+
+template <typename T>
+constexpr Kernel kernel() {
+  return {1, masked_sums<T>, masked_sums<T>, centred<T>, centred<T>, ranges<T>, masked_pairs<T>, masked_pairs<T>};
+}
+
+}  // namespace
+
+const Target kScalarTarget = {"scalar",
+                              {{},
+                               kernel<Bool>(),
+                               kernel<int8_t>(),
+                               kernel<int16_t>(),
+                               kernel<int32_t>(),
+                               kernel<int64_t>(),
+                               kernel<uint8_t>(),
+                               kernel<uint16_t>(),
+                               kernel<uint32_t>(),
+                               kernel<uint64_t>(),
+                               kernel<Half>(),
+                               kernel<BFloat16>(),
+                               kernel<float>(),
+                               kernel<double>()}};
+
+}  // namespace msdbg::simd
