@@ -103,11 +103,11 @@ class Judge {
       return not_checked("overflow flags of the hardware are not part of the tensor");
     if (is_overflow(spec_)) return overflow();
     if (const uint32_t code = error_code(); code != 0) return failed(code);
-    if (!stats_.knows(needed_fields(condition_, compat_ ? Semantics::kCompat : Semantics::kFinite))) {
-      return not_checked(kNoTensorData);
-    }
     if (spec_.needs_previous && previous_ == Previous::kSizeDiffers) {
       return not_checked("previous value has another number of elements");
+    }
+    if (!stats_.knows(needed_fields(condition_, compat_ ? Semantics::kCompat : Semantics::kFinite))) {
+      return not_checked(kNoTensorData);
     }
     if (!compat_ && stats_.finite_count() == 0) return not_checked("no finite element");
     if (spec_.enumerator == kNotChanged) return unchanged();
