@@ -58,6 +58,10 @@ struct Histogram {
 Result<Histogram> histogram(const TensorView& view, size_t bins);
 std::string histogram_text(const Histogram& histogram, size_t width = 60);
 
+/// The innermost line of the user's own program: frames inside the framework are passed over as long as another is
+/// there. nullptr without a stack.
+const StackFrame* user_frame(const Node& node);
+
 /// A node name that can be copied into the next command and still is short: the unique suffix of the full name.
 std::string short_name(const Session& session, const TensorId& id);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -57,13 +58,10 @@ class Search {
     if (Status status = evidence_.judge_steps(IntSet::of(step), result_); !status.ok()) return status;
     if (result_.interrupted) return {};
     judged_.insert(step);
-    const std::vector<TensorId> tensors = evidence_.listed();
+    std::map<std::pair<int, int>, std::vector<TensorId>> by_graph;
+    for (const TensorId& tensor : evidence_.listed()) by_graph[{tensor.rank, tensor.graph}].push_back(tensor);
     for (const GraphPtr& graph : session_.graphs()) {
-      if (!options_.ranks.contains(graph->rank())) continue;
-      std::vector<TensorId> own;
-      std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(own), [&](const TensorId& tensor) {
-        return tensor.rank == graph->rank() && tensor.graph == graph->id();
-      });
+      const std::vector<TensorId>& own = by_graph[{graph->rank(), graph->id()}];
       if (own.empty()) continue;
       Before values = before(*graph, step);
       if (values.step && judged_.insert(*values.step).second) {

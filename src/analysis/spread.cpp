@@ -31,6 +31,8 @@ class Walk {
   struct Visit {
     Execution execution;
     size_t parent;
+    size_t hops = 0;                ///< executions from the origin to here
+    size_t links = 0;               ///< of those, with a tensor to show
     std::optional<TensorId> link;
   };
   struct Way {
@@ -41,7 +43,9 @@ class Walk {
   };
 
   void enqueue(const Execution& execution, size_t parent) {
-    if (spread_.executions.insert(execution).second) visits_.push_back({execution, parent, std::nullopt});
+    if (!spread_.executions.insert(execution).second) return;
+    const size_t hops = parent == kNoParent ? 0 : visits_[parent].hops + 1;
+    visits_.push_back({execution, parent, hops, 0, std::nullopt});
   }
 
   void take(const Taker& taker, size_t parent) {
@@ -83,8 +87,16 @@ class Walk {
       if (is_bad && takers.empty() && !updates) ways_.push_back({loss ? End::kLoss : End::kOutput, at, std::nullopt, false});
       follow(takers, at);
     }
-    // The origin itself broke the value; only later operators can swallow it.
-    if (!bad && !unknown && sound && seen) ways_.push_back({End::kAbsorbed, at, seen, true});
+    // A parent is visited before its children, so its count is final when theirs is made.
+    const bool shows = visits_[at].link && *visits_[at].link != origin_;
+    visits_[at].links = (visits_[at].parent == kNoParent ? 0 : visits_[visits_[at].parent].links) + (shows ? 1 : 0);
+    // Comparisons and casts to integers have no NaN to pass on; they swallow nothing.
+    if (!bad && !unknown && sound && seen && can_be_bad(*seen)) ways_.push_back({End::kAbsorbed, at, seen, true});
+  }
+
+  bool can_be_bad(const TensorId& tensor) {
+    const std::optional<Stats> stats = evidence_.stats(tensor);
+    return !evidence_.builtin() || !stats || is_float(stats->dtype);
   }
 
   void follow(const std::vector<Taker>& takers, size_t from) {
@@ -112,8 +124,10 @@ class Walk {
       auto state = [&](const Way& way) { return model_.graph().node(way.last->node).optimizer_state; };
       if (state(a) != state(b)) return state(b);
     }
-    return path(a.visit).size() < path(b.visit).size();
+    return visits_[a.visit].hops < visits_[b.visit].hops;
   }
+
+  size_t length(const Way& way) const { return 1 + visits_[way.visit].links + (way.last ? 1 : 0); }
 
   /// The shortest way to each kind of end and the longest way of all tell most; a list of all ways tells nothing.
   void choose_chains() {
@@ -122,9 +136,9 @@ class Walk {
     for (End end : {End::kAbsorbed, End::kParameter, End::kLoss, End::kOutput}) {
       const Way* best = nullptr;
       for (const Way& way : ways_) {
-        if (way.end != end || tensors_of(way).size() < 2) continue;
+        if (way.end != end || length(way) < 2) continue;
         if (!best || better(way, *best)) best = &way;
-        if (!longest || tensors_of(way).size() > tensors_of(*longest).size()) longest = &way;
+        if (!longest || length(way) > length(*longest)) longest = &way;
       }
       if (best) chosen.push_back(best);
     }

@@ -60,7 +60,7 @@ class CheckText {
 
  private:
   std::string table() {
-    const auto& hits = result_.hits;
+    const std::vector<Hit> hits = parameters_last(result_.hits);
     const bool ranks = session_.ranks().size() > 1;
     const bool graphs = std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.tensor.graph != hits[0].tensor.graph; });
     const bool executions = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
@@ -77,6 +77,7 @@ class CheckText {
     if (style_.wide) columns.push_back({"source"});
     Table table(std::move(columns));
     const size_t shown = style_.wide ? hits.size() : std::min(hits.size(), kMaxRows);
+    std::set<std::tuple<int, int64_t, int>> first_of_step;
     for (size_t i = 0; i < shown; ++i) {
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
@@ -90,7 +91,7 @@ class CheckText {
       row.emplace_back(rule_name(hit), paint_for(hit.severity));
       if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
       std::string what = what_text(hit);
-      if (i == 0 || !same_step(hits[i - 1].tensor, hit.tensor)) {
+      if (first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second) {
         if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += "   " + inputs;
       }
       row.emplace_back(std::move(what));
@@ -100,6 +101,16 @@ class CheckText {
     std::string out = table.text(style_);
     if (shown < hits.size()) out += fmt::format("  ... {} more (all: --wide)\n", hits.size() - shown);
     return out;
+  }
+
+  /// A Parameter file holds the value at the end of its step, so a person looks for it below what led to it.
+  std::vector<Hit> parameters_last(std::vector<Hit> hits) const {
+    for (auto begin = hits.begin(); begin != hits.end();) {
+      const auto end = std::find_if(begin, hits.end(), [&](const Hit& hit) { return !same_step(begin->tensor, hit.tensor); });
+      std::stable_partition(begin, end, [&](const Hit& hit) { return session_.node(hit.tensor).kind == NodeKind::kOperator; });
+      begin = end;
+    }
+    return hits;
   }
 
   static std::string rule_name(const Hit& hit) { return printable(hit.abbr.empty() ? hit.rule : hit.abbr); }

@@ -12,6 +12,7 @@ namespace msdbg {
 namespace {
 
 constexpr size_t kFurtherOrigins = 6, kFirstShown = 3, kRepeatedSteps = 10;
+constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
 constexpr std::string_view kIndent = "             ";
 
 std::string field(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
@@ -23,6 +24,7 @@ std::string place_text(const std::vector<int64_t>& place) { return shape_text(pl
 std::string bad_text(const Stats& stats) {
   const std::string kinds = nonfinite_text(stats);
   if (kinds.empty()) return stats_line(stats);
+  if (stats.count == 1) return fmt::format("its only element is {}", stats.nan_count ? "NaN" : stats.pos_inf_count ? "+Inf" : "-Inf");
   const size_t last_word = kinds.find(' ', kinds.find("of ") + 3);
   std::string out = kinds;
   if (kinds.find("of ") != std::string::npos && last_word != std::string::npos) {
@@ -96,7 +98,10 @@ class OriginText {
     if (const size_t space = counts.find(' ', counts.find("of ") + 3); !counts.empty() && space != std::string::npos) {
       counts.insert(space, " are");
     }
-    std::string out = fmt::format("{}step {}  the same node again", repeated_ == 1 ? "\n" : "", step.step);
+    std::string out = fmt::format("{}step {}  ", repeated_ == 1 ? "\n" : "", step.step);
+    if (session_.ranks().size() > 1) out += fmt::format("rank {}  ", step.rank);
+    if (session_.graphs().size() > session_.ranks().size()) out += fmt::format("graph {}  ", step.graph);
+    out += "the same node again";
     if (!counts.empty()) out += fmt::format(" ({})", counts);
     for (size_t i = 1; i < step.origins.size() && i <= kFurtherOrigins; ++i) out += "; " + further_phrase(step.origins[i]);
     if (step.origins.size() > kFurtherOrigins + 1) out += fmt::format("; {} more", step.origins.size() - kFurtherOrigins - 1);
@@ -120,7 +125,7 @@ class OriginText {
     std::string out = field("first bad", painted(full, Paint::kError, style_.colour) +
                                              fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
     std::string what = bad_text(origin.stats);
-    if (!origin.first.empty()) {
+    if (!origin.first.empty() && origin.stats.count > 1) {
       what += "; first at";
       for (size_t i = 0; i < std::min(kFirstShown, origin.first.size()); ++i) what += " " + place_text(origin.first[i]);
     }
@@ -132,7 +137,7 @@ class OriginText {
     if (origin.update) out += field("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
     if (!origin.certain) out += uncertain_text(origin);
     if (const std::string source = source_place(node, true); !source.empty()) {
-      const std::string& code = node.stack.front().code;
+      const std::string& code = user_frame(node)->code;
       out += field("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
     }
     bool titled = false;
@@ -198,7 +203,7 @@ class OriginText {
     }
     if (origin.kind == OriginKind::kInput) return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
     const std::string bad = nonfinite_text(origin.stats);
-    return fmt::format("{} broke on its own{}{}", name(origin.tensor), bad.empty() ? "" : fmt::format(" ({})", bad),
+    return fmt::format("{} broke on its own{}{}", printable(session_.tensor_name(origin.tensor)), bad.empty() ? "" : fmt::format(" ({})", bad),
                        origin.certain ? "" : ", as far as its inputs are known");
   }
 
@@ -226,7 +231,12 @@ class OriginText {
 
   std::string chain_text(const std::vector<ChainLink>& chain) const {
     std::string out;
+    const bool elided = !style_.wide && chain.size() > kLongChain;
     for (size_t i = 0; i < chain.size(); ++i) {
+      if (elided && i == kChainHead) {
+        out += fmt::format(" -> ... {} more ...", chain.size() - kChainHead - kChainTail);
+        i = chain.size() - kChainTail;
+      }
       const ChainLink& link = chain[i];
       if (i > 0) out += " -> ";
       out += node_name(link.tensor);

@@ -66,14 +66,14 @@ std::string painted(std::string_view text, Paint paint, bool colour) {
 
 std::string Table::text(const ReportStyle& style) const {
   std::vector<size_t> widths;
+  size_t total = 2 * (columns_.size() - 1);
   for (size_t column = 0; column < columns_.size(); ++column) {
     size_t width = display_width(columns_[column].title);
-    // What stands in the last column may run over the edge; it pads nothing.
     for (const auto& row : rows_) width = std::max(width, display_width(row[column].text));
     widths.push_back(width);
+    // What stands in the last column may run over the edge: one long remark must not shorten every name.
+    total += column + 1 == columns_.size() ? std::min(width, kLeastShrunk) : width;
   }
-  size_t total = 2 * (widths.size() - 1);
-  for (size_t width : widths) total += width;
   for (size_t column = 0; column < columns_.size() && !style.wide; ++column) {
     if (!columns_[column].shrinks || total <= style.width) continue;
     const size_t least = std::min(widths[column], std::max(kLeastShrunk, display_width(columns_[column].title)));
@@ -125,9 +125,18 @@ std::string shell_word(std::string_view text) {
   return quoted + "'";
 }
 
+const StackFrame* user_frame(const Node& node) {
+  const auto outside = std::find_if(node.stack.begin(), node.stack.end(), [](const StackFrame& frame) {
+    return frame.file.find("/mindspore/") == std::string::npos && frame.file.rfind("mindspore/", 0) != 0;
+  });
+  if (outside != node.stack.end()) return &*outside;
+  return node.stack.empty() ? nullptr : &node.stack.front();
+}
+
 std::string source_place(const Node& node, bool full) {
-  if (node.stack.empty()) return "";
-  const StackFrame& frame = node.stack.front();
+  const StackFrame* found = user_frame(node);
+  if (!found) return "";
+  const StackFrame& frame = *found;
   const size_t slash = full ? std::string::npos : frame.file.rfind('/');
   const std::string file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
   return printable(frame.line > 0 ? fmt::format("{}:{}", file, frame.line) : file);

@@ -84,6 +84,15 @@ TEST(Spread, ChainsStayFewHoweverManyWaysThereAre) {
   EXPECT_GE(origin.chains.size(), 1u);
 }
 
+TEST(Spread, ComparisonSwallowsNothing) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"g", "Greater", {"a"}}}));
+  s.put("p", 0, f32({1}));
+  s.put("a", 0, f32({NAN}));
+  const std::vector<double> no = {0};
+  s.put("g", 0, testing::make_tensor(DType::kBool, {1}, no));
+  EXPECT_TRUE(only_step(s).origins.at(0).chains.empty());
+}
+
 TEST(Spread, ValueThatWasRepairedOnTheWayIsNotFollowed) {
   FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Mul", {"a"}}}));
   s.put("p", 0, f32({1}));

@@ -126,6 +126,30 @@ TEST(OriginReport, SecondOriginIsListedBelowTheFirst) {
       << text;
 }
 
+TEST(OriginReport, MiddleOfALongWayIsLeftOut) {
+  std::vector<testing::FakeNode> nodes = {{"p", "Parameter"}, {"n0", "Log", {"p"}}};
+  for (int i = 1; i < 20; ++i) nodes.push_back({"n" + std::to_string(i), "Exp", {"n" + std::to_string(i - 1)}});
+  FakeSession s(fake_graph(nodes));
+  s.put("p", 0, f32({1}));
+  for (int i = 0; i < 20; ++i) s.put("n" + std::to_string(i), 0, f32({NAN}));
+  const OriginResult result = search(s);
+  EXPECT_NE(origin_report(s, result, {}).find("n0 -> n1 (1 of 1 NaN) -> n2 -> n3 -> ... 13 more ... -> n17 -> n18 -> n19 (1 of 1 NaN)\n"), std::string::npos)
+      << origin_report(s, result, {});
+  ReportStyle style;
+  style.wide = true;
+  EXPECT_NE(origin_report(s, result, style).find(" -> n9 -> n10 -> "), std::string::npos);
+}
+
+TEST(OriginReport, ScalarIsDescribedInWords) {
+  FakeSession s(fake_graph({{"p", "Parameter"}, {"loss", "Log", {"p"}, 1, {{"/x/mindspore/nn/loss.py", 869, "y"}, {"/home/me/train.py", 7, "loss = f(x)"}}}}));
+  s.put("p", 0, f32({1}));
+  s.put("loss", 0, f32(Shape{}, std::vector<double>{INFINITY}));
+  const std::string text = origin_report(s, search(s), {});
+  EXPECT_NE(text.find("             its only element is +Inf\n"), std::string::npos) << text;
+  // A line of the framework says nothing; the one that called it does.
+  EXPECT_NE(text.find("  source     /home/me/train.py:7   loss = f(x)\n"), std::string::npos) << text;
+}
+
 TEST(OriginReport, ConditionIsNamed) {
   FakeSession s(net());
   s.put("x", 0, f32({1}));
