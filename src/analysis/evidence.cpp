@@ -7,9 +7,12 @@ namespace {
 
 std::string_view builtin_condition(Predicate::Builtin which) {
   switch (which) {
-    case Predicate::Builtin::kNanOrInf: return "tensor_overflow";
-    case Predicate::Builtin::kNan: return "nan";
-    case Predicate::Builtin::kInf: return "inf";
+    case Predicate::Builtin::kNanOrInf:
+      return "tensor_overflow";
+    case Predicate::Builtin::kNan:
+      return "nan";
+    case Predicate::Builtin::kInf:
+      return "inf";
   }
   return "tensor_overflow";
 }
@@ -73,7 +76,8 @@ Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs
   std::vector<TensorId> listed = session_.tensors(query);
   for (const TensorId& id : listed) {
     const Node& node = session_.node(id);
-    const bool looked_at = counts || (id.slot.io == Io::kOutput && watches[0].on.matches(*session_.graph(id.rank, id.graph), node));
+    const bool looked_at =
+        counts || (id.slot.io == Io::kOutput && watches[0].on.matches(*session_.graph(id.rank, id.graph), node));
     if (looked_at) verdicts_[key(id)] = {Known::kSound, ""};
   }
   if (counts) listed_ = std::move(listed);
@@ -92,7 +96,9 @@ Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs
   return {};
 }
 
-Status Evidence::judge_steps(const IntSet& steps, OriginResult& result) { return run(steps, "@all", true, result, true); }
+Status Evidence::judge_steps(const IntSet& steps, OriginResult& result) {
+  return run(steps, "@all", true, result, true);
+}
 
 Status Evidence::judge_parameters(int64_t step, OriginResult& result) {
   return run(IntSet::of(step), "@parameter or @optimizer", false, result, false);

@@ -13,14 +13,16 @@ namespace {
 
 class Search {
  public:
-  Search(Session& session, const OriginOptions& options) : session_(session), options_(options), evidence_(session, options) {}
+  Search(Session& session, const OriginOptions& options)
+      : session_(session), options_(options), evidence_(session, options) {}
 
   Result<OriginResult> run() {
     result_.predicate = options_.predicate.text;
     const std::vector<int64_t> have = session_.steps();
     all_steps_.insert(have.begin(), have.end());
     std::vector<int64_t> chosen;
-    std::copy_if(have.begin(), have.end(), std::back_inserter(chosen), [&](int64_t step) { return options_.steps.contains(step); });
+    std::copy_if(have.begin(), have.end(), std::back_inserter(chosen),
+                 [&](int64_t step) { return options_.steps.contains(step); });
     if (chosen.empty()) return no_steps();
     for (int64_t step : chosen) {
       if (Status status = look_at(step); !status.ok()) return status;
@@ -29,9 +31,11 @@ class Search {
     std::sort(result_.steps.begin(), result_.steps.end(), [](const StepOrigins& a, const StepOrigins& b) {
       return std::tie(a.rank, a.step, a.graph) < std::tie(b.rank, b.step, b.graph);
     });
-    std::stable_sort(result_.not_checked.begin(), result_.not_checked.end(), [](const NotChecked& a, const NotChecked& b) {
-      return std::tie(a.tensor.rank, a.tensor.step, a.tensor.graph) < std::tie(b.tensor.rank, b.tensor.step, b.tensor.graph);
-    });
+    std::stable_sort(result_.not_checked.begin(), result_.not_checked.end(),
+                     [](const NotChecked& a, const NotChecked& b) {
+                       return std::tie(a.tensor.rank, a.tensor.step, a.tensor.graph) <
+                              std::tie(b.tensor.rank, b.tensor.step, b.tensor.graph);
+                     });
     return std::move(result_);
   }
 
@@ -88,6 +92,8 @@ class Search {
 
 }  // namespace
 
-Result<OriginResult> find_origins(Session& session, const OriginOptions& options) { return Search(session, options).run(); }
+Result<OriginResult> find_origins(Session& session, const OriginOptions& options) {
+  return Search(session, options).run();
+}
 
 }  // namespace msdbg

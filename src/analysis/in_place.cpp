@@ -49,7 +49,8 @@ std::vector<uint32_t> updated_slots(const Graph& graph, const Node& node) {
     // An in-place operator takes the parameter itself; what arrives through a Load is a value of its own.
     if (slot < node.inputs.size() && is_parameter(graph, node.inputs[slot])) slots.push_back(slot);
   };
-  const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const KnownSlots& entry) { return entry.op == op; });
+  const auto known =
+      std::find_if(kKnown.begin(), kKnown.end(), [&](const KnownSlots& entry) { return entry.op == op; });
   if (known != kKnown.end()) {
     for (int slot : known->slots) {
       if (slot >= 0) add(static_cast<uint32_t>(slot));

@@ -12,8 +12,8 @@ namespace {
 
 /// A value that came into the step broken.
 struct Source {
-  NodeId node = kNoNode;           ///< parameter or constant; kNoNode when only the recorded input is known
-  std::optional<Taker> taker;      ///< of a recorded input
+  NodeId node = kNoNode;       ///< parameter or constant; kNoNode when only the recorded input is known
+  std::optional<Taker> taker;  ///< of a recorded input
   TensorId tensor;
   OriginKind kind = OriginKind::kInput;
   uint32_t first_use = 0;
@@ -53,8 +53,10 @@ class StepSearch {
     Origin origin;
     origin.kind = kind;
     origin.tensor = tensor;
-    if (Result<TensorInfo> info = evidence_.session().describe(tensor)) origin.info = std::move(*info);
-    else origin.info.id = tensor;
+    if (Result<TensorInfo> info = evidence_.session().describe(tensor))
+      origin.info = std::move(*info);
+    else
+      origin.info.id = tensor;
     if (std::optional<Stats> stats = evidence_.stats(tensor)) origin.stats = std::move(*stats);
     if (const Predicate::Builtin* which = evidence_.builtin()) {
       origin.bad_count = bad_elements(*which, origin.stats);
@@ -77,7 +79,9 @@ class StepSearch {
       }
       if (!broken) continue;
       std::vector<OriginInput> inputs = model_.inputs(execution);
-      auto is = [&](Known state) { return std::any_of(inputs.begin(), inputs.end(), [&](const OriginInput& in) { return in.state == state; }); };
+      auto is = [&](Known state) {
+        return std::any_of(inputs.begin(), inputs.end(), [&](const OriginInput& in) { return in.state == state; });
+      };
       if (is(Known::kBad)) continue;
       Candidate candidate;
       candidate.execution = execution;
@@ -100,7 +104,8 @@ class StepSearch {
     std::vector<Source> sources;
     for (const Node& node : graph_.nodes()) {
       if (node.kind == NodeKind::kOperator) continue;
-      const Value value = node.kind == NodeKind::kParameter ? model_.parameter_at_start(node.id) : model_.constant(node.id);
+      const Value value =
+          node.kind == NodeKind::kParameter ? model_.parameter_at_start(node.id) : model_.constant(node.id);
       if (value.state != Known::kBad || !value.tensor) continue;
       sources.push_back({node.id, std::nullopt, *value.tensor, kind_of(node), first_use(node.id)});
     }
@@ -110,14 +115,16 @@ class StepSearch {
       const Taker taker{{tensor.node, tensor.execution}, tensor.slot.index};
       sources.push_back({kNoNode, taker, tensor, OriginKind::kInput, graph_.node(tensor.node).order});
     }
-    std::stable_sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.first_use < b.first_use; });
+    std::stable_sort(sources.begin(), sources.end(),
+                     [](const Source& a, const Source& b) { return a.first_use < b.first_use; });
     for (const Source& source : sources) {
       if (!belongs_to_weight(source, sources)) add_source(source);
     }
   }
 
   OriginKind kind_of(const Node& node) const {
-    const bool kept = node.trainable || node.optimizer_state || !model_.updaters(node.id).empty() || in_category(node, Category::kWeight);
+    const bool kept = node.trainable || node.optimizer_state || !model_.updaters(node.id).empty() ||
+                      in_category(node, Category::kWeight);
     return node.kind == NodeKind::kParameter && kept ? OriginKind::kParameter : OriginKind::kInput;
   }
 
@@ -154,7 +161,8 @@ class StepSearch {
     for (NodeId updater : model_.updaters(parameter)) {
       TensorId id = model_.id(updater, Slot{});
       id.step = *model_.before().step;
-      if (const uint32_t executions = evidence_.session().executions(id.rank, id.graph, id.step, updater)) id.execution = executions - 1;
+      if (const uint32_t executions = evidence_.session().executions(id.rank, id.graph, id.step, updater))
+        id.execution = executions - 1;
       if (!model_.is_unwritten(id) && evidence_.is_bad(id)) return id;
     }
     return std::nullopt;
@@ -169,8 +177,20 @@ class StepSearch {
     };
     std::erase_if(operators_, [&](const Candidate& candidate) {
       if (candidate.origin.certain) return false;
-      auto by = [&](const Candidate& other) { return explained(candidate, other); };
+      auto by = [&](const Candidate& other) { return explained(candidate, other) || hands_on(other, candidate); };
       return std::any_of(operators_.begin(), operators_.end(), by) || std::any_of(sources_.begin(), sources_.end(), by);
+    });
+  }
+
+  /// What one run of a loop body gives the next travels outside its graph, and arrives as a parameter.
+  bool hands_on(const Candidate& earlier, const Candidate& later) const {
+    if (later.execution.index == 0 || earlier.execution.node == kNoNode ||
+        earlier.execution.index >= later.execution.index)
+      return false;
+    return std::all_of(later.origin.inputs.begin(), later.origin.inputs.end(), [&](const OriginInput& input) {
+      const bool outside =
+          input.producer.node == kNoNode || graph_.node(input.producer.node).kind == NodeKind::kParameter;
+      return input.state != Known::kUnknown || outside;
     });
   }
 
@@ -179,8 +199,11 @@ class StepSearch {
     for (const TensorId& tensor : model_.tensors()) {
       if (!evidence_.is_bad(tensor) || model_.is_unwritten(tensor)) continue;
       Candidate candidate;
-      candidate.origin = describe(OriginKind::kOperator, tensor);
-      candidate.origin.certain = false;
+      const Edge producer = tensor.slot.io == Io::kInput ? graph_.effective_producer(tensor.node, tensor.slot.index)
+                                                         : Edge{tensor.node, 0, ""};
+      const bool inside = producer.node != kNoNode && graph_.node(producer.node).kind == NodeKind::kOperator;
+      candidate.origin = describe(inside ? OriginKind::kOperator : OriginKind::kInput, tensor);
+      candidate.origin.certain = !inside;
       candidate.execution = {tensor.node, tensor.execution};
       candidate.spread = spread_from(evidence_, model_, candidate.execution, tensor);
       keep_spread(candidate);

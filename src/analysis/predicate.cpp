@@ -13,9 +13,15 @@ Predicate builtin(Predicate::Builtin which) {
   Predicate predicate;
   predicate.when = which;
   switch (which) {
-    case Predicate::Builtin::kNanOrInf: predicate.text = "NaN or Inf"; break;
-    case Predicate::Builtin::kNan: predicate.text = "NaN"; break;
-    case Predicate::Builtin::kInf: predicate.text = "Inf"; break;
+    case Predicate::Builtin::kNanOrInf:
+      predicate.text = "NaN or Inf";
+      break;
+    case Predicate::Builtin::kNan:
+      predicate.text = "NaN";
+      break;
+    case Predicate::Builtin::kInf:
+      predicate.text = "Inf";
+      break;
   }
   return predicate;
 }
@@ -44,10 +50,14 @@ Result<Predicate> parse_predicate(std::string_view text) {
   }
   // The same question under MindInsight's names; asked this way the bad elements can be counted and located.
   switch (condition->spec->enumerator) {
-    case kGeneralOverflow: return builtin(Predicate::Builtin::kNanOrInf);
-    case kNanOnly: return builtin(Predicate::Builtin::kNan);
-    case kInfOnly: return builtin(Predicate::Builtin::kInf);
-    default: break;
+    case kGeneralOverflow:
+      return builtin(Predicate::Builtin::kNanOrInf);
+    case kNanOnly:
+      return builtin(Predicate::Builtin::kNan);
+    case kInfOnly:
+      return builtin(Predicate::Builtin::kInf);
+    default:
+      break;
   }
   Predicate predicate;
   predicate.text = condition->text();
@@ -57,18 +67,24 @@ Result<Predicate> parse_predicate(std::string_view text) {
 
 bool is_bad_element(Predicate::Builtin which, double value) {
   switch (which) {
-    case Predicate::Builtin::kNanOrInf: return !(value - value == 0);
-    case Predicate::Builtin::kNan: return value != value;
-    case Predicate::Builtin::kInf: return value == value && !(value - value == 0);
+    case Predicate::Builtin::kNanOrInf:
+      return !(value - value == 0);
+    case Predicate::Builtin::kNan:
+      return value != value;
+    case Predicate::Builtin::kInf:
+      return value == value && !(value - value == 0);
   }
   return false;
 }
 
 uint64_t bad_elements(Predicate::Builtin which, const Stats& stats) {
   switch (which) {
-    case Predicate::Builtin::kNanOrInf: return stats.nan_count + stats.inf_count();
-    case Predicate::Builtin::kNan: return stats.nan_count;
-    case Predicate::Builtin::kInf: return stats.inf_count();
+    case Predicate::Builtin::kNanOrInf:
+      return stats.nan_count + stats.inf_count();
+    case Predicate::Builtin::kNan:
+      return stats.nan_count;
+    case Predicate::Builtin::kInf:
+      return stats.inf_count();
   }
   return 0;
 }

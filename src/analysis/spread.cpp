@@ -14,7 +14,8 @@ enum class End : uint8_t { kAbsorbed, kParameter, kLoss, kOutput };
 /// Breadth first, so that the way back from any place is a shortest one.
 class Walk {
  public:
-  Walk(Evidence& evidence, const StepModel& model, const TensorId& origin) : evidence_(evidence), model_(model), origin_(origin) {
+  Walk(Evidence& evidence, const StepModel& model, const TensorId& origin)
+      : evidence_(evidence), model_(model), origin_(origin) {
     spread_.tensors.insert(origin);
   }
 
@@ -31,8 +32,8 @@ class Walk {
   struct Visit {
     Execution execution;
     size_t parent;
-    size_t hops = 0;                ///< executions from the origin to here
-    size_t links = 0;               ///< of those, with a tensor to show
+    size_t hops = 0;   ///< executions from the origin to here
+    size_t links = 0;  ///< of those, with a tensor to show
     std::optional<TensorId> link;
   };
   struct Way {
@@ -66,12 +67,20 @@ class Walk {
     std::optional<TensorId> seen;
     const std::vector<Product> products = model_.products(execution);
     // What an optimizer hands on is the parameter; its output feeds nothing as a rule.
-    const bool updates = std::any_of(products.begin(), products.end(), [](const Product& product) { return product.parameter.has_value(); });
+    const bool updates = std::any_of(products.begin(), products.end(),
+                                     [](const Product& product) { return product.parameter.has_value(); });
     for (const Product& product : products) {
       switch (product.value.state) {
-        case Known::kSound: sound = true; seen = seen ? seen : product.value.tensor; continue;
-        case Known::kUnknown: unknown = true; break;
-        case Known::kBad: bad = true; break;
+        case Known::kSound:
+          sound = true;
+          seen = seen ? seen : product.value.tensor;
+          continue;
+        case Known::kUnknown:
+          unknown = true;
+          break;
+        case Known::kBad:
+          bad = true;
+          break;
       }
       for (const TensorId& copy : product.copies) spread_.tensors.insert(copy);
       const bool is_bad = product.value.state == Known::kBad;
@@ -84,7 +93,8 @@ class Walk {
       }
       const std::vector<Taker> takers = model_.takers(execution, product.slot);
       const bool loss = in_category(model_.graph().node(execution.node), Category::kLoss);
-      if (is_bad && takers.empty() && !updates) ways_.push_back({loss ? End::kLoss : End::kOutput, at, std::nullopt, false});
+      if (is_bad && takers.empty() && !updates)
+        ways_.push_back({loss ? End::kLoss : End::kOutput, at, std::nullopt, false});
       follow(takers, at);
     }
     // A parent is visited before its children, so its count is final when theirs is made.
@@ -142,7 +152,8 @@ class Walk {
       }
       if (best) chosen.push_back(best);
     }
-    if (longest && chosen.size() < kChains && std::find(chosen.begin(), chosen.end(), longest) == chosen.end()) chosen.push_back(longest);
+    if (longest && chosen.size() < kChains && std::find(chosen.begin(), chosen.end(), longest) == chosen.end())
+      chosen.push_back(longest);
 
     std::vector<std::vector<TensorId>> seen;
     for (const Way* way : chosen) {
@@ -159,7 +170,8 @@ class Walk {
       for (const ChainLink& link : chain) orders.push_back(model_.graph().node(link.tensor.node).order);
       return orders;
     };
-    std::stable_sort(spread_.chains.begin(), spread_.chains.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    std::stable_sort(spread_.chains.begin(), spread_.chains.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
   }
 
   Evidence& evidence_;

@@ -11,8 +11,8 @@
 namespace msdbg {
 
 struct Spread {
-  std::set<TensorId> tensors;           ///< bad tensors of the step on the way, the origin's own included
-  std::set<Execution> executions;       ///< that took the value, known or not
+  std::set<TensorId> tensors;      ///< bad tensors of the step on the way, the origin's own included
+  std::set<Execution> executions;  ///< that took the value, known or not
   std::vector<std::vector<ChainLink>> chains;
 };
 

@@ -22,7 +22,8 @@ bool orders_only(const Graph& graph, const Edge& edge) {
 
 }  // namespace
 
-StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Before before, std::span<const TensorId> tensors)
+StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Before before,
+                     std::span<const TensorId> tensors)
     : evidence_(evidence), graph_(graph), step_(step), before_(std::move(before)), tensors_(tensors) {
   for (NodeId node : graph.execution_order()) {
     std::vector<uint32_t> slots = updated_slots(graph, graph.node(node));
@@ -44,7 +45,8 @@ StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Befor
   }
   add_unseen();
   std::sort(executions_.begin(), executions_.end(), [&](const Execution& a, const Execution& b) {
-    return std::tuple(a.index, graph_.node(a.node).order, a.node) < std::tuple(b.index, graph_.node(b.node).order, b.node);
+    return std::tuple(a.index, graph_.node(a.node).order, a.node) <
+           std::tuple(b.index, graph_.node(b.node).order, b.node);
   });
 }
 
@@ -56,7 +58,8 @@ void StepModel::add_unseen() {
     if (tensor.slot.io == Io::kInput && !updates(tensor.node, tensor.slot.index)) {
       const Edge edge = graph_.effective_producer(tensor.node, tensor.slot.index);
       if (edge.node == kNoNode || graph_.node(edge.node).kind != NodeKind::kOperator) continue;
-      if (count(edge.node) == 0 && !is_structural(graph_.node(edge.node).op)) unseen.insert({edge.node, tensor.execution});
+      if (count(edge.node) == 0 && !is_structural(graph_.node(edge.node).op))
+        unseen.insert({edge.node, tensor.execution});
     } else if (graph_.node(tensor.node).kind == NodeKind::kParameter) {
       const std::vector<NodeId> nodes = updaters(tensor.node);
       const bool seen = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return count(node) > 0; });
@@ -105,8 +108,8 @@ uint32_t StepModel::first_update(NodeId parameter) const {
 }
 
 bool StepModel::is_unwritten(const TensorId& tensor) const {
-  return tensor.slot.io == Io::kOutput && !updated(tensor.node).empty() &&
-         evidence_.session().info().epoch == "B" && in_category(graph_.node(tensor.node), Category::kOptimizer);
+  return tensor.slot.io == Io::kOutput && !updated(tensor.node).empty() && evidence_.session().info().epoch == "B" &&
+         in_category(graph_.node(tensor.node), Category::kOptimizer);
 }
 
 /// A value as one of its consumers recorded it; in-place consumers recorded something newer.
@@ -133,14 +136,16 @@ Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
   constexpr uint32_t kAnyOrder = std::numeric_limits<uint32_t>::max();
   if (std::optional<Value> seen = seen_by_consumer(node, execution, slot, kAnyOrder)) return *seen;
   if (verdict) return {Known::kUnknown, verdict->reason, own};
-  return {Known::kUnknown, fmt::format("{}:{} was not dumped", graph_.node(node).name, slot_name(own.slot)), std::nullopt};
+  return {Known::kUnknown, fmt::format("{}:{} was not dumped", graph_.node(node).name, slot_name(own.slot)),
+          std::nullopt};
 }
 
 Value StepModel::constant(NodeId node) const {
   const TensorId own = id(node, output_slot(0));
   const Verdicted* verdict = evidence_.find(own);
   if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
-  if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, std::numeric_limits<uint32_t>::max())) return *seen;
+  if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, std::numeric_limits<uint32_t>::max()))
+    return *seen;
   // Flags and axes stand in the graph itself; they are no tensors that break.
   if (!graph_.node(node).constant_value.empty()) return {Known::kSound, "", std::nullopt};
   return {Known::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
@@ -161,23 +166,27 @@ Value StepModel::parameter_at_start(NodeId node) const {
   }
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, first_update(node))) {
     // The parameter's own file names the culprit better than the input of whoever read it.
-    if (seen->state == Known::kBad && before && before->state == Known::kBad) seen->tensor = old;
-    else if (seen->state == Known::kBad && after && after->state == Known::kBad) seen->tensor = now;
+    if (seen->state == Known::kBad && before && before->state == Known::kBad)
+      seen->tensor = old;
+    else if (seen->state == Known::kBad && after && after->state == Known::kBad)
+      seen->tensor = now;
     return *seen;
   }
   if (before && before->state != Known::kUnknown) return {before->state, "", old};
 
   // What adds to a NaN stays NaN; so a value that is finite afterwards was finite before.
-  const bool keeps_bad = evidence_.builtin() && !updating.empty() && std::none_of(updating.begin(), updating.end(), [&](NodeId updater) {
-    return replaces_old_value(graph_.node(updater));
-  });
+  const bool keeps_bad = evidence_.builtin() && !updating.empty() &&
+                         std::none_of(updating.begin(), updating.end(),
+                                      [&](NodeId updater) { return replaces_old_value(graph_.node(updater)); });
   if (keeps_bad && after && after->state == Known::kSound) return {Known::kSound, "", now};
 
   const std::string& name = graph_.node(node).name;
   if (constant_in_step) {
     return {Known::kUnknown, after ? after->reason : fmt::format("parameter {} was not dumped", name), std::nullopt};
   }
-  const std::string why = before ? before->reason : before_.step ? fmt::format("step {} did not dump it", *before_.step) : before_.reason;
+  const std::string why = before         ? before->reason
+                          : before_.step ? fmt::format("step {} did not dump it", *before_.step)
+                                         : before_.reason;
   return {Known::kUnknown, fmt::format("value of parameter {} when the step began: {}", name, why), std::nullopt};
 }
 
@@ -200,7 +209,9 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
     if (verdict && verdict->state != Known::kUnknown) {
       value = {verdict->state, "", own};
     } else if (!producer) {
-      value.reason = verdict ? verdict->reason : fmt::format("{} was not recorded and its producer is not in the graph", slot_name(own.slot));
+      value.reason = verdict
+                         ? verdict->reason
+                         : fmt::format("{} was not recorded and its producer is not in the graph", slot_name(own.slot));
     } else if (producer->kind == NodeKind::kParameter) {
       value = parameter_at_start(producer->id);
     } else if (producer->kind == NodeKind::kConstant) {
@@ -229,7 +240,8 @@ std::vector<Product> StepModel::products(const Execution& execution) const {
   std::set<uint32_t> slots;
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) slots.insert(slot);
   // Without a graph file only the tensors themselves tell the slots.
-  for (uint32_t slot = static_cast<uint32_t>(node.outputs.size()); evidence_.find(id(execution.node, output_slot(slot), execution.index)); ++slot) {
+  for (uint32_t slot = static_cast<uint32_t>(node.outputs.size());
+       evidence_.find(id(execution.node, output_slot(slot), execution.index)); ++slot) {
     slots.insert(slot);
   }
   for (uint32_t slot : slots) {
@@ -247,7 +259,8 @@ std::vector<Product> StepModel::products(const Execution& execution) const {
     product.parameter = node.inputs[slot].node;
     const TensorId taken = id(execution.node, input_slot(slot), execution.index);
     const TensorId kept = id(*product.parameter, output_slot(0));
-    const bool last = updaters(*product.parameter).back() == execution.node && execution.index + 1 >= count(execution.node);
+    const bool last =
+        updaters(*product.parameter).back() == execution.node && execution.index + 1 >= count(execution.node);
     const Verdicted* recorded = evidence_.find(taken);
     const Verdicted* file = last ? evidence_.find(kept) : nullptr;
     for (const auto& [verdict, tensor] : {std::pair(file, kept), std::pair(recorded, taken)}) {
@@ -283,7 +296,8 @@ std::vector<Taker> StepModel::takers_at_start(NodeId node) const {
   const uint32_t limit = first_update(node);
   for (const Use& use : graph_.effective_users(node)) {
     if (graph_.node(use.node).order > limit) continue;
-    for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index) takers.push_back({{use.node, index}, use.slot});
+    for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index)
+      takers.push_back({{use.node, index}, use.slot});
   }
   return takers;
 }
@@ -292,7 +306,8 @@ std::vector<Taker> StepModel::takers_after(NodeId parameter, const Execution& ex
   std::vector<Taker> takers;
   for (const Use& use : graph_.effective_users(parameter)) {
     if (graph_.node(use.node).order <= graph_.node(execution.node).order) continue;
-    for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index) takers.push_back({{use.node, index}, use.slot});
+    for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index)
+      takers.push_back({{use.node, index}, use.slot});
   }
   return takers;
 }

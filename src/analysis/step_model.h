@@ -29,10 +29,10 @@ struct Value {
 
 /// Something an execution wrote: an output, or a parameter that it updates in place.
 struct Product {
-  uint32_t slot = 0;                 ///< output slot, or the input slot of the parameter
+  uint32_t slot = 0;  ///< output slot, or the input slot of the parameter
   std::optional<NodeId> parameter;
   Value value;
-  std::vector<TensorId> copies;      ///< bad tensors of the dump that hold it, consumers' inputs aside
+  std::vector<TensorId> copies;  ///< bad tensors of the dump that hold it, consumers' inputs aside
 };
 
 /// Someone who takes a value.
@@ -79,7 +79,8 @@ class StepModel {
  private:
   uint32_t count(NodeId node) const;
   const std::vector<uint32_t>& updated(NodeId node) const;
-  std::optional<Value> seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot, uint32_t before_order) const;
+  std::optional<Value> seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot,
+                                        uint32_t before_order) const;
   uint32_t first_update(NodeId parameter) const;
   void add_unseen();
 

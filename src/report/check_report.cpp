@@ -18,7 +18,8 @@ constexpr size_t kMaxRows = 60;
 /// `max_gt` -> `max 12.3 > 10`; conditions of old releases carry the statistic in their own name.
 std::string param_text(const Hit& hit, const ParamResult& param) {
   const std::string_view name = param.name == "param" ? std::string_view(hit.rule) : std::string_view(param.name);
-  static constexpr std::pair<std::string_view, std::string_view> kSigns[] = {{"_gt", ">"}, {"_lt", "<"}, {"_ge", ">="}, {"_le", "<="}};
+  static constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
+      {"_gt", ">"}, {"_lt", "<"}, {"_ge", ">="}, {"_le", "<="}};
   for (const auto& [suffix, sign] : kSigns) {
     if (!name.ends_with(suffix)) continue;
     const std::string_view what = name.substr(0, name.size() - suffix.size());
@@ -42,19 +43,23 @@ std::string what_text(const Hit& hit) {
   return out;
 }
 
-bool same_step(const TensorId& a, const TensorId& b) { return std::tie(a.rank, a.graph, a.step) == std::tie(b.rank, b.graph, b.step); }
+bool same_step(const TensorId& a, const TensorId& b) {
+  return std::tie(a.rank, a.graph, a.step) == std::tie(b.rank, b.graph, b.step);
+}
 
 class CheckText {
  public:
-  CheckText(Session& session, const CheckResult& result, const ReportStyle& style) : session_(session), result_(result), style_(style) {}
+  CheckText(Session& session, const CheckResult& result, const ReportStyle& style)
+      : session_(session), result_(result), style_(style) {}
 
   std::string text() {
     std::string out;
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
     out += result_.total_hits > 0 ? found_line() : clean_line();
-    if (result_.interrupted) out += fmt::format("interrupted: {} of {} were looked at\n", result_.coverage.checked,
-                                                counted(result_.coverage.tensors, "tensor"));
+    if (result_.interrupted)
+      out += fmt::format("interrupted: {} of {} were looked at\n", result_.coverage.checked,
+                         counted(result_.coverage.tensors, "tensor"));
     return out;
   }
 
@@ -62,8 +67,10 @@ class CheckText {
   std::string table() {
     const std::vector<Hit> hits = parameters_last(result_.hits);
     const bool ranks = session_.ranks().size() > 1;
-    const bool graphs = std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.tensor.graph != hits[0].tensor.graph; });
-    const bool executions = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
+    const bool graphs =
+        std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.tensor.graph != hits[0].tensor.graph; });
+    const bool executions =
+        std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
     std::vector<Table::Column> columns;
     if (ranks) columns.push_back({"rank", Align::kRight});
     if (graphs) columns.push_back({"graph", Align::kRight});
@@ -106,8 +113,10 @@ class CheckText {
   /// A Parameter file holds the value at the end of its step, so a person looks for it below what led to it.
   std::vector<Hit> parameters_last(std::vector<Hit> hits) const {
     for (auto begin = hits.begin(); begin != hits.end();) {
-      const auto end = std::find_if(begin, hits.end(), [&](const Hit& hit) { return !same_step(begin->tensor, hit.tensor); });
-      std::stable_partition(begin, end, [&](const Hit& hit) { return session_.node(hit.tensor).kind == NodeKind::kOperator; });
+      const auto end =
+          std::find_if(begin, hits.end(), [&](const Hit& hit) { return !same_step(begin->tensor, hit.tensor); });
+      std::stable_partition(begin, end,
+                            [&](const Hit& hit) { return session_.node(hit.tensor).kind == NodeKind::kOperator; });
       begin = end;
     }
     return hits;
@@ -147,7 +156,9 @@ class CheckText {
     std::map<std::string, Group> groups;
     for (const Hit& hit : result_.hits) {
       const Node& node = session_.node(hit.tensor);
-      const std::string scope = node.kind == NodeKind::kParameter ? "(parameters)" : node.scope.empty() ? "(top level)" : node.scope;
+      const std::string scope = node.kind == NodeKind::kParameter ? "(parameters)"
+                                : node.scope.empty()              ? "(top level)"
+                                                                  : node.scope;
       Group& group = groups[scope];
       if (group.hits.empty()) order.push_back(scope);
       group.hits.push_back(&hit);
@@ -158,9 +169,10 @@ class CheckText {
     for (const std::string& scope : order) {
       const Group& group = groups[scope];
       const Hit& first = *group.hits.front();
-      table.add({printable(scope), std::to_string(group.hits.size()), numbers_text({group.steps.begin(), group.steps.end()}),
-                 fmt::format("{}", fmt::join(group.rules, ",")),
-                 fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()), slot_name(first.tensor.slot), what_text(first))});
+      table.add({printable(scope), std::to_string(group.hits.size()),
+                 numbers_text({group.steps.begin(), group.steps.end()}), fmt::format("{}", fmt::join(group.rules, ",")),
+                 fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()),
+                             slot_name(first.tensor.slot), what_text(first))});
     }
     return table.text(style_);
   }
@@ -168,9 +180,9 @@ class CheckText {
   std::string found_line() const {
     std::set<int64_t> steps;
     for (const Hit& hit : result_.hits) steps.insert(hit.tensor.step);
-    std::string out = fmt::format("{} in {} of {}, on {}; {} not checked.", counted(result_.total_hits, "hit"), steps.size(),
-                                  counted(result_.steps.size(), "step"), counted(result_.coverage.tensors, "tensor"),
-                                  result_.coverage.not_checked);
+    std::string out = fmt::format("{} in {} of {}, on {}; {} not checked.", counted(result_.total_hits, "hit"),
+                                  steps.size(), counted(result_.steps.size(), "step"),
+                                  counted(result_.coverage.tensors, "tensor"), result_.coverage.not_checked);
     if (result_.total_hits > result_.hits.size()) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
     if (!steps.empty()) out += fmt::format(" First: step {}.", *steps.begin());
     std::vector<std::string> hints;
@@ -184,10 +196,13 @@ class CheckText {
   std::string clean_line() const {
     const Coverage& coverage = result_.coverage;
     const std::string rules = style_.rules.empty() ? "every watchpoint" : style_.rules;
-    if (coverage.tensors == 0) return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
-    if (coverage.not_checked > 0) return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
-    return fmt::format("clean: {} of {}, every one checked against {}\n", counted(coverage.checked, style_.tensors + " tensor"),
-                       counted(result_.steps.size(), "step"), rules);
+    if (coverage.tensors == 0)
+      return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
+    if (coverage.not_checked > 0)
+      return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
+    return fmt::format("clean: {} of {}, every one checked against {}\n",
+                       counted(coverage.checked, style_.tensors + " tensor"), counted(result_.steps.size(), "step"),
+                       rules);
   }
 
   Session& session_;

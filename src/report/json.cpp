@@ -24,7 +24,9 @@ Json list(const std::vector<T>& values) {
 
 Json stats_object(const Stats& s, std::span<const int64_t> shape) {
   // Without a finite element a minimum does not exist; that is null, not NaN.
-  auto real = [&](double value, uint32_t field) -> Json { return !s.knows(field) || std::isnan(value) ? Json() : number(value); };
+  auto real = [&](double value, uint32_t field) -> Json {
+    return !s.knows(field) || std::isnan(value) ? Json() : number(value);
+  };
   auto count = [&](uint64_t value, uint32_t field) -> Json { return s.knows(field) ? Json(value) : Json(); };
   Json out;
   out["count"] = count(s.count, kStatCount);
@@ -94,7 +96,8 @@ Json hit_object(const Session& session, const Hit& hit) {
   // What a script answered beyond yes: fields without a threshold.
   for (const auto& [name, value] : hit.details) {
     const std::optional<double> actual = parse_double(value);
-    params.push_back({{"name", name}, {"threshold", nullptr}, {"actual", actual ? number(*actual) : Json(value)}, {"hit", true}});
+    params.push_back(
+        {{"name", name}, {"threshold", nullptr}, {"actual", actual ? number(*actual) : Json(value)}, {"hit", true}});
   }
   out["params"] = std::move(params);
   out["error_code"] = 0;
@@ -289,12 +292,13 @@ std::string doctor(const Session& session, const SessionReport& report, bool lin
   Json steps = Json::object();
   for (const auto& [graph, numbers] : report.steps_by_graph) steps[std::to_string(graph)] = list(numbers);
   out["steps"] = std::move(steps);
-  out["files"] = {{"tensors", report.tensor_files},     {"parameters", report.parameter_files},
-                  {"constants", report.constant_files}, {"statistics", report.statistic_rows},
+  out["files"] = {{"tensors", report.tensor_files},       {"parameters", report.parameter_files},
+                  {"constants", report.constant_files},   {"statistics", report.statistic_rows},
                   {"device_format", report.device_files}, {"other", report.other_files}};
   Json problems = Json::array();
   for (const Problem& problem : report.problems) {
-    problems.push_back({{"severity", severity_name(problem.severity)}, {"path", problem.path}, {"message", problem.message}});
+    problems.push_back(
+        {{"severity", severity_name(problem.severity)}, {"path", problem.path}, {"message", problem.message}});
   }
   out["problems"] = std::move(problems);
   return dumped(out, !lines);

@@ -16,7 +16,9 @@ constexpr size_t kProblemsPerKind = 1;
 
 std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
 
-std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", dtype_name(dtype), shape_text(shape)); }
+std::string type_text(DType dtype, const Shape& shape) {
+  return fmt::format("{}{}", dtype_name(dtype), shape_text(shape));
+}
 
 std::string outputs_text(const Node& node) {
   std::string out;
@@ -33,7 +35,8 @@ std::string inputs_text(const Graph& graph, const Node& node) {
     const Edge edge = graph.effective_producer(node.id, slot);
     if (edge.node != kNoNode && graph.node(edge.node).op == "UpdateState") continue;
     if (!out.empty()) out += ", ";
-    out += printable(edge.node == kNoNode ? std::string_view(node.inputs[slot].name) : graph.node(edge.node).last_component());
+    out += printable(edge.node == kNoNode ? std::string_view(node.inputs[slot].name)
+                                          : graph.node(edge.node).last_component());
     if (edge.slot > 0) out += fmt::format(":{}", edge.slot);
   }
   return out;
@@ -55,8 +58,10 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   if (style.format != Format::kTable) return json::stats(session, rows, style.format == Format::kJsonl);
   if (rows.empty()) return "no tensors\n";
   const bool ranks = session.ranks().size() > 1;
-  const bool graphs = std::any_of(rows.begin(), rows.end(), [&](const StatsRow& row) { return row.info.id.graph != rows[0].info.id.graph; });
-  const bool executions = std::any_of(rows.begin(), rows.end(), [](const StatsRow& row) { return row.info.id.execution > 0; });
+  const bool graphs = std::any_of(rows.begin(), rows.end(),
+                                  [&](const StatsRow& row) { return row.info.id.graph != rows[0].info.id.graph; });
+  const bool executions =
+      std::any_of(rows.begin(), rows.end(), [](const StatsRow& row) { return row.info.id.execution > 0; });
   std::vector<Table::Column> columns;
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
@@ -83,7 +88,9 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
     if (row.stats) {
       const Stats& s = *row.stats;
       auto real = [&](double value, uint32_t field) { cells.emplace_back(s.knows(field) ? value_text(value) : "-"); };
-      auto count = [&](uint64_t value, uint32_t field) { cells.emplace_back(s.knows(field) ? std::to_string(value) : "-"); };
+      auto count = [&](uint64_t value, uint32_t field) {
+        cells.emplace_back(s.knows(field) ? std::to_string(value) : "-");
+      };
       real(s.min, kStatMin);
       real(s.max, kStatMax);
       real(s.mean, kStatMean);
@@ -107,7 +114,8 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
   if (style.format != Format::kTable) return json::nodes(session, nodes, style.format == Format::kJsonl);
   if (nodes.empty()) return "no nodes\n";
   const bool ranks = session.ranks().size() > 1;
-  const bool graphs = std::any_of(nodes.begin(), nodes.end(), [&](const NodeRef& ref) { return ref.graph->id() != nodes[0].graph->id(); });
+  const bool graphs = std::any_of(nodes.begin(), nodes.end(),
+                                  [&](const NodeRef& ref) { return ref.graph->id() != nodes[0].graph->id(); });
   std::vector<Table::Column> columns = {{"", Align::kRight}};
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
@@ -141,7 +149,8 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   std::string layout = info.layout.empty() ? "unknown" : printable(info.layout);
   if (!info.epoch.empty()) layout += fmt::format(", file names of epoch {}", printable(info.epoch));
   out += field("layout", layout);
-  std::string version = info.framework_version.empty() ? "version unknown" : "MindSpore " + printable(info.framework_version);
+  std::string version =
+      info.framework_version.empty() ? "version unknown" : "MindSpore " + printable(info.framework_version);
   if (!info.device_target.empty()) version += fmt::format(" on {}", printable(info.device_target));
   out += field("written by", version);
   std::vector<std::string> nets;
@@ -150,9 +159,10 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   out += field("ranks", numbers_text({session.ranks().begin(), session.ranks().end()}));
   bool titled = false;
   for (const GraphPtr& graph : session.graphs()) {
-    const auto operators = static_cast<uint64_t>(std::count_if(graph->nodes().begin(), graph->nodes().end(), [](const Node& node) {
-      return node.kind == NodeKind::kOperator && !is_structural(node.op);
-    }));
+    const auto operators =
+        static_cast<uint64_t>(std::count_if(graph->nodes().begin(), graph->nodes().end(), [](const Node& node) {
+          return node.kind == NodeKind::kOperator && !is_structural(node.op);
+        }));
     std::string line = session.ranks().size() > 1 ? fmt::format("rank {} ", graph->rank()) : "";
     line += fmt::format("{} {}: {}, steps {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
                         numbers_text(session.steps(graph->rank(), graph->id())));
@@ -160,9 +170,10 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
     out += field(titled ? "" : "graphs", line);
     titled = true;
   }
-  out += field("files", fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(report.tensor_files, "tensor"),
-                                    counted(report.parameter_files, "parameter"), counted(report.constant_files, "constant"),
-                                    counted(report.statistic_rows, "statistic row"), report.device_files, report.other_files));
+  out += field("files",
+               fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(report.tensor_files, "tensor"),
+                           counted(report.parameter_files, "parameter"), counted(report.constant_files, "constant"),
+                           counted(report.statistic_rows, "statistic row"), report.device_files, report.other_files));
   if (report.problems.empty()) return out + field("problems", "none");
 
   std::map<std::string, uint64_t> seen;
@@ -175,8 +186,8 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
     }
     const std::string severity(severity_name(problem.severity));
     lines += fmt::format("  {}{} {}{}{}\n", painted(severity, paint_for(problem.severity), style.colour),
-                         std::string(8 - std::min<size_t>(8, severity.size()), ' '), printable(problem.path), problem.path.empty() ? "" : ": ",
-                         printable(problem.message));
+                         std::string(8 - std::min<size_t>(8, severity.size()), ' '), printable(problem.path),
+                         problem.path.empty() ? "" : ": ", printable(problem.message));
   }
   out += fmt::format("problems   {}\n{}", report.problems.size(), lines);
   if (left_out > 0) out += fmt::format("  ... {} more of the same kinds (all: --wide)\n", left_out);

@@ -24,7 +24,8 @@ std::string place_text(const std::vector<int64_t>& place) { return shape_text(pl
 std::string bad_text(const Stats& stats) {
   const std::string kinds = nonfinite_text(stats);
   if (kinds.empty()) return stats_line(stats);
-  if (stats.count == 1) return fmt::format("its only element is {}", stats.nan_count ? "NaN" : stats.pos_inf_count ? "+Inf" : "-Inf");
+  if (stats.count == 1)
+    return fmt::format("its only element is {}", stats.nan_count ? "NaN" : stats.pos_inf_count ? "+Inf" : "-Inf");
   const size_t last_word = kinds.find(' ', kinds.find("of ") + 3);
   std::string out = kinds;
   if (kinds.find("of ") != std::string::npos && last_word != std::string::npos) {
@@ -36,7 +37,8 @@ std::string bad_text(const Stats& stats) {
 
 class OriginText {
  public:
-  OriginText(Session& session, const OriginResult& result, const ReportStyle& style) : session_(session), result_(result), style_(style) {}
+  OriginText(Session& session, const OriginResult& result, const ReportStyle& style)
+      : session_(session), result_(result), style_(style) {}
 
   std::string text() {
     std::string out;
@@ -47,8 +49,10 @@ class OriginText {
     if (!out.empty()) out += "\n";
     const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
     out += unknown;
-    if (result_.steps.empty()) out += healthy_line();
-    else if (!unknown.empty()) out += "\n";
+    if (result_.steps.empty())
+      out += healthy_line();
+    else if (!unknown.empty())
+      out += "\n";
     if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not looked at\n";
     if (!result_.steps.empty()) out += next_line();
     return out;
@@ -58,7 +62,8 @@ class OriginText {
   std::string name(const TensorId& id) const {
     const Node& node = session_.node(id);
     const std::string shown = printable(style_.wide ? node.name : short_name(session_, id));
-    return node.kind == NodeKind::kParameter && id.slot == Slot{} ? shown : fmt::format("{}:{}", shown, slot_name(id.slot));
+    return node.kind == NodeKind::kParameter && id.slot == Slot{} ? shown
+                                                                  : fmt::format("{}:{}", shown, slot_name(id.slot));
   }
 
   std::string node_name(const TensorId& id) const {
@@ -71,7 +76,8 @@ class OriginText {
     const Origin& first = step.origins.front();
     const std::pair<int, int> key{step.rank, step.graph};
     const auto before = last_.find(key);
-    const bool again = before != last_.end() && before->second.node == first.tensor.node && before->second.slot == first.tensor.slot;
+    const bool again =
+        before != last_.end() && before->second.node == first.tensor.node && before->second.slot == first.tensor.slot;
     last_[key] = first.tensor;
     if (again && !style_.wide) return again_text(step);
     std::string out = flush_skipped();
@@ -103,8 +109,10 @@ class OriginText {
     if (session_.graphs().size() > session_.ranks().size()) out += fmt::format("graph {}  ", step.graph);
     out += "the same node again";
     if (!counts.empty()) out += fmt::format(" ({})", counts);
-    for (size_t i = 1; i < step.origins.size() && i <= kFurtherOrigins; ++i) out += "; " + further_phrase(step.origins[i]);
-    if (step.origins.size() > kFurtherOrigins + 1) out += fmt::format("; {} more", step.origins.size() - kFurtherOrigins - 1);
+    for (size_t i = 1; i < step.origins.size() && i <= kFurtherOrigins; ++i)
+      out += "; " + further_phrase(step.origins[i]);
+    if (step.origins.size() > kFurtherOrigins + 1)
+      out += fmt::format("; {} more", step.origins.size() - kFurtherOrigins - 1);
     return out + fmt::format("; {}\n", counted(step.bad_tensors, "tensor"));
   }
 
@@ -118,12 +126,14 @@ class OriginText {
   std::string first_text(const Origin& origin, const StepOrigins& step) {
     const Node& node = session_.node(origin.tensor);
     std::string full = printable(node.name);
-    full = node.kind == NodeKind::kParameter ? "parameter " + full : fmt::format("{}:{}", full, slot_name(origin.tensor.slot));
+    full = node.kind == NodeKind::kParameter ? "parameter " + full
+                                             : fmt::format("{}:{}", full, slot_name(origin.tensor.slot));
     if (origin.tensor.execution > 0 || session_.executions(step.rank, step.graph, step.step, origin.tensor.node) > 1) {
       full += fmt::format("  execution {}", origin.tensor.execution);
     }
-    std::string out = field("first bad", painted(full, Paint::kError, style_.colour) +
-                                             fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
+    std::string out = field(
+        "first bad", painted(full, Paint::kError, style_.colour) +
+                         fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
     std::string what = bad_text(origin.stats);
     if (!origin.first.empty() && origin.stats.count > 1) {
       what += "; first at";
@@ -134,7 +144,8 @@ class OriginText {
     if (!is_builtin()) out += more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += more("it was so already when the step began");
     if (origin.kind == OriginKind::kInput) out += more("it came into the step like this");
-    if (origin.update) out += field("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
+    if (origin.update)
+      out += field("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
     if (!origin.certain) out += uncertain_text(origin);
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
@@ -150,13 +161,18 @@ class OriginText {
     return out;
   }
 
-  bool is_builtin() const { return result_.predicate == "NaN or Inf" || result_.predicate == "NaN" || result_.predicate == "Inf"; }
+  bool is_builtin() const {
+    return result_.predicate == "NaN or Inf" || result_.predicate == "NaN" || result_.predicate == "Inf";
+  }
 
   std::string rows_text(const Origin& origin) const {
     const auto& [affected, range] = *origin.rows;
     const int64_t rows = origin.info.shape.empty() ? 0 : origin.info.shape[0];
-    const std::string each = range.first == range.second ? fmt::format("{} each", range.first) : fmt::format("{} to {} each", range.first, range.second);
-    if (affected == rows) return rows == 1 ? fmt::format("in its only row ({})", range.first) : fmt::format("all {} rows are affected ({})", rows, each);
+    const std::string each = range.first == range.second ? fmt::format("{} each", range.first)
+                                                         : fmt::format("{} to {} each", range.first, range.second);
+    if (affected == rows)
+      return rows == 1 ? fmt::format("in its only row ({})", range.first)
+                       : fmt::format("all {} rows are affected ({})", rows, each);
     return fmt::format("{} of {} rows are affected ({})", affected, rows, each);
   }
 
@@ -164,7 +180,8 @@ class OriginText {
     std::string out;
     for (const OriginInput& input : origin.inputs) {
       if (input.state != Known::kUnknown) continue;
-      const std::string line = fmt::format("not later than this node: input:{} is unknown ({})", input.slot, printable(input.reason));
+      const std::string line =
+          fmt::format("not later than this node: input:{} is unknown ({})", input.slot, printable(input.reason));
       out += out.empty() ? field("certain?", line) : more(line);
     }
     if (out.empty()) out = field("certain?", "not later than this node: its inputs do not explain it");
@@ -190,20 +207,28 @@ class OriginText {
     const Stats& stats = *input.stats;
     const std::string bad = nonfinite_text(stats);
     out += bad.empty() ? "finite" : bad;
-    if (stats.min == stats.min) out += fmt::format(", min {}, max {}", format_short(stats.min, 3), format_short(stats.max, 3));
-    if (input.zeros_at_bad) out += fmt::format(", {} at the same places", counted(stats.zero_count, "zero"));
-    else if (stats.zero_count > 0) out += fmt::format(", {}", counted(stats.zero_count, "zero"));
+    if (stats.min == stats.min)
+      out += fmt::format(", min {}, max {}", format_short(stats.min, 3), format_short(stats.max, 3));
+    if (input.zeros_at_bad)
+      out += fmt::format(", {} at the same places", counted(stats.zero_count, "zero"));
+    else if (stats.zero_count > 0)
+      out += fmt::format(", {}", counted(stats.zero_count, "zero"));
     return out;
   }
 
   std::string further_phrase(const Origin& origin) const {
     if (origin.kind == OriginKind::kParameter) {
       const bool nan = origin.stats.nan_count > 0, inf = origin.stats.inf_count() > 0;
-      return fmt::format("{} was already {} when the step began", name(origin.tensor), nan ? "NaN" : inf ? "Inf" : "so");
+      return fmt::format("{} was already {} when the step began", name(origin.tensor),
+                         nan   ? "NaN"
+                         : inf ? "Inf"
+                               : "so");
     }
-    if (origin.kind == OriginKind::kInput) return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
+    if (origin.kind == OriginKind::kInput)
+      return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
     const std::string bad = nonfinite_text(origin.stats);
-    return fmt::format("{} broke on its own{}{}", printable(session_.tensor_name(origin.tensor)), bad.empty() ? "" : fmt::format(" ({})", bad),
+    return fmt::format("{} broke on its own{}{}", printable(session_.tensor_name(origin.tensor)),
+                       bad.empty() ? "" : fmt::format(" ({})", bad),
                        origin.certain ? "" : ", as far as its inputs are known");
   }
 
@@ -214,7 +239,8 @@ class OriginText {
       const Origin& origin = step.origins[i];
       std::string line = further_phrase(origin);
       if (origin.update) line += fmt::format("; written by {} in step {}", name(*origin.update), origin.update->step);
-      if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty()) line += "   " + source;
+      if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
+        line += "   " + source;
       out += out.empty() ? field("also", line) : more(line);
     }
     if (shown < step.origins.size()) out += more(fmt::format("... {} more (all: --wide)", step.origins.size() - shown));
@@ -242,7 +268,8 @@ class OriginText {
       out += node_name(link.tensor);
       if (!link.bad) {
         out += fmt::format("  absorbed: its output {}", absorbed_text(link.stats));
-      } else if (i > 0 && (i == 1 || i + 1 == chain.size()) && session_.node(link.tensor).kind != NodeKind::kParameter) {
+      } else if (i > 0 && (i == 1 || i + 1 == chain.size()) &&
+                 session_.node(link.tensor).kind != NodeKind::kParameter) {
         if (const std::string bad = nonfinite_text(link.stats); !bad.empty()) out += fmt::format(" ({})", bad);
       }
     }
@@ -251,7 +278,9 @@ class OriginText {
 
   static std::string absorbed_text(const Stats& stats) {
     if (stats.count > 0 && stats.zero_count == stats.count) return "has no NaN, it is all zero";
-    return stats.min == stats.min ? fmt::format("is finite, min {}, max {}", format_short(stats.min), format_short(stats.max)) : "is sound";
+    return stats.min == stats.min
+               ? fmt::format("is finite, min {}, max {}", format_short(stats.min), format_short(stats.max))
+               : "is sound";
   }
 
   std::string loss_text(const TensorId& loss) const {
@@ -263,8 +292,9 @@ class OriginText {
   std::string healthy_line() const {
     const Coverage& coverage = result_.coverage;
     if (result_.interrupted) return "";
-    const std::string subject = is_builtin() ? "no " + (result_.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result_.predicate)
-                                             : fmt::format("nothing satisfies '{}'", printable(result_.predicate));
+    const std::string subject =
+        is_builtin() ? "no " + (result_.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result_.predicate)
+                     : fmt::format("nothing satisfies '{}'", printable(result_.predicate));
     const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
     if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
     return fmt::format("healthy: {} in {}, every one looked at\n", subject, tensors);

@@ -51,9 +51,12 @@ std::string shorten(std::string_view name, size_t width) {
 
 Paint paint_for(Severity severity) {
   switch (severity) {
-    case Severity::kError: return Paint::kError;
-    case Severity::kWarning: return Paint::kWarning;
-    case Severity::kInfo: return Paint::kNone;
+    case Severity::kError:
+      return Paint::kError;
+    case Severity::kWarning:
+      return Paint::kWarning;
+    case Severity::kInfo:
+      return Paint::kNone;
   }
   return Paint::kNone;
 }
@@ -86,7 +89,8 @@ std::string Table::text(const ReportStyle& style) const {
   auto line = [&](const std::vector<Cell>& cells) {
     std::string made;
     for (size_t column = 0; column < cells.size(); ++column) {
-      const std::string text = columns_[column].shrinks && !style.wide ? shorten(cells[column].text, widths[column]) : cells[column].text;
+      const std::string text =
+          columns_[column].shrinks && !style.wide ? shorten(cells[column].text, widths[column]) : cells[column].text;
       const size_t width = display_width(text);
       const std::string pad(widths[column] > width ? widths[column] - width : 0, ' ');
       const std::string shown = painted(text, cells[column].paint, style.colour);
@@ -142,7 +146,8 @@ std::string source_place(const Node& node, bool full) {
   return printable(frame.line > 0 ? fmt::format("{}:{}", file, frame.line) : file);
 }
 
-std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage, bool wide) {
+std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage,
+                             bool wide) {
   if (entries.empty()) return "";
   constexpr size_t kTensorsPerReason = 3;
   // In the order in which the reasons first appear, so that equal input gives equal text.
@@ -163,7 +168,8 @@ std::string not_checked_text(const Session& session, const std::vector<NotChecke
                          entry.tensor.execution > 0 ? fmt::format(" execution {}", entry.tensor.execution) : "",
                          entry.abbr.empty() ? "" : "  " + entry.abbr, printable(reason));
     }
-    if (shown < list.size()) out += fmt::format("  ... {} more for the same reason (all: --wide)\n", list.size() - shown);
+    if (shown < list.size())
+      out += fmt::format("  ... {} more for the same reason (all: --wide)\n", list.size() - shown);
   }
   return out;
 }

@@ -55,6 +55,7 @@ std::string shell_word(std::string_view text);
 /// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.
 std::string source_place(const Node& node, bool full);
 /// The lines `not checked: 2 of 136 tensors ...`, one per reason and some tensors; "" without entries.
-std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage, bool wide);
+std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage,
+                             bool wide);
 
 }  // namespace msdbg

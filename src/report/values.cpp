@@ -49,18 +49,21 @@ Result<Format> parse_format(std::string_view text) {
   if (word == "table") return Format::kTable;
   if (word == "json") return Format::kJson;
   if (word == "jsonl") return Format::kJsonl;
-  return Status(Code::kInvalidArgument, fmt::format("format '{}' is not known; use table, json or jsonl", printable(text)));
+  return Status(Code::kInvalidArgument,
+                fmt::format("format '{}' is not known; use table, json or jsonl", printable(text)));
 }
 
 std::string nonfinite_text(const Stats& stats) {
   const std::pair<uint64_t, std::string_view> kinds[] = {
       {stats.nan_count, "NaN"}, {stats.pos_inf_count, "+Inf"}, {stats.neg_inf_count, "-Inf"}};
   std::vector<std::pair<uint64_t, std::string_view>> present;
-  std::copy_if(std::begin(kinds), std::end(kinds), std::back_inserter(present), [](const auto& kind) { return kind.first > 0; });
+  std::copy_if(std::begin(kinds), std::end(kinds), std::back_inserter(present),
+               [](const auto& kind) { return kind.first > 0; });
   std::stable_sort(present.begin(), present.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out;
   for (const auto& [count, name] : present) {
-    out += out.empty() ? stats.knows(kStatCount) ? fmt::format("{} of {} {}", count, stats.count, name) : fmt::format("{} {}", count, name)
+    out += out.empty() ? stats.knows(kStatCount) ? fmt::format("{} of {} {}", count, stats.count, name)
+                                                 : fmt::format("{} {}", count, name)
                        : fmt::format(", {} {}", count, name);
   }
   return out;
@@ -72,7 +75,8 @@ std::string stats_line(const Stats& stats) {
   if (stats.knows(kStatCount) && !all_finite) out += fmt::format(", {} finite", stats.finite_count());
   std::string values;
   auto add = [&](std::string_view name, double value, uint32_t field) {
-    if (stats.knows(field) && !std::isnan(value)) values += fmt::format("{}{} {}", values.empty() ? "" : "  ", name, format_short(value));
+    if (stats.knows(field) && !std::isnan(value))
+      values += fmt::format("{}{} {}", values.empty() ? "" : "  ", name, format_short(value));
   };
   add("min", stats.min, kStatMin);
   add("max", stats.max, kStatMax);
@@ -109,7 +113,8 @@ std::string elements_table(const TensorView& view, size_t max_rows, size_t width
   auto cell_width = [&](const Shown& shown) {
     size_t widest = 1;
     for (uint64_t row : shown_rows.places) {
-      for (uint64_t column : shown.places) widest = std::max(widest, element_text(view.dtype, view.at(row * columns + column)).size());
+      for (uint64_t column : shown.places)
+        widest = std::max(widest, element_text(view.dtype, view.at(row * columns + column)).size());
     }
     return widest;
   };
@@ -124,7 +129,8 @@ std::string elements_table(const TensorView& view, size_t max_rows, size_t width
   for (size_t i = 0; i < shown_rows.places.size(); ++i) {
     std::string line = "  " + labels[i] + std::string(label_width - labels[i].size(), ' ');
     for (size_t j = 0; j < shown_columns.places.size(); ++j) {
-      const std::string text = element_text(view.dtype, view.at(shown_rows.places[i] * columns + shown_columns.places[j]));
+      const std::string text =
+          element_text(view.dtype, view.at(shown_rows.places[i] * columns + shown_columns.places[j]));
       line += std::string(cell - std::min(cell, text.size()) + 1, ' ') + text;
       if (j == shown_columns.gap_after) line += " ...";
     }
@@ -139,7 +145,8 @@ Result<Histogram> histogram(const TensorView& view, size_t bins) {
     return Status(Code::kInvalidArgument, fmt::format("histogram with {} bins: give 1 to {}", bins, kMaxBins));
   }
   if (!is_evaluable(view.dtype)) {
-    return Status(Code::kUnsupported, fmt::format("histogram of {}: elements have no numeric value", dtype_name(view.dtype)));
+    return Status(Code::kUnsupported,
+                  fmt::format("histogram of {}: elements have no numeric value", dtype_name(view.dtype)));
   }
   Histogram result;
   double low = 0, high = 0;
@@ -157,7 +164,8 @@ Result<Histogram> histogram(const TensorView& view, size_t bins) {
   result.counts.assign(bins, 0);
   // Halves first: the span of two large values of opposite sign overflows.
   const double half_span = high / 2 - low / 2;
-  for (size_t i = 0; i <= bins; ++i) result.edges.push_back(low + 2 * (half_span * (static_cast<double>(i) / static_cast<double>(bins))));
+  for (size_t i = 0; i <= bins; ++i)
+    result.edges.push_back(low + 2 * (half_span * (static_cast<double>(i) / static_cast<double>(bins))));
   result.edges.back() = high;
   for (uint64_t i = 0; i < view.count; ++i) {
     const double value = view.at(i);

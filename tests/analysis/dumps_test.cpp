@@ -21,7 +21,8 @@ std::string dump_path(const std::string& name) { return std::string(MSDBG_TEST_D
 
 class Dump {
  public:
-  explicit Dump(const std::string& name, const std::string& when = "nan or inf", const IntSet& steps = IntSet::all()) : name_(name) {
+  explicit Dump(const std::string& name, const std::string& when = "nan or inf", const IntSet& steps = IntSet::all())
+      : name_(name) {
     Result<std::unique_ptr<Session>> opened = open_dump(dump_path(name));
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     if (!opened) return;
@@ -140,14 +141,16 @@ TEST(LognanOrigin, WaysEndAtTheReluAndAtTheWeight) {
   Dump dump("lenet-2.7.1-lognan");
   const Origin& origin = dump.step(0)->origins.at(0);
   ASSERT_EQ(origin.chains.size(), 2u);
-  EXPECT_EQ(chain_names(dump, origin.chains[0]), (Names{"Log-op0", "fc2-Dense/MatMul-op0", "fc2-Dense/BiasAdd-op0", "relu4-ReLU/ReLU-op0"}));
+  EXPECT_EQ(chain_names(dump, origin.chains[0]),
+            (Names{"Log-op0", "fc2-Dense/MatMul-op0", "fc2-Dense/BiasAdd-op0", "relu4-ReLU/ReLU-op0"}));
   EXPECT_FALSE(origin.chains[0].back().bad);
   EXPECT_EQ(origin.chains[0].back().stats.zero_count, origin.chains[0].back().stats.count);
   EXPECT_EQ(origin.chains[0][1].stats.nan_count, 128u);
   EXPECT_EQ(origin.chains[0][1].stats.count, 128u);
-  EXPECT_EQ(chain_names(dump, origin.chains[1]),
-            (Names{"Log-op0", "Gradients/Default/network-WithLossCell/_backbone-LeNet5/fc1-Dense/Grad_MatMul/MatMul-op4",
-                   "Default/optimizer-Momentum/ApplyMomentum-op3", "fc2.weight"}));
+  EXPECT_EQ(
+      chain_names(dump, origin.chains[1]),
+      (Names{"Log-op0", "Gradients/Default/network-WithLossCell/_backbone-LeNet5/fc1-Dense/Grad_MatMul/MatMul-op4",
+             "Default/optimizer-Momentum/ApplyMomentum-op3", "fc2.weight"}));
   EXPECT_EQ(origin.chains[1][1].stats.nan_count, 1344u);
 }
 
@@ -247,7 +250,8 @@ TEST(ExplodeOrigin, MatMulOverflowsThoughBothInputsAreFinite) {
   std::vector<double> largest;
   for (const OriginInput& input : origin.inputs) {
     EXPECT_EQ(input.state, Known::kSound);
-    if (input.stats && is_float(input.stats->dtype)) largest.push_back(std::max(std::abs(input.stats->min), std::abs(input.stats->max)));
+    if (input.stats && is_float(input.stats->dtype))
+      largest.push_back(std::max(std::abs(input.stats->min), std::abs(input.stats->max)));
   }
   ASSERT_EQ(largest.size(), 2u);
   EXPECT_NEAR(largest[0] / 1e36, 3.4, 0.05);
@@ -268,18 +272,22 @@ class HealthyDump : public testing::TestWithParam<std::string> {};
 TEST_P(HealthyDump, HasNoOriginAndIsLookedAt) {
   Dump dump(GetParam());
   for (const StepOrigins& step : dump.result().steps) {
-    ADD_FAILURE() << "step " << step.step << " graph " << step.graph << ": " << dump.node(step.origins.at(0).tensor).name;
+    ADD_FAILURE() << "step " << step.step << " graph " << step.graph << ": "
+                  << dump.node(step.origins.at(0).tensor).name;
   }
   EXPECT_GT(dump.result().coverage.checked, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, HealthyDump,
-                         testing::Values("lenet-2.7.1-ok", "lenet-2.7.1-eval", "lenet-2.0.0-ok", "lenet-2.0.0-filter", "lenet-1.5.0-ok",
-                                         "control-1.5.0", "control-2.0.0", "control-2.7.1", "two-1.5.0", "two-2.0.0", "two-2.7.1",
-                                         "long-1.5.0", "long-2.0.0", "long-2.7.1", "synthetic-stat-old"),
+                         testing::Values("lenet-2.7.1-ok", "lenet-2.7.1-eval", "lenet-2.0.0-ok", "lenet-2.0.0-filter",
+                                         "lenet-1.5.0-ok", "control-1.5.0", "control-2.0.0", "control-2.7.1",
+                                         "two-1.5.0", "two-2.0.0", "two-2.7.1", "long-1.5.0", "long-2.0.0",
+                                         "long-2.7.1", "synthetic-stat-old"),
                          [](const auto& dump) {
                            std::string name = dump.param;
-                           std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
                            return name;
                          });
 

@@ -11,7 +11,11 @@ using testing::fake_graph;
 using Slots = std::vector<uint32_t>;
 
 TEST(UpdatedSlots, MomentumUpdatesWeightAndAccumulationButNotTheRate) {
-  const GraphPtr graph = fake_graph({{"w", "Parameter"}, {"m", "Parameter"}, {"lr", "Parameter"}, {"g", "Grad"}, {"mu", "Parameter"},
+  const GraphPtr graph = fake_graph({{"w", "Parameter"},
+                                     {"m", "Parameter"},
+                                     {"lr", "Parameter"},
+                                     {"g", "Grad"},
+                                     {"mu", "Parameter"},
                                      {"opt", "ApplyMomentum", {"w", "m", "lr", "g", "mu"}}});
   EXPECT_EQ(updated_slots(*graph, *graph->find("opt")), (Slots{0, 1}));
 }
@@ -27,12 +31,17 @@ TEST(UpdatedSlots, ValueBehindALoadIsNotUpdated) {
 }
 
 TEST(UpdatedSlots, UnknownOptimizerCountsEveryParameter) {
-  const GraphPtr graph = fake_graph({{"w", "Parameter"}, {"s", "Parameter"}, {"g", "Grad"}, {"opt", "ApplyNovelty", {"w", "g", "s"}}});
+  const GraphPtr graph =
+      fake_graph({{"w", "Parameter"}, {"s", "Parameter"}, {"g", "Grad"}, {"opt", "ApplyNovelty", {"w", "g", "s"}}});
   EXPECT_EQ(updated_slots(*graph, *graph->find("opt")), (Slots{0, 2}));
 }
 
 TEST(UpdatedSlots, BatchNormUpdatesItsMovingStatistics) {
-  const GraphPtr graph = fake_graph({{"x", "Relu"}, {"a", "Parameter"}, {"b", "Parameter"}, {"mean", "Parameter"}, {"var", "Parameter"},
+  const GraphPtr graph = fake_graph({{"x", "Relu"},
+                                     {"a", "Parameter"},
+                                     {"b", "Parameter"},
+                                     {"mean", "Parameter"},
+                                     {"var", "Parameter"},
                                      {"bn", "BatchNorm", {"x", "a", "b", "mean", "var"}}});
   EXPECT_EQ(updated_slots(*graph, *graph->find("bn")), (Slots{3, 4}));
 }

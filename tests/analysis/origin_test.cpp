@@ -39,7 +39,8 @@ GraphPtr small_net() {
                      {"Default/MatMul-op0", "MatMul", {"Default/Log-op0", "Default/wl"}},
                      {"Default/ReLU-op0", "ReLU", {"Default/MatMul-op0"}},
                      {"Gradients/Mul-op0", "Mul", {"Default/MatMul-op0"}},
-                     {"Default/optimizer-M/ApplyMomentum-op0", "ApplyMomentum",
+                     {"Default/optimizer-M/ApplyMomentum-op0",
+                      "ApplyMomentum",
                       {"fc.weight", "moments.fc.weight", "", "Gradients/Mul-op0"}}});
 }
 
@@ -68,7 +69,8 @@ TEST(Origin, HealthyStepsHaveNone) {
 TEST(Origin, OwnArithmeticOfAnOperatorWithFiniteInputs) {
   FakeSession s(small_net());
   put_healthy(s, 0);
-  s.put("Default/Log-op0", 0, testing::make_tensor(DType::kFloat32, {2, 2}, std::vector<double>{-kInf, 1, -kInf, -kInf}));
+  s.put("Default/Log-op0", 0,
+        testing::make_tensor(DType::kFloat32, {2, 2}, std::vector<double>{-kInf, 1, -kInf, -kInf}));
   s.put("x", 0, testing::make_tensor(DType::kFloat32, {2, 2}, std::vector<double>{0, 1, 0, 0}));
   s.put("Default/MatMul-op0", 0, f32({NAN}));
   const OriginResult result = search(s);
@@ -238,6 +240,33 @@ TEST(Origin, LoopBodyBreaksInItsSecondExecution) {
   EXPECT_EQ(step.origins[1].tensor, s.id("a", 0, {}, 2));
 }
 
+TEST(Origin, LaterRunsOfALoopBodyFollowFromTheFirstThatBroke) {
+  // What the body hands to its next run arrives as a parameter that nobody dumped.
+  FakeSession s(fake_graph({{"i", "Parameter"}, {"mm", "MatMul", {"i"}}, {"add", "Add", {"mm"}}}));
+  for (uint32_t k = 0; k < 4; ++k) {
+    s.put("mm", 0, f32({k == 0 ? 1 : kInf}), {}, k);
+    s.put("add", 0, f32({k == 0 ? 1 : kInf}), {}, k);
+  }
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  ASSERT_EQ(result.steps[0].origins.size(), 1u);
+  EXPECT_EQ(result.steps[0].origins[0].tensor, s.id("mm", 0, {}, 1));
+  EXPECT_FALSE(result.steps[0].origins[0].certain);
+}
+
+TEST(Origin, BadValueThatComesFromAnotherGraphIsAnInput) {
+  FakeSession s(fake_graph({{"i", "Parameter"}, {"mm", "MatMul", {"i"}}}));
+  s.put("mm", 0, f32({1}), kIn0, 0);
+  s.put("mm", 0, f32({1}), {}, 0);
+  s.put("mm", 0, f32({NAN}), kIn0, 1);
+  s.put("mm", 0, f32({NAN}), {}, 1);
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 1u);
+  ASSERT_EQ(result.steps[0].origins.size(), 1u);
+  EXPECT_EQ(result.steps[0].origins[0].kind, OriginKind::kInput);
+  EXPECT_EQ(result.steps[0].origins[0].tensor, s.id("mm", 0, kIn0, 1));
+}
+
 TEST(Origin, OptimizerThatOverflowsByItselfIsTheOrigin) {
   FakeSession s(small_net());
   put_healthy(s, 0);
@@ -305,7 +334,11 @@ TEST(Origin, ScriptIsAPredicateAndMayDecline) {
 }
 
 TEST(Origin, HealthyLossIsReported) {
-  FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"r", "ReLU", {"a"}}, {"Default/_loss_fn-X/SoftmaxCrossEntropyWithLogits-op0", "SoftmaxCrossEntropyWithLogits", {"r"}}}));
+  FakeSession s(
+      fake_graph({{"p", "Parameter"},
+                  {"a", "Log", {"p"}},
+                  {"r", "ReLU", {"a"}},
+                  {"Default/_loss_fn-X/SoftmaxCrossEntropyWithLogits-op0", "SoftmaxCrossEntropyWithLogits", {"r"}}}));
   s.put("p", 0, f32({0}));
   s.put("a", 0, f32({NAN}));
   s.put("r", 0, f32({0}));

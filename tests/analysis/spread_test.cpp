@@ -26,7 +26,11 @@ std::vector<std::string> chain_names(const FakeSession& session, const std::vect
 using Names = std::vector<std::string>;
 
 TEST(Spread, WayEndsWhereAReluAbsorbsTheNan) {
-  FakeSession s(fake_graph({{"p", "Parameter"}, {"log", "Log", {"p"}}, {"mm", "MatMul", {"log"}}, {"relu", "ReLU", {"mm"}}, {"out", "Exp", {"relu"}}}));
+  FakeSession s(fake_graph({{"p", "Parameter"},
+                            {"log", "Log", {"p"}},
+                            {"mm", "MatMul", {"log"}},
+                            {"relu", "ReLU", {"mm"}},
+                            {"out", "Exp", {"relu"}}}));
   s.put("p", 0, f32({1}));
   s.put("log", 0, f32({NAN}));
   s.put("mm", 0, f32({NAN}));
@@ -42,8 +46,12 @@ TEST(Spread, WayEndsWhereAReluAbsorbsTheNan) {
 }
 
 TEST(Spread, WayEndsAtTheParameterThatTheOptimizerRuined) {
-  FakeSession s(fake_graph({{"p", "Parameter"}, {"w", "Parameter"}, {"m", "Parameter"}, {"log", "Log", {"p"}},
-                            {"Gradients/g", "MatMul", {"log"}}, {"opt", "ApplyMomentum", {"w", "m", "", "Gradients/g"}}}));
+  FakeSession s(fake_graph({{"p", "Parameter"},
+                            {"w", "Parameter"},
+                            {"m", "Parameter"},
+                            {"log", "Log", {"p"}},
+                            {"Gradients/g", "MatMul", {"log"}},
+                            {"opt", "ApplyMomentum", {"w", "m", "", "Gradients/g"}}}));
   s.put("p", 0, f32({1}));
   s.put("log", 0, f32({NAN}));
   s.put("Gradients/g", 0, f32({NAN}));

@@ -30,7 +30,9 @@ CheckResult run(FakeSession& s, const std::vector<Watchpoint>& watches, size_t m
 }
 
 GraphPtr net() {
-  return fake_graph({{"w", "Parameter"}, {"Default/fc/MatMul-op0", "MatMul", {"w"}}, {"Default/fc/Add-op0", "Add", {"Default/fc/MatMul-op0"}}});
+  return fake_graph({{"w", "Parameter"},
+                     {"Default/fc/MatMul-op0", "MatMul", {"w"}},
+                     {"Default/fc/Add-op0", "Add", {"Default/fc/MatMul-op0"}}});
 }
 
 TEST(CheckReport, CleanLineSaysWhatThatIsWorth) {
@@ -54,7 +56,8 @@ TEST(CheckReport, FirstOverflowOfAStepTellsOfItsInputs) {
             "step  node                   slot      rule  what\n"
             "   2  Default/fc/MatMul-op0  output:0  TO    2 of 2 NaN   input finite, up to 3.4e+36\n"
             "   2  Default/fc/Add-op0     output:0  TO    1 of 2 NaN\n"
-            "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2. Grouped by scope: --group; all columns: --wide; "
+            "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2. Grouped by scope: --group; all "
+            "columns: --wide; "
             "machine readable: --format json\n");
 }
 
@@ -103,9 +106,12 @@ TEST(CheckReport, GroupsJoinTheHitsOfAScope) {
   ReportStyle style;
   style.group = true;
   const std::string text = check_report(s, run(s, {watch("TO")}), style);
-  EXPECT_NE(text.find("Default/fc       6  0-2    TO     MatMul-op0:output:0  1 of 1 NaN\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Default/fc       6  0-2    TO     MatMul-op0:output:0  1 of 1 NaN\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("(parameters)     1  2      TO     w:output:0  1 of 1 +Inf\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0. All columns: --wide"), std::string::npos) << text;
+  EXPECT_NE(text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0. All columns: --wide"),
+            std::string::npos)
+      << text;
 }
 
 TEST(CheckReport, HitsBeyondTheLimitAreCounted) {

@@ -27,11 +27,18 @@ Keys keys(const Json& object) {
   return out;
 }
 
-const Keys kStatsKeys = {"count", "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
-                         "zero_count", "pos_count", "neg_count", "zero_percentage", "first_bad", "dtype_max_count"};
+const Keys kStatsKeys = {"count",         "min",
+                         "max",           "mean",
+                         "abs_mean",      "std",
+                         "l2_norm",       "nan_count",
+                         "pos_inf_count", "neg_inf_count",
+                         "zero_count",    "pos_count",
+                         "neg_count",     "zero_percentage",
+                         "first_bad",     "dtype_max_count"};
 
 GraphPtr net() {
-  return fake_graph({{"p", "Parameter"}, {"D/a", "Log", {"p"}, 1, {{"t.py", 38, "x = log(x)"}}}, {"D/b", "Exp", {"D/a"}}});
+  return fake_graph(
+      {{"p", "Parameter"}, {"D/a", "Log", {"p"}, 1, {{"t.py", 38, "x = log(x)"}}}, {"D/b", "Exp", {"D/a"}}});
 }
 
 void put_broken(FakeSession& s) {
@@ -60,8 +67,8 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   EXPECT_EQ(out["semantics"], "compat");
   ASSERT_EQ(out["hits"].size(), 2u);
   const Json& hit = out["hits"][0];
-  EXPECT_EQ(keys(hit), (Keys{"rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "node", "op", "slot", "dtype", "shape", "params",
-                             "error_code", "errors", "stats", "stack"}));
+  EXPECT_EQ(keys(hit), (Keys{"rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "node", "op", "slot",
+                             "dtype", "shape", "params", "error_code", "errors", "stats", "stack"}));
   EXPECT_EQ(hit["node"], "D/a");
   EXPECT_EQ(hit["slot"], "output:0");
   EXPECT_EQ(hit["severity"], "error");
@@ -77,7 +84,8 @@ TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
   s.put("p", 0, f32({5, 1}));
   const Json out = Json::parse(check_report(s, checked(s, "TL max_gt=1"), json_style()));
   ASSERT_EQ(out["hits"].size(), 1u);
-  EXPECT_EQ(out["hits"][0]["params"], Json::parse(R"json([{"name": "max_gt", "threshold": 1.0, "actual": 5.0, "hit": true}])json"));
+  EXPECT_EQ(out["hits"][0]["params"],
+            Json::parse(R"json([{"name": "max_gt", "threshold": 1.0, "actual": 5.0, "hit": true}])json"));
   ASSERT_EQ(out["not_checked"].size(), 2u);
   EXPECT_EQ(keys(out["not_checked"][0]), (Keys{"rule", "rank", "step", "node", "slot", "reason", "error_code"}));
   EXPECT_EQ(out["not_checked"][0]["error_code"], 2);
@@ -99,12 +107,13 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
-  EXPECT_EQ(keys(origin), (Keys{"rank", "graph", "graph_id", "step", "node", "op", "slot", "dtype", "shape", "stats", "first", "inputs", "chain",
-                                "reached", "stack"}));
+  EXPECT_EQ(keys(origin), (Keys{"rank", "graph", "graph_id", "step", "node", "op", "slot", "dtype", "shape", "stats",
+                                "first", "inputs", "chain", "reached", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
   EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "stats"}));
   EXPECT_EQ(origin["inputs"][0]["node"], "p");
-  EXPECT_EQ(origin["chain"], Json::parse(R"json([{"node": "D/a", "slot": "output:0"}, {"node": "D/b", "slot": "output:0"}])json"));
+  EXPECT_EQ(origin["chain"],
+            Json::parse(R"json([{"node": "D/a", "slot": "output:0"}, {"node": "D/b", "slot": "output:0"}])json"));
   EXPECT_EQ(origin["reached"], 2);
 }
 
@@ -114,18 +123,22 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
   const TensorId id = s.id("D/a", 0);
   const Json stats = Json::parse(stats_report(s, {{s.describe(id).value(), s.stats(id).value()}}, json_style()));
   EXPECT_EQ(keys(stats), (Keys{"dump", "tensors"}));
-  EXPECT_EQ(keys(stats["tensors"][0]), (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats"}));
+  EXPECT_EQ(keys(stats["tensors"][0]),
+            (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats"}));
 
   const GraphPtr graph = s.graphs()[0];
   const Json nodes = Json::parse(nodes_report(s, {{graph.get(), id.node}}, json_style()));
   EXPECT_EQ(keys(nodes), (Keys{"dump", "nodes"}));
-  EXPECT_EQ(keys(nodes["nodes"][0]), (Keys{"name", "op", "kind", "scope", "rank", "graph", "graph_id", "inputs", "outputs", "stack"}));
+  EXPECT_EQ(keys(nodes["nodes"][0]),
+            (Keys{"name", "op", "kind", "scope", "rank", "graph", "graph_id", "inputs", "outputs", "stack"}));
   EXPECT_EQ(nodes["nodes"][0]["inputs"], Json::parse(R"json([{"node": "p", "slot": "output:0"}])json"));
   EXPECT_EQ(nodes["nodes"][0]["outputs"], Json::parse(R"json([{"dtype": "unknown", "shape": null}])json"));
 
   const Json doctor = Json::parse(doctor_report(s, s.inspect(), json_style()));
-  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "nets", "ranks", "graphs", "steps", "files", "problems"}));
-  EXPECT_EQ(keys(doctor["files"]), (Keys{"tensors", "parameters", "constants", "statistics", "device_format", "other"}));
+  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "nets", "ranks", "graphs", "steps",
+                                "files", "problems"}));
+  EXPECT_EQ(keys(doctor["files"]),
+            (Keys{"tensors", "parameters", "constants", "statistics", "device_format", "other"}));
   EXPECT_EQ(doctor["steps"], Json::parse(R"json({"0": [0]})json"));
 }
 

@@ -73,13 +73,18 @@ TEST(DoctorReport, CountsAndProblems) {
   SessionReport report;
   report.tensor_files = 2;
   const std::string healthy = doctor_report(s, report, {});
-  EXPECT_NE(healthy.find("layout     R, file names of epoch E\nwritten by MindSpore 2.7.1\n"), std::string::npos) << healthy;
+  EXPECT_NE(healthy.find("layout     R, file names of epoch E\nwritten by MindSpore 2.7.1\n"), std::string::npos)
+      << healthy;
   EXPECT_NE(healthy.find("graphs     0 kernel_graph0: 1 kernel, steps 0-1\n"), std::string::npos) << healthy;
   EXPECT_NE(healthy.find("problems   none\n"), std::string::npos) << healthy;
 
-  for (int i = 0; i < 3; ++i) report.problems.push_back({Severity::kError, "f" + std::to_string(i), "file is cut off: 5 bytes"});
+  for (int i = 0; i < 3; ++i)
+    report.problems.push_back({Severity::kError, "f" + std::to_string(i), "file is cut off: 5 bytes"});
   const std::string damaged = doctor_report(s, report, {});
-  EXPECT_NE(damaged.find("problems   3\n  error    f0: file is cut off: 5 bytes\n  ... 2 more of the same kinds (all: --wide)\n"), std::string::npos)
+  EXPECT_NE(
+      damaged.find(
+          "problems   3\n  error    f0: file is cut off: 5 bytes\n  ... 2 more of the same kinds (all: --wide)\n"),
+      std::string::npos)
       << damaged;
   ReportStyle style;
   style.wide = true;

@@ -41,17 +41,18 @@ OriginResult search(FakeSession& s, const std::string& when = "nan or inf") {
 TEST(OriginReport, TellsTheWholeStoryOfAStep) {
   FakeSession s(net());
   put_broken(s, 0);
-  EXPECT_EQ(origin_report(s, search(s), {}),
-            "step 0  rank 0  kernel_graph0\n"
-            "  first bad  Default/net/Log-op0:output:0        float32[2,2]\n"
-            "             2 of 4 elements are -Inf, none NaN; first at [0,0] [1,0]; all 2 rows are affected (1 each)\n"
-            "  source     /data/train.py:70   x = self.log(x)\n"
-            "  inputs     input:0  parameter x   finite, min 0, max 1, 2 zeros at the same places\n"
-            "  spread     2 tensors in this step\n"
-            "             Log-op0 -> MatMul-op0 (2 of 2 NaN) -> ReLU-op0  absorbed: its output has no NaN, it is all zero\n"
-            "  the loss   2.3046, finite: it does not show the fault\n"
-            "\n"
-            "next: msdbg show fake x:output:0 --step 0\n");
+  EXPECT_EQ(
+      origin_report(s, search(s), {}),
+      "step 0  rank 0  kernel_graph0\n"
+      "  first bad  Default/net/Log-op0:output:0        float32[2,2]\n"
+      "             2 of 4 elements are -Inf, none NaN; first at [0,0] [1,0]; all 2 rows are affected (1 each)\n"
+      "  source     /data/train.py:70   x = self.log(x)\n"
+      "  inputs     input:0  parameter x   finite, min 0, max 1, 2 zeros at the same places\n"
+      "  spread     2 tensors in this step\n"
+      "             Log-op0 -> MatMul-op0 (2 of 2 NaN) -> ReLU-op0  absorbed: its output has no NaN, it is all zero\n"
+      "  the loss   2.3046, finite: it does not show the fault\n"
+      "\n"
+      "next: msdbg show fake x:output:0 --step 0\n");
 }
 
 TEST(OriginReport, SameNodeInLaterStepsTakesOneLine) {
@@ -60,7 +61,9 @@ TEST(OriginReport, SameNodeInLaterStepsTakesOneLine) {
   put_broken(s, 1);
   put_broken(s, 2);
   const std::string text = origin_report(s, search(s), {});
-  EXPECT_NE(text.find("\n\nstep 1  the same node again (2 of 4 are -Inf); 2 tensors\nstep 2  the same node again"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n\nstep 1  the same node again (2 of 4 are -Inf); 2 tensors\nstep 2  the same node again"),
+            std::string::npos)
+      << text;
 }
 
 TEST(OriginReport, ManyEqualStepsAreJoined) {
@@ -76,7 +79,8 @@ TEST(OriginReport, HealthyDumpSaysWhatThatIsWorth) {
   s.put("x", 0, f32({1}));
   s.put("Default/net/Log-op0", 0, f32({0}));
   s.put("Default/net/Log-op0", 0, f32({1}), {Io::kInput, 0});
-  EXPECT_EQ(origin_report(s, search(s), {}), "healthy: no NaN and no Inf in 3 output, parameter and input tensors, every one looked at\n");
+  EXPECT_EQ(origin_report(s, search(s), {}),
+            "healthy: no NaN and no Inf in 3 output, parameter and input tensors, every one looked at\n");
   s.set_problem(s.id("x", 0), Status(Code::kCorrupt, "cut off"));
   FakeSession damaged(net());
   damaged.put("x", 0, f32({1}));
@@ -92,12 +96,19 @@ TEST(OriginReport, UncertaintyNamesTheUnknownInput) {
   s.put("Default/net/Log-op0", 0, f32({1}));
   s.put("Default/net/MatMul-op0", 0, f32({NAN}));
   const std::string text = origin_report(s, search(s), {});
-  EXPECT_NE(text.find("  certain?   not later than this node: input:1 is unknown (parameter fc.weight was not dumped)"), std::string::npos) << text;
+  EXPECT_NE(text.find("  certain?   not later than this node: input:1 is unknown (parameter fc.weight was not dumped)"),
+            std::string::npos)
+      << text;
 }
 
 TEST(OriginReport, ParameterFromTheStepBefore) {
-  FakeSession s(fake_graph({{"w", "Parameter"}, {"m", "Parameter"}, {"x", "Parameter"}, {"wl", "Load", {"w"}}, {"mm", "MatMul", {"x", "wl"}},
-                            {"g", "Grad", {"x"}}, {"opt", "ApplyMomentum", {"w", "m", "x", "g"}}}));
+  FakeSession s(fake_graph({{"w", "Parameter"},
+                            {"m", "Parameter"},
+                            {"x", "Parameter"},
+                            {"wl", "Load", {"w"}},
+                            {"mm", "MatMul", {"x", "wl"}},
+                            {"g", "Grad", {"x"}},
+                            {"opt", "ApplyMomentum", {"w", "m", "x", "g"}}}));
   for (int64_t step : {0, 1}) {
     s.put("x", step, f32({1}));
     s.put("g", step, f32({1}));
@@ -110,7 +121,8 @@ TEST(OriginReport, ParameterFromTheStepBefore) {
   s.put("mm", 1, f32({INFINITY}));
   const std::string text = origin_report(s, search(s), {});
   EXPECT_NE(text.find("step 0  rank 0  kernel_graph0\n  first bad  opt:output:0"), std::string::npos) << text;
-  EXPECT_NE(text.find("step 1  rank 0  kernel_graph0\n  first bad  parameter w        float32[1]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("step 1  rank 0  kernel_graph0\n  first bad  parameter w        float32[1]\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("it was so already when the step began"), std::string::npos) << text;
   EXPECT_NE(text.find("  update     opt:output:0 in step 0 wrote it\n"), std::string::npos) << text;
 }
@@ -121,7 +133,8 @@ TEST(OriginReport, SecondOriginIsListedBelowTheFirst) {
   s.put("a", 0, f32({NAN}));
   s.put("b", 0, f32({INFINITY}));
   const std::string text = origin_report(s, search(s), {});
-  EXPECT_NE(text.find("  also       b:output:0 broke on its own (1 of 1 +Inf)   t.py:3\n  spread     2 tensors in this step, 1 of them from here\n"),
+  EXPECT_NE(text.find("  also       b:output:0 broke on its own (1 of 1 +Inf)   t.py:3\n  spread     2 tensors in this "
+                      "step, 1 of them from here\n"),
             std::string::npos)
       << text;
 }
@@ -133,7 +146,9 @@ TEST(OriginReport, MiddleOfALongWayIsLeftOut) {
   s.put("p", 0, f32({1}));
   for (int i = 0; i < 20; ++i) s.put("n" + std::to_string(i), 0, f32({NAN}));
   const OriginResult result = search(s);
-  EXPECT_NE(origin_report(s, result, {}).find("n0 -> n1 (1 of 1 NaN) -> n2 -> n3 -> ... 13 more ... -> n17 -> n18 -> n19 (1 of 1 NaN)\n"), std::string::npos)
+  EXPECT_NE(origin_report(s, result, {})
+                .find("n0 -> n1 (1 of 1 NaN) -> n2 -> n3 -> ... 13 more ... -> n17 -> n18 -> n19 (1 of 1 NaN)\n"),
+            std::string::npos)
       << origin_report(s, result, {});
   ReportStyle style;
   style.wide = true;
@@ -141,7 +156,9 @@ TEST(OriginReport, MiddleOfALongWayIsLeftOut) {
 }
 
 TEST(OriginReport, ScalarIsDescribedInWords) {
-  FakeSession s(fake_graph({{"p", "Parameter"}, {"loss", "Log", {"p"}, 1, {{"/x/mindspore/nn/loss.py", 869, "y"}, {"/home/me/train.py", 7, "loss = f(x)"}}}}));
+  FakeSession s(fake_graph(
+      {{"p", "Parameter"},
+       {"loss", "Log", {"p"}, 1, {{"/x/mindspore/nn/loss.py", 869, "y"}, {"/home/me/train.py", 7, "loss = f(x)"}}}}));
   s.put("p", 0, f32({1}));
   s.put("loss", 0, f32(Shape{}, std::vector<double>{INFINITY}));
   const std::string text = origin_report(s, search(s), {});

@@ -67,7 +67,8 @@ TEST(NumbersText, JoinsConsecutiveNumbers) {
 TEST(NotCheckedText, EqualReasonsAreJoined) {
   testing::FakeSession s(testing::fake_graph({{"a", "X"}, {"b", "X"}}));
   std::vector<NotChecked> entries;
-  for (int64_t step = 0; step < 5; ++step) entries.push_back({1, "tensor_overflow", "TO", s.id("a", step), "cut off", 0});
+  for (int64_t step = 0; step < 5; ++step)
+    entries.push_back({1, "tensor_overflow", "TO", s.id("a", step), "cut off", 0});
   entries.push_back({1, "tensor_overflow", "TO", s.id("b", 0), "no npy file", 0});
   Coverage coverage;
   coverage.tensors = 9;

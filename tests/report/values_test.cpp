@@ -20,10 +20,13 @@ TEST(StatsLine, FiniteTensor) {
 }
 
 TEST(StatsLine, CountsWhatIsNotFinite) {
-  EXPECT_EQ(stats_line(stats_of(f32({1, -INFINITY, 3, NAN}))), "4 elements, 2 finite: min 1  max 3  mean 2  std 1.414   1 NaN, 1 -Inf");
+  EXPECT_EQ(stats_line(stats_of(f32({1, -INFINITY, 3, NAN}))),
+            "4 elements, 2 finite: min 1  max 3  mean 2  std 1.414   1 NaN, 1 -Inf");
 }
 
-TEST(StatsLine, TensorWithoutFiniteElementHasNoMinimum) { EXPECT_EQ(stats_line(stats_of(f32({NAN}))), "1 element, 0 finite   1 NaN"); }
+TEST(StatsLine, TensorWithoutFiniteElementHasNoMinimum) {
+  EXPECT_EQ(stats_line(stats_of(f32({NAN}))), "1 element, 0 finite   1 NaN");
+}
 
 TEST(StatsLine, UnknownFieldsAreLeftOut) {
   Stats stats;
@@ -103,7 +106,8 @@ TEST(HistogramText, BarsAreProportional) {
 }
 
 TEST(ShortName, IsTheShortestUniqueSuffix) {
-  FakeSession s(fake_graph({{"D/fc1/MatMul-op0", "MatMul"}, {"D/fc2/MatMul-op0", "MatMul"}, {"D/Log-op0", "Log"}, {"x", "Parameter"}}));
+  FakeSession s(fake_graph(
+      {{"D/fc1/MatMul-op0", "MatMul"}, {"D/fc2/MatMul-op0", "MatMul"}, {"D/Log-op0", "Log"}, {"x", "Parameter"}}));
   EXPECT_EQ(short_name(s, s.id("D/fc1/MatMul-op0", 0)), "fc1/MatMul-op0");
   EXPECT_EQ(short_name(s, s.id("D/Log-op0", 0)), "Log-op0");
   EXPECT_EQ(short_name(s, s.id("x", 0)), "x");
