@@ -54,17 +54,23 @@ Result<Format> parse_format(std::string_view text) {
 }
 
 std::string nonfinite_text(const Stats& stats) {
-  const std::pair<uint64_t, std::string_view> kinds[] = {
-      {stats.nan_count, "NaN"}, {stats.pos_inf_count, "+Inf"}, {stats.neg_inf_count, "-Inf"}};
-  std::vector<std::pair<uint64_t, std::string_view>> present;
-  std::copy_if(std::begin(kinds), std::end(kinds), std::back_inserter(present),
-               [](const auto& kind) { return kind.first > 0; });
-  std::stable_sort(present.begin(), present.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  struct Kind {
+    uint64_t count;
+    uint32_t field;
+    std::string_view name;
+  };
+  std::vector<Kind> present;
+  for (const Kind& kind : {Kind{stats.nan_count, kStatNan, "NaN"}, Kind{stats.pos_inf_count, kStatPosInf, "+Inf"},
+                           Kind{stats.neg_inf_count, kStatNegInf, "-Inf"}}) {
+    if (kind.count > 0) present.push_back(kind);
+  }
+  std::stable_sort(present.begin(), present.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
   std::string out;
-  for (const auto& [count, name] : present) {
-    out += out.empty() ? stats.knows(kStatCount) ? fmt::format("{} of {} {}", count, stats.count, name)
-                                                 : fmt::format("{} {}", count, name)
-                       : fmt::format(", {} {}", count, name);
+  for (const Kind& kind : present) {
+    // A statistic.csv without counts still shows that there is one.
+    const std::string count = stats.knows(kind.field) ? std::to_string(kind.count) : "some";
+    const std::string of = out.empty() && stats.knows(kStatCount) ? fmt::format(" of {}", stats.count) : "";
+    out += fmt::format("{}{}{} {}", out.empty() ? "" : ", ", count, of, kind.name);
   }
   return out;
 }
@@ -72,7 +78,8 @@ std::string nonfinite_text(const Stats& stats) {
 std::string stats_line(const Stats& stats) {
   std::string out = stats.knows(kStatCount) ? counted(stats.count, "element") : "number of elements unknown";
   const bool all_finite = stats.nan_count + stats.inf_count() == 0;
-  if (stats.knows(kStatCount) && !all_finite) out += fmt::format(", {} finite", stats.finite_count());
+  if (stats.knows(kStatCount | kStatNan | kStatPosInf | kStatNegInf) && !all_finite)
+    out += fmt::format(", {} finite", stats.finite_count());
   std::string values;
   auto add = [&](std::string_view name, double value, uint32_t field) {
     if (stats.knows(field) && !std::isnan(value))
@@ -85,7 +92,8 @@ std::string stats_line(const Stats& stats) {
   if (!values.empty()) out += ": " + values;
   std::string rest;
   auto add_count = [&](std::string_view name, uint64_t count, uint32_t field) {
-    if (stats.knows(field) && count > 0) rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", count, name);
+    if (count == 0) return;
+    rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", stats.knows(field) ? std::to_string(count) : "some", name);
   };
   add_count(stats.zero_count == 1 ? "zero" : "zeros", stats.zero_count, kStatZero);
   add_count("NaN", stats.nan_count, kStatNan);

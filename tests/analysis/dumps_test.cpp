@@ -291,9 +291,16 @@ INSTANTIATE_TEST_SUITE_P(Real, HealthyDump,
                            return name;
                          });
 
-TEST(StatisticsOnlyOrigin, CountsOfTheCsvAreEnoughToFindIt) {
+TEST(StatisticsOnlyOrigin, ExtremesOfTheCsvAreEnoughToFindTheLog) {
   Dump dump("synthetic-stat-new");
-  ASSERT_FALSE(dump.result().steps.empty() && dump.result().not_checked.empty());
+  const StepOrigins* step = dump.step(0);
+  ASSERT_NE(step, nullptr);
+  const Origin& origin = step->origins.at(0);
+  EXPECT_EQ(dump.node(origin.tensor).name, kScope + "Log-op0");
+  EXPECT_TRUE(origin.certain);
+  EXPECT_EQ(origin.info.availability, Availability::kStatisticsOnly);
+  EXPECT_TRUE(origin.first.empty());
+  EXPECT_EQ(step->bad_tensors, 16u);
 }
 
 // ---- conditions on real values ----

@@ -371,6 +371,43 @@ TEST(Origin, InterruptIsReportedAsPartial) {
   EXPECT_TRUE(result->steps.empty());
 }
 
+TEST(Origin, RanksAndGraphsAreJudgedEachForThemselves) {
+  const std::vector<testing::FakeNode> nodes = {{"p", "Parameter"}, {"a", "Log", {"p"}}};
+  FakeSession s({fake_graph(nodes, 0, 0), fake_graph(nodes, 0, 1), fake_graph(nodes, 1, 0)});
+  for (int64_t step : {0, 1}) {
+    for (const auto& [rank, graph] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 0)}) {
+      s.put(s.id("p", step, {}, 0, rank, graph), f32({1}));
+      const bool broken = (rank == 1 && step == 0) || (graph == 1 && step == 1);
+      s.put(s.id("a", step, {}, 0, rank, graph), f32({broken ? NAN : 1}));
+    }
+  }
+  const OriginResult result = search(s);
+  ASSERT_EQ(result.steps.size(), 2u);
+  EXPECT_EQ(std::tuple(result.steps[0].rank, result.steps[0].graph, result.steps[0].step), std::tuple(0, 1, 1));
+  EXPECT_EQ(std::tuple(result.steps[1].rank, result.steps[1].graph, result.steps[1].step), std::tuple(1, 0, 0));
+  OriginOptions first_rank;
+  first_rank.ranks = IntSet::of(0);
+  EXPECT_EQ(search(s, "nan", first_rank).steps.size(), 1u);
+}
+
+TEST(Origin, ProgressRisesAndEndsAtTheTotal) {
+  FakeSession s(small_net());
+  put_healthy(s, 0);
+  put_healthy(s, 1);
+  OriginOptions options;
+  std::vector<uint64_t> done;
+  uint64_t last_total = 0;
+  options.progress = [&](uint64_t now, uint64_t total, uint64_t) {
+    done.push_back(now);
+    last_total = total;
+  };
+  const OriginResult result = search(s, "nan", options);
+  ASSERT_FALSE(done.empty());
+  EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+  EXPECT_EQ(done.back(), last_total);
+  EXPECT_EQ(last_total, result.coverage.tensors);
+}
+
 TEST(Origin, ThreadsDoNotChangeTheAnswer) {
   FakeSession s(small_net());
   for (int64_t step = 0; step < 4; ++step) {

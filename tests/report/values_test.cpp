@@ -41,6 +41,16 @@ TEST(NonfiniteText, NamesTheMostFrequentFirst) {
   EXPECT_EQ(nonfinite_text(stats_of(f32({1, 0}))), "");
 }
 
+TEST(NonfiniteText, PresenceWithoutACountIsSome) {
+  Stats stats;
+  stats.known = kStatCount | kStatMax;
+  stats.count = 192;
+  stats.max = 2;
+  stats.neg_inf_count = 1;  // as a statistic.csv without counts gives it
+  EXPECT_EQ(nonfinite_text(stats), "some of 192 -Inf");
+  EXPECT_EQ(stats_line(stats), "192 elements: max 2   some -Inf");
+}
+
 TEST(ElementsTable, RowsCarryTheirCoordinates) {
   const std::vector<double> values = {1, 2, 3, 4, 5.5, NAN};
   EXPECT_EQ(elements_table(f32({2, 3}, values)->view()), "  [0]   1   2   3\n  [1]   4 5.5 NaN\n");
