@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace msdbg {
 namespace {
 
@@ -63,7 +65,7 @@ Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs
   options.threads = options_.threads;
   if (options_.progress && counts) {
     options.progress = [&, before = result.coverage](uint64_t done, uint64_t total, uint64_t bytes) {
-      options_.progress(before.tensors + done, before.tensors + total, before.bytes + bytes);
+      options_.progress(before.tensors + done, std::max(expected_, before.tensors + total), before.bytes + bytes);
     };
   }
   Result<CheckResult> checked = check(session_, watches, options);
@@ -94,6 +96,15 @@ Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs
   result.coverage.not_checked += checked->coverage.not_checked;
   result.coverage.from_cache += checked->coverage.from_cache;
   return {};
+}
+
+void Evidence::expect_steps(const IntSet& steps) {
+  if (!options_.progress) return;
+  TensorQuery query;
+  query.ranks = options_.ranks;
+  query.steps = steps;
+  query.inputs = true;
+  expected_ = session_.tensors(query).size();
 }
 
 Status Evidence::judge_steps(const IntSet& steps, OriginResult& result) {

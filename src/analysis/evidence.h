@@ -25,6 +25,8 @@ class Evidence {
  public:
   Evidence(Session& session, const OriginOptions& options) : session_(session), options_(options) {}
 
+  /// Counts what there is to judge, for the progress of all steps together.
+  void expect_steps(const IntSet& steps);
   /// Judges every tensor of these steps; coverage, what could not be judged, and an interrupt go to `result`.
   Status judge_steps(const IntSet& steps, OriginResult& result);
   /// Judges parameters and optimizer outputs of a step that was not asked for but holds the values before one that was.
@@ -51,6 +53,7 @@ class Evidence {
   const OriginOptions& options_;
   std::map<TensorId, Verdicted> verdicts_;
   std::vector<TensorId> listed_;
+  uint64_t expected_ = 0;
 };
 
 }  // namespace msdbg

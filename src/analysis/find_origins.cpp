@@ -24,6 +24,7 @@ class Search {
     std::copy_if(have.begin(), have.end(), std::back_inserter(chosen),
                  [&](int64_t step) { return options_.steps.contains(step); });
     if (chosen.empty()) return no_steps();
+    evidence_.expect_steps(options_.steps);
     for (int64_t step : chosen) {
       if (Status status = look_at(step); !status.ok()) return status;
       if (result_.interrupted) break;
