@@ -28,8 +28,13 @@ std::string_view parent_scope(std::string_view full_name) {
 }
 
 // `Default--data-3` and `Default_data-3` are the writer's file-safe forms of `Default/data-3`.
-std::string slashed_constant_name(std::string name) {
-  for (size_t at = name.find("--"); at != std::string::npos; at = name.find("--", at + 1)) name.replace(at, 2, "/");
+std::string slashed_constant_name(std::string_view stored) {
+  std::string name;
+  for (size_t at = 0; at < stored.size(); ++at) {
+    const bool dashes = stored.substr(at, 2) == "--";
+    name += dashes ? '/' : stored[at];
+    if (dashes) ++at;
+  }
   const size_t data = name.rfind("_data-");
   if (data != std::string::npos && name.find('/') == std::string::npos) name[data] = '/';
   return name;
