@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "msdbg/base.h"
@@ -12,8 +14,8 @@ IntSet IntSet::of(int64_t value) {
 
 Result<IntSet> IntSet::parse(std::string_view text) {
   const auto fail = [&](std::string_view part) {
-    return Status(Code::kInvalidArgument, "'" + std::string(part) + "' in '" + std::string(text) +
-                                              "' is no number and no range; write all, 3, 0:10, 2:, :5 or a list like 0,4,7:9");
+    return Status(Code::kInvalidArgument,
+                  fmt::format("'{}' in '{}' is no number and no range; write all, 3, 0:10, 2:, :5 or a list like 0,4,7:9", part, text));
   };
   if (trim(text) == "all" || trim(text) == ":") return IntSet();
   IntSet set;
@@ -32,7 +34,7 @@ Result<IntSet> IntSet::parse(std::string_view text) {
     }
     if (*low < 0) return fail(part);
     if (*low > *high) {
-      return Status(Code::kInvalidArgument, "range '" + std::string(part) + "' runs backwards; write the smaller end first");
+      return Status(Code::kInvalidArgument, fmt::format("range '{}' runs backwards; write the smaller end first", part));
     }
     set.ranges_.emplace_back(*low, *high);
   }
