@@ -124,6 +124,32 @@ class Golden : public ::testing::TestWithParam<const char*> {
   }
   Session& session() { return *dump_->session(); }
 
+  /// The file that the reference took for the previous value: the newest of the same slot.
+  const TensorId* previous_file(const Json& group, const Json& tensor) const {
+    const Json step = group.contains("rule_previous") ? group.at("rule_previous") : group.at("previous");
+    if (step.is_null()) return nullptr;
+    for (const Json& other : golden_.at("tensors")) {
+      if (other.at("graph") == tensor.at("graph") && other.at("iteration") == step &&
+          other.at("node") == tensor.at("node") && other.at("io") == tensor.at("io") &&
+          other.at("slot") == tensor.at("slot")) {
+        return dump_->find(other.at("file").get<std::string>());
+      }
+    }
+    return nullptr;
+  }
+
+  /// True in the two cases in which a session compares with another value than the reference does:
+  /// constants, which are one value and have no previous one here, and loop bodies, where the reference compares the
+  /// newest executions of two steps and a session those of the same number.
+  bool other_previous(const TensorId& id, const TensorId& before) {
+    bool history_missing = false;
+    const Result<TensorId> ours = session().previous(id, &history_missing);
+    if (history_missing || (ours && *ours == before)) return false;
+    const bool constant = session().node(id).kind == NodeKind::kConstant;
+    EXPECT_TRUE(constant || id.execution > 0 || before.execution > 0) << session().tensor_name(id);
+    return true;
+  }
+
   Json golden_;
   std::unique_ptr<OpenDump> dump_;
 };
@@ -177,17 +203,21 @@ Wanted wanted_of(const Json& record) {
   return wanted;
 }
 
-/// What did come out: at most one of the two is set.
+/// What did come out.
 struct Answer {
-  const Hit* hit = nullptr;
-  const NotChecked* open = nullptr;
+  Verdict verdict = Verdict::kClean;
+  uint32_t error = 0;
+  std::string reason;
+  std::vector<ParamResult> params;
 };
 using Answers = std::map<std::pair<int, TensorId>, Answer>;
 
 Answers answers_of(const CheckResult& result) {
   Answers answers;
-  for (const Hit& hit : result.hits) answers[{hit.watch_id, hit.tensor}].hit = &hit;
-  for (const NotChecked& open : result.not_checked) answers[{open.watch_id, open.tensor}].open = &open;
+  for (const Hit& hit : result.hits) answers[{hit.watch_id, hit.tensor}] = {Verdict::kHit, 0, "", hit.params};
+  for (const NotChecked& open : result.not_checked) {
+    answers[{open.watch_id, open.tensor}] = {Verdict::kNotChecked, open.error_code, open.reason, {}};
+  }
   return answers;
 }
 
@@ -207,43 +237,50 @@ Watchpoint watchpoint_of(const Json& golden) {
 }
 
 /// A mean that lies at its threshold but for rounding may fall on either side.
-bool on_the_edge(const Condition& condition, const Wanted& wanted, const Hit* hit, double scale) {
+bool on_the_edge(const Condition& condition, const Wanted& wanted, const Answer& answer, double scale) {
   for (const auto& [name, threshold] : condition.params) {
-    const std::string shown = name;
     if (!is_sum(name == "param" ? condition.spec->id : std::string_view(name))) continue;
     std::optional<double> actual;
-    if (wanted.actual.contains(shown)) actual = number(wanted.actual.at(shown));
-    if (hit) {
-      for (const ParamResult& param : hit->params) {
-        if (param.name == name && param.actual) actual = param.actual;
-      }
+    if (wanted.actual.contains(name)) actual = number(wanted.actual.at(name));
+    for (const ParamResult& param : answer.params) {
+      if (param.name == name && param.actual) actual = param.actual;
     }
     if (actual && std::abs(*actual - threshold) <= 1e-9 * scale) return true;
   }
   return false;
 }
 
-void expect_params(const Wanted& wanted, const Hit& hit) {
+/// `abs_mean` is the tensor's: a mean may cancel out, so its rounding is measured by the mean of absolute values.
+void expect_same(const Condition& condition, const Wanted& wanted, const Answer& answer, double abs_mean) {
+  if (on_the_edge(condition, wanted, answer, abs_mean)) return;
+  EXPECT_EQ(answer.verdict == Verdict::kHit, wanted.hit) << answer.reason;
+  EXPECT_EQ(answer.error, wanted.error) << answer.reason;
+  if (answer.verdict != Verdict::kHit || !wanted.hit) return;
   std::set<std::string> satisfied;
-  for (const ParamResult& param : hit.params) {
+  for (const ParamResult& param : answer.params) {
     if (param.hit) satisfied.insert(param.name);
-    if (!param.actual) {
-      EXPECT_FALSE(wanted.actual.contains(param.name)) << param.name;
-      continue;
-    }
-    ASSERT_TRUE(wanted.actual.contains(param.name)) << param.name;
+    ASSERT_EQ(param.actual.has_value(), wanted.actual.contains(param.name)) << param.name;
+    if (!param.actual) continue;
     const double golden = number(wanted.actual.at(param.name));
-    // A mean may cancel out: its rounding is measured by the mean of absolute values. Ratios are measured by
-    // themselves.
     const bool ratio = param.name.find("ratio") != std::string::npos;
-    const double scale = is_sum(param.name == "param" ? hit.rule : param.name)
-                             ? (ratio ? std::abs(golden) : std::max(hit.stats.abs_mean, std::abs(golden)))
-                             : 0;
+    const bool sum = is_sum(param.name == "param" ? condition.spec->id : std::string_view(param.name));
+    const double scale = !sum ? 0 : ratio ? std::abs(golden) : std::max(abs_mean, std::abs(golden));
     EXPECT_TRUE(close(*param.actual, golden, scale)) << param.name << ": " << *param.actual << " instead of " << golden;
   }
   if (wanted.satisfied) {
     EXPECT_EQ(satisfied, *wanted.satisfied);
   }
+}
+
+/// The answer against a previous value chosen by the test.
+Answer answer_against(Session& session, const Condition& condition, const TensorId& id, const TensorId& previous) {
+  StatsRequest request;
+  add_needs(condition, request);
+  const Result<Stats> stats = session.stats(id, previous, request);
+  EXPECT_TRUE(stats.ok()) << stats.status().message();
+  if (!stats) return {};
+  const Decision decision = decide(condition, *stats, request, Previous::kPresent, Semantics::kCompat);
+  return {decision.verdict, decision.error_code, decision.reason, decision.params};
 }
 
 TEST_P(Golden, EveryWatchpointAnswersAsTheReference) {
@@ -284,15 +321,16 @@ TEST_P(Golden, EveryWatchpointAnswersAsTheReference) {
         SCOPED_TRACE(watch.condition->text() + " on " + tensor.at("file").get<std::string>());
         const auto record = records.find({watch.id, node, tensor.at("slot").get<int>()});
         const Wanted wanted = record == records.end() ? Wanted{} : wanted_of(*record->second);
-        const auto found = answers.find({watch.id, *id});
-        const Answer answer = found == answers.end() ? Answer{} : found->second;
         ++compared;
         hits += wanted.hit ? 1 : 0;
-        const double scale = session().stats(*id)->abs_mean;
-        if (on_the_edge(*watch.condition, wanted, answer.hit, scale)) continue;
-        EXPECT_EQ(answer.hit != nullptr, wanted.hit) << (answer.open ? answer.open->reason : "");
-        EXPECT_EQ(answer.open ? answer.open->error_code : 0, wanted.error);
-        if (answer.hit && wanted.hit) expect_params(wanted, *answer.hit);
+        const double abs_mean = session().stats(*id)->abs_mean;
+        const TensorId* before = watch.condition->spec->needs_previous ? previous_file(group, tensor) : nullptr;
+        if (before && other_previous(*id, *before)) {
+          expect_same(*watch.condition, wanted, answer_against(session(), *watch.condition, *id, *before), abs_mean);
+          continue;
+        }
+        const auto found = answers.find({watch.id, *id});
+        expect_same(*watch.condition, wanted, found == answers.end() ? Answer{} : found->second, abs_mean);
       }
     }
   }
