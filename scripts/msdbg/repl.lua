@@ -5,7 +5,7 @@ local help = require "msdbg.repl_help"
 local record = require "msdbg.record"
 local strict = require "msdbg.strict"
 
-local globals = _G
+local globals = strict.globals
 local format, concat, sort = string.format, table.concat, table.sort
 local ipairs, load, pairs, pcall, rawget, select, tostring, type = ipairs, load, pairs, pcall, rawget, select, tostring, type
 

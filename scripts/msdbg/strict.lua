@@ -5,7 +5,7 @@ local core = require "msdbg.core"
 local globals = _G
 local pairs, setmetatable, tostring, type = pairs, setmetatable, tostring, type
 
-local M = {}
+local M = { globals = globals }
 
 local function names_of(...)
   local names = {}

@@ -90,7 +90,8 @@ function Expectation:raises(part, code)
   local ok, problem = pcall(self.value)
   if ok then fail("no error, expected one with %q", part) end
   if not tostring(problem):find(part, 1, true) then fail("error %q, expected it to contain %q", tostring(problem), part) end
-  if code and (type(problem) ~= "table" or problem.code ~= code) then fail("error code %s, expected %s", tostring(type(problem) == "table" and problem.code), code) end
+  local have = type(problem) == "table" and problem.code or nil
+  if code and have ~= code then fail("error code %s, expected %s", tostring(have), code) end
   return M.expect(problem)
 end
 

@@ -1,4 +1,4 @@
-# Writes OUT: the Lua files FILES (names relative to ROOT) and the marked part of the header ABI as C++ text.
+# Writes OUT: the Lua files FILES (comma-separated names relative to ROOT) and the marked part of the header ABI as C++ text.
 # Text is cut into pieces, since a string literal has a length limit.
 
 function(cpp_text text out_var)
@@ -24,6 +24,7 @@ math(EXPR length "${end} - ${begin}")
 string(SUBSTRING "${header}" ${begin} ${length} declarations)
 cpp_text("${declarations}" declarations)
 
+string(REPLACE "," ";" FILES "${FILES}")
 set(entries "")
 foreach(file ${FILES})
   file(READ ${ROOT}/${file} text)

@@ -147,8 +147,9 @@ ErrorView read_error(lua_State* L, int index) {
 }
 
 std::string error_text(const ErrorView& error, bool with_traceback) {
-  std::string text = error.where.empty() || error.where.starts_with("prompt:") ? error.message
-                                                                              : fmt::format("{}: {}", error.where, error.message);
+  // What was typed is in sight; msdbg.repl stands there for a tail call, which leaves no frame of its own.
+  const bool at_prompt = error.where.starts_with("prompt:") || error.where.starts_with("msdbg.repl:");
+  std::string text = error.where.empty() || at_prompt ? error.message : fmt::format("{}: {}", error.where, error.message);
   if (with_traceback && !error.expected && error.traceback.find('\n') != std::string::npos) text += "\n" + error.traceback;
   return text;
 }

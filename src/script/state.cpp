@@ -207,11 +207,12 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
   };
   if (!load_text(L, text, chunk)) return failure();
   lua_pushcfunction(L, [](lua_State* state) {
+    lua_pushvalue(state, 1);
     isolate(state);
-    // The environment gets `arg`: [0] is the script.
     lua_getfenv(state, 1);
-    lua_insert(state, 2);
-    lua_setfield(state, 2, "arg");
+    lua_pushliteral(state, "arg");  // [0] is the script
+    lua_pushvalue(state, 2);
+    lua_rawset(state, -3);
     return 0;
   });
   lua_pushvalue(L, -2);

@@ -96,14 +96,13 @@ TEST_F(Interrupt, HandlerOfTheProgramIsPutBack) {
 
 TEST_F(Interrupt, ASecondOneEndsTheProcess) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(
-      {
-        request_interrupt();
-        raise(SIGINT);  // outside Lua the program's own handler counts; inside, ours
-        script->run_text("", "@x.lua");
-        ::_exit(1);
-      },
-      ::testing::KilledBySignal(SIGINT), "");
+  auto options = small_options();
+  options.open = [](const std::string&, const DumpOptions&) -> Result<std::unique_ptr<Session>> {
+    raise(SIGINT);
+    raise(SIGINT);
+    return Status(Code::kInternal, "still here");
+  };
+  EXPECT_EXIT((*Script::create(options))->run_text("msdbg.open 'x'", "@x.lua"), ::testing::ExitedWithCode(130), "");
 }
 
 TEST_F(Interrupt, MachineWithoutExitChecksStillStopsInterpretedLoops) {
