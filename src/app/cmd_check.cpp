@@ -101,7 +101,8 @@ Status add_rules(const Options& options, WatchpointList& list) {
     const ConditionSpec* spec = nullptr;
     if (bare) {
       const auto found = find_condition(when);
-      if (!found) return found.status();
+      // A word of the command line that is wrong, not a thing that is missing.
+      if (!found) return Status(Code::kInvalidArgument, fmt::format("--rules {}: {}", options.rules, found.status().message()));
       spec = *found;
     } else {
       condition = parse_condition(when);

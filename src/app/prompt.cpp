@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <clocale>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -139,6 +140,8 @@ std::string greeting(const Session& session) {
 }  // namespace
 
 int run_prompt(const Options& options) {
+  // The line editor counts columns in the user's encoding. Numbers keep the C locale's point.
+  std::setlocale(LC_CTYPE, "");
   auto script = make_script(options);
   if (!script) return report_failure(script.status());
   std::string hello = fmt::format("msdbg {}  no dump is open: s = msdbg.open \"PATH\".  Type help, or Lua.", kVersion);

@@ -138,8 +138,8 @@ TEST_P(Golden, TranscriptIsReproduced) {
   EXPECT_EQ(got, expected) << "MSDBG_UPDATE_GOLDEN=1 rewrites " << path;
 }
 
-INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, testing::ValuesIn(transcripts()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, testing::ValuesIn(transcripts()), [](const auto& param) {
+  std::string name = param.param;
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });

@@ -147,11 +147,11 @@ TEST(Terminal, ControlCAtThePromptDropsTheLine) {
   EXPECT_TRUE(t.see("still here")) << t.screen();
 }
 
-TEST(Terminal, TabCompletesACommand) {
+TEST(Terminal, TabCompletesAField) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
-  t.type("reche\t");
-  EXPECT_TRUE(t.see("recheck")) << t.screen();
+  t.type("s.curr\t\r");  // the terminal shows only what Tab adds, so the answer is the proof
+  EXPECT_TRUE(t.see("\n0")) << t.screen();
 }
 
 TEST(Terminal, NonAsciiAndLongLinesSurvive) {
