@@ -103,7 +103,7 @@ TEST_F(Prompt, GotoMovesThePrompt) {
 TEST_F(Prompt, NodesStatsShowInfoOriginAnswer) {
   EXPECT_TRUE(contains(type("nodes MatMul"), "Default/net/MatMul-op0"));
   EXPECT_TRUE(contains(type("stats op:Log"), "Log-op0"));
-  EXPECT_TRUE(contains(type("show Log-op0:0"), "-Inf");
+  EXPECT_TRUE(contains(type("show Log-op0:0"), "-Inf"));
   EXPECT_TRUE(contains(type("show MatMul-op0"), "train.py:12"));
   EXPECT_FALSE(type("info").empty());
   EXPECT_TRUE(contains(type("origin"), "Log-op0"));
