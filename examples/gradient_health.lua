@@ -1,0 +1,29 @@
+-- A table per layer and step: mean |gradient| of the layer's weight, mean |weight|, and by how much the step changed it.
+--   msdbg run gradient_health.lua DUMP
+local msdbg = require "msdbg"
+
+local s = msdbg.open(arg[1] or msdbg.fail "usage: msdbg run gradient_health.lua DUMP")
+
+-- An optimizer takes the gradient as one of its inputs: the one that a gradient operator made.
+local function gradient_of(weight, step)
+  for _, user in ipairs(weight.users) do
+    for i, input in ipairs(user.node.inputs) do
+      if input.node and input.node.name:find "^Gradients" then return user.node:input(i - 1, { step = step }) end
+    end
+  end
+end
+
+print(("%-4s  %-14s  %12s  %12s  %12s"):format("step", "weight", "|gradient|", "|weight|", "change"))
+for step in s:each_step() do
+  for weight in s:nodes "@weight":each() do
+    local now = weight:value()
+    local before = now and now:previous()
+    if before then
+      local gradient = gradient_of(weight, step)
+      local mean = gradient and gradient.stats.abs_mean
+      local ratio = now:change_ratio(before)
+      print(("%-4d  %-14s  %12s  %12.4g  %12s"):format(step, weight.name, mean and ("%.4g"):format(mean) or "-",
+        now.stats.abs_mean, ratio and ("%.4g"):format(ratio) or "-"))
+    end
+  end
+end

@@ -1,0 +1,24 @@
+// Runs one Lua file with arguments, as `msdbg run` does, without the rest of the program.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "msdbg/script.h"
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: lua_runner FILE ARGS...\n");
+    return 2;
+  }
+  msdbg::ScriptOptions options;
+  options.open = [](const std::string& path, const msdbg::DumpOptions& dump) { return msdbg::open_dump(path, dump); };
+  auto script = msdbg::Script::create(std::move(options));
+  if (!script) {
+    std::fprintf(stderr, "%s\n", script.status().message().c_str());
+    return 3;
+  }
+  const msdbg::ScriptOutcome outcome = (*script)->run_file(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+  std::fflush(stdout);
+  if (!outcome.error.empty()) std::fprintf(stderr, "%s\n", outcome.error.c_str());
+  return outcome.exit_status;
+}

@@ -1,0 +1,58 @@
+-- Hot loops over views are compiled: a loop trace, and nothing that the compiler cannot do.
+local msdbg = require "msdbg"
+local test = require "msdbg.test"
+local describe, expect, it = test.describe, test.expect, test.it
+
+local data = ... .. "/dumps/"
+
+-- The events of the compiler while `body` runs.
+local function traced(body)
+  local loops, aborts = 0, {}
+  local vmdef = require "jit.vmdef"
+  local info = require("jit.util").traceinfo
+  local function on_trace(what, number, _, _, code, reason)
+    if what == "stop" then
+      if info(number).linktype == "loop" then loops = loops + 1 end
+    elseif what == "abort" then
+      aborts[#aborts + 1] = type(code) == "number" and vmdef.traceerr[code]:format(tostring(reason)) or tostring(code)
+    end
+  end
+  jit.flush()
+  jit.opt.start("hotloop=5", "hotexit=2")
+  jit.attach(on_trace, "trace")
+  body()
+  jit.attach(on_trace)
+  return loops, table.concat(aborts, "; ")
+end
+
+-- One long loop, also over a small tensor: nested short ones are unrolled instead.
+local function sum(v)
+  local total, n = 0, v.n
+  for i = 0, 2000 do total = total + v[i % n] end
+  return total
+end
+
+describe("a loop over a view", function()
+  for _, dtype in ipairs { "float32", "float64", "int32", "uint8", "bool", "float16", "bfloat16", "int64" } do
+    it("of " .. dtype .. " is compiled", function()
+      local s = msdbg.open(data .. "types-2.7.1")
+      local view
+      for _, t in ipairs(s:tensors { steps = "all" }) do
+        if t.dtype == dtype and t.size >= 4 then view = t:view() break end
+      end
+      if not view then error("no tensor of type " .. dtype) end
+      local loops, aborts = traced(function() sum(view) end)
+      expect(loops > 0):is_true()
+      expect(aborts:find("NYI", 1, true)):is_nil()
+    end)
+  end
+
+  it("with a predicate in Lua is compiled", function()
+    local t = msdbg.open(data .. "lenet-2.7.1-ok"):tensor "conv1-Conv2d/Conv2D-op0:0"
+    local loops, aborts = traced(function() t:where(function(x) return x > 1e9 end) end)
+    expect(loops > 0):is_true()
+    expect(aborts:find("NYI", 1, true)):is_nil()
+  end)
+end)
+
+return test.finish()
