@@ -138,6 +138,7 @@ class GraphBuilder {
   GraphBuilder(int rank, int id);
   void set_name(std::string name);
   void set_root_id(int id);
+  int root_id() const;
   void set_from_file(bool value);
   void set_source_path(std::string path);
   /// Edge::node of the inputs is an id of this builder; kNoNode with a name is allowed.

@@ -15,6 +15,7 @@ GraphBuilder::GraphBuilder(int rank, int id) : graph_(std::make_unique<Graph>())
 
 void GraphBuilder::set_name(std::string name) { graph_->name_ = std::move(name); }
 void GraphBuilder::set_root_id(int id) { graph_->root_id_ = id; }
+int GraphBuilder::root_id() const { return graph_->root_id_; }
 void GraphBuilder::set_from_file(bool value) { graph_->from_file_ = value; }
 void GraphBuilder::set_source_path(std::string path) { graph_->source_path_ = std::move(path); }
 

@@ -1,0 +1,127 @@
+#include "session/dump/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+namespace msdbg::dump {
+namespace {
+
+Status system_error(const std::string& path, int error) {
+  const Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kIoError;
+  return Status(code, fmt::format("{}: {}", path, std::generic_category().message(error)));
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+}  // namespace
+
+Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
+  std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
+  if (!directory) return system_error(path, errno);
+  std::vector<DirectoryEntry> entries;
+  for (;;) {
+    errno = 0;
+    const dirent* found = readdir(directory.get());
+    if (!found) {
+      if (errno != 0) return system_error(path, errno);
+      break;
+    }
+    DirectoryEntry entry;
+    entry.name = found->d_name;
+    if (entry.name == "." || entry.name == "..") continue;
+    entry.directory = found->d_type == DT_DIR;
+    entry.link = found->d_type == DT_LNK;
+    if (found->d_type == DT_LNK || found->d_type == DT_UNKNOWN) {
+      struct stat status;
+      if (fstatat(dirfd(directory.get()), found->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        entry.link = S_ISLNK(status.st_mode);
+      }
+      entry.directory = fstatat(dirfd(directory.get()), found->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
+    }
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool exists(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0;
+}
+
+Result<std::string> read_text(const std::string& path, uint64_t limit_bytes) {
+  // Non-blocking, so that a pipe under the name of a file cannot hold us.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return system_error(path, errno);
+  std::string text;
+  char block[1 << 16];
+  Status problem;
+  for (;;) {
+    const ssize_t n = ::read(file, block, sizeof block);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) problem = system_error(path, errno);
+    if (n <= 0) break;
+    text.append(block, static_cast<size_t>(n));
+    if (text.size() > limit_bytes) {
+      problem = Status(Code::kCorrupt, fmt::format("{}: larger than {}", path, format_bytes(limit_bytes)));
+      break;
+    }
+  }
+  close(file);
+  if (!problem.ok()) return problem;
+  return text;
+}
+
+Result<std::vector<std::string>> read_lines(const std::string& path, uint64_t limit_bytes) {
+  Result<std::string> text = read_text(path, limit_bytes);
+  if (!text) return text.status();
+  std::vector<std::string> lines;
+  for (std::string_view line : split(*text, '\n')) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+  }
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+bool Visited::enter(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return false;
+  return seen_.insert({static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino)}).second;
+}
+
+std::string join_path(const std::string& directory, const std::string& name) {
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+std::string base_name(const std::string& path) {
+  size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return path;
+  const size_t slash = path.rfind('/', end);
+  return path.substr(slash == std::string::npos ? 0 : slash + 1, end - (slash == std::string::npos ? 0 : slash + 1) + 1);
+}
+
+std::string parent_path(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = end == std::string::npos ? std::string::npos : path.rfind('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace msdbg::dump

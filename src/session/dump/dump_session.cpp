@@ -1,0 +1,213 @@
+#include "session/dump/dump_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "session/dump/directory.h"
+
+namespace msdbg::dump {
+namespace {
+
+std::string_view note_text(Note note) {
+  switch (note) {
+    case Note::kNone:
+      return "";
+    case Note::kUncertainNumber:
+      return "uncertain pairing: not every kernel of this scope and type was dumped, so the file was given to the node "
+             "of equal number, which newer releases do not promise";
+    case Note::kSharedName:
+      return "uncertain pairing: several nodes of the graph write files of this name";
+    case Note::kOtherType:
+      return "uncertain pairing: the file's element type is not the node's";
+  }
+  return "";
+}
+
+void append(std::string& text, std::string_view more) {
+  if (more.empty()) return;
+  if (!text.empty()) text += "; ";
+  text += more;
+}
+
+}  // namespace
+
+std::string steps_text(std::span<const int64_t> steps) {
+  std::string text;
+  for (size_t i = 0; i < steps.size();) {
+    size_t last = i;
+    while (last + 1 < steps.size() && steps[last + 1] == steps[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += last == i ? fmt::format("{}", steps[i]) : fmt::format("{}-{}", steps[i], steps[last]);
+    i = last + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
+const GraphData* DumpSession::graph_data(int rank, int graph) const {
+  const auto found = data_.data.find({rank, graph});
+  return found == data_.data.end() ? nullptr : &found->second;
+}
+
+const StepIndex* DumpSession::step_index(int rank, int graph, int64_t step) const {
+  const GraphData* data = graph_data(rank, graph);
+  if (!data) return nullptr;
+  const auto found = data->steps.find(step);
+  return found == data->steps.end() ? nullptr : &found->second;
+}
+
+std::vector<int64_t> DumpSession::steps() const {
+  std::set<int64_t> all;
+  for (const auto& [key, data] : data_.data) {
+    for (const auto& [step, index] : data.steps) all.insert(step);
+  }
+  return {all.begin(), all.end()};
+}
+
+std::vector<int64_t> DumpSession::steps(int rank, int graph) const {
+  std::vector<int64_t> steps;
+  if (const GraphData* data = graph_data(rank, graph)) {
+    for (const auto& [step, index] : data->steps) steps.push_back(step);
+  }
+  return steps;
+}
+
+uint32_t DumpSession::executions(int rank, int graph, int64_t step, NodeId node) {
+  const StepIndex* index = step_index(rank, graph, step);
+  return index ? index->executions(node) : 0;
+}
+
+const Value* DumpSession::find(const TensorId& id) const {
+  const GraphData* data = graph_data(id.rank, id.graph);
+  if (!data || id.node >= data->graph->nodes().size()) return nullptr;
+  if (const StepIndex* index = step_index(id.rank, id.graph, id.step)) {
+    if (const Value* value = index->find(id.node, id.slot, id.execution)) return value;
+  }
+  const bool constant = data->graph->node(id.node).kind == NodeKind::kConstant;
+  return constant ? data->constants.find(id.node, id.slot, id.execution) : nullptr;
+}
+
+Status DumpSession::not_dumped(const TensorId& id) const {
+  const auto absent = [](std::string text) { return Status(Code::kNotFound, "not dumped: " + std::move(text)); };
+  const GraphData* data = graph_data(id.rank, id.graph);
+  if (!data) return absent(fmt::format("there is no graph {} of rank {}", id.graph, id.rank));
+  if (id.node >= data->graph->nodes().size()) return absent(fmt::format("graph {} has no such node", id.graph));
+  const Node& node = data->graph->node(id.node);
+  const std::vector<int64_t> have = steps(id.rank, id.graph);
+  const StepIndex* index = step_index(id.rank, id.graph, id.step);
+  if (!index) {
+    return absent(fmt::format("graph {} has no data of step {} (have steps {})", id.graph, id.step, steps_text(have)));
+  }
+  if (is_structural(node.op)) return absent(fmt::format("{} only orders or groups values and has none of its own", node.name));
+  const std::span<const SlotValues> slots = index->slots_of(id.node);
+  if (slots.empty()) {
+    std::vector<int64_t> others;
+    for (const auto& [step, other] : data->steps) {
+      if (!other.slots_of(id.node).empty()) others.push_back(step);
+    }
+    return absent(others.empty()
+                      ? fmt::format("{} has no file in any step", node.name)
+                      : fmt::format("{} has no file in step {} (have steps {})", node.name, id.step, steps_text(others)));
+  }
+  std::string there;
+  for (const SlotValues& slot : slots) {
+    if (slot.slot == id.slot) {
+      return absent(fmt::format("{}:{} has {} executions in step {}, number {} was asked for", node.name,
+                                slot_name(id.slot), slot.count, id.step, id.execution));
+    }
+    there += (there.empty() ? "" : ", ") + slot_name(slot.slot);
+  }
+  return absent(fmt::format("{}:{} has no file in step {} (there are {})", node.name, slot_name(id.slot), id.step, there));
+}
+
+std::string DumpSession::path_of(const Value& value) const {
+  return join_path(data_.directories[value.directory].path, value.file);
+}
+
+FileHints DumpSession::hints_of(const Value& value) const { return {value.kind, value.dtype, value.shape}; }
+
+Status DumpSession::format_problem(const Value& value) const {
+  if (value.kind == FileKind::kDevice) {
+    return Status(Code::kUnsupported, "device format: a container of the Ascend runtime, which is not read");
+  }
+  const std::string& format = data_.formats[value.format];
+  if (!is_host_format(format)) {
+    return Status(Code::kUnsupported, fmt::format("device format {}: its elements are not in the tensor's order", format));
+  }
+  return {};
+}
+
+Result<TensorInfo> DumpSession::describe(const TensorId& id) {
+  const Value* value = find(id);
+  if (!value) return not_dumped(id);
+  TensorInfo info;
+  info.id = id;
+  info.format = data_.formats[value->format];
+  info.note = note_text(value->note);
+  if (value->kind == FileKind::kStatistics) {
+    describe_row(info, *value);
+  } else {
+    describe_content(info, *value, graph_data(id.rank, id.graph)->graph->node(id.node));
+  }
+  return info;
+}
+
+void DumpSession::describe_row(TensorInfo& info, const Value& value) const {
+  const KnownDirectory& directory = data_.directories[value.directory];
+  const StatisticRow& row = directory.rows[static_cast<size_t>(value.row)];
+  info.availability = Availability::kStatisticsOnly;
+  info.dtype = row.dtype;
+  info.shape = row.shape;
+  info.count = row.stats.count;
+  info.bytes = row.bytes;
+  info.source = fmt::format("{}:{}", join_path(directory.path, "statistic.csv"), row.line);
+  if (row.dtype == DType::kUnknown) {
+    info.problem = Status(Code::kUnsupported, fmt::format("elements of type '{}' are not evaluated", printable(row.dtype_text)));
+  }
+}
+
+void DumpSession::describe_content(TensorInfo& info, const Value& value, const Node& node) const {
+  info.source = path_of(value);
+  const bool output = info.id.slot.io == Io::kOutput && info.id.slot.index < node.outputs.size();
+  const OutputType* type = output ? &node.outputs[info.id.slot.index] : nullptr;
+  info.problem = format_problem(value);
+  if (value.kind == FileKind::kDevice) {
+    info.availability = Availability::kUnreadable;
+    if (type) info.dtype = type->dtype;
+    return;
+  }
+  FileContent content = describe_file(info.source, hints_of(value));
+  info.dtype = content.dtype;
+  info.shape = std::move(content.shape);
+  info.count = content.count;
+  info.bytes = content.bytes;
+  append(info.note, content.note);
+  if (info.problem.ok()) info.problem = std::move(content.problem);
+  if (!info.problem.ok()) info.availability = Availability::kUnreadable;
+  if (!type || !type->shape) return;
+  if (info.dtype == DType::kUnknown) info.dtype = type->dtype;
+  // Kernels that only relabel memory may carry the shape of their input.
+  if (*type->shape != info.shape && info.count > 1 && element_count(*type->shape) == info.count) {
+    append(info.note, fmt::format("the file's header says {}, the graph {}", shape_text(info.shape), shape_text(*type->shape)));
+    info.shape = *type->shape;
+  }
+}
+
+Result<std::unique_ptr<ElementReader>> DumpSession::read(const TensorId& id) {
+  const Value* value = find(id);
+  if (!value) return not_dumped(id);
+  if (value->kind == FileKind::kStatistics) {
+    return Status(Code::kNoData, "no tensor data: only a line of statistic.csv was written");
+  }
+  if (Status status = format_problem(*value); !status.ok()) return status;
+  return open_reader(path_of(*value), hints_of(*value));
+}
+
+std::optional<Stats> DumpSession::given_statistics(const TensorId& id) {
+  const Value* value = find(id);
+  if (!value || value->row < 0) return std::nullopt;
+  return data_.directories[value->directory].rows[static_cast<size_t>(value->row)].stats;
+}
+
+}  // namespace msdbg::dump

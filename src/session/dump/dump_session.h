@@ -1,0 +1,91 @@
+// The session over a dump directory. Everything is known after opening but the content of tensor files.
+//
+// Immutable after open_dump() but for the overflow records, which only the owner's thread reads.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "msdbg/session.h"
+#include "session/dump/history.h"
+#include "session/dump/step_files.h"
+#include "session/dump/step_index.h"
+#include "session/dump/tensor_file.h"
+
+namespace msdbg::dump {
+
+/// A listed directory, as far as it is still needed.
+struct KnownDirectory {
+  std::string path;
+  std::vector<StatisticRow> rows;
+  std::vector<std::string> others, unmapped;
+};
+
+struct GraphData {
+  GraphPtr graph;
+  std::map<int64_t, StepIndex> steps;  ///< only those with values
+  StepIndex constants;
+};
+
+/// What the overflow detector recorded in one step of one rank.
+struct OverflowRecords {
+  std::vector<std::string> readable;    ///< paths of .json files
+  std::vector<std::string> containers;  ///< paths of device files
+  std::optional<std::vector<std::pair<int64_t, int64_t>>> flagged;  ///< (task, stream), once read
+  std::string problem;
+};
+
+/// All that opening collects.
+struct DumpData {
+  SessionInfo info;
+  std::vector<int> ranks;
+  std::vector<GraphPtr> graphs;  ///< by rank, then id
+  std::map<std::pair<int, int>, GraphData> data;  ///< (rank, graph)
+  std::map<int, History> history;                 ///< rank
+  std::map<std::pair<int, int64_t>, OverflowRecords> overflow;  ///< (rank, step)
+  std::vector<KnownDirectory> directories;
+  std::vector<std::string> formats;
+  std::vector<Problem> problems;
+};
+
+class DumpSession : public Session {
+ public:
+  explicit DumpSession(DumpData data) : data_(std::move(data)) {}
+
+  const SessionInfo& info() const override { return data_.info; }
+  std::span<const int> ranks() const override { return data_.ranks; }
+  std::span<const GraphPtr> graphs() const override { return data_.graphs; }
+  std::vector<int64_t> steps() const override;
+  std::vector<int64_t> steps(int rank, int graph) const override;
+  std::vector<TensorId> tensors(const TensorQuery& query) override;
+  uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
+  Result<TensorInfo> describe(const TensorId& id) override;
+  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
+  std::optional<Stats> given_statistics(const TensorId& id) override;
+  Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
+  Result<bool> operator_overflow(const TensorId& id) override;
+  SessionReport inspect() override;
+
+ private:
+  const GraphData* graph_data(int rank, int graph) const;
+  const StepIndex* step_index(int rank, int graph, int64_t step) const;
+  /// The value of a tensor; constants that were written once serve every step.
+  const Value* find(const TensorId& id) const;
+  Status not_dumped(const TensorId& id) const;
+  std::string path_of(const Value& value) const;
+  FileHints hints_of(const Value& value) const;
+  Status format_problem(const Value& value) const;
+  void describe_content(TensorInfo& info, const Value& value, const Node& node) const;
+  void describe_row(TensorInfo& info, const Value& value) const;
+
+  DumpData data_;
+};
+
+/// Steps as a person writes them: "0-3, 7".
+std::string steps_text(std::span<const int64_t> steps);
+
+}  // namespace msdbg::dump

@@ -1,0 +1,165 @@
+#include "session/dump/file_name.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace msdbg::dump {
+namespace {
+
+/// Real kernels have at most a few hundred slots; a larger number is no slot.
+constexpr int64_t kMaxSlot = 65535;
+
+bool is_io(std::string_view text) { return text == "input" || text == "output"; }
+
+std::optional<uint64_t> parse_timestamp(std::string_view text) {
+  if (text.empty()) return 0;  // made by hand
+  const std::optional<int64_t> value = parse_digits(text);
+  if (!value) return std::nullopt;
+  return static_cast<uint64_t>(*value);
+}
+
+/// The components from the task on are counted from the right, because an operator's name may hold dots.
+bool parse_head(const std::vector<std::string_view>& parts, size_t end, FileName& name) {
+  if (end < 4) return false;
+  const std::optional<uint64_t> timestamp = parse_timestamp(parts[end - 1]);
+  const std::optional<int64_t> stream = parse_digits(parts[end - 2]);
+  const std::optional<int64_t> task = parse_digits(parts[end - 3]);
+  if (!timestamp || !stream || !task) return false;
+  name.timestamp = *timestamp;
+  name.stream = *stream;
+  name.task = *task;
+  name.op_type = parts[0];
+  if (end > 4) {
+    const char* begin = parts[1].data();
+    const std::string_view last = parts[end - 4];
+    name.op = std::string_view(begin, static_cast<size_t>(last.data() + last.size() - begin));
+  }
+  return true;
+}
+
+bool parse_npy(std::string_view text, FileName& name) {
+  const std::vector<std::string_view> parts = split(text, '.');
+  const size_t n = parts.size();
+  size_t io = 0;
+  if (n >= 7 && is_io(parts[n - 3])) {
+    io = n - 3;
+  } else if (n >= 8 && is_io(parts[n - 4])) {
+    io = n - 4;
+    name.dtype = parts[n - 1];
+  } else {
+    return false;
+  }
+  const std::optional<int64_t> slot = parse_digits(parts[io + 1]);
+  if (!slot || *slot > kMaxSlot) return false;
+  name.io = parts[io] == "input" ? Io::kInput : Io::kOutput;
+  name.slot = static_cast<uint32_t>(*slot);
+  name.format = parts[io + 2];
+  if (!parse_head(parts, io, name)) return false;
+  name.kind = FileKind::kNpy;
+  return true;
+}
+
+/// `{node}_{io}_{slot}_shape_{d0_d1}_{dtype}_{format}`; a format may hold underscores, a type does not.
+bool parse_raw(std::string_view text, FileName& name) {
+  const size_t mark = text.rfind("_shape_");
+  if (mark == std::string_view::npos) return false;
+  const std::string_view head = text.substr(0, mark);
+  const size_t slot_at = head.rfind('_');
+  if (slot_at == std::string_view::npos || slot_at == 0) return false;
+  const size_t io_at = head.rfind('_', slot_at - 1);
+  if (io_at == std::string_view::npos) return false;
+  const std::string_view io = head.substr(io_at + 1, slot_at - io_at - 1);
+  const std::optional<int64_t> slot = parse_digits(head.substr(slot_at + 1));
+  if (!is_io(io) || !slot || *slot > kMaxSlot) return false;
+
+  std::string_view tail = text.substr(mark + 7);
+  Shape shape;
+  for (;;) {
+    const size_t end = tail.find('_');
+    if (end == std::string_view::npos) return false;
+    const std::string_view part = tail.substr(0, end);
+    tail.remove_prefix(end + 1);
+    if (const std::optional<int64_t> length = parse_digits(part)) {
+      shape.push_back(*length);
+    } else {
+      name.dtype = part;
+      break;
+    }
+  }
+  if (shape.size() == 1 && shape[0] == 0) {
+    name.scalar = true;
+    shape.clear();
+  }
+  name.kind = FileKind::kRaw;
+  name.io = io == "input" ? Io::kInput : Io::kOutput;
+  name.slot = static_cast<uint32_t>(*slot);
+  name.op = head.substr(0, io_at);
+  name.format = tail;
+  name.shape = std::move(shape);
+  return true;
+}
+
+/// `{type}.{op}.{task}.{stream}.{ts}` or, before 1.3, without the stream.
+bool parse_device(std::string_view text, FileName& name) {
+  const std::vector<std::string_view> parts = split(text, '.');
+  if (parts.size() >= 5 && !parts.back().empty() && parse_head(parts, parts.size(), name)) {
+    name.kind = FileKind::kDevice;
+    return true;
+  }
+  if (parts.size() != 4 || parts[1].empty()) return false;
+  const std::optional<int64_t> task = parse_digits(parts[2]), timestamp = parse_digits(parts[3]);
+  if (!task || !timestamp) return false;
+  name.kind = FileKind::kDevice;
+  name.op_type = parts[0];
+  name.op = parts[1];
+  name.task = *task;
+  name.timestamp = static_cast<uint64_t>(*timestamp);
+  return true;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_digits(std::string_view text) {
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? parse_int(text) : std::nullopt;
+}
+
+FileName parse_file_name(std::string_view text) {
+  FileName name;
+  if (text == "mapping.csv") {
+    name.kind = FileKind::kMapping;
+  } else if (text == "statistic.csv") {
+    name.kind = FileKind::kStatistics;
+  } else if (text.starts_with("Opdebug.")) {
+    name.kind = FileKind::kOverflow;
+  } else if (text.ends_with(".npy")) {
+    if (!parse_npy(text.substr(0, text.size() - 4), name)) name = FileName();
+  } else if (text.ends_with(".bin")) {
+    if (!parse_raw(text.substr(0, text.size() - 4), name)) name = FileName();
+  } else if (!parse_device(text, name)) {
+    name = FileName();
+  }
+  return name;
+}
+
+std::string_view epoch_of(const FileName& name) {
+  if (name.kind == FileKind::kRaw) return "A";
+  return name.kind == FileKind::kNpy && !name.dtype.empty() ? "E" : "";
+}
+
+bool is_host_format(std::string_view format) {
+  if (format.starts_with("FRACTAL_")) return false;
+  // The blocked formats carry the block in their name: NC1HWC0, NC1HWC0_C04, C1HWNCoC0, NDC1HWC0, NC1C0HWPAD, ...
+  return format.find("C0") == std::string_view::npos && format.find("C1") == std::string_view::npos &&
+         format.find("NC1K") == std::string_view::npos;
+}
+
+NumberedName split_number(std::string_view op) {
+  const size_t at = op.rfind("-op");
+  if (at == std::string_view::npos) return {op, std::nullopt};
+  const std::optional<int64_t> number = parse_digits(op.substr(at + 3));
+  if (!number) return {op, std::nullopt};
+  return {op.substr(0, at), number};
+}
+
+}  // namespace msdbg::dump

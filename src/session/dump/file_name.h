@@ -1,0 +1,60 @@
+// What a dump's file name says, for every form that MindSpore used. Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "msdbg/graph.h"
+#include "msdbg/tensor.h"
+
+namespace msdbg::dump {
+
+enum class FileKind : uint8_t {
+  kNpy,         ///< one tensor with a NumPy header
+  kRaw,         ///< one tensor without header; shape and type stand in the name (1.0 to 1.2)
+  kDevice,      ///< container of the Ascend runtime: all tensors of one kernel
+  kOverflow,    ///< record of the overflow detector
+  kMapping,     ///< mapping.csv
+  kStatistics,  ///< statistic.csv
+  kOther,
+};
+
+struct FileName {
+  FileKind kind = FileKind::kOther;
+  std::string op_type;  ///< "" in the headerless form
+  std::string op;       ///< as the epoch of the file spells it; may be empty or hold dots
+  int64_t task = 0, stream = 0;
+  uint64_t timestamp = 0;  ///< microseconds; 0 when the name has none
+  Io io = Io::kOutput;
+  uint32_t slot = 0;
+  std::string format;  ///< "DefaultFormat", "NCHW", ...
+  std::string dtype;   ///< "" where the name does not say
+  Shape shape;         ///< kRaw only
+  bool scalar = false; ///< kRaw: `shape_0`, whose element count is the file's
+};
+
+/// `name` is the base name after mapping.csv was applied; for a parameter with slashes in its name (1.3 to 1.5) the path
+/// below the iteration directory.
+/// Source: docs/dump-format.md, "File names".
+FileName parse_file_name(std::string_view name);
+
+/// The k-th letter of the alphabet of epochs: what one name proves. "" when it fits several.
+/// With a type component: "E". Headerless: "A".
+std::string_view epoch_of(const FileName& name);
+
+/// False for formats of the Ascend device whose elements are permuted or padded.
+bool is_host_format(std::string_view format);
+
+/// `Conv2D-op12` -> ("Conv2D", 12); no number when the name does not end so.
+struct NumberedName {
+  std::string_view stem;
+  std::optional<int64_t> number;
+};
+NumberedName split_number(std::string_view op);
+
+/// Decimal digits only.
+std::optional<int64_t> parse_digits(std::string_view text);
+
+}  // namespace msdbg::dump

@@ -1,0 +1,123 @@
+// What doctor reports: everything that was noticed while opening, and a look at every file.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+#include "session/dump/directory.h"
+#include "session/dump/dump_session.h"
+#include "session/dump/layout.h"
+
+namespace msdbg::dump {
+namespace {
+
+/// A file that was changed so recently is taken for one that is being written.
+constexpr time_t kFreshSeconds = 60;
+
+bool is_fresh(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtime < kFreshSeconds;
+}
+
+std::string first_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(3, names.size()); ++i) text += (i ? ", " : "") + printable(names[i]);
+  return names.size() > 3 ? text + ", ..." : text;
+}
+
+/// Kernel arguments and the reports of a converter are no tensors, but nothing is wrong with them.
+bool is_known_companion(const std::string& name) {
+  return name.ends_with(".json") || name.starts_with("convert_failed_file");
+}
+
+}  // namespace
+
+SessionReport DumpSession::inspect() {
+  SessionReport report;
+  report.problems = data_.problems;
+  const auto problem = [&](Severity severity, std::string path, std::string message) {
+    add_problem(report.problems, severity, std::move(path), std::move(message));
+  };
+
+  for (const KnownDirectory& directory : data_.directories) {
+    report.statistic_rows += directory.rows.size();
+    report.other_files += directory.others.size();
+    std::vector<std::string> strange;
+    for (const std::string& name : directory.others) {
+      if (!is_known_companion(name)) strange.push_back(name);
+    }
+    if (!strange.empty()) {
+      problem(Severity::kWarning, directory.path,
+              fmt::format("{} names are not those of tensor files: {}", strange.size(), first_of(strange)));
+    }
+    if (!directory.unmapped.empty()) {
+      problem(Severity::kWarning, join_path(directory.path, "mapping.csv"),
+              fmt::format("{} lines name files that are not there (1.10 and 2.0 fail to write over-long names): {}",
+                          directory.unmapped.size(), first_of(directory.unmapped)));
+    }
+  }
+
+  for (const auto& [key, data] : data_.data) {
+    std::vector<int64_t>& steps = report.steps_by_graph[key.second];
+    uint64_t uncertain = 0;
+    std::string first_uncertain;
+    const auto look = [&](int64_t step, const StepIndex& index) {
+      for (const StepIndex::Listed& listed : index.listed()) {
+        if (interrupt_requested()) return;
+        const TensorId id{key.first, key.second, step, listed.execution, listed.node, listed.slot};
+        const Value& value = *index.find(listed.node, listed.slot, listed.execution);
+        const NodeKind kind = data.graph->node(listed.node).kind;
+        if (value.note != Note::kNone && uncertain++ == 0) first_uncertain = tensor_name(id);
+        if (value.kind == FileKind::kStatistics) continue;
+        if (value.kind == FileKind::kDevice) {
+          ++report.device_files;
+          continue;
+        }
+        (kind == NodeKind::kOperator    ? report.tensor_files
+         : kind == NodeKind::kParameter ? report.parameter_files
+                                        : report.constant_files)++;
+        const Status format = format_problem(value);
+        const FileContent content = describe_file(path_of(value), hints_of(value));
+        std::string message = !content.problem.ok() ? content.problem.message() : format.message();
+        if (message.empty()) continue;
+        const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;
+        if (!unsupported && is_fresh(path_of(value))) message += " (changed moments ago: the dump may still be written)";
+        problem(unsupported ? Severity::kInfo : Severity::kError, path_of(value), std::move(message));
+      }
+    };
+    for (const auto& [step, index] : data.steps) {
+      steps.push_back(step);
+      look(step, index);
+    }
+    look(data.steps.empty() ? 0 : data.steps.begin()->first, data.constants);
+    if (uncertain > 0) {
+      problem(Severity::kWarning, data.graph->source_path(),
+              fmt::format("{} files of graph {} may belong to another node than shown, the first is {}", uncertain,
+                          key.second, first_uncertain));
+    }
+    const History& history = data_.history.at(key.first);
+    if (history.knows(key.second)) {
+      std::vector<int64_t> missing;
+      for (int64_t step : history.runs().at(key.second)) {
+        if (data.steps.count(step) == 0) missing.push_back(step);
+      }
+      if (!missing.empty()) {
+        problem(Severity::kInfo, data.graph->source_path(),
+                fmt::format("graph {} also ran in steps {}, which were not dumped", key.second, steps_text(missing)));
+      }
+    }
+  }
+  for (auto& [graph, steps] : report.steps_by_graph) {
+    std::sort(steps.begin(), steps.end());
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  }
+  if (report.device_files > 0) {
+    problem(Severity::kInfo, data_.info.source,
+            fmt::format("{} files are containers of the Ascend runtime; they are listed but not read", report.device_files));
+  }
+  return report;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,199 @@
+#include "session/dump/join.h"
+
+#include <algorithm>
+
+namespace msdbg::dump {
+namespace {
+
+bool same_type(DType a, DType b) {
+  // Writers that widen bfloat16 say float32 in the content and bfloat16 in the name or in the graph.
+  const auto plain = [](DType dtype) { return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype; };
+  return a == DType::kUnknown || b == DType::kUnknown || plain(a) == plain(b);
+}
+
+}  // namespace
+
+std::string underscored(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    if (c == '/' || c == '\\' || c == '.' || c == ' ') c = '_';
+  }
+  return text;
+}
+
+std::string dashed(std::string_view name) {
+  std::string text;
+  for (char c : name) text += c == '/' ? "--" : std::string(1, c);
+  return text;
+}
+
+std::string last_dashed_component(std::string_view name) {
+  const std::string text = dashed(name);
+  const size_t at = text.rfind("--");
+  return at == std::string::npos ? "" : text.substr(at + 2);
+}
+
+bool is_constant_name(std::string_view op) {
+  for (std::string_view prefix : {"cst", "data-"}) {
+    if (op.starts_with(prefix) && parse_digits(op.substr(prefix.size()))) return true;
+  }
+  return false;
+}
+
+void Joiner::add_graph(int graph, GraphBuilder& builder) {
+  for (NodeId id = 0; id < builder.size(); ++id) {
+    const Node& node = builder.node(id);
+    const JoinedNode joined{graph, id, Note::kNone};
+    if (node.kind == NodeKind::kOperator) {
+      if (is_structural(node.op)) continue;
+      const std::string full = underscored(node.name);
+      const NumberedName numbered = split_number(full);
+      by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, &node.outputs});
+      by_last_[last_dashed_component(node.name)].emplace_back(joined, node.op);
+      by_dashed_[dashed(node.name)].emplace_back(joined, node.op);
+      continue;
+    }
+    if (node.kind == NodeKind::kParameter) {
+      parameters_[node.name].push_back(joined);
+      if (dashed(node.name) != node.name) parameters_[dashed(node.name)].push_back(joined);
+      folded_parameters_[underscored(node.name)].push_back(joined);
+    } else {
+      constants_[node.file_key].push_back(joined);
+    }
+    by_dashed_[dashed(node.kind == NodeKind::kConstant ? node.file_key : node.name)].emplace_back(joined, node.op);
+  }
+}
+
+void Joiner::announce(const FileName& name) {
+  if (name.kind == FileKind::kRaw) return;
+  typed_ = typed_ || (name.kind == FileKind::kNpy && !name.dtype.empty());
+  if (name.op_type == "Parameter") {
+    constant_in_step_ = constant_in_step_ || name.op.starts_with("cst");
+    return;
+  }
+  const NumberedName numbered = split_number(name.op);
+  Announced& announced = announced_[{std::string(numbered.stem), name.op_type}];
+  announced.op_type = name.op_type;
+  if (numbered.number) {
+    std::map<uint32_t, DType>& outputs = announced.numbers[*numbered.number];
+    if (name.io == Io::kOutput && !name.dtype.empty()) outputs[name.slot] = dtype_from_name(name.dtype);
+  }
+  // A scope in underscored form proves the newer epochs; without a scope the underscored name is the last component.
+  const auto stem = by_stem_.find(std::string(numbered.stem));
+  if (stem != by_stem_.end() && by_last_.count(name.op) == 0) underscored_ = true;
+  if (name.op.empty() || (by_last_.count(name.op) > 0 && stem == by_stem_.end())) last_component_ = true;
+}
+
+std::string Joiner::finish() {
+  for (const auto& [key, announced] : announced_) pair(key.first, announced);
+  if (typed_) return "E";
+  if (underscored_) return "D";
+  if (last_component_) return constant_in_step_ ? "B" : "B/C";
+  return "";
+}
+
+/// All nodes of the stem, or those of the type where some have it.
+const std::vector<Joiner::Numbered>* Joiner::nodes_of(const std::string& key, const std::string& op_type,
+                                                      std::vector<Numbered>& of_type) const {
+  const auto stem = by_stem_.find(key);
+  if (stem == by_stem_.end()) return nullptr;
+  for (const Numbered& node : stem->second) {
+    if (node.op == op_type) of_type.push_back(node);
+  }
+  return of_type.empty() || of_type.size() == stem->second.size() ? &stem->second : &of_type;
+}
+
+/// The k-th smallest number of the files is the k-th node of the graph; see the header.
+void Joiner::pair(const std::string& key, const Announced& announced) {
+  std::vector<Numbered> of_type;
+  const std::vector<Numbered>* nodes = nodes_of(key, announced.op_type, of_type);
+  if (!nodes || announced.numbers.empty()) return;
+  const auto agrees = [](const Numbered& node, const std::map<uint32_t, DType>& types) {
+    return std::all_of(types.begin(), types.end(), [&](const auto& slot) {
+      return slot.first >= node.outputs->size() || same_type((*node.outputs)[slot.first].dtype, slot.second);
+    });
+  };
+  std::map<int64_t, JoinedNode>& pairs = paired_[{key, announced.op_type}];
+  if (announced.numbers.size() == nodes->size()) {
+    size_t k = 0;
+    for (const auto& [number, types] : announced.numbers) {
+      const Numbered& node = (*nodes)[k++];
+      JoinedNode joined = node.node;
+      if (!agrees(node, types)) joined.note = Note::kOtherType;
+      pairs[number] = joined;
+    }
+    return;
+  }
+  // A filtered dump, or kernels that did not run. Equal numbers are then a guess, and only if all of them exist.
+  std::map<int64_t, const Numbered*> by_number;
+  for (const Numbered& node : *nodes) {
+    if (node.number) by_number.emplace(*node.number, &node);
+  }
+  for (const auto& [number, types] : announced.numbers) {
+    if (by_number.count(number) == 0) return;
+  }
+  for (const auto& [number, types] : announced.numbers) {
+    const Numbered& node = *by_number[number];
+    if (!agrees(node, types)) continue;
+    JoinedNode joined = node.node;
+    joined.note = Note::kUncertainNumber;
+    pairs[number] = joined;
+  }
+}
+
+std::vector<JoinedNode> Joiner::find(const FileName& name) const {
+  if (name.kind == FileKind::kRaw) {
+    const auto found = by_dashed_.find(name.op);
+    return found == by_dashed_.end() ? Nodes() : Nodes{found->second.front().first};
+  }
+  if (name.op_type == "Parameter") return find_parameter(name);
+  // The epoch's own rule first; converted Ascend files may follow the other one.
+  const bool newer = typed_ || underscored_;
+  Nodes nodes = newer ? find_by_number(name) : find_by_last_component(name);
+  if (nodes.empty() && !typed_) nodes = newer ? find_by_last_component(name) : find_by_number(name);
+  return nodes;
+}
+
+Joiner::Nodes Joiner::find_by_number(const FileName& name) const {
+  const NumberedName numbered = split_number(name.op);
+  const std::string stem(numbered.stem);
+  if (numbered.number) {
+    const auto pairs = paired_.find({stem, name.op_type});
+    if (pairs == paired_.end()) return {};
+    const auto found = pairs->second.find(*numbered.number);
+    return found == pairs->second.end() ? Nodes() : Nodes{found->second};
+  }
+  std::vector<Numbered> of_type;
+  const std::vector<Numbered>* nodes = nodes_of(stem, name.op_type, of_type);
+  Nodes found;
+  if (!nodes) return found;
+  for (const Numbered& node : *nodes) {
+    if (!node.number) found.push_back(node.node);
+  }
+  return found;
+}
+
+Joiner::Nodes Joiner::find_by_last_component(const FileName& name) const {
+  const auto same_name = by_last_.find(name.op);
+  Nodes found, others;
+  if (same_name == by_last_.end()) return found;
+  for (const auto& [node, op] : same_name->second) (op == name.op_type ? found : others).push_back(node);
+  // Without a name the type is all there is, and must agree.
+  if (found.empty() && !name.op.empty()) found = std::move(others);
+  return found;
+}
+
+Joiner::Nodes Joiner::find_parameter(const FileName& name) const {
+  for (const auto* names : {&parameters_, &constants_, &folded_parameters_}) {
+    if (const auto found = names->find(name.op); found != names->end()) {
+      // An exact name is its own parameter, unless the file's name is a folded one that others share.
+      if (names == &parameters_ && typed_) {
+        if (const auto folded = folded_parameters_.find(name.op); folded != folded_parameters_.end()) return folded->second;
+      }
+      return found->second;
+    }
+  }
+  return {};
+}
+
+}  // namespace msdbg::dump

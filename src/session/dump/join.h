@@ -1,0 +1,76 @@
+// The join of file names with graph nodes: one Joiner per rank and graph directory, over all its steps.
+//
+// The rules differ by epoch and are written down in docs/dump-format.md, "From file to node".
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "msdbg/graph.h"
+#include "session/dump/file_name.h"
+#include "session/dump/step_index.h"
+
+namespace msdbg::dump {
+
+struct JoinedNode {
+  int graph = 0;
+  NodeId node = kNoNode;
+  Note note = Note::kNone;
+  bool operator==(const JoinedNode&) const = default;
+};
+
+class Joiner {
+ public:
+  /// Adds the nodes of a graph that may have files in the directory, in list order.
+  void add_graph(int graph, GraphBuilder& builder);
+  /// Announces a name; all names of all steps are announced before the first find().
+  void announce(const FileName& name);
+  /// Decides the epoch and pairs the numbers behind `-op`. "" when the names fit several.
+  std::string finish();
+
+  /// The nodes that may have written a file of this name; empty: none is known. More than one where nodes share the
+  /// name and nothing tells them apart.
+  std::vector<JoinedNode> find(const FileName& name) const;
+
+ private:
+  using Nodes = std::vector<JoinedNode>;
+  struct Numbered {
+    JoinedNode node;
+    std::optional<int64_t> number;
+    std::string_view op;
+    const std::vector<OutputType>* outputs;
+  };
+  struct Announced {
+    std::map<int64_t, std::map<uint32_t, DType>> numbers;  // number -> types of the output slots
+    std::string op_type;
+  };
+
+  Nodes find_by_number(const FileName& name) const;
+  Nodes find_by_last_component(const FileName& name) const;
+  Nodes find_parameter(const FileName& name) const;
+  void pair(const std::string& key, const Announced& announced);
+  const std::vector<Numbered>* nodes_of(const std::string& key, const std::string& op_type,
+                                        std::vector<Numbered>& of_type) const;
+
+  std::unordered_map<std::string, std::vector<Numbered>> by_stem_;  // underscored full name without its number
+  std::unordered_map<std::string, std::vector<std::pair<JoinedNode, std::string_view>>> by_last_, by_dashed_;
+  std::unordered_map<std::string, Nodes> parameters_, folded_parameters_, constants_;
+  std::map<std::pair<std::string, std::string>, Announced> announced_;  // (stem, type)
+  std::map<std::pair<std::string, std::string>, std::map<int64_t, JoinedNode>> paired_;
+  bool underscored_ = false, typed_ = false, last_component_ = false, constant_in_step_ = false;
+};
+
+/// `/`, `\`, `.` and blank become `_`, one for one.
+std::string underscored(std::string_view name);
+/// `/` becomes `--`.
+std::string dashed(std::string_view name);
+/// What 1.3 to 2.2 make of an operator's name: the text behind the last `--` of the dashed name, nothing without one.
+std::string last_dashed_component(std::string_view name);
+/// `cst3`, `data-12`: names that the writer gives to constants.
+bool is_constant_name(std::string_view op);
+
+}  // namespace msdbg::dump

@@ -1,0 +1,58 @@
+// Which of MindSpore's directory layouts a path is, and where its ranks, graphs and steps lie. Only directories are
+// listed; no file is opened.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "msdbg/session.h"
+#include "session/dump/directory.h"
+
+namespace msdbg::dump {
+
+/// A directory that holds tensor files of one graph and step, or the constants of one graph.
+struct DataDirectory {
+  std::string path, net;
+  int graph = 0;
+  int64_t step = 0;
+  bool constants = false;
+};
+
+struct RankDirectory {
+  int rank = 0;
+  std::string path;  ///< holds `graphs`, `execution_order`, `.dump_metadata`, `debug_files` where they exist
+  std::vector<DataDirectory> data;
+};
+
+struct Layout {
+  std::string kind;  ///< "R", "V-sync", "V-cpu", "V-async", "G", "files"
+  std::string root;
+  std::vector<RankDirectory> ranks;  ///< by rank
+  std::vector<std::string> nets;
+  std::vector<Problem> problems;
+
+  /// In the oldest layouts a directory holds the files of every graph.
+  bool graphs_share_directories() const { return kind == "V-sync" || kind == "V-cpu"; }
+};
+
+/// Error: kNotFound "no dump here" with the nearest dumps below the path; kIoError.
+Result<Layout> find_layout(const std::string& path, const DumpOptions& options);
+
+/// Dumps below `path`: directories named rank_N, or what classifies as an older layout. Bounded in depth and number.
+std::vector<std::string> find_candidates(const std::string& path);
+
+// ---- one per family; nullopt: this is not it ------------------------------------------------------------------------
+
+using Entries = std::vector<DirectoryEntry>;
+std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries);
+std::optional<Layout> find_old_layout(const std::string& path, const Entries& entries);
+std::optional<Layout> find_ge_layout(const std::string& path, const Entries& entries);
+std::optional<Layout> find_plain_files(const std::string& path, const Entries& entries);
+
+/// 12 of "iteration_12" for the prefix "iteration_".
+std::optional<int64_t> number_behind(std::string_view name, std::string_view prefix);
+void add_problem(std::vector<Problem>& problems, Severity severity, std::string path, std::string message);
+
+}  // namespace msdbg::dump

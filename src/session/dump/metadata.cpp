@@ -1,0 +1,86 @@
+#include "session/dump/metadata.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "session/dump/directory.h"
+#include "session/dump/file_name.h"
+#include "session/dump/layout.h"
+
+namespace msdbg::dump {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kJsonLimit = uint64_t{16} << 20;
+
+Result<Json> read_json(const std::string& path) {
+  const Result<std::string> text = read_text(path, kJsonLimit);
+  if (!text) return text.status();
+  Json json = Json::parse(*text, nullptr, false);
+  if (json.is_discarded()) return Status(Code::kCorrupt, path + ": is no JSON");
+  return json;
+}
+
+std::string text_of(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && found != json.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+
+/// Numbers may be written as numbers or as text.
+std::optional<int64_t> number_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) return std::nullopt;
+  if (found->is_number_integer()) return found->get<int64_t>();
+  return found->is_string() ? parse_digits(found->get<std::string>()) : std::nullopt;
+}
+
+}  // namespace
+
+Metadata read_metadata(const std::string& directory, std::vector<Problem>& problems) {
+  Metadata metadata;
+  for (const char* folder : {".dump_metadata", ".metadata"}) {
+    const std::string path = join_path(directory, folder);
+    const auto read = [&](const char* name, auto take) {
+      const std::string file = join_path(path, name);
+      const Result<Json> json = read_json(file);
+      if (json) {
+        take(*json);
+      } else if (json.status().code() != Code::kNotFound) {
+        add_problem(problems, Severity::kWarning, file, "cannot be read: " + json.status().message());
+      }
+    };
+    read("config.json", [&](const Json& json) {
+      metadata.framework_version = text_of(json, "ms_version");
+      metadata.device_target = text_of(json, "device_target");
+    });
+    read("data_dump.json", [&](const Json& json) {
+      if (json.is_object() && json.contains("common_dump_settings")) {
+        metadata.net_name = text_of(json["common_dump_settings"], "net_name");
+      }
+    });
+  }
+  return metadata;
+}
+
+Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std::string& path) {
+  const Result<Json> json = read_json(path);
+  if (!json) return json.status();
+  std::vector<std::pair<int64_t, int64_t>> flagged;
+  if (json->is_object()) {
+    // The numbers of the operator stand in the block of the unit that raised the flag; an unused block holds zeros.
+    for (const auto& [name, block] : json->items()) {
+      if (!block.is_object()) continue;
+      const std::optional<int64_t> task = number_of(block, "task_id"), stream = number_of(block, "stream_id");
+      const std::optional<int64_t> status = number_of(block, "status");
+      if (task && stream && (*task != 0 || *stream != 0 || status.value_or(1) != 0)) flagged.emplace_back(*task, *stream);
+    }
+  }
+  if (flagged.empty() && (!json->is_object() || json->empty())) {
+    return Status(Code::kCorrupt, path + ": no block with task_id and stream_id");
+  }
+  return flagged;
+}
+
+}  // namespace msdbg::dump

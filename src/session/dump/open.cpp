@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "session/dump/directory.h"
+#include "session/dump/dump_session.h"
+#include "session/dump/metadata.h"
+#include "session/dump/rank_opener.h"
+
+namespace msdbg {
+namespace dump {
+namespace {
+
+/// "lenet" of "lenet-2.7.1-lognan": short enough for a prompt.
+std::string short_name(const std::string& root) {
+  const std::string name = base_name(root);
+  const std::string first = name.substr(0, name.find('-'));
+  return first.empty() ? name : first;
+}
+
+/// 2.7 of "2.7.1rc1" as 207.
+int release(std::string_view version) {
+  const std::vector<std::string_view> parts = split(version, '.');
+  if (parts.size() < 2) return 0;
+  return static_cast<int>(parse_digits(parts[0]).value_or(0) * 100 + parse_digits(parts[1]).value_or(0));
+}
+
+/// Names without a type component leave two neighbours open, which other facts tell apart.
+std::string settle_epoch(const std::string& epoch, const DumpData& data) {
+  const int version = release(data.info.framework_version);
+  if (epoch == "B" || epoch == "B/C") {
+    const bool newer = version >= 106 || std::any_of(data.history.begin(), data.history.end(),
+                                                     [](const auto& rank) { return !rank.second.empty(); });
+    if (newer) return "C";
+    return epoch == "B" || version > 0 ? "B" : "B/C";
+  }
+  return epoch == "D" && version >= 204 ? "E" : epoch;
+}
+
+std::string find_epoch(const std::vector<std::string>& epochs, const DumpData& data) {
+  for (const auto& [key, graph] : data.data) {
+    for (const auto& [step, index] : graph.steps) {
+      for (const Value& value : index.values()) {
+        if (value.kind == FileKind::kRaw) return "A";
+      }
+    }
+  }
+  std::set<std::string> found;
+  for (const std::string& epoch : epochs) {
+    if (!epoch.empty()) found.insert(settle_epoch(epoch, data));
+  }
+  std::string text;
+  for (const std::string& epoch : found) text += (text.empty() ? "" : ", ") + epoch;
+  return text;
+}
+
+}  // namespace
+}  // namespace dump
+
+Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options) {
+  using namespace dump;
+  Result<Layout> layout = find_layout(path, options);
+  if (!layout) return layout.status();
+
+  DumpData data;
+  data.info.kind = "dump";
+  data.info.source = path;
+  data.info.short_name = short_name(layout->root);
+  data.info.layout = layout->kind;
+  data.info.nets = layout->nets;
+  data.problems = std::move(layout->problems);
+  data.formats = {""};
+  for (const std::string& directory : {layout->root, layout->ranks.front().path}) {
+    const Metadata metadata = read_metadata(directory, data.problems);
+    if (data.info.framework_version.empty()) data.info.framework_version = metadata.framework_version;
+    if (data.info.device_target.empty()) data.info.device_target = metadata.device_target;
+    if (layout->root == layout->ranks.front().path) break;
+  }
+
+  std::vector<std::string> epochs;
+  for (const RankDirectory& rank : layout->ranks) {
+    if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted while opening " + path);
+    data.ranks.push_back(rank.rank);
+    RankOpener opener(*layout, rank, data);
+    opener.run();
+    epochs.insert(epochs.end(), opener.epochs().begin(), opener.epochs().end());
+    if (rank.data.empty()) {
+      add_problem(data.problems, Severity::kError, rank.path, "no steps were dumped: no <net>/<graph>/<step> directory");
+    }
+  }
+  data.info.epoch = find_epoch(epochs, data);
+  return std::unique_ptr<Session>(std::make_unique<DumpSession>(std::move(data)));
+}
+
+}  // namespace msdbg

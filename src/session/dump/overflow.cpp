@@ -1,0 +1,52 @@
+// The hardware's overflow flags, as an Ascend run records them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "session/dump/directory.h"
+#include "session/dump/dump_session.h"
+#include "session/dump/metadata.h"
+
+namespace msdbg::dump {
+
+Result<bool> DumpSession::operator_overflow(const TensorId& id) {
+  const auto unsupported = [](std::string why) { return Status(Code::kUnsupported, std::move(why)); };
+  bool recorded = false;
+  for (const auto& [key, records] : data_.overflow) recorded = recorded || key.first == id.rank;
+  if (!recorded) return unsupported("the run did not record overflow flags");
+  const StepIndex* index = step_index(id.rank, id.graph, id.step);
+  if (!index) return not_dumped(id);
+  const auto found = data_.overflow.find({id.rank, id.step});
+  if (found == data_.overflow.end()) return false;
+  OverflowRecords& records = found->second;
+  if (!records.flagged) {
+    records.flagged.emplace();
+    for (const std::string& path : records.readable) {
+      auto flagged = read_overflow_record(path);
+      if (!flagged) {
+        records.problem = flagged.status().message();
+        continue;
+      }
+      records.flagged->insert(records.flagged->end(), flagged->begin(), flagged->end());
+    }
+  }
+  // The records name a task and a stream; the kernel's own files carry the same two numbers.
+  bool numbered = false;
+  for (const SlotValues& slot : index->slots_of(id.node)) {
+    const uint32_t execution = std::min(id.execution, slot.count - 1);
+    const Value* value = index->find(slot.node, slot.slot, execution);
+    numbered = numbered || value->task != 0 || value->stream != 0;
+    const std::pair<int64_t, int64_t> own(value->task, value->stream);
+    if (std::find(records.flagged->begin(), records.flagged->end(), own) != records.flagged->end()) return true;
+  }
+  if (!records.problem.empty()) return unsupported("an overflow record cannot be read: " + records.problem);
+  if (records.readable.empty()) {
+    return unsupported(fmt::format("the overflow records of step {} are containers of the Ascend runtime, which are not "
+                                   "read (dump with file_format npy)",
+                                   id.step));
+  }
+  if (!numbered) return unsupported("the kernel's files carry no task number to compare with the overflow records");
+  return false;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,235 @@
+#include "session/dump/rank_opener.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "msdbg/wire.h"
+#include "session/dump/directory.h"
+#include "session/dump/history.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::string_view kGraphPrefix = "ms_output_trace_code_graph_";
+constexpr std::string_view kOrderPrefix = "ms_execution_order_graph_";
+
+std::string_view parent_scope(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+}
+
+/// The type in `.../Conv2D-op3`; the whole last component where there is no number.
+std::string type_in_name(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  const std::string_view last = slash == std::string_view::npos ? name : name.substr(slash + 1);
+  return std::string(split_number(last).stem);
+}
+
+}  // namespace
+
+RankOpener::RankOpener(const Layout& layout, const RankDirectory& rank, DumpData& out)
+    : layout_(layout), rank_(rank), out_(out) {}
+
+void RankOpener::run() {
+  read_graphs();
+  read_orders();
+  list_directories();
+  std::set<int> graphs;
+  for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
+  // All names are joined before any node is added, because the joiners look into the builders.
+  for (int graph : graphs) join_graph(graph);
+  for (int graph : graphs) add_strangers(graph);
+  note_graphs();
+  fill_indexes();
+  read_history();
+}
+
+void RankOpener::read_graphs() {
+  for (const auto& [id, path] : numbered_files(join_path(rank_.path, "graphs"), kGraphPrefix, ".pb", out_.problems)) {
+    std::vector<std::string> notes;
+    Result<GraphBuilder> builder = read_graph_file(path, rank_.rank, id, &notes);
+    for (std::string& note : notes) add_problem(out_.problems, Severity::kInfo, path, std::move(note));
+    if (!builder) {
+      add_problem(out_.problems, Severity::kError, path, "the graph cannot be read: " + builder.status().message());
+      continue;
+    }
+    builder->set_source_path(path);
+    builders_.emplace(id, std::move(*builder));
+    from_file_[id] = true;
+  }
+}
+
+void RankOpener::read_orders() {
+  const std::string directory = join_path(rank_.path, "execution_order");
+  for (const auto& [id, path] : numbered_files(directory, kOrderPrefix, ".csv", out_.problems)) {
+    const Result<std::vector<std::string>> names = read_execution_order(path);
+    if (!names) {
+      add_problem(out_.problems, Severity::kError, path, "cannot be read: " + names.status().message());
+      continue;
+    }
+    const bool known = builders_.count(id) > 0;
+    if (!known && names->empty()) continue;
+    GraphBuilder& builder = builder_of(id);
+    if (!known) {
+      // No graph, but its kernels by full name and in order: better than names made from files.
+      std::set<std::string_view> seen;
+      for (const std::string& name : *names) {
+        if (!seen.insert(name).second) continue;
+        Node node;
+        node.name = name;
+        node.op = type_in_name(name);
+        node.scope = parent_scope(name);
+        builder.add(std::move(node));
+      }
+    }
+    const std::vector<std::string> unknown = builder.set_execution_order(*names);
+    if (!unknown.empty()) {
+      add_problem(out_.problems, Severity::kWarning, path,
+                  fmt::format("{} names are not in the graph, the first is {}", unknown.size(), printable(unknown[0])));
+    }
+  }
+}
+
+GraphBuilder& RankOpener::builder_of(int graph) {
+  auto found = builders_.find(graph);
+  if (found == builders_.end()) {
+    found = builders_.emplace(graph, GraphBuilder(rank_.rank, graph)).first;
+    found->second.set_name(fmt::format("graph_{}", graph));
+    found->second.set_from_file(false);
+  }
+  return found->second;
+}
+
+void RankOpener::list_directories() {
+  listed_.reserve(rank_.data.size());
+  for (const DataDirectory& data : rank_.data) {
+    listed_.push_back(list_step(data.path, layout_.kind == "files"));
+    StepFiles& step = listed_.back();
+    for (Problem& problem : step.problems) out_.problems.push_back(std::move(problem));
+    directory_index_.push_back(static_cast<uint32_t>(out_.directories.size()));
+    // The rows stay with `step` until the indexes are filled.
+    out_.directories.push_back({data.path, {}, std::move(step.others), std::move(step.unmapped)});
+    OverflowRecords* records = nullptr;
+    for (const std::string& name : step.overflow) {
+      if (!records) records = &out_.overflow[{rank_.rank, data.step}];
+      (name.ends_with(".json") ? records->readable : records->containers).push_back(join_path(data.path, name));
+    }
+  }
+  const std::string debug = join_path(rank_.path, "debug_files");
+  Result<std::vector<DirectoryEntry>> steps = list_directory(debug);
+  if (!steps) return;
+  for (const DirectoryEntry& entry : *steps) {
+    const std::optional<int64_t> step = parse_digits(entry.name);
+    if (!entry.directory || !step) continue;
+    for (const std::string& name : list_step(join_path(debug, entry.name), false).overflow) {
+      OverflowRecords& records = out_.overflow[{rank_.rank, *step}];
+      (name.ends_with(".json") ? records.readable : records.containers)
+          .push_back(join_path(join_path(debug, entry.name), name));
+    }
+  }
+}
+
+void RankOpener::join_graph(int graph) {
+  const bool shared_directories = layout_.graphs_share_directories();
+  Joiner joiner;
+  if (const auto own = builders_.find(graph); own != builders_.end()) joiner.add_graph(graph, own->second);
+  for (auto& [id, builder] : builders_) {
+    if (id != graph && (shared_directories || builder.root_id() == graph)) joiner.add_graph(id, builder);
+  }
+  const size_t first = items_.size();
+  for (size_t d = 0; d < rank_.data.size(); ++d) {
+    if (!shared_directories && rank_.data[d].graph != graph) continue;
+    for (size_t i = 0; i < listed_[d].files.size(); ++i) {
+      items_.push_back({&listed_[d].files[i].name, d, static_cast<int>(i), -1, {graph, kNoNode, Note::kNone}});
+    }
+    for (size_t i = 0; i < listed_[d].rows.size(); ++i) {
+      items_.push_back({&listed_[d].rows[i].name, d, -1, static_cast<int>(i), {graph, kNoNode, Note::kNone}});
+    }
+  }
+  for (size_t i = first; i < items_.size(); ++i) joiner.announce(*items_[i].name);
+  epochs_.push_back(joiner.finish());
+
+  std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>> shared;
+  for (size_t i = first; i < items_.size(); ++i) {
+    const FileName& name = *items_[i].name;
+    std::vector<JoinedNode> nodes = joiner.find(name);
+    if (nodes.size() == 1) {
+      items_[i].node = nodes[0];
+    } else if (nodes.empty()) {
+      Stranger& stranger = strangers_[graph][{name.op_type, name.op}];
+      stranger.items.push_back(i);
+      stranger.first_timestamp = std::min(stranger.first_timestamp, name.timestamp);
+    } else {
+      const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].file >= 0, name.op_type,
+                                          name.op, static_cast<int>(name.io), name.slot);
+      auto& entry = shared[key];
+      entry.first = std::move(nodes);
+      entry.second.push_back(i);
+    }
+  }
+  share_out(shared);
+}
+
+/// Files whose name fits several nodes: as many files as nodes are taken in order of time, else all go to the first.
+void RankOpener::share_out(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared) {
+  for (auto& [key, entry] : shared) {
+    auto& [nodes, items] = entry;
+    std::sort(items.begin(), items.end(),
+              [&](size_t a, size_t b) { return items_[a].name->timestamp < items_[b].name->timestamp; });
+    for (size_t k = 0; k < items.size(); ++k) {
+      items_[items[k]].node = nodes[items.size() == nodes.size() ? k : 0];
+      items_[items[k]].node.note = Note::kSharedName;
+    }
+  }
+}
+
+/// Nodes for names that no graph knows, in the order in which they were first written.
+void RankOpener::add_strangers(int graph) {
+  std::vector<std::pair<const StrangerKey*, Stranger*>> order;
+  for (auto& [key, stranger] : strangers_[graph]) order.emplace_back(&key, &stranger);
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second->first_timestamp, *a.first) < std::tie(b.second->first_timestamp, *b.first);
+  });
+  GraphBuilder& builder = builder_of(graph);
+  for (const auto& [key, stranger] : order) {
+    const auto& [type, op] = *key;
+    Node node;
+    std::string name = op;
+    if (type.empty()) {  // the headerless form spells the whole name with dashes
+      for (size_t at = name.find("--"); at != std::string::npos; at = name.find("--", at + 1)) name.replace(at, 2, "/");
+    }
+    const bool parameter = type == "Parameter" || (type.empty() && !split_number(name).number);
+    if (parameter) {
+      node.kind = is_constant_name(op) ? NodeKind::kConstant : NodeKind::kParameter;
+      node.op = node.kind == NodeKind::kConstant ? "Const" : "Parameter";
+      if (node.kind == NodeKind::kConstant) node.file_key = op;
+    } else {
+      node.op = type.empty() ? type_in_name(name) : type;
+    }
+    node.name = name.empty() ? type : name;
+    node.scope = parameter ? std::string_view() : parent_scope(node.name);
+    const NodeId id = builder.add(std::move(node));
+    for (size_t item : stranger->items) items_[item].node = {graph, id, Note::kNone};
+  }
+  for (Item& item : items_) {
+    if (item.node.node != kNoNode && item.node.graph == graph) widen(builder_of(graph), item.node.node, *item.name);
+  }
+}
+
+/// A node has at least the slots that were dumped of it.
+void RankOpener::widen(GraphBuilder& builder, NodeId id, const FileName& name) {
+  if (name.kind == FileKind::kDevice) return;
+  Node& node = builder.node(id);
+  if (name.io == Io::kInput) {
+    if (node.inputs.size() <= name.slot) node.inputs.resize(name.slot + 1);
+    return;
+  }
+  if (node.outputs.size() <= name.slot) node.outputs.resize(name.slot + 1);
+  OutputType& type = node.outputs[name.slot];
+  if (type.dtype == DType::kUnknown) type.dtype = dtype_from_name(name.dtype);
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,114 @@
+// What a dump session answers about order: which tensors there are, and which value came before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "session/dump/dump_session.h"
+
+namespace msdbg::dump {
+namespace {
+
+/// Nodes that were asked for, per graph.
+class NodeFilter {
+ public:
+  explicit NodeFilter(const std::vector<NodeRef>* nodes) : all_(nodes == nullptr) {
+    if (all_) return;
+    for (const NodeRef& ref : *nodes) {
+      std::vector<bool>& wanted = wanted_[ref.graph];
+      wanted.resize(ref.graph->nodes().size());
+      if (ref.node < wanted.size()) wanted[ref.node] = true;
+    }
+  }
+  bool contains(const Graph& graph) const { return all_ || wanted_.count(&graph) > 0; }
+  bool contains(const Graph& graph, NodeId node) const { return all_ || wanted_.at(&graph)[node]; }
+
+ private:
+  bool all_;
+  std::unordered_map<const Graph*, std::vector<bool>> wanted_;
+};
+
+bool wants(const TensorQuery& query, Slot slot) {
+  if (slot.io == Io::kInput ? !query.inputs : !query.outputs) return false;
+  return !query.slot || *query.slot == slot.index;
+}
+
+}  // namespace
+
+std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
+  const NodeFilter filter(query.nodes);
+  std::vector<TensorId> found;
+  for (int rank : data_.ranks) {
+    if (!query.ranks.contains(rank)) continue;
+    std::set<int64_t> steps;
+    std::vector<const GraphData*> graphs;
+    for (auto at = data_.data.lower_bound({rank, 0}); at != data_.data.end() && at->first.first == rank; ++at) {
+      if ((query.graph && *query.graph != at->first.second) || !filter.contains(*at->second.graph)) continue;
+      graphs.push_back(&at->second);
+      for (const auto& [step, index] : at->second.steps) {
+        if (query.steps.contains(step)) steps.insert(step);
+      }
+    }
+    std::set<const GraphData*> seen;
+    std::set<std::pair<const GraphData*, NodeId>> constants_listed;
+    for (int64_t step : steps) {
+      for (const GraphData* data : graphs) {
+        const auto index = data->steps.find(step);
+        if (index == data->steps.end()) continue;
+        const Graph& graph = *data->graph;
+        const auto add = [&](const StepIndex::Listed& listed) {
+          if (!wants(query, listed.slot) || !filter.contains(graph, listed.node)) return;
+          found.push_back({rank, graph.id(), step, listed.execution, listed.node, listed.slot});
+        };
+        // Constants of their own directory come in with the first step; those of 1.3 to 1.5 stand in every step.
+        if (seen.insert(data).second) {
+          for (const StepIndex::Listed& listed : data->constants.listed()) {
+            if (!index->second.slots_of(listed.node).empty()) continue;
+            add(listed);
+            constants_listed.insert({data, listed.node});
+          }
+        }
+        std::vector<NodeId> now;
+        for (const StepIndex::Listed& listed : index->second.listed()) {
+          if (graph.node(listed.node).kind == NodeKind::kConstant) {
+            if (constants_listed.count({data, listed.node}) > 0) continue;
+            now.push_back(listed.node);
+          }
+          add(listed);
+        }
+        for (NodeId node : now) constants_listed.insert({data, node});
+      }
+    }
+  }
+  return found;
+}
+
+Result<TensorId> DumpSession::previous(const TensorId& id, bool* history_missing) {
+  if (history_missing) *history_missing = false;
+  const GraphData* data = graph_data(id.rank, id.graph);
+  if (!data || id.node >= data->graph->nodes().size()) return not_dumped(id);
+  if (data->graph->node(id.node).kind == NodeKind::kConstant) {
+    return Status(Code::kNotFound, "a constant has no previous value");
+  }
+  // Sub-graphs run when their root does, and only the root has a history.
+  const History& history = data_.history.at(id.rank);
+  const int root = history.knows(id.graph) ? id.graph : data->graph->root_id();
+  std::optional<int64_t> step;
+  if (history.knows(root)) {
+    step = history.run_before(root, id.step);
+  } else if (history.empty()) {
+    const auto here = data->steps.lower_bound(id.step);
+    if (here != data->steps.begin()) step = std::prev(here)->first;
+  } else {
+    if (history_missing) *history_missing = true;
+    return Status(Code::kNotFound, fmt::format("no execution history of graph {}", id.graph));
+  }
+  if (!step) return Status(Code::kNotFound, fmt::format("step {} is the first of graph {}", id.step, id.graph));
+  TensorId before = id;
+  before.step = *step;
+  if (!find(before)) return not_dumped(before);
+  return before;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,35 @@
+// statistic.csv: one line of statistics per tensor. Pure functions over the file's lines; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "msdbg/session.h"
+#include "session/dump/file_name.h"
+
+namespace msdbg::dump {
+
+struct StatisticRow {
+  FileName name;  ///< the fields a tensor file's name would have
+  Shape shape;
+  DType dtype = DType::kUnknown;
+  uint64_t bytes = 0;
+  std::string dtype_text;  ///< as written
+  uint32_t line = 0;       ///< in the file, from 1
+  Stats stats;
+};
+
+struct StatisticTable {
+  std::vector<StatisticRow> rows;
+  std::vector<std::string> problems;  ///< missing columns, lines that cannot be read
+};
+
+/// Columns are found by their titles, so any order, subset and surplus is accepted as long as the columns that name the
+/// tensor are there. `Stats::known` says which statistics a row really gives; NaN and Inf counts that follow from the
+/// printed extremes are counted, and a count that is only known to be positive is 1 without its bit.
+StatisticTable parse_statistics(std::span<const std::string> lines);
+
+}  // namespace msdbg::dump

@@ -1,0 +1,143 @@
+#include "session/dump/step_files.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "session/dump/directory.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr int kParameterDepth = 8;  // components of a parameter's name that slashes make
+
+class Lister {
+ public:
+  Lister(const std::string& directory, bool plain) : directory_(directory), plain_(plain) {}
+
+  StepFiles run() {
+    Result<Entries> entries = list_directory(directory_);
+    if (!entries) {
+      add_problem(out_.problems, Severity::kError, directory_, "cannot be listed: " + entries.status().message());
+      return std::move(out_);
+    }
+    for (const DirectoryEntry& entry : *entries) {
+      if (entry.name == "mapping.csv") read_mapping();
+    }
+    out_.files.reserve(entries->size());
+    for (const DirectoryEntry& entry : *entries) add(entry, "", 0);
+    for (auto& [stored, original] : mapping_) {
+      if (!original.found) out_.unmapped.push_back(stored + " (" + original.name + ")");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Original {
+    std::string name;
+    bool found = false;
+  };
+
+  void read_mapping() {
+    const std::string path = join_path(directory_, "mapping.csv");
+    const Result<std::vector<std::string>> lines = read_lines(path);
+    if (!lines) {
+      add_problem(out_.problems, Severity::kError, path, "cannot be read: " + lines.status().message());
+      return;
+    }
+    size_t bad = 0;
+    for (const std::string& line : *lines) {
+      const size_t comma = line.find(',');
+      if (comma == std::string::npos || comma == 0 || comma + 1 == line.size()) {
+        bad += line.empty() ? 0 : 1;
+      } else {
+        mapping_[line.substr(0, comma)] = {line.substr(comma + 1)};  // of a repeated number the last line counts
+      }
+    }
+    if (bad > 0) add_problem(out_.problems, Severity::kWarning, path, fmt::format("{} lines are no `file,name`", bad));
+  }
+
+  void add(const DirectoryEntry& entry, const std::string& prefix, int depth) {
+    const std::string path = prefix + entry.name;
+    std::string name = path;
+    if (auto found = mapping_.find(path); found != mapping_.end()) {
+      found->second.found = true;
+      name = found->second.name;
+    }
+    FileName parsed = parse_file_name(name);
+    // 1.3 to 1.5 keep a slash of a parameter's name and thus make directories.
+    if (entry.directory && parsed.kind != FileKind::kNpy) {
+      if (!entry.link && path.starts_with("Parameter.") && depth < kParameterDepth) {
+        descend(path, depth);
+      } else if (!plain_) {
+        out_.others.push_back(path);
+      }
+      return;
+    }
+    switch (parsed.kind) {
+      case FileKind::kNpy:
+      case FileKind::kRaw:
+      case FileKind::kDevice:
+        out_.files.push_back({path, std::move(parsed)});
+        break;
+      case FileKind::kStatistics:
+        read_statistics();
+        break;
+      case FileKind::kOverflow:
+        out_.overflow.push_back(path);
+        break;
+      case FileKind::kMapping:
+        break;
+      case FileKind::kOther:
+        add_other(path);
+        break;
+    }
+  }
+
+  void descend(const std::string& path, int depth) {
+    Result<Entries> entries = list_directory(join_path(directory_, path));
+    if (!entries) {
+      add_problem(out_.problems, Severity::kError, join_path(directory_, path),
+                  "cannot be listed: " + entries.status().message());
+      return;
+    }
+    for (const DirectoryEntry& entry : *entries) add(entry, path + "/", depth + 1);
+  }
+
+  void read_statistics() {
+    const std::string path = join_path(directory_, "statistic.csv");
+    const Result<std::vector<std::string>> lines = read_lines(path);
+    if (!lines) {
+      add_problem(out_.problems, Severity::kError, path, "cannot be read: " + lines.status().message());
+      return;
+    }
+    StatisticTable table = parse_statistics(*lines);
+    out_.rows = std::move(table.rows);
+    for (std::string& problem : table.problems) {
+      add_problem(out_.problems, Severity::kWarning, path, std::move(problem));
+    }
+  }
+
+  void add_other(const std::string& path) {
+    if (plain_ && path.ends_with(".npy")) {
+      FileName name;
+      name.kind = FileKind::kNpy;
+      name.op_type = "File";
+      name.op = path.substr(0, path.size() - 4);
+      out_.files.push_back({path, std::move(name)});
+    } else if (!plain_) {
+      out_.others.push_back(path);
+    }
+  }
+
+  const std::string& directory_;
+  const bool plain_;
+  std::unordered_map<std::string, Original> mapping_;
+  StepFiles out_;
+};
+
+}  // namespace
+
+StepFiles list_step(const std::string& directory, bool plain) { return Lister(directory, plain).run(); }
+
+}  // namespace msdbg::dump
