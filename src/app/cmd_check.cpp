@@ -190,7 +190,10 @@ int run_check(const Options& options) {
     result = check(*session, *watchpoints, check_options);
   }
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, check_report(*session, *result, style_for(options))); !written.ok()) return report_failure(written);
+  ReportStyle style = style_for(options);
+  if (options.watches.empty()) style.rules = options.rules == "default" || options.rules == "recommended" ? "the " + options.rules + " rules" : options.rules;
+  if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
+  if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (result->total_hits > 0) return kExitFindings;
   return options.strict && result->coverage.not_checked > 0 ? kExitIncomplete : kExitClean;

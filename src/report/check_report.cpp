@@ -23,8 +23,8 @@ std::string param_text(const Hit& hit, const ParamResult& param) {
   for (const auto& [suffix, sign] : kSigns) {
     if (!name.ends_with(suffix)) continue;
     const std::string_view what = name.substr(0, name.size() - suffix.size());
-    const std::string actual = param.actual ? " " + format_short(*param.actual) : "";
-    return fmt::format("{}{} {} {}", what, actual, sign, format_short(param.threshold));
+    const std::string actual = param.actual ? format_short(*param.actual) : "?";
+    return fmt::format("{} {} {} {}", what, actual, sign, format_short(param.threshold));
   }
   if (param.name == "rtol") return fmt::format("unchanged within rtol {}", format_short(param.threshold));
   return fmt::format("{} {}", name, format_short(param.threshold));
@@ -33,10 +33,13 @@ std::string param_text(const Hit& hit, const ParamResult& param) {
 std::string what_text(const Hit& hit) {
   std::string out;
   auto add = [&](const std::string& part) {
-    if (!part.empty()) out += (out.empty() ? "" : "; ") + part;
+    if (part.empty()) return;
+    if (!out.empty()) out += "; ";
+    out += part;
   };
   for (const ParamResult& param : hit.params) {
-    if (param.hit) add(param_text(hit, param));
+    // The tolerances of weight_not_changed decide together; none of them hits by itself.
+    if (param.hit || param.name == "rtol") add(param_text(hit, param));
   }
   for (const auto& [name, value] : hit.details) add(fmt::format("{} {}", printable(name), printable(value)));
   add(nonfinite_text(hit.stats));
@@ -99,7 +102,7 @@ class CheckText {
       if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
       std::string what = what_text(hit);
       if (first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second) {
-        if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += "   " + inputs;
+        if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += fmt::format("   {}", inputs);
       }
       row.emplace_back(std::move(what));
       if (style_.wide) row.emplace_back(source_place(node, true));
@@ -198,6 +201,7 @@ class CheckText {
     const std::string rules = style_.rules.empty() ? "every watchpoint" : style_.rules;
     if (coverage.tensors == 0)
       return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
+    if (coverage.checked == 0) return "nothing could be checked\n";
     if (coverage.not_checked > 0)
       return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
     return fmt::format("clean: {} of {}, every one checked against {}\n",
