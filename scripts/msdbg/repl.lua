@@ -93,11 +93,12 @@ function M.eval(text)
     return "done", output or "", 0
   end
   if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not load(text) then unknown_word(text) end
-  local chunk = load("return " .. text, "=prompt", "t", env)
+  local chunk, expression_why = load("return " .. text, "=prompt", "t", env)
   if chunk then return "done", keep_results(chunk()), 0 end
   local statements, why = load(text, "=prompt", "t", env)
   if statements then return "done", keep_results(statements()), 0 end
-  if why:match "'<eof>'$" then return "incomplete", "", 0 end
+  -- `1 +` is no statement at all, but the beginning of an expression.
+  if why:match "'<eof>'$" or expression_why:match "'<eof>'$" then return "incomplete", "", 0 end
   local word = text:match "^([%a_][%w_]*)%s+[^=%s(]"
   if word and lookup(word) == nil and not text:find "[\n=({]" then unknown_word(word) end
   core.raise("syntax", (why:gsub("^prompt:(%d+): ", text:find "\n" and "line %1: " or "")), true)

@@ -136,7 +136,11 @@ local function report(result) return tostring(result) end
 command {
   name = "check", usage = "check [STEPS]", summary = "run the watchpoints, e.g. on steps 0:10", complete = "step",
   run = function(session, rest)
-    return report(need(session):check { steps = rest ~= "" and rest or nil })
+    local s = need(session)
+    local note = ""
+    -- Who has not said what to look for wants to know whether anything is wrong: the default rule of `msdbg check`.
+    if #s:watches() == 0 then note = "no watchpoint yet, so the default: " .. tostring(s:watch { on = "@all", when = "TO" }) .. "\n" end
+    return note .. report(s:check { steps = rest ~= "" and rest or nil })
   end,
 }
 

@@ -57,7 +57,11 @@ function M.command(definition) return format("%s\n  %s", definition.usage, defin
 
 function M.overview(list)
   local lines = {}
-  for i, definition in ipairs(list) do lines[i] = format("  %-30s %s", definition.usage:sub(1, 30), definition.summary) end
+  for i, definition in ipairs(list) do
+    local usage = definition.usage
+    if #usage > 30 then usage = usage:match "^(.-) %[" .. " ..." end
+    lines[i] = format("  %-30s %s", usage, definition.summary)
+  end
   lines[#lines + 1] = "Anything else is Lua; s is the session. help TOPIC: " .. concat(M.topics(), ", ")
   return concat(lines, "\n")
 end
