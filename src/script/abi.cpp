@@ -14,7 +14,8 @@ constexpr int kOk = 0, kOutside = 1, kNoStatistics = 2;
 
 // Counts travel as double; beyond 2^53 elements nothing is addressable anyway.
 bool inside(const msdbg_view* view, double first, double n) {
-  return view != nullptr && first >= 0 && n >= 0 && std::trunc(first) == first && std::trunc(n) == n && first + n <= view->count;
+  return view != nullptr && first >= 0 && n >= 0 && std::trunc(first) == first && std::trunc(n) == n &&
+         first + n <= view->count;
 }
 
 msdbg::TensorView to_view(const msdbg_view* view) {
@@ -41,10 +42,21 @@ int statistics(const msdbg_view* view, msdbg_stats* out) noexcept {
   if (!msdbg::is_evaluable(tensor.dtype)) return kNoStatistics;
   const msdbg::Stats stats = msdbg::compute_stats(tensor);
   const auto number = [](uint64_t count) { return static_cast<double>(count); };
-  *out = {number(stats.count),     number(stats.nan_count), number(stats.pos_inf_count), number(stats.neg_inf_count),
-          number(stats.zero_count), number(stats.pos_count), number(stats.neg_count),     stats.min,
-          stats.max,               stats.mean,              stats.abs_mean,              stats.std,
-          stats.l2_norm,           stats.zero_percentage(), stats.first_bad ? number(*stats.first_bad) : -1,
+  *out = {number(stats.count),
+          number(stats.nan_count),
+          number(stats.pos_inf_count),
+          number(stats.neg_inf_count),
+          number(stats.zero_count),
+          number(stats.pos_count),
+          number(stats.neg_count),
+          stats.min,
+          stats.max,
+          stats.mean,
+          stats.abs_mean,
+          stats.std,
+          stats.l2_norm,
+          stats.zero_percentage(),
+          stats.first_bad ? number(*stats.first_bad) : -1,
           number(stats.dtype_max_count)};
   return kOk;
 }

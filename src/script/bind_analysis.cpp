@@ -8,11 +8,13 @@
 namespace msdbg::script {
 namespace {
 
-// ---- origin --------------------------------------------------------------------------------------------------------------
+// ---- origin
+// --------------------------------------------------------------------------------------------------------------
 
 // A text, or a function of a tensor; the function is kept by `holder` as long as the search runs.
 Predicate read_predicate(lua_State* L, SessionBox& session, std::shared_ptr<WatchBox>* holder) {
-  if (!lua_isfunction(L, -1)) return value_or_throw(parse_predicate(text_argument(L, lua_gettop(L), "origin: option 'when' (text or function)")));
+  if (!lua_isfunction(L, -1))
+    return value_or_throw(parse_predicate(text_argument(L, lua_gettop(L), "origin: option 'when' (text or function)")));
   auto watch = std::make_shared<WatchBox>();
   watch->session = session.shared_from_this();
   lua_pushvalue(L, -1);
@@ -59,7 +61,8 @@ int find_origin(lua_State* L) {
   return 1;
 }
 
-void push_optional_stats(lua_State* L, const std::optional<Stats>& stats, const SessionBox& box, const std::optional<TensorId>& id) {
+void push_optional_stats(lua_State* L, const std::optional<Stats>& stats, const SessionBox& box,
+                         const std::optional<TensorId>& id) {
   if (!stats) return;
   Shape shape;
   if (id) {
@@ -69,7 +72,9 @@ void push_optional_stats(lua_State* L, const std::optional<Stats>& stats, const 
   lua_setfield(L, -2, "stats");
 }
 
-std::string_view known_name(Known state) { return state == Known::kSound ? "sound" : state == Known::kBad ? "bad" : "unknown"; }
+std::string_view known_name(Known state) {
+  return state == Known::kSound ? "sound" : state == Known::kBad ? "bad" : "unknown";
+}
 std::string_view kind_name(OriginKind kind) {
   return kind == OriginKind::kOperator ? "operator" : kind == OriginKind::kParameter ? "parameter" : "input";
 }
@@ -193,7 +198,9 @@ int get_steps(lua_State* L) {
 }
 
 int get_predicate(lua_State* L) { return push_text(L, self<OriginBox>(L).result.predicate), 1; }
-int get_not_checked(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<OriginBox>(L).result.not_checked.size())), 1; }
+int get_not_checked(lua_State* L) {
+  return lua_pushnumber(L, static_cast<double>(self<OriginBox>(L).result.not_checked.size())), 1;
+}
 
 std::string without_last_newline(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
@@ -206,18 +213,24 @@ int origin_text(lua_State* L) {
   return 1;
 }
 
-constexpr Member kOriginFields[] = {{"origins", guard<get_origins>}, {"steps", guard<get_steps>}, {"predicate", guard<get_predicate>},
+constexpr Member kOriginFields[] = {{"origins", guard<get_origins>},
+                                    {"steps", guard<get_steps>},
+                                    {"predicate", guard<get_predicate>},
                                     {"not_checked_count", guard<get_not_checked>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};
 
-// ---- report --------------------------------------------------------------------------------------------------------------
+// ---- report
+// --------------------------------------------------------------------------------------------------------------
 
 int make_report(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "report: session");
   auto report = std::make_shared<ReportBox>();
-  if (const auto* check = holder_at<ResultBox>(L, 2)) report->check = *check;
-  else if (const auto* origin = holder_at<OriginBox>(L, 2)) report->origin = *origin;
-  else misuse(fmt::format("report: result: a check result or an origin result is expected, not {}", value_text(L, 2)));
+  if (const auto* check = holder_at<ResultBox>(L, 2))
+    report->check = *check;
+  else if (const auto* origin = holder_at<OriginBox>(L, 2))
+    report->origin = *origin;
+  else
+    misuse(fmt::format("report: result: a check result or an origin result is expected, not {}", value_text(L, 2)));
   push_object(L, std::move(report));
   return 1;
 }
@@ -226,21 +239,24 @@ int render(lua_State* L, Format format) {
   const ReportBox& box = self<ReportBox>(L);
   ReportStyle style;
   style.format = format;
-  if (box.check) push_text(L, check_report(box.check->session->open(), box.check->result, style));
-  else push_text(L, origin_report(box.origin->session->open(), box.origin->result, style));
+  if (box.check)
+    push_text(L, check_report(box.check->session->open(), box.check->result, style));
+  else
+    push_text(L, origin_report(box.origin->session->open(), box.origin->result, style));
   return 1;
 }
 int render_table(lua_State* L) { return render(L, Format::kTable); }
 int render_json(lua_State* L) { return render(L, Format::kJson); }
 int render_jsonl(lua_State* L) { return render(L, Format::kJsonl); }
 
-constexpr Member kReportMethods[] = {{"table", guard<render_table>}, {"json", guard<render_json>}, {"jsonl", guard<render_jsonl>}};
+constexpr Member kReportMethods[] = {
+    {"table", guard<render_table>}, {"json", guard<render_json>}, {"jsonl", guard<render_jsonl>}};
 
 }  // namespace
 
 void bind_analysis(lua_State* L) {
-  define_class(L, {ClassName<OriginBox>::value, {}, kOriginFields, kOriginMeta, {}, nullptr}, guard<collect_object<OriginBox>>,
-               guard<equal_objects<OriginBox>>);
+  define_class(L, {ClassName<OriginBox>::value, {}, kOriginFields, kOriginMeta, {}, nullptr},
+               guard<collect_object<OriginBox>>, guard<equal_objects<OriginBox>>);
   define_class(L, {ClassName<ReportBox>::value, kReportMethods, {}, {}, {}, nullptr}, guard<collect_object<ReportBox>>,
                guard<equal_objects<ReportBox>>);
   lua_pushcfunction(L, guard<find_origin>);

@@ -16,7 +16,8 @@ void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
   lua_setfenv(L, -2);
 }
 
-// ---- running -----------------------------------------------------------------------------------------------------------
+// ---- running
+// -----------------------------------------------------------------------------------------------------------
 
 int run_check(lua_State* L, SessionBox& box, const CheckOptions& options) {
   Session& session = box.open();
@@ -40,8 +41,10 @@ int run_check(lua_State* L, SessionBox& box, const CheckOptions& options) {
   result->result = value_or_throw(check(session, points, options));
   box.last_result = std::make_shared<CheckResult>(result->result);
   if (result->result.interrupted) {
-    throw ScriptError("interrupted", fmt::format("interrupted after {} of {} tensors; s.last_result has what was found",
-                                                 result->result.coverage.checked, result->result.coverage.tensors), true);
+    throw ScriptError("interrupted",
+                      fmt::format("interrupted after {} of {} tensors; s.last_result has what was found",
+                                  result->result.coverage.checked, result->result.coverage.tensors),
+                      true);
   }
   push_result(L, std::move(result));
   return 1;
@@ -71,7 +74,9 @@ int check_session(lua_State* L) {
 int recheck_session(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   box.open();
-  if (!lua_isnoneornil(L, 2)) misuse("recheck: takes no options, it looks at the steps of the last check; use s:check { steps = ... } for others");
+  if (!lua_isnoneornil(L, 2))
+    misuse(
+        "recheck: takes no options, it looks at the steps of the last check; use s:check { steps = ... } for others");
   return run_check(L, box, box.last_check.value_or(box.defaults));
 }
 
@@ -88,7 +93,8 @@ int get_last_result(lua_State* L) {
   return 1;
 }
 
-// ---- tables ------------------------------------------------------------------------------------------------------------
+// ---- tables
+// ------------------------------------------------------------------------------------------------------------
 
 void push_strings(lua_State* L, const std::vector<std::string>& texts) {
   lua_createtable(L, static_cast<int>(texts.size()), 0);
@@ -152,7 +158,8 @@ void push_not_checked(lua_State* L, const SessionBox& box, const NotChecked& ent
   set_record_class(L, "not_checked");
 }
 
-// ---- the result object -------------------------------------------------------------------------------------------------
+// ---- the result object
+// -------------------------------------------------------------------------------------------------
 
 template <typename Make>
 int cached(lua_State* L, const char* key, Make make) {
@@ -220,7 +227,9 @@ int get_steps(lua_State* L) {
 }
 
 int get_interrupted(lua_State* L) { return lua_pushboolean(L, self<ResultBox>(L).result.interrupted), 1; }
-int get_total_hits(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<ResultBox>(L).result.total_hits)), 1; }
+int get_total_hits(lua_State* L) {
+  return lua_pushnumber(L, static_cast<double>(self<ResultBox>(L).result.total_hits)), 1;
+}
 int get_semantics(lua_State* L) { return push_text(L, semantics_name(self<ResultBox>(L).result.semantics)), 1; }
 
 int result_text(lua_State* L) {
@@ -231,12 +240,14 @@ int result_text(lua_State* L) {
   return 1;
 }
 
-constexpr Member kFields[] = {{"hits", guard<get_hits>},         {"not_checked", guard<get_not_checked>}, {"coverage", guard<get_coverage>},
-                              {"steps", guard<get_steps>},       {"interrupted", guard<get_interrupted>}, {"total_hits", guard<get_total_hits>},
-                              {"semantics", guard<get_semantics>}};
+constexpr Member kFields[] = {
+    {"hits", guard<get_hits>},          {"not_checked", guard<get_not_checked>}, {"coverage", guard<get_coverage>},
+    {"steps", guard<get_steps>},        {"interrupted", guard<get_interrupted>}, {"total_hits", guard<get_total_hits>},
+    {"semantics", guard<get_semantics>}};
 constexpr Member kMeta[] = {{"__tostring", guard<result_text>}};
 
-// ---- functions as conditions ---------------------------------------------------------------------------------------------
+// ---- functions as conditions
+// ---------------------------------------------------------------------------------------------
 
 // The answer on top of the stack.  [-1, +0, m]
 ScriptVerdict read_verdict(lua_State* L) {
@@ -251,7 +262,8 @@ ScriptVerdict read_verdict(lua_State* L) {
     lua_pushnil(L);
     while (lua_next(L, top) != 0) {
       const auto key = text_at(L, -2);
-      if (key && *key == "actual" && number_at(L, -1)) verdict.actual = number_at(L, -1);
+      if (key && *key == "actual" && number_at(L, -1))
+        verdict.actual = number_at(L, -1);
       else if (key) {
         const auto number = number_at(L, -1);
         const auto text = text_at(L, -1);
@@ -262,7 +274,8 @@ ScriptVerdict read_verdict(lua_State* L) {
     std::sort(verdict.details.begin(), verdict.details.end());  // table order is random
   } else {
     verdict.verdict = Verdict::kNotChecked;
-    verdict.reason = fmt::format("rule error: the function returned {}; true, false, nil or a table is expected", value_text(L, top));
+    verdict.reason = fmt::format("rule error: the function returned {}; true, false, nil or a table is expected",
+                                 value_text(L, top));
   }
   lua_pop(L, 1);
   return verdict;
@@ -270,7 +283,8 @@ ScriptVerdict read_verdict(lua_State* L) {
 
 }  // namespace
 
-ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch, const CheckedTensor& tensor) {
+ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
+                                  const CheckedTensor& tensor) {
   const int top = lua_gettop(L);
   ScriptVerdict verdict;
   if (!lua_checkstack(L, 20)) return {Verdict::kNotChecked, "rule error: the Lua stack is full", {}, {}};
@@ -313,7 +327,8 @@ void set_place(lua_State* L, const SessionBox& box, const TensorId& id) {
 }
 
 void bind_check(lua_State* L) {
-  define_class(L, {ClassName<ResultBox>::value, {}, kFields, kMeta, {}, nullptr}, guard<collect_object<ResultBox>>, guard<equal_objects<ResultBox>>);
+  define_class(L, {ClassName<ResultBox>::value, {}, kFields, kMeta, {}, nullptr}, guard<collect_object<ResultBox>>,
+               guard<equal_objects<ResultBox>>);
   luaL_getmetatable(L, ClassName<SessionBox>::registry);
   lua_getfield(L, -1, "methods");
   for (const Member& member : {Member{"check", guard<check_session>}, Member{"recheck", guard<recheck_session>}}) {

@@ -8,7 +8,8 @@
 namespace msdbg::script {
 namespace {
 
-// ---- node ------------------------------------------------------------------------------------------------------------
+// ---- node
+// ------------------------------------------------------------------------------------------------------------
 
 NodeBox& checked_node(lua_State* L) {
   NodeBox& box = self<NodeBox>(L);
@@ -102,7 +103,8 @@ int read_slot(lua_State* L, NodeBox& box, Slot slot, int options_index, std::str
 int node_value(lua_State* L) {
   NodeBox& box = checked_node(L);
   if (box.node().kind == NodeKind::kOperator) {
-    misuse(fmt::format("value: {} is an operator; only parameters and constants have a value. Use node:output(0)", box.node().name));
+    misuse(fmt::format("value: {} is an operator; only parameters and constants have a value. Use node:output(0)",
+                       box.node().name));
   }
   return read_slot(L, box, {Io::kOutput, 0}, 2, "value");
 }
@@ -123,7 +125,8 @@ int node_input(lua_State* L) { return slot_method(L, Io::kInput, "input"); }
 
 int node_text(lua_State* L) {
   const NodeBox& box = self<NodeBox>(L);
-  push_text(L, fmt::format("<{} {} {}>", node_kind_name(box.node().kind), printable(box.node().name), printable(box.node().op)));
+  push_text(L, fmt::format("<{} {} {}>", node_kind_name(box.node().kind), printable(box.node().name),
+                           printable(box.node().op)));
   return 1;
 }
 
@@ -134,7 +137,8 @@ int equal_nodes(lua_State* L) {
   return 1;
 }
 
-// ---- node set --------------------------------------------------------------------------------------------------------
+// ---- node set
+// --------------------------------------------------------------------------------------------------------
 
 void push_set(lua_State* L, std::shared_ptr<SessionBox> session, std::vector<NodeBox> nodes, std::string text) {
   auto set = std::make_shared<NodeSetBox>();
@@ -168,8 +172,10 @@ int set_length(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self
 int set_at(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   const auto i = integer_at(L, 2);
-  if (!i || *i < 1 || static_cast<size_t>(*i) > set.nodes.size()) lua_pushnil(L);
-  else push_object(L, std::make_shared<NodeBox>(set.nodes[static_cast<size_t>(*i - 1)]));
+  if (!i || *i < 1 || static_cast<size_t>(*i) > set.nodes.size())
+    lua_pushnil(L);
+  else
+    push_object(L, std::make_shared<NodeBox>(set.nodes[static_cast<size_t>(*i - 1)]));
   return 1;
 }
 
@@ -181,7 +187,8 @@ void call_for(lua_State* L, const NodeBox& node) {
 }
 
 void check_function(lua_State* L, std::string_view call) {
-  if (!lua_isfunction(L, 2)) misuse(fmt::format("{}: a function of a node is expected, not {}", call, value_text(L, 2)));
+  if (!lua_isfunction(L, 2))
+    misuse(fmt::format("{}: a function of a node is expected, not {}", call, value_text(L, 2)));
 }
 
 int set_filter(lua_State* L) {
@@ -205,8 +212,10 @@ int set_map(lua_State* L) {
   int i = 0;
   for (const NodeBox& node : set.nodes) {
     call_for(L, node);
-    if (lua_isnil(L, -1)) lua_pop(L, 1);
-    else lua_rawseti(L, 3, ++i);
+    if (lua_isnil(L, -1))
+      lua_pop(L, 1);
+    else
+      lua_rawseti(L, 3, ++i);
   }
   return 1;
 }
@@ -244,7 +253,8 @@ int set_names(lua_State* L) {
 int set_text(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   if (!set.session->session || set.nodes.empty()) {
-    push_text(L, fmt::format("<{} node{} of {}>", set.nodes.size(), set.nodes.size() == 1 ? "" : "s", printable(set.text)));
+    push_text(
+        L, fmt::format("<{} node{} of {}>", set.nodes.size(), set.nodes.size() == 1 ? "" : "s", printable(set.text)));
     return 1;
   }
   std::vector<NodeRef> refs;
@@ -255,12 +265,14 @@ int set_text(lua_State* L) {
   return 1;
 }
 
-// ---- session methods -------------------------------------------------------------------------------------------------
+// ---- session methods
+// -------------------------------------------------------------------------------------------------
 
 int session_nodes(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   Session& session = box.open();
-  const Selector selector = lua_isnoneornil(L, 2) ? value_or_throw(Selector::parse("@all")) : selector_argument(L, 2, "nodes");
+  const Selector selector =
+      lua_isnoneornil(L, 2) ? value_or_throw(Selector::parse("@all")) : selector_argument(L, 2, "nodes");
   const auto refs = value_or_throw(resolve_or_explain(selector, session.graphs()));
   std::vector<NodeBox> nodes;
   nodes.reserve(refs.size());
@@ -283,19 +295,23 @@ int session_node(lua_State* L) {
   return 1;
 }
 
-constexpr Member kNodeMethods[] = {{"value", guard<node_value>}, {"output", guard<node_output>}, {"input", guard<node_input>}};
+constexpr Member kNodeMethods[] = {
+    {"value", guard<node_value>}, {"output", guard<node_output>}, {"input", guard<node_input>}};
 constexpr Member kNodeFields[] = {
-    {"name", guard<get_name>},     {"op", guard<get_op>},           {"kind", guard<get_kind>},   {"scope", guard<get_scope>},
-    {"rank", guard<get_rank>},     {"graph", guard<get_graph>},     {"graph_id", guard<get_graph_id>},
-    {"inputs", guard<get_inputs>}, {"outputs", guard<get_outputs>}, {"users", guard<get_users>}, {"stack", guard<get_stack>},
-    {"attrs", guard<get_attributes>}, {"trainable", guard<get_trainable>}};
+    {"name", guard<get_name>},          {"op", guard<get_op>},         {"kind", guard<get_kind>},
+    {"scope", guard<get_scope>},        {"rank", guard<get_rank>},     {"graph", guard<get_graph>},
+    {"graph_id", guard<get_graph_id>},  {"inputs", guard<get_inputs>}, {"outputs", guard<get_outputs>},
+    {"users", guard<get_users>},        {"stack", guard<get_stack>},   {"attrs", guard<get_attributes>},
+    {"trainable", guard<get_trainable>}};
 constexpr Member kNodeMeta[] = {{"__tostring", guard<node_text>}};
-constexpr Member kSetMethods[] = {{"each", guard<set_each>},   {"filter", guard<set_filter>}, {"map", guard<set_map>},
-                                  {"union", guard<set_union>}, {"first", guard<set_first>},   {"names", guard<set_names>}};
+constexpr Member kSetMethods[] = {{"each", guard<set_each>},   {"filter", guard<set_filter>},
+                                  {"map", guard<set_map>},     {"union", guard<set_union>},
+                                  {"first", guard<set_first>}, {"names", guard<set_names>}};
 constexpr Member kSetMeta[] = {{"__tostring", guard<set_text>}, {"__len", guard<set_length>}};
 
 Selector selector_of(lua_State* L, int index, const std::string& what) {
-  if (const NodeBox* node = object_at<NodeBox>(L, index)) return value_or_throw(Selector::parse("=" + node->node().name));
+  if (const NodeBox* node = object_at<NodeBox>(L, index))
+    return value_or_throw(Selector::parse("=" + node->node().name));
   if (const NodeSetBox* set = object_at<NodeSetBox>(L, index)) {
     std::vector<Selector> parts;
     for (const NodeBox& node : set->nodes) parts.push_back(value_or_throw(Selector::parse("=" + node.node().name)));
@@ -303,7 +319,9 @@ Selector selector_of(lua_State* L, int index, const std::string& what) {
     return Selector::any_of(parts);
   }
   const auto text = text_at(L, index);
-  if (!text) misuse(fmt::format("{}: a selector, a node, a node set or a list of these is expected, not {}", what, value_text(L, index)));
+  if (!text)
+    misuse(fmt::format("{}: a selector, a node, a node set or a list of these is expected, not {}", what,
+                       value_text(L, index)));
   return value_or_throw(Selector::parse(*text));
 }
 
@@ -347,10 +365,10 @@ void push_stack(lua_State* L, const std::vector<StackFrame>& stack) {
 }
 
 void bind_node(lua_State* L) {
-  define_class(L, {ClassName<NodeBox>::value, kNodeMethods, kNodeFields, kNodeMeta, {}, nullptr}, guard<collect_object<NodeBox>>,
-               guard<equal_nodes>);
-  define_class(L, {ClassName<NodeSetBox>::value, kSetMethods, {}, kSetMeta, {}, guard<set_at>}, guard<collect_object<NodeSetBox>>,
-               guard<equal_objects<NodeSetBox>>);
+  define_class(L, {ClassName<NodeBox>::value, kNodeMethods, kNodeFields, kNodeMeta, {}, nullptr},
+               guard<collect_object<NodeBox>>, guard<equal_nodes>);
+  define_class(L, {ClassName<NodeSetBox>::value, kSetMethods, {}, kSetMeta, {}, guard<set_at>},
+               guard<collect_object<NodeSetBox>>, guard<equal_objects<NodeSetBox>>);
   luaL_getmetatable(L, ClassName<SessionBox>::registry);
   lua_getfield(L, -1, "methods");
   for (const Member& member : {Member{"nodes", guard<session_nodes>}, Member{"node", guard<session_node>}}) {

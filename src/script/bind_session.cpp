@@ -10,7 +10,8 @@ namespace {
 
 constexpr double kLeastMemoryMb = 64;
 
-// ---- opening ---------------------------------------------------------------------------------------------------------
+// ---- opening
+// ---------------------------------------------------------------------------------------------------------
 
 int open_session(lua_State* L) {
   Vm& vm = vm_of(L);
@@ -29,7 +30,8 @@ int open_session(lua_State* L) {
   return 1;
 }
 
-// ---- fields ----------------------------------------------------------------------------------------------------------
+// ---- fields
+// ----------------------------------------------------------------------------------------------------------
 
 template <typename Range>
 void push_numbers(lua_State* L, const Range& numbers) {
@@ -49,8 +51,10 @@ int get_ranks(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().
 int get_current_step(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   box.open();
-  if (box.current_step) lua_pushnumber(L, static_cast<double>(*box.current_step));
-  else lua_pushnil(L);
+  if (box.current_step)
+    lua_pushnumber(L, static_cast<double>(*box.current_step));
+  else
+    lua_pushnil(L);
   return 1;
 }
 
@@ -104,7 +108,8 @@ int get_can(lua_State* L) {
   return 1;
 }
 
-// ---- methods ---------------------------------------------------------------------------------------------------------
+// ---- methods
+// ---------------------------------------------------------------------------------------------------------
 
 int close_session(lua_State* L) { return self<SessionBox>(L).close(), 0; }
 
@@ -115,7 +120,8 @@ int goto_step(lua_State* L) {
   if (!std::binary_search(steps.begin(), steps.end(), step)) {
     std::string have;
     for (const int64_t other : steps) have += fmt::format("{}{}", have.empty() ? "" : ",", other);
-    if (have.size() > 60 && !steps.empty()) have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
+    if (have.size() > 60 && !steps.empty())
+      have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
     misuse(fmt::format("goto_step: no step {} (have {})", step, have.empty() ? "none" : have));
   }
   box.current_step = step;
@@ -133,7 +139,9 @@ int find_tensor(lua_State* L) {
   const int64_t execution = options.integer("execution").value_or(0);
   options.finish();
   if (execution < 0) misuse(fmt::format("tensor: option 'execution': 0 or more is expected, not {}", execution));
-  const auto narrow = [](std::optional<int64_t> value) { return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt; };
+  const auto narrow = [](std::optional<int64_t> value) {
+    return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+  };
   const TensorId id = value_or_throw(
       resolve_tensor(session, name, step, narrow(rank), narrow(graph), static_cast<uint32_t>(execution)));
   return push_tensor(L, box.shared_from_this(), id);
@@ -145,12 +153,15 @@ int list_tensors(lua_State* L) {
   Session& session = box.open();
   OptionTable options(L, 2, "tensors");
   TensorQuery query;
-  if (auto steps = options.numbers("steps")) query.steps = *steps;
-  else if (box.current_step) query.steps = IntSet::of(*box.current_step);
+  if (auto steps = options.numbers("steps"))
+    query.steps = *steps;
+  else if (box.current_step)
+    query.steps = IntSet::of(*box.current_step);
   if (auto ranks = options.numbers("ranks")) query.ranks = *ranks;
   std::vector<NodeRef> nodes;
   if (options.push("on")) {
-    nodes = value_or_throw(resolve_or_explain(selector_argument(L, lua_gettop(L), "tensors: option 'on'"), session.graphs()));
+    nodes = value_or_throw(
+        resolve_or_explain(selector_argument(L, lua_gettop(L), "tensors: option 'on'"), session.graphs()));
     query.nodes = &nodes;
     lua_pop(L, 1);
   }
@@ -160,7 +171,9 @@ int list_tensors(lua_State* L) {
   if (slots == "input") query.outputs = false;
   if (slots != "input" && slots != "output" && slots != "all") {
     const auto slot = parse_slot(slots);
-    if (!slot) misuse(fmt::format("tensors: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'", slots));
+    if (!slot)
+      misuse(fmt::format(
+          "tensors: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'", slots));
     query.inputs = slot->io == Io::kInput;
     query.outputs = !query.inputs;
     query.slot = slot->index;
@@ -180,21 +193,27 @@ int list_tensors(lua_State* L) {
 
 int session_text(lua_State* L) {
   const SessionBox& box = self<SessionBox>(L);
-  if (!box.session) push_text(L, fmt::format("<session {} (closed)>", printable(box.source)));
-  else push_text(L, fmt::format("<session {} {} step {} of {}>", box.kind, printable(box.session->info().short_name), step_text(box),
-                                box.session->steps().size()));
+  if (!box.session)
+    push_text(L, fmt::format("<session {} (closed)>", printable(box.source)));
+  else
+    push_text(L, fmt::format("<session {} {} step {} of {}>", box.kind, printable(box.session->info().short_name),
+                             step_text(box), box.session->steps().size()));
   return 1;
 }
 
-constexpr std::string_view kOnlyLive = "a dump cannot be driven, all its steps are there; use s:goto_step(n) or s:each_step()";
+constexpr std::string_view kOnlyLive =
+    "a dump cannot be driven, all its steps are there; use s:goto_step(n) or s:each_step()";
 constexpr std::pair<const char*, const char*> kHints[] = {
-    {"step", kOnlyLive.data()}, {"continue", kOnlyLive.data()},  {"run_to", kOnlyLive.data()},
-    {"next_node", kOnlyLive.data()}, {"pause", kOnlyLive.data()}, {"terminate", kOnlyLive.data()}};
-constexpr Member kMethods[] = {{"close", guard<close_session>}, {"goto_step", guard<goto_step>}, {"tensor", guard<find_tensor>},
+    {"step", kOnlyLive.data()},      {"continue", kOnlyLive.data()}, {"run_to", kOnlyLive.data()},
+    {"next_node", kOnlyLive.data()}, {"pause", kOnlyLive.data()},    {"terminate", kOnlyLive.data()}};
+constexpr Member kMethods[] = {{"close", guard<close_session>},
+                               {"goto_step", guard<goto_step>},
+                               {"tensor", guard<find_tensor>},
                                {"tensors", guard<list_tensors>}};
-constexpr Member kFields[] = {{"kind", guard<get_kind>},   {"state", guard<get_state>}, {"current_step", guard<get_current_step>},
-                              {"steps", guard<get_steps>}, {"ranks", guard<get_ranks>}, {"graphs", guard<get_graphs>},
-                              {"info", guard<get_info>},   {"can", guard<get_can>}};
+constexpr Member kFields[] = {
+    {"kind", guard<get_kind>},   {"state", guard<get_state>}, {"current_step", guard<get_current_step>},
+    {"steps", guard<get_steps>}, {"ranks", guard<get_ranks>}, {"graphs", guard<get_graphs>},
+    {"info", guard<get_info>},   {"can", guard<get_can>}};
 constexpr Member kMeta[] = {{"__tostring", guard<session_text>}};
 
 }  // namespace
@@ -202,11 +221,13 @@ constexpr Member kMeta[] = {{"__tostring", guard<session_text>}};
 void read_check_options(OptionTable& options, CheckOptions* into) {
   if (const auto semantics = options.text("semantics")) into->semantics = value_or_throw(parse_semantics(*semantics));
   if (const auto threads = options.integer("threads")) {
-    if (*threads < 0 || *threads > 4096) misuse(fmt::format("option 'threads': 0 (one per processor) to 4096 is expected, not {}", *threads));
+    if (*threads < 0 || *threads > 4096)
+      misuse(fmt::format("option 'threads': 0 (one per processor) to 4096 is expected, not {}", *threads));
     into->threads = static_cast<unsigned>(*threads);
   }
   if (const auto limit = options.number("mem_limit")) {
-    if (!(*limit >= kLeastMemoryMb && *limit < 1e12)) misuse(fmt::format("option 'mem_limit': {} MB or more is expected, not {}", kLeastMemoryMb, *limit));
+    if (!(*limit >= kLeastMemoryMb && *limit < 1e12))
+      misuse(fmt::format("option 'mem_limit': {} MB or more is expected, not {}", kLeastMemoryMb, *limit));
     into->mem_limit_bytes = static_cast<uint64_t>(*limit * 1048576.0);
   }
 }
@@ -218,8 +239,8 @@ int64_t step_option(OptionTable& options, const SessionBox& session) {
 }
 
 void bind_session(lua_State* L) {
-  define_class(L, {ClassName<SessionBox>::value, kMethods, kFields, kMeta, kHints, nullptr}, guard<collect_object<SessionBox>>,
-               guard<equal_objects<SessionBox>>);
+  define_class(L, {ClassName<SessionBox>::value, kMethods, kFields, kMeta, kHints, nullptr},
+               guard<collect_object<SessionBox>>, guard<equal_objects<SessionBox>>);
   lua_pushcfunction(L, guard<open_session>);
   lua_setfield(L, -2, "open");
 }

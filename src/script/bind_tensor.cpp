@@ -13,7 +13,8 @@
 namespace msdbg::script {
 namespace {
 
-// ---- fields ----------------------------------------------------------------------------------------------------------
+// ---- fields
+// ----------------------------------------------------------------------------------------------------------
 
 int get_dtype(lua_State* L) { return push_text(L, dtype_name(self<TensorBox>(L).info.dtype)), 1; }
 int get_shape(lua_State* L) { return push_shape(L, self<TensorBox>(L).info.shape), 1; }
@@ -28,15 +29,19 @@ int get_source(lua_State* L) { return push_text(L, self<TensorBox>(L).info.sourc
 
 int get_note(lua_State* L) {
   const TensorBox& tensor = self<TensorBox>(L);
-  if (tensor.info.note.empty()) lua_pushnil(L);
-  else push_text(L, tensor.info.note);
+  if (tensor.info.note.empty())
+    lua_pushnil(L);
+  else
+    push_text(L, tensor.info.note);
   return 1;
 }
 
 int get_problem(lua_State* L) {
   const TensorBox& tensor = self<TensorBox>(L);
-  if (tensor.info.problem.ok()) lua_pushnil(L);
-  else push_text(L, tensor.info.problem.message());
+  if (tensor.info.problem.ok())
+    lua_pushnil(L);
+  else
+    push_text(L, tensor.info.problem.message());
   return 1;
 }
 
@@ -54,7 +59,8 @@ int get_stats(lua_State* L) {
   return 1;
 }
 
-// ---- elements --------------------------------------------------------------------------------------------------------
+// ---- elements
+// --------------------------------------------------------------------------------------------------------
 
 TensorPtr elements_of(TensorBox& tensor) { return tensor.session->elements(tensor); }
 
@@ -63,17 +69,21 @@ int at(lua_State* L) {
   const Shape& shape = tensor.info.shape;
   const int given = lua_gettop(L) - 1;
   if (static_cast<size_t>(given) != shape.size()) {
-    misuse(fmt::format("at: {} coordinate{} expected for shape {}, {} given", shape.size(), shape.size() == 1 ? "" : "s", shape_text(shape), given));
+    misuse(fmt::format("at: {} coordinate{} expected for shape {}, {} given", shape.size(),
+                       shape.size() == 1 ? "" : "s", shape_text(shape), given));
   }
   uint64_t flat = 0;
   for (int axis = 0; axis < given; ++axis) {
     const int64_t i = integer_argument(L, axis + 2, fmt::format("at: coordinate {}", axis + 1));
     const int64_t length = shape[static_cast<size_t>(axis)];
-    if (i < 0 || i >= length) misuse(fmt::format("at: coordinate {}: {} lies outside 0 to {}", axis + 1, i, length - 1));
+    if (i < 0 || i >= length)
+      misuse(fmt::format("at: coordinate {}: {} lies outside 0 to {}", axis + 1, i, length - 1));
     flat = flat * static_cast<uint64_t>(length) + static_cast<uint64_t>(i);
   }
   const TensorPtr elements = elements_of(tensor);
-  if (!is_evaluable(elements->dtype())) throw ScriptError("unsupported", fmt::format("at: elements of type {} have no number", dtype_name(elements->dtype())), true);
+  if (!is_evaluable(elements->dtype()))
+    throw ScriptError("unsupported",
+                      fmt::format("at: elements of type {} have no number", dtype_name(elements->dtype())), true);
   lua_pushnumber(L, elements->view().at(flat));
   return 1;
 }
@@ -99,22 +109,27 @@ int view_memory(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
   const TensorPtr elements = elements_of(*tensor);
   if (!is_evaluable(elements->dtype())) {
-    throw ScriptError("unsupported", fmt::format("view: elements of type {} have no number", dtype_name(elements->dtype())), true);
+    throw ScriptError("unsupported",
+                      fmt::format("view: elements of type {} have no number", dtype_name(elements->dtype())), true);
   }
   Vm& vm = vm_of(L);
   const uint64_t bytes = elements->bytes().size(), limit = tensor->session->defaults.mem_limit_bytes;
   // The collector sees a few bytes where a view holds many: help it before giving up.
   if (vm.view_bytes + bytes > limit) lua_gc(L, LUA_GCCOLLECT, 0), lua_gc(L, LUA_GCCOLLECT, 0);
   if (vm.view_bytes + bytes > limit) {
-    throw ScriptError("out_of_memory", fmt::format("view: live views hold {} already, {} more exceed the limit of {}; drop a view or raise mem_limit",
-                                                   format_bytes(vm.view_bytes), format_bytes(bytes), format_bytes(limit)), true);
+    throw ScriptError(
+        "out_of_memory",
+        fmt::format("view: live views hold {} already, {} more exceed the limit of {}; drop a view or raise mem_limit",
+                    format_bytes(vm.view_bytes), format_bytes(bytes), format_bytes(limit)),
+        true);
   }
   auto box = std::make_shared<ViewBox>();
   box->vm = &vm;
   box->buffer = elements;
   vm.view_bytes += bytes;
-  box->view = {elements->bytes().data(), static_cast<double>(elements->count()), static_cast<int32_t>(elements->dtype()),
-               static_cast<int32_t>(elements->shape().size()), elements->shape().data()};
+  box->view = {elements->bytes().data(), static_cast<double>(elements->count()),
+               static_cast<int32_t>(elements->dtype()), static_cast<int32_t>(elements->shape().size()),
+               elements->shape().data()};
   msdbg_view* address = &box->view;
   push_object(L, std::move(box));
   lua_pushlightuserdata(L, address);
@@ -147,7 +162,8 @@ int save(lua_State* L) {
   return 0;
 }
 
-// ---- the same tensor, another step -------------------------------------------------------------------------------------
+// ---- the same tensor, another step
+// -------------------------------------------------------------------------------------
 
 int previous(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
@@ -165,7 +181,8 @@ int change_ratio(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   const auto other = object_argument<TensorBox>(L, 2, "change_ratio: other tensor");
   if (tensor.info.count != other->info.count) {
-    misuse(fmt::format("change_ratio: {} has {} elements, {} has {}", tensor.name, tensor.info.count, other->name, other->info.count));
+    misuse(fmt::format("change_ratio: {} has {} elements, {} has {}", tensor.name, tensor.info.count, other->name,
+                       other->info.count));
   }
   StatsRequest request;
   request.change = true;
@@ -175,12 +192,17 @@ int change_ratio(lua_State* L) {
   } else {
     const TensorPtr now = elements_of(tensor), before = elements_of(*other);
     for (const TensorPtr& each : {now, before}) {
-      if (!is_evaluable(each->dtype())) throw ScriptError("unsupported", fmt::format("change_ratio: elements of type {} have no number", dtype_name(each->dtype())), true);
+      if (!is_evaluable(each->dtype()))
+        throw ScriptError("unsupported",
+                          fmt::format("change_ratio: elements of type {} have no number", dtype_name(each->dtype())),
+                          true);
     }
     stats = compute_stats(now->view(), before->view(), request);
   }
-  if (std::isnan(stats.diff_abs_mean)) lua_pushnil(L);
-  else lua_pushnumber(L, stats.diff_abs_mean / (kEpsilon + stats.prev_abs_mean));
+  if (std::isnan(stats.diff_abs_mean))
+    lua_pushnil(L);
+  else
+    lua_pushnumber(L, stats.diff_abs_mean / (kEpsilon + stats.prev_abs_mean));
   return 1;
 }
 
@@ -196,17 +218,20 @@ int tensor_text(lua_State* L) {
     if (!name.ends_with(slot)) name += slot;
     if (tensor.name.starts_with(full)) name += tensor.name.substr(full.size());
   }
-  push_text(L, fmt::format("<tensor {} {}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype), shape_text(tensor.info.shape), id.step,
+  push_text(L, fmt::format("<tensor {} {}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype),
+                           shape_text(tensor.info.shape), id.step,
                            id.execution > 0 ? fmt::format(" execution {}", id.execution) : ""));
   return 1;
 }
 
-constexpr Member kMethods[] = {{"at", guard<at>},       {"slice", guard<slice_tensor>}, {"release", guard<release>},
-                               {"save", guard<save>},   {"previous", guard<previous>},  {"change_ratio", guard<change_ratio>}};
+constexpr Member kMethods[] = {
+    {"at", guard<at>},     {"slice", guard<slice_tensor>}, {"release", guard<release>},
+    {"save", guard<save>}, {"previous", guard<previous>},  {"change_ratio", guard<change_ratio>}};
 constexpr Member kFields[] = {
-    {"dtype", guard<get_dtype>}, {"shape", guard<get_shape>}, {"size", guard<get_size>},           {"bytes", guard<get_bytes>},
-    {"step", guard<get_step>},   {"rank", guard<get_rank>},   {"slot", guard<get_slot>},           {"execution", guard<get_execution>},
-    {"name", guard<get_name>},   {"node", guard<get_node>},   {"stats", guard<get_stats>},         {"source", guard<get_source>},
+    {"dtype", guard<get_dtype>}, {"shape", guard<get_shape>},         {"size", guard<get_size>},
+    {"bytes", guard<get_bytes>}, {"step", guard<get_step>},           {"rank", guard<get_rank>},
+    {"slot", guard<get_slot>},   {"execution", guard<get_execution>}, {"name", guard<get_name>},
+    {"node", guard<get_node>},   {"stats", guard<get_stats>},         {"source", guard<get_source>},
     {"note", guard<get_note>},   {"problem", guard<get_problem>}};
 constexpr Member kMeta[] = {{"__tostring", guard<tensor_text>}};
 
@@ -216,7 +241,10 @@ const Stats& stats_of(TensorBox& tensor) {
   if (!tensor.stats) {
     if (tensor.memory) {
       if (!is_evaluable(tensor.memory->dtype())) {
-        throw ScriptError("unsupported", fmt::format("{}: elements of type {} have no statistics", tensor.name, dtype_name(tensor.memory->dtype())), true);
+        throw ScriptError(
+            "unsupported",
+            fmt::format("{}: elements of type {} have no statistics", tensor.name, dtype_name(tensor.memory->dtype())),
+            true);
       }
       tensor.stats = compute_stats(tensor.memory->view());
     } else {
@@ -256,7 +284,9 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
   const auto put = [&](uint32_t field, const char* key, double value) {
     if (stats.knows(field) && !std::isnan(value)) set_field(L, key, value);
   };
-  const auto count = [&](uint32_t field, const char* key, uint64_t value) { put(field, key, static_cast<double>(value)); };
+  const auto count = [&](uint32_t field, const char* key, uint64_t value) {
+    put(field, key, static_cast<double>(value));
+  };
   count(kStatCount, "count", stats.count);
   put(kStatMin, "min", stats.min);
   put(kStatMax, "max", stats.max);
@@ -280,9 +310,10 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
 }
 
 void bind_tensor(lua_State* L) {
-  define_class(L, {ClassName<TensorBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<TensorBox>>,
-               guard<equal_objects<TensorBox>>);
-  define_class(L, {ClassName<ViewBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<ViewBox>>, guard<equal_objects<ViewBox>>);
+  define_class(L, {ClassName<TensorBox>::value, kMethods, kFields, kMeta, {}, nullptr},
+               guard<collect_object<TensorBox>>, guard<equal_objects<TensorBox>>);
+  define_class(L, {ClassName<ViewBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<ViewBox>>,
+               guard<equal_objects<ViewBox>>);
   lua_pushcfunction(L, guard<view_memory>);
   lua_setfield(L, -2, "view_memory");
 }

@@ -1,4 +1,5 @@
-// Questions about the elements of a tensor: histogram, quantiles, the worst elements, elements that satisfy a predicate.
+// Questions about the elements of a tensor: histogram, quantiles, the worst elements, elements that satisfy a
+// predicate.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,8 @@ TensorPtr numbers_of(lua_State* L, std::string_view call) {
   TensorBox& tensor = self<TensorBox>(L);
   TensorPtr elements = tensor.session->elements(tensor);
   if (!is_evaluable(elements->dtype())) {
-    throw ScriptError("unsupported", fmt::format("{}: elements of type {} have no number", call, dtype_name(elements->dtype())), true);
+    throw ScriptError("unsupported",
+                      fmt::format("{}: elements of type {} have no number", call, dtype_name(elements->dtype())), true);
   }
   return elements;
 }
@@ -98,7 +100,8 @@ int quantile(lua_State* L) {
 // NaN before infinities before the largest magnitudes; equal ones in order of place.
 int worst(lua_State* L) {
   const int64_t k = lua_isnoneornil(L, 2) ? 10 : integer_argument(L, 2, "worst: count");
-  if (k < 1 || static_cast<uint64_t>(k) > kMostPlaces) misuse(fmt::format("worst: count: 1 to {} is expected, not {}", kMostPlaces, k));
+  if (k < 1 || static_cast<uint64_t>(k) > kMostPlaces)
+    misuse(fmt::format("worst: count: 1 to {} is expected, not {}", kMostPlaces, k));
   struct Entry {
     int kind;  ///< 2: NaN, 1: infinite, 0: finite
     double magnitude;
@@ -132,7 +135,8 @@ int worst(lua_State* L) {
   return 1;
 }
 
-// ---- where -----------------------------------------------------------------------------------------------------------
+// ---- where
+// -----------------------------------------------------------------------------------------------------------
 
 enum class Test { kNan, kInf, kBad, kFinite, kZero, kGreater, kGreaterEqual, kLess, kLessEqual, kEqual, kNotEqual };
 struct ElementTest {
@@ -143,17 +147,28 @@ struct ElementTest {
   bool operator()(double x) const {
     if (absolute) x = std::abs(x);
     switch (test) {
-      case Test::kNan: return std::isnan(x);
-      case Test::kInf: return std::isinf(x);
-      case Test::kBad: return !std::isfinite(x);
-      case Test::kFinite: return std::isfinite(x);
-      case Test::kZero: return x == 0;
-      case Test::kGreater: return x > bound;
-      case Test::kGreaterEqual: return x >= bound;
-      case Test::kLess: return x < bound;
-      case Test::kLessEqual: return x <= bound;
-      case Test::kEqual: return x == bound;
-      case Test::kNotEqual: return x != bound;
+      case Test::kNan:
+        return std::isnan(x);
+      case Test::kInf:
+        return std::isinf(x);
+      case Test::kBad:
+        return !std::isfinite(x);
+      case Test::kFinite:
+        return std::isfinite(x);
+      case Test::kZero:
+        return x == 0;
+      case Test::kGreater:
+        return x > bound;
+      case Test::kGreaterEqual:
+        return x >= bound;
+      case Test::kLess:
+        return x < bound;
+      case Test::kLessEqual:
+        return x <= bound;
+      case Test::kEqual:
+        return x == bound;
+      case Test::kNotEqual:
+        return x != bound;
     }
     return false;
   }
@@ -170,20 +185,24 @@ std::string without_blanks(std::string_view text) {
 // `nan`, `isinf(x)`, `x > 1e4`, `abs(x) <= 3`, `x == 0`.
 ElementTest parse_test(std::string_view text) {
   static constexpr std::pair<std::string_view, Test> kWords[] = {
-      {"nan", Test::kNan},  {"isnan(x)", Test::kNan},       {"inf", Test::kInf},   {"isinf(x)", Test::kInf}, {"bad", Test::kBad},
-      {"notisfinite(x)", Test::kBad}, {"finite", Test::kFinite}, {"isfinite(x)", Test::kFinite}, {"zero", Test::kZero}};
+      {"nan", Test::kNan},  {"isnan(x)", Test::kNan},       {"inf", Test::kInf},       {"isinf(x)", Test::kInf},
+      {"bad", Test::kBad},  {"notisfinite(x)", Test::kBad}, {"finite", Test::kFinite}, {"isfinite(x)", Test::kFinite},
+      {"zero", Test::kZero}};
   static constexpr std::pair<std::string_view, Test> kOperators[] = {
-      {">=", Test::kGreaterEqual}, {"<=", Test::kLessEqual}, {"==", Test::kEqual}, {"~=", Test::kNotEqual}, {"!=", Test::kNotEqual},
-      {">", Test::kGreater},       {"<", Test::kLess}};
+      {">=", Test::kGreaterEqual}, {"<=", Test::kLessEqual}, {"==", Test::kEqual}, {"~=", Test::kNotEqual},
+      {"!=", Test::kNotEqual},     {">", Test::kGreater},    {"<", Test::kLess}};
   const std::string word = without_blanks(text);
   for (const auto& [name, test] : kWords) {
     if (word == name) return {test};
   }
   std::string_view rest = word;
   ElementTest made;
-  if (rest.starts_with("abs(x)")) made.absolute = true, rest.remove_prefix(6);
-  else if (rest.starts_with("x")) rest.remove_prefix(1);
-  else rest = {};
+  if (rest.starts_with("abs(x)"))
+    made.absolute = true, rest.remove_prefix(6);
+  else if (rest.starts_with("x"))
+    rest.remove_prefix(1);
+  else
+    rest = {};
   for (const auto& [sign, test] : kOperators) {
     if (!rest.starts_with(sign)) continue;
     const auto bound = parse_double(rest.substr(sign.size()));
@@ -192,8 +211,11 @@ ElementTest parse_test(std::string_view text) {
     made.bound = *bound;
     return made;
   }
-  misuse(fmt::format("where: '{}' is not understood: write 'x > 1e4', 'abs(x) >= 3', 'isnan(x)', one of nan, inf, bad, finite, zero, or give a "
-                     "function of the value", printable(text)));
+  misuse(
+      fmt::format("where: '{}' is not understood: write 'x > 1e4', 'abs(x) >= 3', 'isnan(x)', one of nan, inf, bad, "
+                  "finite, zero, or give a "
+                  "function of the value",
+                  printable(text)));
 }
 
 // t:where(text, { limit = n }) -> places, how many there are
@@ -212,7 +234,11 @@ int where(lua_State* L) {
     if (total++ < keep) found.emplace_back(flat, value);
   });
   if (!limit && total > kMostPlaces) {
-    throw ScriptError("out_of_memory", fmt::format("where: {} elements satisfy it; give {{ limit = n }} to get the first n (the second result is their number)", total), true);
+    throw ScriptError("out_of_memory",
+                      fmt::format("where: {} elements satisfy it; give {{ limit = n }} to get the first n (the second "
+                                  "result is their number)",
+                                  total),
+                      true);
   }
   lua_createtable(L, static_cast<int>(found.size()), 0);
   for (size_t i = 0; i < found.size(); ++i) {
@@ -229,8 +255,8 @@ int where(lua_State* L) {
 void bind_tensor_numbers(lua_State* L) {
   luaL_getmetatable(L, ClassName<TensorBox>::registry);
   lua_getfield(L, -1, "methods");
-  for (const Member& member : {Member{"histogram", guard<histogram_of>}, Member{"quantile", guard<quantile>}, Member{"worst", guard<worst>},
-                               Member{"where", guard<where>}}) {
+  for (const Member& member : {Member{"histogram", guard<histogram_of>}, Member{"quantile", guard<quantile>},
+                               Member{"worst", guard<worst>}, Member{"where", guard<where>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }

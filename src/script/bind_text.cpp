@@ -48,8 +48,10 @@ int stats_text(lua_State* L) {
     lua_pop(L, 1);
     if (!tensor) break;
     StatsRow row{tensor->info, {}};
-    if (const auto stats = session->open().stats(tensor->info.id)) row.stats = *stats;
-    else if (row.info.problem.ok()) row.info.problem = stats.status();
+    if (const auto stats = session->open().stats(tensor->info.id))
+      row.stats = *stats;
+    else if (row.info.problem.ok())
+      row.info.problem = stats.status();
     rows.push_back(std::move(row));
   }
   push_lines(L, stats_report(session->open(), rows, {}));
@@ -79,7 +81,8 @@ int node_names(lua_State* L) {
         continue;
       }
       bool from_component = false;
-      for (size_t at = node.name.find('/'); at != std::string::npos && !from_component; at = node.name.find('/', at + 1)) {
+      for (size_t at = node.name.find('/'); at != std::string::npos && !from_component;
+           at = node.name.find('/', at + 1)) {
         if (!starts_with_nocase(std::string_view(node.name).substr(at + 1), part)) continue;
         // The shorter spelling that begins with what was typed is a name as well.
         groups[1].push_back(node.name.substr(at + 1));
@@ -109,9 +112,10 @@ int short_tensor_name(lua_State* L) {
 }  // namespace
 
 void bind_text(lua_State* L) {
-  for (const Member& member : {Member{"stats_line", guard<tensor_line>}, Member{"elements_text", guard<elements_text>},
-                               Member{"stats_text", guard<stats_text>}, Member{"doctor_text", guard<doctor_text>},
-                               Member{"node_names", guard<node_names>}, Member{"short_name", guard<short_tensor_name>}}) {
+  for (const Member& member :
+       {Member{"stats_line", guard<tensor_line>}, Member{"elements_text", guard<elements_text>},
+        Member{"stats_text", guard<stats_text>}, Member{"doctor_text", guard<doctor_text>},
+        Member{"node_names", guard<node_names>}, Member{"short_name", guard<short_tensor_name>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }

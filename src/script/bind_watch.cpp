@@ -21,7 +21,9 @@ void set_slots(Watchpoint* point, const std::string& slots) {
   point->outputs = slots == "output" || slots == "all";
   if (point->inputs || point->outputs) return;
   const auto slot = parse_slot(slots);
-  if (!slot) misuse(fmt::format("watch: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'", slots));
+  if (!slot)
+    misuse(fmt::format("watch: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'",
+                       slots));
   point->inputs = slot->io == Io::kInput;
   point->outputs = !point->inputs;
   point->slot = slot->index;
@@ -41,9 +43,13 @@ Parameters read_parameters(OptionTable& options, const ConditionSpec& spec, lua_
   Parameters out;
   for (const std::string& name : parameter_names(spec)) {
     if (!options.push(name.c_str())) continue;
-    if (lua_isboolean(L, -1)) out[name] = lua_toboolean(L, -1);
-    else if (const auto number = number_at(L, -1)) out[name] = *number;
-    else misuse(fmt::format("watch: parameter '{}' of {}: a number is expected, not {}", name, spec.id, value_text(L, -1)));
+    if (lua_isboolean(L, -1))
+      out[name] = lua_toboolean(L, -1);
+    else if (const auto number = number_at(L, -1))
+      out[name] = *number;
+    else
+      misuse(
+          fmt::format("watch: parameter '{}' of {}: a number is expected, not {}", name, spec.id, value_text(L, -1)));
     lua_pop(L, 1);
   }
   return out;
@@ -76,7 +82,9 @@ void resolve_watch(SessionBox& session, WatchBox* watch) {
 
 // Reads the table at `index` into `watch`; keys that are absent keep what is there.
 void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
-  if (!lua_istable(L, index)) misuse(fmt::format("watch: a table is expected: s:watch {{ on = \"@gradient\", when = \"TO\" }}, not {}", value_text(L, index)));
+  if (!lua_istable(L, index))
+    misuse(fmt::format("watch: a table is expected: s:watch {{ on = \"@gradient\", when = \"TO\" }}, not {}",
+                       value_text(L, index)));
   OptionTable options(L, index, "watch");
   if (options.push("on")) {
     watch->point.on = selector_argument(L, lua_gettop(L), "watch: option 'on'");
@@ -84,8 +92,9 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   }
   if (const auto name = options.text("name")) watch->point.name = *name;
   if (options.push("slots")) {
-    watch->slots = lua_type(L, -1) == LUA_TNUMBER ? fmt::format("output:{}", integer_argument(L, lua_gettop(L), "watch: option 'slots'"))
-                                                  : text_argument(L, lua_gettop(L), "watch: option 'slots'");
+    watch->slots = lua_type(L, -1) == LUA_TNUMBER
+                       ? fmt::format("output:{}", integer_argument(L, lua_gettop(L), "watch: option 'slots'"))
+                       : text_argument(L, lua_gettop(L), "watch: option 'slots'");
     lua_pop(L, 1);
     set_slots(&watch->point, watch->slots);
   }
@@ -97,7 +106,8 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
     watch->function = std::make_shared<FunctionRef>(*session.vm, L);
     watch->point.condition.reset();
   } else if (has_when) {
-    const std::string when = text_argument(L, lua_gettop(L), "watch: option 'when' (a condition or a function of a tensor)");
+    const std::string when =
+        text_argument(L, lua_gettop(L), "watch: option 'when' (a condition or a function of a tensor)");
     lua_pop(L, 1);
     watch->point.condition = read_condition(when, options, L);
     watch->function.reset();
@@ -147,7 +157,8 @@ int list_watches(lua_State* L) {
   return 1;
 }
 
-// ---- the object --------------------------------------------------------------------------------------------------------
+// ---- the object
+// --------------------------------------------------------------------------------------------------------
 
 int get_id(lua_State* L) { return lua_pushinteger(L, self<WatchBox>(L).point.id), 1; }
 int get_on(lua_State* L) { return push_text(L, self<WatchBox>(L).point.on.text()), 1; }
@@ -158,15 +169,19 @@ int get_nodes(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<
 
 int get_name(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);
-  if (watch.point.name.empty()) lua_pushnil(L);
-  else push_text(L, watch.point.name);
+  if (watch.point.name.empty())
+    lua_pushnil(L);
+  else
+    push_text(L, watch.point.name);
   return 1;
 }
 
 int get_when(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);
-  if (watch.function) watch.function->push(L);
-  else push_text(L, watch.point.condition->text());
+  if (watch.function)
+    watch.function->push(L);
+  else
+    push_text(L, watch.point.condition->text());
   return 1;
 }
 
@@ -216,18 +231,24 @@ int watch_text(lua_State* L) {
   const std::string what = watch.point.condition ? watch.point.condition->text() : "a function";
   text += watch.point.name.empty() ? what : fmt::format("{} ({})", printable(watch.point.name), what);
   text += fmt::format(" on {}", printable(watch.point.on.text()));
-  if (watch.slots != "output") text += fmt::format(", {}", watch.slots == "all" ? "inputs and outputs" : watch.slots == "input" ? "inputs" : watch.slots);
+  if (watch.slots != "output")
+    text += fmt::format(", {}", watch.slots == "all"     ? "inputs and outputs"
+                                : watch.slots == "input" ? "inputs"
+                                                         : watch.slots);
   text += fmt::format(" ({} node{})", watch.nodes, watch.nodes == 1 ? "" : "s");
-  if (watch.removed) text += ", removed";
-  else if (!watch.point.enabled) text += ", disabled";
+  if (watch.removed)
+    text += ", removed";
+  else if (!watch.point.enabled)
+    text += ", disabled";
   push_text(L, text);
   return 1;
 }
 
-constexpr Member kMethods[] = {{"set", guard<set_watch>}, {"enable", guard<enable>}, {"disable", guard<disable>}, {"remove", guard<remove_watch>}};
-constexpr Member kFields[] = {{"id", guard<get_id>},       {"name", guard<get_name>},       {"on", guard<get_on>},
-                              {"when", guard<get_when>},   {"slots", guard<get_slots>},     {"enabled", guard<get_enabled>},
-                              {"rule", guard<get_rule>},   {"params", guard<get_params>},   {"nodes", guard<get_nodes>}};
+constexpr Member kMethods[] = {
+    {"set", guard<set_watch>}, {"enable", guard<enable>}, {"disable", guard<disable>}, {"remove", guard<remove_watch>}};
+constexpr Member kFields[] = {{"id", guard<get_id>},     {"name", guard<get_name>},     {"on", guard<get_on>},
+                              {"when", guard<get_when>}, {"slots", guard<get_slots>},   {"enabled", guard<get_enabled>},
+                              {"rule", guard<get_rule>}, {"params", guard<get_params>}, {"nodes", guard<get_nodes>}};
 constexpr Member kMeta[] = {{"__tostring", guard<watch_text>}};
 
 // core.conditions() -> {{id, abbr, summary, params = {names}}}

@@ -18,8 +18,10 @@ static_assert(std::atomic<Vm*>::is_always_lock_free && std::atomic<pthread_t>::i
 
 void on_hook(lua_State* L, lua_Debug*) {
   Vm& vm = vm_of(L);
-  if (vm.exit_status) push_error(L, "exit", "os.exit", true);
-  else if (interrupt_requested()) push_error(L, code_name(Code::kInterrupted), "interrupted", true);
+  if (vm.exit_status)
+    push_error(L, "exit", "os.exit", true);
+  else if (interrupt_requested())
+    push_error(L, code_name(Code::kInterrupted), "interrupted", true);
   else {
     lua_sethook(L, nullptr, 0, 0);
     return;

@@ -23,7 +23,8 @@ struct Found {
 
 // Library chunks are named "=msdbg.x" wherever they come from, so that errors point to the caller's file.
 std::string chunk_name(const std::string& module, const std::string& path) {
-  return module == "msdbg" || module.starts_with("msdbg.") ? "=" + (module == "msdbg" ? "msdbg.init" : module) : "@" + path;
+  return module == "msdbg" || module.starts_with("msdbg.") ? "=" + (module == "msdbg" ? "msdbg.init" : module)
+                                                           : "@" + path;
 }
 
 std::vector<std::string> search_directories(const Vm& vm) {
@@ -84,7 +85,8 @@ Result<std::string> read_script(const std::string& path) {
   };
   std::unique_ptr<FILE, decltype(closer)> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"), closer);
   const auto failed = [&] {
-    return Status(errno == ENOENT ? Code::kNotFound : Code::kIoError, fmt::format("script {}: {}", path, std::strerror(errno)));
+    return Status(errno == ENOENT ? Code::kNotFound : Code::kIoError,
+                  fmt::format("script {}: {}", path, std::strerror(errno)));
   };
   if (!file) return failed();
   std::string text;

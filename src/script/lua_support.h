@@ -1,5 +1,5 @@
-// What every binding file stands on: errors across the border, guarded C functions, checked arguments, and userdata that
-// own a shared_ptr. Only files of src/script include this.
+// What every binding file stands on: errors across the border, guarded C functions, checked arguments, and userdata
+// that own a shared_ptr. Only files of src/script include this.
 //
 // Rules of the border:
 // - A function that Lua calls is registered as guard<fn>. It reports misuse by throwing ScriptError, never by a luaL_*
@@ -7,11 +7,10 @@
 // - Code that enters Lua from C++ uses protected_call(), so that no Lua error ever crosses a C++ frame of the core.
 #pragma once
 
-#include <lua.hpp>
-
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <lua.hpp>
 #include <memory>
 #include <new>
 #include <optional>
@@ -34,7 +33,8 @@ Vm& vm_of(lua_State* L);
 /// Thrown by bindings; guard turns it into the error object that Lua sees.
 class ScriptError : public std::exception {
  public:
-  /// `code` is a word such as code_name() gives. `expected`: a mistake of the user or of the data, shown without traceback.
+  /// `code` is a word such as code_name() gives. `expected`: a mistake of the user or of the data, shown without
+  /// traceback.
   ScriptError(std::string code, std::string message, bool expected = false)
       : code_(std::move(code)), message_(std::move(message)), expected_(expected) {}
   explicit ScriptError(const Status& status);
@@ -59,7 +59,8 @@ std::string with_suggestion(std::string text, std::string_view word, std::span<c
 
 /// [-0, +0, m]
 void define_error_class(lua_State* L);
-/// {code, message, where, expected} with the error metatable; `where` is the nearest caller outside the library.  [-0, +1, m]
+/// {code, message, where, expected} with the error metatable; `where` is the nearest caller outside the library.  [-0,
+/// +1, m]
 void push_error(lua_State* L, std::string_view code, std::string_view message, bool expected);
 /// What a failed protected_call left: an error object.
 struct ErrorView {
@@ -113,13 +114,20 @@ double number_argument(lua_State* L, int index, std::string_view what);
 int64_t integer_argument(lua_State* L, int index, std::string_view what);
 bool boolean_argument(lua_State* L, int index, std::string_view what);
 
-inline void set_field(lua_State* L, const char* key, std::string_view value) { push_text(L, value), lua_setfield(L, -2, key); }
-inline void set_field(lua_State* L, const char* key, const char* value) { push_text(L, value), lua_setfield(L, -2, key); }
-inline void set_field(lua_State* L, const char* key, bool value) { lua_pushboolean(L, value), lua_setfield(L, -2, key); }
-inline void set_field(lua_State* L, const char* key, double value) { lua_pushnumber(L, value), lua_setfield(L, -2, key); }
+inline void set_field(lua_State* L, const char* key, std::string_view value) {
+  push_text(L, value), lua_setfield(L, -2, key);
+}
+inline void set_field(lua_State* L, const char* key, const char* value) {
+  push_text(L, value), lua_setfield(L, -2, key);
+}
+inline void set_field(lua_State* L, const char* key, bool value) {
+  lua_pushboolean(L, value), lua_setfield(L, -2, key);
+}
+inline void set_field(lua_State* L, const char* key, double value) {
+  lua_pushnumber(L, value), lua_setfield(L, -2, key);
+}
 template <std::integral T>
-  requires(!std::same_as<T, bool>)
-void set_field(lua_State* L, const char* key, T value) {
+requires(!std::same_as<T, bool>) void set_field(lua_State* L, const char* key, T value) {
   set_field(L, key, static_cast<double>(value));
 }
 
@@ -166,9 +174,9 @@ struct ClassSpec {
   const char* name;  ///< "tensor"; the metatable lies in the registry as "msdbg.tensor"
   std::span<const Member> methods;
   std::span<const Member> fields;
-  std::span<const Member> meta;     ///< __tostring, __len, __call, ...
+  std::span<const Member> meta;                                ///< __tostring, __len, __call, ...
   std::span<const std::pair<const char*, const char*>> hints;  ///< names that are no fields, and why
-  lua_CFunction index_number;       ///< for obj[1]; may be null
+  lua_CFunction index_number;                                  ///< for obj[1]; may be null
 };
 /// Makes the metatable; __index raises on unknown names, __newindex always.  [-0, +0, m]
 void define_class(lua_State* L, const ClassSpec& spec, lua_CFunction collect, lua_CFunction equal);
@@ -195,7 +203,8 @@ T* object_at(lua_State* L, int index) {
 template <typename T>
 std::shared_ptr<T> object_argument(lua_State* L, int index, std::string_view what) {
   auto* holder = holder_at<T>(L, index);
-  if (holder == nullptr || !*holder) misuse(std::string(what) + ": a " + ClassName<T>::value + " is expected, not " + value_text(L, index));
+  if (holder == nullptr || !*holder)
+    misuse(std::string(what) + ": a " + ClassName<T>::value + " is expected, not " + value_text(L, index));
   return *holder;
 }
 
@@ -203,7 +212,8 @@ template <typename T>
 T& self(lua_State* L) {
   auto* holder = holder_at<T>(L, 1);
   if (holder == nullptr || !*holder) {
-    misuse(std::string("a ") + ClassName<T>::value + " is expected before ':', not " + value_text(L, 1) + "; call it as object:method()");
+    misuse(std::string("a ") + ClassName<T>::value + " is expected before ':', not " + value_text(L, 1) +
+           "; call it as object:method()");
   }
   return **holder;
 }

@@ -16,9 +16,9 @@ namespace msdbg::script {
 struct Vm {
   lua_State* L = nullptr;
   ScriptOptions options;
-  std::optional<int> exit_status;            ///< set by os.exit(); from then on every instruction raises
-  std::vector<std::string> script_dirs;      ///< of the scripts that run now, innermost last
-  uint64_t view_bytes = 0;                   ///< held by live views
+  std::optional<int> exit_status;        ///< set by os.exit(); from then on every instruction raises
+  std::vector<std::string> script_dirs;  ///< of the scripts that run now, innermost last
+  uint64_t view_bytes = 0;               ///< held by live views
   bool closing = false;
 };
 
@@ -60,9 +60,9 @@ struct NodeSetBox {
 struct TensorBox {
   std::shared_ptr<SessionBox> session;
   TensorInfo info;
-  std::string name;             ///< `NODE:output:0`, with the slice behind it
+  std::string name;  ///< `NODE:output:0`, with the slice behind it
   std::optional<Stats> stats;
-  TensorPtr memory;             ///< set for tensors that exist only in memory, e.g. slices
+  TensorPtr memory;  ///< set for tensors that exist only in memory, e.g. slices
 };
 
 /// Keeps the elements of one view alive; the Lua side reads them through `view`.
@@ -143,10 +143,10 @@ class InUse {
 
 std::shared_ptr<SessionBox> make_session_box(Vm& vm, std::unique_ptr<Session> session);
 
-#define MSDBG_LUA_CLASS(Type, word)                       \
-  template <>                                             \
-  struct ClassName<Type> {                                \
-    static constexpr const char* value = word;            \
+#define MSDBG_LUA_CLASS(Type, word)                        \
+  template <>                                              \
+  struct ClassName<Type> {                                 \
+    static constexpr const char* value = word;             \
     static constexpr const char* registry = "msdbg." word; \
   }
 MSDBG_LUA_CLASS(SessionBox, "session");
@@ -160,7 +160,8 @@ MSDBG_LUA_CLASS(OriginBox, "origin result");
 MSDBG_LUA_CLASS(ReportBox, "report");
 #undef MSDBG_LUA_CLASS
 
-// ---- shared between the binding files ----------------------------------------------------------------------------------
+// ---- shared between the binding files
+// ----------------------------------------------------------------------------------
 
 // Each defines its classes and adds its functions to the table on top of the stack.  [-0, +0, m]
 void bind_session(lua_State* L);
@@ -192,7 +193,8 @@ void set_place(lua_State* L, const SessionBox& box, const TensorId& id);
 void set_record_class(lua_State* L, const char* name);
 std::string step_text(const SessionBox& session);
 /// What a function watchpoint or predicate answered for a tensor. `L` is the thread that runs.
-ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch, const CheckedTensor& tensor);
+ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
+                                  const CheckedTensor& tensor);
 /// Applies `semantics`, `threads`, `mem_limit`.
 void read_check_options(OptionTable& options, CheckOptions* into);
 

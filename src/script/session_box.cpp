@@ -23,7 +23,8 @@ std::shared_ptr<SessionBox> make_session_box(Vm& vm, std::unique_ptr<Session> se
 }
 
 InUse::InUse(SessionBox& session, std::string_view call) : session_(session) {
-  if (session.in_use) misuse(std::string(call) + ": a check runs on this session already; its functions cannot start another");
+  if (session.in_use)
+    misuse(std::string(call) + ": a check runs on this session already; its functions cannot start another");
   session.in_use = true;
 }
 
@@ -68,6 +69,8 @@ void SessionBox::forget(const TensorId& id) {
   }
 }
 
-std::string step_text(const SessionBox& session) { return session.current_step ? std::to_string(*session.current_step) : "-"; }
+std::string step_text(const SessionBox& session) {
+  return session.current_step ? std::to_string(*session.current_step) : "-";
+}
 
 }  // namespace msdbg::script

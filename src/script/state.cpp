@@ -22,7 +22,8 @@ constexpr int kStatusInterrupted = 130;
 
 int exit_script(lua_State* L) {
   int status = 0;
-  if (lua_isboolean(L, 1)) status = lua_toboolean(L, 1) ? 0 : 1;
+  if (lua_isboolean(L, 1))
+    status = lua_toboolean(L, 1) ? 0 : 1;
   else if (!lua_isnoneornil(L, 1)) {
     const int64_t wanted = integer_argument(L, 1, "os.exit: status");
     if (wanted < 0 || wanted > 255) misuse(fmt::format("os.exit: status: 0 to 255 is expected, not {}", wanted));
@@ -96,9 +97,12 @@ int new_record(lua_State* L) {
 int open_core(lua_State* L) {
   lua_newtable(L);
   set_field(L, "version", kVersion);
-  for (const Member& member : std::initializer_list<Member>{{"raise", guard<raise>}, {"nearest", guard<nearest_words>},
-         {"members", guard<class_members>}, {"class_of", guard<class_of>}, {"record", guard<set_record>},
-         {"new_record", guard<new_record>}}) {
+  for (const Member& member : std::initializer_list<Member>{{"raise", guard<raise>},
+                                                            {"nearest", guard<nearest_words>},
+                                                            {"members", guard<class_members>},
+                                                            {"class_of", guard<class_of>},
+                                                            {"record", guard<set_record>},
+                                                            {"new_record", guard<new_record>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }
@@ -151,8 +155,10 @@ void set_record_class(lua_State* L, const char* name) {
   lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.records");
   lua_getfield(L, -1, name);
   lua_remove(L, -2);
-  if (lua_istable(L, -1)) lua_setmetatable(L, -2);
-  else lua_pop(L, 1);
+  if (lua_istable(L, -1))
+    lua_setmetatable(L, -2);
+  else
+    lua_pop(L, 1);
 }
 
 }  // namespace script
@@ -194,7 +200,8 @@ ScriptOutcome Script::run_file(const std::string& path, const std::vector<std::s
   return outcome;
 }
 
-ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_name, const std::vector<std::string>& args) {
+ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_name,
+                               const std::vector<std::string>& args) {
   lua_State* L = state_->vm.L;
   const std::string chunk = chunk_name.starts_with('@') || chunk_name.starts_with('=') ? chunk_name : "=" + chunk_name;
   Entry entry(state_->vm);

@@ -12,10 +12,17 @@ using Border = ScriptTest;
 
 TEST_F(Border, StructSizesAgreeWithTheCompiler) {
   run("local view = require 'msdbg.view'; local ffi = require 'ffi'\n"
-      "assert(ffi.sizeof 'struct msdbg_abi' == " + std::to_string(sizeof(msdbg_abi)) + ")\n"
-      "assert(ffi.sizeof 'msdbg_view' == " + std::to_string(sizeof(msdbg_view)) + ")\n"
-      "assert(ffi.sizeof 'msdbg_stats' == " + std::to_string(sizeof(msdbg_stats)) + ")\n"
-      "assert(ffi.offsetof('msdbg_view', 'shape') == " + std::to_string(offsetof(msdbg_view, shape)) + ")");
+      "assert(ffi.sizeof 'struct msdbg_abi' == " +
+      std::to_string(sizeof(msdbg_abi)) +
+      ")\n"
+      "assert(ffi.sizeof 'msdbg_view' == " +
+      std::to_string(sizeof(msdbg_view)) +
+      ")\n"
+      "assert(ffi.sizeof 'msdbg_stats' == " +
+      std::to_string(sizeof(msdbg_stats)) +
+      ")\n"
+      "assert(ffi.offsetof('msdbg_view', 'shape') == " +
+      std::to_string(offsetof(msdbg_view, shape)) + ")");
 }
 
 TEST_F(Border, OtherAbiVersionIsRefused) {
@@ -49,18 +56,22 @@ TEST_F(Border, ExpectedFailureShowsNoTraceback) {
 }
 
 TEST_F(Border, ErrorIsABugAndShowsItsTraceback) {
-  const std::string error = failure("local function inner() error 'bad luck' end\nlocal function outer() inner() end\nouter()");
+  const std::string error =
+      failure("local function inner() error 'bad luck' end\nlocal function outer() inner() end\nouter()");
   EXPECT_TRUE(contains(error, "test.lua:1: bad luck\n"));
   EXPECT_TRUE(contains(error, "test.lua:2"));
 }
 
 TEST_F(Border, ErrorValuesOfAnyTypeAreShown) {
   EXPECT_TRUE(contains(failure("error { code = 7 }"), "a table"));
-  EXPECT_TRUE(contains(failure("error(setmetatable({}, { __tostring = function() return 'from a table' end }))"), "from a table"));
+  EXPECT_TRUE(contains(failure("error(setmetatable({}, { __tostring = function() return 'from a table' end }))"),
+                       "from a table"));
   EXPECT_TRUE(contains(failure("error()"), "nil"));
 }
 
-TEST_F(Border, SyntaxErrorNamesFileAndLine) { EXPECT_TRUE(contains(failure("local a = 1\nlocal b = = 2"), "test.lua:2:")); }
+TEST_F(Border, SyntaxErrorNamesFileAndLine) {
+  EXPECT_TRUE(contains(failure("local a = 1\nlocal b = = 2"), "test.lua:2:"));
+}
 
 TEST_F(Border, UndefinedGlobalRaisesWithTheNearestName) {
   EXPECT_TRUE(contains(failure("prnt(1)"), "test.lua:1: undefined name 'prnt' (did you mean 'print'?)"));
@@ -83,14 +94,17 @@ TEST_F(Border, UnknownFieldNamesTheNearest) {
 TEST_F(Border, ADumpSaysThatItCannotStep) { EXPECT_TRUE(contains(failure("s:step()"), "a dump cannot be driven")); }
 
 TEST_F(Border, UnknownOptionNamesTheNearest) {
-  EXPECT_TRUE(contains(failure("s:tensor('Log-op0', { stp = 1 })"), "tensor: unknown option 'stp' (did you mean 'step'?)"));
-  EXPECT_TRUE(contains(failure("s:watch { on = '**', when = 'TZ', zero_percentage_gt = 3 }"), "did you mean 'zero_percentage_ge'?"));
+  EXPECT_TRUE(
+      contains(failure("s:tensor('Log-op0', { stp = 1 })"), "tensor: unknown option 'stp' (did you mean 'step'?)"));
+  EXPECT_TRUE(contains(failure("s:watch { on = '**', when = 'TZ', zero_percentage_gt = 3 }"),
+                       "did you mean 'zero_percentage_ge'?"));
   EXPECT_TRUE(contains(failure("s:check { step = 0 }"), "did you mean 'steps'?"));
 }
 
 TEST_F(Border, WrongTypesNameArgumentAndValue) {
   EXPECT_TRUE(contains(failure("s:tensor(12)"), "tensor: name: a string is expected, not 12"));
-  EXPECT_TRUE(contains(failure("s:tensor('Log-op0', { step = 'x' })"), "option 'step': a whole number is expected, not 'x'"));
+  EXPECT_TRUE(
+      contains(failure("s:tensor('Log-op0', { step = 'x' })"), "option 'step': a whole number is expected, not 'x'"));
   EXPECT_TRUE(contains(failure("s.nodes('x')"), "a session is expected before ':', not 'x'"));
   EXPECT_TRUE(contains(failure("local t = s:tensor 'Log-op0'; t.step = 3"), "tensor: fields cannot be assigned"));
 }
@@ -100,8 +114,10 @@ TEST_F(Border, ClosedSessionRefusesEverything) {
       "local w = o:watch { on = '**', when = 'TO' }\n"
       "o:close() o:close()\n"
       "assert(o.state == 'closed' and o.kind == 'dump')\n"
-      "for _, f in ipairs { function() return o.steps end, function() return o:nodes() end, function() return t.stats end,\n"
-      "    function() return t.node end, function() return n:output(0) end, function() w:disable() end, function() o:check() end } do\n"
+      "for _, f in ipairs { function() return o.steps end, function() return o:nodes() end, function() return t.stats "
+      "end,\n"
+      "    function() return t.node end, function() return n:output(0) end, function() w:disable() end, function() "
+      "o:check() end } do\n"
       "  local ok, e = pcall(f)\n"
       "  assert(not ok and e.message == 'session is closed' and e.code == 'closed', tostring(e))\n"
       "end\n"
@@ -128,10 +144,13 @@ TEST_F(Border, ViewsBeyondTheMemoryLimitAreRefusedAndCollectedOnesAreNot) {
   };
   auto other = Script::create(options);
   ASSERT_TRUE(other.ok());
-  const auto dropped = (*other)->run_text("local t = msdbg.open('big', { mem_limit = 64 }):tensor 'Big-op0'; for _ = 1, 50 do t:view() end", "@a.lua");
+  const auto dropped = (*other)->run_text(
+      "local t = msdbg.open('big', { mem_limit = 64 }):tensor 'Big-op0'; for _ = 1, 50 do t:view() end", "@a.lua");
   EXPECT_EQ(dropped.error, "");
-  const auto kept = (*other)->run_text("local t, all = msdbg.open('big', { mem_limit = 64 }):tensor 'Big-op0', {}\n"
-                                       "for i = 1, 50 do all[i] = t:view() end", "@b.lua");
+  const auto kept = (*other)->run_text(
+      "local t, all = msdbg.open('big', { mem_limit = 64 }):tensor 'Big-op0', {}\n"
+      "for i = 1, 50 do all[i] = t:view() end",
+      "@b.lua");
   EXPECT_TRUE(contains(kept.error, "live views hold"));
 }
 
@@ -152,11 +171,14 @@ TEST_F(Border, NilMessageCodeForATensorThatWasNotDumped) {
       "assert(t == nil and why:find '^not dumped' and code == 'not_found', tostring(why))");
 }
 
-// ---- scripts ---------------------------------------------------------------------------------------------------------
+// ---- scripts
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_F(Border, ArgumentsArriveTwice) {
-  const auto outcome = script->run_text("local a, b = ...; assert(a == 'one' and b == 'two' and arg[1] == 'one' and arg[2] == 'two'\n"
-                                        "and arg[0] == 'test.lua' and #arg == 2)", "@test.lua", {"one", "two"});
+  const auto outcome = script->run_text(
+      "local a, b = ...; assert(a == 'one' and b == 'two' and arg[1] == 'one' and arg[2] == 'two'\n"
+      "and arg[0] == 'test.lua' and #arg == 2)",
+      "@test.lua", {"one", "two"});
   EXPECT_EQ(outcome.error, "");
 }
 
@@ -168,8 +190,12 @@ TEST_F(Border, ExitStatusIsTheScripts) {
 }
 
 TEST_F(Border, PcallDoesNotSwallowExit) {
-  EXPECT_EQ(script->run_text("for i = 1, 3 do pcall(function() os.exit(3) end) end os.exit(4)", "@test.lua").exit_status, 3);
-  EXPECT_EQ(script->run_text("local f = coroutine.wrap(function() while true do pcall(os.exit, 6) end end) f()", "@test.lua").exit_status, 6);
+  EXPECT_EQ(
+      script->run_text("for i = 1, 3 do pcall(function() os.exit(3) end) end os.exit(4)", "@test.lua").exit_status, 3);
+  EXPECT_EQ(
+      script->run_text("local f = coroutine.wrap(function() while true do pcall(os.exit, 6) end end) f()", "@test.lua")
+          .exit_status,
+      6);
 }
 
 TEST_F(Border, ScriptRunsAfterAnExit) {
@@ -190,8 +216,9 @@ TEST_F(Border, ModulesBesideTheScriptComeFirst) {
   std::system(("mkdir -p " + directory).c_str());
   std::ofstream(directory + "/helper.lua") << "local M = {}\nfunction M.answer() return 42 end\nreturn M\n";
   std::ofstream(directory + "/sloppy.lua") << "leak = 1\n";
-  std::ofstream(directory + "/main.lua") << "#!/usr/bin/env -S msdbg run\nlocal h = require 'helper'\nassert(h.answer() == 42)\n"
-                                            "local ok, e = pcall(require, 'sloppy')\nassert(not ok and tostring(e):find 'sloppy.lua:1')\n";
+  std::ofstream(directory + "/main.lua")
+      << "#!/usr/bin/env -S msdbg run\nlocal h = require 'helper'\nassert(h.answer() == 42)\n"
+         "local ok, e = pcall(require, 'sloppy')\nassert(not ok and tostring(e):find 'sloppy.lua:1')\n";
   const auto outcome = script->run_file(directory + "/main.lua", {});
   EXPECT_EQ(outcome.error, "");
   EXPECT_TRUE(contains(failure("require 'helper2'"), "helper2"));

@@ -38,17 +38,27 @@ class Interrupt : public ScriptTest {
 
 TEST_F(Interrupt, CompiledLoopStops) { expect_interrupted("while true do end"); }
 TEST_F(Interrupt, CompiledLoopWithWorkStops) { expect_interrupted("local n = 0\nwhile true do\n  n = n + 1\nend"); }
-TEST_F(Interrupt, NestedForLoopsStop) { expect_interrupted("local n = 0\nfor i = 1, 1e15 do for j = 1, 1000 do n = n + j end end"); }
-TEST_F(Interrupt, LoopOfPcallsStops) { expect_interrupted("while true do pcall(function() while true do end end) end"); }
-TEST_F(Interrupt, LoopOfPcallsWithoutErrorsStops) { expect_interrupted("local function f() return 1 end\nwhile true do pcall(f) end"); }
+TEST_F(Interrupt, NestedForLoopsStop) {
+  expect_interrupted("local n = 0\nfor i = 1, 1e15 do for j = 1, 1000 do n = n + j end end");
+}
+TEST_F(Interrupt, LoopOfPcallsStops) {
+  expect_interrupted("while true do pcall(function() while true do end end) end");
+}
+TEST_F(Interrupt, LoopOfPcallsWithoutErrorsStops) {
+  expect_interrupted("local function f() return 1 end\nwhile true do pcall(f) end");
+}
 TEST_F(Interrupt, LoopInACoroutineStops) {
-  expect_interrupted("local f = coroutine.wrap(function() while true do pcall(function() while true do end end) end end)\nf()");
+  expect_interrupted(
+      "local f = coroutine.wrap(function() while true do pcall(function() while true do end end) end end)\nf()");
 }
 TEST_F(Interrupt, YieldingCoroutineStops) {
-  expect_interrupted("local f = coroutine.wrap(function() while true do coroutine.yield(1) end end)\nwhile true do f() end");
+  expect_interrupted(
+      "local f = coroutine.wrap(function() while true do coroutine.yield(1) end end)\nwhile true do f() end");
 }
 TEST_F(Interrupt, ViewLoopStops) {
-  expect_interrupted("local v = s:tensor('MatMul-op0'):view()\nlocal sum = 0\nwhile true do\n  for i = 0, v.n - 1 do sum = sum + v[i] end\nend");
+  expect_interrupted(
+      "local v = s:tensor('MatMul-op0'):view()\nlocal sum = 0\nwhile true do\n  for i = 0, v.n - 1 do sum = sum + v[i] "
+      "end\nend");
 }
 TEST_F(Interrupt, LoopInAWatchFunctionStops) {
   expect_interrupted("s:watch { on = '**', when = function() while true do end end }\ns:check()");

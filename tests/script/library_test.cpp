@@ -52,7 +52,8 @@ TEST_F(Library, StatisticsFollowTheDesign) {
 TEST_F(Library, ElementsAreReadByCoordinateSliceAndView) {
   run("local t = s:tensor 'MatMul-op0'\n"
       "assert(t:at(0, 2) == 3 and t:at(1, 0) == -4)\n"
-      "local row = t:slice '1,:'\nassert(row.size == 3 and #row.shape == 1 and row:at(1) == 5 and row.stats.min == -6)\n"
+      "local row = t:slice '1,:'\nassert(row.size == 3 and #row.shape == 1 and row:at(1) == 5 and row.stats.min == "
+      "-6)\n"
       "assert(tostring(row):find('MatMul-op0:output:0[1,:]', 1, true), tostring(row))\n"
       "local v = t:view() local sum = 0 for i = 0, v.n - 1 do sum = sum + v[i] end assert(sum == -3)");
   EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):at(2, 0)"), "coordinate 1: 2 lies outside 0 to 1"));
@@ -66,7 +67,8 @@ TEST_F(Library, WhereFindsByWordComparisonAndFunction) {
       "assert(#t:where 'isinf(x)' == 3 and #t:where 'inf' == 3 and #t:where 'bad' == 3 and #t:where 'nan' == 0)\n"
       "local w = t:where 'x > 1' assert(#w == 2 and w[1][1] == 0 and w[1][2] == 2 and w[1].index == 2)\n"
       "assert(#s:tensor('MatMul-op0'):where 'abs(x) >= 5' == 2 and #t:where 'x == 0' == 1 and #t:where('zero') == 1)\n"
-      "local places, total = s:tensor('MatMul-op0'):where('x ~= 0', { limit = 2 }) assert(#places == 2 and total == 6)\n"
+      "local places, total = s:tensor('MatMul-op0'):where('x ~= 0', { limit = 2 }) assert(#places == 2 and total == "
+      "6)\n"
       "local f = t:where(function(x) return x ~= x or x < -1 end) assert(#f == 3 and f[1][2] == 1 and f[3][1] == 1)");
   EXPECT_TRUE(contains(failure("s:tensor('Log-op0'):where 'mean(x) > 3'"), "is not understood"));
 }
@@ -76,7 +78,8 @@ TEST_F(Library, WorstQuantileAndHistogramAnswer) {
       "assert(#w == 4 and w[1].value == -math.huge and w[1][2] == 1 and math.abs(w[4].value - math.log(5)) < 1e-6)\n"
       "local m = s:tensor 'MatMul-op0'\n"
       "assert(m:worst(1)[1].value == -6 and m:quantile(0) == -6 and m:quantile(1) == 5 and m:quantile(0.5) == -0.5)\n"
-      "local h = m:histogram { bins = 4 } assert(#h.counts == 4 and #h.edges == 5 and h.nonfinite == 0 and #tostring(h) > 10)\n"
+      "local h = m:histogram { bins = 4 } assert(#h.counts == 4 and #h.edges == 5 and h.nonfinite == 0 and "
+      "#tostring(h) > 10)\n"
       "assert(s:tensor('Log-op0'):histogram().nonfinite == 3)");
 }
 
@@ -96,11 +99,16 @@ TEST_F(Library, HitsArePlainTables) {
       "assert(w.id == 1 and w.name == 'dead' and w.on == '@activation' and w.enabled)\n"
       "local r = s:check()\nassert(#r.hits == 2 and r.hits == r.hits and #r.not_checked == 0)\n"
       "local h = r.hits[1]\n"
-      "assert(h.watch == 1 and h.rule == 'tensor_all_zero' and h.rank == 0 and h.graph == 'kernel_graph0' and h.step == 0)\n"
-      "assert(h.node == 'Default/net/relu-ReLU/ReLU-op0' and h.slot == 'output:0' and h.dtype == 'float32' and h.shape[2] == 3)\n"
-      "assert(h.params[1].name == 'zero_percentage_ge' and h.params[1].threshold == 50 and h.params[1].actual == 50 and h.params[1].hit)\n"
-      "assert(h.error_code == 0 and #h.errors == 0 and h.stats.zero_count == 3 and type(h.advice) == 'string' and h.stack)\n"
-      "assert(r.coverage.tensors == 2 and r.coverage.checked == 2 and not r.interrupted and tostring(r):find '2 hits')");
+      "assert(h.watch == 1 and h.rule == 'tensor_all_zero' and h.rank == 0 and h.graph == 'kernel_graph0' and h.step "
+      "== 0)\n"
+      "assert(h.node == 'Default/net/relu-ReLU/ReLU-op0' and h.slot == 'output:0' and h.dtype == 'float32' and "
+      "h.shape[2] == 3)\n"
+      "assert(h.params[1].name == 'zero_percentage_ge' and h.params[1].threshold == 50 and h.params[1].actual == 50 "
+      "and h.params[1].hit)\n"
+      "assert(h.error_code == 0 and #h.errors == 0 and h.stats.zero_count == 3 and type(h.advice) == 'string' and "
+      "h.stack)\n"
+      "assert(r.coverage.tensors == 2 and r.coverage.checked == 2 and not r.interrupted and tostring(r):find '2 "
+      "hits')");
 }
 
 TEST_F(Library, RecheckReadsNothing) {
@@ -131,13 +139,15 @@ TEST_F(Library, AFailingFunctionIsNotCheckedAndOthersGoOn) {
       "s:watch { on = 'op:Log', when = function() return 'yes' end }\n"
       "local r = s:check { steps = 0 }\n"
       "assert(#r.hits == 1 and #r.not_checked == 2)\n"
-      "assert(r.not_checked[1].reason:find \"^rule error: test.lua:2: tensor has no field 'nothing'\", r.not_checked[1].reason)\n"
+      "assert(r.not_checked[1].reason:find \"^rule error: test.lua:2: tensor has no field 'nothing'\", "
+      "r.not_checked[1].reason)\n"
       "assert(r.not_checked[2].reason:find 'true, false, nil or a table is expected')\n"
       "assert(r.coverage.not_checked == 2)");
 }
 
 TEST_F(Library, FunctionsMayReadElementsAndMakeTensors) {
-  run("s:watch { on = '**', when = function(t) local v = t:view() local p = t:previous() return v[0] == 1 and p ~= nil end }\n"
+  run("s:watch { on = '**', when = function(t) local v = t:view() local p = t:previous() return v[0] == 1 and p ~= nil "
+      "end }\n"
       "local r = s:check() assert(#r.hits == 2 and #r.not_checked == 0, tostring(r))");
 }
 
@@ -173,12 +183,15 @@ TEST_F(Library, WatchpointsAreEditedAsAWhole) {
   EXPECT_TRUE(contains(failure("s:watch { on = '**', when = 'TO', slots = 'inputs' }"), "'inputs'"));
 }
 
-TEST_F(Library, CheckWithoutWatchpointsSaysSo) { EXPECT_TRUE(contains(failure("s:check()"), "there is no watchpoint")); }
+TEST_F(Library, CheckWithoutWatchpointsSaysSo) {
+  EXPECT_TRUE(contains(failure("s:check()"), "there is no watchpoint"));
+}
 
 TEST_F(Library, OriginNamesTheOperator) {
   run("local o = msdbg.origin(s)\nassert(#o.origins == 2)\n"
       "local first = o.origins[1]\n"
-      "assert(first.node == 'Default/net/Log-op0' and first.step == 0 and first.kind == 'operator' and first.first[1][2] == 1)\n"
+      "assert(first.node == 'Default/net/Log-op0' and first.step == 0 and first.kind == 'operator' and "
+      "first.first[1][2] == 1)\n"
       "assert(first.inputs[1].node == 'Default/net/relu-ReLU/ReLU-op0' and first.inputs[1].stats.zero_count == 3)\n"
       "assert(tostring(o):find 'Log%-op0' and o.steps[2].step == 1)");
   run("local o = msdbg.origin(s, { when = function(t) return t.stats.max and t.stats.max > 50 end, steps = 0 })\n"
@@ -189,11 +202,13 @@ TEST_F(Library, OriginNamesTheOperator) {
 TEST_F(Library, ReportsAreTexts) {
   run("s:watch { on = 'op:Log', when = 'TO' }\nlocal r = s:check()\n"
       "local json = msdbg.report(s, r):json()\nassert(json:find '\"hits\"' and json:find 'tensor_overflow')\n"
-      "assert(msdbg.report(s, r):table():find 'Log%-op0' and msdbg.report(s, msdbg.origin(s)):json():find '\"origins\"')");
+      "assert(msdbg.report(s, r):table():find 'Log%-op0' and msdbg.report(s, msdbg.origin(s)):json():find "
+      "'\"origins\"')");
 }
 
 TEST_F(Library, EachStepMovesTheSession) {
-  run("local seen = {} for step in s:each_step() do seen[#seen + 1] = s.current_step assert(s:tensor('Log-op0').step == step) end\n"
+  run("local seen = {} for step in s:each_step() do seen[#seen + 1] = s.current_step assert(s:tensor('Log-op0').step "
+      "== step) end\n"
       "assert(seen[1] == 0 and seen[2] == 1)");
 }
 

@@ -86,10 +86,13 @@ TEST_F(Prompt, WatchWithoutConditionExplains) {
   EXPECT_TRUE(contains(type("watch ** tensor_overflo"), "did you mean 'tensor_overflow'?"));
 }
 
-TEST_F(Prompt, SelectorWithoutMatchNamesNearNodes) { EXPECT_TRUE(contains(type("watch relu9 TO"), "selector 'relu9' matches no node; nearest: ReLU-op0")); }
+TEST_F(Prompt, SelectorWithoutMatchNamesNearNodes) {
+  EXPECT_TRUE(contains(type("watch relu9 TO"), "selector 'relu9' matches no node; nearest: ReLU-op0"));
+}
 
 TEST_F(Prompt, TensorsPrintWithTheirStatistics) {
-  EXPECT_EQ(type("s:tensor 'Log-op0'").substr(0, 64), "<tensor Log-op0:output:0 float32[2,3] step 0>  6 elements, 3 fin");
+  EXPECT_EQ(type("s:tensor 'Log-op0'").substr(0, 64),
+            "<tensor Log-op0:output:0 float32[2,3] step 0>  6 elements, 3 fin");
 }
 
 TEST_F(Prompt, GotoMovesThePrompt) {

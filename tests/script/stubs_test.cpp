@@ -28,12 +28,16 @@ std::map<std::string, std::set<std::string>> parse_stubs(const std::string& text
     std::istringstream words(line);
     std::string first, second, third;
     words >> first >> second >> third;
-    if (first == "---@class") current = second;
-    else if (first == "---@field") classes[current].insert(second.back() == '?' ? second.substr(0, second.size() - 1) : second);
-    else if (first == "local" && third == "=") variables[second] = current;
+    if (first == "---@class")
+      current = second;
+    else if (first == "---@field")
+      classes[current].insert(second.back() == '?' ? second.substr(0, second.size() - 1) : second);
+    else if (first == "local" && third == "=")
+      variables[second] = current;
     else if (first == "function") {
       const size_t separator = second.find_first_of(".:"), end = second.find('(');
-      if (separator != std::string::npos) classes[variables[second.substr(0, separator)]].insert(second.substr(separator + 1, end - separator - 1));
+      if (separator != std::string::npos)
+        classes[variables[second.substr(0, separator)]].insert(second.substr(separator + 1, end - separator - 1));
     }
   }
   return classes;
@@ -41,8 +45,9 @@ std::map<std::string, std::set<std::string>> parse_stubs(const std::string& text
 
 // Members of a class as the virtual machine has them, one a line.
 std::set<std::string> members(Script& script, const std::string& name) {
-  const auto made = script.eval("names = {}; for _, list in ipairs { require('msdbg.core').members '" + name +
-                                "' } do for n in pairs(list) do names[#names + 1] = n end end; return table.concat(names, '\\n')");
+  const auto made =
+      script.eval("names = {}; for _, list in ipairs { require('msdbg.core').members '" + name +
+                  "' } do for n in pairs(list) do names[#names + 1] = n end end; return table.concat(names, '\\n')");
   std::set<std::string> out;
   std::istringstream lines(made.output);
   for (std::string line; std::getline(lines, line);) out.insert(line);
@@ -52,8 +57,9 @@ std::set<std::string> members(Script& script, const std::string& name) {
 TEST_F(Stubs, StubsAndBindingsAgree) {
   const auto stubs = parse_stubs(read("scripts/meta/msdbg.lua"));
   const std::pair<const char*, const char*> classes[] = {
-      {"msdbg.Session", "session"}, {"msdbg.Node", "node"},          {"msdbg.NodeSet", "node set"}, {"msdbg.Tensor", "tensor"},
-      {"msdbg.Watch", "watchpoint"}, {"msdbg.Result", "check result"}, {"msdbg.Origins", "origin result"}, {"msdbg.Report", "report"}};
+      {"msdbg.Session", "session"},       {"msdbg.Node", "node"},        {"msdbg.NodeSet", "node set"},
+      {"msdbg.Tensor", "tensor"},         {"msdbg.Watch", "watchpoint"}, {"msdbg.Result", "check result"},
+      {"msdbg.Origins", "origin result"}, {"msdbg.Report", "report"}};
   for (const auto& [stub, name] : classes) {
     ASSERT_TRUE(stubs.count(stub)) << stub;
     EXPECT_EQ(stubs.at(stub), members(*script, name)) << stub;
@@ -63,7 +69,8 @@ TEST_F(Stubs, StubsAndBindingsAgree) {
 TEST_F(Stubs, LibraryFunctionsAgree) {
   const auto stubs = parse_stubs(read("scripts/meta/msdbg.lua"));
   std::set<std::string> have;
-  const std::string names = type("names = {}; for n in pairs(msdbg) do names[#names + 1] = n end; return table.concat(names, '\\n')");
+  const std::string names =
+      type("names = {}; for n in pairs(msdbg) do names[#names + 1] = n end; return table.concat(names, '\\n')");
   std::istringstream lines(names);
   for (std::string line; std::getline(lines, line);) have.insert(line);
   EXPECT_EQ(stubs.at("msdbg"), have);

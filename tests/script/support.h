@@ -26,7 +26,8 @@ inline std::unique_ptr<FakeSession> small_session() {
     session->put("fc.weight", step, f32({2, 1}, std::vector<double>{1 + s / 10, -1 - s / 10}));
     session->put("Default/net/MatMul-op0", step, f32({2, 3}, std::vector<double>{1, -2, 3, -4, 5, -6}));
     session->put("Default/net/relu-ReLU/ReLU-op0", step, f32({2, 3}, std::vector<double>{1, 0, 3, 0, 5, 0}));
-    session->put("Default/net/Log-op0", step, f32({2, 3}, std::vector<double>{0, -inf, std::log(3), -inf, std::log(5), -inf}));
+    session->put("Default/net/Log-op0", step,
+                 f32({2, 3}, std::vector<double>{0, -inf, std::log(3), -inf, std::log(5), -inf}));
     session->put("Gradients/Default/net/ReluGrad-op0", step, f32({0.5 + s, -0.25, 100, 1e-3}));
   }
   return session;
