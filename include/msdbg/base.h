@@ -115,6 +115,9 @@ std::string format_short(double value, int digits = 4);
 /// 5242880 -> "5.0 MiB".
 std::string format_bytes(uint64_t bytes);
 
+/// Ascending numbers with runs joined, for messages: "0-3, 7"; "none" when there are none.
+std::string numbers_text(std::span<const int64_t> numbers);
+
 /// Control characters, ESC and invalid UTF-8 replaced by `?`, so that text from a file cannot steer a terminal.
 std::string printable(std::string_view text);
 

@@ -19,22 +19,8 @@ Result<std::vector<NodeRef>> selected_nodes(const Options& options, const Sessio
   return nodes;
 }
 
-std::string steps_text(const std::vector<int64_t>& steps) {
-  if (steps.empty()) return "none";
-  // Consecutive numbers are joined, so that a thousand steps stay one line.
-  std::string out;
-  for (size_t i = 0; i < steps.size();) {
-    size_t j = i;
-    while (j + 1 < steps.size() && steps[j + 1] == steps[j] + 1) ++j;
-    if (!out.empty()) out += ',';
-    out += i == j ? std::to_string(steps[i]) : fmt::format("{}{}{}", steps[i], j == i + 1 ? "," : "-", steps[j]);
-    i = j + 1;
-  }
-  return out;
-}
-
 Status no_such_step(const Options& options, const Session& session) {
-  return Status(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), steps_text(session.steps())));
+  return Status(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
 }
 
 // The first step and rank asked for in which the node's graph has data and the tensor exists.

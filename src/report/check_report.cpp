@@ -173,7 +173,7 @@ class CheckText {
       const Group& group = groups[scope];
       const Hit& first = *group.hits.front();
       table.add({printable(scope), std::to_string(group.hits.size()),
-                 numbers_text({group.steps.begin(), group.steps.end()}), fmt::format("{}", fmt::join(group.rules, ",")),
+                 numbers_text(std::vector<int64_t>(group.steps.begin(), group.steps.end())), fmt::format("{}", fmt::join(group.rules, ",")),
                  fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()),
                              slot_name(first.tensor.slot), what_text(first))});
     }

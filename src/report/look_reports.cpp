@@ -156,7 +156,7 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   std::vector<std::string> nets;
   for (const std::string& net : info.nets) nets.push_back(printable(net));
   if (!nets.empty()) out += field("nets", fmt::format("{}", fmt::join(nets, ", ")));
-  out += field("ranks", numbers_text({session.ranks().begin(), session.ranks().end()}));
+  out += field("ranks", numbers_text(std::vector<int64_t>(session.ranks().begin(), session.ranks().end())));
   bool titled = false;
   for (const GraphPtr& graph : session.graphs()) {
     const auto operators =

@@ -48,8 +48,6 @@ class Table {
 
 /// "1 hit", "3 hits".
 std::string counted(uint64_t n, std::string_view word);
-/// "0-3, 7": consecutive numbers joined.
-std::string numbers_text(const std::vector<int64_t>& numbers);
 /// A word as a POSIX shell takes it.
 std::string shell_word(std::string_view text);
 /// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.

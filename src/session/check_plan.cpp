@@ -15,19 +15,6 @@ constexpr size_t kFewNodes = 64;
 
 enum Enumerator { kOperatorOverflow = 2, kInitialization = 14 };
 
-/// "0-3, 7" for a message.
-std::string numbers_text(std::span<const int64_t> numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
-    i = last + 1;
-  }
-  return text.empty() ? "none" : text;
-}
-
 bool asks_for_constant(std::string_view selector, const Node& node) {
   return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
          selector.find("=" + node.name) != std::string_view::npos;

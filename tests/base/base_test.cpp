@@ -101,6 +101,12 @@ TEST(Text, BytesHaveUnits) {
   EXPECT_EQ(format_bytes(5242880), "5.0 MiB");
 }
 
+TEST(Text, RunsOfNumbersAreJoined) {
+  EXPECT_EQ(numbers_text(std::vector<int64_t>{0, 1, 2, 3, 7}), "0-3, 7");
+  EXPECT_EQ(numbers_text(std::vector<int64_t>{4, 6}), "4, 6");
+  EXPECT_EQ(numbers_text({}), "none");
+}
+
 TEST(Printable, EscapeSequencesAreDefused) {
   EXPECT_EQ(printable("a\x1b[31mb\n"), "a?[31mb?");
   EXPECT_EQ(printable("\xc2\x9b" "31m"), "?31m");

@@ -33,18 +33,6 @@ void append(std::string& text, std::string_view more) {
 
 }  // namespace
 
-std::string steps_text(std::span<const int64_t> steps) {
-  std::string text;
-  for (size_t i = 0; i < steps.size();) {
-    size_t last = i;
-    while (last + 1 < steps.size() && steps[last + 1] == steps[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += last == i ? fmt::format("{}", steps[i]) : fmt::format("{}-{}", steps[i], steps[last]);
-    i = last + 1;
-  }
-  return text.empty() ? "none" : text;
-}
-
 const GraphData* DumpSession::graph_data(int rank, int graph) const {
   const auto found = data_.data.find({rank, graph});
   return found == data_.data.end() ? nullptr : &found->second;
@@ -97,7 +85,7 @@ Status DumpSession::not_dumped(const TensorId& id) const {
   const std::vector<int64_t> have = steps(id.rank, id.graph);
   const StepIndex* index = step_index(id.rank, id.graph, id.step);
   if (!index) {
-    return absent(fmt::format("graph {} has no data of step {} (have steps {})", id.graph, id.step, steps_text(have)));
+    return absent(fmt::format("graph {} has no data of step {} (have steps {})", id.graph, id.step, numbers_text(have)));
   }
   if (is_structural(node.op)) return absent(fmt::format("{} only orders or groups values and has none of its own", node.name));
   const std::span<const SlotValues> slots = index->slots_of(id.node);
@@ -108,7 +96,7 @@ Status DumpSession::not_dumped(const TensorId& id) const {
     }
     return absent(others.empty()
                       ? fmt::format("{} has no file in any step", node.name)
-                      : fmt::format("{} has no file in step {} (have steps {})", node.name, id.step, steps_text(others)));
+                      : fmt::format("{} has no file in step {} (have steps {})", node.name, id.step, numbers_text(others)));
   }
   std::string there;
   for (const SlotValues& slot : slots) {

@@ -85,7 +85,4 @@ class DumpSession : public Session {
   DumpData data_;
 };
 
-/// Steps as a person writes them: "0-3, 7".
-std::string steps_text(std::span<const int64_t> steps);
-
 }  // namespace msdbg::dump

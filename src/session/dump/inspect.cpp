@@ -105,7 +105,7 @@ SessionReport DumpSession::inspect() {
       }
       if (!missing.empty()) {
         problem(Severity::kInfo, data.graph->source_path(),
-                fmt::format("graph {} also ran in steps {}, which were not dumped", key.second, steps_text(missing)));
+                fmt::format("graph {} also ran in steps {}, which were not dumped", key.second, numbers_text(missing)));
       }
     }
   }
