@@ -106,7 +106,8 @@ class Walk {
 
   bool can_be_bad(const TensorId& tensor) {
     const std::optional<Stats> stats = evidence_.stats(tensor);
-    return !evidence_.builtin() || !stats || is_float(stats->dtype);
+    if (!stats) return true;
+    return evidence_.builtin() ? is_float(stats->dtype) : stats->dtype != DType::kBool;
   }
 
   void follow(const std::vector<Taker>& takers, size_t from) {

@@ -99,6 +99,14 @@ TEST(Spread, ComparisonSwallowsNothing) {
   const std::vector<double> no = {0};
   s.put("g", 0, testing::make_tensor(DType::kBool, {1}, no));
   EXPECT_TRUE(only_step(s).origins.at(0).chains.empty());
+
+  FakeSession finite(s.graphs()[0]);
+  finite.put("p", 0, f32({1}));
+  finite.put("a", 0, f32({1000}));
+  finite.put("g", 0, testing::make_tensor(DType::kBool, {1}, no));
+  OriginOptions large;
+  large.predicate = parse_predicate("TL max_gt=100").value();
+  EXPECT_TRUE(find_origins(finite, large).value().steps.at(0).origins.at(0).chains.empty());
 }
 
 TEST(Spread, ValueThatWasRepairedOnTheWayIsNotFollowed) {

@@ -59,11 +59,6 @@ TEST(ShellWord, QuotesWhatTheShellWouldRead) {
   EXPECT_EQ(shell_word(""), "''");
 }
 
-TEST(NumbersText, JoinsConsecutiveNumbers) {
-  EXPECT_EQ(numbers_text({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
-  EXPECT_EQ(numbers_text({}), "none");
-}
-
 TEST(NotCheckedText, EqualReasonsAreJoined) {
   testing::FakeSession s(testing::fake_graph({{"a", "X"}, {"b", "X"}}));
   std::vector<NotChecked> entries;
