@@ -1,0 +1,308 @@
+// Every target of this processor against a reference that goes element by element in long double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "msdbg/simd.h"
+
+namespace msdbg {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr DType kTypes[] = {DType::kBool,   DType::kInt8,   DType::kInt16,  DType::kInt32,   DType::kInt64,    DType::kUInt8,  DType::kUInt16,
+                            DType::kUInt32, DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64};
+
+// Writes `value`, rounded to the type.
+void put(DType dtype, double value, std::byte* out) {
+  const auto store = [&](auto v) { std::memcpy(out, &v, sizeof v); };
+  switch (dtype) {
+    case DType::kBool: return store(static_cast<uint8_t>(value != 0));
+    case DType::kInt8: return store(static_cast<int8_t>(value));
+    case DType::kInt16: return store(static_cast<int16_t>(value));
+    case DType::kInt32: return store(static_cast<int32_t>(value));
+    case DType::kInt64: return store(static_cast<int64_t>(value));
+    case DType::kUInt8: return store(static_cast<uint8_t>(std::fabs(value)));
+    case DType::kUInt16: return store(static_cast<uint16_t>(std::fabs(value)));
+    case DType::kUInt32: return store(static_cast<uint32_t>(std::fabs(value)));
+    case DType::kUInt64: return store(static_cast<uint64_t>(std::fabs(value)));
+    case DType::kFloat16: return store(float_to_half(value));
+    case DType::kBFloat16: return store(float_to_bfloat16(value));
+    case DType::kFloat32: return store(static_cast<float>(value));
+    default: return store(value);
+  }
+}
+
+struct Tensor {
+  Tensor(DType type, size_t n, size_t misalign = 0) : dtype(type), count(n), offset(misalign), bytes(n * item_size(type) + misalign + 8), shape{static_cast<int64_t>(n)} {}
+  std::byte* at(size_t i) { return bytes.data() + offset + i * item_size(dtype); }
+  void set(size_t i, double value) { put(dtype, value, at(i)); }
+  TensorView view() const { return {dtype, shape, bytes.data() + offset, count}; }
+
+  DType dtype;
+  size_t count, offset;
+  std::vector<std::byte> bytes;
+  Shape shape;
+};
+
+Tensor random_tensor(DType dtype, size_t n, uint64_t seed, size_t misalign = 0) {
+  Tensor tensor(dtype, n, misalign);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0.3, 20);
+  for (size_t i = 0; i < n; ++i) tensor.set(i, random() % 7 == 0 ? 0 : normal(random));
+  return tensor;
+}
+
+void expect_near(double got, long double want, long double scale, const char* what) {
+  if (std::isnan(static_cast<double>(want))) {
+    EXPECT_TRUE(std::isnan(got)) << what;
+    return;
+  }
+  EXPECT_LE(std::fabs(static_cast<double>(static_cast<long double>(got) - want)), 1e-12 * static_cast<double>(scale)) << what << ": " << got << " for " << static_cast<double>(want);
+}
+
+// Everything that Stats defines, the slow way.
+void expect_matches(const TensorView& x, const TensorView* p, const StatsRequest& request, const Stats& got) {
+  uint64_t nan = 0, pos_inf = 0, neg_inf = 0, zero = 0, pos = 0, neg = 0;
+  std::optional<uint64_t> first_bad;
+  long double sum = 0, abs_sum = 0, squares = 0;
+  double min = kInf, max = -kInf;
+  for (uint64_t i = 0; i < x.count; ++i) {
+    const double v = x.at(i);
+    if (!std::isfinite(v)) {
+      if (!first_bad) first_bad = i;
+      nan += std::isnan(v);
+      pos_inf += v > 0;
+      neg_inf += v < 0;
+      continue;
+    }
+    zero += v == 0;
+    pos += v > 0;
+    neg += v < 0;
+    min = std::min(min, v);
+    max = std::max(max, v);
+    sum += v;
+    abs_sum += std::fabs(v);
+    squares += static_cast<long double>(v) * v;
+  }
+  const uint64_t finite = zero + pos + neg;
+  EXPECT_EQ(got.count, x.count);
+  EXPECT_EQ(got.nan_count, nan);
+  EXPECT_EQ(got.pos_inf_count, pos_inf);
+  EXPECT_EQ(got.neg_inf_count, neg_inf);
+  EXPECT_EQ(got.zero_count, zero);
+  EXPECT_EQ(got.pos_count, pos);
+  EXPECT_EQ(got.neg_count, neg);
+  EXPECT_EQ(got.first_bad, first_bad);
+  const auto n = static_cast<long double>(finite);
+  if (finite == 0) {
+    EXPECT_TRUE(std::isnan(got.min) && std::isnan(got.max) && std::isnan(got.mean) && std::isnan(got.std));
+  } else {
+    EXPECT_EQ(got.min, min);
+    EXPECT_EQ(got.max, max);
+    expect_near(got.mean, sum / n, abs_sum / n, "mean");
+    expect_near(got.abs_mean, abs_sum / n, abs_sum / n, "abs_mean");
+    expect_near(got.l2_norm, std::sqrt(squares), std::sqrt(squares), "l2_norm");
+    long double m2 = 0;
+    for (uint64_t i = 0; i < x.count; ++i) {
+      const double v = x.at(i);
+      if (std::isfinite(v)) m2 += (v - sum / n) * (v - sum / n);
+    }
+    const long double deviation = finite == 1 ? 0 : std::sqrt(m2 / (n - 1));
+    EXPECT_LE(std::fabs(static_cast<double>(got.std - deviation)), 1e-10 * static_cast<double>(deviation)) << "std";
+  }
+  for (size_t r = 0; r < request.ranges.size(); ++r) {
+    uint64_t inside = 0;
+    for (uint64_t i = 0; i < x.count; ++i) {
+      const double v = x.at(i);
+      inside += std::isfinite(v) && v >= request.ranges[r].low && v <= request.ranges[r].high;
+    }
+    EXPECT_EQ(got.range_counts.at(r), inside) << "range " << r;
+  }
+  if (p == nullptr) return;
+  uint64_t pairs = 0, prev_bad = 0;
+  long double diff = 0, prev_abs = 0;
+  std::vector<uint64_t> close(request.close.size());
+  for (uint64_t i = 0; i < x.count; ++i) {
+    const double v = x.at(i), w = p->at(i);
+    prev_bad += !std::isfinite(w);
+    if (!std::isfinite(v) || !std::isfinite(w)) continue;
+    ++pairs;
+    diff += std::fabs(v - w);
+    prev_abs += std::fabs(w);
+    for (size_t c = 0; c < close.size(); ++c) close[c] += std::fabs(v - w) <= request.close[c].atol + request.close[c].rtol * std::fabs(w);
+  }
+  EXPECT_EQ(got.pairs, pairs);
+  EXPECT_EQ(got.prev_nonfinite_count, prev_bad);
+  EXPECT_EQ(got.close_counts, close);
+  if (pairs > 0) {
+    expect_near(got.diff_abs_mean, diff / static_cast<long double>(pairs), diff / static_cast<long double>(pairs), "diff_abs_mean");
+    expect_near(got.prev_abs_mean, prev_abs / static_cast<long double>(pairs), prev_abs / static_cast<long double>(pairs), "prev_abs_mean");
+  }
+}
+
+class EveryTarget : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    before_ = simd_target();
+    ASSERT_TRUE(set_simd_target(GetParam()).ok());
+  }
+  void TearDown() override { ASSERT_TRUE(set_simd_target(before_).ok()); }
+  const StatsRequest ranges_{{{-1, 1}, {0, 0}, {-kInf, 0.1}, {5, -5}, {0.1, kInf}, {kNan, 1}}, {}, false};
+  const StatsRequest both_{{{-3, 3}}, {{1e-5, 1e-8}, {0.5, 0}}, true};
+  std::string_view before_;
+};
+
+TEST_P(EveryTarget, AllLengthsUpToThreeBatches) {
+  for (DType dtype : kTypes) {
+    SCOPED_TRACE(dtype_name(dtype));
+    for (size_t n = 0; n <= 3 * 64 + 1; ++n) {
+      const Tensor x = random_tensor(dtype, n, n + 1);
+      expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+    }
+  }
+}
+
+TEST_P(EveryTarget, BlockEdgesAndMisalignedStarts) {
+  for (DType dtype : kTypes) {
+    SCOPED_TRACE(dtype_name(dtype));
+    for (size_t n : {4095, 4096, 4097, 8192, 12289}) {
+      for (size_t misalign : {0, 1, 3}) {
+        const Tensor x = random_tensor(dtype, n, n, misalign), p = random_tensor(dtype, n, n + 7, misalign);
+        const TensorView previous = p.view();
+        expect_matches(x.view(), &previous, both_, compute_stats(x.view(), previous, both_));
+      }
+    }
+  }
+}
+
+TEST_P(EveryTarget, SpecialValuesInEveryLane) {
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const double denormal = dtype == DType::kFloat64 ? 5e-324 : dtype == DType::kFloat16 ? 6e-8 : 9.2e-41;
+    for (double special : {kNan, kInf, -kInf, -0.0, denormal, -denormal}) {
+      for (size_t lane = 0; lane < 70; ++lane) {
+        Tensor x = random_tensor(dtype, 133, lane), p = random_tensor(dtype, 133, lane + 99);
+        x.set(lane, special);
+        p.set((lane * 7) % 133, special);
+        const TensorView previous = p.view();
+        expect_matches(x.view(), &previous, both_, compute_stats(x.view(), previous, both_));
+      }
+    }
+  }
+}
+
+TEST_P(EveryTarget, OnlyNonFiniteElements) {
+  Tensor x(DType::kFloat32, 9000);
+  for (size_t i = 0; i < x.count; ++i) x.set(i, i % 3 == 0 ? kNan : i % 3 == 1 ? kInf : -kInf);
+  expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+}
+
+TEST_P(EveryTarget, NanInTheTailBlockIsCounted) {
+  Tensor x = random_tensor(DType::kFloat32, 4096 * 2 + 3, 5);
+  x.set(4096 * 2 + 2, kNan);
+  const Stats stats = compute_stats(x.view());
+  EXPECT_EQ(stats.nan_count, 1u);
+  EXPECT_EQ(stats.first_bad, 4096u * 2 + 2);
+}
+
+TEST_P(EveryTarget, ThresholdsCompareAfterWidening) {
+  Tensor x(DType::kFloat32, 64);
+  for (size_t i = 0; i < x.count; ++i) x.set(i, 0.1);  // 0.1f lies above 0.1
+  const StatsRequest request{{{0, 0.1}, {0.1, 1}}, {}, false};
+  EXPECT_EQ(compute_stats(x.view(), request).range_counts, (std::vector<uint64_t>{0, 64}));
+}
+
+TEST_P(EveryTarget, DeviationSurvivesALargeMean) {
+  for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32}) {
+    Tensor x(dtype, 20000);
+    std::mt19937_64 random(3);
+    for (size_t i = 0; i < x.count; ++i) x.set(i, 40000 + static_cast<double>(random() % 9) - 4);
+    long double sum = 0, m2 = 0;
+    for (size_t i = 0; i < x.count; ++i) sum += x.view().at(i);
+    for (size_t i = 0; i < x.count; ++i) m2 += std::pow(x.view().at(i) - sum / 20000, 2);
+    const double want = static_cast<double>(std::sqrt(m2 / 19999));
+    EXPECT_NEAR(compute_stats(x.view()).std, want, 1e-9 * want) << dtype_name(dtype);
+  }
+}
+
+TEST_P(EveryTarget, SumsOfHugeDoublesDoNotOverflow) {
+  Tensor x(DType::kFloat64, 1000);
+  for (size_t i = 0; i < x.count; ++i) x.set(i, 1.7e308);
+  const Stats stats = compute_stats(x.view());
+  EXPECT_NEAR(stats.mean / 1.7e308, 1, 1e-12);
+  EXPECT_EQ(stats.nan_count, 0u);
+  EXPECT_EQ(stats.std, 0);
+}
+
+TEST_P(EveryTarget, WideIntegersRoundToNearestEven) {
+  Tensor x(DType::kInt64, 40);
+  const int64_t value = (int64_t{1} << 53) + 1;
+  for (size_t i = 0; i < x.count; ++i) std::memcpy(x.at(i), &value, sizeof value);
+  EXPECT_EQ(compute_stats(x.view()).max, 9007199254740992.0);
+  Tensor u(DType::kUInt64, 40);
+  const uint64_t all = UINT64_MAX;
+  for (size_t i = 0; i < u.count; ++i) std::memcpy(u.at(i), &all, sizeof all);
+  EXPECT_EQ(compute_stats(u.view()).min, 18446744073709551616.0);
+}
+
+TEST_P(EveryTarget, SaturatedElementsAreCounted) {
+  Tensor x = random_tensor(DType::kFloat16, 5000, 1);
+  x.set(3, 65504);
+  x.set(4999, -65504);
+  EXPECT_EQ(compute_stats(x.view()).dtype_max_count, 2u);
+}
+
+TEST_P(EveryTarget, PreviousOfAnotherTypeIsWidenedWithItsOwn) {
+  const Tensor x = random_tensor(DType::kFloat32, 5000, 1), p = random_tensor(DType::kFloat16, 5000, 2);
+  const TensorView previous = p.view();
+  expect_matches(x.view(), &previous, both_, compute_stats(x.view(), previous, both_));
+}
+
+INSTANTIATE_TEST_SUITE_P(Simd, EveryTarget, testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (std::string_view name : simd_targets()) names.emplace_back(name);
+                           return names;
+                         }()),
+                         [](const auto& param) { return param.param; });
+
+TEST(SimdTargets, UnknownNameListsTheKnown) {
+  const Status status = set_simd_target("neon9");
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("scalar"), std::string::npos);
+}
+
+TEST(SimdTargets, TargetsAgreeOnCounts) {
+  Tensor x = random_tensor(DType::kFloat32, 100003, 11);
+  x.set(77, kNan);
+  const std::string before(simd_target());
+  std::optional<Stats> first;
+  for (std::string_view name : simd_targets()) {
+    ASSERT_TRUE(set_simd_target(name).ok());
+    const Stats stats = compute_stats(x.view());
+    if (!first) first = stats;
+    EXPECT_EQ(stats.zero_count, first->zero_count) << name;
+    EXPECT_EQ(stats.max, first->max) << name;
+    EXPECT_EQ(stats.first_bad, first->first_bad) << name;
+  }
+  ASSERT_TRUE(set_simd_target(before).ok());
+}
+
+TEST(SimdCounters, CountBeyondThirtyTwoBits) {
+  // The same mebibyte again and again: more than 2^31 elements without the memory.
+  std::vector<std::byte> block(1 << 20, std::byte{1});
+  block[0] = std::byte{0};
+  StatsPass pass(DType::kInt8, {});
+  constexpr uint64_t kTimes = 2200;
+  for (uint64_t i = 0; i < kTimes; ++i) pass.update(block.data(), block.size());
+  const Stats stats = pass.finish();
+  EXPECT_EQ(stats.count, kTimes << 20);
+  EXPECT_EQ(stats.zero_count, kTimes);
+  EXPECT_EQ(stats.pos_count, (kTimes << 20) - kTimes);
+}
+
+}  // namespace
+}  // namespace msdbg
