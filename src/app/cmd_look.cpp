@@ -65,9 +65,9 @@ Status warm_statistics(const Options& options, Session& session) {
 }
 
 std::string source_line(const Node& node) {
-  if (node.stack.empty()) return "";
-  const StackFrame& frame = node.stack.front();
-  return fmt::format("  source   {}:{}   {}\n", printable(frame.file), frame.line, printable(frame.code));
+  const StackFrame* frame = user_frame(node);
+  if (frame == nullptr) return "";
+  return fmt::format("  source   {}:{}   {}\n", printable(frame->file), frame->line, printable(frame->code));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string demo_dump() {
 // Runs one command of the walk after showing what a person would type.
 int say_and_run(const Options& options, std::string_view text, std::string_view typed, int (*command)(const Options&), const Options& call) {
   if (options.format == Format::kTable) {
-    const Status status = write_result(Options{}, fmt::format("\n{}\n\n$ {}\n", text, typed));
+    const Status status = write_result(Options{}, fmt::format("\n{}\n\n  $ {}\n", text, typed));
     if (!status.ok()) return report_failure(status);
   }
   return command(call);

@@ -126,6 +126,7 @@ TEST(Terminal, BlockContinuesOverLines) {
   EXPECT_TRUE(t.see("row 21")) << t.screen();
 }
 
+#ifndef __SANITIZE_THREAD__  // that runtime delivers signals at library calls only, and a compiled loop makes none
 TEST(Terminal, ControlCStopsACompiledLoopAndKeepsThePrompt) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
@@ -136,6 +137,8 @@ TEST(Terminal, ControlCStopsACompiledLoopAndKeepsThePrompt) {
   t.type("6 * 7\r");
   EXPECT_TRUE(t.see("42")) << t.screen();
 }
+
+#endif
 
 TEST(Terminal, ControlCAtThePromptDropsTheLine) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
