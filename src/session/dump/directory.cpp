@@ -114,7 +114,8 @@ std::string base_name(const std::string& path) {
   size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return path;
   const size_t slash = path.rfind('/', end);
-  return path.substr(slash == std::string::npos ? 0 : slash + 1, end - (slash == std::string::npos ? 0 : slash + 1) + 1);
+  return path.substr(slash == std::string::npos ? 0 : slash + 1,
+                     end - (slash == std::string::npos ? 0 : slash + 1) + 1);
 }
 
 std::string parent_path(const std::string& path) {

@@ -85,18 +85,20 @@ Status DumpSession::not_dumped(const TensorId& id) const {
   const std::vector<int64_t> have = steps(id.rank, id.graph);
   const StepIndex* index = step_index(id.rank, id.graph, id.step);
   if (!index) {
-    return absent(fmt::format("graph {} has no data of step {} (have steps {})", id.graph, id.step, numbers_text(have)));
+    return absent(
+        fmt::format("graph {} has no data of step {} (have steps {})", id.graph, id.step, numbers_text(have)));
   }
-  if (is_structural(node.op)) return absent(fmt::format("{} only orders or groups values and has none of its own", node.name));
+  if (is_structural(node.op))
+    return absent(fmt::format("{} only orders or groups values and has none of its own", node.name));
   const std::span<const SlotValues> slots = index->slots_of(id.node);
   if (slots.empty()) {
     std::vector<int64_t> others;
     for (const auto& [step, other] : data->steps) {
       if (!other.slots_of(id.node).empty()) others.push_back(step);
     }
-    return absent(others.empty()
-                      ? fmt::format("{} has no file in any step", node.name)
-                      : fmt::format("{} has no file in step {} (have steps {})", node.name, id.step, numbers_text(others)));
+    return absent(others.empty() ? fmt::format("{} has no file in any step", node.name)
+                                 : fmt::format("{} has no file in step {} (have steps {})", node.name, id.step,
+                                               numbers_text(others)));
   }
   std::string there;
   for (const SlotValues& slot : slots) {
@@ -106,7 +108,8 @@ Status DumpSession::not_dumped(const TensorId& id) const {
     }
     there += (there.empty() ? "" : ", ") + slot_name(slot.slot);
   }
-  return absent(fmt::format("{}:{} has no file in step {} (there are {})", node.name, slot_name(id.slot), id.step, there));
+  return absent(
+      fmt::format("{}:{} has no file in step {} (there are {})", node.name, slot_name(id.slot), id.step, there));
 }
 
 std::string DumpSession::path_of(const Value& value) const {
@@ -121,7 +124,8 @@ Status DumpSession::format_problem(const Value& value) const {
   }
   const std::string& format = data_.formats[value.format];
   if (!is_host_format(format)) {
-    return Status(Code::kUnsupported, fmt::format("device format {}: its elements are not in the tensor's order", format));
+    return Status(Code::kUnsupported,
+                  fmt::format("device format {}: its elements are not in the tensor's order", format));
   }
   return {};
 }
@@ -151,7 +155,8 @@ void DumpSession::describe_row(TensorInfo& info, const Value& value) const {
   info.bytes = row.bytes;
   info.source = fmt::format("{}:{}", join_path(directory.path, "statistic.csv"), row.line);
   if (row.dtype == DType::kUnknown) {
-    info.problem = Status(Code::kUnsupported, fmt::format("elements of type '{}' are not evaluated", printable(row.dtype_text)));
+    info.problem =
+        Status(Code::kUnsupported, fmt::format("elements of type '{}' are not evaluated", printable(row.dtype_text)));
   }
 }
 
@@ -173,11 +178,12 @@ void DumpSession::describe_content(TensorInfo& info, const Value& value, const N
   append(info.note, content.note);
   if (info.problem.ok()) info.problem = std::move(content.problem);
   if (!info.problem.ok()) info.availability = Availability::kUnreadable;
+  if (type && info.dtype == DType::kUnknown) info.dtype = type->dtype;
   if (!type || !type->shape) return;
-  if (info.dtype == DType::kUnknown) info.dtype = type->dtype;
   // Kernels that only relabel memory may carry the shape of their input.
   if (*type->shape != info.shape && info.count > 1 && element_count(*type->shape) == info.count) {
-    append(info.note, fmt::format("the file's header says {}, the graph {}", shape_text(info.shape), shape_text(*type->shape)));
+    append(info.note,
+           fmt::format("the file's header says {}, the graph {}", shape_text(info.shape), shape_text(*type->shape)));
     info.shape = *type->shape;
   }
 }

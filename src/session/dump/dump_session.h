@@ -33,8 +33,8 @@ struct GraphData {
 
 /// What the overflow detector recorded in one step of one rank.
 struct OverflowRecords {
-  std::vector<std::string> readable;    ///< paths of .json files
-  std::vector<std::string> containers;  ///< paths of device files
+  std::vector<std::string> readable;                                ///< paths of .json files
+  std::vector<std::string> containers;                              ///< paths of device files
   std::optional<std::vector<std::pair<int64_t, int64_t>>> flagged;  ///< (task, stream), once read
   std::string problem;
 };
@@ -43,9 +43,9 @@ struct OverflowRecords {
 struct DumpData {
   SessionInfo info;
   std::vector<int> ranks;
-  std::vector<GraphPtr> graphs;  ///< by rank, then id
-  std::map<std::pair<int, int>, GraphData> data;  ///< (rank, graph)
-  std::map<int, History> history;                 ///< rank
+  std::vector<GraphPtr> graphs;                                 ///< by rank, then id
+  std::map<std::pair<int, int>, GraphData> data;                ///< (rank, graph)
+  std::map<int, History> history;                               ///< rank
   std::map<std::pair<int, int64_t>, OverflowRecords> overflow;  ///< (rank, step)
   std::vector<KnownDirectory> directories;
   std::vector<std::string> formats;

@@ -7,7 +7,7 @@ namespace msdbg::dump {
 namespace {
 
 /// Real kernels have at most a few hundred slots; a larger number is no slot.
-constexpr int64_t kMaxSlot = 65535;
+constexpr int64_t kMaxSlot = 4095;
 
 bool is_io(std::string_view text) { return text == "input" || text == "output"; }
 
@@ -120,7 +120,8 @@ bool parse_device(std::string_view text, FileName& name) {
 }  // namespace
 
 std::optional<int64_t> parse_digits(std::string_view text) {
-  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits ? parse_int(text) : std::nullopt;
 }
 
@@ -140,11 +141,6 @@ FileName parse_file_name(std::string_view text) {
     name = FileName();
   }
   return name;
-}
-
-std::string_view epoch_of(const FileName& name) {
-  if (name.kind == FileKind::kRaw) return "A";
-  return name.kind == FileKind::kNpy && !name.dtype.empty() ? "E" : "";
 }
 
 bool is_host_format(std::string_view format) {

@@ -29,20 +29,15 @@ struct FileName {
   uint64_t timestamp = 0;  ///< microseconds; 0 when the name has none
   Io io = Io::kOutput;
   uint32_t slot = 0;
-  std::string format;  ///< "DefaultFormat", "NCHW", ...
-  std::string dtype;   ///< "" where the name does not say
-  Shape shape;         ///< kRaw only
-  bool scalar = false; ///< kRaw: `shape_0`, whose element count is the file's
+  std::string format;   ///< "DefaultFormat", "NCHW", ...
+  std::string dtype;    ///< "" where the name does not say
+  Shape shape;          ///< kRaw only
+  bool scalar = false;  ///< kRaw: `shape_0`, whose element count is the file's
 };
 
-/// `name` is the base name after mapping.csv was applied; for a parameter with slashes in its name (1.3 to 1.5) the path
-/// below the iteration directory.
-/// Source: docs/dump-format.md, "File names".
+/// `name` is the base name after mapping.csv was applied; for a parameter with slashes in its name (1.3 to 1.5) the
+/// path below the iteration directory. Source: docs/dump-format.md, "File names".
 FileName parse_file_name(std::string_view name);
-
-/// The k-th letter of the alphabet of epochs: what one name proves. "" when it fits several.
-/// With a type component: "E". Headerless: "A".
-std::string_view epoch_of(const FileName& name);
 
 /// False for formats of the Ascend device whose elements are permuted or padded.
 bool is_host_format(std::string_view format);

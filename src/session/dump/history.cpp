@@ -81,10 +81,11 @@ void History::reconcile(const std::map<int, std::set<int64_t>>& dumped, const st
     const bool one_behind =
         foreign.size() == 1 && foreign[0] == *steps.rbegin() && runs->second.count(foreign[0] - 1) > 0;
     if (one_behind) continue;
-    add_problem(problems, Severity::kWarning, directory,
-                fmt::format("graph {} was dumped in {} steps (the first is {}) that its execution history does not list: "
-                            "the history is not used, the step before is the last one dumped",
-                            graph, foreign.size(), foreign[0]));
+    add_problem(
+        problems, Severity::kWarning, directory,
+        fmt::format("graph {} was dumped in {} steps (the first is {}) that its execution history does not list: "
+                    "the history is not used, the step before is the last one dumped",
+                    graph, foreign.size(), foreign[0]));
     runs_.clear();
     return;
   }

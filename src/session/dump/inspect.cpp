@@ -83,7 +83,8 @@ SessionReport DumpSession::inspect() {
         std::string message = !content.problem.ok() ? content.problem.message() : format.message();
         if (message.empty()) continue;
         const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;
-        if (!unsupported && is_fresh(path_of(value))) message += " (changed moments ago: the dump may still be written)";
+        if (!unsupported && is_fresh(path_of(value)))
+          message += " (changed moments ago: the dump may still be written)";
         problem(unsupported ? Severity::kInfo : Severity::kError, path_of(value), std::move(message));
       }
     };
@@ -115,7 +116,8 @@ SessionReport DumpSession::inspect() {
   }
   if (report.device_files > 0) {
     problem(Severity::kInfo, data_.info.source,
-            fmt::format("{} files are containers of the Ascend runtime; they are listed but not read", report.device_files));
+            fmt::format("{} files are containers of the Ascend runtime; they are listed but not read",
+                        report.device_files));
   }
   return report;
 }

@@ -46,6 +46,7 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
     const JoinedNode joined{graph, id, Note::kNone};
     if (node.kind == NodeKind::kOperator) {
       if (is_structural(node.op)) continue;
+      ++nodes_known_;
       const std::string full = underscored(node.name);
       const NumberedName numbered = split_number(full);
       by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, &node.outputs});
@@ -67,6 +68,7 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
 void Joiner::announce(const FileName& name) {
   if (name.kind == FileKind::kRaw) return;
   typed_ = typed_ || (name.kind == FileKind::kNpy && !name.dtype.empty());
+  untyped_ = untyped_ || (name.kind == FileKind::kNpy && name.dtype.empty());
   if (name.op_type == "Parameter") {
     constant_in_step_ = constant_in_step_ || name.op.starts_with("cst");
     return;
@@ -88,7 +90,8 @@ std::string Joiner::finish() {
   for (const auto& [key, announced] : announced_) pair(key.first, announced);
   if (typed_) return "E";
   if (underscored_) return "D";
-  if (last_component_) return constant_in_step_ ? "B" : "B/C";
+  // Without a graph to compare with, a name made of a whole scope and a bare one look alike.
+  if (last_component_ || (nodes_known_ == 0 && untyped_)) return constant_in_step_ ? "B" : "B/C";
   return "";
 }
 
@@ -187,8 +190,9 @@ Joiner::Nodes Joiner::find_parameter(const FileName& name) const {
   for (const auto* names : {&parameters_, &constants_, &folded_parameters_}) {
     if (const auto found = names->find(name.op); found != names->end()) {
       // An exact name is its own parameter, unless the file's name is a folded one that others share.
-      if (names == &parameters_ && typed_) {
-        if (const auto folded = folded_parameters_.find(name.op); folded != folded_parameters_.end()) return folded->second;
+      if (names == &parameters_ && (typed_ || underscored_)) {
+        if (const auto folded = folded_parameters_.find(name.op); folded != folded_parameters_.end())
+          return folded->second;
       }
       return found->second;
     }

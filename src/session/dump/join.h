@@ -61,7 +61,8 @@ class Joiner {
   std::unordered_map<std::string, Nodes> parameters_, folded_parameters_, constants_;
   std::map<std::pair<std::string, std::string>, Announced> announced_;  // (stem, type)
   std::map<std::pair<std::string, std::string>, std::map<int64_t, JoinedNode>> paired_;
-  bool underscored_ = false, typed_ = false, last_component_ = false, constant_in_step_ = false;
+  size_t nodes_known_ = 0;
+  bool underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;
 };
 
 /// `/`, `\`, `.` and blank become `_`, one for one.

@@ -142,7 +142,8 @@ Result<Layout> find_layout(const std::string& given, const DumpOptions& options)
   if (Status status = select(*layout, options); !status.ok()) return status;
   for (RankDirectory& rank : layout->ranks) {
     std::sort(rank.data.begin(), rank.data.end(), [](const DataDirectory& a, const DataDirectory& b) {
-      return std::tie(a.graph, a.constants, a.step, a.net, a.path) < std::tie(b.graph, b.constants, b.step, b.net, b.path);
+      return std::tie(a.graph, a.constants, a.step, a.net, a.path) <
+             std::tie(b.graph, b.constants, b.step, b.net, b.path);
     });
   }
   return std::move(*layout);

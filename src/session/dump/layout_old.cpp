@@ -120,7 +120,8 @@ std::optional<Layout> find_old_layout(const std::string& path, const Entries& en
   }
   if (!layout.kind.empty()) return layout;
   // The user may have named the net or the device, one or two levels too deep.
-  if (add_iterations(layout, path, entries, base_name(path), to_int(number_behind(base_name(path), "device_").value_or(0)))) {
+  if (add_iterations(layout, path, entries, base_name(path),
+                     to_int(number_behind(base_name(path), "device_").value_or(0)))) {
     layout.kind = number_behind(base_name(path), "device_") ? "V-sync" : "V-cpu";
     return layout;
   }
@@ -133,7 +134,8 @@ std::optional<Layout> find_old_layout(const std::string& path, const Entries& en
       const std::optional<int64_t> device = number_behind(entry.name, "device_");
       if (!device) continue;
       const std::string device_path = join_path(net_path, entry.name);
-      if (add_iterations(layout, device_path, directories(device_path), net.name, to_int(*device))) layout.kind = "V-sync";
+      if (add_iterations(layout, device_path, directories(device_path), net.name, to_int(*device)))
+        layout.kind = "V-sync";
     }
     const std::string name = named_device ? base_name(path) : net.name;
     if (add_iterations(layout, net_path, below, name, to_int(named_device.value_or(0)))) {
@@ -155,9 +157,8 @@ std::optional<Layout> find_ge_layout(const std::string& path, const Entries& ent
     if (!entry.directory || !step) continue;
     const std::string step_path = join_path(path, entry.name);
     Entries times = directories(step_path);
-    std::erase_if(times, [](const DirectoryEntry& time) {
-      return time.name.size() != kTimeDigits || !parse_digits(time.name);
-    });
+    std::erase_if(
+        times, [](const DirectoryEntry& time) { return time.name.size() != kTimeDigits || !parse_digits(time.name); });
     // Several times are several activations of the same step; the newest counts, device by device.
     std::map<int, std::string> newest;
     std::vector<std::pair<std::string, GeLeaf>> leaves;

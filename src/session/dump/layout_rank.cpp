@@ -40,7 +40,8 @@ class RankScan {
 
   bool enter(const std::string& path) {
     if (visited_.enter(path)) return true;
-    add_problem(problems_, Severity::kWarning, path, "leads to a directory that is listed already, or nowhere; left out");
+    add_problem(problems_, Severity::kWarning, path,
+                "leads to a directory that is listed already, or nowhere; left out");
     return false;
   }
 

@@ -74,7 +74,8 @@ Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std:
       if (!block.is_object()) continue;
       const std::optional<int64_t> task = number_of(block, "task_id"), stream = number_of(block, "stream_id");
       const std::optional<int64_t> status = number_of(block, "status");
-      if (task && stream && (*task != 0 || *stream != 0 || status.value_or(1) != 0)) flagged.emplace_back(*task, *stream);
+      if (task && stream && (*task != 0 || *stream != 0 || status.value_or(1) != 0))
+        flagged.emplace_back(*task, *stream);
     }
   }
   if (flagged.empty() && (!json->is_object() || json->empty())) {

@@ -29,6 +29,7 @@ int release(std::string_view version) {
 /// Names without a type component leave two neighbours open, which other facts tell apart.
 std::string settle_epoch(const std::string& epoch, const DumpData& data) {
   const int version = release(data.info.framework_version);
+  if (epoch == "B/C" && version >= 203) return version >= 204 ? "E" : "D";
   if (epoch == "B" || epoch == "B/C") {
     const bool newer = version >= 106 || std::any_of(data.history.begin(), data.history.end(),
                                                      [](const auto& rank) { return !rank.second.empty(); });
@@ -86,7 +87,8 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
     opener.run();
     epochs.insert(epochs.end(), opener.epochs().begin(), opener.epochs().end());
     if (rank.data.empty()) {
-      add_problem(data.problems, Severity::kError, rank.path, "no steps were dumped: no <net>/<graph>/<step> directory");
+      add_problem(data.problems, Severity::kError, rank.path,
+                  "no steps were dumped: no <net>/<graph>/<step> directory");
     }
   }
   data.info.epoch = find_epoch(epochs, data);

@@ -41,9 +41,10 @@ Result<bool> DumpSession::operator_overflow(const TensorId& id) {
   }
   if (!records.problem.empty()) return unsupported("an overflow record cannot be read: " + records.problem);
   if (records.readable.empty()) {
-    return unsupported(fmt::format("the overflow records of step {} are containers of the Ascend runtime, which are not "
-                                   "read (dump with file_format npy)",
-                                   id.step));
+    return unsupported(
+        fmt::format("the overflow records of step {} are containers of the Ascend runtime, which are not "
+                    "read (dump with file_format npy)",
+                    id.step));
   }
   if (!numbered) return unsupported("the kernel's files carry no task number to compare with the overflow records");
   return false;

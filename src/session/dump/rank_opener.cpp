@@ -42,6 +42,7 @@ void RankOpener::run() {
   // All names are joined before any node is added, because the joiners look into the builders.
   for (int graph : graphs) join_graph(graph);
   for (int graph : graphs) add_strangers(graph);
+  for (const Item& item : items_) widen(builder_of(item.node.graph), item.node.node, *item.name);
   note_graphs();
   fill_indexes();
   read_history();
@@ -163,8 +164,8 @@ void RankOpener::join_graph(int graph) {
       stranger.items.push_back(i);
       stranger.first_timestamp = std::min(stranger.first_timestamp, name.timestamp);
     } else {
-      const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].file >= 0, name.op_type,
-                                          name.op, static_cast<int>(name.io), name.slot);
+      const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].file >= 0,
+                                          name.op_type, name.op, static_cast<int>(name.io), name.slot);
       auto& entry = shared[key];
       entry.first = std::move(nodes);
       entry.second.push_back(i);
@@ -213,9 +214,6 @@ void RankOpener::add_strangers(int graph) {
     node.scope = parameter ? std::string_view() : parent_scope(node.name);
     const NodeId id = builder.add(std::move(node));
     for (size_t item : stranger->items) items_[item].node = {graph, id, Note::kNone};
-  }
-  for (Item& item : items_) {
-    if (item.node.node != kNoNode && item.node.graph == graph) widen(builder_of(graph), item.node.node, *item.name);
   }
 }
 

@@ -53,8 +53,8 @@ class RankOpener {
   DumpData& out_;
   std::map<int, GraphBuilder> builders_;
   std::map<int, bool> from_file_;
-  std::vector<StepFiles> listed_;         // per rank_.data
-  std::vector<uint32_t> directory_index_; // into out_.directories
+  std::vector<StepFiles> listed_;          // per rank_.data
+  std::vector<uint32_t> directory_index_;  // into out_.directories
   std::vector<Item> items_;
   std::map<int, std::map<StrangerKey, Stranger>> strangers_;
   std::vector<std::string> epochs_;

@@ -10,15 +10,52 @@ namespace msdbg::dump {
 namespace {
 
 enum Column : size_t {
-  kOpType, kOpName, kTask, kStream, kTimestamp, kIo, kSlot, kSize, kType, kShape, kMax, kMin, kAvg, kCount, kNegative,
-  kPositive, kNan, kNegativeInf, kPositiveInf, kZero, kL2Norm, kColumns
+  kOpType,
+  kOpName,
+  kTask,
+  kStream,
+  kTimestamp,
+  kIo,
+  kSlot,
+  kSize,
+  kType,
+  kShape,
+  kMax,
+  kMin,
+  kAvg,
+  kCount,
+  kNegative,
+  kPositive,
+  kNan,
+  kNegativeInf,
+  kPositiveInf,
+  kZero,
+  kL2Norm,
+  kColumns
 };
 
 // "Negative Zero Count" counts elements below zero, whatever its title says; likewise "Positive Zero Count".
-constexpr std::array<std::string_view, kColumns> kTitles = {
-    "op type", "op name", "task id", "stream id", "timestamp", "io", "slot", "data size", "data type", "shape",
-    "max value", "min value", "avg value", "count", "negative zero count", "positive zero count", "nan count",
-    "negative inf count", "positive inf count", "zero count", "l2norm value"};
+constexpr std::array<std::string_view, kColumns> kTitles = {"op type",
+                                                            "op name",
+                                                            "task id",
+                                                            "stream id",
+                                                            "timestamp",
+                                                            "io",
+                                                            "slot",
+                                                            "data size",
+                                                            "data type",
+                                                            "shape",
+                                                            "max value",
+                                                            "min value",
+                                                            "avg value",
+                                                            "count",
+                                                            "negative zero count",
+                                                            "positive zero count",
+                                                            "nan count",
+                                                            "negative inf count",
+                                                            "positive inf count",
+                                                            "zero count",
+                                                            "l2norm value"};
 
 struct Columns {
   std::array<std::optional<size_t>, kColumns> at;
@@ -79,7 +116,7 @@ class RowReader {
     FileName& name = row.name;
     const std::string_view io = text(kIo);
     const std::optional<int64_t> slot = parse_digits(text(kSlot));
-    if (text(kOpType).empty() || (io != "input" && io != "output") || !slot || *slot > 65535) return std::nullopt;
+    if (text(kOpType).empty() || (io != "input" && io != "output") || !slot || *slot > 4095) return std::nullopt;
     name.kind = FileKind::kStatistics;
     name.op_type = text(kOpType);
     name.op = text(kOpName);

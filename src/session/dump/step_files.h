@@ -17,7 +17,7 @@ struct ListedFile {
 };
 
 struct StepFiles {
-  std::vector<ListedFile> files;      ///< kNpy, kRaw and kDevice
+  std::vector<ListedFile> files;  ///< kNpy, kRaw and kDevice
   std::vector<StatisticRow> rows;
   std::vector<std::string> overflow;  ///< names of Opdebug files
   std::vector<std::string> others;    ///< neither tensors nor anything else that is known

@@ -33,9 +33,8 @@ void StepIndex::finish(const Graph& graph) {
 }
 
 const Value* StepIndex::find(NodeId node, Slot slot, uint32_t execution) const {
-  const auto at = std::lower_bound(slots_.begin(), slots_.end(), std::tie(node, slot), [](const SlotValues& a, const auto& key) {
-    return std::tie(a.node, a.slot) < key;
-  });
+  const auto at = std::lower_bound(slots_.begin(), slots_.end(), std::tie(node, slot),
+                                   [](const SlotValues& a, const auto& key) { return std::tie(a.node, a.slot) < key; });
   if (at == slots_.end() || at->node != node || at->slot != slot || execution >= at->count) return nullptr;
   return &values_[at->first + execution];
 }

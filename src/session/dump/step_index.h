@@ -19,14 +19,14 @@ enum class Note : uint8_t { kNone, kUncertainNumber, kSharedName, kOtherType };
 struct Value {
   FileKind kind = FileKind::kNpy;  ///< kStatistics: a row only
   Note note = Note::kNone;
-  DType dtype = DType::kUnknown;   ///< what the name or the row says
-  uint16_t format = 0;             ///< index into the session's list
-  uint32_t directory = 0;          ///< index into the session's list
-  int32_t row = -1;                ///< index into the directory's rows, -1: no statistics came with it
+  DType dtype = DType::kUnknown;  ///< what the name or the row says
+  uint16_t format = 0;            ///< index into the session's list
+  uint32_t directory = 0;         ///< index into the session's list
+  int32_t row = -1;               ///< index into the directory's rows, -1: no statistics came with it
   uint64_t timestamp = 0;
   int64_t task = 0, stream = 0;
-  std::string file;                ///< below the directory
-  std::optional<Shape> shape;      ///< kRaw: from the name; a scalar is empty
+  std::string file;            ///< below the directory
+  std::optional<Shape> shape;  ///< kRaw: from the name; a scalar is empty
 };
 
 /// Values of one slot, execution by execution.

@@ -63,7 +63,8 @@ class OpenFile {
       if (n == 0) return Status(Code::kIoError, "shrank while it was read; is the run still writing?");
       out = out.subspan(static_cast<size_t>(n));
       offset += static_cast<uint64_t>(n);
-      if (!out.empty() && interrupt_requested()) return Status(Code::kInterrupted, "interrupted while reading a tensor");
+      if (!out.empty() && interrupt_requested())
+        return Status(Code::kInterrupted, "interrupted while reading a tensor");
     }
     return {};
   }
@@ -93,8 +94,8 @@ uint64_t header_end(std::span<const std::byte> head) {
 void compare_size(FileContent& content, uint64_t file_bytes, std::string_view who) {
   const uint64_t there = file_bytes - std::min(file_bytes, content.data_offset);
   if (there < content.bytes) {
-    content.problem = Status(Code::kCorrupt, fmt::format("file is cut off: {} promises {} bytes, {} are there", who,
-                                                         content.bytes, there));
+    content.problem = Status(
+        Code::kCorrupt, fmt::format("file is cut off: {} promises {} bytes, {} are there", who, content.bytes, there));
   } else if (there > content.bytes) {
     content.note = fmt::format("the file holds {} bytes more than {} promises", there - content.bytes, who);
   }
@@ -121,7 +122,8 @@ FileContent examine_npy(const OpenFile& file, std::vector<std::byte>& head) {
     content.problem = file.read(0, head);
     if (!content.problem.ok()) return content;
   } else if (end > file.size() || file.size() < 12) {
-    content.problem = Status(Code::kCorrupt, fmt::format("file is cut off inside its header ({} bytes are there)", file.size()));
+    content.problem =
+        Status(Code::kCorrupt, fmt::format("file is cut off inside its header ({} bytes are there)", file.size()));
     return content;
   }
   Result<NpyHeader> header = parse_npy_header(head);
