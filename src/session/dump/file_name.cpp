@@ -67,7 +67,7 @@ bool parse_raw(std::string_view text, FileName& name) {
   const size_t slot_at = head.rfind('_');
   if (slot_at == std::string_view::npos || slot_at == 0) return false;
   const size_t io_at = head.rfind('_', slot_at - 1);
-  if (io_at == std::string_view::npos) return false;
+  if (io_at == std::string_view::npos || io_at == 0) return false;
   const std::string_view io = head.substr(io_at + 1, slot_at - io_at - 1);
   const std::optional<int64_t> slot = parse_digits(head.substr(slot_at + 1));
   if (!is_io(io) || !slot || *slot > kMaxSlot) return false;
