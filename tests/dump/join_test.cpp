@@ -170,6 +170,18 @@ TEST_F(Join, SlotsBeyondTheGraphAreShown) {
                                                           "Default/MatMul-op0:output:1"}));
 }
 
+TEST_F(Join, ParametersOfOtherGraphsMayLieWithTheFirstGraph) {
+  graph({"x"}, {{"Default/Add-op0", "Add", {"x"}}});
+  dir_.text("rank_0/graphs/ms_output_trace_code_graph_1.pb",
+            graph_pb("kernel_graph_1", "1", {"fc.weight"}, {{"Default/MatMul-op1", "MatMul", {"fc.weight"}}}));
+  dir_.npy(older("Add", "Add-op0", 1), {1});
+  dir_.npy(older("Parameter", "fc.weight", 2), {2});
+  auto session = open(dir_.path());
+  const TensorId weight = id_of(*session, "fc.weight", 0);
+  EXPECT_EQ(weight.graph, 1);
+  EXPECT_EQ(elements(*session, weight), (std::vector<double>{2}));
+}
+
 TEST_F(Join, WithoutAGraphTheOrderFileGivesNamesAndOrder) {
   dir_.text("rank_0/execution_order/ms_execution_order_graph_0.csv",
             "NodeExecutionOrder-FullNameWithScope\nDefault/b/Mul-op0\nDefault/a, the first/Add-op0\n");

@@ -66,6 +66,33 @@ TEST(TwoData, AHistoryThatMissesStepsIsNotUsed) {
   EXPECT_FALSE(missing);
 }
 
+TEST(TwoData, EachFileCutInHalfIsToldAndTheOthersAreRead) {
+  TempDir dir;
+  std::filesystem::copy(data_path("dumps/two-2.7.1"), dir.path(),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir.path())) {
+    if (entry.path().extension() != ".npy" && entry.path().extension() != ".pb") continue;
+    ++files;
+    std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
+    const std::string whole = [&] {
+      std::ifstream in(entry.path(), std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    }();
+    std::filesystem::resize_file(entry.path(), whole.size() / 2);
+    auto session = open(dir.path());
+    size_t unreadable = 0, errors = 0;
+    for (int64_t step : session->steps()) {
+      for (const TensorId& id : all_tensors(*session, step)) unreadable += problem_of(*session, id).ok() ? 0 : 1;
+    }
+    for (const Problem& problem : session->inspect().problems) errors += problem.severity == Severity::kError ? 1 : 0;
+    EXPECT_EQ(unreadable, entry.path().extension() == ".npy" ? 1u : 0u) << entry.path();
+    EXPECT_EQ(errors, 1u) << entry.path();
+    std::ofstream(entry.path(), std::ios::binary) << whole;
+  }
+  EXPECT_EQ(files, 57u);
+}
+
 TEST(TypesData, EveryElementTypeIsReadAndEqualsWhatWasCast) {
   const std::map<std::string, size_t> wanted = {{"types-1.5.0", 8}, {"types-2.0.0", 8}, {"types-2.7.1", 13}};
   for (const auto& [name, least] : wanted) {

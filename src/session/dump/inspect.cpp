@@ -61,6 +61,7 @@ SessionReport DumpSession::inspect() {
 
   for (const auto& [key, data] : data_.data) {
     std::vector<int64_t>& steps = report.steps_by_graph[key.second];
+    const std::string path = data.graph->source_path().empty() ? data_.info.source : data.graph->source_path();
     uint64_t uncertain = 0;
     std::string first_uncertain;
     const auto look = [&](int64_t step, const StepIndex& index) {
@@ -94,7 +95,7 @@ SessionReport DumpSession::inspect() {
     }
     look(data.steps.empty() ? 0 : data.steps.begin()->first, data.constants);
     if (uncertain > 0) {
-      problem(Severity::kWarning, data.graph->source_path(),
+      problem(Severity::kWarning, path,
               fmt::format("{} files of graph {} may belong to another node than shown, the first is {}", uncertain,
                           key.second, first_uncertain));
     }
@@ -105,7 +106,7 @@ SessionReport DumpSession::inspect() {
         if (data.steps.count(step) == 0) missing.push_back(step);
       }
       if (!missing.empty()) {
-        problem(Severity::kInfo, data.graph->source_path(),
+        problem(Severity::kInfo, path,
                 fmt::format("graph {} also ran in steps {}, which were not dumped", key.second, numbers_text(missing)));
       }
     }

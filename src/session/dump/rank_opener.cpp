@@ -153,10 +153,19 @@ void RankOpener::join_graph(int graph) {
   for (size_t i = first; i < items_.size(); ++i) joiner.announce(*items_[i].name);
   epochs_.push_back(joiner.finish());
 
+  // On GPU the parameters of every graph stand in the directory of the step's first one.
+  Joiner elsewhere;
+  if (from_file_.count(graph) > 0) {
+    for (auto& [id, builder] : builders_) elsewhere.add_graph(id, builder);
+  }
   std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>> shared;
   for (size_t i = first; i < items_.size(); ++i) {
     const FileName& name = *items_[i].name;
     std::vector<JoinedNode> nodes = joiner.find(name);
+    if (nodes.empty() && name.op_type == "Parameter" && !rank_.data[items_[i].directory].constants &&
+        !is_constant_name(name.op)) {
+      nodes = elsewhere.find(name);
+    }
     if (nodes.size() == 1) {
       items_[i].node = nodes[0];
     } else if (nodes.empty()) {
