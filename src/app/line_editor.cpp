@@ -95,9 +95,13 @@ class TerminalEditor : public LineEditor {
   Outcome read(const std::string& prompt, std::string* line) override {
     prompt_ = prompt;
     int length = 0;
-    errno = 0;
-    const char* text = ::el_gets(editor_, &length);
-    if (interrupt_requested() || (text == nullptr && errno == EINTR)) {
+    const char* text = nullptr;
+    do {
+      // A signal that is not Ctrl-C (a resize, a timer) ends the read with length -1; only length 0 is the end of input.
+      errno = 0;
+      text = ::el_gets(editor_, &length);
+    } while (text == nullptr && length < 0 && errno == EINTR && !interrupt_requested());
+    if (interrupt_requested()) {
       ::el_reset(editor_);
       std::fputs("^C\n", stdout);
       return Outcome::kInterrupted;
