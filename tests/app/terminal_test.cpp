@@ -108,13 +108,6 @@ TEST(Terminal, GreetsWithTheDumpAndQuits) {
   EXPECT_EQ(t.wait_for_exit(), 0);
 }
 
-TEST(Terminal, EndOfInputEndsThePrompt) {
-  Terminal t({"dumps/lenet-2.7.1-lognan"});
-  ASSERT_TRUE(t.see("> ")) << t.screen();
-  t.type("\x04");
-  EXPECT_EQ(t.wait_for_exit(), 0);
-}
-
 TEST(Terminal, CommandAndLuaAnswer) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
