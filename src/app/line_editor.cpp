@@ -1,12 +1,15 @@
 #include "app/line_editor.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cwchar>
 #include <filesystem>
 
 #include "msdbg/base.h"
@@ -75,6 +78,7 @@ class TerminalEditor : public LineEditor {
     ::el_set(editor_, EL_EDITOR, "emacs");
     ::el_set(editor_, EL_HIST, ::history, history_);
     ::el_set(editor_, EL_SIGNAL, 0);
+    ::el_set(editor_, EL_GETCFN, &TerminalEditor::read_char);
     ::el_set(editor_, EL_ADDFN, "msdbg-complete", "complete the word", &TerminalEditor::complete);
     ::el_set(editor_, EL_BIND, "^I", "msdbg-complete", nullptr);
     ::el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
@@ -95,12 +99,10 @@ class TerminalEditor : public LineEditor {
   Outcome read(const std::string& prompt, std::string* line) override {
     prompt_ = prompt;
     int length = 0;
-    const char* text = nullptr;
-    do {
-      // A signal that is not Ctrl-C (a resize, a timer) ends the read with length -1; only length 0 is the end of input.
-      errno = 0;
-      text = ::el_gets(editor_, &length);
-    } while (text == nullptr && length < 0 && errno == EINTR && !interrupt_requested());
+    // libedit prints the prompt first and leaves line mode only at the first key. What is typed in between would be
+    // echoed and edited by the kernel, and Ctrl-D would be lost.
+    ::el_set(editor_, EL_PREP_TERM, 1);
+    const char* text = ::el_gets(editor_, &length);
     if (interrupt_requested()) {
       ::el_reset(editor_);
       std::fputs("^C\n", stdout);
@@ -128,6 +130,40 @@ class TerminalEditor : public LineEditor {
     return static_cast<TerminalEditor*>(data);
   }
   static char* prompt_of(EditLine* editor) { return self(editor)->prompt_.data(); }
+
+  // One character of the terminal. Ctrl-C is blocked except while poll() sleeps, so that it cannot slip in between the
+  // look at the flag and the sleep; any other signal (a resize, a timer) goes on waiting.
+  static int read_char(EditLine*, wchar_t* character) {
+    std::mbstate_t state = {};
+    for (;;) {
+      if (!wait_for_key()) return -1;
+      char byte = 0;
+      const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (n <= 0) return n == 0 ? 0 : -1;
+      switch (std::mbrtowc(character, &byte, 1, &state)) {
+        case static_cast<size_t>(-2): continue;  // more bytes of this character to come
+        case static_cast<size_t>(-1): state = {}; continue;  // no character: dropped
+        default: return 1;
+      }
+    }
+  }
+
+  static bool wait_for_key() {
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    bool ready = false;
+    while (!ready && !interrupt_requested()) {
+      const int n = ::ppoll(&input, 1, nullptr, &before);
+      if (n < 0 && errno != EINTR) break;
+      ready = n > 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return ready;
+  }
 
   static unsigned char complete(EditLine* editor, int) {
     TerminalEditor* me = self(editor);

@@ -148,6 +148,13 @@ TEST(Terminal, ControlCAtThePromptDropsTheLine) {
   EXPECT_TRUE(t.see("still here")) << t.screen();
 }
 
+TEST(Terminal, EndOfInputEndsThePrompt) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("\x04");
+  EXPECT_EQ(t.wait_for_exit(), 0) << t.screen();
+}
+
 TEST(Terminal, TabCompletesAField) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
