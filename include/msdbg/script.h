@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "msdbg/live.h"
 #include "msdbg/session.h"
 
 namespace msdbg {
@@ -17,6 +18,8 @@ namespace msdbg {
 struct ScriptOptions {
   /// Makes sessions for `msdbg.open`; the application registers it, so that tests can pass a fake.
   std::function<Result<std::unique_ptr<Session>>(const std::string& path, const DumpOptions&)> open;
+  /// The same for `msdbg.listen`.
+  std::function<Result<std::unique_ptr<LiveSession>>(const ListenOptions&)> listen;
   std::vector<std::string> search_path;  ///< directories before MSDBG_SCRIPT_PATH, the installed and the embedded scripts
   CheckOptions check_defaults;           ///< semantics, threads, memory
   bool interruptible = true;             ///< compiled loops obey Ctrl-C; costs up to 1.7x on the tightest loops
