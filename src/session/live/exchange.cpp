@@ -1,0 +1,24 @@
+#include "session/live/exchange.h"
+
+namespace msdbg::live {
+namespace {
+
+constexpr std::string_view kNames[kRpcCount] = {
+    "WaitCMD",        "SendMetadata",    "SendGraph",          "SendMultiGraphs", "SendTensors",
+    "SendTensorBase", "SendTensorStats", "SendWatchpointHits", "SendHeartbeat",
+};
+
+}  // namespace
+
+std::string_view rpc_name(Rpc rpc) { return kNames[static_cast<size_t>(rpc)]; }
+
+std::optional<Rpc> find_rpc(std::string_view name) {
+  constexpr std::string_view kService = "/debugger.EventListener/";
+  if (name.substr(0, kService.size()) == kService) name.remove_prefix(kService.size());
+  for (int i = 0; i < kRpcCount; ++i) {
+    if (kNames[i] == name) return static_cast<Rpc>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace msdbg::live

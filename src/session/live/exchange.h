@@ -1,0 +1,66 @@
+// What goes over the wire, as the session sees it: complete messages in the order of their arrival.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "debug_graph.pb.h"
+#include "debug_grpc.pb.h"
+#include "msdbg/base.h"
+#include "session/live/landing.h"
+
+namespace msdbg::live {
+
+enum class Rpc : uint8_t {
+  kWaitCmd, kSendMetadata, kSendGraph, kSendMultiGraphs, kSendTensors, kSendTensorBase, kSendTensorStats,
+  kSendWatchpointHits, kSendHeartbeat,
+};
+inline constexpr int kRpcCount = 9;
+std::string_view rpc_name(Rpc rpc);  ///< "WaitCMD", ...
+/// By method name, with or without the path of the service.
+std::optional<Rpc> find_rpc(std::string_view name);
+
+/// Where the elements of the one tensor that was asked for arrive. Shared, because an upload that comes after its
+/// deadline still needs a place. Written by one transport thread; read after the kValues event.
+struct ValueUpload {
+  std::string node, slot, iter;  ///< as asked for
+  Landing landing;
+  std::vector<int64_t> dims;
+  int data_type = 0;
+  uint64_t slices = 0;
+  bool finished = false;
+  std::string problem;           ///< "" or what did not fit
+};
+
+/// One thing that happened at the wire.
+struct WireEvent {
+  enum class Kind : uint8_t {
+    kHandshake,  ///< metadata; already answered
+    kFarewell,   ///< metadata
+    kGraphs,     ///< graphs
+    kWait,       ///< metadata; open until Transport::answer()
+    kHits,
+    kBases,
+    kSummaries,
+    kValues,     ///< the upload handed to Transport::expect() is complete
+    kHeartbeat,
+    kGone,       ///< the connection of the training ended; text says how
+    kRefused,    ///< somebody was turned away; text
+    kProblem,    ///< odd input that was survived; text
+  };
+  Kind kind = Kind::kProblem;
+  std::string peer;
+  debugger::Metadata metadata;
+  std::vector<std::string> graphs;  ///< serialized GraphProtos
+  std::vector<debugger::WatchpointHit> hits;
+  std::vector<debugger::TensorBase> bases;
+  std::vector<debugger::TensorSummary> summaries;
+  std::shared_ptr<ValueUpload> values;
+  std::string text;
+};
+
+}  // namespace msdbg::live

@@ -1,0 +1,44 @@
+// Memory for the elements of one tensor that arrives in pieces.
+//
+// Up to the limit it is anonymous memory; above it an unlinked file in the temporary directory, mapped, so that a tensor
+// larger than --mem-limit can still be reduced and saved. Pages are touched once, by the bytes that land there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "msdbg/base.h"
+
+namespace msdbg::live {
+
+class Landing {
+ public:
+  Landing() = default;
+  ~Landing();
+  Landing(Landing&& other) noexcept;
+  Landing& operator=(Landing&& other) noexcept;
+  Landing(const Landing&) = delete;
+  Landing& operator=(const Landing&) = delete;
+
+  /// Bytes above which a file is used.
+  void set_memory_limit(uint64_t bytes) { limit_ = bytes; }
+  /// Makes room for `bytes` in all; what has landed stays. Error: kOutOfMemory naming the size and the place.
+  Status reserve(uint64_t bytes);
+  /// Room for the next `n` bytes, grown when needed; null when there is none. commit() makes them part of bytes().
+  std::byte* grow(uint64_t n);
+  void commit(uint64_t n) { used_ += n; }
+
+  std::span<const std::byte> bytes() const { return {data_, used_}; }
+  bool on_disk() const { return file_ >= 0; }
+
+ private:
+  Status move_to_file(uint64_t bytes);
+
+  std::byte* data_ = nullptr;
+  uint64_t used_ = 0, room_ = 0;
+  uint64_t limit_ = UINT64_MAX;
+  int file_ = -1;
+};
+
+}  // namespace msdbg::live

@@ -1,0 +1,47 @@
+#include "session/live/mailbox.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace msdbg::live {
+namespace {
+
+// A signal handler cannot notify a condition variable, so that the flag is looked at this often.
+constexpr std::chrono::milliseconds kTick{20};
+
+}  // namespace
+
+Mailbox::Mailbox() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Mailbox::~Mailbox() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool Mailbox::put(WireEvent event, bool always) {
+  std::lock_guard lock(mutex_);
+  if (events_.size() >= kMaxEvents && !always) return false;
+  if (events_.empty() && descriptor_ >= 0) ::eventfd_write(descriptor_, 1);
+  events_.push_back(std::move(event));
+  arrived_.notify_one();
+  return true;
+}
+
+bool Mailbox::take(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) {
+  std::unique_lock lock(mutex_);
+  while (events_.empty()) {
+    if (stop_on_interrupt && interrupt_requested()) return false;
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) return false;
+    arrived_.wait_until(lock, std::min(deadline, now + kTick));
+  }
+  *event = std::move(events_.front());
+  events_.pop_front();
+  if (events_.empty() && descriptor_ >= 0) {
+    eventfd_t ignored;
+    ::eventfd_read(descriptor_, &ignored);
+  }
+  return true;
+}
+
+}  // namespace msdbg::live

@@ -1,0 +1,37 @@
+// The bounded queue between the transport's threads and the session: many writers, one reader.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+
+#include "session/live/transport.h"
+
+namespace msdbg::live {
+
+class Mailbox {
+ public:
+  /// The conversation is strictly one message at a time, so that anything near this is a peer that misbehaves.
+  static constexpr size_t kMaxEvents = 1024;
+
+  Mailbox();
+  ~Mailbox();
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  /// False when it is full; the event is dropped then and the sender must be told. `always` is for events that no peer
+  /// can multiply (the end of a connection).
+  bool put(WireEvent event, bool always = false);
+  bool take(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt);
+  /// Readable while there are events.
+  int descriptor() const { return descriptor_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<WireEvent> events_;
+  int descriptor_;
+};
+
+}  // namespace msdbg::live

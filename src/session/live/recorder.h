@@ -1,0 +1,57 @@
+// Writes a live session's conversation to a file. Format: docs/recording.md.
+//
+// Every function may be called from any thread and never throws. A recording is a bystander: when the disk is full or
+// the file breaks, the recorder cuts the file behind its last whole frame, says so once, and is silent from then on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "msdbg/base.h"
+#include "session/live/exchange.h"
+
+namespace msdbg::live {
+
+class Recorder {
+ public:
+  /// Error: kIoError; kInvalidArgument when the file exists and is no recording (it is not overwritten).
+  static Result<std::unique_ptr<Recorder>> create(const std::string& path);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// One message of the training side; `parts` are its bytes in order. A WaitCMD flushes: the training is held now, and
+  /// what led there survives whatever happens to this process next.
+  void client(Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept;
+  void server(Rpc rpc, uint64_t call, std::string_view payload) noexcept;
+  /// The call ended with a status instead of a reply.
+  void status(Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept;
+  void note(std::string_view text) noexcept;
+
+  /// Hands what is buffered to the operating system. The first problem is returned by one flush(), later ones are ok.
+  Status flush() noexcept;
+
+ private:
+  struct Head;
+  Recorder(int descriptor, std::string path);
+  void append(const Head& head, std::span<const std::string_view> parts, bool flush_after) noexcept;
+  void write_out();
+  void fail(int error);
+  bool write_all(const char* data, size_t size);
+
+  std::mutex mutex_;
+  const int descriptor_;
+  const std::string path_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::string buffer_;        // whole frames only
+  uint64_t written_ = 0;      // bytes of the file that are whole frames
+  bool broken_ = false;
+  Status problem_;            // not yet reported
+};
+
+}  // namespace msdbg::live

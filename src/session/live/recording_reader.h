@@ -1,0 +1,63 @@
+// Reads the file that a Recorder wrote, frame by frame. Format: docs/recording.md.
+//
+// Memory is bounded by the longest frame. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "msdbg/base.h"
+#include "session/live/exchange.h"
+
+namespace msdbg::live {
+
+struct Frame {
+  enum class Direction : uint8_t { kClient, kServer, kNote };
+  Direction direction = Direction::kNote;
+  Rpc rpc = Rpc::kWaitCmd;
+  uint64_t call = 0;
+  uint32_t index = 0;
+  uint64_t at_us = 0;
+  std::string payload;
+  int grpc_status = 0;   ///< not 0: the call was refused
+  std::string text;      ///< of a note or a refusal
+  uint64_t offset = 0;   ///< of the frame in the file, for seek()
+};
+
+class RecordingReader {
+ public:
+  /// Error: kIoError; kCorrupt when the file does not begin as a recording; kUnsupported for another version.
+  static Result<std::unique_ptr<RecordingReader>> open(const std::string& path);
+  /// True when the file begins as a recording does.
+  static bool begins_as_recording(const std::string& path);
+  ~RecordingReader();
+  RecordingReader(const RecordingReader&) = delete;
+  RecordingReader& operator=(const RecordingReader&) = delete;
+
+  /// False at the end of the file, when the rest is cut off (truncated()) or damaged (problem()).
+  bool next(Frame* frame);
+  /// The file ends in the middle of a frame: the recorder did not get to finish it.
+  bool truncated() const { return truncated_; }
+  /// kCorrupt or kIoError naming the place; ok while nothing is wrong.
+  const Status& problem() const { return problem_; }
+  /// Continues at the frame that began there.
+  void seek(uint64_t offset);
+
+ private:
+  RecordingReader(int descriptor, std::string path, uint64_t size);
+  bool fill(size_t wanted);
+  bool read_varint(uint64_t* value);
+  bool stop(const std::string& what);
+
+  const int descriptor_;
+  const std::string path_;
+  const uint64_t size_;     // of the file when it was opened
+  uint64_t offset_ = 0;     // of the first unread byte
+  std::string buffer_;      // what was read from buffer_offset_ on
+  uint64_t buffer_offset_ = 0;
+  bool truncated_ = false;
+  Status problem_;
+};
+
+}  // namespace msdbg::live

@@ -1,0 +1,36 @@
+// The way to the training process: a gRPC listener, or a recording.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "session/live/exchange.h"
+
+namespace msdbg::live {
+
+using Clock = std::chrono::steady_clock;
+
+/// One user at a time; the Conversation sees to that.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// The next event, in order of arrival. False at the deadline, and when `stop_on_interrupt` and the interrupt flag is
+  /// set. A deadline in the past takes what is there.
+  virtual bool next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) = 0;
+  /// Answers the open WaitCMD. Error: kPeerLost when it was given up meanwhile; nothing was delivered then.
+  virtual Status answer(const debugger::EventReply& reply) = 0;
+  /// Where the elements of the next value view go.
+  virtual void expect(std::shared_ptr<ValueUpload> upload) = 0;
+  /// Bytes of the current upload that have arrived: a sign of life.
+  virtual uint64_t received_bytes() const = 0;
+  /// From now on every WaitCMD is answered without the session: first `replies`, one each, then run(step) for ever.
+  virtual void answer_alone(std::vector<debugger::EventReply> replies) = 0;
+
+  virtual std::string address() const = 0;  ///< where the training side connects to
+  virtual int descriptor() const = 0;       ///< readable while next() has something; -1: none
+};
+
+}  // namespace msdbg::live
