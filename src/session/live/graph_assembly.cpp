@@ -1,0 +1,41 @@
+#include "session/live/graph_assembly.h"
+
+#include <utility>
+
+namespace msdbg::live {
+namespace {
+
+bool parses(const std::string& bytes) {
+  debugger::GraphProto graph;
+  return graph.ParseFromString(bytes);
+}
+
+}  // namespace
+
+void GraphAssembly::add(const debugger::Chunk& chunk) {
+  const std::string& buffer = chunk.buffer();
+  const bool marked = several_ && chunk.finished();
+  const bool repeated = marked && !bytes_.empty() && bytes_.size() - last_begin_ == buffer.size() &&
+                        bytes_.compare(last_begin_, std::string::npos, buffer) == 0;
+  if (!repeated) {
+    last_begin_ = bytes_.size();
+    bytes_ += buffer;
+  }
+  if (!marked) return;
+  // A whole slice that carries the mark is either the true end or the stale mark of a graph that goes on.
+  if (!repeated && buffer.size() == kSlice && !parses(bytes_)) return;
+  end_graph();
+}
+
+void GraphAssembly::end_graph() {
+  if (!bytes_.empty()) graphs_.push_back(std::move(bytes_));
+  bytes_.clear();
+  last_begin_ = 0;
+}
+
+std::vector<std::string> GraphAssembly::finish() {
+  end_graph();
+  return std::move(graphs_);
+}
+
+}  // namespace msdbg::live

@@ -1,0 +1,28 @@
+// What a suspension means: WaitCMD does not say whether it is the first one, a stop behind an operator, or the end of a
+// step. Pure functions of what was seen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "session/live/peer_profile.h"
+
+namespace msdbg::live {
+
+enum class HoldKind : uint8_t { kInitial, kNode, kStepEnd };
+
+struct HoldFacts {
+  bool initial = false;          ///< no RunCMD was given since the handshake
+  int64_t cur_step = 0, last_step = 0;
+  std::string cur_node, last_node;  ///< of this suspension and the one before
+  bool node_level = false;       ///< the RunCMD before it said "node"
+  std::string asked_node;        ///< and named this one
+  bool hits = false;             ///< a hit stream came directly before it
+  bool hit_at_node = false;      ///< and one of the hits is an output or an input of cur_node
+};
+
+HoldKind hold_kind(const PeerProfile& profile, const HoldFacts& facts);
+/// Steps that have run to their end.
+int64_t completed_steps(const PeerProfile& profile, HoldKind kind, int64_t cur_step);
+
+}  // namespace msdbg::live

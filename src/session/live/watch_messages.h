@@ -1,0 +1,43 @@
+// Watchpoints as the training process is told them, and its hits as we show them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "msdbg/session.h"
+#include "session/live/exchange.h"
+#include "session/live/peer_profile.h"
+
+namespace msdbg::live {
+
+struct WatchedName {
+  std::string name;  ///< watch_name()
+  std::string type;  ///< the operator type; never "scope"
+  bool operator==(const WatchedName&) const = default;
+};
+
+/// True when the peer itself can decide the condition as the catalogue defines it.
+bool peer_judges(const PeerProfile& profile, const Condition& condition);
+
+/// One SetCMD per `ids` element: the names are spread so that each message stays far below the 4 MiB a client accepts.
+/// Every parameter of the condition is listed in the order that clients index by; unused ones are disabled.
+/// Precondition: ids.size() >= set_cmds_needed(names).
+std::vector<debugger::EventReply> make_set_cmds(const PeerProfile& profile, const Condition& condition,
+                                                std::span<const WatchedName> names, std::span<const int> ids);
+size_t set_cmds_needed(std::span<const WatchedName> names);
+
+/// A watchpoint that is never evaluated and only makes a GPU client read the operators, so that they can be fetched.
+std::vector<debugger::EventReply> make_carriers(std::span<const WatchedName> names, std::span<const int> ids);
+
+debugger::EventReply make_delete(int id);
+debugger::EventReply make_run(std::string_view level, const std::string& node = {});
+debugger::EventReply make_exit();
+
+/// What a hit says about `condition`: thresholds and measured values of its enabled parameters.
+std::vector<ParamResult> hit_params(const PeerProfile& profile, const Condition& condition,
+                                    const debugger::WatchpointHit& hit);
+
+}  // namespace msdbg::live
