@@ -1,0 +1,25 @@
+// Faults that the example can plant: each is something that happens to real trainings, and is really computed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "net.h"
+
+namespace trainer {
+
+enum class Fault : uint8_t {
+  kNone,
+  kExplodingRate,  ///< from the step on the learning rate doubles with every step
+  kLogOfZero,      ///< in that step one sample's mask is 0, and it is multiplied in before the logarithm
+  kDeadRelu,       ///< in that step fc2.bias becomes so negative that relu2 is zero from then on
+  kFrozenLayer,    ///< from the step on fc2.weight is no longer updated
+  kBadBatch,       ///< in that step the first sample is NaN
+};
+std::optional<Fault> fault_from_name(std::string_view name);
+
+/// After the batch was filled, before the step runs. Steps count from 0.
+void plant(Fault fault, int64_t fault_step, int64_t step, Net& net);
+
+}  // namespace trainer

@@ -1,0 +1,105 @@
+// A classifier with three dense layers, its loss and its training step, in plain loops over float vectors.
+//
+// Nothing here knows a debugger. Whoever wants to see the values that a step computes passes a Hook.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+#include "data.h"
+
+namespace trainer {
+
+/// Every operator of a training step, in the order in which they run. describe.cpp gives them their names.
+enum Op : uint32_t {
+  // forward
+  kFc1MatMul, kFc1BiasAdd, kRelu1,
+  kFc2MatMul, kFc2BiasAdd, kRelu2,
+  kFc3MatMul, kFc3BiasAdd,
+  // loss: mean over the batch of -log(mask * softmax(logits)) at the true class
+  kMax, kShift, kExp, kExpSum, kSoftmax, kMask, kLog, kPick, kPickSum, kLoss,
+  // backward through the loss
+  kGradPick, kGradLog, kGradMask, kGradShare, kGradShareMul, kGradShareSum, kGradExpInput, kGradLogits,
+  // backward through the layers
+  kFc3WeightGrad, kFc3BiasGrad, kFc3InputGrad, kRelu2Grad,
+  kFc2WeightGrad, kFc2BiasGrad, kFc2InputGrad, kRelu1Grad,
+  kFc1WeightGrad, kFc1BiasGrad,
+  // optimizer
+  kFc1WeightUpdate, kFc1BiasUpdate, kFc2WeightUpdate, kFc2BiasUpdate, kFc3WeightUpdate, kFc3BiasUpdate,
+  kOpCount,
+};
+
+/// Sees the outputs of the operators as they are computed. The memory stays as it is until the step has ended.
+class Hook {
+ public:
+  virtual ~Hook() = default;
+  virtual void output(Op op, uint32_t slot, const void* data, size_t bytes) = 0;
+  /// All outputs of `op` are there; `where` is the line that computed it.
+  virtual void done(Op op, const std::source_location& where) = 0;
+};
+
+struct NetOptions {
+  int width = 64;  ///< outputs of the first and the second layer
+  int batch = 32;
+  uint64_t seed = 1;
+  float learning_rate = 0.05F;
+  float momentum = 0.9F;
+};
+
+/// y = x * weight^T + bias. `weight` is [outputs, inputs], row-major, as in MindSpore's Dense.
+struct Dense {
+  Dense(int inputs, int outputs, int batch, uint64_t seed);
+
+  int inputs, outputs;
+  Values weight, bias, weight_moment, bias_moment;
+  Values product, sum;                                ///< [batch, outputs]
+  Values weight_gradient, bias_gradient;
+  Values input_gradient;                              ///< [batch, inputs]
+};
+
+/// All buffers live as long as the object and never move.
+class Net {
+ public:
+  explicit Net(const NetOptions& options);
+  Net(const Net&) = delete;
+  Net& operator=(const Net&) = delete;
+
+  /// Forward, backward and update on what `batch` holds. `hook` may be null.
+  void train_step(Hook* hook);
+  float loss() const { return loss_[0]; }
+  const NetOptions& options() const { return options_; }
+
+  // Open to whoever feeds, describes or breaks the network.
+  Batch batch;
+  Dense fc1, fc2, fc3;
+  Values learning_rate, momentum, loss_scale;         ///< one element each
+  bool fc2_weight_frozen = false;                     ///< planted fault: its update is computed but not stored
+
+ private:
+  void forward();
+  void compute_loss();
+  void differentiate_loss();
+  void backward();
+  void update();
+
+  void multiply(const Values& x, Dense& layer);
+  void add_bias(Dense& layer);
+  void weight_gradient(const Values& gradient, const Values& x, Dense& layer);
+  void bias_gradient(const Values& gradient, Dense& layer);
+  void input_gradient(const Values& gradient, Dense& layer);
+  void apply_momentum(Values& weight, Values& moment, const Values& gradient);
+
+  /// Shows the hook the only output of `op`.
+  void show(Op op, const Values& values, std::source_location where = std::source_location::current());
+
+  NetOptions options_;
+  Hook* hook_ = nullptr;
+  Values relu1_, relu2_, relu1_gradient_, relu2_gradient_;
+  std::vector<int32_t> best_class_;
+  Values max_, shifted_, exp_, exp_sum_, softmax_, masked_, log_, picked_, picked_sum_, loss_;
+  Values grad_pick_, grad_log_, grad_mask_, grad_share_, grad_share_mul_, grad_share_sum_, grad_exp_, grad_logits_;
+};
+
+}  // namespace trainer
