@@ -73,6 +73,13 @@ void Net::show(Op op, const Values& values, std::source_location where) {
   hook_->done(op, where);
 }
 
+void Net::show_best(std::source_location where) {
+  if (hook_ == nullptr) return;
+  hook_->output(kMax, 0, best_class_.data(), best_class_.size() * sizeof(int32_t));
+  hook_->output(kMax, 1, max_.data(), max_.size() * sizeof(float));
+  hook_->done(kMax, where);
+}
+
 void Net::train_step(Hook* hook) {
   hook_ = hook;
   forward();
@@ -105,17 +112,8 @@ void Net::forward() {
 }
 
 void Net::compute_loss() {
-  for (size_t row = 0; row < max_.size(); ++row) {
-    const float* logits = &fc3.sum[row * kClasses];
-    const float* best = std::max_element(logits, logits + kClasses);
-    best_class_[row] = static_cast<int32_t>(best - logits);
-    max_[row] = *best;
-  }
-  if (hook_ != nullptr) {  // the one operator with two outputs
-    hook_->output(kMax, 0, best_class_.data(), best_class_.size() * sizeof(int32_t));
-    hook_->output(kMax, 1, max_.data(), max_.size() * sizeof(float));
-    hook_->done(kMax, std::source_location::current());
-  }
+  find_best(fc3.sum);
+  show_best();
   by_row(fc3.sum, max_, shifted_, kMinus);
   show(kShift, shifted_);
   std::transform(shifted_.begin(), shifted_.end(), exp_.begin(), [](float x) { return std::exp(x); });
@@ -211,6 +209,15 @@ void Net::multiply(const Values& x, Dense& layer) {
 void Net::add_bias(Dense& layer) {
   const size_t out = layer.bias.size();
   for (size_t i = 0; i < layer.sum.size(); ++i) layer.sum[i] = layer.product[i] + layer.bias[i % out];
+}
+
+void Net::find_best(const Values& logits) {
+  for (size_t row = 0; row < max_.size(); ++row) {
+    const float* first = &logits[row * kClasses];
+    const float* best = std::max_element(first, first + kClasses);
+    best_class_[row] = static_cast<int32_t>(best - first);
+    max_[row] = *best;
+  }
 }
 
 void Net::weight_gradient(const Values& gradient, const Values& x, Dense& layer) {

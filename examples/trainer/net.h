@@ -91,8 +91,12 @@ class Net {
   void input_gradient(const Values& gradient, Dense& layer);
   void apply_momentum(Values& weight, Values& moment, const Values& gradient);
 
-  /// Shows the hook the only output of `op`.
+  void find_best(const Values& logits);
+
+  /// Shows the hook the only output of `op`; called in the line behind the one that computed it.
   void show(Op op, const Values& values, std::source_location where = std::source_location::current());
+  /// The one operator with two outputs.
+  void show_best(std::source_location where = std::source_location::current());
 
   NetOptions options_;
   Hook* hook_ = nullptr;
