@@ -1,0 +1,121 @@
+// Trains, and lets a debugger watch: the example of how a training program uses msdbg/agent.h.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "data.h"
+#include "describe.h"
+#include "faults.h"
+#include "msdbg/agent.h"
+#include "net.h"
+#include "options.h"
+
+namespace trainer {
+namespace {
+
+using msdbg::agent::Agent;
+using msdbg::agent::Control;
+
+/// Hands what the network shows to the agent. The memory is the network's own: nothing is copied here.
+class AgentHook : public Hook {
+ public:
+  explicit AgentHook(Agent& agent) : agent_(agent) {}
+  void output(Op op, uint32_t slot, const void* data, size_t bytes) override { agent_.publish(op, slot, data, bytes); }
+  void done(Op op, const std::source_location&) override { agent_.node_done(op); }
+
+ private:
+  Agent& agent_;
+};
+
+class Program {
+ public:
+  explicit Program(const Options& options) : options_(options), data_(options.net.seed), net_(options.net) {}
+
+  int run() {
+    if (!start_agent()) return kExitUsage;
+    const auto begin = std::chrono::steady_clock::now();
+    int64_t done = 0;
+    Control control = Control::kGo;
+    while (done < options_.steps && control == Control::kGo) {
+      if (agent_ && agent_->begin_step() == Control::kStop) {
+        control = Control::kStop;
+        break;
+      }
+      train(done);
+      ++done;
+      if (agent_) control = agent_->end_step();
+    }
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    return finish(done, control, time.count());
+  }
+
+ private:
+  bool start_agent() {
+    if (!options_.agent) return true;
+    agent_ = std::make_unique<Agent>(*options_.agent);
+    hook_ = std::make_unique<AgentHook>(*agent_);
+    if (options_.extra_megabytes > 0) {
+      extra_.resize(static_cast<size_t>(options_.extra_megabytes) * (1 << 20) / sizeof(float));
+      for (size_t i = 0; i < extra_.size(); ++i) extra_[i] = static_cast<float>(i % 1000);
+    }
+    const msdbg::Status status = agent_->add_graph(
+        describe(net_, {.extra = extra_.empty() ? nullptr : &extra_, .padding_nodes = options_.padding_nodes}));
+    if (!status.ok()) std::fprintf(stderr, "msdbg_trainer: %s\n", status.message().c_str());
+    return status.ok();
+  }
+
+  void train(int64_t step) {
+    data_.fill(step, net_.batch);
+    plant(options_.fault, options_.fault_step, step, net_);
+    if (options_.step_sleep.count() > 0) std::this_thread::sleep_for(options_.step_sleep);
+    net_.train_step(hook_.get());
+    if (!extra_.empty()) {
+      agent_->publish(kOpCount, 0, extra_.data(), extra_.size() * sizeof(float));
+      agent_->node_done(kOpCount);
+    }
+    if (options_.print_loss) say("step " + std::to_string(step) + " loss " + msdbg::format_short(net_.loss(), 6));
+  }
+
+  int finish(int64_t done, Control control, double seconds) {
+    const std::string steps = std::to_string(done) + (done == 1 ? " step" : " steps");
+    std::string problem;
+    if (agent_) {
+      agent_->finish();
+      problem = agent_->problem();
+    }
+    if (control == Control::kGo) {
+      if (!problem.empty()) say("debugger: " + problem);
+      say("done: " + steps + ", loss " + msdbg::format_short(net_.loss(), 6) + ", " + msdbg::format_short(seconds) + " s");
+      return kExitOk;
+    }
+    if (problem.empty()) {
+      say("stopped by the debugger after " + steps);
+      return kExitOk;
+    }
+    say("given up after " + steps + ": " + problem);
+    return kExitGivenUp;
+  }
+
+  static void say(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);  // whoever reads the other end of a pipe sees each line at once
+  }
+
+  Options options_;
+  Data data_;
+  Net net_;
+  Values extra_;
+  std::unique_ptr<Agent> agent_;  // behind everything that it points to
+  std::unique_ptr<AgentHook> hook_;
+};
+
+}  // namespace
+}  // namespace trainer
+
+int main(int argc, char** argv) {
+  const trainer::ParseResult parsed = trainer::parse_options(argc, argv);
+  if (parsed.exit_status) return *parsed.exit_status;
+  return trainer::Program(parsed.options).run();
+}

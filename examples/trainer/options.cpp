@@ -1,0 +1,191 @@
+#include "options.h"
+
+#include <getopt.h>
+
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <string_view>
+
+namespace trainer {
+namespace {
+
+using msdbg::agent::Profile;
+
+enum Letter : int {
+  kSteps = 1, kSeed, kFault, kFaultStep, kWidth, kBatch, kLearningRate, kPrintLoss, kNoAgent, kProfile, kBackend, kHost,
+  kPort, kExtraTensor, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kHelp,
+};
+
+constexpr option kLongOptions[] = {
+    {"steps", required_argument, nullptr, kSteps},
+    {"seed", required_argument, nullptr, kSeed},
+    {"fault", required_argument, nullptr, kFault},
+    {"fault-step", required_argument, nullptr, kFaultStep},
+    {"width", required_argument, nullptr, kWidth},
+    {"batch", required_argument, nullptr, kBatch},
+    {"learning-rate", required_argument, nullptr, kLearningRate},
+    {"print-loss", no_argument, nullptr, kPrintLoss},
+    {"no-agent", no_argument, nullptr, kNoAgent},
+    {"profile", required_argument, nullptr, kProfile},
+    {"backend", required_argument, nullptr, kBackend},
+    {"host", required_argument, nullptr, kHost},
+    {"port", required_argument, nullptr, kPort},
+    {"extra-tensor", required_argument, nullptr, kExtraTensor},
+    {"graph-nodes", required_argument, nullptr, kGraphNodes},
+    {"step-sleep-ms", required_argument, nullptr, kStepSleep},
+    {"retry-unit-ms", required_argument, nullptr, kRetryUnit},
+    {"heartbeat-ms", required_argument, nullptr, kHeartbeat},
+    {"help", no_argument, nullptr, kHelp},
+    {nullptr, 0, nullptr, 0},
+};
+
+struct ProfileRow {
+  std::string_view name;
+  Profile profile;
+  std::string_view version;
+};
+constexpr std::array<ProfileRow, 8> kProfiles = {{
+    {"1.0", Profile::k1_0, "1.0.1"}, {"1.1", Profile::k1_1, "1.1.1"}, {"1.3", Profile::k1_3, "1.3.0"},
+    {"1.5", Profile::k1_5, "1.5.0"}, {"1.6", Profile::k1_6, "1.6.1"}, {"1.10", Profile::k1_10, "1.10.0"},
+    {"2.2", Profile::k2_2, "2.2.0"}, {"2.3", Profile::k2_3, "2.3.0"},
+}};
+
+/// Reads the argument of one option; the first mistake is kept.
+class Argument {
+ public:
+  std::string name, text, problem;
+
+  int64_t number(int64_t least, int64_t most = std::numeric_limits<int32_t>::max()) {
+    const auto value = msdbg::parse_int(text);
+    if (value && *value >= least && *value <= most) return *value;
+    refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return least;
+  }
+  float positive() {
+    const auto value = msdbg::parse_double(text);
+    if (value && *value > 0.0 && *value < 1e30) return static_cast<float>(*value);
+    refuse("a positive number");
+    return 1.0F;
+  }
+  Fault fault() {
+    const auto value = fault_from_name(text);
+    if (!value) refuse("none, exploding-rate, log-of-zero, dead-relu, frozen-layer or bad-batch");
+    return value.value_or(Fault::kNone);
+  }
+  void profile(msdbg::agent::Options& agent) {
+    for (const ProfileRow& row : kProfiles) {
+      if (row.name != text) continue;
+      agent.profile = row.profile;
+      agent.version = row.version;
+      return;
+    }
+    refuse("1.0, 1.1, 1.3, 1.5, 1.6, 1.10, 2.2 or 2.3");
+  }
+  std::string backend() {
+    if (text != "GPU" && text != "Ascend") refuse("GPU or Ascend");
+    return text;
+  }
+
+ private:
+  void refuse(const std::string& accepted) {
+    if (problem.empty()) problem = "--" + name + " takes " + accepted + ", not '" + text + "'";
+  }
+};
+
+void apply(int letter, Argument& argument, Options& options, msdbg::agent::Options& agent, bool& no_agent) {
+  using std::chrono::milliseconds;
+  switch (letter) {
+    case kSteps: options.steps = argument.number(0, std::numeric_limits<int64_t>::max()); break;
+    case kSeed: options.net.seed = static_cast<uint64_t>(argument.number(0)); break;
+    case kFault: options.fault = argument.fault(); break;
+    case kFaultStep: options.fault_step = argument.number(0); break;
+    case kWidth: options.net.width = static_cast<int>(argument.number(1, 100000)); break;
+    case kBatch: options.net.batch = static_cast<int>(argument.number(1, 100000)); break;
+    case kLearningRate: options.net.learning_rate = argument.positive(); break;
+    case kPrintLoss: options.print_loss = true; break;
+    case kNoAgent: no_agent = true; break;
+    case kProfile: argument.profile(agent); break;
+    case kBackend: agent.backend = argument.backend(); break;
+    case kHost: agent.host = argument.text; agent.enabled = true; break;
+    case kPort: agent.port = static_cast<int>(argument.number(1, 65535)); agent.enabled = true; break;
+    case kExtraTensor: options.extra_megabytes = argument.number(1, 16384); break;
+    case kGraphNodes: options.padding_nodes = argument.number(0, 10000000); break;
+    case kStepSleep: options.step_sleep = milliseconds(argument.number(0)); break;
+    case kRetryUnit: agent.retry_unit = milliseconds(argument.number(1)); break;
+    case kHeartbeat: agent.heartbeat_period = milliseconds(argument.number(1)); break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+std::string usage() {
+  return R"(usage: msdbg_trainer [OPTION...]
+Trains a network with three dense layers on generated points, and lets a debugger hold it.
+
+training
+  --steps N             steps to run (30); they count from 0
+  --width N             outputs of the hidden layers (64); 1 for nearly empty steps
+  --batch N             samples in a batch (32)
+  --learning-rate X     (0.05)
+  --seed N              of the data and the weights (1)
+  --print-loss          one line 'step K loss X' per step
+  --step-sleep-ms N     sleeps in every step
+
+faults
+  --fault NAME          none, exploding-rate, log-of-zero, dead-relu, frozen-layer, bad-batch
+  --fault-step K        the first step that has it (5)
+
+debugger
+  --no-agent            trains without looking for a debugger
+  --host A --port N     where it listens; otherwise ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT say
+  --profile V           behaves like MindSpore 1.0, 1.1, 1.3, 1.5, 1.6, 1.10, 2.2 (default) or 2.3
+  --backend NAME        GPU (may be held behind every operator) or Ascend (at the end of steps)
+  --retry-unit-ms N     waits 1, 2, ... 5 times that long when the debugger does not answer (1000)
+  --heartbeat-ms N      (30000)
+
+for tests of debuggers
+  --extra-tensor MB     one more parameter, 'extra.weight', and an operator that hands it on
+  --graph-nodes N       describes N more operators that never run
+
+exit status
+  0  all steps are done, or the debugger ended the training
+  1  the debugger went away while it held the training
+  2  an option or an environment variable is wrong
+)";
+}
+
+ParseResult parse_options(int argc, char** argv) {
+  const auto refused = [](const std::string& why) {
+    std::fprintf(stderr, "msdbg_trainer: %s\n", why.c_str());
+    return ParseResult{{}, kExitUsage};
+  };
+  auto agent = msdbg::agent::options_from_environment();
+  Options options;
+  msdbg::agent::Options from_arguments = agent ? *agent : msdbg::agent::Options{};
+  bool no_agent = false;
+
+  optind = 1;
+  while (true) {
+    int index = 0;
+    const int letter = getopt_long(argc, argv, "", kLongOptions, &index);
+    if (letter == -1) break;
+    if (letter == '?') return {{}, kExitUsage};  // getopt has said what is wrong
+    if (letter == kHelp) {
+      std::fputs(usage().c_str(), stdout);
+      return {{}, kExitOk};
+    }
+    Argument argument{kLongOptions[index].name, optarg == nullptr ? "" : optarg, ""};
+    apply(letter, argument, options, from_arguments, no_agent);
+    if (!argument.problem.empty()) return refused(argument.problem);
+  }
+  if (optind < argc) return refused(std::string("unknown argument '") + argv[optind] + "'; --help lists the options");
+  if (!no_agent) {
+    if (!agent) return refused(agent.status().message());
+    options.agent = from_arguments;
+  }
+  return {options, std::nullopt};
+}
+
+}  // namespace trainer
