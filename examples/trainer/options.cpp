@@ -59,7 +59,8 @@ class Argument {
   int64_t number(int64_t least, int64_t most = std::numeric_limits<int32_t>::max()) {
     const auto value = msdbg::parse_int(text);
     if (value && *value >= least && *value <= most) return *value;
-    refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    const bool open = most == std::numeric_limits<int64_t>::max();
+    refuse("a whole number from " + std::to_string(least) + (open ? " on" : " to " + std::to_string(most)));
     return least;
   }
   float positive() {

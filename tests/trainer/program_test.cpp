@@ -1,0 +1,81 @@
+// The program from outside, without a debugger.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/process.h"
+
+namespace msdbg::test {
+namespace {
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+};
+
+Outcome run(std::vector<std::string> arguments, std::vector<std::string> environment = {"ENABLE_MS_DEBUGGER=0"}) {
+  arguments.insert(arguments.begin(), MSDBG_TRAINER);
+  Process process(std::move(arguments), std::move(environment));
+  const auto status = process.wait();
+  return {status.value_or(-1), process.output()};
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Program, PrintsEachStepAndThatItIsDone) {
+  const Outcome outcome = run({"--steps", "3", "--print-loss"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(contains(outcome.output, "step 0 loss ")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "\nstep 2 loss ")) << outcome.output;
+  EXPECT_FALSE(contains(outcome.output, "step 3")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "\ndone: 3 steps, loss ")) << outcome.output;
+}
+
+TEST(Program, TrainsTheSameWithAndWithoutAgent) {
+  const std::string with = run({"--steps", "6", "--print-loss"}).output;
+  const std::string without = run({"--steps", "6", "--print-loss", "--no-agent"}).output;
+  EXPECT_FALSE(with.empty());
+  EXPECT_EQ(with.substr(0, with.find("done")), without.substr(0, without.find("done")));
+}
+
+TEST(Program, PlantsTheFaultInTheStepThatWasNamed) {
+  const Outcome outcome = run({"--steps", "5", "--print-loss", "--no-agent", "--fault", "log-of-zero", "--fault-step", "3"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_FALSE(contains(outcome.output, "step 2 loss NaN")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "step 3 loss NaN")) << outcome.output;
+}
+
+TEST(Program, RefusesWrongOptionsAndSaysWhatItTakes) {
+  for (const auto& [arguments, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--fault", "typo"}, "--fault takes none, exploding-rate"},
+           {{"--port", "70000"}, "--port takes a whole number from 1 to 65535, not '70000'"},
+           {{"--steps", "3x"}, "--steps takes a whole number from 0 on, not '3x'"},
+           {{"--profile", "3.0"}, "--profile takes 1.0, 1.1"},
+           {{"--backend", "CPU"}, "--backend takes GPU or Ascend"},
+           {{"--learning-rate", "nan"}, "--learning-rate takes a positive number"},
+           {{"leftover"}, "unknown argument 'leftover'"},
+           {{"--no-such-option"}, "no-such-option"}}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments[0];
+    EXPECT_TRUE(contains(outcome.output, message)) << outcome.output;
+  }
+}
+
+TEST(Program, RefusesAWrongEnvironmentUnlessItNeedsNone) {
+  const std::vector<std::string> wrong = {"ENABLE_MS_DEBUGGER=1", "MS_DEBUGGER_PORT=seven"};
+  const Outcome outcome = run({"--steps", "1"}, wrong);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_TRUE(contains(outcome.output, "MS_DEBUGGER_PORT")) << outcome.output;
+  EXPECT_EQ(run({"--steps", "1", "--no-agent"}, wrong).status, 0);
+}
+
+TEST(Program, HelpListsOptionsAndExitStatuses) {
+  const Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.status, 0);
+  for (const char* part : {"--fault-step K", "--profile V", "--extra-tensor MB", "exit status\n  0"}) {
+    EXPECT_TRUE(contains(outcome.output, part)) << part;
+  }
+}
+
+}  // namespace
+}  // namespace msdbg::test
