@@ -1,0 +1,142 @@
+#include "agent/channel.h"
+
+#include <fmt/format.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+namespace msdbg::agent {
+namespace {
+
+// Every operation of a caller is awaited before the next one starts, so one tag serves all.
+void* const kTag = nullptr;
+
+std::string path_of(const char* method) { return fmt::format("/debugger.EventListener/{}", method); }
+
+}  // namespace
+
+ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds reconnect) {
+  grpc::ChannelArguments arguments;
+  const int pause = static_cast<int>(std::max<int64_t>(reconnect.count(), 10));
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, pause);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, pause);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, std::max(pause, 2000));
+  // Two agents of one process (tests) are two peers; and a proxy never leads to an address of this network.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+grpc::ByteBuffer to_buffer(const google::protobuf::MessageLite& message) {
+  const size_t size = message.ByteSizeLong();
+  grpc::Slice slice(size);
+  message.SerializeToArray(const_cast<uint8_t*>(slice.begin()), static_cast<int>(size));
+  return {&slice, 1};
+}
+
+/// Makes the call in progress known to cancel().
+class Caller::Running {
+ public:
+  Running(Caller& caller, grpc::ClientContext& context) : caller_(caller) {
+    const std::lock_guard lock(caller_.mutex_);
+    caller_.running_ = &context;
+    if (caller_.cancelled_) context.TryCancel();
+  }
+  ~Running() {
+    const std::lock_guard lock(caller_.mutex_);
+    caller_.running_ = nullptr;
+  }
+
+ private:
+  Caller& caller_;
+};
+
+Caller::Caller(const ChannelPtr& channel) : stub_(channel) {}
+
+Caller::~Caller() {
+  queue_.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) continue;
+}
+
+void Caller::cancel() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  if (running_ != nullptr) running_->TryCancel();
+}
+
+void Caller::allow() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = false;
+}
+
+bool Caller::wait_for_tag() {
+  void* tag = nullptr;
+  bool ok = false;
+  return queue_.Next(&tag, &ok) && ok;
+}
+
+Reply Caller::finish_reply(const grpc::Status& status, const grpc::ByteBuffer& bytes) {
+  Reply reply;
+  if (!status.ok()) {
+    reply.problem = fmt::format("error {}: {}", static_cast<int>(status.error_code()), status.error_message());
+    return reply;
+  }
+  grpc::Slice slice;
+  if (bytes.Valid() && !bytes.DumpToSingleSlice(&slice).ok()) {
+    reply.problem = "the answer cannot be read";
+    return reply;
+  }
+  if (!reply.message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
+    reply.message.Clear();
+    reply.problem = fmt::format("the answer of {} bytes is no EventReply", slice.size());
+    return reply;
+  }
+  reply.ok = reply.message.status() == debugger::EventReply::OK;
+  if (!reply.ok) reply.problem = fmt::format("status {}", static_cast<int>(reply.message.status()));
+  return reply;
+}
+
+Reply Caller::call(const char* method, const grpc::ByteBuffer& request,
+                   std::optional<std::chrono::milliseconds> deadline) {
+  grpc::ClientContext context;
+  if (deadline) context.set_deadline(std::chrono::system_clock::now() + *deadline);
+  const Running running(*this, context);
+  const auto reader = stub_.PrepareUnaryCall(&context, path_of(method), request, &queue_);
+  reader->StartCall();
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  reader->Finish(&answer, &status, kTag);
+  wait_for_tag();
+  return finish_reply(status, answer);
+}
+
+Reply Caller::stream(const char* method, const std::function<bool(grpc::ByteBuffer&)>& next) {
+  grpc::ClientContext context;
+  const Running running(*this, context);
+  const auto call = stub_.PrepareCall(&context, path_of(method), &queue_);
+  call->StartCall(kTag);
+  bool writable = wait_for_tag();
+  grpc::ByteBuffer message;
+  while (writable && next(message)) {
+    call->Write(message, kTag);
+    message.Clear();
+    writable = wait_for_tag();
+  }
+  if (writable) {
+    call->WritesDone(kTag);
+    wait_for_tag();
+  }
+  grpc::ByteBuffer answer;
+  call->Read(&answer, kTag);
+  const bool answered = wait_for_tag();
+  grpc::Status status;
+  call->Finish(&status, kTag);
+  wait_for_tag();
+  if (status.ok() && !answered) return Reply{false, "the stream was closed without an answer", {}};
+  return finish_reply(status, answer);
+}
+
+}  // namespace msdbg::agent
