@@ -1,0 +1,58 @@
+// Messages whose payload is large: cut and framed by hand, so that the payload itself is never copied.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "msdbg/tensor.h"
+
+namespace msdbg::agent {
+
+inline constexpr size_t kSliceBytes = 3'145'728;  ///< content of one message, as MindSpore cuts it
+
+/// Number of a data type in MindSpore's messages; 0 when it has none.
+int mindspore_number(DType dtype);
+
+/// Counts the slices of borrowed memory that the transport still holds: when a call was broken off, it may let go of
+/// them later than the call ends, and the memory must not change before.
+class Loan {
+ public:
+  Loan();
+  /// A slice that refers to `bytes`.
+  grpc::Slice lend(std::span<const std::byte> bytes);
+  /// True when everything came back in time.
+  bool wait_until_returned(std::chrono::milliseconds timeout);
+
+ private:
+  struct Count {
+    std::mutex mutex;
+    std::condition_variable all_back;
+    size_t out = 0;
+  };
+  static void give_back(void* count);
+  std::shared_ptr<Count> count_;
+};
+
+/// Chunk { buffer, finished }.
+grpc::ByteBuffer chunk_message(Loan& loan, std::span<const std::byte> buffer, bool finished);
+
+/// What the slices of one tensor share.
+struct TensorHeader {
+  std::string_view node_name, slot, iter;
+  bool truncate = false;
+  bool found = true;
+  std::span<const int64_t> dims;
+  DType dtype = DType::kUnknown;
+};
+grpc::ByteBuffer tensor_message(Loan& loan, const TensorHeader& header, std::span<const std::byte> content,
+                                bool finished);
+
+}  // namespace msdbg::agent
