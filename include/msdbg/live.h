@@ -78,9 +78,11 @@ enum class StopReason : uint8_t {
   kInterrupted,  ///< Ctrl-C
   kEnded,
   kLost,
+  kNotChecked,   ///< a watched tensor holds NaN or Inf, so that its condition cannot be judged
 };
 inline std::string_view stop_reason_name(StopReason reason) {
-  constexpr std::string_view kNames[] = {"done", "hit", "node not met", "paused", "interrupted", "ended", "lost"};
+  constexpr std::string_view kNames[] = {"done", "hit", "node not met", "paused", "interrupted", "ended", "lost",
+                                         "not checked"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -149,6 +149,15 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+ protected:
+  // For sessions whose values change: what has been computed stays true only as long as the value does.
+  /// Forgets the kept statistics of the tensors that `gone` names.
+  void forget_stats(const std::function<bool(const TensorId&)>& gone);
+  /// Tensors with kept statistics.
+  std::vector<TensorId> tensors_with_stats() const;
+  /// What was known about such a tensor when it was reduced.
+  std::optional<TensorInfo> info_of_kept(const TensorId& id) const;
+
  private:
   friend class CheckRun;
   struct StatsCache;
@@ -187,6 +196,7 @@ struct Watchpoint {
   bool optional = false;         ///< a selector that matches nothing is no error
   std::optional<Condition> condition;  ///< exactly one of condition and script is set
   ScriptCheck script;            ///< called on the thread that called check()
+  bool needs_elements = true;    ///< false: the script is content with what a statistic row (count, min, max, mean) says
   Severity severity = Severity::kWarning;
 };
 

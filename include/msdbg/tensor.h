@@ -71,11 +71,14 @@ struct TensorView {
   double at(uint64_t flat) const { return element_as_double(dtype, data + flat * item_size(dtype)); }
 };
 
-/// Owns the elements of one tensor.
+/// Owns the elements of one tensor, or shares them with their owner.
 class TensorBuffer {
  public:
   /// Error: kInvalidArgument when `bytes` is not count * item size.
   static Result<std::shared_ptr<const TensorBuffer>> create(DType dtype, Shape shape, std::vector<std::byte> bytes);
+  /// The same over memory that `owner` keeps alive and unchanged.
+  static Result<std::shared_ptr<const TensorBuffer>> create(DType dtype, Shape shape, std::span<const std::byte> bytes,
+                                                            std::shared_ptr<const void> owner);
 
   TensorView view() const { return {dtype_, shape_, bytes_.data(), count_}; }
   DType dtype() const { return dtype_; }
@@ -84,12 +87,14 @@ class TensorBuffer {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
-  TensorBuffer(DType dtype, Shape shape, std::vector<std::byte> bytes, uint64_t count)
-      : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(bytes)), count_(count) {}
+  TensorBuffer(DType dtype, Shape shape, std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+               uint64_t count)
+      : dtype_(dtype), shape_(std::move(shape)), bytes_(bytes), owner_(std::move(owner)), count_(count) {}
 
   DType dtype_;
   Shape shape_;
-  std::vector<std::byte> bytes_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> owner_;
   uint64_t count_;
 };
 using TensorPtr = std::shared_ptr<const TensorBuffer>;

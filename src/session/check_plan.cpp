@@ -118,7 +118,8 @@ class Planner {
       query.inputs = query.inputs || watch.inputs;
       query.outputs = query.outputs || watch.outputs;
     }
-    if (watched_.size() <= kFewNodes) query.nodes = &watched_;
+    // A training is asked about every tensor that is listed.
+    if (watched_.size() <= kFewNodes || session_.can_step()) query.nodes = &watched_;
     if (watched_.empty()) return;
     for (const TensorId& id : session_.tensors(query)) {
       const Graph* graph = session_.graph(id.rank, id.graph);

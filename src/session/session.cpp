@@ -115,4 +115,14 @@ Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const
   return run_pass(**reader, other->get(), request, buffers, nullptr);
 }
 
+void Session::forget_stats(const std::function<bool(const TensorId&)>& gone) { stats_cache_->erase_if(gone); }
+
+std::vector<TensorId> Session::tensors_with_stats() const { return stats_cache_->ids(); }
+
+std::optional<TensorInfo> Session::info_of_kept(const TensorId& id) const {
+  const KeptStatsPtr kept = stats_cache_->find(id);
+  if (!kept) return std::nullopt;
+  return kept->info;
+}
+
 }  // namespace msdbg

@@ -77,4 +77,15 @@ void KeptStatsTable::put(KeptStatsPtr entry) {
   }
 }
 
+void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& gone) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(age_, gone);
+  std::erase_if(entries_, [&](const auto& entry) { return gone(entry.first); });
+}
+
+std::vector<TensorId> KeptStatsTable::ids() const {
+  std::lock_guard lock(mutex_);
+  return {age_.begin(), age_.end()};
+}
+
 }  // namespace msdbg

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "msdbg/session.h"
 
@@ -40,6 +42,8 @@ class KeptStatsTable {
 
   KeptStatsPtr find(const TensorId& id) const;
   void put(KeptStatsPtr entry);
+  void erase_if(const std::function<bool(const TensorId&)>& gone);
+  std::vector<TensorId> ids() const;
 
  private:
   struct Hash {

@@ -37,6 +37,13 @@ std::vector<int64_t> coordinates(uint64_t flat, std::span<const int64_t> shape) 
 }
 
 Result<TensorPtr> TensorBuffer::create(DType dtype, Shape shape, std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  const std::span<const std::byte> view(*owner);
+  return create(dtype, std::move(shape), view, std::move(owner));
+}
+
+Result<TensorPtr> TensorBuffer::create(DType dtype, Shape shape, std::span<const std::byte> bytes,
+                                       std::shared_ptr<const void> owner) {
   const std::optional<uint64_t> count = element_count(shape);
   if (!count) {
     return Status(Code::kInvalidArgument,
@@ -49,7 +56,7 @@ Result<TensorPtr> TensorBuffer::create(DType dtype, Shape shape, std::vector<std
                   fmt::format("tensor: {} {} needs {} elements of {} bytes, {} bytes were given", dtype_name(dtype),
                               shape_text(shape), *count, size, bytes.size()));
   }
-  return TensorPtr(new TensorBuffer(dtype, std::move(shape), std::move(bytes), *count));
+  return TensorPtr(new TensorBuffer(dtype, std::move(shape), bytes, std::move(owner), *count));
 }
 
 }  // namespace msdbg

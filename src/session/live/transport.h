@@ -26,7 +26,8 @@ class Transport {
   virtual void expect(std::shared_ptr<ValueUpload> upload) = 0;
   /// Bytes of the current upload that have arrived: a sign of life.
   virtual uint64_t received_bytes() const = 0;
-  /// From now on every WaitCMD is answered without the session: first `replies`, one each, then run(step) for ever.
+  /// From now on every WaitCMD, an open one included, is answered without the session: first `replies`, one each, then
+  /// run(step) for ever.
   virtual void answer_alone(std::vector<debugger::EventReply> replies) = 0;
 
   virtual std::string address() const = 0;  ///< where the training side connects to

@@ -1,0 +1,52 @@
+// The listening socket. It accepts connections itself instead of leaving that to gRPC, so that the end of a connection
+// is known at once, also while no call is open on it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "msdbg/base.h"
+
+namespace msdbg::live {
+
+class Acceptor {
+ public:
+  struct Callbacks {
+    /// A connection to take over; `key` is what calls on it will carry as their peer.
+    std::function<void(int descriptor, const std::string& key, const std::string& address)> opened;
+    std::function<void(const std::string& key)> closed;
+  };
+
+  /// Error: kInvalidArgument for what is no address, kIoError naming the address and the reason.
+  static Result<std::unique_ptr<Acceptor>> open(const std::string& bind, int port);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  /// Begins to accept. The callbacks run on a thread of the acceptor.
+  void start(Callbacks callbacks);
+  void stop();
+
+  const std::string& host() const { return host_; }
+  int port() const { return port_; }
+
+ private:
+  struct Connection {
+    std::string key;
+  };
+  Acceptor() = default;
+  void run();
+  void accept_one();
+
+  int socket_ = -1, wake_ = -1;
+  std::string host_;
+  int port_ = 0;
+  Callbacks callbacks_;
+  std::map<int, Connection> watched_;  // by our own copy of the descriptor
+  std::thread thread_;
+};
+
+}  // namespace msdbg::live

@@ -1,0 +1,375 @@
+#include "session/live/conversation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "session/live/watch_messages.h"
+
+namespace msdbg::live {
+namespace {
+
+constexpr size_t kMaxEvents = 1000;  ///< texts kept for a session that never asks for them
+constexpr size_t kItemsPerView = 2000;  ///< names of a few hundred bytes stay below the 4 MiB a client accepts
+constexpr size_t kMaxHits = 200000;
+
+}  // namespace
+
+Conversation::Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline,
+                           uint64_t mem_limit_bytes)
+    : transport_(std::move(transport)), view_deadline_(view_deadline), mem_limit_bytes_(mem_limit_bytes) {}
+Conversation::~Conversation() = default;
+
+// ---- what the owner asks ---------------------------------------------------------------------------------------------
+
+void Conversation::drain() {
+  std::lock_guard lock(mutex_);
+  WireEvent event;
+  while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
+}
+
+LiveState Conversation::state() const {
+  std::lock_guard lock(mutex_);
+  return busy_ && state_ == LiveState::kHeld ? LiveState::kRunning : state_;
+}
+PeerProfile Conversation::profile() const {
+  std::lock_guard lock(mutex_);
+  return profile_;
+}
+Suspension Conversation::suspension() const {
+  std::lock_guard lock(mutex_);
+  return suspension_;
+}
+uint64_t Conversation::handshakes() const {
+  std::lock_guard lock(mutex_);
+  return handshakes_;
+}
+uint64_t Conversation::processes() const {
+  std::lock_guard lock(mutex_);
+  return processes_;
+}
+bool Conversation::orphan() const {
+  std::lock_guard lock(mutex_);
+  return orphan_;
+}
+bool Conversation::refused() const {
+  std::lock_guard lock(mutex_);
+  return refused_;
+}
+std::vector<std::string> Conversation::take_graphs() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(graphs_, {});
+}
+std::vector<debugger::WatchpointHit> Conversation::take_hits() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(hits_, {});
+}
+std::vector<LiveEvent> Conversation::take_events() {
+  std::lock_guard lock(mutex_);
+  if (dropped_events_ > 0)
+    events_.push_back({Severity::kWarning, fmt::format("{} further messages are not shown", std::exchange(dropped_events_, 0))});
+  return std::exchange(events_, {});
+}
+void Conversation::report(Severity severity, std::string text) {
+  std::lock_guard lock(mutex_);
+  say(severity, std::move(text));
+}
+
+void Conversation::say(Severity severity, std::string text) {
+  if (events_.size() >= kMaxEvents) ++dropped_events_;
+  else events_.push_back({severity, std::move(text)});
+}
+
+bool Conversation::wait_settled(Clock::time_point deadline, bool stop_on_interrupt) {
+  std::lock_guard lock(mutex_);
+  WireEvent event;
+  for (;;) {
+    if ((state_ == LiveState::kHeld && !busy_) || state_ == LiveState::kEnded || state_ == LiveState::kLost) return true;
+    if (!transport_->next(&event, deadline, stop_on_interrupt)) return false;
+    handle(std::exchange(event, {}));
+  }
+}
+
+bool Conversation::wait_held(Clock::time_point deadline, bool stop_on_interrupt) {
+  std::lock_guard lock(mutex_);
+  WireEvent event;
+  while (state_ != LiveState::kHeld || busy_) {
+    if (!transport_->next(&event, deadline, stop_on_interrupt)) return false;
+    handle(std::exchange(event, {}));
+  }
+  return true;
+}
+
+// ---- what arrives ----------------------------------------------------------------------------------------------------
+
+void Conversation::handle(WireEvent event) {
+  using Kind = WireEvent::Kind;
+  switch (event.kind) {
+    case Kind::kHandshake:
+      return handle_handshake(event);
+    case Kind::kWait:
+      return handle_wait(std::move(event));
+    case Kind::kFarewell:
+      if (state_ != LiveState::kEnded) {
+        state_ = LiveState::kEnded;
+        busy_ = false;
+        say(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} steps", event.peer, event.metadata.cur_step()));
+      }
+      return;
+    case Kind::kGone:
+      busy_ = false;
+      if (state_ == LiveState::kEnded || state_ == LiveState::kWaiting) return;
+      state_ = LiveState::kLost;
+      return say(Severity::kError, std::move(event.text));
+    case Kind::kGraphs:
+      if (event.graphs.empty()) say(Severity::kWarning, "the training sent an empty graph; nodes are known from hits only");
+      std::move(event.graphs.begin(), event.graphs.end(), std::back_inserter(graphs_));
+      return;
+    case Kind::kHits:
+      if (hits_.size() + event.hits.size() > kMaxHits) {
+        say(Severity::kWarning, fmt::format("more than {} hits in one suspension; {} are left out", kMaxHits, event.hits.size()));
+        return;
+      }
+      std::move(event.hits.begin(), event.hits.end(), std::back_inserter(hits_));
+      return;
+    case Kind::kBases:
+      bases_ = std::move(event.bases);
+      return;
+    case Kind::kSummaries:
+      summaries_ = std::move(event.summaries);
+      return;
+    case Kind::kValues:
+      // An upload that comes after its deadline is not the one that is awaited now.
+      if (event.values == values_) values_done_ = true;
+      return;
+    case Kind::kHeartbeat:
+      return;
+    case Kind::kRefused:
+    case Kind::kProblem:
+      return say(Severity::kWarning, std::move(event.text));
+  }
+}
+
+void Conversation::handle_handshake(const WireEvent& event) {
+  Result<PeerProfile> profile = make_profile(event.metadata, event.peer);
+  refused_ = !profile.ok();
+  if (refused_) {
+    say(Severity::kError, fmt::format("refused: {}", profile.status().message()));
+    return;  // it asks for a command inside the handshake and is told to exit
+  }
+  const bool same_process = peer_ == event.peer && state_ != LiveState::kEnded && state_ != LiveState::kLost;
+  profile_ = std::move(*profile);
+  peer_ = event.peer;
+  state_ = LiveState::kConnected;
+  ran_ = busy_ = orphan_ = false;
+  awaiting_ = true;
+  ++handshakes_;
+  hits_.clear();
+  if (!same_process) {
+    ++processes_;
+    const uint64_t number = suspension_.number;
+    suspension_ = {};
+    suspension_.number = number;
+  }
+  say(Severity::kInfo, fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
+}
+
+void Conversation::handle_wait(WireEvent event) {
+  if (refused_) {
+    if (Status status = transport_->answer(make_exit()); status.ok()) say(Severity::kInfo, "the refused training was told to exit");
+    return;
+  }
+  const debugger::Metadata& metadata = event.metadata;
+  if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) {
+    // Held by a debugger that is gone, or its connection broke and was made again. The same process goes on.
+    const bool known = state_ == LiveState::kLost && profile_.peer.backend == metadata.backend() && handshakes_ > 0;
+    if (!known) {
+      profile_ = unknown_profile(metadata, event.peer);
+      orphan_ = true;
+      ran_ = true;  // nothing tells whether a step has run; nothing that needs the first suspension may be assumed
+      ++handshakes_;
+      ++processes_;
+    }
+    peer_ = event.peer;
+    profile_.peer.address = event.peer;
+    awaiting_ = true;
+    say(Severity::kWarning, fmt::format("the training at {} is held again; {}", event.peer,
+                                        known ? "it was connected before" : "it came without handshake and graph"));
+  }
+  state_ = LiveState::kHeld;
+  busy_ = false;
+  if (!std::exchange(awaiting_, false)) return;
+  suspension_.last_step = suspension_.cur_step;
+  suspension_.last_node = suspension_.cur_node;
+  suspension_.cur_step = metadata.cur_step();
+  suspension_.cur_node = metadata.cur_node();
+  suspension_.initial = !ran_;
+  ++suspension_.number;
+}
+
+// ---- what is said ----------------------------------------------------------------------------------------------------
+
+Status Conversation::not_held(std::string_view what) const {
+  switch (state_) {
+    case LiveState::kWaiting:
+      return {Code::kPeerLost, fmt::format("{}: no training has connected yet", what)};
+    case LiveState::kEnded:
+      return {Code::kPeerLost, fmt::format("{}: the training has ended; the command was not delivered", what)};
+    case LiveState::kLost:
+      return {Code::kPeerLost, fmt::format("{}: the connection to the training is lost; the command was not delivered", what)};
+    default:
+      return {Code::kPeerLost, fmt::format("{}: the training is not held; the command was not delivered. pause() waits "
+                                           "for its next suspension", what)};
+  }
+}
+
+Status Conversation::ensure_held(std::string_view what) {
+  WireEvent event;
+  const Clock::time_point deadline = Clock::now() + view_deadline_;
+  while (state_ == LiveState::kHeld && busy_ && transport_->next(&event, deadline, true)) handle(std::exchange(event, {}));
+  while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
+  if (state_ == LiveState::kHeld && !busy_) return {};
+  return not_held(what);
+}
+
+Status Conversation::await_answer(std::string_view what, bool stop_on_interrupt) {
+  WireEvent event;
+  uint64_t seen = 0;
+  Clock::time_point deadline = Clock::now() + view_deadline_;
+  while (state_ == LiveState::kHeld && busy_) {
+    if (const uint64_t received = transport_->received_bytes(); received != seen) {
+      seen = received;
+      deadline = Clock::now() + view_deadline_;
+    }
+    const Clock::time_point soon = std::min(deadline, Clock::now() + std::chrono::milliseconds(100));
+    if (transport_->next(&event, soon, stop_on_interrupt)) {
+      handle(std::exchange(event, {}));
+    } else if (stop_on_interrupt && interrupt_requested()) {
+      return {Code::kInterrupted, fmt::format("interrupted: {}", what)};
+    } else if (Clock::now() >= deadline) {
+      say(Severity::kError, fmt::format("the training did not answer within {} s: {}", view_deadline_.count() / 1000.0, what));
+      return {Code::kPeerLost, fmt::format("{}: delivered, but the training did not answer within {} s; pause() waits for it",
+                                           what, view_deadline_.count() / 1000.0)};
+    }
+  }
+  if (state_ == LiveState::kHeld) return {};
+  return {Code::kPeerLost, fmt::format("{}: handed over, but the training went away before it answered", what)};
+}
+
+Status Conversation::tell(const debugger::EventReply& reply, std::string_view what) {
+  std::lock_guard lock(mutex_);
+  if (Status status = ensure_held(what); !status.ok()) return status;
+  if (Status status = transport_->answer(reply); !status.ok()) return status;
+  busy_ = true;
+  return await_answer(what, false);
+}
+
+Status Conversation::release(const debugger::EventReply& reply, std::string_view what) {
+  std::lock_guard lock(mutex_);
+  if (Status status = ensure_held(what); !status.ok()) return status;
+  hits_.clear();
+  if (Status status = transport_->answer(reply); !status.ok()) return status;
+  state_ = LiveState::kRunning;
+  awaiting_ = ran_ = true;
+  suspension_.node_level = reply.run_cmd().run_level() == "node";
+  suspension_.asked_node = suspension_.node_level ? reply.run_cmd().node_name() : "";
+  return {};
+}
+
+Status Conversation::let_go(std::vector<debugger::EventReply> first) {
+  std::lock_guard lock(mutex_);
+  WireEvent event;
+  while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
+  if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) return not_held("detach");
+  transport_->answer_alone(std::move(first));  // an open WaitCMD included
+  while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
+  if (state_ == LiveState::kEnded || state_ == LiveState::kLost) return {};
+  state_ = LiveState::kRunning;
+  busy_ = false;
+  awaiting_ = ran_ = true;
+  return {};
+}
+
+debugger::EventReply Conversation::view_of(std::span<const ViewItem> items, debugger::ViewCMD::Level level) const {
+  debugger::EventReply reply;
+  debugger::ViewCMD* view = reply.mutable_view_cmd();
+  if (profile_.levels) view->set_level(level);
+  for (const ViewItem& item : items) {
+    debugger::TensorProto* tensor = view->add_tensors();
+    tensor->set_node_name(item.name);
+    tensor->set_slot(std::to_string(item.slot));
+    tensor->set_iter(item.previous ? "prev" : "");
+    tensor->set_truncate(false);
+  }
+  return reply;
+}
+
+Result<std::vector<debugger::TensorBase>> Conversation::bases(std::span<const ViewItem> items) {
+  std::vector<debugger::TensorBase> all;
+  while (!items.empty()) {
+    const auto part = items.first(std::min(items.size(), kItemsPerView));
+    items = items.subspan(part.size());
+    std::lock_guard lock(mutex_);
+    const std::string what = fmt::format("shapes of {} tensors", part.size());
+    if (Status status = ensure_held(what); !status.ok()) return status;
+    bases_.reset();
+    if (Status status = transport_->answer(view_of(part, debugger::ViewCMD::base)); !status.ok()) return status;
+    busy_ = true;
+    if (Status status = await_answer(what, true); !status.ok()) return status;
+    if (!bases_ || bases_->size() != part.size()) {
+      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, bases_ ? bases_->size() : 0));
+    }
+    std::move(bases_->begin(), bases_->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<std::vector<debugger::TensorSummary>> Conversation::summaries(std::span<const ViewItem> items) {
+  std::vector<debugger::TensorSummary> all;
+  while (!items.empty()) {
+    const auto part = items.first(std::min(items.size(), kItemsPerView));
+    items = items.subspan(part.size());
+    std::lock_guard lock(mutex_);
+    const std::string what = fmt::format("statistics of {} tensors", part.size());
+    if (Status status = ensure_held(what); !status.ok()) return status;
+    summaries_.reset();
+    if (Status status = transport_->answer(view_of(part, debugger::ViewCMD::statistics)); !status.ok()) return status;
+    busy_ = true;
+    if (Status status = await_answer(what, true); !status.ok()) return status;
+    if (!summaries_ || summaries_->size() != part.size()) {
+      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, summaries_ ? summaries_->size() : 0));
+    }
+    std::move(summaries_->begin(), summaries_->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, uint64_t expected_bytes) {
+  std::lock_guard lock(mutex_);
+  const std::string what = fmt::format("the value of {}:{}{}", printable(item.name), item.slot, item.previous ? " (previous)" : "");
+  if (Status status = ensure_held(what); !status.ok()) return status;
+  auto upload = std::make_shared<ValueUpload>();
+  upload->node = item.name;
+  upload->slot = std::to_string(item.slot);
+  upload->iter = item.previous ? "prev" : "";
+  upload->landing.set_memory_limit(mem_limit_bytes_);
+  if (expected_bytes > 0) {
+    if (Status status = upload->landing.reserve(expected_bytes); !status.ok()) return status;
+  }
+  values_ = upload;
+  values_done_ = false;
+  transport_->expect(upload);
+  if (Status status = transport_->answer(view_of({&item, 1}, debugger::ViewCMD::value)); !status.ok()) return status;
+  busy_ = true;
+  Status status = await_answer(what, true);
+  values_.reset();
+  if (!status.ok()) return status;
+  if (!values_done_) return Status(Code::kCorrupt, fmt::format("{}: the training asked again without an answer", what));
+  if (!upload->problem.empty()) return Status(Code::kCorrupt, fmt::format("{}: {}", what, upload->problem));
+  if (upload->data_type == 0 && upload->slices > 0) return std::shared_ptr<ValueUpload>();
+  if (upload->slices > 0 && !upload->finished) return Status(Code::kCorrupt, fmt::format("{}: it ended before its last slice", what));
+  return upload;
+}
+
+}  // namespace msdbg::live

@@ -1,0 +1,111 @@
+// The state of the conversation with one training process, and everything that is said in it.
+//
+// Any thread: each call holds the lock for as long as it waits, so that workers of a check may fetch tensors while the
+// owner waits for them. Nothing here knows graphs or watchpoints.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "msdbg/live.h"
+#include "session/live/peer_profile.h"
+#include "session/live/transport.h"
+
+namespace msdbg::live {
+
+/// What the peer said when it was held; the next RunCMD ends it.
+struct Suspension {
+  uint64_t number = 0;   ///< 0: never held yet
+  bool initial = false;  ///< nothing was run since the handshake
+  int64_t cur_step = 0, last_step = 0;
+  std::string cur_node, last_node;
+  bool node_level = false;
+  std::string asked_node;
+};
+
+struct ViewItem {
+  std::string name;
+  uint32_t slot = 0;
+  bool previous = false;
+};
+
+class Conversation {
+ public:
+  Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline, uint64_t mem_limit_bytes);
+  ~Conversation();
+
+  /// Takes in what has arrived.
+  void drain();
+  LiveState state() const;
+  PeerProfile profile() const;
+  Suspension suspension() const;
+  uint64_t handshakes() const;  ///< grows when the peer's table of watchpoints may be empty
+  uint64_t processes() const;   ///< grows with every other training process
+  bool orphan() const;          ///< it came without a handshake
+  bool refused() const;         ///< the last peer speaks a version that is not served
+  std::string address() const { return transport_->address(); }
+  int descriptor() const { return transport_->descriptor(); }
+
+  std::vector<std::string> take_graphs();
+  std::vector<debugger::WatchpointHit> take_hits();
+  std::vector<LiveEvent> take_events();
+  void report(Severity severity, std::string text);
+
+  /// Until the state is held, ended or lost. False at the deadline or on an interrupt.
+  bool wait_settled(Clock::time_point deadline, bool stop_on_interrupt);
+  /// Until the state is held, by whatever process that comes.
+  bool wait_held(Clock::time_point deadline, bool stop_on_interrupt);
+
+  /// A reply that leaves the training held: SetCMD, recheck. Returns when it asks again.
+  /// Error: kPeerLost; the text says whether the command was delivered.
+  Status tell(const debugger::EventReply& reply, std::string_view what);
+  /// A reply that lets it go: RunCMD, exit. Returns at once.
+  Status release(const debugger::EventReply& reply, std::string_view what);
+  Status let_go(std::vector<debugger::EventReply> first);
+
+  // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not fit the question.
+  Result<std::vector<debugger::TensorBase>> bases(std::span<const ViewItem> items);
+  Result<std::vector<debugger::TensorSummary>> summaries(std::span<const ViewItem> items);
+  /// Null when the peer does not have it. `expected_bytes` is a promise of the peer's base, or 0.
+  Result<std::shared_ptr<ValueUpload>> value(const ViewItem& item, uint64_t expected_bytes);
+
+ private:
+  void handle(WireEvent event);
+  void handle_handshake(const WireEvent& event);
+  void handle_wait(WireEvent event);
+  void say(Severity severity, std::string text);
+  Status ensure_held(std::string_view what);
+  Status await_answer(std::string_view what, bool stop_on_interrupt);
+  Status not_held(std::string_view what) const;
+  debugger::EventReply view_of(std::span<const ViewItem> items, debugger::ViewCMD::Level level) const;
+
+  const std::unique_ptr<Transport> transport_;
+  const std::chrono::milliseconds view_deadline_;
+  const uint64_t mem_limit_bytes_;
+
+  mutable std::mutex mutex_;
+  LiveState state_ = LiveState::kWaiting;
+  PeerProfile profile_;
+  Suspension suspension_;
+  bool ran_ = false;           // something was run since the handshake
+  bool awaiting_ = true;       // the next WaitCMD is a new suspension
+  bool busy_ = false;          // it was told something and has not asked again yet
+  bool refused_ = false, orphan_ = false;
+  uint64_t handshakes_ = 0, processes_ = 0;
+  std::string peer_;           // address
+  std::vector<std::string> graphs_;
+  std::vector<debugger::WatchpointHit> hits_;
+  std::vector<LiveEvent> events_;
+  size_t dropped_events_ = 0;
+  // The answer to the view that is under way.
+  std::optional<std::vector<debugger::TensorBase>> bases_;
+  std::optional<std::vector<debugger::TensorSummary>> summaries_;
+  std::shared_ptr<ValueUpload> values_;
+  bool values_done_ = false;
+};
+
+}  // namespace msdbg::live

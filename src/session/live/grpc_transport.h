@@ -1,0 +1,77 @@
+// The gRPC server: takes every call of `debugger.EventListener` as raw bytes, decodes it, answers what can be answered at
+// once, and posts the rest to the session's mailbox.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "msdbg/live.h"
+#include "session/live/acceptor.h"
+#include "session/live/incoming_call.h"
+#include "session/live/mailbox.h"
+#include "session/live/recorder.h"
+#include "session/live/transport.h"
+
+namespace msdbg::live {
+
+class GrpcTransport final : public Transport, private CallHandler {
+ public:
+  static Result<std::unique_ptr<GrpcTransport>> open(const ListenOptions& options);
+  ~GrpcTransport() override;
+
+  bool next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) override;
+  Status answer(const debugger::EventReply& reply) override;
+  void expect(std::shared_ptr<ValueUpload> upload) override;
+  uint64_t received_bytes() const override { return received_; }
+  void answer_alone(std::vector<debugger::EventReply> replies) override;
+  std::string address() const override;
+  int descriptor() const override { return mailbox_.descriptor(); }
+
+ private:
+  class Service;
+  GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder);
+
+  void on_message(IncomingCall& call, grpc::ByteBuffer& message) override;
+  void on_complete(IncomingCall& call) override;
+  void on_cancelled(IncomingCall& call) override;
+  void on_opened(int descriptor, const std::string& key, const std::string& address);
+  void on_closed(const std::string& key);
+
+  bool admit(IncomingCall& call);
+  bool decode(IncomingCall& call, grpc::ByteBuffer& message);
+  void complete_wait(IncomingCall& call);
+  void complete_metadata(IncomingCall& call);
+  void complete_graphs(IncomingCall& call);
+  debugger::EventReply next_alone();
+  void post_and_reply(IncomingCall& call, const debugger::EventReply& reply);
+  void reply(IncomingCall& call, const debugger::EventReply& message);
+  void fail(IncomingCall& call, grpc::StatusCode code, const std::string& text);
+  void note(WireEvent::Kind kind, const std::string& text);
+  std::string address_of(const std::string& key);
+
+  std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  Mailbox mailbox_;
+  std::atomic<uint64_t> received_{0};
+  std::atomic<uint64_t> next_call_{1};
+
+  std::mutex mutex_;
+  std::map<std::string, std::string> addresses_;  // of open connections, by key
+  std::set<std::string> turned_away_;             // connections whose refusal was reported
+  std::string current_;                           // key of the training's connection; "" while there is none
+  bool ended_ = false;                            // it said goodbye
+  IncomingCall* held_ = nullptr;                  // the open WaitCMD
+  std::shared_ptr<ValueUpload> upload_;
+  bool alone_ = false;
+  std::deque<debugger::EventReply> alone_replies_;
+};
+
+}  // namespace msdbg::live

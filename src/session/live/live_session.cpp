@@ -1,0 +1,208 @@
+#include "session/live/live_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "msdbg/wire.h"
+#include "session/live/grpc_transport.h"
+
+namespace msdbg::live {
+namespace {
+
+/// Numbers that a debugger before us may have given to its watchpoints.
+constexpr int kForeignIds = 128;
+
+}  // namespace
+
+LiveSessionImpl::LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOptions options)
+    : options_(std::move(options)), talk_(std::move(transport), options_.view_deadline, options_.mem_limit_bytes) {
+  info_.kind = options_.kind;
+  info_.source = options_.source.empty() ? talk_.address() : options_.source;
+  info_.short_name = "training";
+}
+
+LiveSessionImpl::~LiveSessionImpl() {
+  // A held training that nobody answers would only retry for a while and then end with an error.
+  if (!detached_ && talk_.state() == LiveState::kHeld) (void)talk_.release(make_exit(), "exit");
+}
+
+LiveState LiveSessionImpl::state() {
+  absorb();
+  return talk_.state();
+}
+
+void LiveSessionImpl::absorb() {
+  talk_.drain();
+  if (const uint64_t handshakes = talk_.handshakes(); handshakes != handshakes_) {
+    const bool other_process = handshakes_ == 0 || talk_.profile().peer.address != profile_.peer.address || talk_.orphan();
+    handshakes_ = handshakes;
+    profile_ = talk_.profile();
+    info_.framework_version = profile_.peer.version;
+    info_.device_target = profile_.peer.backend;
+    delete_ids_.clear();
+    ignored_ids_.clear();
+    for (Wanted& wanted : wanted_) {
+      wanted.told.clear();
+      wanted.peer_ids.clear();
+    }
+    if (talk_.orphan()) {
+      for (int id = 1; id <= kForeignIds; ++id) delete_ids_.push_back(id);
+      next_peer_id_ = std::max(next_peer_id_, kForeignIds + 1);
+    }
+    if (other_process) {
+      retired_.insert(retired_.end(), graphs_.begin(), graphs_.end());
+      graphs_.clear();
+      unlisted_.clear();
+      names_.rebuild(graphs_);
+      for (Wanted& wanted : wanted_) wanted.nodes.clear();
+      forget_stats([](const TensorId&) { return true; });
+      std::lock_guard lock(cache_mutex_);
+      before_.clear();
+      known_.clear();
+      values_.clear();
+      value_bytes_ = 0;
+    }
+  }
+  for (const std::string& bytes : talk_.take_graphs()) add_graph(bytes);
+  if (const Suspension suspension = talk_.suspension(); suspension.number != suspension_.number) arrive(suspension);
+}
+
+void LiveSessionImpl::add_graph(const std::string& bytes) {
+  std::vector<std::string> notes;
+  const auto data = std::as_bytes(std::span(bytes));
+  Result<GraphBuilder> builder = parse_graph(data, 0, -1, &notes);
+  if (!builder) {
+    report(Severity::kError, fmt::format("a graph of {} bytes cannot be read: {}; it can be run, continued and ended",
+                                         bytes.size(), builder.status().message()));
+    return;
+  }
+  GraphPtr graph = builder->build();
+  const auto same_id = [](int id) { return [id](const GraphPtr& other) { return other->id() == id; }; };
+  auto old = std::find_if(graphs_.begin(), graphs_.end(), [&](const GraphPtr& g) { return g->name() == graph->name(); });
+  if (old == graphs_.end() && std::any_of(graphs_.begin(), graphs_.end(), same_id(graph->id()))) {
+    int id = 0;
+    while (std::any_of(graphs_.begin(), graphs_.end(), same_id(id))) ++id;
+    if (Result<GraphBuilder> again = parse_graph(data, 0, id, nullptr); again) graph = again->build();
+  }
+  for (const std::string& note : notes) report(Severity::kWarning, fmt::format("graph {}: {}", printable(graph->name()), note));
+  report(Severity::kInfo, fmt::format("graph {}: {} nodes", printable(graph->name()), graph->nodes().size()));
+  if (old != graphs_.end()) {
+    retired_.push_back(*old);
+    *old = graph;
+  } else {
+    graphs_.push_back(graph);
+  }
+  std::sort(graphs_.begin(), graphs_.end(), [](const GraphPtr& a, const GraphPtr& b) { return a->id() < b->id(); });
+  names_.rebuild(graphs_);
+  // Selectors may match more now, and nodes of a graph that was replaced are gone.
+  for (Wanted& wanted : wanted_) wanted.nodes.clear();
+  std::lock_guard lock(cache_mutex_);
+  known_.clear();
+}
+
+void LiveSessionImpl::arrive(const Suspension& suspension) {
+  const int64_t last_completed = completed_;
+  const int64_t last_step = step_;
+  suspension_ = suspension;
+  raw_hits_ = talk_.take_hits();
+  HoldFacts facts;
+  facts.initial = suspension.initial;
+  facts.cur_step = suspension.cur_step;
+  facts.last_step = suspension.last_step;
+  facts.cur_node = suspension.cur_node;
+  facts.last_node = suspension.last_node;
+  facts.node_level = suspension.node_level;
+  facts.asked_node = suspension.asked_node;
+  facts.hits = !raw_hits_.empty();
+  facts.hit_at_node = hit_at_current_node(raw_hits_);
+  hold_ = hold_kind(profile_, facts);
+  step_ = suspension.cur_step;
+  completed_ = live::completed_steps(profile_, hold_, suspension.cur_step);
+
+  // The same number does not mean the same values: the first suspension and the end of the first step may both say 0.
+  const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
+  forget_stats([&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; });
+  std::lock_guard lock(cache_mutex_);
+  if (completed_ != last_completed) {
+    before_.clear();
+    for (Value& value : values_) {
+      if (keep_.count(value.key) == 0) continue;
+      value.step = last_step;
+      before_.insert_or_assign(value.key, value);
+    }
+  }
+  known_.clear();
+  values_.clear();
+  value_bytes_ = 0;
+}
+
+std::vector<int64_t> LiveSessionImpl::steps() const {
+  std::set<int64_t> steps;
+  for (const TensorId& id : tensors_with_stats()) steps.insert(id.step);
+  if (suspension_.number > 0) steps.insert(step_);
+  return {steps.begin(), steps.end()};
+}
+
+std::vector<int64_t> LiveSessionImpl::steps(int rank, int graph) const {
+  return this->graph(rank, graph) == nullptr ? std::vector<int64_t>() : steps();
+}
+
+uint32_t LiveSessionImpl::executions(int, int, int64_t step, NodeId) { return step == step_ ? 1 : 0; }
+
+Result<bool> LiveSessionImpl::operator_overflow(const TensorId&) {
+  return Status(Code::kUnsupported, profile_.ascend ? "the overflow flag stays on the training side: watch operator_overflow there"
+                                                    : "operator_overflow needs Ascend; this training runs on GPU");
+}
+
+SessionReport LiveSessionImpl::inspect() {
+  SessionReport report;
+  for (const GraphPtr& graph : graphs_) report.steps_by_graph[graph->id()] = steps();
+  for (const std::string& note : profile_.peer.notes) report.problems.push_back({Severity::kInfo, profile_.peer.address, note});
+  return report;
+}
+
+Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds> timeout) {
+  const Clock::time_point deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
+  if (talk_.wait_held(deadline, true)) {
+    absorb();
+    return {};
+  }
+  if (interrupt_requested()) return {Code::kInterrupted, "interrupted while waiting for a training"};
+  if (talk_.refused()) return {Code::kUnsupported, "the only training that came was refused: its version is not served"};
+  return {Code::kNotFound, fmt::format("no training came to {} in time: are the three variables exported there?", address())};
+}
+
+Status LiveSessionImpl::wait_until_ended(std::optional<std::chrono::milliseconds> timeout) {
+  const Clock::time_point deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
+  while (talk_.wait_settled(deadline, true)) {
+    absorb();
+    const LiveState now = talk_.state();
+    if (now == LiveState::kEnded) return {};
+    if (now == LiveState::kLost) return {Code::kPeerLost, "the training went away without a goodbye"};
+    if (now == LiveState::kHeld) return {Code::kInvalidArgument, "the training is held: continue, detach or terminate it first"};
+  }
+  if (interrupt_requested()) return {Code::kInterrupted, "interrupted while the training runs"};
+  return {Code::kPeerLost, "the training has not ended in time"};
+}
+
+std::vector<LiveEvent> LiveSessionImpl::take_events() {
+  absorb();
+  return talk_.take_events();
+}
+
+}  // namespace msdbg::live
+
+namespace msdbg {
+
+Result<std::unique_ptr<LiveSession>> listen(const ListenOptions& options) {
+  Result<std::unique_ptr<live::GrpcTransport>> transport = live::GrpcTransport::open(options);
+  if (!transport) return transport.status();
+  live::SessionOptions session;
+  session.mem_limit_bytes = options.mem_limit_bytes;
+  session.history_steps = options.history_steps;
+  session.view_deadline = options.view_deadline;
+  return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), session));
+}
+
+}  // namespace msdbg

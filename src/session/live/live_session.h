@@ -1,0 +1,161 @@
+// The live session: the Session interface over a conversation. Split over live_session.cpp (identity, graphs, state),
+// live_tensors.cpp (what can be read), live_watch.cpp (watchpoints) and live_run.cpp (commands).
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "msdbg/live.h"
+#include "session/live/conversation.h"
+#include "session/live/names.h"
+#include "session/live/step_count.h"
+#include "session/live/watch_messages.h"
+
+namespace msdbg::live {
+
+struct SessionOptions {
+  std::string kind = "live";  ///< SessionInfo::kind
+  std::string source;
+  uint64_t mem_limit_bytes = uint64_t{16384} << 20;
+  int history_steps = 16;
+  std::chrono::milliseconds view_deadline{30000};
+};
+
+class LiveSessionImpl final : public LiveSession {
+ public:
+  LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOptions options);
+  ~LiveSessionImpl() override;
+
+  // ---- Session ----
+  const SessionInfo& info() const override { return info_; }
+  std::span<const int> ranks() const override { return ranks_; }
+  std::span<const GraphPtr> graphs() const override { return graphs_; }
+  std::vector<int64_t> steps() const override;
+  std::vector<int64_t> steps(int rank, int graph) const override;
+  std::vector<TensorId> tensors(const TensorQuery& query) override;
+  uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
+  Result<TensorInfo> describe(const TensorId& id) override;
+  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
+  std::optional<Stats> given_statistics(const TensorId& id) override;
+  Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
+  Result<bool> operator_overflow(const TensorId& id) override;
+  SessionReport inspect() override;
+
+  // ---- LiveSession ----
+  LiveState state() override;
+  const LivePeer& peer() const override { return profile_.peer; }
+  std::string address() const override { return talk_.address(); }
+  int64_t current_step() const override { return step_; }
+  int64_t completed_steps() const override { return completed_; }
+  std::string current_node() const override { return suspension_.cur_node; }
+  Status wait_until_held(std::optional<std::chrono::milliseconds> timeout) override;
+  Status set_watchpoints(std::span<const Watchpoint> watchpoints) override;
+  Result<RunResult> run(const RunRequest& request) override;
+  Result<RunResult> recheck() override;
+  Result<RunResult> pause(std::chrono::milliseconds timeout) override;
+  Result<RunResult> terminate(std::chrono::milliseconds timeout) override;
+  Status detach() override;
+  Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
+  std::vector<LiveEvent> take_events() override;
+  int event_descriptor() const override { return talk_.descriptor(); }
+
+ private:
+  /// A watchpoint with the nodes it names and what the peer was told about it.
+  struct Wanted {
+    Watchpoint watch;
+    std::vector<NodeRef> nodes;
+    bool local = false;                ///< judged here
+    std::string told;                  ///< what the peer knows, "" for nothing; compared to decide whether to tell anew
+    std::vector<int> peer_ids;
+    bool initial_pending = false;      ///< weight_initialization that was not evaluated yet
+  };
+  struct Value {
+    std::tuple<int, int, NodeId, uint32_t> key;  // rank, graph, node, slot
+    int64_t step;
+    TensorPtr tensor;
+  };
+  struct Known {
+    TensorInfo info;
+    bool exists = false;
+    std::string name;  ///< the spelling under which the peer has it
+  };
+  using Key = std::tuple<int, int, NodeId, uint32_t>;
+
+  // live_session.cpp
+  void absorb();                      ///< owner only: takes in graphs, suspensions, handshakes
+  void add_graph(const std::string& bytes);
+  void arrive(const Suspension& suspension);
+  void forget_values();
+  void report(Severity severity, std::string text) { talk_.report(severity, std::move(text)); }
+
+  // live_tensors.cpp
+  struct Source { const Graph* graph; const Node* node; uint32_t slot; };
+  Result<Source> source_of(const TensorId& id) const;
+  void ask_bases(std::span<const TensorId> ids);
+  Known known_from(const Source& source, const TensorId& id, const debugger::TensorBase& base) const;
+  Known declared(const Source& source, const TensorId& id) const;
+  Result<TensorPtr> fetch(const TensorId& id, bool previous);
+  std::optional<Stats> fetch_statistics(const TensorId& id);
+  Result<TensorPtr> remembered(const TensorId& id);
+  void remember(const TensorId& id, TensorPtr tensor);
+  Status unavailable(const TensorId& id) const;
+
+  // live_watch.cpp
+  Status resolve(Wanted& wanted) const;
+  Status flush();
+  Status tell_peer(Wanted& wanted);
+  bool judged_here(const Watchpoint& watch) const;
+  std::string condition_signature(const Wanted& wanted) const;
+  std::vector<WatchedName> names_of(const Wanted& wanted) const;
+  const Wanted* by_peer_id(int id) const;
+  /// False when none of the hits is about something that was asked for.
+  bool collect_hits(CheckResult& into);
+  void judge_locally(CheckResult& into);
+  void add_hit(const Wanted& wanted, const debugger::WatchpointHit& hit, CheckResult& into);
+  bool hit_at_current_node(std::span<const debugger::WatchpointHit> hits) const;
+
+  // live_run.cpp
+  RunResult snapshot(StopReason reason) const;
+  bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason);
+  Status check_initial(RunResult& result);
+
+  SessionOptions options_;
+  Conversation talk_;
+  SessionInfo info_;
+  std::vector<int> ranks_{0};
+  std::vector<GraphPtr> graphs_;
+  std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still hold their nodes
+  std::vector<std::string> unlisted_; // names that no graph has
+  NameTable names_;
+  PeerProfile profile_;
+
+  Suspension suspension_;
+  HoldKind hold_ = HoldKind::kInitial;
+  int64_t step_ = 0, completed_ = 0;
+  std::vector<debugger::WatchpointHit> raw_hits_;
+  uint64_t handshakes_ = 0;
+  bool detached_ = false;
+
+  std::vector<Wanted> wanted_;
+  std::vector<int> delete_ids_;       // the peer still has them
+  int next_peer_id_ = 1;
+  std::set<int> ignored_ids_;         // carriers
+
+  // Of the current suspension; workers of a check use them too.
+  mutable std::mutex cache_mutex_;
+  std::map<Key, Known> known_;
+  std::list<Value> values_;           // most recently used first
+  uint64_t value_bytes_ = 0;
+  std::map<Key, Value> before_;       // values of an earlier step, for conditions on change that are judged here
+  std::set<Key> keep_;                // whose values become `before_` with the next step
+  bool statistics_only_ = false;      // while watchpoints are judged that are content with them
+};
+
+}  // namespace msdbg::live

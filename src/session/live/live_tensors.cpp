@@ -1,0 +1,361 @@
+// What can be read of a held training: shapes first, elements when asked for, statistics where they suffice.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "session/live/live_session.h"
+
+namespace msdbg::live {
+namespace {
+
+/// A client builds all slices in memory and fails above this size, which would end the training.
+constexpr uint64_t kMaxValueBytes = (uint64_t{2} << 30) - (uint64_t{3} << 20);
+
+class MemoryReader final : public ElementReader {
+ public:
+  explicit MemoryReader(TensorPtr tensor) : tensor_(std::move(tensor)) {}
+  DType dtype() const override { return tensor_->dtype(); }
+  uint64_t count() const override { return tensor_->count(); }
+  Status read(uint64_t first, std::span<std::byte> out) override {
+    std::memcpy(out.data(), tensor_->bytes().data() + first * item_size(tensor_->dtype()), out.size());
+    return {};
+  }
+
+ private:
+  TensorPtr tensor_;
+};
+
+}  // namespace
+
+Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) const {
+  const Graph* graph = this->graph(id.rank, id.graph);
+  if (graph == nullptr || id.node >= graph->nodes().size())
+    return Status(Code::kNotFound, "the graph of this tensor was replaced by another");
+  const Node& node = graph->node(id.node);
+  if (id.slot.io == Io::kOutput) return Source{graph, &node, id.slot.index};
+  if (id.slot.index >= node.inputs.size())
+    return Status(Code::kNotFound, fmt::format("{} has {} inputs", node.name, node.inputs.size()));
+  const Edge edge = graph->effective_producer(id.node, id.slot.index);
+  if (edge.node == kNoNode) return Status(Code::kNotFound, fmt::format("the producer of input {} of {} is unknown", id.slot.index, node.name));
+  return Source{graph, &graph->node(edge.node), edge.slot};
+}
+
+Status LiveSessionImpl::unavailable(const TensorId& id) const {
+  const Node& node = this->node(id);
+  std::string why = "the training does not have it now";
+  if (talk_.state() != LiveState::kHeld) why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
+  else if (node.kind == NodeKind::kConstant) why = profile_.constants ? "the training does not keep this constant" : "constants of this release are in the graph only";
+  else if (hold_ == HoldKind::kInitial) why = "nothing has run yet: parameters and constants can be read";
+  else if (!profile_.ascend) why = "a GPU training keeps what was watched in this step: watch the operator, step, and ask again";
+  return {Code::kNotFound, fmt::format("not available: {}: {}", tensor_name(id), why)};
+}
+
+LiveSessionImpl::Known LiveSessionImpl::declared(const Source& source, const TensorId& id) const {
+  // Releases without the base level: the graph tells the shape, whether there is a value is known when it is asked for.
+  Known known;
+  const std::vector<std::string> names = view_names(*source.node);
+  known.exists = !names.empty();
+  if (!names.empty()) known.name = names.front();
+  known.info.id = id;
+  known.info.source = profile_.peer.address;
+  if (source.slot < source.node->outputs.size()) {
+    const OutputType& output = source.node->outputs[source.slot];
+    known.info.dtype = output.dtype;
+    if (output.shape) known.info.shape = *output.shape;
+    known.info.count = element_count(known.info.shape).value_or(0);
+    known.info.bytes = known.info.count * item_size(known.info.dtype);
+    known.info.note = "type and shape as the graph declares them";
+  }
+  return known;
+}
+
+LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const TensorId& id, const debugger::TensorBase& base) const {
+  Known known = declared(source, id);
+  known.info.note.clear();
+  known.exists = base.data_type() != 0;
+  if (!known.exists) return known;
+  known.info.dtype = dtype_from_mindspore(base.data_type());
+  known.info.shape.assign(base.shape().begin(), base.shape().end());
+  known.info.bytes = static_cast<uint64_t>(std::max<int64_t>(0, base.data_size()));
+  const size_t size = item_size(known.info.dtype);
+  const std::optional<uint64_t> count = element_count(known.info.shape);
+  known.info.count = count.value_or(0);
+  if (size == 0) {
+    known.info.problem = {Code::kUnsupported, fmt::format("data type {} of the training cannot be evaluated", base.data_type())};
+  } else if (!count || *count * size != known.info.bytes) {
+    known.info.problem = {Code::kCorrupt, fmt::format("the training says shape {} and {} bytes, which do not fit", shape_text(known.info.shape), base.data_size())};
+  } else if (known.info.bytes > kMaxValueBytes) {
+    known.info.problem = {Code::kUnsupported, fmt::format("{}: a training cannot send more than 2 GiB, it would end; its statistics can be asked for",
+                                                          format_bytes(known.info.bytes))};
+  }
+  return known;
+}
+
+// One question for many tensors, and a second one for those that have another spelling.
+void LiveSessionImpl::ask_bases(std::span<const TensorId> ids) {
+  struct Open { TensorId id; Source source; std::vector<std::string> names; };
+  std::vector<Open> open;
+  {
+    std::lock_guard lock(cache_mutex_);
+    std::set<Key> seen;
+    for (const TensorId& id : ids) {
+      Result<Source> source = source_of(id);
+      if (!source) continue;
+      const Key key{id.rank, id.graph, source->node->id, source->slot};
+      if (known_.count(key) > 0 || !seen.insert(key).second) continue;
+      TensorId own = id;
+      own.node = source->node->id;
+      own.slot = {Io::kOutput, source->slot};
+      if (!profile_.levels) {
+        known_[key] = declared(*source, own);
+        continue;
+      }
+      std::vector<std::string> names = view_names(*source->node);
+      if (names.empty()) known_[key] = {};
+      else open.push_back({own, *source, std::move(names)});
+    }
+  }
+  for (size_t spelling = 0; !open.empty(); ++spelling) {
+    std::vector<ViewItem> items;
+    for (const Open& entry : open) items.push_back({entry.names[spelling], entry.source.slot, false});
+    Result<std::vector<debugger::TensorBase>> bases = talk_.bases(items);
+    if (!bases) {
+      if (bases.status().code() != Code::kInterrupted) report(Severity::kWarning, bases.status().message());
+      return;
+    }
+    std::vector<Open> left;
+    std::lock_guard lock(cache_mutex_);
+    for (size_t i = 0; i < open.size(); ++i) {
+      Known known = known_from(open[i].source, open[i].id, (*bases)[i]);
+      known.name = items[i].name;
+      if (!known.exists && spelling + 1 < open[i].names.size()) left.push_back(open[i]);
+      else known_[{open[i].id.rank, open[i].id.graph, open[i].id.node, open[i].id.slot.index}] = std::move(known);
+    }
+    open = std::move(left);
+  }
+}
+
+std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
+  absorb();
+  std::vector<TensorId> found;
+  const auto wants = [&](const TensorId& id) {
+    if (id.slot.io == Io::kInput ? !query.inputs : !query.outputs) return false;
+    return query.ranks.contains(id.rank) && query.steps.contains(id.step) && (!query.slot || *query.slot == id.slot.index) &&
+           (!query.graph || *query.graph == id.graph);
+  };
+  std::set<std::pair<int, NodeId>> nodes;
+  if (query.nodes != nullptr) {
+    for (const NodeRef& ref : *query.nodes) nodes.emplace(ref.graph->id(), ref.node);
+  }
+  const auto is_named = [&](int graph, NodeId node) { return query.nodes == nullptr || nodes.count({graph, node}) > 0; };
+
+  if (query.steps.contains(step_) && talk_.state() == LiveState::kHeld) {
+    std::vector<TensorId> candidates;
+    for (const GraphPtr& graph : graphs_) {
+      for (const Node& node : graph->nodes()) {
+        if (!is_named(graph->id(), node.id) || view_names(node).empty()) continue;
+        auto add = [&](Io io, size_t count) {
+          for (uint32_t slot = 0; slot < count; ++slot) {
+            const TensorId id{0, graph->id(), step_, 0, node.id, {io, slot}};
+            if (wants(id)) candidates.push_back(id);
+          }
+        };
+        add(Io::kInput, node.inputs.size());
+        add(Io::kOutput, node.outputs.size());
+      }
+    }
+    ask_bases(candidates);
+    std::lock_guard lock(cache_mutex_);
+    for (const TensorId& id : candidates) {
+      Result<Source> source = source_of(id);
+      if (!source) continue;
+      const auto known = known_.find({id.rank, id.graph, source->node->id, source->slot});
+      if (known != known_.end() && known->second.exists) found.push_back(id);
+    }
+  }
+  for (const TensorId& id : tensors_with_stats()) {
+    if (id.step != step_ && wants(id) && is_named(id.graph, id.node)) found.push_back(id);
+  }
+  const auto key = [&](const TensorId& id) {
+    const Graph* graph = this->graph(id.rank, id.graph);
+    return std::tuple(id.step, id.graph, graph == nullptr ? 0 : graph->node(id.node).order, id.node, id.slot);
+  };
+  std::sort(found.begin(), found.end(), [&](const TensorId& a, const TensorId& b) { return key(a) < key(b); });
+  return found;
+}
+
+Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  const Key key{id.rank, id.graph, source->node->id, source->slot};
+  if (id.step != step_) {
+    std::lock_guard lock(cache_mutex_);
+    const auto before = before_.find(key);
+    const auto now = known_.find(key);
+    TensorInfo info;
+    if (before != before_.end() && before->second.step == id.step) {
+      info.dtype = before->second.tensor->dtype();
+      info.shape = before->second.tensor->shape();
+      info.count = before->second.tensor->count();
+      info.bytes = before->second.tensor->bytes().size();
+    } else if (id.step == step_ - 1 && profile_.previous && source->node->kind == NodeKind::kParameter && now != known_.end()) {
+      info = now->second.info;
+    } else if (std::optional<TensorInfo> kept = info_of_kept(id)) {
+      info = *kept;
+      info.availability = Availability::kStatisticsOnly;
+      info.note = "of this step only the statistics are kept";
+    } else {
+      return Status(Code::kNotFound, fmt::format("not available: {} of step {}: a training keeps the values of its current step ({})",
+                                                 tensor_name(id), id.step, step_));
+    }
+    info.id = id;
+    info.source = profile_.peer.address;
+    return info;
+  }
+  ask_bases({&id, 1});
+  std::lock_guard lock(cache_mutex_);
+  const auto known = known_.find(key);
+  if (known == known_.end() || !known->second.exists) return unavailable(id);
+  TensorInfo info = known->second.info;
+  info.id = id;
+  if (statistics_only_) info.availability = Availability::kStatisticsOnly;
+  return info;
+}
+
+Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  std::vector<std::string> names = view_names(*source->node);
+  uint64_t expected = 0;
+  Shape shape;
+  {
+    std::lock_guard lock(cache_mutex_);
+    const auto known = known_.find({id.rank, id.graph, source->node->id, source->slot});
+    if (known != known_.end() && profile_.levels) {
+      if (!known->second.info.problem.ok()) return known->second.info.problem;
+      names = {known->second.name};
+      expected = known->second.info.bytes;
+      shape = known->second.info.shape;
+    }
+    // What is kept makes room, so that both together stay within the limit.
+    while (!values_.empty() && value_bytes_ + expected > options_.mem_limit_bytes) {
+      value_bytes_ -= values_.back().tensor->bytes().size();
+      values_.pop_back();
+    }
+  }
+  for (const std::string& name : names) {
+    Result<std::shared_ptr<ValueUpload>> upload = talk_.value({name, source->slot, previous}, expected);
+    if (!upload) return upload.status();
+    if (*upload == nullptr) continue;
+    ValueUpload& value = **upload;
+    if (value.slices > 0) shape.assign(value.dims.begin(), value.dims.end());
+    else if (element_count(shape).value_or(1) != 0) shape = {0};
+    DType dtype = dtype_from_mindspore(value.data_type);
+    if (value.slices == 0 && source->slot < source->node->outputs.size()) dtype = source->node->outputs[source->slot].dtype;
+    Result<TensorPtr> tensor = TensorBuffer::create(dtype, shape, value.landing.bytes(), *upload);
+    if (!tensor) return Status(Code::kCorrupt, fmt::format("{}: {}", tensor_name(id), tensor.status().message()));
+    return tensor;
+  }
+  if (previous) return Status(Code::kNotFound, fmt::format("the training has no previous value of {}", tensor_name(id)));
+  return unavailable(id);
+}
+
+Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  const Key key{id.rank, id.graph, source->node->id, source->slot};
+  {
+    std::lock_guard lock(cache_mutex_);
+    if (id.step != step_) {
+      const auto before = before_.find(key);
+      if (before != before_.end() && before->second.step == id.step) return before->second.tensor;
+    } else {
+      for (auto it = values_.begin(); it != values_.end(); ++it) {
+        if (it->key != key) continue;
+        values_.splice(values_.begin(), values_, it);
+        return it->tensor;
+      }
+    }
+  }
+  if (id.step != step_) {
+    if (id.step == step_ - 1 && profile_.previous && source->node->kind == NodeKind::kParameter) return fetch(id, true);
+    return Status(Code::kNoData, fmt::format("{} of step {}: only its statistics are kept", tensor_name(id), id.step));
+  }
+  Result<TensorPtr> tensor = fetch(id, false);
+  if (!tensor) return tensor.status();
+  std::lock_guard lock(cache_mutex_);
+  values_.push_front({key, step_, *tensor});
+  value_bytes_ += (*tensor)->bytes().size();
+  return tensor;
+}
+
+Result<std::unique_ptr<ElementReader>> LiveSessionImpl::read(const TensorId& id) {
+  Result<TensorPtr> tensor = remembered(id);
+  if (!tensor) return tensor.status();
+  return std::unique_ptr<ElementReader>(std::make_unique<MemoryReader>(std::move(*tensor)));
+}
+
+Result<TensorId> LiveSessionImpl::previous(const TensorId& id, bool* history_missing) {
+  if (history_missing != nullptr) *history_missing = false;
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  TensorId before = id;
+  {
+    std::lock_guard lock(cache_mutex_);
+    const auto kept = before_.find({id.rank, id.graph, source->node->id, source->slot});
+    if (kept != before_.end() && id.step == step_ && kept->second.step < step_) {
+      before.step = kept->second.step;
+      return before;
+    }
+  }
+  if (id.step == step_ && step_ > 0 && profile_.previous && source->node->kind == NodeKind::kParameter) {
+    before.step = step_ - 1;
+    return before;
+  }
+  return Status(Code::kNotFound, fmt::format("no previous value of {}", tensor_name(id)));
+}
+
+std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
+  Result<Source> source = source_of(id);
+  if (!source || id.step != step_ || !profile_.levels) return std::nullopt;
+  std::string name;
+  {
+    std::lock_guard lock(cache_mutex_);
+    const auto known = known_.find({id.rank, id.graph, source->node->id, source->slot});
+    if (known == known_.end() || !known->second.exists) return std::nullopt;
+    name = known->second.name;
+  }
+  const ViewItem item{name, source->slot, false};
+  Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries({&item, 1});
+  if (!answer || answer->front().tensor_base().data_type() == 0) return std::nullopt;
+  const debugger::Statistics& sent = answer->front().statistics();
+  Stats stats;
+  stats.dtype = dtype_from_mindspore(answer->front().tensor_base().data_type());
+  stats.count = sent.count();
+  stats.nan_count = sent.nan_count();
+  stats.pos_inf_count = sent.pos_inf_count();
+  stats.neg_inf_count = sent.neg_inf_count();
+  stats.zero_count = sent.zero_count();
+  stats.known = kStatCount | kStatNan | kStatPosInf | kStatNegInf | kStatZero;
+  const bool finite = stats.nan_count + stats.inf_count() == 0;
+  if (finite) {
+    stats.pos_count = sent.pos_zero_count();
+    stats.neg_count = sent.neg_zero_count();
+    stats.known |= kStatPos | kStatNeg;
+  }
+  if (finite || !profile_.nonfinite_in_extremes) {
+    stats.known |= kStatMin | kStatMax;
+    if (stats.finite_count() > 0) {
+      stats.min = sent.min_value();
+      stats.max = sent.max_value();
+    }
+    if (!profile_.bad_mean || stats.count < PeerProfile::kBadMeanFrom) {
+      stats.known |= kStatMean;
+      stats.mean = sent.avg_value();
+    }
+  }
+  return stats;
+}
+
+}  // namespace msdbg::live

@@ -1,0 +1,276 @@
+// Watchpoints of a live session: told to the training where it can judge them, judged here where it cannot.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "session/live/live_session.h"
+
+namespace msdbg::live {
+namespace {
+
+enum Enumerator { kOverflow = 2, kInitialization = 14 };
+
+bool asks_for_constant(std::string_view selector, const Node& node) {
+  return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
+         selector.find("=" + node.name) != std::string_view::npos;
+}
+
+}  // namespace
+
+bool LiveSessionImpl::judged_here(const Watchpoint& watch) const {
+  if (!watch.condition || watch.inputs || !watch.outputs) return true;
+  if (watch.condition->spec->enumerator == kOverflow && !profile_.ascend) return true;  // ends as "not checked", with the reason
+  return !peer_judges(profile_, *watch.condition);
+}
+
+Status LiveSessionImpl::resolve(Wanted& wanted) const {
+  std::vector<NodeRef> nodes;
+  if (wanted.watch.optional) {
+    nodes = wanted.watch.on.resolve(graphs_);
+  } else {
+    Result<std::vector<NodeRef>> found = resolve_or_explain(wanted.watch.on, graphs_);
+    if (!found) return found.status();
+    nodes = std::move(*found);
+  }
+  wanted.nodes.clear();
+  for (const NodeRef& ref : nodes) {
+    const Node& node = ref.graph->node(ref.node);
+    if (node.kind == NodeKind::kConstant && !asks_for_constant(wanted.watch.on.text(), node)) continue;
+    wanted.nodes.push_back(ref);
+  }
+  return {};
+}
+
+std::vector<WatchedName> LiveSessionImpl::names_of(const Wanted& wanted) const {
+  std::vector<WatchedName> names;
+  for (const NodeRef& ref : wanted.nodes) {
+    const Node& node = ref.graph->node(ref.node);
+    if (auto name = watch_name(*ref.graph, node)) names.push_back({std::move(*name), node.op});
+  }
+  // The same name in two graphs is one name to the training.
+  std::set<std::string_view> seen;
+  std::vector<WatchedName> unique;
+  for (WatchedName& watched : names) {
+    if (seen.insert(watched.name).second) unique.push_back(watched);
+  }
+  return unique;
+}
+
+std::string LiveSessionImpl::condition_signature(const Wanted& wanted) const {
+  if (!wanted.watch.condition || wanted.local) return "carrier";
+  std::string text = wanted.watch.condition->text();
+  for (const auto& [name, value] : wanted.watch.condition->params) text += fmt::format(" {}={}", name, format_double(value));
+  return text;
+}
+
+Status LiveSessionImpl::set_watchpoints(std::span<const Watchpoint> watchpoints) {
+  absorb();
+  std::vector<Wanted> next;
+  for (const Watchpoint& watch : watchpoints) {
+    if (!watch.enabled) continue;
+    Wanted wanted;
+    const auto old = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& w) { return w.watch.id == watch.id; });
+    if (old != wanted_.end()) wanted = *old;
+    wanted.watch = watch;
+    if (old == wanted_.end() || old->nodes.empty() || old->watch.on.text() != watch.on.text()) {
+      if (Status status = resolve(wanted); !status.ok()) return status;
+    }
+    next.push_back(std::move(wanted));
+  }
+  for (const Wanted& old : wanted_) {
+    const bool stays = std::any_of(next.begin(), next.end(), [&](const Wanted& w) { return w.watch.id == old.watch.id; });
+    if (!stays) delete_ids_.insert(delete_ids_.end(), old.peer_ids.begin(), old.peer_ids.end());
+  }
+  wanted_ = std::move(next);
+  if (talk_.state() != LiveState::kHeld) return {};
+  return flush();
+}
+
+Status LiveSessionImpl::flush() {
+  while (!delete_ids_.empty()) {
+    const int id = delete_ids_.back();
+    if (Status status = talk_.tell(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) return status;
+    ignored_ids_.erase(id);
+    delete_ids_.pop_back();
+  }
+  keep_.clear();
+  for (Wanted& wanted : wanted_) {
+    if (wanted.nodes.empty()) {
+      if (Status status = resolve(wanted); !status.ok()) {
+        report(Severity::kWarning, fmt::format("watchpoint {}: {}", wanted.watch.id, status.message()));
+        continue;
+      }
+    }
+    wanted.local = judged_here(wanted.watch);
+    if (wanted.local && wanted.watch.condition && wanted.watch.condition->spec->needs_previous) {
+      for (const NodeRef& ref : wanted.nodes) {
+        for (uint32_t slot = 0; slot < ref.graph->node(ref.node).outputs.size(); ++slot)
+          keep_.insert({0, ref.graph->id(), ref.node, slot});
+      }
+    }
+    if (Status status = tell_peer(wanted); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status LiveSessionImpl::tell_peer(Wanted& wanted) {
+  const std::vector<WatchedName> names = names_of(wanted);
+  std::string told = condition_signature(wanted);
+  size_t hash = names.size();
+  for (const WatchedName& watched : names) hash = hash * 1099511628211u + std::hash<std::string>()(watched.name);
+  told += fmt::format(" on {} names {:x}", names.size(), hash);
+  if (told == wanted.told) return {};
+
+  const bool initialization = wanted.watch.condition && wanted.watch.condition->spec->enumerator == kInitialization;
+  if (wanted.local && wanted.watch.condition && wanted.watch.condition->spec->needs_previous) {
+    report(Severity::kInfo, fmt::format("watchpoint {}: {} is judged by msdbg, because this training keeps no previous values",
+                                        wanted.watch.id, wanted.watch.condition->spec->id));
+  }
+  if (initialization) {
+    wanted.initial_pending = hold_ == HoldKind::kInitial;
+    if (!wanted.initial_pending)
+      report(Severity::kWarning, fmt::format("watchpoint {}: {} is judged before the first step only, which is over",
+                                             wanted.watch.id, wanted.watch.condition->spec->id));
+  }
+  // Ascend keeps everything at the end of a step, so that nothing has to be watched in order to be read.
+  const bool silent = wanted.local && profile_.ascend;
+  const size_t needed = silent ? 0 : set_cmds_needed(names);
+  while (wanted.peer_ids.size() < needed) wanted.peer_ids.push_back(next_peer_id_++);
+  const std::vector<int> unused(wanted.peer_ids.begin() + static_cast<std::ptrdiff_t>(needed), wanted.peer_ids.end());
+  wanted.peer_ids.resize(needed);
+  for (const int id : unused) {
+    if (Status status = talk_.tell(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) {
+      delete_ids_.push_back(id);
+      return status;
+    }
+    ignored_ids_.erase(id);
+  }
+  if (!silent) {
+    const std::vector<debugger::EventReply> replies = wanted.local
+        ? make_carriers(names, wanted.peer_ids)
+        : make_set_cmds(profile_, *wanted.watch.condition, names, wanted.peer_ids);
+    for (const debugger::EventReply& reply : replies) {
+      const std::string what = fmt::format("watchpoint {} on {} nodes", wanted.watch.id, names.size());
+      if (Status status = talk_.tell(reply, what); !status.ok()) return status;
+    }
+  }
+  for (const int id : wanted.peer_ids) {
+    if (wanted.local) ignored_ids_.insert(id);
+    else ignored_ids_.erase(id);
+  }
+  wanted.told = std::move(told);
+  return {};
+}
+
+const LiveSessionImpl::Wanted* LiveSessionImpl::by_peer_id(int id) const {
+  for (const Wanted& wanted : wanted_) {
+    if (std::find(wanted.peer_ids.begin(), wanted.peer_ids.end(), id) != wanted.peer_ids.end()) return &wanted;
+  }
+  return nullptr;
+}
+
+bool LiveSessionImpl::hit_at_current_node(std::span<const debugger::WatchpointHit> hits) const {
+  if (hits.empty() || suspension_.cur_node.empty()) return false;
+  const auto current = names_.find(suspension_.cur_node);
+  for (const debugger::WatchpointHit& hit : hits) {
+    if (hit.tensor().node_name() == suspension_.cur_node) return true;
+    const auto named = names_.find(hit.tensor().node_name());
+    if (!current || !named || named->graph != current->graph) continue;
+    if (named->node == current->node) return true;
+    const Node& node = current->graph->node(current->node);
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      if (current->graph->effective_producer(node.id, slot).node == named->node) return true;
+    }
+  }
+  return false;
+}
+
+void LiveSessionImpl::add_hit(const Wanted& wanted, const debugger::WatchpointHit& hit, CheckResult& into) {
+  const std::string shown = printable(hit.tensor().node_name());
+  const auto node = names_.find(hit.tensor().node_name());
+  const auto slot = parse_int(hit.tensor().slot());
+  if (!node || !slot || *slot < 0) {
+    report(Severity::kWarning, fmt::format("watchpoint {} hit on {}:{}, which is in no graph of this session", wanted.watch.id,
+                                           shown, printable(hit.tensor().slot())));
+    return;
+  }
+  if (wanted.watch.slot && *wanted.watch.slot != static_cast<uint32_t>(*slot)) return;
+  const TensorId id{0, node->graph->id(), step_, 0, node->node, {Io::kOutput, static_cast<uint32_t>(*slot)}};
+  const std::string abbr(wanted.watch.condition->spec->abbr);
+  if (hit.error_code() != 0) {
+    const auto code = static_cast<uint32_t>(hit.error_code());
+    into.not_checked.push_back({wanted.watch.id, wanted.watch.rule, abbr, id, fmt::format("{}", fmt::join(error_texts(code), ", ")), code});
+    return;
+  }
+  Hit out;
+  out.watch_id = wanted.watch.id;
+  out.watch_name = wanted.watch.name;
+  out.rule = wanted.watch.rule;
+  out.abbr = abbr;
+  out.severity = wanted.watch.severity;
+  out.tensor = id;
+  const Node& named = node->graph->node(node->node);
+  if (id.slot.index < named.outputs.size()) {
+    out.dtype = named.outputs[id.slot.index].dtype;
+    if (named.outputs[id.slot.index].shape) out.shape = *named.outputs[id.slot.index].shape;
+  }
+  out.params = hit_params(profile_, *wanted.watch.condition, hit);
+  ++into.total_hits;
+  into.hits.push_back(std::move(out));
+}
+
+bool LiveSessionImpl::collect_hits(CheckResult& into) {
+  const size_t before = into.hits.size() + into.not_checked.size();
+  for (const debugger::WatchpointHit& hit : raw_hits_) {
+    if (ignored_ids_.count(hit.id()) > 0) continue;
+    if (const Wanted* wanted = by_peer_id(hit.id()); wanted != nullptr && wanted->watch.condition) {
+      add_hit(*wanted, hit, into);
+    } else {
+      report(Severity::kWarning, fmt::format("the training reports a hit of watchpoint {} on {}, which this session has not set",
+                                             hit.id(), printable(hit.tensor().node_name())));
+    }
+  }
+  raw_hits_.clear();
+  const auto key = [this](const auto& entry) {
+    const Graph* graph = this->graph(entry.tensor.rank, entry.tensor.graph);
+    return std::tuple(entry.tensor.step, entry.tensor.graph, graph == nullptr ? 0 : graph->node(entry.tensor.node).order,
+                      entry.tensor.node, entry.tensor.slot, entry.rule);
+  };
+  const auto earlier = [&](const auto& a, const auto& b) { return key(a) < key(b); };
+  std::stable_sort(into.hits.begin(), into.hits.end(), earlier);
+  std::stable_sort(into.not_checked.begin(), into.not_checked.end(), earlier);
+  return into.hits.size() + into.not_checked.size() > before;
+}
+
+void LiveSessionImpl::judge_locally(CheckResult& into) {
+  for (const bool elements : {true, false}) {
+    std::vector<Watchpoint> group;
+    for (const Wanted& wanted : wanted_) {
+      if (wanted.local && wanted.watch.needs_elements == elements) group.push_back(wanted.watch);
+    }
+    if (group.empty()) continue;
+    CheckOptions options;
+    options.steps = IntSet::of(step_);
+    options.mem_limit_bytes = options_.mem_limit_bytes;
+    statistics_only_ = !elements && profile_.levels;
+    Result<CheckResult> result = check(*this, group, options);
+    statistics_only_ = false;
+    if (!result) {
+      report(Severity::kWarning, fmt::format("step {}: {}", step_, result.status().message()));
+      continue;
+    }
+    std::move(result->hits.begin(), result->hits.end(), std::back_inserter(into.hits));
+    std::move(result->not_checked.begin(), result->not_checked.end(), std::back_inserter(into.not_checked));
+    into.total_hits += result->total_hits;
+    into.interrupted = into.interrupted || result->interrupted;
+    into.coverage.tensors += result->coverage.tensors;
+    into.coverage.checked += result->coverage.checked;
+    into.coverage.not_checked += result->coverage.not_checked;
+    into.coverage.bytes += result->coverage.bytes;
+    into.coverage.from_cache += result->coverage.from_cache;
+  }
+}
+
+}  // namespace msdbg::live

@@ -1,0 +1,239 @@
+#include "session/live/replay.h"
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "session/live/graph_assembly.h"
+#include "session/live/value_slice.h"
+
+namespace msdbg::live {
+
+Result<std::unique_ptr<ReplayTransport>> ReplayTransport::open(const std::string& path) {
+  Result<std::unique_ptr<RecordingReader>> reader = RecordingReader::open(path);
+  if (!reader) return reader.status();
+  RecordingIndex index = index_recording(**reader);
+  return std::unique_ptr<ReplayTransport>(new ReplayTransport(std::move(*reader), std::move(index), path));
+}
+
+ReplayTransport::ReplayTransport(std::unique_ptr<RecordingReader> reader, RecordingIndex index, std::string path)
+    : reader_(std::move(reader)), index_(std::move(index)), path_(std::move(path)) {
+  if (!index_.note.empty()) {
+    WireEvent event;
+    event.kind = WireEvent::Kind::kProblem;
+    event.text = index_.note;
+    post(std::move(event));
+  }
+  arrive();
+}
+
+bool ReplayTransport::next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) {
+  return mailbox_.take(event, deadline, stop_on_interrupt);
+}
+
+Status ReplayTransport::answer(const debugger::EventReply& reply) {
+  if (!open_) return Status(Code::kPeerLost, "the recording is at its end; the command was not delivered");
+  open_ = false;
+  if (reply.has_exit()) {
+    finish();
+  } else if (reply.has_run_cmd() && reply.run_cmd().run_level() != "recheck") {
+    advance(reply.run_cmd());
+  } else {
+    if (reply.has_run_cmd()) {
+      const auto& rechecks = index_.holds[at_].rechecks;
+      if (rechecks_ < rechecks.size()) {
+        deliver({WireEvent::Kind::kHits, Rpc::kSendWatchpointHits, rechecks[rechecks_++], {}});
+      }
+    } else if (reply.has_view_cmd()) {
+      view(reply.view_cmd());
+    }
+    hold_again();
+  }
+  return {};
+}
+
+void ReplayTransport::answer_alone(std::vector<debugger::EventReply>) {
+  open_ = false;
+  finish();
+}
+
+// ---- moving ------------------------------------------------------------------------------------------------------------
+
+void ReplayTransport::advance(const debugger::RunCMD& command) {
+  const int64_t step = metadata_of(at_).cur_step();
+  for (++at_; at_ < index_.holds.size(); ++at_) {
+    if (fits(at_, command) || metadata_of(at_).cur_step() != step) break;
+    for (const RecordedCall& call : index_.holds[at_].before) deliver(call);
+  }
+  arrive();
+}
+
+/// Whether a training that was given `command` would have been held where the recorded one was.
+bool ReplayTransport::fits(size_t candidate, const debugger::RunCMD& command) {
+  const RecordedHold& hold = index_.holds[candidate];
+  const auto& left = index_.holds[candidate - 1].left;
+  const bool other_process = std::any_of(hold.before.begin(), hold.before.end(), [](const RecordedCall& call) {
+    return call.kind == WireEvent::Kind::kHandshake || call.kind == WireEvent::Kind::kGone;
+  });
+  if (hold.has_hits() || other_process || !left || left->run_level() != "node") return true;
+  const std::string node = metadata_of(candidate).cur_node();
+  if (command.run_level() == "node") return command.node_name().empty() || node == command.node_name();
+  return !left->node_name().empty() && node != left->node_name();  // not met: the step's end
+}
+
+void ReplayTransport::arrive() {
+  if (at_ >= index_.holds.size()) return finish();
+  rechecks_ = 0;
+  for (const RecordedCall& call : index_.holds[at_].before) deliver(call);
+  hold_again();
+}
+
+void ReplayTransport::hold_again() {
+  WireEvent event;
+  event.kind = WireEvent::Kind::kWait;
+  event.metadata = metadata_of(at_);
+  if (at_ > 0 && index_.holds[at_ - 1].left) {
+    const debugger::Metadata before = metadata_of(at_ - 1);
+    const debugger::RunCMD& left = *index_.holds[at_ - 1].left;
+    event.came_from = CameFrom{left.run_level(), left.node_name(), before.cur_step(), before.cur_node()};
+  }
+  open_ = true;
+  post(std::move(event));
+}
+
+void ReplayTransport::finish() {
+  at_ = index_.holds.size();
+  if (std::exchange(over_, true)) return;
+  for (const RecordedCall& call : index_.tail) deliver(call);
+}
+
+debugger::Metadata ReplayTransport::metadata_of(size_t hold) {
+  debugger::Metadata metadata;
+  read(index_.holds[hold].wait, &metadata);
+  return metadata;
+}
+
+// ---- what comes out of the file ------------------------------------------------------------------------------------------
+
+template <typename Message>
+bool ReplayTransport::read(uint64_t frame, Message* message) {
+  reader_->seek(frame);
+  Frame read;
+  return reader_->next(&read) && message->ParsePartialFromString(read.payload);
+}
+
+void ReplayTransport::post(WireEvent event) {
+  event.peer = path_;
+  mailbox_.put(std::move(event), true);
+}
+
+void ReplayTransport::deliver(const RecordedCall& call) {
+  WireEvent event;
+  event.kind = call.kind;
+  event.text = call.text;
+  GraphAssembly assembly(call.rpc == Rpc::kSendMultiGraphs);
+  for (const uint64_t frame : call.frames) {
+    bool readable = true;
+    switch (call.kind) {
+      case WireEvent::Kind::kHandshake:
+      case WireEvent::Kind::kFarewell: readable = read(frame, &event.metadata); break;
+      case WireEvent::Kind::kHits: readable = read(frame, &event.hits.emplace_back()); break;
+      case WireEvent::Kind::kGraphs: {
+        debugger::Chunk chunk;
+        readable = read(frame, &chunk);
+        assembly.add(chunk);
+        break;
+      }
+      default: break;
+    }
+    if (!readable) {  // the file was changed since it was indexed, or the peer sent what nobody can read
+      event = {};
+      event.text = "a recorded " + std::string(rpc_name(call.rpc)) + " cannot be read and is left out";
+      break;
+    }
+  }
+  if (event.kind == WireEvent::Kind::kGraphs) event.graphs = assembly.finish();
+  post(std::move(event));
+}
+
+// ---- views ---------------------------------------------------------------------------------------------------------------
+
+const RecordedUpload* ReplayTransport::find(debugger::ViewCMD::Level level, const debugger::TensorProto& asked) const {
+  for (const RecordedUpload& upload : index_.holds[at_].uploads) {
+    if (upload.level == level && upload.node == asked.node_name() && upload.slot == asked.slot() &&
+        upload.iter == asked.iter()) {
+      return &upload;
+    }
+  }
+  return nullptr;
+}
+
+void ReplayTransport::view(const debugger::ViewCMD& command) {
+  WireEvent event;
+  switch (command.level()) {
+    case debugger::ViewCMD::base:
+      event.kind = WireEvent::Kind::kBases;
+      for (const auto& asked : command.tensors()) event.bases.push_back(base_of(asked));
+      break;
+    case debugger::ViewCMD::statistics:
+      event.kind = WireEvent::Kind::kSummaries;
+      for (const auto& asked : command.tensors()) {
+        debugger::TensorSummary& summary = event.summaries.emplace_back();
+        const RecordedUpload* upload = find(debugger::ViewCMD::statistics, asked);
+        if (upload == nullptr || !read(upload->frames.front(), &summary)) summary.Clear();
+      }
+      break;
+    default:
+      event.kind = WireEvent::Kind::kValues;
+      event.values = std::exchange(upload_, nullptr);
+      if (event.values && command.tensors_size() > 0) fill(command.tensors(0), event.values.get());
+  }
+  post(std::move(event));
+}
+
+/// Any kind of look at the tensor tells its type and shape.
+debugger::TensorBase ReplayTransport::base_of(const debugger::TensorProto& asked) {
+  debugger::TensorBase base;
+  if (const RecordedUpload* upload = find(debugger::ViewCMD::base, asked); upload != nullptr) {
+    if (read(upload->frames.front(), &base)) return base;
+  }
+  if (const RecordedUpload* upload = find(debugger::ViewCMD::statistics, asked); upload != nullptr) {
+    debugger::TensorSummary summary;
+    if (read(upload->frames.front(), &summary)) return summary.tensor_base();
+  }
+  base.Clear();
+  const RecordedUpload* upload = find(debugger::ViewCMD::value, asked);
+  for (const uint64_t frame : upload != nullptr ? upload->frames : std::vector<uint64_t>()) {
+    debugger::TensorProto slice;
+    if (!read(frame, &slice)) break;
+    base.set_data_type(slice.data_type());
+    base.mutable_shape()->CopyFrom(slice.dims());
+    base.set_data_size(base.data_size() + static_cast<int64_t>(slice.tensor_content().size()));
+  }
+  if (base.data_type() == 0) base.add_shape(0);  // "not available", as a client says it
+  return base;
+}
+
+void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload* into) {
+  received_ = 0;
+  const RecordedUpload* upload = find(debugger::ViewCMD::value, asked);
+  if (upload == nullptr) {  // a client sends one message without type and elements for what it does not have
+    into->slices = 1;
+    into->finished = true;
+    return;
+  }
+  for (const uint64_t frame : upload->frames) {
+    reader_->seek(frame);
+    Frame read;
+    if (!reader_->next(&read)) {
+      into->problem = "the recording cannot be read any more";
+      return;
+    }
+    const grpc::Slice slice(read.payload);
+    grpc::ByteBuffer bytes(&slice, 1);
+    if (!take_slice(bytes, *into, received_)) into->problem = "a recorded slice cannot be decoded";
+  }
+}
+
+}  // namespace msdbg::live
