@@ -1,0 +1,232 @@
+#include "agent/watch_table.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace msdbg::agent {
+namespace {
+
+enum Enumerator { kOverflow = 2, kFirstLegacy = 3, kLastLegacy = 12, kInitialization = 14, kNotChanged = 20, kRange = 21 };
+
+std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+/// Value of the parameter at a place; the client reads some lists by place, whatever the names are.
+double value_at(const debugger::WatchCondition& wire, int place) {
+  return place < wire.params_size() ? wire.params(place).value() : 0;
+}
+bool enabled_at(const debugger::WatchCondition& wire, int place) {
+  return place < wire.params_size() && !wire.params(place).disabled();
+}
+
+}  // namespace
+
+struct WatchTable::Found {
+  uint32_t order;
+  uint32_t rank;
+  size_t place;  ///< among the hits of one evaluation
+  debugger::WatchpointHit hit;
+};
+
+void WatchTable::apply(const debugger::SetCMD& command) {
+  ++version_;
+  const auto id = static_cast<unsigned int>(command.id());
+  if (command.delete_()) {
+    table_.erase(id);
+    return;
+  }
+  Watchpoint& watchpoint = table_[id];
+  watchpoint = {};
+  watchpoint.id = id;
+  watchpoint.wire = command.watch_condition();
+  watchpoint.condition = read_condition(watchpoint.wire);
+  watchpoint.nodes.assign(command.watch_nodes().begin(), command.watch_nodes().end());
+  index_nodes(watchpoint);
+}
+
+void WatchTable::clear() {
+  table_.clear();
+  marks_.clear();
+  ++version_;
+}
+
+std::optional<Condition> WatchTable::read_condition(const debugger::WatchCondition& wire) const {
+  const int number = wire.condition();
+  if (number == kOverflow || (!traits_.params && number > kLastLegacy)) return std::nullopt;
+  Condition condition;
+  for (const ConditionSpec& spec : condition_catalogue()) {
+    if (spec.enumerator == number && condition.spec == nullptr) condition.spec = &spec;
+  }
+  if (condition.spec == nullptr) return std::nullopt;
+  if (!traits_.params) {
+    if (number >= kFirstLegacy) condition.params["param"] = static_cast<double>(wire.value());
+    return condition;
+  }
+  for (const auto& param : wire.params()) {
+    const auto known = std::find_if(condition.spec->params.begin(), condition.spec->params.end(),
+                                    [&](const ParamSpec& spec) { return spec.name == param.name(); });
+    // Hidden parameters have no effect in the client.
+    if (param.disabled() || known == condition.spec->params.end() || known->kind != ParamKind::kCheck) continue;
+    condition.params[param.name()] = param.value();
+  }
+  if (number == kNotChanged) {
+    condition.params["rtol"] = value_at(wire, traits_.swapped_tolerances ? 1 : 0);
+    condition.params["atol"] = value_at(wire, traits_.swapped_tolerances ? 0 : 1);
+  }
+  if (number == kRange) {
+    if (enabled_at(wire, 0)) condition.params["range_start_inclusive"] = value_at(wire, 0);
+    if (enabled_at(wire, 1)) condition.params["range_end_inclusive"] = value_at(wire, 1);
+  }
+  return condition;
+}
+
+void WatchTable::index_nodes(Watchpoint& watchpoint) const {
+  for (uint32_t i = 0; i < watchpoint.nodes.size(); ++i) {
+    const std::string& name = watchpoint.nodes[i].node_name();
+    const bool scope = watchpoint.nodes[i].node_type() == "scope";
+    if (scope && (traits_.prefix_scopes || name == "*")) watchpoint.prefixes.push_back(i);
+    if (scope && !traits_.params) continue;
+    watchpoint.names.try_emplace(name, i);
+    if (traits_.params) watchpoint.names.try_emplace(last_component(name), i);
+  }
+}
+
+/// The name that the hit will carry; null when the watchpoint does not mean this tensor.
+const std::string* WatchTable::match(const Watchpoint& watchpoint, const std::string& name) const {
+  const auto exact = watchpoint.names.find(name);
+  uint32_t first = exact == watchpoint.names.end() ? UINT32_MAX : exact->second;
+  for (const uint32_t i : watchpoint.prefixes) {
+    const std::string& prefix = watchpoint.nodes[i].node_name();
+    if (i < first && (prefix == "*" || name.starts_with(prefix))) first = i;
+  }
+  if (first == UINT32_MAX) return nullptr;
+  return traits_.own_names ? &name : &watchpoint.nodes[first].node_name();
+}
+
+void WatchTable::prepare(TensorStore& store) {
+  prepared_for_ = &store;
+  prepared_version_ = version_;
+  const auto sources = store.sources();
+  wanted_.assign(store.node_count(), false);
+  matches_.assign(sources.size(), {});
+  std::unordered_map<std::string_view, std::vector<NodeIndex>> readers;
+  std::unordered_map<std::string_view, NodeIndex> operators;
+  for (NodeIndex node = 0; node < store.node_count(); ++node) {
+    operators[sources[node].name] = node;
+    for (const InputRef& input : store.inputs(node)) {
+      const std::string& name = sources[input.source].name;
+      if (name.find('/') == std::string::npos) readers[name].push_back(node);
+    }
+  }
+  for (const auto& [id, watchpoint] : table_) {
+    for (SourceIndex i = 0; i < sources.size(); ++i) {
+      if (const std::string* name = match(watchpoint, sources[i].name)) matches_[i].push_back({&watchpoint, name});
+    }
+    for (const debugger::WatchNode& node : watchpoint.nodes) {
+      const std::string& name = node.node_name();
+      if (node.node_type() == "scope") {
+        for (NodeIndex i = 0; i < store.node_count(); ++i) {
+          if (name == "*" || sources[i].name.starts_with(name)) wanted_[i] = true;
+        }
+        continue;
+      }
+      if (const auto found = operators.find(name); found != operators.end()) wanted_[found->second] = true;
+      if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause a read
+      const std::string last = last_component(name);
+      if (const auto found = readers.find(last); found != readers.end()) {
+        for (const NodeIndex reader : found->second) wanted_[reader] = true;
+      }
+    }
+  }
+}
+
+bool WatchTable::due(const Watchpoint& watchpoint, Moment moment) const {
+  if (!watchpoint.condition) return false;
+  const bool initial = watchpoint.condition->spec->enumerator == kInitialization;
+  if (moment == Moment::kInitialRecheck || initial) return initial && moment == Moment::kInitialRecheck;
+  return !watchpoint.condition->spec->needs_previous || moment != Moment::kOperator;
+}
+
+debugger::WatchpointHit WatchTable::make_hit(const Watchpoint& watchpoint, const Decision& decision,
+                                             const std::string& name, uint32_t slot) const {
+  debugger::WatchpointHit hit;
+  hit.mutable_tensor()->set_node_name(name);
+  hit.mutable_tensor()->set_slot(std::to_string(slot));
+  hit.mutable_tensor()->set_finished(true);
+  auto& condition = *hit.mutable_watch_condition();
+  condition.set_condition(watchpoint.wire.condition());
+  if (traits_.params) *condition.mutable_params() = watchpoint.wire.params();
+  for (auto& param : *condition.mutable_params()) {
+    for (const ParamResult& result : decision.params) {
+      if (result.name != param.name() || !result.actual) continue;
+      param.set_hit(result.hit || param.hit());
+      param.set_actual_value(*result.actual);
+    }
+  }
+  hit.set_id(static_cast<int32_t>(watchpoint.id));
+  hit.set_error_code(static_cast<int32_t>(decision.error_code));
+  return hit;
+}
+
+void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat, std::vector<Found>& found) {
+  const SourceIndex source = store.source_of(flat);
+  const bool once = moment == Moment::kOperator || moment == Moment::kStepEnd;
+  const StoredTensor tensor = store.tensor(flat);
+  std::vector<const Watchpoint*> judged;
+  const std::string* name = nullptr;
+  StatsRequest request;
+  for (const Match& match : matches_[source]) {
+    if (!due(*match.watchpoint, moment)) continue;
+    // With several watchpoints on one tensor, all hits carry the name that the last of them knows.
+    name = match.name;
+    const uint64_t mark = uint64_t{flat} << 32 | match.watchpoint->id;
+    if (once && !marks_.insert(mark).second) continue;
+    const bool numeric = match.watchpoint->condition->spec->enumerator >= kFirstLegacy;
+    if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
+    judged.push_back(match.watchpoint);
+    add_needs(*match.watchpoint->condition, request);
+  }
+  if (judged.empty()) return;
+  const std::optional<StoredTensor> old = request.needs_previous() ? store.previous(flat) : std::nullopt;
+  Previous previous = Previous::kNotNeeded;
+  if (request.needs_previous()) {
+    previous = !old ? Previous::kMissing : old->count() == tensor.count() ? Previous::kPresent : Previous::kSizeDiffers;
+  }
+  StatsRequest computed = request;
+  if (previous != Previous::kPresent) computed.change = false, computed.close.clear();
+  const Stats stats = previous == Previous::kPresent ? compute_stats(tensor.view(), old->view(), computed)
+                                                     : compute_stats(tensor.view(), computed);
+  for (const Watchpoint* watchpoint : judged) {
+    const Previous own = watchpoint->condition->spec->needs_previous ? previous : Previous::kNotNeeded;
+    const Decision decision = decide(*watchpoint->condition, stats, computed, own, Semantics::kCompat);
+    const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
+                                    [](const auto& param) { return param.hit(); });
+    const bool undecided = traits_.params && decision.error_code != 0;
+    if (!decision.hit() && !undecided && !forced) continue;
+    found.push_back({store.order(flat), store.rank(flat), found.size(),
+                     make_hit(*watchpoint, decision, *name, flat - store.sources()[source].first)});
+  }
+}
+
+std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, Moment moment, NodeIndex node) {
+  std::vector<debugger::WatchpointHit> hits;
+  if (table_.empty()) return hits;
+  if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
+  std::vector<Found> found;
+  if (moment == Moment::kOperator) {
+    const Source& source = store.sources()[node];
+    for (FlatIndex flat = source.first; flat < source.first + source.slots; ++flat) {
+      if (store.is_loaded(flat)) judge_tensor(store, moment, flat, found);
+    }
+  } else {
+    for (const TensorStore::Loaded& loaded : store.loaded()) judge_tensor(store, moment, loaded.flat, found);
+  }
+  // By execution order; of equal ones the client sends what it found last first.
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    return std::tuple(a.order, b.rank, b.place) < std::tuple(b.order, a.rank, a.place);
+  });
+  hits.reserve(found.size());
+  for (Found& entry : found) hits.push_back(std::move(entry.hit));
+  return hits;
+}
+
+}  // namespace msdbg::agent

@@ -1,0 +1,76 @@
+// The watchpoints a debugger has set, and their evaluation with the project's own evaluator.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "agent/tensor_store.h"
+#include "debug_grpc.pb.h"
+#include "msdbg/watch.h"
+
+namespace msdbg::agent {
+
+/// When an evaluation happens decides which conditions are judged.
+enum class Moment : uint8_t { kOperator, kStepEnd, kRecheck, kInitialRecheck };
+
+class WatchTable {
+ public:
+  explicit WatchTable(const Traits& traits) : traits_(traits) {}
+
+  void apply(const debugger::SetCMD& command);
+  void clear();
+  bool empty() const { return table_.empty(); }
+
+  /// Whether the operator's tensors must be read because a watchpoint may want them.
+  bool wants(TensorStore& store, NodeIndex node) {
+    if (table_.empty()) return false;
+    if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
+    return wanted_[node];
+  }
+  /// Hits in the order in which the client sends them. `node` counts at Moment::kOperator only.
+  std::vector<debugger::WatchpointHit> judge(TensorStore& store, Moment moment, NodeIndex node = 0);
+  /// A new step: everything may be judged again.
+  void clear_marks() { marks_.clear(); }
+
+ private:
+  struct Watchpoint {
+    uint32_t id = 0;
+    debugger::WatchCondition wire;
+    std::optional<Condition> condition;  ///< nullopt: accepted, never hits
+    std::vector<debugger::WatchNode> nodes;
+    // A tensor's name -> first node that means it; and the scopes that match by prefix.
+    std::unordered_map<std::string, uint32_t> names;
+    std::vector<uint32_t> prefixes;
+  };
+  struct Match {
+    const Watchpoint* watchpoint;
+    const std::string* name;
+  };
+  struct Found;
+
+  std::optional<Condition> read_condition(const debugger::WatchCondition& wire) const;
+  void index_nodes(Watchpoint& watchpoint) const;
+  const std::string* match(const Watchpoint& watchpoint, const std::string& name) const;
+  void prepare(TensorStore& store);
+  bool due(const Watchpoint& watchpoint, Moment moment) const;
+  void judge_tensor(TensorStore& store, Moment moment, FlatIndex flat, std::vector<Found>& found);
+  debugger::WatchpointHit make_hit(const Watchpoint& watchpoint, const Decision& decision, const std::string& name,
+                                   uint32_t slot) const;
+
+  const Traits& traits_;
+  // The same container as MindSpore's, because its order of iteration is the order of hits on one tensor and decides
+  // whose name they carry.
+  std::unordered_map<unsigned int, Watchpoint> table_;
+  uint64_t version_ = 0;
+  const TensorStore* prepared_for_ = nullptr;
+  uint64_t prepared_version_ = 0;
+  std::vector<bool> wanted_;                  // per operator
+  std::vector<std::vector<Match>> matches_;   // per source
+  std::unordered_set<uint64_t> marks_;        // (tensor, watchpoint) judged in this step
+};
+
+}  // namespace msdbg::agent
