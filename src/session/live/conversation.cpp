@@ -206,6 +206,11 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.cur_node = metadata.cur_node();
   suspension_.initial = !ran_;
   ++suspension_.number;
+  if (!event.came_from) return;
+  suspension_.last_step = event.came_from->last_step;
+  suspension_.last_node = event.came_from->last_node;
+  suspension_.node_level = event.came_from->run_level == "node";
+  suspension_.asked_node = suspension_.node_level ? event.came_from->node : "";
 }
 
 // ---- what is said ----------------------------------------------------------------------------------------------------

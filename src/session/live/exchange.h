@@ -36,6 +36,13 @@ struct ValueUpload {
   std::string problem;           ///< "" or what did not fit
 };
 
+/// In a recording: what led to a suspension, which need not be what the replay was told.
+struct CameFrom {
+  std::string run_level, node;  ///< of the RunCMD
+  int64_t last_step = 0;        ///< of the suspension before
+  std::string last_node;
+};
+
 /// One thing that happened at the wire.
 struct WireEvent {
   enum class Kind : uint8_t {
@@ -60,6 +67,7 @@ struct WireEvent {
   std::vector<debugger::TensorBase> bases;
   std::vector<debugger::TensorSummary> summaries;
   std::shared_ptr<ValueUpload> values;
+  std::optional<CameFrom> came_from;  ///< kWait of a recording
   std::string text;
 };
 

@@ -22,6 +22,7 @@ namespace msdbg::live {
 
 struct SessionOptions {
   std::string kind = "live";  ///< SessionInfo::kind
+  bool recorded = false;      ///< nobody is there: hits need no watchpoint of ours, tensors are those that were looked at
   std::string source;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;

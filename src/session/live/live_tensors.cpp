@@ -44,7 +44,8 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
 Status LiveSessionImpl::unavailable(const TensorId& id) const {
   const Node& node = this->node(id);
   std::string why = "the training does not have it now";
-  if (talk_.state() != LiveState::kHeld) why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
+  if (options_.recorded) why = "not in the recording: nobody looked at it in this suspension";
+  else if (talk_.state() != LiveState::kHeld) why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
   else if (node.kind == NodeKind::kConstant) why = profile_.constants ? "the training does not keep this constant" : "constants of this release are in the graph only";
   else if (hold_ == HoldKind::kInitial) why = "nothing has run yet: parameters and constants can be read";
   else if (!profile_.ascend) why = "a GPU training keeps what was watched in this step: watch the operator, step, and ask again";

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "session/live/live_session.h"
+#include "session/live/recorded_watch.h"
 
 namespace msdbg::live {
 namespace {
@@ -225,7 +226,12 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
   const size_t before = into.hits.size() + into.not_checked.size();
   for (const debugger::WatchpointHit& hit : raw_hits_) {
     if (ignored_ids_.count(hit.id()) > 0) continue;
-    if (const Wanted* wanted = by_peer_id(hit.id()); wanted != nullptr && wanted->watch.condition) {
+    const Wanted* wanted = by_peer_id(hit.id());
+    const bool known = wanted != nullptr && wanted->watch.condition;
+    if (options_.recorded && !(known && wanted->watch.condition->spec->enumerator == hit.watch_condition().condition())) {
+      Wanted recorded;
+      if (recorded_watchpoint(hit, &recorded.watch)) add_hit(recorded, hit, into);
+    } else if (known) {
       add_hit(*wanted, hit, into);
     } else {
       report(Severity::kWarning, fmt::format("the training reports a hit of watchpoint {} on {}, which this session has not set",

@@ -91,6 +91,10 @@ void Recorder::note(std::string_view text) noexcept {
   append({.direction = RecordedFrame::note, .text = text}, {}, false);
 }
 
+void Recorder::gone(std::string_view text) noexcept {
+  append({.direction = RecordedFrame::note, .grpc_status = kGoneStatus, .text = text}, {}, false);
+}
+
 Status Recorder::flush() noexcept {
   const std::lock_guard lock(mutex_);
   write_out();

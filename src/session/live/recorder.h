@@ -32,6 +32,8 @@ class Recorder {
   /// The call ended with a status instead of a reply.
   void status(Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept;
   void note(std::string_view text) noexcept;
+  /// The connection of the training ended.
+  void gone(std::string_view text) noexcept;
 
   /// Hands what is buffered to the operating system. The first problem is returned by one flush(), later ones are ok.
   Status flush() noexcept;

@@ -4,13 +4,19 @@
 #include <map>
 #include <utility>
 
+#include "session/live/recording_format.h"
+
 namespace msdbg::live {
 namespace {
 
 class Indexer {
  public:
   void take(const Frame& frame) {
-    if (frame.direction == Frame::Direction::kNote || frame.rpc == Rpc::kSendHeartbeat) return;
+    if (frame.direction == Frame::Direction::kNote) {
+      if (frame.grpc_status == kGoneStatus) gone(frame.text);
+      return;
+    }
+    if (frame.rpc == Rpc::kSendHeartbeat) return;
     if (frame.direction == Frame::Direction::kClient) {
       Open& call = open_[frame.call];
       call.frames.push_back(frame.offset);
@@ -27,7 +33,7 @@ class Indexer {
   }
 
   RecordingIndex finish() {
-    if (!ended_) pending_.push_back({WireEvent::Kind::kGone, Rpc::kWaitCmd, {}, "the recording ends here"});
+    if (!ended_) gone("the recording ends here");
     index_.tail = std::move(pending_);
     return std::move(index_);
   }
@@ -44,6 +50,11 @@ class Indexer {
     debugger::TensorProto tensor;
     if (!tensor.ParsePartialFromString(payload)) return {};
     return {tensor.node_name(), tensor.slot(), tensor.iter()};
+  }
+
+  void gone(const std::string& text) {
+    held_ = false;
+    if (!std::exchange(ended_, true)) pending_.push_back({WireEvent::Kind::kGone, Rpc::kWaitCmd, {}, text});
   }
 
   RecordedHold* current() { return held_ ? &index_.holds.back() : nullptr; }
@@ -102,8 +113,6 @@ class Indexer {
       held_ = false;
       return;
     }
-    // Old clients introduce themselves again for every graph; a process that was held and starts anew is another one.
-    if (held_ && !ended_) pending_.push_back({WireEvent::Kind::kGone, Rpc::kWaitCmd, {}, "the training went away without a goodbye"});
     held_ = ended_ = false;
     pending_.push_back({WireEvent::Kind::kHandshake, Rpc::kSendMetadata, std::move(call.frames), {}});
   }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "msdbg/live.h"
 #include "session/live/graph_assembly.h"
+#include "session/live/live_session.h"
 #include "session/live/value_slice.h"
 
 namespace msdbg::live {
@@ -237,3 +239,19 @@ void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload* into
 }
 
 }  // namespace msdbg::live
+
+namespace msdbg {
+
+Result<std::unique_ptr<LiveSession>> open_recording(const std::string& path) {
+  Result<std::unique_ptr<live::ReplayTransport>> transport = live::ReplayTransport::open(path);
+  if (!transport) return transport.status();
+  live::SessionOptions options;
+  options.kind = "recording";
+  options.source = path;
+  options.recorded = true;
+  return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), options));
+}
+
+bool is_recording(const std::string& path) { return live::RecordingReader::begins_as_recording(path); }
+
+}  // namespace msdbg

@@ -1,0 +1,13 @@
+// Watchpoints of a recording, known from the hits they gave.
+#pragma once
+
+#include "msdbg/session.h"
+#include "session/live/exchange.h"
+
+namespace msdbg::live {
+
+/// The watchpoint that `hit` is about, without its nodes: the peer's number as id, the condition with the thresholds that
+/// the hit carries. False for a condition that the catalogue does not have.
+bool recorded_watchpoint(const debugger::WatchpointHit& hit, Watchpoint* watch);
+
+}  // namespace msdbg::live

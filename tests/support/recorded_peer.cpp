@@ -1,0 +1,407 @@
+#include "support/recorded_peer.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace msdbg::test {
+namespace {
+
+using live::Rpc;
+
+std::string key_of(const debugger::TensorProto& asked) {
+  std::string key = (asked.truncate() ? last_component(asked.node_name()) : asked.node_name()) + ":" + asked.slot();
+  if (!asked.iter().empty()) key += ":" + asked.iter();
+  return key;
+}
+
+bool is_stream(Rpc rpc) { return rpc != Rpc::kWaitCmd && rpc != Rpc::kSendMetadata && rpc != Rpc::kSendHeartbeat; }
+
+bool is_farewell(const PeerCall& call) {
+  debugger::Metadata metadata;
+  return call.rpc == Rpc::kSendMetadata && metadata.ParseFromString(call.messages.front()) && metadata.training_done();
+}
+
+const PeerUpload* find(const PeerHold& hold, debugger::ViewCMD::Level level, const std::string& key) {
+  for (const PeerUpload& upload : hold.uploads) {
+    if (upload.level == level && upload.key == key) return &upload;
+  }
+  return nullptr;
+}
+
+/// A client that was asked for the value only would have known type and shape as well.
+std::string base_of(const PeerHold& hold, const std::string& key) {
+  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::base, key)) return upload->messages.front();
+  debugger::TensorBase base;
+  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::statistics, key)) {
+    debugger::TensorSummary summary;
+    summary.ParseFromString(upload->messages.front());
+    return summary.tensor_base().SerializeAsString();
+  }
+  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::value, key)) {
+    for (const std::string& bytes : upload->messages) {
+      debugger::TensorProto slice;
+      slice.ParseFromString(bytes);
+      base.set_data_type(slice.data_type());
+      base.mutable_shape()->CopyFrom(slice.dims());
+      base.set_data_size(base.data_size() + static_cast<int64_t>(slice.tensor_content().size()));
+    }
+  }
+  if (base.data_type() == 0) {
+    base.Clear();
+    base.add_shape(0);
+  }
+  return base.SerializeAsString();
+}
+
+std::string summary_of(const PeerHold& hold, const std::string& key) {
+  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::statistics, key)) return upload->messages.front();
+  debugger::TensorSummary summary;
+  summary.mutable_tensor_base();
+  summary.mutable_statistics();
+  return summary.SerializeAsString();
+}
+
+}  // namespace
+
+std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+std::string condition_text(const debugger::WatchCondition& condition) {
+  std::string text = debugger::WatchCondition::Condition_Name(condition.condition());
+  for (const auto& param : condition.params()) {
+    if (!param.disabled()) text += " " + param.name() + "=" + format_short(param.value(), 6);
+  }
+  return text;
+}
+
+RecordedPeer::RecordedPeer(const RecordedConversation& conversation) { read(conversation); }
+
+RecordedPeer::~RecordedPeer() {
+  kill();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool RecordedPeer::says_goodbye() const {
+  return std::any_of(calls_.begin(), calls_.end(), [](const PeerCall& call) { return is_farewell(call); });
+}
+
+// ---- reading ---------------------------------------------------------------------------------------------------------------
+
+void RecordedPeer::read(const RecordedConversation& conversation) {
+  bool held = false, restarted = false;
+  std::map<Rpc, size_t> streams;              // open calls
+  std::map<Rpc, size_t> hit_streams;          // of the suspension to come, or of a recheck
+  std::vector<debugger::WatchpointHit> hits;
+  debugger::EventReply command;
+  for (const RecordedMessage& message : conversation.messages) {
+    PeerHold* hold = held ? &holds_.back() : nullptr;
+    if (message.direction == RecordedMessage::Direction::kNote) {
+      if (message.text.starts_with("client process dies") && hold != nullptr) hold->dies = true;
+      if (message.text.starts_with("a new training process")) {
+        acts_.push_back({Act::Kind::kStart, 0});
+        held = false;
+        restarted = true;
+      }
+      continue;
+    }
+    if (message.rpc == Rpc::kWaitCmd && message.is_client()) {
+      if (held) continue;
+      held = true;
+      PeerHold& made = holds_.emplace_back();
+      made.metadata_bytes = message.bytes;
+      made.metadata.ParseFromString(message.bytes);
+      made.hits = std::exchange(hits, {});
+      made.after_restart = std::exchange(restarted, false);
+      made.line = message.line;
+      acts_.push_back({Act::Kind::kHold, holds_.size() - 1});
+      continue;
+    }
+    if (message.rpc == Rpc::kWaitCmd) {
+      command.Clear();
+      if (hold == nullptr || !message.grpc_status.empty() || !command.ParseFromString(message.bytes)) continue;
+      const bool leaves = command.has_exit() || (command.has_run_cmd() && command.run_cmd().run_level() != "recheck");
+      if (leaves) {
+        hold->left = command;
+        held = false;
+      } else if (command.has_set_cmd() || command.has_view_cmd() || command.has_run_cmd()) {
+        hold->commands.push_back(command);
+        if (command.has_run_cmd()) hold->rechecks.emplace_back();
+        if (command.has_set_cmd() && !command.set_cmd().delete_()) recorded_sets_[command.set_cmd().id()].push_back(command.set_cmd());
+      }
+      continue;
+    }
+    if (message.is_server()) {
+      if (message.rpc == Rpc::kSendHeartbeat && hold != nullptr) continue;
+      const auto open = streams.find(message.rpc);
+      if (open == streams.end()) continue;
+      calls_[open->second].reply = message.bytes;
+      calls_[open->second].grpc_status = message.grpc_status;
+      streams.erase(open);
+      continue;
+    }
+    // Messages of the client besides WaitCMD.
+    if (hold != nullptr && message.rpc == Rpc::kSendHeartbeat) {
+      hold->heartbeats.push_back(message.bytes);
+      continue;
+    }
+    if (message.rpc == Rpc::kSendWatchpointHits) {
+      debugger::WatchpointHit hit;
+      hit.ParseFromString(message.bytes);
+      if (hold != nullptr && !hold->rechecks.empty()) {
+        hold->rechecks.back().push_back(hit);
+        continue;
+      }
+      hits.push_back(hit);
+    }
+    if (hold != nullptr && command.has_view_cmd() && is_stream(message.rpc)) {
+      if (message.rpc == Rpc::kSendTensors) {
+        debugger::TensorProto slice;
+        slice.ParseFromString(message.bytes);
+        const std::string key = key_of(slice);
+        if (find(*hold, debugger::ViewCMD::value, key) == nullptr) hold->uploads.push_back({debugger::ViewCMD::value, key, {}});
+        for (PeerUpload& upload : hold->uploads) {
+          // Asked for twice, answered twice: one answer is kept.
+          const bool whole = !upload.messages.empty() && [&] {
+            debugger::TensorProto last;
+            last.ParseFromString(upload.messages.back());
+            return last.finished();
+          }();
+          if (upload.level == debugger::ViewCMD::value && upload.key == key && !whole) upload.messages.push_back(message.bytes);
+        }
+      } else if (message.index < command.view_cmd().tensors_size()) {
+        hold->uploads.push_back({message.rpc == Rpc::kSendTensorBase ? debugger::ViewCMD::base : debugger::ViewCMD::statistics,
+                                 key_of(command.view_cmd().tensors(message.index)), {message.bytes}});
+      }
+      continue;
+    }
+    const auto open = streams.find(message.rpc);
+    if (open != streams.end() && message.index > 0) {
+      calls_[open->second].messages.push_back(message.bytes);
+      continue;
+    }
+    streams[message.rpc] = calls_.size();
+    acts_.push_back({message.rpc == Rpc::kSendWatchpointHits ? Act::Kind::kHits : Act::Kind::kCall, calls_.size()});
+    calls_.push_back({message.rpc, {message.bytes}, {}, {}, message.line});
+    if (message.rpc == Rpc::kSendMetadata) {
+      debugger::Metadata metadata;
+      metadata.ParseFromString(message.bytes);
+      has_levels_ = !metadata.ms_version().starts_with("1.3");
+    }
+  }
+}
+
+// ---- playing ---------------------------------------------------------------------------------------------------------------
+
+void RecordedPeer::start(int port) {
+  thread_ = std::thread([this, port] {
+    play(port);
+    client_.reset();
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  });
+}
+
+void RecordedPeer::kill() {
+  const std::lock_guard lock(mutex_);
+  killed_ = true;
+  changed_.notify_all();
+}
+
+bool RecordedPeer::join(milliseconds deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, deadline, [this] { return done_; });
+}
+
+void RecordedPeer::play(int port) {
+  client_ = RawClient::connect(port);
+  if (!client_) return complain("nobody listens");
+  bool leaving = false;
+  for (const Act& act : acts_) {
+    if (act.kind == Act::Kind::kStart) {
+      client_ = RawClient::connect(port);
+      if (!client_) return complain("nobody listens any more");
+      leaving = false;
+    } else if (act.kind == Act::Kind::kHold) {
+      if (!leaving) leaving = !play_hold(act.index);
+    } else {
+      const PeerCall& call = calls_[act.index];
+      // Told to exit, a client says goodbye and nothing else. What never reached the recorded server is not said here.
+      if ((leaving && !is_farewell(call)) || call.grpc_status == "UNAVAILABLE") continue;
+      std::vector<std::string> messages = call.messages;
+      if (act.kind == Act::Kind::kHits) {
+        std::vector<debugger::WatchpointHit> hits(messages.size());
+        for (size_t i = 0; i < messages.size(); ++i) hits[i].ParseFromString(messages[i]);
+        messages = translated(hits);
+        if (messages.empty()) continue;
+      }
+      const RawReply reply = is_stream(call.rpc) ? client_->stream(call.rpc, messages) : client_->unary(call.rpc, messages.front());
+      if (reply.timed_out) return complain(std::string(live::rpc_name(call.rpc)) + " of line " + std::to_string(call.line) + " was not answered");
+      const std::lock_guard lock(mutex_);
+      answers_[act.index] = reply;
+    }
+  }
+}
+
+/// False when the client was told to exit.
+bool RecordedPeer::play_hold(size_t index) {
+  const PeerHold& hold = holds_[index];
+  const std::string where = "suspension of line " + std::to_string(hold.line) + ": ";
+  size_t rechecks = 0;
+  for (bool first = true;; first = false) {
+    const auto wait = client_->wait_cmd(hold.metadata_bytes);
+    for (const std::string& beat : first ? hold.heartbeats : std::vector<std::string>()) {
+      if (const RawReply reply = client_->unary(Rpc::kSendHeartbeat, beat); !reply.ok()) complain(where + "heartbeat: " + reply.describe());
+    }
+    if (hold.dies) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, RawClient::kPatience, [this] { return killed_; });
+      lock.unlock();
+      client_->drop();
+      return true;
+    }
+    const std::optional<RawReply> reply = wait->get();
+    if (!reply || !reply->ok() || reply->parsed().status() != debugger::EventReply::OK) {
+      complain(where + (reply ? reply->describe() : "no command in time"));
+      return false;
+    }
+    const debugger::EventReply command = reply->parsed();
+    {
+      const std::lock_guard lock(mutex_);
+      told_[index].push_back(command);
+    }
+    if (command.has_exit()) return false;
+    if (command.has_set_cmd()) {
+      learn(command.set_cmd(), index);
+    } else if (command.has_view_cmd()) {
+      if (!upload(hold, command.view_cmd())) return false;
+    } else if (command.has_run_cmd()) {
+      if (command.run_cmd().run_level() != "recheck") return true;
+      if (rechecks < hold.rechecks.size() && !send_hits(hold.rechecks[rechecks++])) return false;
+    } else {
+      complain(where + "a reply without a command");
+    }
+  }
+}
+
+bool RecordedPeer::upload(const PeerHold& hold, const debugger::ViewCMD& view) {
+  std::vector<std::string> messages;
+  const auto level = has_levels_ ? view.level() : debugger::ViewCMD::value;
+  for (const debugger::TensorProto& asked : view.tensors()) {
+    if (level == debugger::ViewCMD::base) {
+      messages.push_back(base_of(hold, key_of(asked)));
+    } else if (level == debugger::ViewCMD::statistics) {
+      messages.push_back(summary_of(hold, key_of(asked)));
+    } else {
+      debugger::TensorProto answer = asked;
+      answer.set_finished(true);
+      const PeerUpload* found = find(hold, debugger::ViewCMD::value, key_of(asked));
+      if (found == nullptr) {
+        messages.push_back(answer.SerializeAsString());
+        continue;
+      }
+      for (const std::string& bytes : found->messages) {
+        answer.ParseFromString(bytes);
+        answer.set_node_name(asked.node_name());
+        answer.set_truncate(asked.truncate());
+        messages.push_back(answer.SerializeAsString());
+      }
+    }
+  }
+  const Rpc rpc = level == debugger::ViewCMD::base         ? Rpc::kSendTensorBase
+                  : level == debugger::ViewCMD::statistics ? Rpc::kSendTensorStats
+                                                           : Rpc::kSendTensors;
+  const RawReply reply = client_->stream(rpc, messages);
+  if (!reply.ok()) complain("upload: " + reply.describe());
+  return reply.ok();
+}
+
+/// Our numbers of watchpoints need not be the recorded ones; the condition and the nodes tell which is which.
+void RecordedPeer::learn(const debugger::SetCMD& set, size_t) {
+  const std::lock_guard lock(mutex_);
+  if (set.delete_()) {
+    std::erase_if(ours_, [&](const auto& entry) { return entry.second == set.id(); });
+    names_.erase(set.id());
+    return;
+  }
+  std::vector<std::string>& names = names_[set.id()];
+  names.clear();
+  for (const auto& node : set.watch_nodes()) names.push_back(node.node_name());
+  int best = 0;
+  size_t best_score = 0;
+  for (const auto& [id, versions] : recorded_sets_) {
+    for (const debugger::SetCMD& version : versions) {
+      if (condition_text(version.watch_condition()) != condition_text(set.watch_condition())) continue;
+      size_t score = 0;
+      for (const auto& node : version.watch_nodes()) {
+        const auto same = [&](const std::string& name) { return last_component(name) == last_component(node.node_name()); };
+        if (node.node_type() == "scope" || std::any_of(names.begin(), names.end(), same)) ++score;
+      }
+      if (score > best_score) {
+        best = id;
+        best_score = score;
+      }
+    }
+  }
+  if (best_score > 0) ours_[best] = set.id();
+}
+
+std::optional<int> RecordedPeer::recorded_id(int id) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [recorded, ours] : ours_) {
+    if (ours == id) return recorded;
+  }
+  return std::nullopt;
+}
+
+/// Hits as this client would have sent them to us: our numbers, our spelling, and only what we watch. Numbers that the
+/// recorded server never gave are sent as they are.
+std::vector<std::string> RecordedPeer::translated(const std::vector<debugger::WatchpointHit>& hits) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> messages;
+  for (debugger::WatchpointHit hit : hits) {
+    if (recorded_sets_.count(hit.id()) > 0) {
+      const auto ours = ours_.find(hit.id());
+      if (ours == ours_.end()) continue;
+      hit.set_id(ours->second);
+      const std::vector<std::string>& names = names_.at(ours->second);
+      const auto same = [&](const std::string& name) { return last_component(name) == last_component(hit.tensor().node_name()); };
+      const auto spelled = std::find_if(names.begin(), names.end(), same);
+      if (spelled != names.end()) hit.mutable_tensor()->set_node_name(*spelled);
+      else if (hit.tensor().node_name() != "*") continue;
+    }
+    messages.push_back(hit.SerializePartialAsString());
+  }
+  return messages;
+}
+
+bool RecordedPeer::send_hits(const std::vector<debugger::WatchpointHit>& hits) {
+  const std::vector<std::string> messages = translated(hits);
+  if (messages.empty()) return true;
+  const RawReply reply = client_->stream(Rpc::kSendWatchpointHits, messages);
+  if (!reply.ok()) complain("hits: " + reply.describe());
+  return reply.ok();
+}
+
+std::vector<debugger::EventReply> RecordedPeer::told(size_t hold) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = told_.find(hold);
+  return found == told_.end() ? std::vector<debugger::EventReply>() : found->second;
+}
+
+std::optional<RawReply> RecordedPeer::answer(size_t call) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = answers_.find(call);
+  return found == answers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> RecordedPeer::problems() const {
+  const std::lock_guard lock(mutex_);
+  return problems_;
+}
+
+void RecordedPeer::complain(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  problems_.push_back(text);
+}
+
+}  // namespace msdbg::test
