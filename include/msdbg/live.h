@@ -52,6 +52,7 @@ struct ListenOptions {
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;                   ///< steps whose statistics are kept
   std::chrono::milliseconds view_deadline{30000};  ///< without a sign of life of the peer while a tensor is awaited
+  std::chrono::milliseconds keepalive{10000};      ///< a silent connection is pinged this often; half of it is waited for the answer
 };
 
 /// What a run command is about.

@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kMaxMessage = 64 << 20;              // clients send 3 MiB and a little; more is tolerated up to here
 constexpr uint64_t kMaxStream = uint64_t{2} << 30; // of graphs, hits and the like; values go to their own place
-constexpr int kKeepaliveMs = 10000, kKeepaliveTimeoutMs = 5000;
 constexpr std::chrono::milliseconds kShutdown{500};
 
 template <typename Message>
@@ -67,8 +66,8 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   builder.SetMaxReceiveMessageSize(kMaxMessage);
   builder.SetMaxSendMessageSize(-1);
   // A peer whose machine vanished says nothing; only pings find out.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive.count() / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
@@ -166,7 +165,7 @@ void GrpcTransport::on_closed(const std::string& key) {
   event.peer = address;
   event.text = ended ? fmt::format("the training at {} has closed its connection", address)
                      : fmt::format("the connection to the training at {} broke without a goodbye", address);
-  if (recorder_) recorder_->note(event.text);
+  if (recorder_) recorder_->gone(event.text);
   mailbox_.put(std::move(event), true);
 }
 
