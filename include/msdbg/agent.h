@@ -1,9 +1,9 @@
 // The training side: what a training program links to be held, stepped and watched by msdbg (or by any debugger that
 // speaks MindSpore's protocol).
 //
-// One Agent per process. All calls come from the training thread; heartbeats have a thread of their own. Tensors are
-// published by reference: the memory must stay valid and unchanged until end_step() returns, parameters until finish().
-// With no debugger configured every publish() is one branch.
+// One Agent per process. All calls but finish() come from the training thread; heartbeats have a thread of their own.
+// Tensors are published by reference: the memory must stay valid and unchanged until end_step() returns, parameters
+// until finish(). With no debugger configured every publish() is one branch.
 //
 //   msdbg::agent::Agent agent(*msdbg::agent::options_from_environment());
 //   agent.add_graph(describe_my_net());
@@ -15,6 +15,7 @@
 //   agent.finish();
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -105,20 +106,20 @@ class Agent {
   Control begin_step(int graph = 0);
   /// `bytes` is the size of the value; its shape is the described one unless `shape` is given.
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes) {
-    if (active_) publish_slow(node, slot, data, bytes, nullptr);
+    if (attached()) publish_slow(node, slot, data, bytes, nullptr);
   }
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape& shape) {
-    if (active_) publish_slow(node, slot, data, bytes, &shape);
+    if (attached()) publish_slow(node, slot, data, bytes, &shape);
   }
   /// The operator has run; all its outputs are published. May block (GPU): a hit, or a stop at this node.
   void node_done(NodeIndex node) {
-    if (active_) node_done_slow(node);
+    if (attached()) node_done_slow(node);
   }
   Control end_step();
-  /// Says goodbye; the agent is silent afterwards.
+  /// Says goodbye; the agent is silent afterwards. May come from another thread: a hold ends then.
   void finish();
 
-  bool attached() const { return active_; }
+  bool attached() const { return active_.load(std::memory_order_relaxed); }
   /// "" or what went wrong last, for the program's own log.
   const std::string& problem() const;
 
@@ -128,7 +129,7 @@ class Agent {
 
   struct State;
   std::unique_ptr<State> state_;
-  bool active_ = false;  ///< a debugger is configured and the conversation goes on
+  std::atomic<bool> active_{false};  ///< a debugger is configured and the conversation goes on
 };
 
 }  // namespace msdbg::agent

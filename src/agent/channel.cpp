@@ -78,6 +78,18 @@ bool Caller::wait_for_tag() {
   return queue_.Next(&tag, &ok) && ok;
 }
 
+bool Caller::wait_until_returned(const Loan& loan, std::chrono::milliseconds timeout) {
+  const auto end = std::chrono::system_clock::now() + timeout;
+  while (!loan.returned()) {
+    const auto now = std::chrono::system_clock::now();
+    if (now > end) return false;
+    void* tag = nullptr;
+    bool ok = false;
+    queue_.AsyncNext(&tag, &ok, now + std::chrono::milliseconds(5));  // nothing is due; only the sockets are served
+  }
+  return true;
+}
+
 Reply Caller::finish_reply(const grpc::Status& status, const grpc::ByteBuffer& bytes) {
   Reply reply;
   if (!status.ok()) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/messages.h"
 #include "debug_grpc.pb.h"
 
 namespace msdbg::agent {
@@ -45,6 +46,9 @@ class Caller {
              std::optional<std::chrono::milliseconds> deadline = std::nullopt);
   /// Asks `next` for one message after the other until it gives false, then waits for the answer.
   Reply stream(const char* method, const std::function<bool(grpc::ByteBuffer&)>& next);
+
+  /// Lets the transport work until it holds nothing of `loan` any more; false when `timeout` comes first.
+  bool wait_until_returned(const Loan& loan, std::chrono::milliseconds timeout);
 
   /// Ends the call in progress and, until allow() is called, every later one. Any thread.
   void cancel();

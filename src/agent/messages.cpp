@@ -64,22 +64,13 @@ Loan::Loan() : count_(std::make_shared<Count>()) {}
 
 void Loan::give_back(void* count) {
   const std::unique_ptr<std::shared_ptr<Count>> held(static_cast<std::shared_ptr<Count>*>(count));
-  const std::lock_guard lock((*held)->mutex);
-  if (--(*held)->out == 0) (*held)->all_back.notify_all();
+  (*held)->fetch_sub(1, std::memory_order_release);
 }
 
 grpc::Slice Loan::lend(std::span<const std::byte> bytes) {
-  {
-    const std::lock_guard lock(count_->mutex);
-    ++count_->out;
-  }
+  count_->fetch_add(1, std::memory_order_relaxed);
   // The transport only reads; its interface has no const.
   return {const_cast<std::byte*>(bytes.data()), bytes.size(), &Loan::give_back, new std::shared_ptr<Count>(count_)};
-}
-
-bool Loan::wait_until_returned(std::chrono::milliseconds timeout) {
-  std::unique_lock lock(count_->mutex);
-  return count_->all_back.wait_for(lock, timeout, [this] { return count_->out == 0; });
 }
 
 grpc::ByteBuffer chunk_message(Loan& loan, std::span<const std::byte> buffer, bool finished) {

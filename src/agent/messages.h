@@ -3,11 +3,9 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
-#include <chrono>
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,15 +26,10 @@ class Loan {
   Loan();
   /// A slice that refers to `bytes`.
   grpc::Slice lend(std::span<const std::byte> bytes);
-  /// True when everything came back in time.
-  bool wait_until_returned(std::chrono::milliseconds timeout);
+  bool returned() const { return count_->load(std::memory_order_acquire) == 0; }
 
  private:
-  struct Count {
-    std::mutex mutex;
-    std::condition_variable all_back;
-    size_t out = 0;
-  };
+  using Count = std::atomic<size_t>;
   static void give_back(void* count);
   std::shared_ptr<Count> count_;
 };

@@ -1,0 +1,89 @@
+// The client's side of the conversation: handshake, suspensions, steps. Source: docs/live-protocol.md.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/channel.h"
+#include "agent/heartbeat.h"
+#include "agent/tensor_store.h"
+#include "agent/watch_table.h"
+
+namespace msdbg::agent {
+
+class Conversation {
+ public:
+  explicit Conversation(Options options);
+  ~Conversation();
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  Status add_graph(GraphDescription graph);
+  Control begin_step(int graph);
+  void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
+  void node_done(NodeIndex node);
+  Control end_step();
+  /// May come from another thread: a wait for the debugger ends then.
+  void finish();
+
+  /// False when publish() and node_done() have nothing to do.
+  bool active() const { return options_.enabled && !finished_ && (!terminated_ || in_step_); }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  void connect();
+  void introduce();
+  bool handshake();
+  void send_graphs();
+  void suspend();
+  bool obey(const debugger::EventReply& command);
+  bool run(const debugger::RunCMD& command);
+  void recheck();
+  void send_hits(const std::vector<debugger::WatchpointHit>& hits);
+  bool pause(std::chrono::milliseconds time);
+  void terminate();
+  bool replaces_hold() const;
+  void close_step();
+  void note(const char* what, const Reply& reply);
+  debugger::Metadata metadata(bool for_wait) const;
+
+  const Options options_;
+  const Traits traits_;
+  std::vector<std::unique_ptr<TensorStore>> graphs_;
+  std::vector<size_t> pending_;  // graphs the debugger has not seen
+  size_t current_ = 0;
+  bool ran_ = false;             // a graph has run: current_ means something
+  TensorStore* store_ = nullptr;
+  WatchTable table_{traits_};
+
+  ChannelPtr channel_;
+  std::unique_ptr<Caller> caller_;
+  std::unique_ptr<Heartbeat> heartbeat_;
+
+  bool connected_ = false;    // the first step has begun
+  bool handshaken_ = false;
+  bool initial_ = false;      // the suspension before the first step
+  bool terminated_ = false;   // the debugger ended the training, or we gave up on it
+  std::atomic<bool> finished_{false};
+  bool in_step_ = false;
+  bool step_open_ = false;    // tensors of the last step are still readable
+  bool hold_due_ = false;     // the suspension behind the last step comes before the next one
+  int32_t step_ = 0;
+  std::atomic<const std::string*> cur_node_{nullptr};
+  static constexpr NodeIndex kNone = UINT32_MAX;
+  NodeIndex last_node_ = kNone;  // that ran in this step
+  NodeIndex stopped_at_ = kNone; // node level stopped there in this step
+  bool node_level_ = false;
+  std::string stop_name_;        // "": any
+  std::string problem_;
+
+  std::mutex talking_;           // held while the training thread is in a conversation
+  std::mutex pause_mutex_;
+  std::condition_variable pause_;
+};
+
+}  // namespace msdbg::agent
