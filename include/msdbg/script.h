@@ -20,6 +20,9 @@ struct ScriptOptions {
   std::function<Result<std::unique_ptr<Session>>(const std::string& path, const DumpOptions&)> open;
   /// The same for `msdbg.listen`.
   std::function<Result<std::unique_ptr<LiveSession>>(const ListenOptions&)> listen;
+  /// Told what live sessions report, on the thread that owns the Script: after each of their commands, and by
+  /// Script::tell_events(). Without it events are dropped.
+  std::function<void(const LiveEvent&)> on_event;
   std::vector<std::string> search_path;  ///< directories before MSDBG_SCRIPT_PATH, the installed and the embedded scripts
   CheckOptions check_defaults;           ///< semantics, threads, memory
   bool interruptible = true;             ///< compiled loops obey Ctrl-C; costs up to 1.7x on the tightest loops
@@ -49,6 +52,17 @@ class Script {
     std::string output;    ///< printed values or the error text, without a final newline
     int exit_status = 0;
   };
+  /// A training process that waits for what a session of this machine says. Ends with the session.
+  struct Training {
+    LiveSession* session;
+    bool detached;  ///< let go by the script; it runs on as long as this process answers it
+  };
+  std::vector<Training> trainings();
+  /// Hands the events of all live sessions to ScriptOptions::on_event.
+  void tell_events();
+  /// For poll(): readable when tell_events() may have news.
+  std::vector<int> event_descriptors();
+
   /// One entry of the prompt: a plain command (`check`, `nodes fc2`), a Lua expression (printed), or statements.
   /// kIncomplete asks for another line.
   Eval eval(const std::string& text);
@@ -65,5 +79,9 @@ class Script {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// What a person needs to know while `session` listens on `bind`: the variables to set on the training side and, where
+/// others can reach the port, a warning. Several lines, without a final newline.
+std::string listening_text(const LiveSession& session, const std::string& bind);
 
 }  // namespace msdbg

@@ -5,11 +5,18 @@
 ---@field version string  of this program
 local msdbg = {}
 
----Opens a dump directory.
+---Opens a dump directory, or a recording of a live session.
 ---@param path string
 ---@param options? { rank?: integer|string|integer[], net?: string, mem_limit?: number, semantics?: "compat"|"finite", threads?: integer }
 ---@return msdbg.Session
 function msdbg.open(path, options) end
+
+---Waits until a training process has connected and is held. nil, message, code when nobody came within `wait` seconds.
+---@param options? { port?: integer, bind?: string, record?: string, wait?: number|false, history?: integer, mem_limit?: number, semantics?: string, threads?: integer }
+---@return msdbg.Session? session
+---@return string? message
+---@return string? code
+function msdbg.listen(options) end
 
 ---For each step, the first output that is bad while the inputs of its operator are sound.
 ---@param session msdbg.Session
@@ -30,23 +37,27 @@ function msdbg.fail(message) end
 ---@alias msdbg.Numbers integer|string|integer[]  3, "0:10", "2:", "all", { 0, 4 }
 ---@alias msdbg.Selector string|msdbg.Node|msdbg.NodeSet|(string|msdbg.Node)[]
 
----An open dump.
+---An open dump, or a training process.
 ---@class msdbg.Session
----@field kind "dump"|"live"
----@field state "open"|"closed"
+---@field kind "dump"|"live"|"recording"
+---@field state "open"|"closed"|"waiting"|"connected"|"held"|"running"|"ended"|"lost"
 ---@field current_step integer?  what tensor() and value() mean without a step
+---@field completed_steps integer?  live: that have run to their end
+---@field current_node string?  live: the operator that ran last
+---@field address string?  live: where it listens
 ---@field steps integer[]  with data, ascending
 ---@field ranks integer[]
 ---@field graphs table[]  name, id, rank, root_id, nodes, steps, from_file
----@field info table  source, short_name, layout, epoch, framework_version, device_target, nets
----@field can table  step, goto_step, recheck
+---@field info table  source, short_name, layout, epoch, framework_version, device_target, nets; live: peer
+---@field can table  step, continue, next_node, run_to, pause, terminate, detach, wait, goto_step, recheck
 ---@field last_result msdbg.Result?  of the last check, partial if that was interrupted
 local session = {}
 
----Nodes that a selector matches; all without one.
+---Nodes that a selector matches; all without one. With `optional` none is no error.
 ---@param selector? msdbg.Selector
+---@param options? { optional?: boolean }
 ---@return msdbg.NodeSet
-function session:nodes(selector) end
+function session:nodes(selector, options) end
 
 ---One node by full name or unique end of it; an ambiguous name raises and lists the candidates.
 ---@param name string
@@ -67,28 +78,68 @@ function session:tensor(name, options) end
 ---@return msdbg.Tensor[]
 function session:tensors(options) end
 
----Iterates over the steps and makes each the current one.
----@return fun(): integer?
+---Iterates over the steps and makes each the current one. Live: runs the training step by step, until its end.
+---@return fun(): integer?, msdbg.RunResult?
 function session:each_step() end
 
----@param step integer
+---Live: a negative number counts back from now, without one: to where the training is.
+---@param step? integer
 function session:goto_step(step) end
 
+---Live: runs steps.
+---@param n? integer|{ n?: integer, node?: string|msdbg.Node, timeout?: number }  default 1
+---@return msdbg.RunResult
+function session:step(n) end
+---Live: runs until a hit, the end, or Ctrl-C; at most so many steps or seconds.
+---@param options? { steps?: integer, timeout?: number }
+---@return msdbg.RunResult
+function session:continue(options) end
+---Live: runs the next operator.
+---@param options? { timeout?: number }
+---@return msdbg.RunResult
+function session:next_node(options) end
+---Live: runs until a node has run.
+---@param node string|msdbg.Node
+---@param options? { timeout?: number }
+---@return msdbg.RunResult
+function session:run_to(node, options) end
+---Live: waits for the next suspension.
+---@param options? { timeout?: number }
+---@return msdbg.RunResult
+function session:pause(options) end
+---Live: ends the training.
+---@param options? { timeout?: number }
+---@return msdbg.RunResult
+function session:terminate(options) end
+---Live: removes the watchpoints and lets the training run to its end; it is answered as long as msdbg runs.
+function session:detach() end
+---Live: until the training is held, or after detach() over; the state. nil, message, code when the time was not enough.
+---@param options? { timeout?: number }
+---@return string? state
+---@return string? message
+---@return string? code
+function session:wait(options) end
+---Live: calls `fn` for each hit (hit, result), at the end of each step (step; false stops there), or at the end of the training
+---(result). false forgets the functions of that event.
+---@param event "hit"|"step"|"end"
+---@param fn function|false
+function session:on(event, fn) end
+
 ---Adds a watchpoint. Parameters of the condition are further keys.
----@param options { on: msdbg.Selector, when: string|fun(t: msdbg.Tensor, ctx: msdbg.Context): any, name?: string, slots?: string|integer, optional?: boolean, enabled?: boolean, [string]: any }
+---@param options { on: msdbg.Selector, when: string|fun(t: msdbg.Tensor, ctx: msdbg.Context): any, name?: string, slots?: string|integer, optional?: boolean, enabled?: boolean, elements?: boolean, [string]: any }
 ---@return msdbg.Watch
 function session:watch(options) end
 
 ---@return msdbg.Watch[]
 function session:watches() end
 
----Runs all watchpoints, every tensor once.
+---Runs all watchpoints, every tensor once. Live: on the values of the current step, judged here.
 ---@param options? { steps?: msdbg.Numbers, ranks?: msdbg.Numbers, semantics?: string, threads?: integer, mem_limit?: number, report_missing?: boolean, max_hits?: integer }
 ---@return msdbg.Result
 function session:check(options) end
 
----The last check again; tensors that were seen are decided from their statistics.
----@return msdbg.Result
+---The last check again; tensors that were seen are decided from their statistics. Live: the training judges the values at hand.
+---@return msdbg.Result|msdbg.RunResult
 function session:recheck() end
 
 ---Gives the dump back; later use raises "session is closed".
@@ -269,6 +320,19 @@ function watch:remove() end
 ---@field interrupted boolean
 ---@field steps integer[]
 ---@field semantics string
+
+---What a command of a live session came back with.
+---@class msdbg.RunResult
+---@field state "held"|"running"|"ended"|"lost"
+---@field reason "done"|"hit"|"node not met"|"paused"|"interrupted"|"ended"|"lost"|"not checked"
+---@field step integer  as the training counts it
+---@field completed_steps integer
+---@field steps_run integer  by this command
+---@field node string?  that ran last
+---@field held boolean
+---@field hits msdbg.Hit[]
+---@field not_checked table[]
+---@field check msdbg.Result  hits and not_checked as a check result, for msdbg.report
 
 ---@class msdbg.Hit
 ---@field watch integer

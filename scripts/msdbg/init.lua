@@ -10,6 +10,7 @@ local M = {}
 
 M.version = core.version
 M.open = core.open
+M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
 

@@ -37,7 +37,12 @@ local function split_command(text)
   local command = word and commands.find(word)
   if not command then return end
   if rest:match "^[%.:%[%({,]" or rest:match "^=[^=]" or rest:match "^%s+=%s" or rest:match "^%s*[=~<>]=" then return end
-  if rest:match "^%s*$" and lookup(word) ~= nil then return end  -- a variable of that name
+  if rest:match "^%s*$" then
+    -- `s` alone is the session, which the prompt shows anyway, or the step that a debugger's user means by it.
+    local s = word == "s" and session()
+    if s and s.state ~= "closed" and s.can.step then return command, rest end
+    if rawget(env, word) ~= nil or s then return end  -- a variable of that name
+  end
   return command, rest
 end
 
@@ -110,7 +115,16 @@ function M.prompt()
   local s = session()
   if not s or s.state == "closed" then return "msdbg > " end
   local step = s.current_step
-  return format("%s%s > ", s.info.short_name, step and " step " .. format("%d", step) or "")
+  local text = s.info.short_name .. (step and format(" step %d", step) or "")
+  if s.can.step then
+    -- Somewhere in the past: the training itself is further.
+    local now = s.steps[#s.steps]
+    if step and now and step ~= now and s.state ~= "waiting" then text = format("%s (of %d)", text, now) end
+    text = text .. " " .. s.state
+    local watches = #s:watches()
+    if watches > 0 then text = format("%s [%d %s]", text, watches, watches == 1 and "watch" or "watches") end
+  end
+  return text .. " > "
 end
 
 -- ---- completion ---------------------------------------------------------------------------------------------------
@@ -143,7 +157,7 @@ local function complete_selector(word)
   add_matching(found, word, collections)
   if word ~= "" then add_matching(found, word, prefixes) end
   local s = session()
-  if s and s.state == "open" and not word:match "^[@=/]" then
+  if s and s.state ~= "closed" and not word:match "^[@=/]" then
     local colon = word:match "^%a+:(.*)$"
     if not colon then
       for _, name in ipairs(core.node_names(s, word, MOST_CANDIDATES)) do found[#found + 1] = name end

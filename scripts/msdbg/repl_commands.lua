@@ -22,7 +22,7 @@ local function usage(definition, why) mistake(format("%s; usage: %s", why, defin
 
 local function need(session)
   local s = session()
-  if not s then mistake "no dump is open; open one with: s = msdbg.open \"PATH\"" end
+  if not s then mistake "no session is open; open one with: s = msdbg.open \"PATH\", or s = msdbg.listen()" end
   return s
 end
 
@@ -60,9 +60,31 @@ command {
   end,
 }
 
+-- How far a training is, in words.
+local function progress(s)
+  if s.state ~= "held" then return s.state end
+  if s.completed_steps == 0 and not s.current_node then return "held before its first step" end
+  return format("held in step %d, %d completed", s.current_step, s.completed_steps)
+end
+
+local function describe_live(s)
+  local info, peer = s.info, s.info.peer
+  local lines = { format("training  %s %s, MindSpore %s, %s %s", info.short_name, progress(s), peer.version, peer.backend, peer.device) }
+  if s.current_node then lines[#lines + 1] = "node      " .. s.current_node end
+  lines[#lines + 1] = format("address   %s, connected from %s", s.address, peer.address)
+  for _, graph in ipairs(s.graphs) do lines[#lines + 1] = format("graph     %s, %d nodes", graph.name, graph.nodes) end
+  local steps = s.steps
+  if #steps > 0 then lines[#lines + 1] = format("values    of step %d; statistics back to step %d", steps[#steps], steps[1]) end
+  for _, note in ipairs(peer.notes) do lines[#lines + 1] = "note: " .. note end
+  return concat(lines, "\n")
+end
+
 command {
-  name = "info", usage = "info", summary = "what this dump is and what is in it",
-  run = function(session) return core.doctor_text(need(session)) end,
+  name = "info", usage = "info", summary = "what this dump or training is",
+  run = function(session)
+    local s = need(session)
+    return s.can.step and describe_live(s) or core.doctor_text(s)
+  end,
 }
 
 -- ---- checking -------------------------------------------------------------------------------------------------------
@@ -145,7 +167,7 @@ command {
 }
 
 command {
-  name = "recheck", usage = "recheck", summary = "the last check again, after edits",
+  name = "recheck", usage = "recheck", summary = "the last check again; live: the values at hand",
   run = function(session) return report(need(session):recheck()) end,
 }
 
@@ -168,8 +190,67 @@ command {
 -- ---- moving and leaving ---------------------------------------------------------------------------------------------
 
 command {
-  name = "goto", usage = "goto STEP", summary = "make STEP the current one", complete = "step",
-  run = function(session, rest) need(session):goto_step(number(by_name["goto"], rest, "a step")) end,
+  name = "goto", usage = "goto STEP", summary = "make STEP the current one; live: -1, now", complete = "step",
+  run = function(session, rest)
+    local s = need(session)
+    if rest == "now" and s.can.step then return s:goto_step() end
+    s:goto_step(number(by_name["goto"], rest, "a step"))
+  end,
+}
+
+-- ---- running a training ---------------------------------------------------------------------------------------------
+
+command {
+  name = "step", also = { "s" }, usage = "step [N]", summary = "live: run N steps (s)",
+  run = function(session, rest)
+    local s = need(session)
+    return tostring(s:step(rest ~= "" and number(by_name.step, rest, "a number of steps") or 1))
+  end,
+}
+
+command {
+  name = "next", also = { "n" }, usage = "next", summary = "live: run the next operator (n)",
+  run = function(session) return tostring(need(session):next_node()) end,
+}
+
+command {
+  name = "run_to", also = { "r" }, usage = "run_to NODE", summary = "live: run until NODE has run (r)", complete = "selector",
+  run = function(session, rest)
+    if rest == "" then usage(by_name.run_to, "run_to: which node?") end
+    return tostring(need(session):run_to(rest))
+  end,
+}
+
+command {
+  name = "continue", also = { "c" }, usage = "continue", summary = "live: run until a hit, the end, or Ctrl-C (c)",
+  run = function(session) return tostring(need(session):continue()) end,
+}
+
+command {
+  name = "pause", usage = "pause", summary = "live: wait until the training is held again",
+  run = function(session) return tostring(need(session):pause()) end,
+}
+
+command {
+  name = "wait", usage = "wait [SECONDS]", summary = "live: until the training is held or over",
+  run = function(session, rest)
+    local s = need(session)
+    local state, why = s:wait { timeout = rest ~= "" and number(by_name.wait, rest, "a number of seconds") or nil }
+    return state or why
+  end,
+}
+
+command {
+  name = "terminate", usage = "terminate", summary = "live: end the training",
+  run = function(session) return tostring(need(session):terminate()) end,
+}
+
+command {
+  name = "detach", usage = "detach", summary = "live: let the training run on by itself",
+  run = function(session)
+    need(session):detach()
+    return "the training runs on without watchpoints, as long as msdbg stays; wait follows it to its end"
+  end,
 }
 
 command {

@@ -36,7 +36,17 @@ Everything that is no command is Lua. s is the open session, msdbg the library; 
   r = s:check { steps = "0:10" }   #r.hits   r.hits[1].node   r.coverage.checked
 An open block or bracket asks for more lines; an empty line gives up. Reference: docs/lua.md]]
 
+topics.live = [[
+  msdbg listen                      then start the training with the variables that it prints
+  step 10   next   run_to NODE   continue   (s, n, r, c)    Ctrl-C: the training is held, the prompt comes back
+  watch @gradient TO   continue     stops at the first hit; recheck after edits judges the values at hand again
+  goto -1                           statistics of the step before this one; goto now
+  detach   terminate                let the training run on, or end it; quit asks
+In Lua: r = s:continue { timeout = 60 }  r.reason  r.step  r.hits   for step, r in s:each_step() do ... end
+  s:on("hit", function(hit, r) print(hit.node) end)   also "step" and "end". Reference: docs/live.md]]
+
 topics.scripts = [[
+  msdbg listen --script SCRIPT.lua  the same on a training: s is the held session
   msdbg run SCRIPT.lua DUMP        arguments arrive as ... and arg; os.exit(n) is the exit status
 Scripts begin with: local msdbg = require "msdbg"; local s = msdbg.open(arg[1])
 A script has its own environment: it reads the globals, but cannot make any. msdbg.fail "text" ends it with a message.]]

@@ -3,7 +3,21 @@ local core = require "msdbg.core"
 
 local methods = core.members "session"
 
+-- Live: runs the training one step at a time. A hit in the middle of a step has its callbacks called; the step goes on.
+local function each_live_step(session)
+  return function()
+    if session.state ~= "held" then return nil end
+    local before, r = session.completed_steps
+    repeat
+      r = session:step(1)
+    until r.completed_steps > before or not (r.reason == "hit" or r.reason == "not checked")
+    if r.reason == "interrupted" then core.raise("interrupted", "interrupted", true) end
+    if r.completed_steps > before then return r.step, r end
+  end
+end
+
 function methods.each_step(session)
+  if session.can.step then return each_live_step(session) end
   local steps, i = session.steps, 0
   return function()
     i = i + 1

@@ -9,35 +9,19 @@
 namespace msdbg::script {
 namespace {
 
-// Hits are made once and kept in the userdata's environment, so that r.hits is the same table every time.
-void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
-  push_object(L, std::move(result));
-  lua_newtable(L);
-  lua_setfenv(L, -2);
-}
-
 // ---- running
 // -----------------------------------------------------------------------------------------------------------
 
-int run_check(lua_State* L, SessionBox& box, const CheckOptions& options) {
+int run_check(lua_State* L, SessionBox& box, CheckOptions options) {
   Session& session = box.open();
-  std::vector<Watchpoint> points;
-  // Edits of the list from inside a watchpoint's function must not pull the functions away.
-  const std::vector<std::shared_ptr<WatchBox>> held = box.watches;
-  std::vector<std::shared_ptr<WatchBox>> copies;
-  for (const auto& watch : held) {
-    points.push_back(watch->point);
-    if (!watch->function) continue;
-    copies.push_back(std::make_shared<WatchBox>(*watch));
-    points.back().script = [L, &box, copy = copies.back()](const CheckedTensor& tensor) {
-      return call_watch_function(L, box, *copy, tensor);
-    };
-  }
+  // The copies stay, whatever a watchpoint's function does to the list.
+  const std::vector<Watchpoint> points = watchpoints_of(box);
   if (points.empty()) misuse("check: there is no watchpoint; make one, e.g. s:watch { on = \"**\", when = \"TO\" }");
   box.last_check = options;
   auto result = std::make_shared<ResultBox>();
   result->session = box.shared_from_this();
   const InUse guard(box, "check");
+  box.thread = L;
   result->result = value_or_throw(check(session, points, options));
   box.last_result = std::make_shared<CheckResult>(result->result);
   if (result->result.interrupted) {
@@ -53,6 +37,7 @@ int run_check(lua_State* L, SessionBox& box, const CheckOptions& options) {
 CheckOptions read_options(lua_State* L, const SessionBox& box, const char* call) {
   OptionTable options(L, 2, call);
   CheckOptions made = box.defaults;
+  if (box.live != nullptr && box.current_step) made.steps = IntSet::of(*box.current_step);
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
   if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
   if (const auto missing = options.boolean("report_missing")) made.report_missing = *missing;
@@ -74,6 +59,7 @@ int check_session(lua_State* L) {
 int recheck_session(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   box.open();
+  if (box.live != nullptr) return recheck_live(L, box);
   if (!lua_isnoneornil(L, 2))
     misuse(
         "recheck: takes no options, it looks at the steps of the last check; use s:check { steps = ... } for others");
@@ -283,6 +269,25 @@ ScriptVerdict read_verdict(lua_State* L) {
 
 }  // namespace
 
+// Hits are made once and kept in the userdata's environment, so that r.hits is the same table every time.
+void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
+  push_object(L, std::move(result));
+  lua_newtable(L);
+  lua_setfenv(L, -2);
+}
+
+std::vector<Watchpoint> watchpoints_of(SessionBox& box) {
+  std::vector<Watchpoint> points;
+  for (const auto& watch : box.watches) {
+    points.push_back(watch->point);
+    if (!watch->function) continue;
+    points.back().script = [&box, copy = std::make_shared<WatchBox>(*watch)](const CheckedTensor& tensor) {
+      return call_watch_function(box.thread, box, *copy, tensor);
+    };
+  }
+  return points;
+}
+
 ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
                                   const CheckedTensor& tensor) {
   const int top = lua_gettop(L);
@@ -294,6 +299,7 @@ ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const Watch
   box->info = *tensor.info;
   box->info.id = tensor.id;
   box->stats = *tensor.stats;
+  box->suspension = session.suspension;
   box->name = session.session->tensor_name(tensor.id);
   push_object(L, std::move(box));
   lua_createtable(L, 0, 5);

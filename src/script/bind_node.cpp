@@ -273,7 +273,11 @@ int session_nodes(lua_State* L) {
   Session& session = box.open();
   const Selector selector =
       lua_isnoneornil(L, 2) ? value_or_throw(Selector::parse("@all")) : selector_argument(L, 2, "nodes");
-  const auto refs = value_or_throw(resolve_or_explain(selector, session.graphs()));
+  OptionTable options(L, 3, "nodes");
+  const bool optional = options.boolean("optional").value_or(false);
+  options.finish();
+  const auto refs = optional ? selector.resolve(session.graphs())
+                             : value_or_throw(resolve_or_explain(selector, session.graphs()));
   std::vector<NodeBox> nodes;
   nodes.reserve(refs.size());
   const auto shared = box.shared_from_this();

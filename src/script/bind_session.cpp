@@ -44,7 +44,14 @@ void push_numbers(lua_State* L, const Range& numbers) {
 }
 
 int get_kind(lua_State* L) { return push_text(L, self<SessionBox>(L).kind), 1; }
-int get_state(lua_State* L) { return push_text(L, self<SessionBox>(L).session ? "open" : "closed"), 1; }
+int get_state(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  if (!box.session)
+    push_text(L, "closed");
+  else
+    push_text(L, box.live != nullptr ? live_state_name(box.live->state()) : "open");
+  return 1;
+}
 int get_steps(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().steps()), 1; }
 int get_ranks(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().ranks()), 1; }
 
@@ -78,8 +85,30 @@ int get_graphs(lua_State* L) {
   return 1;
 }
 
+// The training process and its peculiarities.
+void push_peer(lua_State* L, const LivePeer& peer) {
+  lua_newtable(L);
+  set_field(L, "address", peer.address);
+  set_field(L, "version", peer.version);
+  set_field(L, "backend", peer.backend);
+  set_field(L, "device", peer.device);
+  set_field(L, "counts_after_hold", peer.counts_after_hold);
+  set_field(L, "has_levels", peer.has_levels);
+  set_field(L, "has_recheck", peer.has_recheck);
+  set_field(L, "has_previous", peer.has_previous);
+  lua_newtable(L);
+  for (size_t i = 0; i < peer.notes.size(); ++i) {
+    push_text(L, peer.notes[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  set_record_class(L, "notes");
+  lua_setfield(L, -2, "notes");
+  set_record_class(L, "peer");
+}
+
 int get_info(lua_State* L) {
-  const SessionInfo& info = self<SessionBox>(L).open().info();
+  SessionBox& box = self<SessionBox>(L);
+  const SessionInfo& info = box.open().info();
   lua_newtable(L);
   set_field(L, "kind", info.kind);
   set_field(L, "source", info.source);
@@ -94,16 +123,27 @@ int get_info(lua_State* L) {
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
   lua_setfield(L, -2, "nets");
+  if (box.live != nullptr) {
+    push_peer(L, box.live->peer());
+    lua_setfield(L, -2, "peer");
+  }
   set_record_class(L, "info");
   return 1;
 }
 
+// What the session and its peer are able to do; whether it may be done now is said by `state`.
 int get_can(lua_State* L) {
-  const Session& session = self<SessionBox>(L).open();
+  SessionBox& box = self<SessionBox>(L);
+  const Session& session = box.open();
+  const bool live = box.live != nullptr;
+  const bool by_node = live && box.live->peer().backend != "Ascend";
   lua_newtable(L);
-  set_field(L, "step", session.can_step());
-  set_field(L, "goto_step", !session.can_step());
-  set_field(L, "recheck", true);
+  for (const char* command : {"step", "continue", "pause", "terminate", "detach", "wait"})
+    set_field(L, command, live && session.can_step());
+  set_field(L, "next_node", by_node);
+  set_field(L, "run_to", by_node);
+  set_field(L, "goto_step", true);
+  set_field(L, "recheck", !live || box.live->peer().has_recheck);
   set_record_class(L, "can");
   return 1;
 }
@@ -116,7 +156,14 @@ int close_session(lua_State* L) { return self<SessionBox>(L).close(), 0; }
 int goto_step(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   const auto steps = box.open().steps();
-  const int64_t step = integer_argument(L, 2, "goto_step: step");
+  // A live session keeps the statistics of its last steps; there, a negative number counts back from now.
+  const bool now = box.live != nullptr && lua_isnoneornil(L, 2);
+  int64_t step = now ? box.live->current_step() : integer_argument(L, 2, "goto_step: step");
+  if (box.live != nullptr && step < 0) step += box.live->current_step();
+  if (now) {
+    box.current_step = step;
+    return 0;
+  }
   if (!std::binary_search(steps.begin(), steps.end(), step)) {
     std::string have;
     for (const int64_t other : steps) have += fmt::format("{}{}", have.empty() ? "" : ",", other);
@@ -195,17 +242,15 @@ int session_text(lua_State* L) {
   const SessionBox& box = self<SessionBox>(L);
   if (!box.session)
     push_text(L, fmt::format("<session {} (closed)>", printable(box.source)));
+  else if (box.live != nullptr)
+    push_text(L, fmt::format("<session {} {} step {} {}>", box.kind, printable(box.session->info().short_name),
+                             step_text(box), live_state_name(box.live->state())));
   else
     push_text(L, fmt::format("<session {} {} step {} of {}>", box.kind, printable(box.session->info().short_name),
                              step_text(box), box.session->steps().size()));
   return 1;
 }
 
-constexpr std::string_view kOnlyLive =
-    "a dump cannot be driven, all its steps are there; use s:goto_step(n) or s:each_step()";
-constexpr std::pair<const char*, const char*> kHints[] = {
-    {"step", kOnlyLive.data()},      {"continue", kOnlyLive.data()}, {"run_to", kOnlyLive.data()},
-    {"next_node", kOnlyLive.data()}, {"pause", kOnlyLive.data()},    {"terminate", kOnlyLive.data()}};
 constexpr Member kMethods[] = {{"close", guard<close_session>},
                                {"goto_step", guard<goto_step>},
                                {"tensor", guard<find_tensor>},
@@ -239,7 +284,7 @@ int64_t step_option(OptionTable& options, const SessionBox& session) {
 }
 
 void bind_session(lua_State* L) {
-  define_class(L, {ClassName<SessionBox>::value, kMethods, kFields, kMeta, kHints, nullptr},
+  define_class(L, {ClassName<SessionBox>::value, kMethods, kFields, kMeta, {}, nullptr},
                guard<collect_object<SessionBox>>, guard<equal_objects<SessionBox>>);
   lua_pushcfunction(L, guard<open_session>);
   lua_setfield(L, -2, "open");

@@ -238,6 +238,13 @@ constexpr Member kMeta[] = {{"__tostring", guard<tensor_text>}};
 }  // namespace
 
 const Stats& stats_of(TensorBox& tensor) {
+  // A value of the step that a live session is in may be another one at the next suspension; older ones are settled.
+  const SessionBox& session = *tensor.session;
+  if (session.live != nullptr && !tensor.memory && tensor.suspension != session.suspension &&
+      tensor.info.id.step == session.live->current_step()) {
+    tensor.stats.reset();
+    tensor.suspension = session.suspension;
+  }
   if (!tensor.stats) {
     if (tensor.memory) {
       if (!is_evaluable(tensor.memory->dtype())) {
@@ -262,6 +269,7 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
   tensor->session = session;
   tensor->info = std::move(*info);
   tensor->name = open.tensor_name(id);
+  tensor->suspension = session->suspension;
   push_object(L, std::move(tensor));
   return 1;
 }

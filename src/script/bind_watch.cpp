@@ -100,6 +100,7 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   }
   if (const auto optional = options.boolean("optional")) watch->point.optional = *optional;
   if (const auto enabled = options.boolean("enabled")) watch->point.enabled = *enabled;
+  if (const auto elements = options.boolean("elements")) watch->point.needs_elements = *elements;
   const bool has_when = options.push("when");
   if (has_when && lua_isfunction(L, -1)) {
     options.finish();
@@ -140,6 +141,7 @@ int add_watch(lua_State* L) {
   }
   resolve_watch(session, watch.get());
   ++session.next_watch_id;
+  session.watches_changed = true;
   session.watches.push_back(watch);
   push_object(L, std::move(watch));
   return 1;
@@ -201,13 +203,14 @@ int set_watch(lua_State* L) {
   read_watch(L, 2, *session, &changed);
   resolve_watch(*session, &changed);
   watch = changed;
+  session->watches_changed = true;
   lua_settop(L, 1);
   return 1;
 }
 
 int set_enabled(lua_State* L, bool enabled) {
   WatchBox& watch = self<WatchBox>(L);
-  session_of(watch);
+  session_of(watch)->watches_changed = true;
   watch.point.enabled = enabled;
   lua_settop(L, 1);
   return 1;
@@ -220,6 +223,7 @@ int remove_watch(lua_State* L) {
   if (watch.removed) return 0;
   const auto session = session_of(watch);
   watch.removed = true;
+  session->watches_changed = true;
   std::erase_if(session->watches, [&](const auto& other) { return other.get() == &watch; });
   return 0;
 }

@@ -1,6 +1,7 @@
 // What the userdata of the library hold. All of it lives on the thread that owns the Script.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <map>
 
@@ -12,6 +13,8 @@
 
 namespace msdbg::script {
 
+struct SessionBox;
+
 /// One virtual machine. The registry keeps its address, so that every C function finds it.
 struct Vm {
   lua_State* L = nullptr;
@@ -20,6 +23,9 @@ struct Vm {
   std::vector<std::string> script_dirs;  ///< of the scripts that run now, innermost last
   uint64_t view_bytes = 0;               ///< held by live views
   bool closing = false;
+  bool at_prompt = false;                ///< an entry of the prompt runs, not a script
+  bool interrupt_told = false;           ///< this entry was told of a Ctrl-C as a result; the next one raises
+  std::vector<std::weak_ptr<SessionBox>> live_sessions;
 };
 
 /// A Lua function that C++ keeps.
@@ -39,8 +45,6 @@ class FunctionRef {
   Vm* vm_;
   int ref_;
 };
-
-struct SessionBox;
 
 struct NodeBox {
   std::shared_ptr<SessionBox> session;
@@ -62,6 +66,7 @@ struct TensorBox {
   TensorInfo info;
   std::string name;  ///< `NODE:output:0`, with the slice behind it
   std::optional<Stats> stats;
+  uint64_t suspension = 0;  ///< of a live session, in which `stats` were taken
   TensorPtr memory;  ///< set for tensors that exist only in memory, e.g. slices
 };
 
@@ -89,6 +94,14 @@ struct ResultBox {
   CheckResult result;
 };
 
+/// What a command of a live session came back with.
+struct RunBox {
+  std::shared_ptr<SessionBox> session;
+  RunResult result;  ///< without its check, which is in `check`
+  std::string call;  ///< "step", "continue", ...
+  std::shared_ptr<ResultBox> check;
+};
+
 struct OriginBox {
   std::shared_ptr<SessionBox> session;
   OriginResult result;
@@ -111,10 +124,23 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::optional<CheckOptions> last_check;
   std::shared_ptr<CheckResult> last_result;  ///< partial when that check was interrupted
 
-  bool in_use = false;  ///< a check or a search runs; its functions may not start another or close the session
+  std::string in_use;  ///< the call that runs ("check"): its functions may not start another or close the session
+
+  // Of live sessions:
+  LiveSession* live = nullptr;   ///< `session` as what it is; null for dumps
+  bool detached = false;         ///< the training was let go
+  bool end_told = false;         ///< the "end" callbacks have run
+  uint64_t suspension = 1;       ///< counts the places where the training was held; older values are gone
+  bool watches_changed = true;   ///< since they were sent
+  std::map<std::string, std::vector<std::shared_ptr<FunctionRef>>> callbacks;
+  lua_State* thread = nullptr;   ///< that runs the current call; functions of watchpoints are called on it
 
   /// Error (ScriptError): "session is closed".
   Session& open();
+  /// A new suspension: values of older ones are dropped and the current step is the training's.
+  void arrive();
+  /// True while a training process (not a recording) waits for what this session says.
+  bool drives_training();
   /// The elements of a tensor; recently used ones are kept within the memory limit.
   TensorPtr elements(const TensorBox& tensor);
   void forget(const TensorId& id);
@@ -133,7 +159,7 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
 class InUse {
  public:
   InUse(SessionBox& session, std::string_view call);
-  ~InUse() { session_.in_use = false; }
+  ~InUse() { session_.in_use.clear(); }
   InUse(const InUse&) = delete;
   InUse& operator=(const InUse&) = delete;
 
@@ -156,6 +182,7 @@ MSDBG_LUA_CLASS(TensorBox, "tensor");
 MSDBG_LUA_CLASS(ViewBox, "view memory");
 MSDBG_LUA_CLASS(WatchBox, "watchpoint");
 MSDBG_LUA_CLASS(ResultBox, "check result");
+MSDBG_LUA_CLASS(RunBox, "run result");
 MSDBG_LUA_CLASS(OriginBox, "origin result");
 MSDBG_LUA_CLASS(ReportBox, "report");
 #undef MSDBG_LUA_CLASS
@@ -170,6 +197,8 @@ void bind_tensor(lua_State* L);
 void bind_tensor_numbers(lua_State* L);
 void bind_watch(lua_State* L);
 void bind_check(lua_State* L);
+void bind_live(lua_State* L);
+void bind_run(lua_State* L);
 void bind_analysis(lua_State* L);
 void bind_abi(lua_State* L);
 void bind_text(lua_State* L);
@@ -195,6 +224,18 @@ std::string step_text(const SessionBox& session);
 /// What a function watchpoint or predicate answered for a tensor. `L` is the thread that runs.
 ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
                                   const CheckedTensor& tensor);
+/// A check result with its hits made on demand.  [-0, +1, m]
+void push_result(lua_State* L, std::shared_ptr<ResultBox> result);
+/// The watchpoints of a session as check() and live sessions take them. Functions run on SessionBox::thread.
+std::vector<Watchpoint> watchpoints_of(SessionBox& box);
+/// s:recheck() where a training process does it.
+int recheck_live(lua_State* L, SessionBox& box);
+/// Hands what happened meanwhile to ScriptOptions::on_event.
+void tell_events(SessionBox& box);
+/// Error (ScriptError): it is a dump, or closed.
+LiveSession& live_of(SessionBox& box, std::string_view call);
+/// Option `timeout` in seconds.
+std::optional<std::chrono::milliseconds> timeout_option(OptionTable& options, std::string_view call);
 /// Applies `semantics`, `threads`, `mem_limit`.
 void read_check_options(OptionTable& options, CheckOptions* into);
 

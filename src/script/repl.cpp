@@ -28,6 +28,8 @@ Script::Eval Script::eval(const std::string& text) {
   Vm& vm = state_->vm;
   lua_State* L = vm.L;
   const Entry entry(vm);
+  vm.at_prompt = true;
+  vm.interrupt_told = false;
   lua_settop(L, 0);
   bool ok = push_repl(L, "eval");
   if (ok) {

@@ -19,13 +19,21 @@ std::shared_ptr<SessionBox> make_session_box(Vm& vm, std::unique_ptr<Session> se
   box->defaults = vm.options.check_defaults;
   const auto steps = box->session->steps();
   if (!steps.empty()) box->current_step = steps.front();
+  box->live = dynamic_cast<LiveSession*>(box->session.get());
+  if (box->live != nullptr) {
+    box->current_step = box->live->current_step();
+    std::erase_if(vm.live_sessions, [](const auto& other) { return other.expired(); });
+    vm.live_sessions.push_back(box);
+  }
   return box;
 }
 
 InUse::InUse(SessionBox& session, std::string_view call) : session_(session) {
-  if (session.in_use)
-    misuse(std::string(call) + ": a check runs on this session already; its functions cannot start another");
-  session.in_use = true;
+  if (!session.in_use.empty()) {
+    misuse(std::string(call) + ": " + (session.in_use == "check" ? "a check" : session.in_use) +
+           " runs on this session already; its functions cannot start another");
+  }
+  session.in_use = call;
 }
 
 Session& SessionBox::open() {
@@ -34,8 +42,13 @@ Session& SessionBox::open() {
 }
 
 void SessionBox::close() {
-  if (in_use) misuse("close: a check runs on this session; close it afterwards");
+  if (!in_use.empty())
+    misuse("close: " + (in_use == "check" ? "a check" : in_use) + " runs on this session; close it afterwards");
+  if (session && drives_training() && !detached)
+    misuse("close: the training still waits for this session; s:terminate() ends it, s:detach() lets it run on");
   watches.clear();
+  callbacks.clear();
+  live = nullptr;
   kept_.clear();
   kept_bytes_ = 0;
   last_result.reset();
@@ -58,6 +71,19 @@ TensorPtr SessionBox::elements(const TensorBox& tensor) {
     kept_.pop_back();
   }
   return buffer;
+}
+
+void SessionBox::arrive() {
+  ++suspension;
+  kept_.clear();
+  kept_bytes_ = 0;
+  current_step = live->current_step();
+}
+
+bool SessionBox::drives_training() {
+  if (live == nullptr || kind != "live") return false;
+  const LiveState state = live->state();
+  return state == LiveState::kConnected || state == LiveState::kHeld || state == LiveState::kRunning;
 }
 
 void SessionBox::forget(const TensorId& id) {

@@ -113,6 +113,8 @@ int open_core(lua_State* L) {
   bind_tensor_numbers(L);
   bind_watch(L);
   bind_check(L);
+  bind_live(L);
+  bind_run(L);
   bind_analysis(L);
   bind_text(L);
   return 1;
@@ -205,6 +207,7 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
   lua_State* L = state_->vm.L;
   const std::string chunk = chunk_name.starts_with('@') || chunk_name.starts_with('=') ? chunk_name : "=" + chunk_name;
   Entry entry(state_->vm);
+  state_->vm.at_prompt = false;
   const auto failure = [&]() -> ScriptOutcome {
     const ErrorView error = read_error(L, -1);
     lua_settop(L, 0);

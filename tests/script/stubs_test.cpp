@@ -59,7 +59,8 @@ TEST_F(Stubs, StubsAndBindingsAgree) {
   const std::pair<const char*, const char*> classes[] = {
       {"msdbg.Session", "session"},       {"msdbg.Node", "node"},        {"msdbg.NodeSet", "node set"},
       {"msdbg.Tensor", "tensor"},         {"msdbg.Watch", "watchpoint"}, {"msdbg.Result", "check result"},
-      {"msdbg.Origins", "origin result"}, {"msdbg.Report", "report"}};
+      {"msdbg.RunResult", "run result"},  {"msdbg.Origins", "origin result"},
+      {"msdbg.Report", "report"}};
   for (const auto& [stub, name] : classes) {
     ASSERT_TRUE(stubs.count(stub)) << stub;
     EXPECT_EQ(stubs.at(stub), members(*script, name)) << stub;

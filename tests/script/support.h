@@ -8,6 +8,7 @@
 #include <string>
 
 #include "msdbg/script.h"
+#include "support/fake_live_session.h"
 #include "support/fake_session.h"
 
 namespace msdbg::testing {
@@ -41,6 +42,25 @@ inline ScriptOptions small_options() {
     return std::unique_ptr<Session>(small_session());
   };
   return options;
+}
+
+/// Three steps of the same kind of network; in the third the gradient is not finite.
+inline std::unique_ptr<FakeLiveSession> small_training() {
+  auto training = std::make_unique<FakeLiveSession>(fake_graph({
+      {"fc.weight", "Parameter"},
+      {"Default/net/MatMul-op0", "MatMul", {"fc.weight"}, 1, {{"train.py", 12, "y = self.fc(x)"}}},
+      {"Default/net/relu-ReLU/ReLU-op0", "ReLU", {"Default/net/MatMul-op0"}},
+      {"Gradients/Default/net/ReluGrad-op0", "ReluGrad", {"Default/net/relu-ReLU/ReLU-op0"}},
+  }));
+  training->start({{"fc.weight", f32({1, -1})}});
+  for (int step = 0; step < 3; ++step) {
+    const double s = step;
+    training->step({{"Default/net/MatMul-op0", f32({1 + s, -2, 3})},
+                    {"Default/net/relu-ReLU/ReLU-op0", f32({1 + s, 0, 3})},
+                    {"Gradients/Default/net/ReluGrad-op0", f32({step == 2 ? NAN : 0.5, -0.25})},
+                    {"fc.weight", f32({1 + (s + 1) / 10, -1 - (s + 1) / 10})}});
+  }
+  return training;
 }
 
 class ScriptTest : public ::testing::Test {

@@ -174,6 +174,8 @@ class FakeSession : public Session {
     return id;
   }
 
+  /// As if it had never been put.
+  void erase(const TensorId& id) { entries_.erase(key(id)); }
   /// Listed, but describe() reports `problem`.
   void set_problem(const TensorId& id, Status problem) { entries_[key(id)].problem = std::move(problem); }
   /// describe() itself fails, as for a file that vanished.

@@ -1,0 +1,241 @@
+// msdbg.listen, what a live session knows about its training, waiting for it and letting it go. The commands that run
+// it are in bind_run.cpp.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "script/interrupt.h"
+#include "script/objects.h"
+#include "script/state.h"
+
+namespace msdbg::script {
+namespace {
+
+constexpr double kMostSeconds = 1e9;
+
+std::chrono::milliseconds milliseconds_of(double seconds, std::string_view what) {
+  if (!(seconds >= 0 && seconds <= kMostSeconds))
+    misuse(fmt::format("{}: seconds from 0 to 1e9 are expected, not {}", what, format_double(seconds)));
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+// ---- listening -----------------------------------------------------------------------------------------------------
+
+// Option `wait`: seconds, or false for not at all.
+struct Wait {
+  bool at_all = true;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+Wait read_wait(lua_State* L, OptionTable& options) {
+  Wait wait;
+  if (!options.push("wait")) return wait;
+  if (lua_isboolean(L, -1))
+    wait.at_all = lua_toboolean(L, -1) != 0;
+  else if (const auto seconds = number_at(L, -1))
+    wait.timeout = milliseconds_of(*seconds, "listen: option 'wait'");
+  else
+    misuse(fmt::format("listen: option 'wait': seconds or false is expected, not {}", value_text(L, -1)));
+  lua_pop(L, 1);
+  return wait;
+}
+
+ListenOptions read_listen_options(OptionTable& options, CheckOptions* defaults) {
+  ListenOptions listen;
+  if (const auto port = options.integer("port")) {
+    if (*port < 0 || *port > 65535) misuse(fmt::format("listen: option 'port': 0 to 65535 is expected, not {}", *port));
+    listen.port = static_cast<int>(*port);
+  }
+  if (const auto bind = options.text("bind")) listen.bind = *bind;
+  if (const auto record = options.text("record")) listen.record = *record;
+  if (const auto history = options.integer("history")) {
+    if (*history < 0 || *history > 1000000)
+      misuse(fmt::format("listen: option 'history': 0 to 1000000 steps are expected, not {}", *history));
+    listen.history_steps = static_cast<int>(*history);
+  }
+  read_check_options(options, defaults);
+  listen.mem_limit_bytes = defaults->mem_limit_bytes;
+  return listen;
+}
+
+int listen(lua_State* L) {
+  Vm& vm = vm_of(L);
+  OptionTable options(L, 1, "listen");
+  const Wait wait = read_wait(L, options);
+  CheckOptions defaults = vm.options.check_defaults;
+  const ListenOptions listen_options = read_listen_options(options, &defaults);
+  options.finish();
+  if (!vm.options.listen) misuse("listen: this program was built without live sessions");
+  auto box = make_session_box(vm, value_or_throw(vm.options.listen(listen_options)));
+  box->defaults = defaults;
+  if (vm.options.on_event) vm.options.on_event({Severity::kInfo, listening_text(*box->live, listen_options.bind)});
+  if (wait.at_all) {
+    const Status status = box->live->wait_until_held(wait.timeout);
+    tell_events(*box);
+    if (status.code() == Code::kNotFound) return push_absence(L, status);
+    if (!status.ok()) throw ScriptError(status);
+    box->arrive();
+  }
+  push_object(L, std::move(box));
+  return 1;
+}
+
+// ---- fields --------------------------------------------------------------------------------------------------------
+
+template <typename Value>
+int live_field(lua_State* L, Value value) {
+  SessionBox& box = self<SessionBox>(L);
+  if (box.session && box.live != nullptr)
+    value(*box.live);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+int get_completed_steps(lua_State* L) {
+  return live_field(L, [L](LiveSession& live) { lua_pushnumber(L, static_cast<double>(live.completed_steps())); });
+}
+int get_current_node(lua_State* L) {
+  return live_field(L, [L](LiveSession& live) {
+    const std::string name = live.current_node();
+    if (name.empty())
+      lua_pushnil(L);
+    else
+      push_text(L, name);
+  });
+}
+int get_address(lua_State* L) {
+  return live_field(L, [L](LiveSession& live) { push_text(L, live.address()); });
+}
+
+// ---- waiting and letting go ----------------------------------------------------------------------------------------
+
+// s:wait{timeout=}: the state, once the training is held or over; after detach() once it is over. nil, message, code
+// when the time was not enough.
+int wait(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  LiveSession& live = live_of(box, "wait");
+  OptionTable options(L, 2, "wait");
+  const auto timeout = timeout_option(options, "wait");
+  options.finish();
+  Status status;
+  {
+    const InUse guard(box, "wait");
+    status = box.detached ? live.wait_until_ended(timeout) : live.wait_until_held(timeout);
+  }
+  box.arrive();
+  tell_events(box);
+  if (status.code() == Code::kNotFound) return push_absence(L, status);
+  if (!status.ok() && status.code() != Code::kPeerLost) throw ScriptError(status);
+  push_text(L, live_state_name(live.state()));
+  return 1;
+}
+
+int detach(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  LiveSession& live = live_of(box, "detach");
+  {
+    const InUse guard(box, "detach");
+    const Status status = live.detach();
+    if (!status.ok()) throw ScriptError(status);
+  }
+  box.detached = true;
+  box.watches_changed = true;
+  tell_events(box);
+  return 0;
+}
+
+}  // namespace
+
+std::optional<std::chrono::milliseconds> timeout_option(OptionTable& options, std::string_view call) {
+  const auto seconds = options.number("timeout");
+  if (!seconds) return std::nullopt;
+  return milliseconds_of(*seconds, fmt::format("{}: option 'timeout'", call));
+}
+
+LiveSession& live_of(SessionBox& box, std::string_view call) {
+  box.open();
+  if (box.live == nullptr) {
+    throw ScriptError("unsupported",
+                      fmt::format("{}: a dump cannot be driven, all its steps are there; use s:goto_step(n), "
+                                  "s:each_step() or s:check()",
+                                  call),
+                      true);
+  }
+  return *box.live;
+}
+
+void tell_events(SessionBox& box) {
+  for (const LiveEvent& event : box.live->take_events()) {
+    if (box.vm->options.on_event) box.vm->options.on_event(event);
+  }
+}
+
+void bind_live(lua_State* L) {
+  luaL_getmetatable(L, ClassName<SessionBox>::registry);
+  lua_getfield(L, -1, "methods");
+  for (const Member& member : {Member{"wait", guard<wait>}, Member{"detach", guard<detach>}}) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+  lua_getfield(L, -2, "fields");
+  for (const Member& member :
+       {Member{"completed_steps", guard<get_completed_steps>}, Member{"current_node", guard<get_current_node>},
+        Member{"address", guard<get_address>}}) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+  lua_pop(L, 3);
+  lua_pushcfunction(L, guard<listen>);
+  lua_setfield(L, -2, "listen");
+}
+
+}  // namespace msdbg::script
+
+namespace msdbg {
+
+using namespace script;
+
+std::vector<Script::Training> Script::trainings() {
+  std::vector<Training> out;
+  for (const auto& weak : state_->vm.live_sessions) {
+    const auto box = weak.lock();
+    if (box && box->session && box->drives_training()) out.push_back({box->live, box->detached});
+  }
+  return out;
+}
+
+void Script::tell_events() {
+  // A session may be closed by what an event's receiver does.
+  const auto sessions = state_->vm.live_sessions;
+  for (const auto& weak : sessions) {
+    if (const auto box = weak.lock(); box && box->session) script::tell_events(*box);
+  }
+}
+
+std::vector<int> Script::event_descriptors() {
+  std::vector<int> out;
+  for (const auto& weak : state_->vm.live_sessions) {
+    const auto box = weak.lock();
+    if (box && box->session && box->live->event_descriptor() >= 0) out.push_back(box->live->event_descriptor());
+  }
+  return out;
+}
+
+std::string listening_text(const LiveSession& session, const std::string& bind) {
+  const std::string address = session.address();
+  const size_t colon = address.rfind(':');
+  std::string text = fmt::format(
+      "listening on {}. On the training side:\n"
+      "  export ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST={} MS_DEBUGGER_PORT={}",
+      address, address.substr(0, colon), colon == std::string::npos ? "" : address.substr(colon + 1));
+  if (!bind.starts_with("127.") && bind != "localhost" && bind != "::1" && bind != "[::1]") {
+    text += fmt::format(
+        "\nwarning: the protocol has neither encryption nor login; whoever reaches {} can pose as the training, and the "
+        "network sees its values",
+        bind);
+  }
+  return text;
+}
+
+}  // namespace msdbg

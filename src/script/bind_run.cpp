@@ -1,0 +1,378 @@
+// The commands that run a training, the callbacks of s:on, and the result object of a command.
+#include <fmt/format.h>
+
+#include "script/interrupt.h"
+#include "script/objects.h"
+
+namespace msdbg::script {
+namespace {
+
+constexpr auto kPauseTimeout = std::chrono::seconds(30);
+constexpr auto kTerminateTimeout = std::chrono::seconds(60);
+
+// ---- callbacks -----------------------------------------------------------------------------------------------------
+
+// Calls every callback of `event` with the values on top of the stack. False: one failed, its error is in `problem`, and
+// the others were not called. `*stop` is set when one returned false.  [-nargs, +0, m]
+bool call_back(lua_State* L, SessionBox& box, const char* event, int nargs, std::unique_ptr<FunctionRef>* problem,
+               bool* stop = nullptr) {
+  const int first = lua_gettop(L) - nargs + 1;
+  const auto callbacks = box.callbacks[event];  // a callback may add another
+  bool good = true;
+  for (const auto& callback : callbacks) {
+    callback->push(L);
+    for (int i = 0; i < nargs; ++i) lua_pushvalue(L, first + i);
+    if (!protected_call(L, nargs, 1)) {
+      *problem = std::make_unique<FunctionRef>(*box.vm, L);  // takes the error object
+      good = false;
+      break;
+    }
+    if (stop != nullptr && lua_isboolean(L, -1) && !lua_toboolean(L, -1)) *stop = true;
+    lua_pop(L, 1);
+  }
+  lua_settop(L, first - 1);
+  return good;
+}
+
+// s:on("hit" | "step" | "end", fn); false instead of a function forgets those of that event.
+int on_event(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, "on");
+  const std::string event = text_argument(L, 2, "on: event");
+  const std::string known[] = {"hit", "step", "end"};
+  if (std::find(std::begin(known), std::end(known), event) == std::end(known))
+    misuse(with_suggestion(fmt::format("on: no event '{}'; there are hit, step and end", printable(event)), event, known));
+  if (lua_isboolean(L, 3) && !lua_toboolean(L, 3)) {
+    box.callbacks.erase(event);
+    return 0;
+  }
+  if (!lua_isfunction(L, 3))
+    misuse(fmt::format("on: a function (or false, to forget) is expected, not {}", value_text(L, 3)));
+  lua_pushvalue(L, 3);
+  box.callbacks[event].push_back(std::make_shared<FunctionRef>(*box.vm, L));
+  return 0;
+}
+
+// ---- running -------------------------------------------------------------------------------------------------------
+
+void send_watchpoints(SessionBox& box) {
+  if (!box.watches_changed) return;
+  std::vector<Watchpoint> enabled = watchpoints_of(box);
+  std::erase_if(enabled, [](const Watchpoint& watch) { return !watch.enabled; });
+  const Status status = box.live->set_watchpoints(enabled);
+  if (!status.ok()) throw ScriptError(status);
+  box.watches_changed = false;
+}
+
+// The callbacks that the end of a command calls for.
+void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_told, std::unique_ptr<FunctionRef>* problem) {
+  const RunBox& run = **holder_at<RunBox>(L, result);
+  if (run.result.completed_steps > steps_told) {
+    lua_pushnumber(L, static_cast<double>(run.result.step));
+    lua_pushvalue(L, result);
+    if (!call_back(L, box, "step", 2, problem)) return;
+  }
+  if (!box.callbacks["hit"].empty() && run.result.reason == StopReason::kHit) {
+    lua_getfield(L, result, "hits");
+    const int hits = lua_gettop(L);
+    for (int i = 1;; ++i) {
+      lua_rawgeti(L, hits, i);
+      if (lua_isnil(L, -1)) break;
+      lua_pushvalue(L, result);
+      if (!call_back(L, box, "hit", 2, problem)) break;
+    }
+    lua_settop(L, hits - 1);
+    if (*problem) return;
+  }
+  const bool over = run.result.state == LiveState::kEnded || run.result.state == LiveState::kLost;
+  if (over && !box.end_told) {
+    box.end_told = true;
+    lua_pushvalue(L, result);
+    call_back(L, box, "end", 1, problem);
+  }
+}
+
+// Runs one command and leaves its result.
+int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request,
+            const std::function<Result<RunResult>(LiveSession&)>& run) {
+  LiveSession& live = live_of(box, call);
+  const InUse guard(box, call);
+  box.thread = L;
+  send_watchpoints(box);
+  int64_t steps_told = live.completed_steps();
+  std::unique_ptr<FunctionRef> problem;
+  if (request != nullptr && !box.callbacks["step"].empty()) {
+    request->on_step = [&](int64_t step) {
+      box.arrive();
+      ++steps_told;
+      bool stop = false;
+      lua_pushnumber(L, static_cast<double>(step));
+      return call_back(L, box, "step", 1, &problem, &stop) && !stop;
+    };
+  }
+  auto result = run(live);
+  box.arrive();
+  tell_events(box);
+  if (!result) throw ScriptError(result.status());
+  if (result->reason == StopReason::kInterrupted && box.vm->at_prompt && !box.vm->interrupt_told) {
+    // The result tells of it. Once: a second Ctrl-C also ends a loop around this call.
+    box.vm->interrupt_told = true;
+    clear_interrupt();
+  }
+  auto made = std::make_shared<RunBox>();
+  made->session = box.shared_from_this();
+  made->call = call;
+  made->check = std::make_shared<ResultBox>();
+  made->check->session = made->session;
+  made->check->result = std::move(result->check);
+  made->result = std::move(*result);
+  made->result.check = {};
+  if (!made->check->result.hits.empty() || !made->check->result.not_checked.empty() || box.last_result == nullptr ||
+      !box.watches.empty())
+    box.last_result = std::make_shared<CheckResult>(made->check->result);
+  push_object(L, std::move(made));
+  lua_newtable(L);
+  lua_setfenv(L, -2);
+  const int place = lua_gettop(L);
+  if (!problem) call_back_at_end(L, box, place, steps_told, &problem);
+  if (problem) {
+    problem->push(L);
+    throw PendingError();
+  }
+  return 1;
+}
+
+int run(lua_State* L, SessionBox& box, const char* call, RunRequest request) {
+  return command(L, box, call, &request, [&](LiveSession& live) { return live.run(request); });
+}
+
+// A node object or the name of one.
+std::string node_name(lua_State* L, int index, SessionBox& box, const char* call) {
+  if (const NodeBox* node = object_at<NodeBox>(L, index)) return node->node().name;
+  const auto name = text_at(L, index);
+  if (!name) misuse(fmt::format("{}: a node or its name is expected, not {}", call, value_text(L, index)));
+  const NodeRef ref = value_or_throw(find_node(box.open().graphs(), *name));
+  return ref.graph->node(ref.node).name;
+}
+
+// s:step(), s:step(n), s:step{n=, node=, timeout=}
+int step(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, "step");
+  RunRequest request;
+  if (lua_istable(L, 2)) {
+    OptionTable options(L, 2, "step");
+    if (const auto count = options.integer("n")) request.count = *count;
+    if (options.push("node")) {
+      request.kind = RunKind::kToNode;
+      request.node = node_name(L, lua_gettop(L), box, "step: option 'node'");
+      lua_pop(L, 1);
+    }
+    request.timeout = timeout_option(options, "step");
+    options.finish();
+  } else if (!lua_isnoneornil(L, 2)) {
+    request.count = integer_argument(L, 2, "step: number of steps");
+  }
+  if (request.count < 1) misuse(fmt::format("step: number of steps: 1 or more is expected, not {}", request.count));
+  return run(L, box, "step", std::move(request));
+}
+
+int continue_session(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, "continue");
+  RunRequest request;
+  request.kind = RunKind::kContinue;
+  OptionTable options(L, 2, "continue");
+  if (const auto steps = options.integer("steps")) {
+    if (*steps < 1) misuse(fmt::format("continue: option 'steps': 1 or more is expected, not {}", *steps));
+    request.kind = RunKind::kStep;
+    request.count = *steps;
+  }
+  request.timeout = timeout_option(options, "continue");
+  options.finish();
+  return run(L, box, "continue", std::move(request));
+}
+
+int next_node(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, "next_node");
+  RunRequest request;
+  request.kind = RunKind::kNextNode;
+  OptionTable options(L, 2, "next_node");
+  request.timeout = timeout_option(options, "next_node");
+  options.finish();
+  return run(L, box, "next_node", std::move(request));
+}
+
+int run_to(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, "run_to");
+  RunRequest request;
+  request.kind = RunKind::kToNode;
+  request.node = node_name(L, 2, box, "run_to");
+  OptionTable options(L, 3, "run_to");
+  request.timeout = timeout_option(options, "run_to");
+  options.finish();
+  return run(L, box, "run_to", std::move(request));
+}
+
+template <typename Call>
+int with_timeout(lua_State* L, const char* call, std::chrono::milliseconds otherwise, Call act) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, call);
+  OptionTable options(L, 2, call);
+  const auto timeout = timeout_option(options, call).value_or(otherwise);
+  options.finish();
+  return command(L, box, call, nullptr, [&](LiveSession& live) { return act(live, timeout); });
+}
+
+int pause(lua_State* L) {
+  return with_timeout(L, "pause", kPauseTimeout, [](LiveSession& live, auto timeout) { return live.pause(timeout); });
+}
+int terminate(lua_State* L) {
+  return with_timeout(L, "terminate", kTerminateTimeout,
+                      [](LiveSession& live, auto timeout) { return live.terminate(timeout); });
+}
+
+// ---- the result ----------------------------------------------------------------------------------------------------
+
+// The check result inside, made once.
+void push_check(lua_State* L) {
+  const RunBox& run = self<RunBox>(L);
+  lua_getfenv(L, 1);
+  lua_getfield(L, -1, "check");
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    push_result(L, run.check);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "check");
+  }
+  lua_remove(L, -2);
+}
+int get_hits(lua_State* L) { return push_check(L), lua_getfield(L, -1, "hits"), 1; }
+int get_not_checked(lua_State* L) { return push_check(L), lua_getfield(L, -1, "not_checked"), 1; }
+int get_check(lua_State* L) { return push_check(L), 1; }
+
+int get_state(lua_State* L) { return push_text(L, live_state_name(self<RunBox>(L).result.state)), 1; }
+int get_reason(lua_State* L) { return push_text(L, stop_reason_name(self<RunBox>(L).result.reason)), 1; }
+int get_step(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.step)), 1; }
+int get_completed(lua_State* L) {
+  return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.completed_steps)), 1;
+}
+int get_steps_run(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.steps_run)), 1; }
+int get_held(lua_State* L) { return lua_pushboolean(L, self<RunBox>(L).result.held), 1; }
+int get_node(lua_State* L) {
+  const std::string& name = self<RunBox>(L).result.node;
+  if (name.empty())
+    lua_pushnil(L);
+  else
+    push_text(L, name);
+  return 1;
+}
+
+std::string count_text(int64_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+std::string stop_text(const RunBox& run) {
+  const RunResult& result = run.result;
+  const std::string at_node = result.node.empty() ? "" : fmt::format(", after {}", printable(result.node));
+  const std::string held = result.held ? "training is held" : std::string(live_state_name(result.state));
+  switch (result.reason) {
+    case StopReason::kDone:
+      if (run.call == "recheck") return fmt::format("recheck of step {}: no hit", result.step);
+      if (run.call == "next_node" || run.call == "run_to" || result.steps_run == 0)
+        return fmt::format("step {}{}; {}", result.step, at_node, held);
+      return fmt::format("step {} is done; {}", result.step, held);
+    case StopReason::kHit: {
+      const CheckResult& check = run.check->result;
+      const auto hits = static_cast<int64_t>(std::max<uint64_t>(check.total_hits, check.hits.size()));
+      return fmt::format("step {}  HIT  {}{}; {}", result.step, count_text(hits, "hit"),
+                         run.call == "recheck" ? "" : at_node, held);
+    }
+    case StopReason::kNodeNotMet:
+      return fmt::format("step {} ended before that node ran; {}", result.step, held);
+    case StopReason::kPaused:
+      return fmt::format("paused in step {}, {} completed; {}", result.step, count_text(result.completed_steps, "step"), held);
+    case StopReason::kNotChecked:
+      return fmt::format("step {}: something could not be checked; {}", result.step, held);
+    case StopReason::kInterrupted:
+      if (result.held) return fmt::format("interrupted after step {}; training is held", result.step);
+      return fmt::format("interrupted in step {}; the training will be held when that step is over (pause waits for it)",
+                         result.step);
+    case StopReason::kEnded:
+      return fmt::format("training has ended after {}", count_text(result.completed_steps, "step"));
+    case StopReason::kLost:
+      return fmt::format("the connection to the training broke in step {}, after {}", result.step,
+                         count_text(result.completed_steps, "step"));
+  }
+  return "";
+}
+
+std::string hit_line(Session& session, const Hit& hit) {
+  std::string what;
+  for (const ParamResult& param : hit.params) {
+    if (!param.hit) continue;
+    what += fmt::format("{}{} {}", what.empty() ? "" : ", ", param.name, format_short(param.threshold));
+    if (param.actual) what += fmt::format(" (actual {})", format_short(*param.actual));
+  }
+  for (const auto& [name, value] : hit.details)
+    what += fmt::format("{}{} {}", what.empty() ? "" : ", ", printable(name), printable(value));
+  if (const std::string bad = nonfinite_text(hit.stats); !bad.empty())
+    what += fmt::format("{}{}", what.empty() ? "" : ", ", bad);
+  return fmt::format("\n  {}:{}  {}  {}", short_name(session, hit.tensor), slot_name(hit.tensor.slot),
+                     hit.abbr.empty() ? hit.rule : hit.abbr, what);
+}
+
+int run_text(lua_State* L) {
+  constexpr size_t kShown = 5;
+  const RunBox& run = self<RunBox>(L);
+  std::string text = stop_text(run);
+  const CheckResult& check = run.check->result;
+  if (run.session->session) {
+    for (size_t i = 0; i < std::min(check.hits.size(), kShown); ++i)
+      text += hit_line(*run.session->session, check.hits[i]);
+    if (check.hits.size() > kShown) text += fmt::format("\n  ... {} more: hits", check.hits.size() - kShown);
+  }
+  if (!check.not_checked.empty()) {
+    text += fmt::format("\n  not checked: {}, e.g. {}", count_text(static_cast<int64_t>(check.not_checked.size()), "tensor"),
+                        printable(check.not_checked.front().reason));
+  }
+  while (text.ends_with(' ')) text.pop_back();
+  push_text(L, text);
+  return 1;
+}
+
+constexpr Member kFields[] = {{"state", guard<get_state>},
+                              {"reason", guard<get_reason>},
+                              {"step", guard<get_step>},
+                              {"completed_steps", guard<get_completed>},
+                              {"steps_run", guard<get_steps_run>},
+                              {"node", guard<get_node>},
+                              {"held", guard<get_held>},
+                              {"hits", guard<get_hits>},
+                              {"not_checked", guard<get_not_checked>},
+                              {"check", guard<get_check>}};
+constexpr Member kMeta[] = {{"__tostring", guard<run_text>}};
+
+}  // namespace
+
+int recheck_live(lua_State* L, SessionBox& box) {
+  if (!lua_isnoneornil(L, 2)) misuse("recheck: takes no options, it judges the values at hand again");
+  return command(L, box, "recheck", nullptr, [](LiveSession& live) { return live.recheck(); });
+}
+
+void bind_run(lua_State* L) {
+  define_class(L, {ClassName<RunBox>::value, {}, kFields, kMeta, {}, nullptr}, guard<collect_object<RunBox>>,
+               guard<equal_objects<RunBox>>);
+  luaL_getmetatable(L, ClassName<SessionBox>::registry);
+  lua_getfield(L, -1, "methods");
+  for (const Member& member :
+       {Member{"step", guard<step>}, Member{"continue", guard<continue_session>}, Member{"next_node", guard<next_node>},
+        Member{"run_to", guard<run_to>}, Member{"pause", guard<pause>}, Member{"terminate", guard<terminate>},
+        Member{"on", guard<on_event>}}) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+  lua_pop(L, 2);
+}
+
+}  // namespace msdbg::script
