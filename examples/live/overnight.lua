@@ -19,10 +19,10 @@ for step in s:each_step() do
   local value = number(t and t.stats.mean)
   log:write(('{"step":%d,"time":%d,"loss":%s,"hits":%d}\n'):format(step, os.time(), value, hits))
   log:flush()
-  print(("step %-6d loss %-10s %s"):format(step, value, hits > 0 and hits .. " hits" or ""))
+  print(("step %-6d loss %-10s%s"):format(step, value, hits > 0 and " hits " .. hits or ""))
   if hits > 0 then gradients:disable() end  -- once is enough: every later step would be slowed down
   hits = 0
-  if step >= steps then break end
+  if s.completed_steps >= steps then break end
 end
 
 log:close()

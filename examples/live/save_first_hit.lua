@@ -5,9 +5,10 @@ local condition = arg[2] or "tensor_overflow"
 local selector  = arg[3] or "@all and not @parameter and not @constant"
 
 s:watch { name = "first", on = selector, when = condition }
-local r = s:continue()
+local r
+repeat r = s:continue() until r.reason == "hit" or r.state ~= "held"
 if r.reason ~= "hit" then
-  print(("no hit: training %s after step %d"):format(r.reason, r.step))
+  print(("no hit in %d steps"):format(r.completed_steps))
   os.exit(0)
 end
 
