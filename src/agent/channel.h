@@ -27,8 +27,8 @@ ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds rec
 
 /// What the debugger answered. A call that failed counts like a reply with status FAILED.
 struct Reply {
-  bool ok = false;          ///< the call succeeded and the status in the message is OK
-  std::string problem;      ///< why not
+  bool ok = false;      ///< the call succeeded and the status in the message is OK
+  std::string problem;  ///< why not
   debugger::EventReply message;
 };
 

@@ -56,7 +56,7 @@ class Conversation {
   std::vector<std::unique_ptr<TensorStore>> graphs_;
   std::vector<size_t> pending_;  // graphs the debugger has not seen
   size_t current_ = 0;
-  bool ran_ = false;             // a graph has run: current_ means something
+  bool ran_ = false;  // a graph has run: current_ means something
   TensorStore* store_ = nullptr;
   WatchTable table_{traits_};
 
@@ -64,24 +64,24 @@ class Conversation {
   std::unique_ptr<Caller> caller_;
   std::unique_ptr<Heartbeat> heartbeat_;
 
-  bool connected_ = false;    // the first step has begun
+  bool connected_ = false;  // the first step has begun
   bool handshaken_ = false;
-  bool initial_ = false;      // the suspension before the first step
-  bool terminated_ = false;   // the debugger ended the training, or we gave up on it
+  bool initial_ = false;     // the suspension before the first step
+  bool terminated_ = false;  // the debugger ended the training, or we gave up on it
   std::atomic<bool> finished_{false};
   bool in_step_ = false;
-  bool step_open_ = false;    // tensors of the last step are still readable
-  bool hold_due_ = false;     // the suspension behind the last step comes before the next one
+  bool step_open_ = false;  // tensors of the last step are still readable
+  bool hold_due_ = false;   // the suspension behind the last step comes before the next one
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};
   static constexpr NodeIndex kNone = UINT32_MAX;
-  NodeIndex last_node_ = kNone;  // that ran in this step
-  NodeIndex stopped_at_ = kNone; // node level stopped there in this step
+  NodeIndex last_node_ = kNone;   // that ran in this step
+  NodeIndex stopped_at_ = kNone;  // node level stopped there in this step
   bool node_level_ = false;
-  std::string stop_name_;        // "": any
+  std::string stop_name_;  // "": any
   std::string problem_;
 
-  std::mutex talking_;           // held while the training thread is in a conversation
+  std::mutex talking_;  // held while the training thread is in a conversation
   std::mutex pause_mutex_;
   std::condition_variable pause_;
 };

@@ -70,7 +70,8 @@ class Writer {
     std::string bytes;
     if (!proto_.SerializeToString(&bytes)) {
       return Status(Code::kUnsupported, fmt::format("graph {} of {} operators is larger than 2 GiB in the debugger's "
-                                                    "format; describe fewer attributes", graph_.id, graph_.nodes.size()));
+                                                    "format; describe fewer attributes",
+                                                    graph_.id, graph_.nodes.size()));
     }
     return bytes;
   }

@@ -43,17 +43,21 @@ Result<Options> options_from_environment() {
   if (!options.enabled) return options;
   if (const std::string host = environment("MS_DEBUGGER_HOST"); !host.empty()) {
     if (!is_address(host)) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("MS_DEBUGGER_HOST is '{}': use an IPv4 address such as 127.0.0.1, with 1 to 254 at both "
-                                "ends and 0 to 255 between; names are not accepted", printable(host)));
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("MS_DEBUGGER_HOST is '{}': use an IPv4 address such as 127.0.0.1, with 1 to 254 at both "
+                      "ends and 0 to 255 between; names are not accepted",
+                      printable(host)));
     }
     options.host = host;
   }
   if (const std::string port = environment("MS_DEBUGGER_PORT"); !port.empty()) {
     const auto number = plain_number(port);
     if (!number || *number < 1 || *number > 65535) {
-      return Status(Code::kInvalidArgument, fmt::format("MS_DEBUGGER_PORT is '{}': use a number from 1 to 65535, without "
-                                                        "leading zeros", printable(port)));
+      return Status(Code::kInvalidArgument,
+                    fmt::format("MS_DEBUGGER_PORT is '{}': use a number from 1 to 65535, without "
+                                "leading zeros",
+                                printable(port)));
     }
     options.port = static_cast<int>(*number);
   }

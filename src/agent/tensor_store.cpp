@@ -91,9 +91,8 @@ Status TensorStore::connect() {
     for (const InputDescription& input : graph_.nodes[node].inputs) {
       const auto found = by_name_.find(input.name);
       const auto complain = [&](std::string_view what) {
-        return Status(Code::kInvalidArgument,
-                      fmt::format("graph {}: input '{}' of {} {}", graph_.id, printable(input.name),
-                                  printable(sources_[node].name), what));
+        return Status(Code::kInvalidArgument, fmt::format("graph {}: input '{}' of {} {}", graph_.id,
+                                                          printable(input.name), printable(sources_[node].name), what));
       };
       if (found == by_name_.end()) return complain("names no operator, parameter or constant");
       const Source& source = sources_[found->second];
@@ -151,8 +150,8 @@ void TensorStore::load(FlatIndex key, FlatIndex value, uint32_t order) {
 void TensorStore::load_parameters(const Traits& traits) {
   for (SourceIndex i = node_count(); i < sources_.size(); ++i) {
     const Source& source = sources_[i];
-    const bool readable = source.kind == SourceKind::kConstant ? traits.named_constants
-                                                               : source.weight || traits.data_inputs;
+    const bool readable =
+        source.kind == SourceKind::kConstant ? traits.named_constants : source.weight || traits.data_inputs;
     if (readable) load(source.first, source.first, 0);
   }
   reloaded_ = true;

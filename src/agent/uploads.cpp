@@ -8,7 +8,8 @@
 namespace msdbg::agent {
 namespace {
 
-// A message holds less than 2 GiB; MindSpore ends the training over a value that comes near it, this agent says "not found".
+// A message holds less than 2 GiB; MindSpore ends the training over a value that comes near it, this agent says "not
+// found".
 constexpr uint64_t kMaxValueBytes = (uint64_t{2} << 30) - kSliceBytes;
 constexpr auto kReturnTimeout = std::chrono::seconds(30);
 
@@ -38,7 +39,8 @@ void set_statistics(const StoredTensor& tensor, const Traits& traits, debugger::
     negative += stats.neg_inf_count;
     positive += stats.pos_inf_count;
     if (stats.pos_inf_count > 0) max = mean = kInfinity;
-    if (stats.neg_inf_count > 0) min = -kInfinity, mean = max == kInfinity ? std::numeric_limits<float>::quiet_NaN() : -kInfinity;
+    if (stats.neg_inf_count > 0)
+      min = -kInfinity, mean = max == kInfinity ? std::numeric_limits<float>::quiet_NaN() : -kInfinity;
     if (stats.nan_count > 0) max = min = mean = std::numeric_limits<float>::quiet_NaN();
   }
   out.set_is_bool(tensor.dtype == DType::kBool);
@@ -128,27 +130,27 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
       return send_values(caller, view, store);
     case debugger::ViewCMD::statistics:
       return caller.stream("SendTensorStats", each([&](const std::optional<StoredTensor>& tensor) {
-        debugger::TensorSummary summary;
-        summary.mutable_tensor_base();
-        if (tensor) {
-          set_base(*tensor, *summary.mutable_tensor_base());
-          set_statistics(*tensor, traits, *summary.mutable_statistics());
-        } else {
-          summary.mutable_statistics()->set_max_value(-std::numeric_limits<float>::infinity());
-          summary.mutable_statistics()->set_min_value(std::numeric_limits<float>::infinity());
-        }
-        return summary;
-      }));
+                             debugger::TensorSummary summary;
+                             summary.mutable_tensor_base();
+                             if (tensor) {
+                               set_base(*tensor, *summary.mutable_tensor_base());
+                               set_statistics(*tensor, traits, *summary.mutable_statistics());
+                             } else {
+                               summary.mutable_statistics()->set_max_value(-std::numeric_limits<float>::infinity());
+                               summary.mutable_statistics()->set_min_value(std::numeric_limits<float>::infinity());
+                             }
+                             return summary;
+                           }));
     case debugger::ViewCMD::base:
       return caller.stream("SendTensorBase", each([](const std::optional<StoredTensor>& tensor) {
-        debugger::TensorBase base;
-        if (tensor) {
-          set_base(*tensor, base);
-        } else {
-          base.add_shape(0);
-        }
-        return base;
-      }));
+                             debugger::TensorBase base;
+                             if (tensor) {
+                               set_base(*tensor, base);
+                             } else {
+                               base.add_shape(0);
+                             }
+                             return base;
+                           }));
     default:
       break;
   }

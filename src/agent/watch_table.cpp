@@ -6,7 +6,14 @@
 namespace msdbg::agent {
 namespace {
 
-enum Enumerator { kOverflow = 2, kFirstLegacy = 3, kLastLegacy = 12, kInitialization = 14, kNotChanged = 20, kRange = 21 };
+enum Enumerator {
+  kOverflow = 2,
+  kFirstLegacy = 3,
+  kLastLegacy = 12,
+  kInitialization = 14,
+  kNotChanged = 20,
+  kRange = 21
+};
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 

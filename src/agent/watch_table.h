@@ -68,9 +68,9 @@ class WatchTable {
   uint64_t version_ = 0;
   const TensorStore* prepared_for_ = nullptr;
   uint64_t prepared_version_ = 0;
-  std::vector<bool> wanted_;                  // per operator
-  std::vector<std::vector<Match>> matches_;   // per source
-  std::unordered_set<uint64_t> marks_;        // (tensor, watchpoint) judged in this step
+  std::vector<bool> wanted_;                 // per operator
+  std::vector<std::vector<Match>> matches_;  // per source
+  std::unordered_set<uint64_t> marks_;       // (tensor, watchpoint) judged in this step
 };
 
 }  // namespace msdbg::agent

@@ -1,5 +1,7 @@
-// The beginning of a conversation and its failures.
+// The beginning and the end of a conversation, and what goes wrong there.
 #include <gtest/gtest.h>
+
+#include <future>
 
 #include "agent/small_net.h"
 
@@ -7,25 +9,319 @@ namespace msdbg::test {
 namespace {
 
 using agent::Agent;
+using agent::Control;
 using agent::Profile;
+using std::chrono::milliseconds;
 
 struct Handshake : testing::Test {
   ScriptedServer server;
   SmallNet net;
+  std::string problem;
 
   int run(const agent::Options& options, int steps = 2) {
     Agent agent(options);
     EXPECT_TRUE(agent.add_graph(net.describe()).ok());
     const int ran = train(agent, net, steps);
     agent.finish();
+    problem = agent.problem();
     return ran;
   }
+  debugger::Metadata last() { return server.calls().back().metadata(); }
 };
 
 TEST_F(Handshake, GraphThenHoldThenSteps) {
   server.then_always(Answer::run());
   EXPECT_EQ(run(options_for(server)), 2);
   EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD WaitCMD SendMetadata");
+  EXPECT_TRUE(last().training_done());
+  EXPECT_EQ(last().cur_step(), 2);
+  EXPECT_EQ(problem, "");
+}
+
+TEST_F(Handshake, DisabledAgentNeverCalls) {
+  agent::Options options = options_for(server);
+  options.enabled = false;
+  EXPECT_EQ(run(options), 2);
+  EXPECT_EQ(server.order(), "");
+}
+
+TEST_F(Handshake, RefusedClientAsksForCommandsWithoutAGraph) {
+  server.always("SendMetadata", Answer::version(false));
+  server.script({Answer::exit()});
+  EXPECT_EQ(run(options_for(server)), 1);
+  EXPECT_EQ(server.order(), "SendMetadata WaitCMD SendMetadata");
+  EXPECT_EQ(last().cur_step(), 1);  // the step at hand still ran
+}
+
+TEST_F(Handshake, RefusedClientRunsWhenToldTo) {
+  server.always("SendMetadata", Answer::version(false));
+  server.then_always(Answer::run());
+  EXPECT_EQ(run(options_for(server)), 2);
+  EXPECT_EQ(server.order(), "SendMetadata WaitCMD WaitCMD WaitCMD SendMetadata");
+}
+
+TEST_F(Handshake, MissingVersionAnswerEndsTheTrainingWithoutASuspension) {
+  server.always("SendMetadata", Answer::ok());
+  EXPECT_EQ(run(options_for(server)), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendMetadata");
+  EXPECT_NE(problem.find("too old"), std::string::npos) << problem;
+}
+
+TEST_F(Handshake, FailedHandshakeSkipsGraphAndInitialHold) {
+  server.always("SendMetadata", Answer::failed());
+  server.then_always(Answer::run());
+  EXPECT_EQ(run(options_for(server)), 2);
+  EXPECT_EQ(server.order(), "SendMetadata WaitCMD WaitCMD SendMetadata");
+  EXPECT_EQ(server.calls("WaitCMD")[0].metadata().cur_node(), kAdd);
+}
+
+TEST_F(Handshake, FirstReleaseSendsTheGraphInAnyCase) {
+  server.always("SendMetadata", Answer::failed());
+  server.then_always(Answer::run());
+  EXPECT_EQ(run(options_for(server, Profile::k1_0), 1), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendMetadata");
+  EXPECT_EQ(server.calls()[0].metadata().ms_version(), "");
+  EXPECT_EQ(server.calls()[0].metadata().graph_num(), 0);
+}
+
+TEST_F(Handshake, FirstReleaseExitsAtOnceAndWithoutAGoodbye) {
+  server.script({Answer::exit()});
+  EXPECT_EQ(run(options_for(server, Profile::k1_0)), 0);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD");
+}
+
+TEST_F(Handshake, ExitLetsTheStepEndAndSaysGoodbye) {
+  server.script({Answer::run(), Answer::exit()});
+  EXPECT_EQ(run(options_for(server), 5), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendMetadata");
+  EXPECT_EQ(last().cur_step(), 1);
+}
+
+TEST_F(Handshake, ExitCountsByPresenceOnly) {
+  server.script({Answer::exit(false)});
+  EXPECT_EQ(run(options_for(server), 5), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD SendMetadata");
+}
+
+TEST_F(Handshake, ReleasesThatHoldBeforeAStepRunOneMoreAfterExit) {
+  server.script({Answer::run(), Answer::exit()});
+  EXPECT_EQ(run(options_for(server, Profile::k1_5, "1.5.0"), 5), 2);
+  EXPECT_EQ(last().cur_step(), 2);
+}
+
+TEST_F(Handshake, VersionAsAnswerToWaitEndsTheTrainingButStillNeedsACommand) {
+  server.script({Answer::version(true), Answer::run()});
+  EXPECT_EQ(run(options_for(server), 5), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendMetadata");
+}
+
+TEST_F(Handshake, FailedGraphTransferIsFollowedByTheHoldAllTheSame) {
+  server.always("SendGraph", Answer::broken());
+  server.then_always(Answer::run());
+  EXPECT_EQ(run(options_for(server), 1), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendMetadata");
+}
+
+TEST_F(Handshake, EmptyAnswerIsAskedAgainAtOnce) {
+  server.script({Answer::ok(), Answer::ok(), Answer::run()});
+  server.then_always(Answer::run());
+  EXPECT_EQ(run(options_for(server), 1), 1);
+  EXPECT_EQ(server.calls("WaitCMD").size(), 4u);
+}
+
+TEST_F(Handshake, GivesUpAfterSixFailures) {
+  server.script({Answer::failed(), Answer::pending(), Answer::broken(), Answer::failed(), Answer::pending(),
+                 Answer::failed(), Answer::run()});
+  const agent::Options options = options_for(server);
+  EXPECT_EQ(run(options, 5), 1);
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD WaitCMD WaitCMD WaitCMD WaitCMD SendMetadata");
+  EXPECT_EQ(last().cur_step(), 1);
+  EXPECT_TRUE(last().training_done());
+  const std::vector<Call> waits = server.calls("WaitCMD");
+  for (size_t i = 1; i < waits.size(); ++i) {
+    EXPECT_GE(waits[i].begun - waits[i - 1].begun, options.retry_unit * static_cast<int>(i)) << "pause " << i;
+    EXPECT_EQ(waits[i].messages, waits[0].messages);
+  }
+}
+
+TEST_F(Handshake, SuccessDoesNotResetTheCountOfOneSuspension) {
+  const Answer bad = Answer::failed(), nothing = Answer::ok();
+  server.script({bad, nothing, bad, nothing, bad, nothing, bad, nothing, bad, nothing, bad});
+  EXPECT_EQ(run(options_for(server), 5), 1);
+  EXPECT_EQ(server.calls("WaitCMD").size(), 11u);
+}
+
+TEST_F(Handshake, EverySuspensionHasItsOwnCount) {
+  const Answer bad = Answer::failed(), go = Answer::run();
+  server.script({bad, bad, bad, bad, bad, go, bad, bad, bad, bad, bad, go});
+  EXPECT_EQ(run(options_for(server), 1), 1);
+  EXPECT_EQ(server.calls("WaitCMD").size(), 12u);
+}
+
+TEST_F(Handshake, NobodyListeningEndsTheTrainingAfterItsFirstStep) {
+  const agent::Options options = options_for(server);
+  server.stop();
+  EXPECT_EQ(run(options, 5), 1);
+  EXPECT_NE(problem.find("127.0.0.1"), std::string::npos) << problem;
+}
+
+TEST_F(Handshake, RestartedDebuggerGetsTheNextAttempt) {
+  agent::Options options = options_for(server);
+  options.retry_unit = milliseconds(300);
+  std::future<int> ran = std::async(std::launch::async, [&] { return run(options, 2); });
+  ASSERT_TRUE(server.wait_for_held());
+  const int port = server.port();
+  server.stop();
+  ScriptedServer again(port);
+  ASSERT_EQ(again.port(), port);
+  again.then_always(Answer::run());
+  EXPECT_EQ(ran.get(), 2);
+  EXPECT_EQ(again.order(), "WaitCMD WaitCMD WaitCMD SendMetadata");  // no second handshake
+}
+
+TEST_F(Handshake, FinishFromAnotherThreadEndsAHold) {
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 2); });
+  ASSERT_TRUE(server.wait_for_held());
+  agent.finish();
+  EXPECT_EQ(ran.get(), 2);
+  EXPECT_FALSE(agent.attached());
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD SendMetadata");
+}
+
+TEST_F(Handshake, FinishEndsThePauseBetweenTwoAttempts) {
+  agent::Options options = options_for(server);
+  options.retry_unit = std::chrono::hours(1);
+  server.script({Answer::failed()});
+  Agent agent(options);
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 1); });
+  ASSERT_TRUE(server.wait_until([&] { return server.answered("WaitCMD") == 1; }));
+  agent.finish();
+  EXPECT_EQ(ran.get(), 1);
+}
+
+TEST_F(Handshake, DestructionSaysGoodbye) {
+  server.then_always(Answer::run());
+  {
+    Agent agent(options_for(server));
+    ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+    train(agent, net, 1);
+  }
+  EXPECT_TRUE(last().training_done());
+}
+
+TEST_F(Handshake, LaterGraphComesWithoutAnotherHandshake) {
+  server.then_always(Answer::run());
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe(1)).ok());
+  train(agent, net, 1);
+  ASSERT_TRUE(agent.add_graph(net.describe(2)).ok());
+  EXPECT_EQ(agent.begin_step(1), Control::kGo);
+  EXPECT_EQ(agent.end_step(), Control::kGo);
+  agent.finish();
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendGraph WaitCMD WaitCMD SendMetadata");
+  EXPECT_EQ(server.calls("WaitCMD")[2].metadata().device_name(), "0:2");
+}
+
+TEST_F(Handshake, OldReleasesRepeatHandshakeAndAllGraphs) {
+  server.then_always(Answer::run());
+  Agent agent(options_for(server, Profile::k1_3, "1.3.0"));
+  ASSERT_TRUE(agent.add_graph(net.describe(1)).ok());
+  train(agent, net, 1);
+  ASSERT_TRUE(agent.add_graph(net.describe(2)).ok());
+  agent.begin_step(1);
+  agent.finish();
+  EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendMetadata SendMultiGraphs WaitCMD SendMetadata");
+  EXPECT_EQ(server.calls("SendMultiGraphs")[0].messages.size(), 2u);
+}
+
+TEST_F(Handshake, FirstReleaseStartsAnewWhenAnotherGraphRuns) {
+  server.then_always(Answer::run());
+  Agent agent(options_for(server, Profile::k1_0));
+  ASSERT_TRUE(agent.add_graph(net.describe(1)).ok());
+  ASSERT_TRUE(agent.add_graph(net.describe(2)).ok());
+  for (const int graph : {0, 1, 0}) {
+    agent.begin_step(graph);
+    agent.node_done(0);
+    agent.end_step();
+  }
+  EXPECT_EQ(server.calls("SendMetadata").size(), 3u);
+  EXPECT_EQ(server.calls("SendGraph").size(), 3u);
+  EXPECT_EQ(server.calls("WaitCMD").back().metadata().cur_step(), 1);  // counted from the start again
+}
+
+TEST_F(Handshake, WrongDescriptionsAreRefused) {
+  Agent agent(options_for(server));
+  const auto refused = [&](auto change) {
+    agent::GraphDescription graph = net.describe();
+    change(graph);
+    return agent.add_graph(std::move(graph)).message();
+  };
+  EXPECT_NE(refused([](auto& graph) { graph.nodes[0].full_name = ""; }).find("no name"), std::string::npos);
+  EXPECT_NE(refused([](auto& graph) { graph.nodes[0].full_name = "w"; }).find("twice"), std::string::npos);
+  EXPECT_NE(refused([](auto& graph) { graph.nodes[0].inputs[0].name = "y"; }).find("'y'"), std::string::npos);
+  EXPECT_NE(refused([](auto& graph) { graph.nodes[0].inputs[0].slot = 3; }).find("output 3"), std::string::npos);
+  EXPECT_NE(refused([](auto& graph) { graph.nodes[0].inputs[0].name = kAdd; }).find("execution order"),
+            std::string::npos);
+  EXPECT_TRUE(agent.add_graph(net.describe(1)).ok());
+  EXPECT_NE(agent.add_graph(net.describe(1)).message().find("id 1"), std::string::npos);
+}
+
+TEST_F(Handshake, StepOfAnUnknownGraphIsReportedAndRuns) {
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  EXPECT_EQ(agent.begin_step(7), Control::kGo);
+  EXPECT_NE(agent.problem().find("graph 7"), std::string::npos);
+  agent.publish(0, 0, net.sum.data(), sizeof net.sum);
+  agent.node_done(0);
+  EXPECT_EQ(agent.end_step(), Control::kGo);
+  EXPECT_EQ(server.order(), "");
+}
+
+TEST_F(Handshake, FirstBeatComesWithTheHandshake) {
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 1); });
+  ASSERT_TRUE(server.wait_for_heartbeats(1));
+  EXPECT_EQ(hex(server.heartbeats()[0].messages.at(0)), "0a11446562756767657220697320616c697665101e");
+  server.then_always(Answer::run());
+  EXPECT_EQ(ran.get(), 1);
+}
+
+TEST_F(Handshake, BeatsGoOnWhileHeld) {
+  agent::Options options = options_for(server);
+  options.heartbeat_period = milliseconds(10);
+  Agent agent(options);
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 1); });
+  ASSERT_TRUE(server.wait_for_held());
+  EXPECT_TRUE(server.wait_for_heartbeats(server.heartbeats().size() + 3));
+  server.then_always(Answer::run());
+  EXPECT_EQ(ran.get(), 1);
+}
+
+TEST_F(Handshake, BeatsEndAfterFiveFailures) {
+  agent::Options options = options_for(server);
+  options.heartbeat_period = milliseconds(1);
+  options.retry_unit = milliseconds(2);
+  server.always("SendHeartbeat", Answer::failed());
+  Agent agent(options);
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 1); });
+  ASSERT_TRUE(server.wait_for_heartbeats(5));
+  EXPECT_FALSE(server.wait_for_heartbeats(6, milliseconds(50)));
+  server.then_always(Answer::run());
+  EXPECT_EQ(ran.get(), 1);
+}
+
+TEST_F(Handshake, OldReleasesHaveNoBeats) {
+  server.then_always(Answer::run());
+  agent::Options options = options_for(server, Profile::k1_3, "1.3.0");
+  options.heartbeat_period = milliseconds(1);
+  EXPECT_EQ(run(options, 3), 3);
+  EXPECT_TRUE(server.heartbeats().empty());
 }
 
 }  // namespace

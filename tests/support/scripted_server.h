@@ -210,7 +210,13 @@ class ScriptedServer : public grpc::CallbackGenericService {
     for (const Call& call : calls()) text += (text.empty() ? "" : " ") + call.rpc;
     return text;
   }
-  /// False when `ready` did not become true in time. It is asked under the lock with the number of calls so far.
+  /// Number of calls of `rpc` that were answered. For use inside wait_until().
+  size_t answered(std::string_view rpc) const {
+    size_t count = 0;
+    for (const auto& call : calls_) count += call->rpc == rpc && call->answered ? 1 : 0;
+    return count;
+  }
+  /// False when `ready`, which is asked under the lock, did not become true in time.
   template <typename Ready>
   bool wait_until(Ready ready, std::chrono::milliseconds timeout = std::chrono::seconds(60)) const {
     std::unique_lock lock(mutex_);
@@ -292,6 +298,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
         held_.push_back({reactor, call});
       }
       if (answer) call->answered = true;
+      changed_.notify_all();
     }
     if (answer) reactor->answer(*answer);
   }
