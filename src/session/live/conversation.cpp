@@ -123,6 +123,7 @@ void Conversation::handle(WireEvent event) {
       state_ = LiveState::kLost;
       return say(Severity::kError, std::move(event.text));
     case Kind::kGraphs:
+      late_graph_ = ran_ && state_ == LiveState::kRunning;
       if (event.graphs.empty()) say(Severity::kWarning, "the training sent an empty graph; nodes are known from hits only");
       std::move(event.graphs.begin(), event.graphs.end(), std::back_inserter(graphs_));
       return;
@@ -162,7 +163,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
   profile_ = std::move(*profile);
   peer_ = event.peer;
   state_ = LiveState::kConnected;
-  ran_ = busy_ = orphan_ = false;
+  ran_ = busy_ = orphan_ = late_graph_ = false;
   awaiting_ = true;
   ++handshakes_;
   hits_.clear();
@@ -204,7 +205,7 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.last_node = suspension_.cur_node;
   suspension_.cur_step = metadata.cur_step();
   suspension_.cur_node = metadata.cur_node();
-  suspension_.initial = !ran_;
+  suspension_.initial = !ran_ || std::exchange(late_graph_, false);
   ++suspension_.number;
   if (!event.came_from) return;
   suspension_.last_step = event.came_from->last_step;

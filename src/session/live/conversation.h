@@ -20,7 +20,7 @@ namespace msdbg::live {
 /// What the peer said when it was held; the next RunCMD ends it.
 struct Suspension {
   uint64_t number = 0;   ///< 0: never held yet
-  bool initial = false;  ///< nothing was run since the handshake
+  bool initial = false;  ///< nothing was run since the handshake, or since a graph that came later
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;
   bool node_level = false;
@@ -92,6 +92,7 @@ class Conversation {
   PeerProfile profile_;
   Suspension suspension_;
   bool ran_ = false;           // something was run since the handshake
+  bool late_graph_ = false;    // a graph that was compiled later has come; the training is held before its first run
   bool awaiting_ = true;       // the next WaitCMD is a new suspension
   bool busy_ = false;          // it was told something and has not asked again yet
   bool refused_ = false, orphan_ = false;

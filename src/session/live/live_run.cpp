@@ -96,6 +96,10 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       break;
     }
     if (!await_hold(deadline, &reason)) break;
+    if (hold_ == HoldKind::kInitial) {  // a graph that was compiled later; nothing of the step has run yet
+      if (Status status = flush(); !status.ok()) return status;
+      continue;
+    }
     CheckResult& check = result.check;
     const size_t hits_before = initial_hits && first ? check.hits.size() : 0;
     collect_hits(check);
