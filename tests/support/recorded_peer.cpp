@@ -61,14 +61,23 @@ std::string summary_of(const PeerHold& hold, const std::string& key) {
   return summary.SerializeAsString();
 }
 
+std::vector<std::string> serialized(const std::vector<debugger::WatchpointHit>& hits) {
+  std::vector<std::string> messages;
+  for (const debugger::WatchpointHit& hit : hits) messages.push_back(hit.SerializePartialAsString());
+  return messages;
+}
+
 }  // namespace
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
+bool has_no_effect(const std::string& param) { return param == "epsilon" || param == "equal_nan"; }
+
 std::string condition_text(const debugger::WatchCondition& condition) {
   std::string text = debugger::WatchCondition::Condition_Name(condition.condition());
   for (const auto& param : condition.params()) {
-    if (!param.disabled()) text += " " + param.name() + "=" + format_short(param.value(), 6);
+    if (param.disabled() || has_no_effect(param.name())) continue;
+    text += " " + param.name() + "=" + format_short(param.value(), 6);
   }
   return text;
 }
@@ -77,11 +86,16 @@ RecordedPeer::RecordedPeer(const RecordedConversation& conversation) { read(conv
 
 RecordedPeer::~RecordedPeer() {
   kill();
+  start_next();
   if (thread_.joinable()) thread_.join();
 }
 
-bool RecordedPeer::says_goodbye() const {
-  return std::any_of(calls_.begin(), calls_.end(), [](const PeerCall& call) { return is_farewell(call); });
+std::optional<debugger::Metadata> RecordedPeer::goodbye() const {
+  for (const PeerCall& call : calls_) {
+    debugger::Metadata metadata;
+    if (is_farewell(call) && metadata.ParseFromString(call.messages.front())) return metadata;
+  }
+  return std::nullopt;
 }
 
 // ---- reading ---------------------------------------------------------------------------------------------------------------
@@ -89,7 +103,6 @@ bool RecordedPeer::says_goodbye() const {
 void RecordedPeer::read(const RecordedConversation& conversation) {
   bool held = false, restarted = false;
   std::map<Rpc, size_t> streams;              // open calls
-  std::map<Rpc, size_t> hit_streams;          // of the suspension to come, or of a recheck
   std::vector<debugger::WatchpointHit> hits;
   debugger::EventReply command;
   for (const RecordedMessage& message : conversation.messages) {
@@ -117,7 +130,11 @@ void RecordedPeer::read(const RecordedConversation& conversation) {
     }
     if (message.rpc == Rpc::kWaitCmd) {
       command.Clear();
-      if (hold == nullptr || !message.grpc_status.empty() || !command.ParseFromString(message.bytes)) continue;
+      if (hold == nullptr) continue;
+      if (!message.grpc_status.empty() || !command.ParseFromString(message.bytes) || command.status() != debugger::EventReply::OK) {
+        ++hold->failures;
+        continue;
+      }
       const bool leaves = command.has_exit() || (command.has_run_cmd() && command.run_cmd().run_level() != "recheck");
       if (leaves) {
         hold->left = command;
@@ -126,6 +143,8 @@ void RecordedPeer::read(const RecordedConversation& conversation) {
         hold->commands.push_back(command);
         if (command.has_run_cmd()) hold->rechecks.emplace_back();
         if (command.has_set_cmd() && !command.set_cmd().delete_()) recorded_sets_[command.set_cmd().id()].push_back(command.set_cmd());
+      } else {
+        hold->odd_reply = true;
       }
       continue;
     }
@@ -207,6 +226,12 @@ void RecordedPeer::kill() {
   changed_.notify_all();
 }
 
+void RecordedPeer::start_next() {
+  const std::lock_guard lock(mutex_);
+  next_ = true;
+  changed_.notify_all();
+}
+
 bool RecordedPeer::join(milliseconds deadline) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, deadline, [this] { return done_; });
@@ -216,12 +241,18 @@ void RecordedPeer::play(int port) {
   client_ = RawClient::connect(port);
   if (!client_) return complain("nobody listens");
   bool leaving = false;
+  size_t next_hold = 0;
   for (const Act& act : acts_) {
     if (act.kind == Act::Kind::kStart) {
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, RawClient::kPatience, [this] { return next_; });
+      }
       client_ = RawClient::connect(port);
       if (!client_) return complain("nobody listens any more");
       leaving = false;
     } else if (act.kind == Act::Kind::kHold) {
+      next_hold = act.index + 1;
       if (!leaving) leaving = !play_hold(act.index);
     } else {
       const PeerCall& call = calls_[act.index];
@@ -231,8 +262,11 @@ void RecordedPeer::play(int port) {
       if (act.kind == Act::Kind::kHits) {
         std::vector<debugger::WatchpointHit> hits(messages.size());
         for (size_t i = 0; i < messages.size(); ++i) hits[i].ParseFromString(messages[i]);
-        messages = translated(hits);
-        if (messages.empty()) continue;
+        hits = translated(hits, stopped_at(next_hold));
+        if (hits.empty()) continue;
+        messages = serialized(hits);
+        const std::lock_guard lock(mutex_);
+        sent_[next_hold] = hits;
       }
       const RawReply reply = is_stream(call.rpc) ? client_->stream(call.rpc, messages) : client_->unary(call.rpc, messages.front());
       if (reply.timed_out) return complain(std::string(live::rpc_name(call.rpc)) + " of line " + std::to_string(call.line) + " was not answered");
@@ -244,6 +278,10 @@ void RecordedPeer::play(int port) {
 
 /// False when the client was told to exit.
 bool RecordedPeer::play_hold(size_t index) {
+  {
+    const std::lock_guard lock(mutex_);
+    current_hold_ = index;
+  }
   const PeerHold& hold = holds_[index];
   const std::string where = "suspension of line " + std::to_string(hold.line) + ": ";
   size_t rechecks = 0;
@@ -271,12 +309,22 @@ bool RecordedPeer::play_hold(size_t index) {
     }
     if (command.has_exit()) return false;
     if (command.has_set_cmd()) {
-      learn(command.set_cmd(), index);
+      learn(command.set_cmd());
     } else if (command.has_view_cmd()) {
       if (!upload(hold, command.view_cmd())) return false;
     } else if (command.has_run_cmd()) {
       if (command.run_cmd().run_level() != "recheck") return true;
-      if (rechecks < hold.rechecks.size() && !send_hits(hold.rechecks[rechecks++])) return false;
+      if (rechecks >= hold.rechecks.size()) continue;
+      const auto hits = translated(hold.rechecks[rechecks++], "");
+      {
+        const std::lock_guard lock(mutex_);
+        sent_after_rechecks_[index].push_back(hits);
+      }
+      if (hits.empty()) continue;
+      if (const RawReply sent = client_->stream(Rpc::kSendWatchpointHits, serialized(hits)); !sent.ok()) {
+        complain(where + "hits: " + sent.describe());
+        return false;
+      }
     } else {
       complain(where + "a reply without a command");
     }
@@ -316,7 +364,7 @@ bool RecordedPeer::upload(const PeerHold& hold, const debugger::ViewCMD& view) {
 }
 
 /// Our numbers of watchpoints need not be the recorded ones; the condition and the nodes tell which is which.
-void RecordedPeer::learn(const debugger::SetCMD& set, size_t) {
+void RecordedPeer::learn(const debugger::SetCMD& set) {
   const std::lock_guard lock(mutex_);
   if (set.delete_()) {
     std::erase_if(ours_, [&](const auto& entry) { return entry.second == set.id(); });
@@ -345,6 +393,11 @@ void RecordedPeer::learn(const debugger::SetCMD& set, size_t) {
   if (best_score > 0) ours_[best] = set.id();
 }
 
+size_t RecordedPeer::current_hold() const {
+  const std::lock_guard lock(mutex_);
+  return current_hold_;
+}
+
 std::optional<int> RecordedPeer::recorded_id(int id) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [recorded, ours] : ours_) {
@@ -353,33 +406,49 @@ std::optional<int> RecordedPeer::recorded_id(int id) const {
   return std::nullopt;
 }
 
+/// The operator that ran last, when the suspension is a stop behind it.
+std::string RecordedPeer::stopped_at(size_t hold) const {
+  if (hold >= holds_.size()) return "";
+  const std::string& node = holds_[hold].metadata.cur_node();
+  return hold > 0 && holds_[hold - 1].metadata.cur_node() == node ? "" : node;
+}
+
 /// Hits as this client would have sent them to us: our numbers, our spelling, and only what we watch. Numbers that the
-/// recorded server never gave are sent as they are.
-std::vector<std::string> RecordedPeer::translated(const std::vector<debugger::WatchpointHit>& hits) const {
+/// recorded server never gave are sent as they are. A hit of the name `*` says nothing about its tensor; behind an
+/// operator it becomes one of that operator, otherwise it is left out.
+std::vector<debugger::WatchpointHit> RecordedPeer::translated(const std::vector<debugger::WatchpointHit>& hits,
+                                                              const std::string& stopped_at) const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> messages;
+  std::vector<debugger::WatchpointHit> translated;
   for (debugger::WatchpointHit hit : hits) {
     if (recorded_sets_.count(hit.id()) > 0) {
       const auto ours = ours_.find(hit.id());
       if (ours == ours_.end()) continue;
       hit.set_id(ours->second);
+      const std::string named = hit.tensor().node_name() == "*" ? stopped_at : hit.tensor().node_name();
       const std::vector<std::string>& names = names_.at(ours->second);
-      const auto same = [&](const std::string& name) { return last_component(name) == last_component(hit.tensor().node_name()); };
-      const auto spelled = std::find_if(names.begin(), names.end(), same);
-      if (spelled != names.end()) hit.mutable_tensor()->set_node_name(*spelled);
-      else if (hit.tensor().node_name() != "*") continue;
+      const auto spelled = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+        return last_component(name) == last_component(named);
+      });
+      if (spelled == names.end()) continue;
+      hit.mutable_tensor()->set_node_name(*spelled);
     }
-    messages.push_back(hit.SerializePartialAsString());
+    translated.push_back(hit);
   }
-  return messages;
+  return translated;
 }
 
-bool RecordedPeer::send_hits(const std::vector<debugger::WatchpointHit>& hits) {
-  const std::vector<std::string> messages = translated(hits);
-  if (messages.empty()) return true;
-  const RawReply reply = client_->stream(Rpc::kSendWatchpointHits, messages);
-  if (!reply.ok()) complain("hits: " + reply.describe());
-  return reply.ok();
+std::vector<debugger::WatchpointHit> RecordedPeer::sent(size_t hold) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sent_.find(hold);
+  return found == sent_.end() ? std::vector<debugger::WatchpointHit>() : found->second;
+}
+
+std::vector<debugger::WatchpointHit> RecordedPeer::sent_after_recheck(size_t hold, size_t recheck) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sent_after_rechecks_.find(hold);
+  return found == sent_after_rechecks_.end() || recheck >= found->second.size() ? std::vector<debugger::WatchpointHit>()
+                                                                                : found->second[recheck];
 }
 
 std::vector<debugger::EventReply> RecordedPeer::told(size_t hold) const {

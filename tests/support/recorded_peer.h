@@ -35,6 +35,8 @@ struct PeerHold {
   std::vector<std::vector<debugger::WatchpointHit>> rechecks;
   std::vector<debugger::WatchpointHit> hits;         ///< that were sent just before it
   std::vector<std::string> heartbeats;               ///< while it was held
+  int failures = 0;                                  ///< WaitCMDs that the recorded server refused or did not reach
+  bool odd_reply = false;                            ///< it was given something that is no command
   bool dies = false;                                 ///< the process is killed while it is held
   bool after_restart = false;                        ///< first suspension of a new process
   int line = 0;
@@ -54,19 +56,25 @@ class RecordedPeer {
   ~RecordedPeer();
 
   const std::vector<PeerHold>& holds() const { return holds_; }
-  /// True when the recorded client still reached the server after the last suspension.
-  bool says_goodbye() const;
+  /// The metadata of its farewell; nothing when it just stopped talking.
+  std::optional<debugger::Metadata> goodbye() const;
   const std::vector<PeerCall>& calls() const { return calls_; }
 
   void start(int port);
-  /// Kills the process that is held in a suspension with `dies`.
+  /// Kills the process that is held in a suspension with `dies`, and lets the next one start.
   void kill();
+  void start_next();
   /// Until everything was said, or the deadline. False at the deadline.
   bool join(milliseconds deadline = RawClient::kPatience);
 
+  /// The suspension that the client entered last.
+  size_t current_hold() const;
   /// What our server answered: to each WaitCMD of a suspension, and to each other call.
   std::vector<debugger::EventReply> told(size_t hold) const;
   std::optional<RawReply> answer(size_t call) const;
+  /// Hits that were really sent: just before a suspension, and after each recheck in it.
+  std::vector<debugger::WatchpointHit> sent(size_t hold) const;
+  std::vector<debugger::WatchpointHit> sent_after_recheck(size_t hold, size_t recheck) const;
   /// Recorded id of a watchpoint that our server gave the number `id`; nothing for one that the recorded server did not set.
   std::optional<int> recorded_id(int id) const;
   std::vector<std::string> problems() const;
@@ -81,9 +89,9 @@ class RecordedPeer {
   void play(int port);
   bool play_hold(size_t index);
   bool upload(const PeerHold& hold, const debugger::ViewCMD& view);
-  void learn(const debugger::SetCMD& set, size_t hold);
-  std::vector<std::string> translated(const std::vector<debugger::WatchpointHit>& hits) const;
-  bool send_hits(const std::vector<debugger::WatchpointHit>& hits);
+  void learn(const debugger::SetCMD& set);
+  std::vector<debugger::WatchpointHit> translated(const std::vector<debugger::WatchpointHit>& hits, const std::string& stopped_at) const;
+  std::string stopped_at(size_t hold) const;
   void complain(const std::string& text);
 
   std::vector<PeerHold> holds_;
@@ -96,9 +104,12 @@ class RecordedPeer {
   std::thread thread_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool killed_ = false, done_ = false;
+  size_t current_hold_ = 0;
+  bool killed_ = false, next_ = false, done_ = false;
   std::map<size_t, std::vector<debugger::EventReply>> told_;
   std::map<size_t, RawReply> answers_;
+  std::map<size_t, std::vector<debugger::WatchpointHit>> sent_;
+  std::map<size_t, std::vector<std::vector<debugger::WatchpointHit>>> sent_after_rechecks_;
   std::map<int, int> ours_;                                    // recorded id -> our id
   std::map<int, std::vector<std::string>> names_;              // our id -> names as we sent them
   std::vector<std::string> problems_;
@@ -106,6 +117,8 @@ class RecordedPeer {
 
 /// The part behind the last slash.
 std::string last_component(const std::string& name);
+/// Parameters that no client reads, whether disabled or not.
+bool has_no_effect(const std::string& param);
 /// What is armed by a SetCMD apart from its nodes: "tensor_all_zero zero_percentage_ge=100", disabled ones left out.
 std::string condition_text(const debugger::WatchCondition& condition);
 

@@ -1,0 +1,45 @@
+// What is expected of each recorded client when it talks to msdbg, and where msdbg answers otherwise than the recorded
+// server did.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <span>
+
+namespace msdbg::test {
+
+struct RealPeer {
+  const char* name;
+  const char* version;   ///< as the session shows it
+  const char* backend;
+  int graphs;            ///< at the end
+  int nodes;             ///< of all graphs: operators, parameters and constants
+  const char* holds;     ///< per suspension: cur_step as the client counts / steps that have run to their end
+};
+
+inline void PrintTo(const RealPeer& peer, std::ostream* out) { *out << peer.name; }
+
+/// How msdbg may differ from a recorded server. Each is listed for the file it occurs in, and must occur there.
+enum class Differs : uint8_t {
+  kVersionAccepted,    ///< a handshake that was refused, failed or not answered is accepted
+  kHeldNotFailed,      ///< a WaitCMD that failed is held instead
+  kHitAccepted,        ///< hits that nobody asked for do not fail the call
+  kOddReplyLeftOut,    ///< a reply that is no command is never given to a WaitCMD
+  kExitPresent,        ///< exit is sent as true
+  kUnknownNode,        ///< an operator that is in no graph is refused here and not sent
+  kScopeExpanded,      ///< a scope or `*` becomes the list of its operators
+  kJudgedHere,         ///< conditions that this client cannot decide are not sent
+  kNamesLeftOut,       ///< names that have no tensor, or that the client does not know, are not sent
+  kDeathNoticed,       ///< a client that dies while it is held is lost at once
+};
+
+struct ListedDifference {
+  const char* file;
+  Differs what;
+  const char* paragraph;  ///< of docs/live-protocol.md
+};
+
+std::span<const RealPeer> real_peers();
+std::span<const ListedDifference> listed_differences();
+
+}  // namespace msdbg::test
