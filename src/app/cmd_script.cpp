@@ -3,15 +3,25 @@
 
 #include <cstdio>
 
+#include "app/live.h"
 #include "app/output.h"
 #include "app/run.h"
 #include "app/scripting.h"
 
 namespace msdbg::app {
 
-Result<std::unique_ptr<Script>> make_script(const Options& options) {
+Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options) {
+  if (!live_factories().is_recording(path)) return open_dump(path, options);
+  auto recording = live_factories().open_recording(path);
+  if (!recording) return recording.status();
+  return std::unique_ptr<Session>(std::move(*recording));
+}
+
+Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events) {
   ScriptOptions script_options;
-  script_options.open = [](const std::string& path, const DumpOptions& dump) { return open_dump(path, dump); };
+  script_options.open = open_any;
+  script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
+  if (events != nullptr) script_options.on_event = [events](const LiveEvent& event) { events->show(event); };
   script_options.search_path = options.script_path;
   script_options.check_defaults.semantics = options.semantics;
   script_options.check_defaults.mem_limit_bytes = options.mem_limit_mb << 20;
@@ -20,12 +30,13 @@ Result<std::unique_ptr<Script>> make_script(const Options& options) {
 }
 
 int run_script(const Options& options) {
-  auto script = make_script(options);
+  EventPrinter events(stderr);
+  auto script = make_script(options, &events);
   if (!script) return report_failure(script.status());
   const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
   std::fflush(stdout);
   if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", outcome.error);
-  return outcome.exit_status;
+  return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
 }
 
 }  // namespace msdbg::app

@@ -25,6 +25,7 @@ constexpr Footer kFooters[] = {
          "  msdbg origin dumps/lenet            which operator broke first, and why\n"
          "  msdbg check dumps/lenet             is anything wrong in any step\n"
          "  msdbg dumps/lenet                   the prompt\n"
+         "  msdbg listen                        hold, step and watch a training process\n"
          "  msdbg demo                          a two-minute walk on a dump that ships with msdbg\n"
          "\nmsdbg COMMAND --help shows the options and examples of a command.\n"},
     {"check", "\nExamples:\n"
@@ -64,6 +65,18 @@ constexpr Footer kFooters[] = {
              "  msdbg dumps/lenet\n"
              "  msdbg repl dumps/lenet -e 'check' --batch\n"
              "\nType help at the prompt.\n"},
+    {"open", "\nExamples:\n"
+             "  msdbg open training.rec             step through what --record wrote\n"
+             "  msdbg open dumps/lenet\n"},
+    {"listen", "\nExamples:\n"
+               "  msdbg listen                                     the prompt, once a training has come\n"
+               "  msdbg listen --script hunt.lua -- 100            a script with its argument; its exit status is msdbg's\n"
+               "  msdbg listen --record training.rec --timeout 60\n"
+               "  msdbg listen -e 'watch @gradient TO' -e continue --batch\n"
+               "\nmsdbg prints the variables to set where the training starts. A script finds the held training as s; if it ends while the\n"
+               "training is held, the training is ended, unless the script said s:detach().\n"
+               "\nThe protocol has neither encryption nor login. With another --bind than 127.0.0.1 whoever reaches the port can pose as\n"
+               "the training; a tunnel (ssh -R 50051:127.0.0.1:50051 TRAINING-HOST) needs no other --bind.\n"},
     {"demo", "\nExamples:\n"
              "  msdbg demo\n"
              "  msdbg demo --format json\n"},

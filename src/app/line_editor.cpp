@@ -1,6 +1,7 @@
 #include "app/line_editor.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,18 +22,30 @@
 namespace msdbg::app {
 namespace {
 
+// What poll() shall look at: the keyboard first.
+std::vector<struct pollfd> poll_set(const std::vector<int>& descriptors) {
+  std::vector<struct pollfd> out{{STDIN_FILENO, POLLIN, 0}};
+  for (const int descriptor : descriptors) out.push_back({descriptor, POLLIN, 0});
+  return out;
+}
+bool has_news(const std::vector<struct pollfd>& polled) {
+  return std::any_of(polled.begin() + 1, polled.end(), [](const struct pollfd& p) { return p.revents != 0; });
+}
+
 class PlainEditor : public LineEditor {
  public:
-  explicit PlainEditor(bool show_prompt) : show_prompt_(show_prompt) {}
+  PlainEditor(bool show_prompt, News news) : show_prompt_(show_prompt), news_(std::move(news)) {
+    // What the C library had read ahead, poll() would not see.
+    std::setvbuf(stdin, nullptr, _IONBF, 0);
+  }
   ~PlainEditor() override { std::free(buffer_); }
   PlainEditor(const PlainEditor&) = delete;
   PlainEditor& operator=(const PlainEditor&) = delete;
 
   Outcome read(const std::string& prompt, std::string* line) override {
-    if (show_prompt_) {
-      std::fputs(prompt.c_str(), stdout);
-      std::fflush(stdout);
-    }
+    prompt_ = prompt;
+    show_prompt();
+    if (!wait_for_input()) return Outcome::kInterrupted;
     errno = 0;
     const ssize_t n = ::getline(&buffer_, &capacity_, stdin);
     if (n < 0) {
@@ -44,10 +57,43 @@ class PlainEditor : public LineEditor {
     while (!line->empty() && (line->back() == '\n' || line->back() == '\r')) line->pop_back();
     return Outcome::kLine;
   }
+  void watch(std::vector<int> descriptors) override { descriptors_ = std::move(descriptors); }
   void remember(const std::string&) override {}
 
  private:
+  void show_prompt() {
+    if (!show_prompt_) return;
+    std::fputs(prompt_.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  // False after Ctrl-C. Without descriptors getline() waits by itself.
+  bool wait_for_input() {
+    while (!descriptors_.empty() && news_) {
+      auto polled = poll_set(descriptors_);
+      if (::poll(polled.data(), polled.size(), -1) < 0) {
+        if (errno != EINTR) return true;
+        if (interrupt_requested()) return false;
+        continue;
+      }
+      if (has_news(polled)) {
+        const std::string text = news_(&prompt_);
+        FILE* to = show_prompt_ ? stdout : stderr;
+        if (!text.empty()) {
+          std::fprintf(to, "%s%s", show_prompt_ ? "\n" : "", text.c_str());
+          std::fflush(to);
+          show_prompt();
+        }
+      }
+      if (polled[0].revents != 0) return true;
+    }
+    return true;
+  }
+
   bool show_prompt_;
+  News news_;
+  std::string prompt_;
+  std::vector<int> descriptors_;
   char* buffer_ = nullptr;
   size_t capacity_ = 0;
 };
@@ -65,8 +111,8 @@ size_t word_begin(const std::string& line, size_t cursor) {
 
 class TerminalEditor : public LineEditor {
  public:
-  TerminalEditor(std::string history_file, Completer completer)
-      : history_file_(std::move(history_file)), completer_(std::move(completer)) {
+  TerminalEditor(std::string history_file, Completer completer, News news)
+      : history_file_(std::move(history_file)), completer_(std::move(completer)), news_(std::move(news)) {
     editor_ = ::el_init("msdbg", stdin, stdout, stderr);
     history_ = ::history_init();
     HistEvent event;
@@ -117,6 +163,8 @@ class TerminalEditor : public LineEditor {
     return Outcome::kLine;
   }
 
+  void watch(std::vector<int> descriptors) override { descriptors_ = std::move(descriptors); }
+
   void remember(const std::string& entry) override {
     if (trim(entry).empty()) return;
     HistEvent event;
@@ -133,10 +181,10 @@ class TerminalEditor : public LineEditor {
 
   // One character of the terminal. Ctrl-C is blocked except while poll() sleeps, so that it cannot slip in between the
   // look at the flag and the sleep; any other signal (a resize, a timer) goes on waiting.
-  static int read_char(EditLine*, wchar_t* character) {
+  static int read_char(EditLine* editor, wchar_t* character) {
     std::mbstate_t state = {};
     for (;;) {
-      if (!wait_for_key()) return -1;
+      if (!self(editor)->wait_for_key()) return -1;
       char byte = 0;
       const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -149,20 +197,45 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  static bool wait_for_key() {
+  bool wait_for_key() {
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGINT);
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
     bool ready = false;
     while (!ready && !interrupt_requested()) {
-      const int n = ::ppoll(&input, 1, nullptr, &before);
+      auto polled = poll_set(descriptors_);
+      const int n = ::ppoll(polled.data(), polled.size(), nullptr, &before);
       if (n < 0 && errno != EINTR) break;
-      ready = n > 0;
+      if (n > 0 && has_news(polled) && news_) show_news();
+      ready = n > 0 && polled[0].revents != 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return ready;
+  }
+
+  // Wipes prompt and line, which may take several rows, and draws them again below the news.
+  void show_news() {
+    const size_t row = (columns(prompt_) + columns_before_cursor()) / terminal_columns();
+    const std::string before = prompt_;
+    const std::string text = news_(&prompt_);
+    if (text.empty() && prompt_ == before) return;
+    if (row > 0) std::printf("\033[%zuA", row);
+    std::printf("\r\033[J%s", text.c_str());
+    std::fflush(stdout);
+    ::el_set(editor_, EL_REFRESH);
+  }
+
+  static size_t columns(std::string_view text) {
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  }
+  size_t columns_before_cursor() const {
+    const LineInfo* info = ::el_line(editor_);
+    return columns({info->buffer, static_cast<size_t>(info->cursor - info->buffer)});
+  }
+  static size_t terminal_columns() {
+    struct winsize size = {};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   }
 
   static unsigned char complete(EditLine* editor, int) {
@@ -201,6 +274,8 @@ class TerminalEditor : public LineEditor {
 
   std::string history_file_, prompt_;
   Completer completer_;
+  News news_;
+  std::vector<int> descriptors_;
   EditLine* editor_;
   History* history_;
 };
@@ -209,17 +284,17 @@ class TerminalEditor : public LineEditor {
 
 }  // namespace
 
-std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer) {
+std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer, News news) {
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
   const char* term = std::getenv("TERM");
   const bool dumb = term == nullptr || *term == '\0' || std::strcmp(term, "dumb") == 0;
 #ifdef MSDBG_HAVE_LIBEDIT
-  if (terminal && !dumb && !plain) return std::make_unique<TerminalEditor>(history_file, std::move(completer));
+  if (terminal && !dumb && !plain) return std::make_unique<TerminalEditor>(history_file, std::move(completer), std::move(news));
 #else
   (void)history_file;
   (void)completer;
 #endif
-  return std::make_unique<PlainEditor>(terminal && !plain);
+  return std::make_unique<PlainEditor>(terminal && !plain, std::move(news));
 }
 
 std::string default_history_file() {

@@ -13,6 +13,9 @@ namespace msdbg::app {
 /// Candidates for the word that ends at the cursor, and where that word begins.
 using Completer = std::function<std::vector<std::string>(const std::string& line, size_t cursor)>;
 
+/// Called when a watched descriptor is readable: what to show above the line, whole lines or "". May change the prompt.
+using News = std::function<std::string(std::string* prompt)>;
+
 class LineEditor {
  public:
   enum class Outcome { kLine, kEnd, kInterrupted };
@@ -20,12 +23,14 @@ class LineEditor {
   virtual ~LineEditor() = default;
   /// One line without its newline. kInterrupted: Ctrl-C, the line is dropped.
   virtual Outcome read(const std::string& prompt, std::string* line) = 0;
+  /// While a line is read, these descriptors are looked at, too.
+  virtual void watch(std::vector<int> descriptors) = 0;
   /// Remembers an entry, several lines included.
   virtual void remember(const std::string& entry) = 0;
 };
 
 /// libedit on a terminal (history in `history_file` unless empty), plain reading otherwise or with `plain`.
-std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer);
+std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer, News news = {});
 
 /// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; the directory is made. "" when there is no home.
 std::string default_history_file();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -17,7 +18,8 @@ constexpr uint64_t kLeastMemLimitMb = 64;
 struct RawOptions {
   std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net;
   std::vector<std::string> on, when;
-  int64_t graph = -1;
+  int64_t graph = -1, port = 50051, history = 16;
+  double timeout_s = -1;
 };
 
 void add_common(CLI::App* app, Options& o, RawOptions& raw, bool formats) {
@@ -70,6 +72,20 @@ Status finish(const RawOptions& raw, Options& o) {
     return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND behind it", raw.on.back()));
   }
   for (size_t i = 0; i < raw.when.size(); ++i) o.watches.emplace_back(i < raw.on.size() ? raw.on[i] : "", raw.when[i]);
+  if (raw.port < 0 || raw.port > 65535) {
+    return Status(Code::kInvalidArgument, fmt::format("--port {} is no port; give 1 to 65535, or 0 for any free one", raw.port));
+  }
+  o.port = static_cast<int>(raw.port);
+  if (raw.history < 0 || raw.history > 1000000) {
+    return Status(Code::kInvalidArgument, fmt::format("--history {} is out of range; give 0 to 1000000 (steps)", raw.history));
+  }
+  o.history = static_cast<int>(raw.history);
+  if (raw.timeout_s != -1) {
+    if (!(raw.timeout_s >= 0 && raw.timeout_s <= 1e9)) {
+      return Status(Code::kInvalidArgument, fmt::format("--timeout {} is out of range; give seconds, 0 to 1e9", format_double(raw.timeout_s)));
+    }
+    o.timeout_s = raw.timeout_s;
+  }
   for (const char* known : {"output", "input", "all"}) {
     if (o.slots == known) return Status();
   }
@@ -82,7 +98,8 @@ struct CommandName {
 };
 constexpr CommandName kCommands[] = {{"repl", Command::kRepl},   {"run", Command::kRun},     {"check", Command::kCheck},
                                      {"origin", Command::kOrigin}, {"stats", Command::kStats}, {"show", Command::kShow},
-                                     {"nodes", Command::kNodes}, {"doctor", Command::kDoctor}, {"demo", Command::kDemo}};
+                                     {"nodes", Command::kNodes}, {"doctor", Command::kDoctor}, {"demo", Command::kDemo},
+                                     {"open", Command::kRepl},     {"listen", Command::kListen}};
 
 std::optional<Command> command_of(std::string_view word) {
   for (const CommandName& c : kCommands) {
@@ -149,8 +166,17 @@ int exit_status_for(const Status& status) {
 
 Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   std::string error;
-  const std::vector<std::string> words = insert_default_command(raw_words, &error);
+  std::vector<std::string> words = insert_default_command(raw_words, &error);
   if (!error.empty()) return usage_error(error);
+  // What stands behind `--` is for the script.
+  std::vector<std::string> script_words;
+  if (!words.empty() && words[0] == "listen") {
+    const auto divider = std::find(words.begin(), words.end(), "--");
+    if (divider != words.end()) {
+      script_words.assign(divider + 1, words.end());
+      words.erase(divider, words.end());
+    }
+  }
 
   Parsed parsed;
   Options& o = parsed.options;
@@ -214,16 +240,29 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   run->prefix_command();
 
   auto* repl = app.add_subcommand("repl", "the prompt");
-  repl->add_option("DUMP", o.dump, "dump directory to open as s");
-  repl->add_option("-e", o.eval, "run this entry first")->type_name("CODE")->expected(1)->take_all();
-  repl->add_option("-x", o.files, "run the entries of this file first")->type_name("FILE")->expected(1)->take_all();
-  repl->add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR")->expected(1)->take_all();
-  repl->add_flag("--batch", o.batch, "no line editing, stop at the first error, end after -e and -x or the end of input");
+  repl->add_option("DUMP", o.dump, "dump directory or recording to open as s");
+
+  auto* open = app.add_subcommand("open", "the prompt on a dump or a recording");
+  open->add_option("PATH", o.dump, "dump directory, or file written by listen --record")->required();
+
+  auto* listen = app.add_subcommand("listen", "wait for a training process, hold it, step it, watch it");
+  listen->add_option("--port", raw.port, "port for the training to connect to; 0 is any free one")->capture_default_str()->type_name("PORT");
+  listen->add_option("--bind", o.bind, "address to listen on; see below before you choose another")->capture_default_str()->type_name("ADDR");
+  listen->add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
+  listen->add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
+  listen->add_option("--timeout", raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
+  listen->add_option("--history", raw.history, "steps whose statistics are kept")->capture_default_str()->type_name("N");
+  for (CLI::App* sub : {repl, open, listen}) {
+    sub->add_option("-e", o.eval, "run this entry first")->type_name("CODE")->expected(1)->take_all();
+    sub->add_option("-x", o.files, "run the entries of this file first")->type_name("FILE")->expected(1)->take_all();
+    sub->add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR")->expected(1)->take_all();
+    sub->add_flag("--batch", o.batch, "no line editing, stop at the first error, end after -e and -x or the end of input");
+  }
 
   auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
 
   for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, true);
-  for (CLI::App* sub : {run, repl}) add_common(sub, o, raw, false);
+  for (CLI::App* sub : {run, repl, open, listen}) add_common(sub, o, raw, false);
   app.footer(help_footer(""));
   for (CLI::App* sub : app.get_subcommands({})) {
     sub->footer(help_footer(sub->get_name()));
@@ -250,8 +289,11 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   } else {
     o.command = *command_of(app.get_subcommands().front()->get_name());
     if (o.command == Command::kRun) o.arguments = app.get_subcommands().front()->remaining();
+    if (o.command == Command::kListen) o.arguments = script_words;
   }
   if (const Status status = finish(raw, o); !status.ok()) return usage_error(status.message());
+  if (!o.arguments.empty() && o.script.empty())
+    return usage_error(fmt::format("'{}' behind -- is for a script; name one with --script FILE", o.arguments.front()));
   return parsed;
 }
 

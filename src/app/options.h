@@ -20,7 +20,7 @@ enum ExitStatus : int {
 /// The exit status that a failed call ends in.
 int exit_status_for(const Status& status);
 
-enum class Command { kNone, kRepl, kRun, kCheck, kOrigin, kStats, kShow, kNodes, kDoctor, kDemo };
+enum class Command { kNone, kRepl, kRun, kCheck, kOrigin, kStats, kShow, kNodes, kDoctor, kDemo, kListen };
 enum class Switch { kAuto, kAlways, kNever };
 
 struct Options {
@@ -39,7 +39,7 @@ struct Options {
   int verbose = 0;
   std::string log_file;
 
-  std::string dump;             ///< path of the dump
+  std::string dump;             ///< path of the dump or recording
   std::string subject;          ///< selector or tensor name
   // check
   std::string rules = "default";
@@ -60,6 +60,10 @@ struct Options {
   std::vector<std::string> arguments;
   std::vector<std::string> eval, files, script_path;
   bool batch = false;
+  // listen
+  int port = 50051, history = 16;
+  std::string bind = "127.0.0.1", record;
+  std::optional<double> timeout_s;  ///< for the training to come
 };
 
 /// Outcome of parsing: options, or text that was to be printed (help, version, an error) and the exit status.

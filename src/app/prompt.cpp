@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "app/line_editor.h"
+#include "app/live.h"
 #include "app/output.h"
 #include "app/run.h"
 #include "app/scripting.h"
@@ -17,7 +18,8 @@ namespace {
 
 class Prompt {
  public:
-  Prompt(const Options& options, Script& script, bool interactive) : options_(options), script_(script), interactive_(interactive) {}
+  Prompt(const Options& options, Script& script, EventPrinter* events, bool interactive)
+      : options_(options), script_(script), events_(events), interactive_(interactive) {}
 
   enum class Next { kGoOn, kMore, kEnd };
 
@@ -69,14 +71,19 @@ class Prompt {
   }
 
   int loop() {
-    const auto editor = make_line_editor(options_.batch, default_history_file(),
-                                         [this](const std::string& line, size_t cursor) { return script_.complete(line, cursor); });
     std::string entry, line;
+    const auto editor = make_line_editor(
+        options_.batch, default_history_file(),
+        [this](const std::string& text, size_t cursor) { return script_.complete(text, cursor); },
+        [this, &entry](std::string* prompt) { return news(entry.empty() ? prompt : nullptr); });
     while (true) {
       clear_interrupt();
+      script_.tell_events();
+      editor->watch(script_.event_descriptors());
       const auto outcome = editor->read(entry.empty() ? script_.prompt() : std::string("    > "), &line);
       if (outcome == LineEditor::Outcome::kEnd) {
         if (!entry.empty()) enter_whole(entry);
+        if (!may_leave(*editor)) continue;
         break;
       }
       if (outcome == LineEditor::Outcome::kInterrupted) {
@@ -86,14 +93,46 @@ class Prompt {
       const std::string before = entry.empty() ? line : entry + "\n" + line;
       const bool go_on = add_line(line, &entry);
       if (entry.empty()) editor->remember(before);
-      if (!go_on) break;
+      if (!go_on && may_leave(*editor)) break;
     }
-    return status_;
+    return settled();
   }
 
-  int status() const { return status_; }
+  /// The exit status, once trainings have been let go.
+  int settled() { return settle_trainings(script_, let_go_, interactive_ ? stdout : stderr, status_); }
 
  private:
+  // What arrived while a person sat at the prompt.
+  std::string news(std::string* prompt) {
+    if (events_ != nullptr) events_->keep();
+    script_.tell_events();
+    if (prompt != nullptr) *prompt = script_.prompt();
+    return events_ != nullptr ? events_->take() : "";
+  }
+
+  // Asks a person what shall become of a training that still waits.
+  bool may_leave(LineEditor& editor) {
+    if (!interactive_) return true;
+    std::string where;
+    for (const Script::Training& training : script_.trainings()) {
+      if (!training.detached) where = whereabouts(*training.session);
+    }
+    if (where.empty()) return true;
+    std::string answer;
+    clear_interrupt();
+    editor.watch({});
+    const auto outcome = editor.read(
+        fmt::format("the training is {}. Let it run on? y: msdbg stays until it has ended, n: it is ended now > ", where), &answer);
+    if (outcome == LineEditor::Outcome::kEnd) return true;
+    const std::string word = to_lower(trim(answer));
+    if (outcome == LineEditor::Outcome::kLine && (word == "y" || word == "yes")) let_go_ = LetGo::kDetach;
+    else if (outcome != LineEditor::Outcome::kLine || (word != "n" && word != "no")) {
+      fmt::print("neither y nor n: back at the prompt\n");
+      return false;
+    }
+    return true;
+  }
+
   // Joins lines until they make an entry.
   bool add_line(const std::string& line, std::string* entry) {
     const std::string text = entry->empty() ? line : *entry + "\n" + line;
@@ -112,14 +151,20 @@ class Prompt {
 
   const Options& options_;
   Script& script_;
+  EventPrinter* events_;
   bool interactive_;
+  LetGo let_go_ = LetGo::kTerminate;
   int status_ = kExitClean;
 };
 
 std::string count_text(size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
-std::string greeting(const Session& session) {
+std::string greeting(Session& session) {
   const SessionInfo& info = session.info();
+  if (auto* live = dynamic_cast<LiveSession*>(&session)) {
+    return fmt::format("msdbg {}  {} {}, {}.  Type help, or Lua.", kVersion, printable(info.kind), printable(info.short_name),
+                       whereabouts(*live));
+  }
   std::string out = fmt::format("msdbg {}  {}: ", kVersion, printable(info.short_name));
   out += info.framework_version.empty() ? "MindSpore (version unknown)" : "MindSpore " + printable(info.framework_version);
   const auto ranks = session.ranks();
@@ -139,12 +184,28 @@ std::string greeting(const Session& session) {
 
 }  // namespace
 
+int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& hello) {
+  const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
+  if (interactive && !options.quiet && !hello.empty()) fmt::print("{}\n", hello);
+  Prompt prompt(options, script, events, interactive);
+  for (const std::string& file : options.files) {
+    if (!prompt.enter_file(file)) return prompt.settled();
+  }
+  for (const std::string& code : options.eval) {
+    if (!prompt.enter_whole(code)) return prompt.settled();
+  }
+  // With -e or -x and --batch there is nothing to wait for, unless lines are piped in.
+  if (options.batch && !(options.eval.empty() && options.files.empty()) && ::isatty(STDIN_FILENO)) return prompt.settled();
+  return prompt.loop();
+}
+
 int run_prompt(const Options& options) {
   // The line editor counts columns in the user's encoding. Numbers keep the C locale's point.
   std::setlocale(LC_CTYPE, "");
-  auto script = make_script(options);
+  EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
+  auto script = make_script(options, &events);
   if (!script) return report_failure(script.status());
-  std::string hello = fmt::format("msdbg {}  no dump is open: s = msdbg.open \"PATH\".  Type help, or Lua.", kVersion);
+  std::string hello = fmt::format("msdbg {}  no session is open: s = msdbg.open \"PATH\", or s = msdbg.listen().  Type help, or Lua.", kVersion);
   if (!options.dump.empty()) {
     int status = kExitClean;
     auto session = open_session(options, &status);
@@ -152,18 +213,7 @@ int run_prompt(const Options& options) {
     hello = greeting(*session);
     (*script)->set_session(std::move(session));
   }
-  const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
-  Prompt prompt(options, **script, interactive);
-  for (const std::string& file : options.files) {
-    if (!prompt.enter_file(file)) return prompt.status();
-  }
-  for (const std::string& code : options.eval) {
-    if (!prompt.enter_whole(code)) return prompt.status();
-  }
-  // With -e or -x and --batch there is nothing to wait for, unless lines are piped in.
-  if (options.batch && !(options.eval.empty() && options.files.empty()) && ::isatty(STDIN_FILENO)) return prompt.status();
-  if (interactive && !options.quiet) fmt::print("{}\n", hello);
-  return prompt.loop();
+  return run_entries_and_prompt(options, **script, &events, hello);
 }
 
 }  // namespace msdbg::app

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "app/output.h"
+#include "app/scripting.h"
 #include "app/signals.h"
 
 namespace msdbg::app {
@@ -18,6 +19,7 @@ int dispatch(const Options& options) {
     case Command::kNodes: return run_nodes(options);
     case Command::kDoctor: return run_doctor(options);
     case Command::kRun: return run_script(options);
+    case Command::kListen: return run_listen(options);
     case Command::kDemo: return run_demo(options);
     case Command::kRepl:
     case Command::kNone: return run_prompt(options);
@@ -31,7 +33,7 @@ std::unique_ptr<Session> open_session(const Options& options, int* exit_status) 
   DumpOptions dump_options;
   dump_options.net = options.net;
   dump_options.ranks = options.ranks;
-  auto session = open_dump(options.dump, dump_options);
+  auto session = open_any(options.dump, dump_options);
   if (!session) {
     *exit_status = report_failure(session.status());
     return nullptr;

@@ -20,6 +20,7 @@ int run_nodes(const Options& options);
 int run_doctor(const Options& options);
 int run_script(const Options& options);
 int run_prompt(const Options& options);
+int run_listen(const Options& options);
 int run_demo(const Options& options);
 
 /// Opens options.dump; a failure is printed and `*exit_status` set.

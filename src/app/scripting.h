@@ -1,4 +1,4 @@
-// The Script that the commands share: options turned into defaults, the dump reader registered.
+// The Script that the commands share: options turned into defaults, the readers of dumps and recordings and the listener registered.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,15 @@
 
 namespace msdbg::app {
 
-Result<std::unique_ptr<Script>> make_script(const Options& options);
+class EventPrinter;
+
+/// `events` shows what live sessions report; null drops it.
+Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events = nullptr);
+/// A dump or a recording.
+Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options);
+
+/// The entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are let go. `hello` is
+/// shown to a person before the first prompt.
+int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& hello);
 
 }  // namespace msdbg::app

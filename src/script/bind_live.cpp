@@ -209,7 +209,10 @@ void Script::tell_events() {
   // A session may be closed by what an event's receiver does.
   const auto sessions = state_->vm.live_sessions;
   for (const auto& weak : sessions) {
-    if (const auto box = weak.lock(); box && box->session) script::tell_events(*box);
+    const auto box = weak.lock();
+    if (!box || !box->session) continue;
+    box->live->state();  // takes in what has arrived
+    script::tell_events(*box);
   }
 }
 

@@ -1,0 +1,70 @@
+// msdbg listen: waits for a training process; then a script or the prompt.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <cmath>
+#include <cstdio>
+
+#include "app/live.h"
+#include "app/output.h"
+#include "app/run.h"
+#include "app/scripting.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr auto kPauseTimeout = std::chrono::seconds(30);
+
+void show_events(LiveSession& session, EventPrinter& events) {
+  for (const LiveEvent& event : session.take_events()) events.show(event);
+}
+
+// After Ctrl-C in a script a person at a terminal gets the prompt, with the training held.
+bool hold_for_the_prompt(LiveSession& session) {
+  clear_interrupt();
+  if (session.state() == LiveState::kRunning) {
+    const auto paused = session.pause(kPauseTimeout);
+    if (!paused) fmt::print("{}\n", paused.status().message());
+  }
+  const LiveState state = session.state();
+  if (state != LiveState::kHeld && state != LiveState::kRunning) return false;
+  fmt::print("^C  the training is {}; quit asks whether it goes on\n", whereabouts(session));
+  return true;
+}
+
+}  // namespace
+
+int run_listen(const Options& options) {
+  std::setlocale(LC_CTYPE, "");
+  const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
+  EventPrinter events(interactive ? stdout : stderr);
+  auto script = make_script(options, &events);
+  if (!script) return report_failure(script.status());
+
+  auto made = live_factories().listen(listen_options(options));
+  if (!made) return report_failure(made.status());
+  LiveSession& session = **made;
+  fmt::print("{}\n", listening_text(session, options.bind));
+  std::fflush(stdout);
+  std::optional<std::chrono::milliseconds> timeout;
+  if (options.timeout_s) timeout = std::chrono::milliseconds(std::llround(*options.timeout_s * 1000));
+  const Status held = session.wait_until_held(timeout);
+  show_events(session, events);
+  if (!held.ok()) return report_failure(held);
+  const std::string hello = connected_text(session);
+  (*script)->set_session(std::move(*made));
+
+  if (options.script.empty()) return run_entries_and_prompt(options, **script, &events, hello);
+  if (!options.quiet) fmt::print("{}\n", hello);
+  std::fflush(stdout);
+  const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
+  std::fflush(stdout);
+  (*script)->tell_events();
+  if (outcome.exit_status == kExitInterrupted && interactive && options.script != "-" && hold_for_the_prompt(session))
+    return run_entries_and_prompt(options, **script, &events, "");
+  if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", outcome.error);
+  return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
+}
+
+}  // namespace msdbg::app

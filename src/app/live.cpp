@@ -1,0 +1,108 @@
+#include "app/live.h"
+
+#include <fmt/format.h>
+
+namespace msdbg::app {
+namespace {
+
+constexpr auto kTerminateTimeout = std::chrono::seconds(60);
+
+// Stays until the training is over, since only this process answers it.
+int stay(LiveSession& session, FILE* to, int status) {
+  fmt::print(to, "the training runs on; msdbg stays until it has ended (Ctrl-C leaves it)\n");
+  std::fflush(to);
+  const Status waited = session.wait_until_ended({});
+  if (waited.ok()) {
+    const int64_t steps = session.completed_steps();
+    fmt::print(to, "the training has ended after {} step{}\n", steps, steps == 1 ? "" : "s");
+    return status;
+  }
+  if (waited.code() == Code::kInterrupted) {
+    fmt::print(to, "msdbg leaves; the training ends itself when nobody answers it\n");
+    return kExitInterrupted;
+  }
+  fmt::print(to, "{}\n", waited.message());
+  return status == kExitClean ? exit_status_for(waited) : status;
+}
+
+}  // namespace
+
+LiveFactories& live_factories() {
+  static LiveFactories factories = {
+      [](const ListenOptions& options) { return listen(options); },
+      [](const std::string& path) { return open_recording(path); },
+      [](const std::string& path) { return is_recording(path); },
+  };
+  return factories;
+}
+
+void EventPrinter::show(const LiveEvent& event) {
+  const std::string_view word = event.severity == Severity::kInfo ? "" : severity_name(event.severity);
+  std::string text = fmt::format("{}{}{}\n", word, word.empty() ? "" : ": ", event.text);
+  if (keeping_) {
+    kept_ += text;
+    return;
+  }
+  fmt::print(to_, "{}", text);
+  std::fflush(to_);
+}
+
+std::string EventPrinter::take() {
+  keeping_ = false;
+  return std::exchange(kept_, {});
+}
+
+ListenOptions listen_options(const Options& options) {
+  ListenOptions out;
+  out.bind = options.bind;
+  out.port = options.port;
+  out.record = options.record;
+  out.mem_limit_bytes = options.mem_limit_mb << 20;
+  out.history_steps = options.history;
+  return out;
+}
+
+std::string whereabouts(LiveSession& session) {
+  const LiveState state = session.state();
+  if (state != LiveState::kHeld) return std::string(live_state_name(state));
+  if (session.completed_steps() == 0 && session.current_node().empty()) return "held before its first step";
+  return fmt::format("held in step {}, {} completed", session.current_step(), session.completed_steps());
+}
+
+std::string connected_text(LiveSession& session) {
+  const LivePeer& peer = session.peer();
+  size_t nodes = 0;
+  for (const GraphPtr& graph : session.graphs()) nodes += graph->nodes().size();
+  const size_t graphs = session.graphs().size();
+  return fmt::format("connected: MindSpore {}, {} {}, {} graph{}, {} node{}. The training is {}.", printable(peer.version),
+                     printable(peer.backend), printable(peer.device), graphs, graphs == 1 ? "" : "s", nodes,
+                     nodes == 1 ? "" : "s", whereabouts(session));
+}
+
+int settle_trainings(Script& script, LetGo let_go, FILE* to, int status) {
+  for (const Script::Training& training : script.trainings()) {
+    clear_interrupt();
+    LiveSession& session = *training.session;
+    if (training.detached) {
+      status = stay(session, to, status);
+      continue;
+    }
+    if (let_go == LetGo::kDetach) {
+      const Status detached = session.detach();
+      if (detached.ok())
+        status = stay(session, to, status);
+      else
+        fmt::print(to, "{}\n", detached.message());
+      continue;
+    }
+    fmt::print(to, "the training is {}: it is ended (detach would let it run on)\n", whereabouts(session));
+    std::fflush(to);
+    const auto ended = session.terminate(kTerminateTimeout);
+    if (!ended) fmt::print(to, "{}\n", ended.status().message());
+  }
+  script.tell_events();
+  std::fflush(to);
+  return status;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,50 @@
+// What the commands share about live sessions: where these come from, how their events look, and what becomes of a
+// training when msdbg ends.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/options.h"
+#include "msdbg/live.h"
+#include "msdbg/script.h"
+
+namespace msdbg::app {
+
+/// Tests put fakes here.
+struct LiveFactories {
+  std::function<Result<std::unique_ptr<LiveSession>>(const ListenOptions&)> listen;
+  std::function<Result<std::unique_ptr<LiveSession>>(const std::string& path)> open_recording;
+  std::function<bool(const std::string& path)> is_recording;
+};
+LiveFactories& live_factories();
+
+/// Shows the events of live sessions, one line each, or keeps them for whoever must place them.
+class EventPrinter {
+ public:
+  explicit EventPrinter(FILE* to) : to_(to) {}
+  void show(const LiveEvent& event);
+  /// From now on events are kept, until take().
+  void keep() { keeping_ = true; }
+  std::string take();
+
+ private:
+  FILE* to_;
+  bool keeping_ = false;
+  std::string kept_;
+};
+
+ListenOptions listen_options(const Options& options);
+/// `connected: MindSpore 1.10.0, GPU 0, 1 graph, 46 nodes. Training is held before its first step.`
+std::string connected_text(LiveSession& session);
+/// `held after step 12`, `running step 3`, ...
+std::string whereabouts(LiveSession& session);
+
+enum class LetGo { kTerminate, kDetach };
+/// Ends the trainings that still wait for `script`, or lets them run and stays until they are over; those that the
+/// script has detached run on in any case. What is done is said on `to`. The exit status: `status`, or that of a loss.
+int settle_trainings(Script& script, LetGo let_go, FILE* to, int status);
+
+}  // namespace msdbg::app
