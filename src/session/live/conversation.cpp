@@ -205,7 +205,8 @@ void Conversation::handle_wait(WireEvent event) {
   suspension_.last_node = suspension_.cur_node;
   suspension_.cur_step = metadata.cur_step();
   suspension_.cur_node = metadata.cur_node();
-  suspension_.initial = !ran_ || std::exchange(late_graph_, false);
+  suspension_.late_graph = std::exchange(late_graph_, false);
+  suspension_.initial = !ran_ || suspension_.late_graph;
   ++suspension_.number;
   if (!event.came_from) return;
   suspension_.last_step = event.came_from->last_step;

@@ -21,6 +21,7 @@ namespace msdbg::live {
 struct Suspension {
   uint64_t number = 0;   ///< 0: never held yet
   bool initial = false;  ///< nothing was run since the handshake, or since a graph that came later
+  bool late_graph = false;  ///< and it was such a graph
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;
   bool node_level = false;

@@ -9,6 +9,7 @@
 
 #include "session/live/exchange.h"
 #include "session/live/graph_assembly.h"
+#include "session/live/thread_order.h"
 
 namespace msdbg::live {
 
@@ -27,6 +28,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
  public:
   IncomingCall(CallHandler& handler, Rpc method, uint64_t call_number, std::string from)
       : rpc(method), number(call_number), peer(std::move(from)), handler_(handler) {
+    operation_starts(this);
     StartRead(&incoming_);
   }
 
@@ -34,15 +36,19 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   void reply(const std::string& payload) {
     if (answered_.exchange(true)) return;
     outgoing_ = buffer_of(payload);
+    operation_starts(this);
     StartWriteAndFinish(&outgoing_, {}, grpc::Status::OK);
   }
   void fail(grpc::StatusCode code, const std::string& text) {
-    if (!answered_.exchange(true)) Finish(grpc::Status(code, text));
+    if (answered_.exchange(true)) return;
+    operation_starts(this);
+    Finish(grpc::Status(code, text));
   }
 
   bool cancelled() const { return cancelled_; }
 
   void OnReadDone(bool ok) override {
+    reaction_begins(this);
     if (!ok) {
       if (!cancelled_ && !answered_) handler_.on_complete(*this);
       return;
@@ -51,14 +57,19 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
     handler_.on_message(*this, incoming_);
     if (answered_) return;
     incoming_.Clear();
+    operation_starts(this);
     StartRead(&incoming_);
   }
   void OnCancel() override {
+    reaction_begins(this);
     cancelled_ = true;
     if (!answered_) handler_.on_cancelled(*this);
     fail(grpc::StatusCode::CANCELLED, "");
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    reaction_begins(this);
+    delete this;
+  }
 
   static grpc::ByteBuffer buffer_of(const std::string& payload) {
     const grpc::Slice slice(payload);

@@ -87,6 +87,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   const bool initial_hits = !result.check.hits.empty();
   const debugger::EventReply command = make_run(node_level ? "node" : "step", node);
   const char* what = node_level ? "node step" : "step";
+  const std::string address = profile_.peer.address;
   int64_t steps_run = 0;
   StopReason reason = StopReason::kDone;
   for (bool first = true;; first = false) {
@@ -96,7 +97,11 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       break;
     }
     if (!await_hold(deadline, &reason)) break;
-    if (hold_ == HoldKind::kInitial) {  // a graph that was compiled later; nothing of the step has run yet
+    if (profile_.peer.address != address) {  // it is gone, and another one is held already
+      reason = StopReason::kLost;
+      break;
+    }
+    if (suspension_.late_graph) {  // nothing of the step has run yet
       if (Status status = flush(); !status.ok()) return status;
       continue;
     }

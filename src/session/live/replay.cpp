@@ -31,6 +31,9 @@ ReplayTransport::ReplayTransport(std::unique_ptr<RecordingReader> reader, Record
 }
 
 bool ReplayTransport::next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) {
+  if (mailbox_.take(event, Clock::time_point::min(), false)) return true;
+  // Another process comes when somebody waits for it, not while the end of the one before is looked at.
+  if (!later_.empty() && deadline > Clock::now()) deliver_all(std::exchange(later_, {}));
   return mailbox_.take(event, deadline, stop_on_interrupt);
 }
 
@@ -87,8 +90,20 @@ bool ReplayTransport::fits(size_t candidate, const debugger::RunCMD& command) {
 void ReplayTransport::arrive() {
   if (at_ >= index_.holds.size()) return finish();
   rechecks_ = 0;
-  for (const RecordedCall& call : index_.holds[at_].before) deliver(call);
-  hold_again();
+  deliver_all(index_.holds[at_].before);
+}
+
+/// Up to the end of a process, or all of it and the suspension behind it.
+void ReplayTransport::deliver_all(const std::vector<RecordedCall>& calls) {
+  for (size_t i = 0; i < calls.size(); ++i) {
+    deliver(calls[i]);
+    const bool ends = calls[i].kind == WireEvent::Kind::kGone || calls[i].kind == WireEvent::Kind::kFarewell;
+    if (!ends || (i + 1 == calls.size() && over_)) continue;
+    later_.assign(calls.begin() + static_cast<std::ptrdiff_t>(i) + 1, calls.end());
+    if (later_.empty()) later_.push_back({});  // the suspension alone
+    return;
+  }
+  if (!over_) hold_again();
 }
 
 void ReplayTransport::hold_again() {
@@ -107,7 +122,7 @@ void ReplayTransport::hold_again() {
 void ReplayTransport::finish() {
   at_ = index_.holds.size();
   if (std::exchange(over_, true)) return;
-  for (const RecordedCall& call : index_.tail) deliver(call);
+  deliver_all(index_.tail);
 }
 
 debugger::Metadata ReplayTransport::metadata_of(size_t hold) {
@@ -131,6 +146,7 @@ void ReplayTransport::post(WireEvent event) {
 }
 
 void ReplayTransport::deliver(const RecordedCall& call) {
+  if (call.kind == WireEvent::Kind::kProblem) return;
   WireEvent event;
   event.kind = call.kind;
   event.text = call.text;

@@ -35,6 +35,7 @@ class ReplayTransport final : public Transport {
   void arrive();
   void hold_again();
   void finish();
+  void deliver_all(const std::vector<RecordedCall>& calls);
   void deliver(const RecordedCall& call);
   void post(WireEvent event);
   debugger::Metadata metadata_of(size_t hold);
@@ -52,6 +53,7 @@ class ReplayTransport final : public Transport {
   size_t at_ = 0;            // of the current suspension; index_.holds.size(): behind the last
   bool open_ = false;        // a WaitCMD waits for its answer
   bool over_ = false;        // the tail was played
+  std::vector<RecordedCall> later_;  // behind the end of a process
   size_t rechecks_ = 0;      // given in this suspension
   std::shared_ptr<ValueUpload> upload_;
   std::atomic<uint64_t> received_{0};
