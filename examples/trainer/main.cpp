@@ -82,8 +82,8 @@ class Program {
     const std::string steps = std::to_string(done) + (done == 1 ? " step" : " steps");
     std::string problem;
     if (agent_) {
+      problem = agent_->problem();  // before the farewell, which may fail too and says less
       agent_->finish();
-      problem = agent_->problem();
     }
     if (control == Control::kGo) {
       if (!problem.empty()) say("debugger: " + problem);

@@ -1,5 +1,9 @@
 // The program from outside, without a debugger.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -67,6 +71,28 @@ TEST(Program, RefusesAWrongEnvironmentUnlessItNeedsNone) {
   EXPECT_EQ(outcome.status, 2);
   EXPECT_TRUE(contains(outcome.output, "MS_DEBUGGER_PORT")) << outcome.output;
   EXPECT_EQ(run({"--steps", "1", "--no-agent"}, wrong).status, 0);
+}
+
+/// A port on which nobody listens: it was free a moment ago.
+std::string free_port() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  const bool known = bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  close(listener);
+  return known ? std::to_string(ntohs(address.sin_port)) : "";
+}
+
+TEST(Program, GivesUpWhenTheDebuggerThatWasAskedForIsNotThere) {
+  const std::string port = free_port();
+  ASSERT_FALSE(port.empty());
+  const Outcome outcome = run({"--steps", "5", "--port", port, "--retry-unit-ms", "1"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(contains(outcome.output, "given up after 1 step: ")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, port)) << outcome.output;
 }
 
 TEST(Program, HelpListsOptionsAndExitStatuses) {
