@@ -69,9 +69,10 @@ end
 
 local function describe_live(s)
   local info, peer = s.info, s.info.peer
-  local lines = { format("training  %s %s, MindSpore %s, %s %s", info.short_name, progress(s), peer.version, peer.backend, peer.device) }
+  local lines = { format("training  %s; MindSpore %s, %s %s", progress(s), peer.version, peer.backend, peer.device) }
   if s.current_node then lines[#lines + 1] = "node      " .. s.current_node end
-  lines[#lines + 1] = format("address   %s, connected from %s", s.address, peer.address)
+  lines[#lines + 1] = s.kind == "live" and format("address   %s, connected from %s", s.address, peer.address)
+    or format("%-9s %s", s.kind, info.source)
   for _, graph in ipairs(s.graphs) do lines[#lines + 1] = format("graph     %s, %d nodes", graph.name, graph.nodes) end
   local steps = s.steps
   if #steps > 0 then lines[#lines + 1] = format("values    of step %d; statistics back to step %d", steps[#steps], steps[1]) end

@@ -16,8 +16,11 @@ namespace {
 
 constexpr auto kPauseTimeout = std::chrono::seconds(30);
 
-void show_events(LiveSession& session, EventPrinter& events) {
-  for (const LiveEvent& event : session.take_events()) events.show(event);
+// What happened while we waited; who came is said by the line that follows.
+void show_warnings(LiveSession& session, EventPrinter& events) {
+  for (const LiveEvent& event : session.take_events()) {
+    if (event.severity != Severity::kInfo) events.show(event);
+  }
 }
 
 // After Ctrl-C in a script a person at a terminal gets the prompt, with the training held.
@@ -50,14 +53,13 @@ int run_listen(const Options& options) {
   std::optional<std::chrono::milliseconds> timeout;
   if (options.timeout_s) timeout = std::chrono::milliseconds(std::llround(*options.timeout_s * 1000));
   const Status held = session.wait_until_held(timeout);
-  show_events(session, events);
+  show_warnings(session, events);
   if (!held.ok()) return report_failure(held);
-  const std::string hello = connected_text(session);
+  if (!options.quiet) fmt::print("{}\n", connected_text(session));
+  std::fflush(stdout);
   (*script)->set_session(std::move(*made));
 
-  if (options.script.empty()) return run_entries_and_prompt(options, **script, &events, hello);
-  if (!options.quiet) fmt::print("{}\n", hello);
-  std::fflush(stdout);
+  if (options.script.empty()) return run_entries_and_prompt(options, **script, &events, "Type help, or Lua.");
   const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
   std::fflush(stdout);
   (*script)->tell_events();

@@ -13,8 +13,7 @@ int stay(LiveSession& session, FILE* to, int status) {
   std::fflush(to);
   const Status waited = session.wait_until_ended({});
   if (waited.ok()) {
-    const int64_t steps = session.completed_steps();
-    fmt::print(to, "the training has ended after {} step{}\n", steps, steps == 1 ? "" : "s");
+    fmt::print(to, "the training has ended\n");
     return status;
   }
   if (waited.code() == Code::kInterrupted) {

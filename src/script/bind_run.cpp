@@ -318,8 +318,8 @@ std::string hit_line(Session& session, const Hit& hit) {
     what += fmt::format("{}{} {}", what.empty() ? "" : ", ", printable(name), printable(value));
   if (const std::string bad = nonfinite_text(hit.stats); !bad.empty())
     what += fmt::format("{}{}", what.empty() ? "" : ", ", bad);
-  return fmt::format("\n  {}:{}  {}  {}", short_name(session, hit.tensor), slot_name(hit.tensor.slot),
-                     hit.abbr.empty() ? hit.rule : hit.abbr, what);
+  return fmt::format("\n  {}:{}  {}{}{}", short_name(session, hit.tensor), slot_name(hit.tensor.slot),
+                     hit.abbr.empty() ? hit.rule : hit.abbr, what.empty() ? "" : "  ", what);
 }
 
 int run_text(lua_State* L) {
@@ -336,7 +336,6 @@ int run_text(lua_State* L) {
     text += fmt::format("\n  not checked: {}, e.g. {}", count_text(static_cast<int64_t>(check.not_checked.size()), "tensor"),
                         printable(check.not_checked.front().reason));
   }
-  while (text.ends_with(' ')) text.pop_back();
   push_text(L, text);
   return 1;
 }

@@ -1,104 +1,10 @@
 // Drives the real program in a pseudo-terminal, the way a person does.
-#include <gtest/gtest.h>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <pty.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "app/terminal.h"
 
 namespace msdbg {
 namespace {
 
-// One run of the program; everything it writes is gathered in `screen`.
-class Terminal {
- public:
-  explicit Terminal(const std::vector<std::string>& words) {
-    const std::string state = testing::TempDir() + "msdbg-terminal-" + std::to_string(::getpid());
-    std::filesystem::create_directories(state);
-    struct winsize size = {40, 120, 0, 0};
-    pid_ = ::forkpty(&fd_, nullptr, nullptr, &size);
-    if (pid_ == 0) {
-      ::setenv("TERM", "xterm", 1);
-      ::setenv("XDG_STATE_HOME", state.c_str(), 1);
-      ::setenv("HOME", state.c_str(), 1);
-      ::setenv("LC_ALL", "C.UTF-8", 1);
-      // libedit never frees the names that EL_ADDFN is given; the leak checker of the sanitizer build would object.
-      ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-      if (::chdir(MSDBG_TEST_DATA) != 0) ::_exit(99);
-      std::vector<char*> argv{const_cast<char*>(MSDBG_PROGRAM)};
-      for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-      argv.push_back(nullptr);
-      ::execv(MSDBG_PROGRAM, argv.data());
-      ::_exit(98);
-    }
-  }
-  ~Terminal() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    ::close(fd_);
-  }
-
-  void type(const std::string& text) {
-    mark_ = screen_.size();
-    for (size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
-      if (n <= 0) return;
-      done += static_cast<size_t>(n);
-      wait_briefly();  // a full pseudo-terminal would block both sides
-    }
-  }
-
-  // Waits until `text` appears behind what was there when type() was called last.
-  bool see(const std::string& text, int seconds = 20) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-    while (screen_.find(text, mark_) == std::string::npos) {
-      if (std::chrono::steady_clock::now() > until || !pump(100)) return screen_.find(text, mark_) != std::string::npos;
-    }
-    return true;
-  }
-
-  // 255 when it does not end by itself.
-  int wait_for_exit(int seconds = 30) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-    while (pump(100)) {
-      if (std::chrono::steady_clock::now() > until) return 255;
-    }
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
-  const std::string& screen() const { return screen_; }
-
- private:
-  // False when the other side is gone.
-  bool pump(int timeout_ms) {
-    struct pollfd p = {fd_, POLLIN, 0};
-    if (::poll(&p, 1, timeout_ms) <= 0) return true;
-    char block[4096];
-    const ssize_t n = ::read(fd_, block, sizeof block);
-    if (n <= 0) return false;
-    screen_.append(block, static_cast<size_t>(n));
-    return true;
-  }
-  void wait_briefly() { pump(0); }
-
-  pid_t pid_ = -1;
-  int fd_ = -1;
-  std::string screen_;
-  size_t mark_ = 0;
-};
+using testing::Terminal;
 
 TEST(Terminal, GreetsWithTheDumpAndQuits) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});

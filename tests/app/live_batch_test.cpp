@@ -1,0 +1,148 @@
+// msdbg listen without a person: scripts, entries, the end of input, recordings, and the exit status.
+#include "app/live_fixture.h"
+
+namespace msdbg::testing {
+namespace {
+
+class LiveBatch : public ::testing::Test {
+ protected:
+  // Starts msdbg and, when it listens, the training.
+  void start(std::vector<std::string> words, const std::vector<std::string>& training_words) {
+    words.insert(words.begin(), {MSDBG_PROGRAM, "listen", "--port", "0"});
+    debugger = std::make_unique<test::Process>(words);
+    const auto line = debugger->wait_for("MS_DEBUGGER_PORT=");
+    ASSERT_TRUE(line) << debugger->output();
+    training = start_training(port_in(*line), training_words);
+  }
+  static ::testing::AssertionResult has(const test::Process& process, const std::string& part) {
+    if (process.output().find(part) != std::string::npos) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "'" << part << "' is not in: " << process.output();
+  }
+
+  Folder folder;
+  std::unique_ptr<test::Process> debugger, training;
+};
+
+TEST_F(LiveBatch, TellsWhatToSetOnTheTrainingSide) {
+  start({"-e", "quit"}, {"--steps", "3"});
+  EXPECT_EQ(debugger->wait(), 0);
+  EXPECT_TRUE(has(*debugger, "listening on 127.0.0.1:"));
+  EXPECT_TRUE(has(*debugger, ". On the training side:\n  export ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=127.0.0.1 MS_DEBUGGER_PORT="));
+  EXPECT_TRUE(has(*debugger, "connected: MindSpore 2.2.0, GPU 0, 1 graph"));
+}
+
+TEST_F(LiveBatch, AScriptGetsSessionAndArgumentsAndSetsTheStatus) {
+  const std::string script = folder.write("three.lua", R"(
+    local r = s:step(3)
+    print(arg[1], ..., r.reason, r.completed_steps)
+    s:terminate()
+    os.exit(7))");
+  start({"--script", script, "--", "--limit"}, {"--steps", "1000000"});
+  EXPECT_EQ(debugger->wait(), 7);
+  EXPECT_TRUE(has(*debugger, "--limit\t--limit\tdone\t3"));
+  EXPECT_EQ(training->wait(), 0);
+  EXPECT_TRUE(has(*training, "stopped by the debugger after"));
+}
+
+TEST_F(LiveBatch, ATrainingThatAScriptLeavesHeldIsEnded) {
+  start({"--script", folder.write("one.lua", "s:step()")}, {"--steps", "1000000"});
+  EXPECT_EQ(debugger->wait(), 0);
+  EXPECT_TRUE(has(*debugger, "it is ended (detach would let it run on)"));
+  EXPECT_EQ(training->wait(), 0);
+}
+
+TEST_F(LiveBatch, AFailingScriptEndsTheTrainingToo) {
+  start({"--script", folder.write("bad.lua", "s:step()\nlocal x = nil + 1")}, {"--steps", "1000000"});
+  EXPECT_EQ(debugger->wait(), 5);
+  EXPECT_TRUE(has(*debugger, "bad.lua:2: attempt to perform arithmetic on a nil value"));
+  EXPECT_TRUE(has(*debugger, "it is ended"));
+  EXPECT_EQ(training->wait(), 0);
+}
+
+TEST_F(LiveBatch, ADetachedTrainingIsAnsweredToItsEnd) {
+  start({"--script", folder.write("let_go.lua", "s:step(2) s:detach()")}, {"--steps", "40"});
+  EXPECT_EQ(debugger->wait(), 0);
+  EXPECT_TRUE(has(*debugger, "msdbg stays until it has ended"));
+  EXPECT_EQ(training->wait(), 0);
+  EXPECT_TRUE(has(*training, "done: 40 steps"));
+}
+
+TEST_F(LiveBatch, TheEndOfInputEndsTheTraining) {
+  start({}, {"--steps", "1000000"});  // standard input is empty
+  EXPECT_EQ(debugger->wait(), 0);
+  EXPECT_TRUE(has(*debugger, "it is ended"));
+  EXPECT_EQ(training->wait(), 0);
+}
+
+TEST_F(LiveBatch, EntriesRunBeforeTheEnd) {
+  start({"-e", "watch @all TO", "-e", "continue", "-e", "terminate", "--batch"}, {"--steps", "100", "--fault", "log-of-zero", "--fault-step", "4"});
+  EXPECT_EQ(debugger->wait(), 0);
+  EXPECT_TRUE(has(*debugger, "step 4  HIT  1 hit"));
+  EXPECT_TRUE(has(*debugger, "log-Log/Log-op15:output:0  TO") || has(*debugger, "Log-op15:output:0  TO"));
+  EXPECT_EQ(training->wait(), 0);
+}
+
+TEST_F(LiveBatch, ALuaErrorInACallbackKeepsTheSession) {
+  start({"-e", "s:on('step', function() error 'in the callback' end)", "-e", "continue", "--batch"}, {"--steps", "1000000"});
+  EXPECT_EQ(debugger->wait(), 5);
+  EXPECT_TRUE(has(*debugger, "in the callback"));
+  EXPECT_TRUE(has(*debugger, "the training is held in step 0, 1 completed: it is ended"));
+  EXPECT_EQ(training->wait(), 0);
+}
+
+TEST_F(LiveBatch, ARecordingIsASession) {
+  const std::string file = folder.path() + "/training.rec";
+  start({"--record", file, "-e", "watch @all TO", "-e", "continue", "-e", "terminate", "--batch"},
+        {"--steps", "100", "--fault", "log-of-zero", "--fault-step", "4"});
+  EXPECT_EQ(debugger->wait(), 0);
+  for (const char* command : {"open", ""}) {
+    std::vector<std::string> words{MSDBG_PROGRAM, file, "-e", "watch @all TO", "-e", "continue", "-e", "s", "--batch"};
+    if (*command != '\0') words.insert(words.begin() + 1, command);
+    test::Process replay(words);
+    EXPECT_EQ(replay.wait(), 0) << replay.output();
+    EXPECT_TRUE(has(replay, "step 4  HIT  1 hit"));
+    EXPECT_FALSE(has(replay, "it is ended (detach"));
+  }
+  test::Process script({MSDBG_PROGRAM, "run", folder.write("look.lua", "local s = msdbg.open(arg[1]) print(s.kind, s.state, s.can.step)"), file});
+  EXPECT_EQ(script.wait(), 0);
+  EXPECT_TRUE(has(script, "recording\theld\ttrue"));
+}
+
+TEST_F(LiveBatch, NobodyComing) {
+  test::Process waiting({MSDBG_PROGRAM, "listen", "--port", "0", "--timeout", "0.2"});
+  EXPECT_EQ(waiting.wait(), 3);
+  EXPECT_TRUE(has(waiting, "no training"));
+}
+
+TEST_F(LiveBatch, ABusyPortIsNamed) {
+  test::Process first({MSDBG_PROGRAM, "listen", "--port", "0"});
+  const auto line = first.wait_for("MS_DEBUGGER_PORT=");
+  ASSERT_TRUE(line);
+  test::Process second({MSDBG_PROGRAM, "listen", "--port", port_in(*line)});
+  EXPECT_EQ(second.wait(), 3);
+  EXPECT_TRUE(has(second, port_in(*line)));
+}
+
+TEST_F(LiveBatch, AScriptMayListenItself) {
+  const std::string script = folder.write("own.lua", R"(
+    local s = msdbg.listen { port = 0 }
+    for step, r in s:each_step() do print("step", step) if r.completed_steps == 3 then break end end
+    s:detach())");
+  debugger = std::make_unique<test::Process>(std::vector<std::string>{MSDBG_PROGRAM, "run", script});
+  const auto line = debugger->wait_for("MS_DEBUGGER_PORT=");
+  ASSERT_TRUE(line) << debugger->output();
+  training = start_training(port_in(*line), {"--steps", "20"});
+  EXPECT_EQ(debugger->wait(), 0);
+  EXPECT_TRUE(has(*debugger, "step\t2\n"));
+  EXPECT_EQ(training->wait(), 0);
+  EXPECT_TRUE(has(*training, "done: 20 steps"));
+}
+
+TEST_F(LiveBatch, OtherAddressesAreWarnedAbout) {
+  test::Process waiting({MSDBG_PROGRAM, "listen", "--port", "0", "--bind", "0.0.0.0", "--timeout", "0"});
+  EXPECT_EQ(waiting.wait(), 3);
+  EXPECT_TRUE(has(waiting, "neither encryption nor login"));
+}
+
+}  // namespace
+}  // namespace msdbg::testing

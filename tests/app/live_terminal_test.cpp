@@ -1,0 +1,106 @@
+// A person at the terminal with a real training: events while typing, Ctrl-C, and the question at the end.
+#include "app/live_fixture.h"
+#include "app/terminal.h"
+
+namespace msdbg::testing {
+namespace {
+
+constexpr const char* kForever = "1000000";
+
+class LiveTerminal : public ::testing::Test {
+ protected:
+  void start(std::vector<std::string> words, const std::vector<std::string>& training_words) {
+    words.insert(words.begin(), {"listen", "--port", "0"});
+    terminal = std::make_unique<Terminal>(words, folder.path());
+    ASSERT_TRUE(terminal->see("MS_DEBUGGER_PORT=")) << terminal->screen();
+    ASSERT_TRUE(terminal->see("\n")) << terminal->screen();
+    training = start_training(port_in(terminal->screen()), training_words);
+    ASSERT_TRUE(terminal->see("connected: MindSpore 2.2.0")) << terminal->screen();
+  }
+  void start_prompt(const std::vector<std::string>& training_words) {
+    start({}, training_words);
+    ASSERT_TRUE(terminal->see("step 0 held > ")) << terminal->screen();
+  }
+
+  Folder folder;
+  std::unique_ptr<Terminal> terminal;
+  std::unique_ptr<test::Process> training;
+};
+
+TEST_F(LiveTerminal, StepsAndEndsTheTraining) {
+  start_prompt({"--steps", kForever});
+  terminal->type("step 3\r");
+  EXPECT_TRUE(terminal->see("step 2 is done; training is held")) << terminal->screen();
+  terminal->type("quit\r");
+  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
+  terminal->type("n\r");
+  EXPECT_EQ(terminal->wait_for_exit(), 0);
+  EXPECT_EQ(training->wait(), 0);
+  EXPECT_NE(training->output().find("stopped by the debugger"), std::string::npos) << training->output();
+}
+
+TEST_F(LiveTerminal, AnUnclearAnswerGoesBackToThePrompt) {
+  start_prompt({"--steps", kForever});
+  terminal->type("quit\r");
+  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
+  terminal->type("what\r");
+  ASSERT_TRUE(terminal->see("back at the prompt")) << terminal->screen();
+  terminal->type("40 + 2\r");
+  EXPECT_TRUE(terminal->see("42")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ATrainingThatGoesOnIsAnsweredToItsEnd) {
+  start_prompt({"--steps", "50"});
+  terminal->type("quit 4\r");
+  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
+  terminal->type("y\r");
+  EXPECT_EQ(terminal->wait_for_exit(), 4) << terminal->screen();
+  EXPECT_EQ(training->wait(), 0);
+  EXPECT_NE(training->output().find("done: 50 steps"), std::string::npos) << training->output();
+}
+
+TEST_F(LiveTerminal, ControlCHoldsTheTraining) {
+  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
+  terminal->type("c\r");
+  ASSERT_TRUE(terminal->see("\n")) << terminal->screen();
+  ::usleep(200000);  // it runs
+  terminal->type("\x03");
+  ASSERT_TRUE(terminal->see("interrupted")) << terminal->screen();
+  terminal->type("pause\r");
+  EXPECT_TRUE(terminal->see("training is held")) << terminal->screen();
+  terminal->type("step\r");
+  EXPECT_TRUE(terminal->see("is done; training is held")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, EventsAppearAboveTheLineBeingTyped) {
+  start_prompt({"--steps", kForever});
+  terminal->type("40 +");
+  ASSERT_TRUE(terminal->see("40 +")) << terminal->screen();
+  training->send_signal(SIGKILL);
+  ASSERT_TRUE(terminal->see("lost")) << terminal->screen();     // the event, or the prompt that is drawn anew
+  ASSERT_TRUE(terminal->see("lost > 40 +")) << terminal->screen();
+  terminal->type(" 2\r");
+  EXPECT_TRUE(terminal->see("\n42")) << terminal->screen();
+  terminal->type("quit\r");  // nothing is left to ask about
+  EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ControlCInAScriptGivesThePrompt) {
+  start({"--script", folder.write("endless.lua", "while true do s:step() end\n")}, {"--steps", kForever, "--step-sleep-ms", "2"});
+  ::usleep(200000);
+  terminal->type("\x03");
+  ASSERT_TRUE(terminal->see("quit asks whether it goes on")) << terminal->screen();
+  terminal->type("step\r");
+  EXPECT_TRUE(terminal->see("is done; training is held")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ControlCEndsTheWaitForATraining) {
+  Terminal waiting({"listen", "--port", "0"}, folder.path());
+  ASSERT_TRUE(waiting.see("MS_DEBUGGER_PORT=")) << waiting.screen();
+  ::usleep(100000);
+  waiting.type("\x03");
+  EXPECT_EQ(waiting.wait_for_exit(), 130) << waiting.screen();
+}
+
+}  // namespace
+}  // namespace msdbg::testing
