@@ -75,7 +75,11 @@ local function describe_live(s)
     or format("%-9s %s", s.kind, info.source)
   for _, graph in ipairs(s.graphs) do lines[#lines + 1] = format("graph     %s, %d nodes", graph.name, graph.nodes) end
   local steps = s.steps
-  if #steps > 0 then lines[#lines + 1] = format("values    of step %d; statistics back to step %d", steps[#steps], steps[1]) end
+  if #steps == 1 then
+    lines[#lines + 1] = format("values    of step %d", steps[1])
+  elseif #steps > 1 then
+    lines[#lines + 1] = format("values    of step %d; statistics back to step %d", steps[#steps], steps[1])
+  end
   for _, note in ipairs(peer.notes) do lines[#lines + 1] = "note: " .. note end
   return concat(lines, "\n")
 end

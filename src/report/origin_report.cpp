@@ -311,6 +311,8 @@ class OriginText {
       }
     }
     const std::string tensor = fmt::format("{}:{}", short_name(session_, shown), slot_name(shown.slot));
+    // The values of a training are there only while it is held: the command of the prompt.
+    if (session_.can_step()) return fmt::format("next: show {}\n", printable(tensor));
     std::string out = fmt::format("next: msdbg show {} {} --step {}", shell_word(printable(session_.info().source)),
                                   shell_word(printable(tensor)), shown.step);
     if (session_.ranks().size() > 1) out += fmt::format(" --rank {}", shown.rank);

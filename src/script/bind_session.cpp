@@ -159,6 +159,7 @@ int goto_step(lua_State* L) {
   // A live session keeps the statistics of its last steps; there, a negative number counts back from now.
   const bool now = box.live != nullptr && lua_isnoneornil(L, 2);
   int64_t step = now ? box.live->current_step() : integer_argument(L, 2, "goto_step: step");
+  const int64_t asked = step;
   if (box.live != nullptr && step < 0) step += box.live->current_step();
   if (now) {
     box.current_step = step;
@@ -169,7 +170,9 @@ int goto_step(lua_State* L) {
     for (const int64_t other : steps) have += fmt::format("{}{}", have.empty() ? "" : ",", other);
     if (have.size() > 60 && !steps.empty())
       have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
-    misuse(fmt::format("goto_step: no step {} (have {})", step, have.empty() ? "none" : have));
+    const std::string which = step == asked ? std::to_string(step)
+                                            : fmt::format("{} before step {}", -asked, box.live->current_step());
+    misuse(fmt::format("goto_step: no step {} (have {})", which, have.empty() ? "none" : have));
   }
   box.current_step = step;
   return 0;

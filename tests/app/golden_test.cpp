@@ -4,6 +4,8 @@
 //   $ msdbg ARGS      a command, run by a shell in the folder of the unpacked test data; the lines up to the next `$`
 //                     are its output (both streams), the last one `[exit N]` when N is not 0
 //   @ open PATH       opens a dump at the prompt; the `> ` lines that follow are entries of that prompt
+//   @ live            a training process in memory (tests/script/support.h) at the prompt, held before its first step
+//   @ prompt          the line below is what the prompt shows now
 //   > ENTRY           an entry; the lines behind it are what it prints
 //
 // MSDBG_UPDATE_GOLDEN=1 rewrites the files; the diff is for a person to read.
@@ -19,8 +21,10 @@
 #include <memory>
 #include <sstream>
 
+#include "app/live.h"
 #include "app/options.h"
 #include "app/scripting.h"
+#include "script/support.h"
 
 namespace msdbg::app {
 namespace {
@@ -77,12 +81,23 @@ class PromptRunner {
     script_->set_session(std::move(*session));
   }
 
+  void open_live() {
+    auto script = make_script(Options{}, &events_);
+    ASSERT_TRUE(script) << script.status().message();
+    script_ = std::move(*script);
+    auto training = testing::small_training();
+    ASSERT_TRUE(training->wait_until_held({}).ok());
+    training->take_events();
+    script_->set_session(std::move(training));
+  }
+  std::string prompt() { return script_ == nullptr ? "no '@ open' above\n" : script_->prompt() + "\n"; }
+
   std::string enter(const std::string& entry) {
     if (script_ == nullptr) return "no '@ open' above\n";
     pending_ += pending_.empty() ? entry : "\n" + entry;
-    testing::internal::CaptureStdout();  // print() writes there
+    ::testing::internal::CaptureStdout();  // print() writes there
     const Script::Eval result = script_->eval(pending_);
-    std::string output = testing::internal::GetCapturedStdout();
+    std::string output = ::testing::internal::GetCapturedStdout();
     if (result.state == Script::EvalState::kIncomplete) return output;
     pending_.clear();
     if (!result.output.empty()) output += result.output + "\n";
@@ -90,6 +105,7 @@ class PromptRunner {
   }
 
  private:
+  EventPrinter events_{stdout};
   std::unique_ptr<Script> script_;
   std::string pending_;
 };
@@ -109,6 +125,11 @@ std::string replay(const std::vector<std::string>& lines) {
     } else if (line.rfind("@ open ", 0) == 0) {
       out += line + "\n";
       prompt.open(line.substr(7));
+    } else if (line == "@ live") {
+      out += line + "\n";
+      prompt.open_live();
+    } else if (line == "@ prompt") {
+      out += line + "\n" + prompt.prompt();
     } else if (line.rfind("> ", 0) == 0) {
       out += line + "\n" + prompt.enter(rest);
     }
@@ -125,7 +146,7 @@ std::vector<std::string> transcripts() {
   return names;
 }
 
-class Golden : public testing::TestWithParam<std::string> {};
+class Golden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, TranscriptIsReproduced) {
   const fs::path path = fs::path(MSDBG_GOLDEN_DIR) / (GetParam() + ".txt");
@@ -141,7 +162,7 @@ TEST_P(Golden, TranscriptIsReproduced) {
   EXPECT_EQ(got, expected) << "MSDBG_UPDATE_GOLDEN=1 rewrites " << path;
 }
 
-INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, testing::ValuesIn(transcripts()), [](const auto& param) {
+INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, ::testing::ValuesIn(transcripts()), [](const auto& param) {
   std::string name = param.param;
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;

@@ -145,7 +145,7 @@ TEST_F(Live, EarlierStepsKeepTheirStatistics) {
          assert(s.current_step == 2)
          s:goto_step(1)
          assert(s.current_step == 1 and not pcall(function() return s:tensor("MatMul-op0"):at(0) end)))");
-  EXPECT_TRUE(contains(failure("s:goto_step(-3)"), "no step -1 (have 0,1,2)"));
+  EXPECT_TRUE(contains(failure("s:goto_step(-3)"), "no step 3 before step 2 (have 0,1,2)"));
 }
 
 TEST_F(Live, RunningComesBackToTheStepOfTheTraining) {
