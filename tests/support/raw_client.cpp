@@ -49,11 +49,17 @@ struct Call {
     if (queue.AsyncNext(&tag, &ok, until) != CompletionQueue::GOT_EVENT) return Event::kNotYet;
     return ok ? Event::kDone : Event::kFailed;
   }
-  ~Call() {
-    context.TryCancel();
-    queue.Shutdown();
+};
+
+/// Ends the call and takes its last events. It must go first: readers live in memory of the context, and events write
+/// into the reply.
+struct Drain {
+  Call& call;
+  ~Drain() {
+    call.context.TryCancel();
+    call.queue.Shutdown();
     void* tag = nullptr;
-    for (bool ok = false; queue.Next(&tag, &ok);) {
+    for (bool ok = false; call.queue.Next(&tag, &ok);) {
     }
   }
 };
@@ -73,12 +79,12 @@ std::string RawReply::describe() const {
 }
 
 struct RawClient::Wait::State {
-  // The queue dies last: replies are written into the others until it is drained.
+  Call call;
   ByteBuffer answer;
   grpc::Status status;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
   std::optional<RawReply> reply;
-  Call call;
+  Drain drain{call};
 };
 
 RawClient::Wait::Wait() : state_(std::make_unique<State>()) {}
@@ -94,8 +100,9 @@ std::optional<RawReply> RawClient::Wait::get(milliseconds deadline) {
 void RawClient::Wait::cancel() { state_->call.context.TryCancel(); }
 
 struct RawClient::Unfinished {
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
   Call call;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+  Drain drain{call};
 };
 
 std::unique_ptr<RawClient> RawClient::connect(int port) {
@@ -125,10 +132,11 @@ RawClient::~RawClient() {
 }
 
 RawReply RawClient::unary(live::Rpc rpc, const std::string& message, milliseconds deadline) {
+  Call call;
   ByteBuffer answer;
   grpc::Status status;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
-  Call call;
+  const Drain drain{call};
   reader = stub_->PrepareUnaryCall(&call.context, method(rpc), buffer_of(message), &call.queue);
   reader->StartCall();
   reader->Finish(&answer, &status, nullptr);
@@ -136,10 +144,11 @@ RawReply RawClient::unary(live::Rpc rpc, const std::string& message, millisecond
 }
 
 RawReply RawClient::stream(live::Rpc rpc, std::span<const std::string> messages, milliseconds deadline) {
+  Call call;
   ByteBuffer answer;
   grpc::Status status;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
-  Call call;
+  const Drain drain{call};
   stream = stub_->PrepareCall(&call.context, method(rpc), &call.queue);
   stream->StartCall(nullptr);
   Call::Event event = call.next(deadline);
