@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "agent/messages.h"
+#include "agent/tuple_picks.h"
 #include "debug_graph.pb.h"
 
 namespace msdbg::agent {
@@ -37,22 +38,11 @@ std::string stack_text(const std::vector<StackFrame>& stack, bool brackets) {
   return text;
 }
 
-int64_t highest_number(const GraphDescription& graph) {
-  int64_t highest = 0;
-  for (const NodeDescription& node : graph.nodes) {
-    const size_t at = node.full_name.rfind("-op");
-    if (at == std::string::npos) continue;
-    if (const auto number = parse_int(std::string_view(node.full_name).substr(at + 3))) {
-      highest = std::max(highest, *number);
-    }
-  }
-  return highest;
-}
-
 class Writer {
  public:
-  Writer(const GraphDescription& graph, const Traits& traits)
-      : graph_(graph), traits_(traits), next_pick_(highest_number(graph) + 1) {}
+  Writer(const GraphDescription& graph, const Traits& traits) : graph_(graph), traits_(traits) {
+    for (TuplePick& pick : tuple_picks(graph)) pick_names_[{pick.producer, pick.slot}] = std::move(pick.name);
+  }
 
   Result<std::string> run() {
     for (const ParameterDescription& parameter : graph_.parameters) add_parameter(parameter);
@@ -120,16 +110,17 @@ class Writer {
     if (constants_.contains(input.name)) return key_of(input.name);
     const auto number = numbers_.find(input.name);
     if (number == numbers_.end()) return input.name;  // a parameter
-    const std::vector<OutputType>& outputs = graph_.nodes[nodes_[input.name]].outputs;
+    const auto producer = static_cast<NodeIndex>(nodes_[input.name]);
+    const std::vector<OutputType>& outputs = graph_.nodes[producer].outputs;
     if (outputs.size() < 2) return number->second;
-    const auto [pick, added] = picks_.try_emplace({input.name, input.slot});
-    if (added) {
-      const std::string name = fmt::format("Default/TupleGetItem-op{}", next_pick_++);
+    std::string& pick = picks_[{producer, input.slot}];
+    if (pick.empty()) {
+      const std::string& name = pick_names_[{producer, input.slot}];
       debugger::NodeProto& node = begin_node("TupleGetItem", name, {number->second, index_key(input.slot)});
       if (input.slot < outputs.size()) set_type(outputs[input.slot], *node.mutable_output_type());
-      pick->second = node.name();
+      pick = node.name();
     }
-    return pick->second;
+    return pick;
   }
 
   debugger::NamedValueProto& add_value(std::string& key) {
@@ -169,12 +160,11 @@ class Writer {
   const GraphDescription& graph_;
   const Traits& traits_;
   debugger::GraphProto proto_;
-  int64_t next_pick_;
   std::unordered_map<std::string, size_t> nodes_, constants_;
   std::unordered_map<std::string, std::string> numbers_;  // of the nodes written so far
   std::unordered_map<std::string, std::string> keys_;     // of the constants
   std::map<uint32_t, std::string> index_keys_;
-  std::map<std::pair<std::string, uint32_t>, std::string> picks_;
+  std::map<std::pair<NodeIndex, uint32_t>, std::string> pick_names_, picks_;  // full names; numbers when written
 };
 
 }  // namespace

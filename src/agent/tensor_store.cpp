@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "agent/tuple_picks.h"
+
 namespace msdbg::agent {
 namespace {
 
@@ -35,7 +37,8 @@ Status TensorStore::add_source(const std::string& name, SourceKind kind) {
   const auto index = static_cast<SourceIndex>(sources_.size());
   const std::string_view word = kind == SourceKind::kOperator    ? "operator"
                                 : kind == SourceKind::kParameter ? "parameter"
-                                                                 : "constant";
+                                : kind == SourceKind::kConstant  ? "constant"
+                                                                 : "TupleGetItem";
   if (name.empty()) {
     return {Code::kInvalidArgument, fmt::format("graph {}: {} {} has no name", graph_.id, word, index)};
   }
@@ -82,6 +85,11 @@ Status TensorStore::add_sources() {
     if (Status status = add_source(constant.name, SourceKind::kConstant); !status.ok()) return status;
     add_value(constant.dtype, &constant.shape, constant.data);
   }
+  for (const TuplePick& pick : tuple_picks(graph_)) {
+    if (Status status = add_source(pick.name, SourceKind::kTuplePick); !status.ok()) return status;
+    add_value(DType::kUnknown, &unknown_shape(), nullptr);  // it has the elements of what it picks
+    picks_[{pick.producer, pick.slot}] = static_cast<SourceIndex>(sources_.size() - 1);
+  }
   return {};
 }
 
@@ -103,7 +111,8 @@ Status TensorStore::connect() {
       if (input.slot >= source.slots) {
         return complain(fmt::format("takes output {}, there are {}", input.slot, source.slots));
       }
-      inputs_.push_back({found->second, source.first + input.slot});
+      const auto pick = picks_.find({found->second, input.slot});
+      inputs_.push_back({pick == picks_.end() ? found->second : pick->second, source.first + input.slot});
     }
     input_begin_.push_back(static_cast<uint32_t>(inputs_.size()));
   }
@@ -158,7 +167,7 @@ void TensorStore::load_parameters(const Traits& traits) {
 }
 
 void TensorStore::load_node(NodeIndex node) {
-  // An input is stored as output 0 of where it comes from, whichever output it really is: the client does so too.
+  // An input is output 0 of the operator it is taken from.
   for (const InputRef& input : inputs(node)) load(sources_[input.source].first, input.value, node + 1);
   const Source& source = sources_[node];
   for (uint32_t slot = 0; slot < source.slots; ++slot) {

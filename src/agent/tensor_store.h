@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,10 +16,10 @@
 
 namespace msdbg::agent {
 
-using SourceIndex = uint32_t;  ///< operators in execution order, then parameters, then constants
+using SourceIndex = uint32_t;  ///< operators in execution order, then parameters, constants, tuple picks
 using FlatIndex = uint32_t;    ///< one output of one source
 
-enum class SourceKind : uint8_t { kOperator, kParameter, kConstant };
+enum class SourceKind : uint8_t { kOperator, kParameter, kConstant, kTuplePick };
 struct Source {
   std::string name;
   SourceKind kind = SourceKind::kOperator;
@@ -29,8 +30,8 @@ struct Source {
 };
 
 struct InputRef {
-  SourceIndex source;
-  FlatIndex value;
+  SourceIndex source;  ///< what the client calls it: a tuple pick where the producer has several outputs
+  FlatIndex value;     ///< where its elements are
 };
 
 /// A readable tensor.
@@ -131,6 +132,7 @@ class TensorStore {
   std::vector<SourceIndex> owner_;
   std::vector<Load> loads_;
   std::vector<uint32_t> rank_;
+  std::map<std::pair<NodeIndex, uint32_t>, SourceIndex> picks_;
   std::vector<InputRef> inputs_;
   std::vector<uint32_t> input_begin_;
   std::vector<Loaded> loaded_;

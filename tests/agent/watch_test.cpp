@@ -88,7 +88,7 @@ TEST_F(Watching, WeightsAreReadableToTheEndOfTheFirstStep) {
 
 TEST_F(Watching, StarReadsAndMatchesEverything) {
   run({any(4).scope("*").answer()});
-  EXPECT_EQ(hits(), "4:*:0 | 4:*:1 4:*:0 | 4:*:0 | 4:*:0 4:*:0 4:*:0 4:*:0");
+  EXPECT_EQ(hits(), "4:*:0 | 4:*:1 4:*:0 | 4:*:0 | 4:*:0 4:*:0 4:*:0 4:*:0 4:*:0");
 }
 
 TEST_F(Watching, ScopeReadsButDoesNotMatchFrom15On) {
