@@ -40,7 +40,7 @@ void write_sample(const std::string& path) {
   (*recorder)->note("connected from 127.0.0.1:1234");
   client(**recorder, Rpc::kSendMetadata, 1, 0, "meta");
   (*recorder)->server(Rpc::kSendMetadata, 1, "\x30\x01");
-  for (uint32_t i = 0; i < 3; ++i) client(**recorder, Rpc::kSendTensors, 2, i, std::string(1000, static_cast<char>('a' + i)));
+  for (uint32_t i = 0; i < 3; ++i) client(**recorder, Rpc::kSendTensors, 2, i, std::string(100, static_cast<char>('a' + i)));
   (*recorder)->server(Rpc::kSendTensors, 2, "");
   client(**recorder, Rpc::kWaitCmd, 3, 0, "");
   (*recorder)->status(Rpc::kWaitCmd, 3, 14, "gone \xff");
@@ -77,7 +77,7 @@ TEST(Recording, FramesComeBackAsTheyWereWritten) {
   EXPECT_EQ(frames[2].direction, Frame::Direction::kServer);
   EXPECT_EQ(frames[2].payload, "\x30\x01");
   EXPECT_EQ(frames[5].index, 2u);
-  EXPECT_EQ(frames[5].payload, std::string(1000, 'c'));
+  EXPECT_EQ(frames[5].payload, std::string(100, 'c'));
   EXPECT_EQ(frames[6].payload, "");
   EXPECT_EQ(frames[6].grpc_status, 0);
   EXPECT_EQ(frames[8].grpc_status, 14);

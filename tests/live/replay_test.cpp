@@ -1,7 +1,9 @@
 // Conversations that went through our server are recorded and played back: the same session comes out.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -139,7 +141,7 @@ class Walk {
 };
 
 /// Lets the recorded client talk to our server, which writes the conversation to `file`.
-std::vector<std::string> record(const char* name, const std::string& file) {
+std::vector<std::string> record(const char* name, const std::string& file, std::vector<LiveEvent>* events = nullptr) {
   auto conversation = load_conversation(kFolder, name);
   EXPECT_TRUE(conversation.ok());
   ListenOptions options;
@@ -152,6 +154,7 @@ std::vector<std::string> record(const char* name, const std::string& file) {
   peer.start(port_of(**session));
   std::vector<std::string> lines = Walk(**session, peer, false).lines();
   EXPECT_TRUE(peer.join(kLong));
+  if (events != nullptr) *events = (*session)->take_events();
   return lines;
 }
 
@@ -285,6 +288,26 @@ TEST(ReplayOfDamage, PlaysUpToTheBreakAndSaysSo) {
   };
   EXPECT_TRUE(says("ends in the middle of a message"));
   EXPECT_TRUE(says("the recording ends here"));
+}
+
+// A limit on file sizes stands for a full disk.
+TEST(ReplayOfDamage, AFullDiskEndsTheRecordingNotTheSession) {
+  const TempDir dir;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 1000000;
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::vector<LiveEvent> events;
+  const std::vector<std::string> lines = record("scripted-real-1.10.0-view-7MB", dir.file("a"), &events);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(lines.back(), "then ended");
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const LiveEvent& event) { return event.text.find("the recording ends here") != std::string::npos; }), 1);
+  const auto session = play(dir.file("a"));
+  ASSERT_NE(session, nullptr);
+  EXPECT_EQ(session->run({})->reason, StopReason::kLost);
 }
 
 // Any bytes that are frames may be played: they end the session, they do not break it.

@@ -303,6 +303,9 @@ void GrpcTransport::on_cancelled(IncomingCall& call) {
 }
 
 void GrpcTransport::complete_wait(IncomingCall& call) {
+  if (recorder_) {
+    if (const Status written = recorder_->flush(); !written.ok()) note(WireEvent::Kind::kProblem, written.message());
+  }
   std::lock_guard lock(mutex_);
   if (alone_) return reply(call, next_alone());
   if (call.cancelled()) return;  // from here on on_cancelled() takes it out of held_

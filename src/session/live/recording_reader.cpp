@@ -16,6 +16,7 @@
 namespace msdbg::live {
 namespace {
 constexpr size_t kReadAhead = size_t{256} << 10;
+constexpr size_t kReadBehind = kReadAhead / 4;
 }
 
 Result<std::unique_ptr<RecordingReader>> RecordingReader::open(const std::string& path) {
@@ -108,13 +109,16 @@ void RecordingReader::seek(uint64_t offset) {
 bool RecordingReader::fill(size_t wanted) {
   const bool inside = offset_ >= buffer_offset_ && offset_ <= buffer_offset_ + buffer_.size();
   if (inside && buffer_offset_ + buffer_.size() - offset_ >= wanted) return true;
+  // After a jump some of what lies before is read too: a replay goes back to the frame before again and again.
+  const uint64_t behind = inside ? 0 : std::min<uint64_t>(offset_, kReadBehind);
   if (inside) {
     buffer_.erase(0, static_cast<size_t>(offset_ - buffer_offset_));
   } else {
     buffer_.clear();
   }
-  buffer_offset_ = offset_;
-  const size_t target = static_cast<size_t>(std::min<uint64_t>(std::max(wanted, kReadAhead), size_ - std::min(size_, offset_)));
+  buffer_offset_ = offset_ - behind;
+  wanted += static_cast<size_t>(behind);
+  const size_t target = static_cast<size_t>(std::min<uint64_t>(std::max(wanted, kReadAhead), size_ - std::min(size_, buffer_offset_)));
   if (target > buffer_.size()) {
     size_t have = buffer_.size();
     if (buffer_.capacity() > 4 * std::max(target, kReadAhead)) buffer_.shrink_to_fit();
