@@ -122,6 +122,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   auto made = std::make_shared<RunBox>();
   made->session = box.shared_from_this();
   made->call = call;
+  made->suspension = box.suspension;
   made->check = std::make_shared<ResultBox>();
   made->check->session = made->session;
   made->check->result = std::move(result->check);
@@ -307,7 +308,12 @@ std::string stop_text(const RunBox& run) {
   return "";
 }
 
-std::string hit_line(Session& session, const Hit& hit) {
+// `fetch`: what the training judged comes without statistics; they are fetched while the value is there.
+std::string hit_line(Session& session, const Hit& hit, bool fetch) {
+  Stats stats = hit.stats;
+  if (stats.known == 0 && fetch) {
+    if (auto fetched = session.stats(hit.tensor)) stats = std::move(*fetched);
+  }
   std::string what;
   for (const ParamResult& param : hit.params) {
     if (!param.hit) continue;
@@ -316,7 +322,7 @@ std::string hit_line(Session& session, const Hit& hit) {
   }
   for (const auto& [name, value] : hit.details)
     what += fmt::format("{}{} {}", what.empty() ? "" : ", ", printable(name), printable(value));
-  if (const std::string bad = nonfinite_text(hit.stats); !bad.empty())
+  if (const std::string bad = nonfinite_text(stats); !bad.empty())
     what += fmt::format("{}{}", what.empty() ? "" : ", ", bad);
   return fmt::format("\n  {}:{}  {}{}{}", short_name(session, hit.tensor), slot_name(hit.tensor.slot),
                      hit.abbr.empty() ? hit.rule : hit.abbr, what.empty() ? "" : "  ", what);
@@ -328,8 +334,9 @@ int run_text(lua_State* L) {
   std::string text = stop_text(run);
   const CheckResult& check = run.check->result;
   if (run.session->session) {
-    for (size_t i = 0; i < std::min(check.hits.size(), kShown); ++i)
-      text += hit_line(*run.session->session, check.hits[i]);
+    SessionBox& box = *run.session;
+    const bool fetch = run.suspension == box.suspension && box.in_use.empty() && box.live->state() == LiveState::kHeld;
+    for (size_t i = 0; i < std::min(check.hits.size(), kShown); ++i) text += hit_line(*box.session, check.hits[i], fetch);
     if (check.hits.size() > kShown) text += fmt::format("\n  ... {} more: hits", check.hits.size() - kShown);
   }
   if (!check.not_checked.empty()) {

@@ -99,6 +99,7 @@ struct RunBox {
   std::shared_ptr<SessionBox> session;
   RunResult result;  ///< without its check, which is in `check`
   std::string call;  ///< "step", "continue", ...
+  uint64_t suspension = 0;
   std::shared_ptr<ResultBox> check;
 };
 
