@@ -1,7 +1,7 @@
 # Fails when a module includes a private header of another, uses a module below it, or a third-party library that
 # belongs to somebody else. Run as: cmake -DROOT=... -P CheckBorders.cmake
-set(order base tensor simd graph watch session wire dump live agent analysis report script app)
-set(owner_xsimd simd)
+set(order base tensor simd expr graph watch session wire dump live agent analysis report script app)
+set(owner_xsimd simd expr)
 set(owner_lua script)
 set(owner_protobuf wire live agent)
 set(owner_google wire live agent)

@@ -1,0 +1,62 @@
+// From text to a checked expression.
+#include "expr/expression_data.h"
+
+namespace msdbg {
+namespace {
+
+using expr::Problem;
+using expr::Tree;
+
+bool uses_previous(const Tree& tree) {
+  if (tree.op == expr::Op::kPrev) return true;
+  for (const auto& arg : tree.args) {
+    if (uses_previous(*arg)) return true;
+  }
+  return false;
+}
+
+std::optional<Problem> fits(const Tree& tree, Wanted wanted) {
+  const bool truth = tree.type.truth, element = tree.type.element;
+  switch (wanted) {
+    case Wanted::kCondition:
+      if (truth && !element) return std::nullopt;
+      if (truth) {
+        return Problem{"this is a truth value for each element; a condition is a single one: any(...), all(...) or "
+                       "percent(...) > 5",
+                       tree.extent};
+      }
+      if (element) return Problem{"this is a number for each element; a condition is a truth value, such as any(x > 1)", tree.extent};
+      return Problem{"this is a number; a condition is a truth value: compare it", tree.extent};
+    case Wanted::kElementTruth:
+      if (truth && element) return std::nullopt;
+      return Problem{element ? "this is a number; compare it, as in x > 1"
+                             : "this is a single value; a truth value for each element is needed, as in x > 1",
+                     tree.extent};
+    case Wanted::kAny: break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Expression> Expression::parse(std::string_view text, Wanted wanted) {
+  Problem problem;
+  std::unique_ptr<Tree> tree = expr::parse(text, &problem);
+  if (!tree) return describe(problem, text);
+  if (std::optional<Problem> wrong = check(*tree)) return describe(*wrong, text);
+  if (std::optional<Problem> wrong = fits(*tree, wanted)) return describe(*wrong, text);
+  auto data = std::make_shared<Data>();
+  data->text = std::string(trim(text));
+  data->needs_previous = uses_previous(*tree);
+  data->tree = std::move(tree);
+  return Expression(std::move(data));
+}
+
+const std::string& Expression::text() const { return data_->text; }
+bool Expression::needs_previous() const { return data_->needs_previous; }
+bool Expression::is_scalar() const { return !data_->tree->type.element; }
+bool Expression::is_truth() const { return data_->tree->type.truth; }
+
+const std::vector<std::string>& expression_names() { return expr::all_names(); }
+
+}  // namespace msdbg

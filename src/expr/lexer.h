@@ -1,0 +1,34 @@
+// Cuts an expression into words, numbers and signs. Private to the module.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "expr/syntax.h"
+
+namespace msdbg::expr {
+
+enum class TokenKind : uint8_t { kEnd, kNumber, kName, kSign };
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  std::string_view text;
+  double value = 0;  ///< of a number
+  Place place;
+};
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+  /// Fills `*token`, or says what is wrong with the text at this place.
+  std::optional<Problem> next(Token* token);
+
+ private:
+  std::optional<Problem> number(Token* token);
+  std::optional<Problem> sign(Token* token);
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+}  // namespace msdbg::expr
