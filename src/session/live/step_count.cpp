@@ -18,6 +18,9 @@ HoldKind hold_kind(const PeerProfile& profile, const HoldFacts& facts) {
     if (met) return HoldKind::kNode;
     return facts.asked_node.empty() && moved ? HoldKind::kNode : HoldKind::kStepEnd;
   }
+  if (profile.counting == Counting::kBoundaryNext) {
+    return facts.hits && facts.cur_step == facts.last_step ? HoldKind::kNode : HoldKind::kStepEnd;
+  }
   // Two suspensions at the same place are the stop behind the step's last operator and the end of the step.
   const bool again = facts.cur_node == facts.last_node && facts.cur_step == facts.last_step;
   return facts.hits && facts.hit_at_node && !again ? HoldKind::kNode : HoldKind::kStepEnd;
