@@ -40,6 +40,8 @@ bool hold_for_the_prompt(LiveSession& session) {
 
 int run_listen(const Options& options) {
   std::setlocale(LC_CTYPE, "");
+  // It may run for days with its output in a file or a pipe: whoever looks there sees each line when it is written.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   EventPrinter events(interactive ? stdout : stderr);
   auto script = make_script(options, &events);
