@@ -1,5 +1,6 @@
 # Fails when a module includes a private header of another, uses a module below it, or a third-party library that
 # belongs to somebody else. Run as: cmake -DROOT=... -P CheckBorders.cmake
+cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
 set(order base tensor simd expr graph watch session wire dump live agent analysis report script app)
 set(owner_xsimd simd expr)
 set(owner_lua script)
