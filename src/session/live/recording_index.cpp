@@ -18,7 +18,8 @@ class Indexer {
     }
     if (frame.rpc == Rpc::kSendHeartbeat) return;
     if (frame.direction == Frame::Direction::kClient) {
-      Open& call = open_[frame.call];
+      Open& call = open_.try_emplace(frame.call, Open{frame.rpc, {}, {}, {}}).first->second;
+      if (call.rpc != frame.rpc) return;  // damage: no recorder mixes calls
       call.frames.push_back(frame.offset);
       if (frame.rpc == Rpc::kSendMetadata) call.metadata = frame.payload;
       if (frame.rpc == Rpc::kSendTensors) call.slices.push_back(identity(frame.payload));
@@ -26,7 +27,7 @@ class Indexer {
       return;
     }
     const auto found = open_.find(frame.call);
-    if (found == open_.end()) return;  // a second client that was turned away
+    if (found == open_.end() || found->second.rpc != frame.rpc) return;  // a second client that was turned away; damage
     Open call = std::move(found->second);
     open_.erase(found);
     if (frame.grpc_status == 0) complete(frame, std::move(call));
@@ -41,6 +42,7 @@ class Indexer {
  private:
   struct Identity { std::string node, slot, iter; };
   struct Open {
+    Rpc rpc;
     std::vector<uint64_t> frames;
     std::string metadata;
     std::vector<Identity> slices;  // of a value upload
