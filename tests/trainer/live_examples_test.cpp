@@ -75,6 +75,14 @@ TEST(LiveExamples, HuntKeepsItsBudgetOfSteps) {
   EXPECT_EQ(pair.training_status, 0);
 }
 
+TEST(LiveExamples, HuntKeepsItsBudgetOfMinutes) {
+  LivePair pair(script("hunt"), {"100", "1000000", "0.01"}, {"--steps", "100000", "--step-sleep-ms", "20"});
+  ASSERT_TRUE(pair.finish());
+  EXPECT_TRUE(contains(pair.script_text, "nothing found: paused after ")) << pair.script_text;
+  EXPECT_EQ(pair.script_status, 0);
+  EXPECT_TRUE(contains(pair.training_text, "stopped by the debugger")) << pair.training_text;
+}
+
 TEST(LiveExamples, RateWatchdogEndsATrainingWhoseRateExplodes) {
   LivePair pair(script("rate_watchdog"), {}, {"--steps", "200", "--fault", "exploding-rate", "--fault-step", "5"});
   ASSERT_TRUE(pair.finish());
