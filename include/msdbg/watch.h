@@ -120,4 +120,18 @@ uint32_t needed_fields(const Condition& condition, Semantics semantics);
 Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
                 Semantics semantics);
 
+// ---- sets of rules ---------------------------------------------------------------------------------------------------
+
+struct PresetRule {
+  std::string_view name, on, when;  ///< as `--on` and `--when` take them
+};
+
+/// What is wrong in every training, whatever the network.
+std::span<const PresetRule> default_rules();
+/// MindInsight's proposals for a dump. They look for trouble, not for errors: a healthy run may hit some.
+std::span<const PresetRule> recommended_rules();
+/// The same for a training: with initial weights, and without what would stop it in every step. `ascend` has a hardware
+/// flag for overflow; without previous values of its own a peer's weights would have to be fetched in every step.
+std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous);
+
 }  // namespace msdbg

@@ -7,28 +7,6 @@
 namespace msdbg::app {
 namespace {
 
-struct PresetRule {
-  std::string_view name, on, when;
-};
-
-// What is wrong in every training, whatever the network: the default.
-constexpr PresetRule kDefaultRules[] = {{"tensor_overflow", "@all", "TO"}};
-
-// MindInsight's proposals (docs/conditions.md). They look for trouble, not for errors: a healthy run may hit some.
-constexpr PresetRule kRecommendedRules[] = {
-    {"weight_change_too_large", "@weight", "WCL abs_mean_update_ratio_gt=1"},
-    {"weight_not_changed", "@weight", "WNC rtol=1e-5"},
-    {"weight_change_too_small", "@weight", "WCS abs_mean_update_ratio_lt=1e-4"},
-    {"gradient_vanishing", "@gradient", "GV abs_mean_lt=1e-9"},
-    {"tensor_overflow", "@all", "TO"},
-    {"tensor_all_zero", "@all", "TZ zero_percentage_ge=100"},
-    {"tanh_activation_range", "op:Tanh",
-     "AR range_start_inclusive=-0.9999999545590812 range_end_inclusive=0.9999999545590812 range_percentage_lt=0.1"},
-    {"sigmoid_activation_range", "op:Sigmoid",
-     "AR range_start_inclusive=9.21359998566181e-08 range_end_inclusive=0.9999999078640001 range_percentage_lt=0.1"},
-    {"relu_activation_range", "op:ReLU or op:ReLUV2", "AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99.9"},
-};
-
 // RULE.NAME=VALUE; RULE is an id or an abbreviation.
 struct RuleParam {
   const ConditionSpec* spec;
@@ -125,11 +103,11 @@ Status add_rules(const Options& options, WatchpointList& list) {
     word = trim(word);
     Status status;
     if (word == "default") {
-      for (const PresetRule& rule : kDefaultRules) {
+      for (const PresetRule& rule : default_rules()) {
         if (status.ok()) status = add(rule.name, rule.on, rule.when);
       }
     } else if (word == "recommended") {
-      for (const PresetRule& rule : kRecommendedRules) {
+      for (const PresetRule& rule : recommended_rules()) {
         if (status.ok()) status = add(rule.name, rule.on, rule.when);
       }
     } else if (word.empty()) {

@@ -1,0 +1,50 @@
+#include "msdbg/watch.h"
+
+namespace msdbg {
+namespace {
+
+constexpr PresetRule kDefault[] = {{"tensor_overflow", "@all", "TO"}};
+
+constexpr PresetRule kWeightChange = {"weight_change_too_large", "@weight", "WCL abs_mean_update_ratio_gt=1"};
+constexpr PresetRule kVanishing = {"gradient_vanishing", "@gradient", "GV abs_mean_lt=1e-9"};
+constexpr PresetRule kTanh = {
+    "tanh_activation_range", "op:Tanh",
+    "AR range_start_inclusive=-0.9999999545590812 range_end_inclusive=0.9999999545590812 range_percentage_lt=0.1"};
+constexpr PresetRule kSigmoid = {
+    "sigmoid_activation_range", "op:Sigmoid",
+    "AR range_start_inclusive=9.21359998566181e-08 range_end_inclusive=0.9999999078640001 range_percentage_lt=0.1"};
+constexpr PresetRule kRelu = {"relu_activation_range", "op:ReLU or op:ReLUV2",
+                              "AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99.9"};
+
+constexpr PresetRule kRecommended[] = {
+    kWeightChange,
+    {"weight_not_changed", "@weight", "WNC rtol=1e-5"},
+    {"weight_change_too_small", "@weight", "WCS abs_mean_update_ratio_lt=1e-4"},
+    kVanishing,
+    {"tensor_overflow", "@all", "TO"},
+    {"tensor_all_zero", "@all", "TZ zero_percentage_ge=100"},
+    kTanh,
+    kSigmoid,
+    kRelu,
+};
+
+// Momentum begins with zeros, and biases often do, so that only what operators compute is asked for them.
+constexpr std::string_view kOperators = "not @parameter and not @constant";
+
+}  // namespace
+
+std::span<const PresetRule> default_rules() { return kDefault; }
+std::span<const PresetRule> recommended_rules() { return kRecommended; }
+
+std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous) {
+  std::vector<PresetRule> rules{{"weight_initialization", "@weight and not *.bias and not **/*.bias", "WI zero_percentage_ge=100"}};
+  if (keeps_previous) rules.push_back(kWeightChange);
+  rules.push_back(kVanishing);
+  if (ascend) rules.push_back({"operator_overflow", kOperators, "OO"});
+  rules.push_back({"tensor_overflow", kOperators, "TO"});
+  rules.push_back({"tensor_all_zero", kOperators, "TZ zero_percentage_ge=100"});
+  for (const PresetRule& rule : {kTanh, kSigmoid, kRelu}) rules.push_back(rule);
+  return rules;
+}
+
+}  // namespace msdbg
