@@ -91,6 +91,10 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   int64_t steps_run = 0;
   StopReason reason = StopReason::kDone;
   for (bool first = true;; first = false) {
+    // Older releases shake hands again for every new graph and have forgotten all watchpoints then.
+    if (!first) {
+      if (Status status = flush(); !status.ok()) report(Severity::kWarning, status.message());
+    }
     if (Status status = talk_.release(command, what); !status.ok()) {
       if (first) return status;
       reason = talk_.state() == LiveState::kEnded ? StopReason::kEnded : StopReason::kLost;

@@ -40,6 +40,7 @@ void LiveSessionImpl::absorb() {
     profile_ = talk_.profile();
     info_.framework_version = profile_.peer.version;
     info_.device_target = profile_.peer.backend;
+    stale_ = true;
     delete_ids_.clear();
     ignored_ids_.clear();
     for (Wanted& wanted : wanted_) {
@@ -97,6 +98,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   names_.rebuild(graphs_);
   // Selectors may match more now, and nodes of a graph that was replaced are gone.
   for (Wanted& wanted : wanted_) wanted.nodes.clear();
+  stale_ = true;
   std::lock_guard lock(cache_mutex_);
   known_.clear();
 }

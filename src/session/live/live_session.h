@@ -145,6 +145,7 @@ class LiveSessionImpl final : public LiveSession {
   bool detached_ = false;
 
   std::vector<Wanted> wanted_;
+  bool stale_ = false;                // the peer may not know all of wanted_
   std::vector<int> delete_ids_;       // the peer still has them
   int next_peer_id_ = 1;
   std::set<int> ignored_ids_;         // carriers

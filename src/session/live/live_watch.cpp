@@ -85,11 +85,13 @@ Status LiveSessionImpl::set_watchpoints(std::span<const Watchpoint> watchpoints)
     if (!stays) delete_ids_.insert(delete_ids_.end(), old.peer_ids.begin(), old.peer_ids.end());
   }
   wanted_ = std::move(next);
+  stale_ = true;
   if (talk_.state() != LiveState::kHeld) return {};
   return flush();
 }
 
 Status LiveSessionImpl::flush() {
+  if (!stale_) return {};
   while (!delete_ids_.empty()) {
     const int id = delete_ids_.back();
     if (Status status = talk_.tell(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) return status;
@@ -113,6 +115,7 @@ Status LiveSessionImpl::flush() {
     }
     if (Status status = tell_peer(wanted); !status.ok()) return status;
   }
+  stale_ = false;
   return {};
 }
 

@@ -16,7 +16,8 @@ bool recorded_watchpoint(const debugger::WatchpointHit& hit, Watchpoint* watch) 
   Condition condition;
   condition.spec = spec;
   for (const auto& param : hit.watch_condition().params()) {
-    const bool known = std::any_of(spec->params.begin(), spec->params.end(), [&](const ParamSpec& p) { return p.name == param.name(); });
+    const bool known = std::any_of(spec->params.begin(), spec->params.end(),
+                                   [&](const ParamSpec& p) { return p.name == param.name(); });
     if (known && !param.disabled()) condition.params[param.name()] = param.value();
   }
   watch->id = hit.id();

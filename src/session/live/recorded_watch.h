@@ -6,8 +6,8 @@
 
 namespace msdbg::live {
 
-/// The watchpoint that `hit` is about, without its nodes: the peer's number as id, the condition with the thresholds that
-/// the hit carries. False for a condition that the catalogue does not have.
+/// The watchpoint that `hit` is about, without its nodes: the peer's number as id, the condition with the thresholds
+/// that the hit carries. False for a condition that the catalogue does not have.
 bool recorded_watchpoint(const debugger::WatchpointHit& hit, Watchpoint* watch);
 
 }  // namespace msdbg::live

@@ -30,8 +30,8 @@ void append_varint(std::string* out, uint64_t value) {
 bool may_overwrite(int descriptor) {
   std::array<char, kRecordingMagic.size()> head{};
   const ssize_t size = ::pread(descriptor, head.data(), head.size(), 0);
-  return size == 0 || (size == ssize_t{kRecordingMagic.size()} &&
-                       std::string_view(head.data(), head.size()) == kRecordingMagic);
+  return size == 0 ||
+         (size == ssize_t{kRecordingMagic.size()} && std::string_view(head.data(), head.size()) == kRecordingMagic);
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ void Recorder::server(Rpc rpc, uint64_t call, std::string_view payload) noexcept
 }
 
 void Recorder::status(Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept {
-  append({.direction = RecordedFrame::server, .rpc = rpc, .call = call, .grpc_status = grpc_code, .text = text}, {}, false);
+  append({.direction = RecordedFrame::server, .rpc = rpc, .call = call, .grpc_status = grpc_code, .text = text}, {},
+         false);
 }
 
 void Recorder::note(std::string_view text) noexcept {
@@ -156,9 +157,11 @@ void Recorder::fail(int error) {
   // Half a frame at the end would be reported as damage by whoever reads the file.
   const bool cut = ::ftruncate(descriptor_, static_cast<off_t>(written_)) == 0;
   buffer_ = std::string();
-  problem_ = Status(Code::kIoError, fmt::format("record: writing '{}' failed after {}: {}; the recording ends here{}, the "
-                                                "session goes on", path_, format_bytes(written_), std::strerror(error),
-                                                cut ? "" : " (with a broken last frame)"));
+  problem_ =
+      Status(Code::kIoError, fmt::format("record: writing '{}' failed after {}: {}; the recording ends here{}, the "
+                                         "session goes on",
+                                         path_, format_bytes(written_), std::strerror(error),
+                                         cut ? "" : " (with a broken last frame)"));
 }
 
 bool Recorder::write_all(const char* data, size_t size) {

@@ -40,7 +40,9 @@ class Indexer {
   }
 
  private:
-  struct Identity { std::string node, slot, iter; };
+  struct Identity {
+    std::string node, slot, iter;
+  };
   struct Open {
     Rpc rpc;
     std::vector<uint64_t> frames;
@@ -73,8 +75,10 @@ class Indexer {
 
   void complete(const Frame& frame, Open call) {
     switch (frame.rpc) {
-      case Rpc::kWaitCmd: return commanded(frame.payload);
-      case Rpc::kSendMetadata: return introduced(std::move(call));
+      case Rpc::kWaitCmd:
+        return commanded(frame.payload);
+      case Rpc::kSendMetadata:
+        return introduced(std::move(call));
       case Rpc::kSendGraph:
       case Rpc::kSendMultiGraphs:
         pending_.push_back({WireEvent::Kind::kGraphs, frame.rpc, std::move(call.frames), {}});
@@ -86,10 +90,13 @@ class Indexer {
           pending_.push_back({WireEvent::Kind::kHits, frame.rpc, std::move(call.frames), {}});
         }
         return;
-      case Rpc::kSendTensors: return uploaded_values(std::move(call));
+      case Rpc::kSendTensors:
+        return uploaded_values(std::move(call));
       case Rpc::kSendTensorBase:
-      case Rpc::kSendTensorStats: return uploaded(frame.rpc, call);
-      case Rpc::kSendHeartbeat: return;
+      case Rpc::kSendTensorStats:
+        return uploaded(frame.rpc, call);
+      case Rpc::kSendHeartbeat:
+        return;
     }
   }
 
@@ -126,8 +133,12 @@ class Indexer {
     const auto count = std::min(static_cast<size_t>(asked.size()), call.frames.size());
     for (size_t i = 0; i < count; ++i) {
       const debugger::TensorProto& tensor = asked[static_cast<int>(i)];
-      current()->uploads.push_back({rpc == Rpc::kSendTensorBase ? debugger::ViewCMD::base : debugger::ViewCMD::statistics,
-                                    tensor.node_name(), tensor.slot(), tensor.iter(), {call.frames[i]}});
+      current()->uploads.push_back(
+          {rpc == Rpc::kSendTensorBase ? debugger::ViewCMD::base : debugger::ViewCMD::statistics,
+           tensor.node_name(),
+           tensor.slot(),
+           tensor.iter(),
+           {call.frames[i]}});
     }
   }
 
@@ -156,15 +167,18 @@ class Indexer {
 }  // namespace
 
 bool RecordedHold::has_hits() const {
-  return std::any_of(before.begin(), before.end(), [](const RecordedCall& call) { return call.kind == WireEvent::Kind::kHits; });
+  return std::any_of(before.begin(), before.end(),
+                     [](const RecordedCall& call) { return call.kind == WireEvent::Kind::kHits; });
 }
 
 RecordingIndex index_recording(RecordingReader& reader) {
   Indexer indexer;
   for (Frame frame; reader.next(&frame);) indexer.take(frame);
   RecordingIndex index = indexer.finish();
-  if (!reader.problem().ok()) index.note = reader.problem().message();
-  else if (reader.truncated()) index.note = "the recording ends in the middle of a message; it is played up to there";
+  if (!reader.problem().ok())
+    index.note = reader.problem().message();
+  else if (reader.truncated())
+    index.note = "the recording ends in the middle of a message; it is played up to there";
   return index;
 }
 

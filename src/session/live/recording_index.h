@@ -33,7 +33,7 @@ struct RecordedHold {
   std::vector<RecordedCall> before;              ///< what came since the suspension before
   std::vector<RecordedUpload> uploads;
   std::vector<std::vector<uint64_t>> rechecks;   ///< hits of each recheck
-  std::optional<debugger::RunCMD> left;          ///< how it was let go; not by exit, and not when it was held at the end
+  std::optional<debugger::RunCMD> left;          ///< how it was let go; not by exit, not at the end
   bool has_hits() const;
 };
 

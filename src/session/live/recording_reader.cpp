@@ -17,7 +17,7 @@ namespace msdbg::live {
 namespace {
 constexpr size_t kReadAhead = size_t{256} << 10;
 constexpr size_t kReadBehind = kReadAhead / 4;
-}
+}  // namespace
 
 Result<std::unique_ptr<RecordingReader>> RecordingReader::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -34,7 +34,8 @@ Result<std::unique_ptr<RecordingReader>> RecordingReader::open(const std::string
   const bool long_enough = reader->fill(kRecordingMagic.size());
   if (!reader->problem_.ok()) return reader->problem_;
   if (!long_enough || !std::string_view(reader->buffer_).starts_with(kRecordingMagic)) {
-    return Status(Code::kCorrupt, fmt::format("recording: '{}' does not begin as a recording; --record writes one", path));
+    return Status(Code::kCorrupt,
+                  fmt::format("recording: '{}' does not begin as a recording; --record writes one", path));
   }
   reader->offset_ = kRecordingMagic.size();
   uint64_t version = 0;
@@ -42,8 +43,8 @@ Result<std::unique_ptr<RecordingReader>> RecordingReader::open(const std::string
     return Status(Code::kCorrupt, fmt::format("recording: '{}' ends before its version", path));
   }
   if (version != kRecordingVersion) {
-    return Status(Code::kUnsupported, fmt::format("recording: '{}' has version {}, this msdbg reads version {}", path, version,
-                                                  kRecordingVersion));
+    return Status(Code::kUnsupported, fmt::format("recording: '{}' has version {}, this msdbg reads version {}", path,
+                                                  version, kRecordingVersion));
   }
   return reader;
 }
@@ -118,13 +119,15 @@ bool RecordingReader::fill(size_t wanted) {
   }
   buffer_offset_ = offset_ - behind;
   wanted += static_cast<size_t>(behind);
-  const size_t target = static_cast<size_t>(std::min<uint64_t>(std::max(wanted, kReadAhead), size_ - std::min(size_, buffer_offset_)));
+  const size_t target =
+      static_cast<size_t>(std::min<uint64_t>(std::max(wanted, kReadAhead), size_ - std::min(size_, buffer_offset_)));
   if (target > buffer_.size()) {
     size_t have = buffer_.size();
     if (buffer_.capacity() > 4 * std::max(target, kReadAhead)) buffer_.shrink_to_fit();
     buffer_.resize(target);
     while (have < target) {
-      const ssize_t count = ::pread(descriptor_, buffer_.data() + have, target - have, static_cast<off_t>(buffer_offset_ + have));
+      const ssize_t count =
+          ::pread(descriptor_, buffer_.data() + have, target - have, static_cast<off_t>(buffer_offset_ + have));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
         problem_ = Status(Code::kIoError, fmt::format("recording: cannot read '{}' at byte {}: {}", path_,
@@ -159,7 +162,8 @@ bool RecordingReader::read_varint(uint64_t* value) {
 }
 
 bool RecordingReader::stop(const std::string& what) {
-  problem_ = Status(Code::kCorrupt, fmt::format("recording: '{}' holds {} at byte {}; it is read up to there", path_, what, offset_));
+  problem_ = Status(Code::kCorrupt,
+                    fmt::format("recording: '{}' holds {} at byte {}; it is read up to there", path_, what, offset_));
   return false;
 }
 

@@ -63,7 +63,7 @@ void ReplayTransport::answer_alone(std::vector<debugger::EventReply>) {
   finish();
 }
 
-// ---- moving ------------------------------------------------------------------------------------------------------------
+// ---- moving --------------------------------------------------------------------------------
 
 void ReplayTransport::advance(const debugger::RunCMD& command) {
   const int64_t step = metadata_of(at_).cur_step();
@@ -131,7 +131,7 @@ debugger::Metadata ReplayTransport::metadata_of(size_t hold) {
   return metadata;
 }
 
-// ---- what comes out of the file ------------------------------------------------------------------------------------------
+// ---- what comes out of the file --------------------------------------------------------------------------------
 
 template <typename Message>
 bool ReplayTransport::read(uint64_t frame, Message* message) {
@@ -155,15 +155,20 @@ void ReplayTransport::deliver(const RecordedCall& call) {
     bool readable = true;
     switch (call.kind) {
       case WireEvent::Kind::kHandshake:
-      case WireEvent::Kind::kFarewell: readable = read(frame, &event.metadata); break;
-      case WireEvent::Kind::kHits: readable = read(frame, &event.hits.emplace_back()); break;
+      case WireEvent::Kind::kFarewell:
+        readable = read(frame, &event.metadata);
+        break;
+      case WireEvent::Kind::kHits:
+        readable = read(frame, &event.hits.emplace_back());
+        break;
       case WireEvent::Kind::kGraphs: {
         debugger::Chunk chunk;
         readable = read(frame, &chunk);
         assembly.add(chunk);
         break;
       }
-      default: break;
+      default:
+        break;
     }
     if (!readable) {  // the file was changed since it was indexed, or the peer sent what nobody can read
       event = {};
@@ -175,7 +180,7 @@ void ReplayTransport::deliver(const RecordedCall& call) {
   post(std::move(event));
 }
 
-// ---- views ---------------------------------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------
 
 const RecordedUpload* ReplayTransport::find(debugger::ViewCMD::Level level, const debugger::TensorProto& asked) const {
   for (const RecordedUpload& upload : index_.holds[at_].uploads) {
