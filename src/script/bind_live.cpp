@@ -211,7 +211,7 @@ void Script::tell_events() {
   for (const auto& weak : sessions) {
     const auto box = weak.lock();
     if (!box || !box->session) continue;
-    box->live->state();  // takes in what has arrived
+    box->look();
     script::tell_events(*box);
   }
 }

@@ -130,6 +130,7 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   // Of live sessions:
   LiveSession* live = nullptr;   ///< `session` as what it is; null for dumps
   bool detached = false;         ///< the training was let go
+  LiveState seen_state = LiveState::kWaiting;  ///< when we looked last
   bool end_told = false;         ///< the "end" callbacks have run
   uint64_t suspension = 1;       ///< counts the places where the training was held; older values are gone
   bool watches_changed = true;   ///< since they were sent
@@ -140,6 +141,8 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   Session& open();
   /// A new suspension: values of older ones are dropped and the current step is the training's.
   void arrive();
+  /// Looks at the state: a training that is held since then, perhaps another process, makes a new suspension.
+  void look();
   /// True while a training process (not a recording) waits for what this session says.
   bool drives_training();
   /// The elements of a tensor; recently used ones are kept within the memory limit.

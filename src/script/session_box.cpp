@@ -22,6 +22,7 @@ std::shared_ptr<SessionBox> make_session_box(Vm& vm, std::unique_ptr<Session> se
   box->live = dynamic_cast<LiveSession*>(box->session.get());
   if (box->live != nullptr) {
     box->current_step = box->live->current_step();
+    box->seen_state = box->live->state();
     std::erase_if(vm.live_sessions, [](const auto& other) { return other.expired(); });
     vm.live_sessions.push_back(box);
   }
@@ -78,6 +79,17 @@ void SessionBox::arrive() {
   kept_.clear();
   kept_bytes_ = 0;
   current_step = live->current_step();
+  seen_state = live->state();
+}
+
+void SessionBox::look() {
+  const LiveState state = live->state();
+  if (state == LiveState::kHeld && seen_state != LiveState::kHeld) {
+    // Another process has to be told everything anew.
+    if (seen_state != LiveState::kRunning) detached = end_told = false, watches_changed = true;
+    arrive();
+  }
+  seen_state = state;
 }
 
 bool SessionBox::drives_training() {

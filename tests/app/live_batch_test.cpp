@@ -103,6 +103,9 @@ TEST_F(LiveBatch, ARecordingIsASession) {
     EXPECT_TRUE(has(replay, "step 4  HIT  1 hit"));
     EXPECT_FALSE(has(replay, "it is ended (detach"));
   }
+  test::Process check({MSDBG_PROGRAM, "check", file});
+  EXPECT_EQ(check.wait(), 3);
+  EXPECT_TRUE(has(check, "is a recording of a live session, which is played step by step: msdbg open"));
   test::Process script({MSDBG_PROGRAM, "run", folder.write("look.lua", "local s = msdbg.open(arg[1]) print(s.kind, s.state, s.can.step)"), file});
   EXPECT_EQ(script.wait(), 0);
   EXPECT_TRUE(has(script, "recording\theld\ttrue"));

@@ -11,7 +11,7 @@ class LiveTerminal : public ::testing::Test {
  protected:
   void start(std::vector<std::string> words, const std::vector<std::string>& training_words) {
     words.insert(words.begin(), {"listen", "--port", "0"});
-    terminal = std::make_unique<Terminal>(words, folder.path());
+    terminal = std::make_unique<Terminal>(words, folder.path(), kind);
     ASSERT_TRUE(terminal->see("MS_DEBUGGER_PORT=")) << terminal->screen();
     ASSERT_TRUE(terminal->see("\n")) << terminal->screen();
     training = start_training(port_in(terminal->screen()), training_words);
@@ -22,6 +22,7 @@ class LiveTerminal : public ::testing::Test {
     ASSERT_TRUE(terminal->see("step 0 held > ")) << terminal->screen();
   }
 
+  const char* kind = "xterm";
   Folder folder;
   std::unique_ptr<Terminal> terminal;
   std::unique_ptr<test::Process> training;
@@ -83,6 +84,58 @@ TEST_F(LiveTerminal, EventsAppearAboveTheLineBeingTyped) {
   EXPECT_TRUE(terminal->see("\n42")) << terminal->screen();
   terminal->type("quit\r");  // nothing is left to ask about
   EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, EventsAppearWithoutLineEditing) {
+  kind = "dumb";
+  start_prompt({"--steps", kForever});
+  training->send_signal(SIGKILL);
+  EXPECT_TRUE(terminal->see("lost > ")) << terminal->screen();
+  terminal->type("40 + 2\r");
+  EXPECT_TRUE(terminal->see("\n42")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ASecondTrainingIsTurnedAwayVisibly) {
+  start_prompt({"--steps", kForever});
+  const auto second = start_training(port_in(terminal->screen()), {"--steps", kForever});
+  EXPECT_TRUE(terminal->see("refused a second training")) << terminal->screen();
+  terminal->type("step\r");
+  EXPECT_TRUE(terminal->see("step 0 is done; training is held")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, AnotherTrainingMayTakeThePlaceOfALostOne) {
+  start_prompt({"--steps", kForever});
+  terminal->type("step 3\r");
+  ASSERT_TRUE(terminal->see("step 2 held > ")) << terminal->screen();
+  terminal->type("\r");
+  training->send_signal(SIGKILL);
+  ASSERT_TRUE(terminal->see("lost > ")) << terminal->screen();
+  training = start_training(port_in(terminal->screen()), {"--steps", kForever});
+  ASSERT_TRUE(terminal->see("step 0 held > ")) << terminal->screen();
+  terminal->type("step 2\r");
+  EXPECT_TRUE(terminal->see("step 1 is done; training is held")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ControlCEndsALoopOverSteps) {
+  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
+  terminal->type("for step in s:each_step() do end\r");
+  ::usleep(200000);
+  terminal->type("\x03");
+  ASSERT_TRUE(terminal->see("interrupted")) << terminal->screen();
+  terminal->type("pause\r");
+  EXPECT_TRUE(terminal->see("training is held")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ControlCLeavesATrainingThatRunsOn) {
+  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
+  terminal->type("\x04");  // the end of the prompt asks, too
+  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
+  terminal->type("y\r");
+  ASSERT_TRUE(terminal->see("msdbg stays until it has ended")) << terminal->screen();
+  ::usleep(100000);
+  terminal->type("\x03");
+  EXPECT_TRUE(terminal->see("msdbg leaves")) << terminal->screen();
+  EXPECT_EQ(terminal->wait_for_exit(), 130);
 }
 
 TEST_F(LiveTerminal, ControlCInAScriptGivesThePrompt) {

@@ -114,5 +114,54 @@ TEST(Watchpoints, MistakesNameTheWord) {
   EXPECT_NE(said({"check", "d", "--when", "TZ", "--param", "TZ.zero_percentage_ge=3"}).find("--when"), std::string::npos);
 }
 
+TEST(Options, ListenHasDefaults) {
+  const Parsed p = parse({"listen"});
+  ASSERT_FALSE(p.done) << p.err;
+  EXPECT_EQ(p.options.command, Command::kListen);
+  EXPECT_EQ(p.options.port, 50051);
+  EXPECT_EQ(p.options.bind, "127.0.0.1");
+  EXPECT_EQ(p.options.script, "");
+  EXPECT_FALSE(p.options.timeout_s);
+}
+
+TEST(Options, ListenTakesItsWords) {
+  const Parsed p = parse({"listen", "--port", "0", "--bind", "0.0.0.0", "--script", "a.lua", "--record", "r", "--mem-limit", "512",
+                          "--timeout", "2.5", "--history", "4", "--", "x", "--port", "7"});
+  ASSERT_FALSE(p.done) << p.err;
+  EXPECT_EQ(p.options.port, 0);
+  EXPECT_EQ(p.options.bind, "0.0.0.0");
+  EXPECT_EQ(p.options.script, "a.lua");
+  EXPECT_EQ(p.options.record, "r");
+  EXPECT_EQ(p.options.mem_limit_mb, 512u);
+  EXPECT_EQ(p.options.timeout_s, 2.5);
+  EXPECT_EQ(p.options.history, 4);
+  EXPECT_EQ(p.options.arguments, (std::vector<std::string>{"x", "--port", "7"}));
+}
+
+TEST(Options, ListenRefusesWhatCannotBe) {
+  EXPECT_NE(parse({"listen", "--port", "70000"}).err.find("--port 70000 is no port"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--timeout", "-3"}).err.find("--timeout -3 is out of range"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--history", "-1"}).err.find("--history -1 is out of range"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--", "x"}).err.find("'x' behind -- is for a script"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--prot", "1"}).err.find("did you mean '--port'?"), std::string::npos);
+  EXPECT_EQ(parse({"listen", "stray"}).exit_status, kExitUsage);
+}
+
+TEST(Options, ListenHelpWarnsOfTheNetwork) {
+  const Parsed p = parse({"listen", "--help"});
+  EXPECT_EQ(p.exit_status, kExitClean);
+  EXPECT_NE(p.out.find("neither encryption nor login"), std::string::npos);
+  EXPECT_NE(p.out.find("--mem-limit"), std::string::npos);
+}
+
+TEST(Options, OpenIsThePromptOnAPath) {
+  const Parsed p = parse({"open", "x.rec", "-e", "step", "--batch"});
+  ASSERT_FALSE(p.done) << p.err;
+  EXPECT_EQ(p.options.command, Command::kRepl);
+  EXPECT_EQ(p.options.dump, "x.rec");
+  EXPECT_EQ(p.options.eval, std::vector<std::string>{"step"});
+  EXPECT_EQ(parse({"open"}).exit_status, kExitUsage);
+}
+
 }  // namespace
 }  // namespace msdbg::app

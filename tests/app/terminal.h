@@ -21,13 +21,14 @@ namespace msdbg::testing {
 // One run of the program; everything it writes is gathered in `screen`.
 class Terminal {
  public:
-  explicit Terminal(const std::vector<std::string>& words, const std::string& directory = MSDBG_TEST_DATA) {
+  explicit Terminal(const std::vector<std::string>& words, const std::string& directory = MSDBG_TEST_DATA,
+                    const char* kind = "xterm") {
     const std::string state = ::testing::TempDir() + "msdbg-terminal-" + std::to_string(::getpid());
     std::filesystem::create_directories(state);
     struct winsize size = {40, 120, 0, 0};
     pid_ = ::forkpty(&fd_, nullptr, nullptr, &size);
     if (pid_ == 0) {
-      ::setenv("TERM", "xterm", 1);
+      ::setenv("TERM", kind, 1);
       ::setenv("XDG_STATE_HOME", state.c_str(), 1);
       ::setenv("HOME", state.c_str(), 1);
       ::setenv("LC_ALL", "C.UTF-8", 1);

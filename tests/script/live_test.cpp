@@ -245,6 +245,23 @@ TEST_F(Live, ALostTrainingIsAResult) {
   EXPECT_TRUE(contains(failure("s:step()"), "the command was not delivered"));
 }
 
+TEST_F(Live, AnotherProcessIsToldTheWatchpointsAnew) {
+  auto made = small_training();
+  made->breaks_in_step(1);
+  use(std::move(made));
+  type("watch @gradient TO");
+  type("ends = 0");
+  type("s:on('end', function() ends = ends + 1 end)");
+  EXPECT_EQ(type("s:continue().reason"), "lost");
+  EXPECT_EQ(script->prompt(), "trainer step 1 lost [1 watch] > ");
+  training->calls.clear();
+  training->breaks_in_step(0).restart();
+  script->tell_events();
+  EXPECT_EQ(script->prompt(), "trainer step 0 held [1 watch] > ");
+  EXPECT_EQ(type("s:continue().reason, ends"), "lost  2");
+  EXPECT_EQ(training->calls, (Calls{"watch 1", "run continue"}));
+}
+
 TEST_F(Live, TimeoutsPause) {
   auto made = small_training();
   made->stays_in_step(1);

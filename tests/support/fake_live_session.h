@@ -63,6 +63,18 @@ class FakeLiveSession : public LiveSession {
   FakeLiveSession& keeps_history(int steps) { return history_ = steps, *this; }
   LivePeer& mutable_peer() { return peer_; }
   SessionInfo& mutable_info() { return inner_.mutable_info(); }
+  /// The process is gone, and another one comes and is held before its first step.
+  void restart() {
+    state_ = LiveState::kHeld;
+    step_ = completed_ = 0;
+    next_ = 0;
+    at_end_ = false;
+    node_.clear();
+    in_force.clear();
+    for (const TensorId& id : inner_.tensors(TensorQuery{})) inner_.erase(id);
+    put(initial_);
+    post(Severity::kInfo, "connected: MindSpore 2.2.0, GPU 0, 1 graph");
+  }
   void post(Severity severity, std::string text) {
     events_.push_back({severity, std::move(text)});
     if (::write(pipe_[1], "x", 1) < 0) return;  // full: it is readable anyway
