@@ -32,7 +32,8 @@ Result<RunResult> run_to_hit(Driver& d, const std::string& version, const std::s
     *hit.mutable_watch_condition() = set.set_cmd().watch_condition();
     hit.set_id(set.set_cmd().id());
     hit.set_error_code(error_code);
-    EXPECT_TRUE(d.client->stream(live::Rpc::kSendWatchpointHits, std::vector<std::string>{hit.SerializeAsString()}).ok());
+    EXPECT_TRUE(
+        d.client->stream(live::Rpc::kSendWatchpointHits, std::vector<std::string>{hit.SerializeAsString()}).ok());
     d.hold(step, kNode);
   });
   const Status set = d.session->set_watchpoints({&watch, 1});
@@ -68,7 +69,8 @@ INSTANTIATE_TEST_SUITE_P(NanAndInf, ErrorCodes, testing::Values(kErrorNan, kErro
 
 TEST(ErrorCode, OfAMissingPreviousValueDoesNotStopTheCount) {
   Driver d;
-  const auto result = run_to_hit(d, "1.5.0", "weight_change_too_large abs_mean_update_ratio_gt=0.1", kErrorNoPrevious, 1);
+  const auto result =
+      run_to_hit(d, "1.5.0", "weight_change_too_large abs_mean_update_ratio_gt=0.1", kErrorNoPrevious, 1);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->reason, StopReason::kDone) << "it is so at every first step";
   EXPECT_EQ(result->steps_run, 1) << "though the last operator reads what the hit is about";

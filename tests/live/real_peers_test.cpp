@@ -1,5 +1,5 @@
-// The recorded clients talk to msdbg: their messages in their order, our session driven to what the recorded server did.
-// msdbg must say the same to them, or differ where real_peers_table.cpp lists it, and show what they said.
+// The recorded clients talk to msdbg: their messages in their order, our session driven to what the recorded server
+// did. msdbg must say the same to them, or differ where real_peers_table.cpp lists it, and show what they said.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,8 @@ class RealPeers : public testing::TestWithParam<RealPeer> {
   void differ(Differs what) { differences_.insert(what); }
   bool wait_for(LiveState state) {
     const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (session_->state() != state && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(1));
+    while (session_->state() != state && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(milliseconds(1));
     return session_->state() == state;
   }
 
@@ -68,9 +69,9 @@ class RealPeers : public testing::TestWithParam<RealPeer> {
   std::unique_ptr<RecordedPeer> peer_;
   std::unique_ptr<LiveSession> session_;
   size_t at_ = 0;
-  std::string shown_;                           // step/completed of each suspension
-  std::map<int, debugger::SetCMD> armed_;       // of the recorded server
-  std::map<int, debugger::SetCMD> told_;        // of ours, by our number
+  std::string shown_;                      // step/completed of each suspension
+  std::map<int, debugger::SetCMD> armed_;  // of the recorded server
+  std::map<int, debugger::SetCMD> told_;   // of ours, by our number
   std::map<int, std::multiset<std::string>> expected_nodes_;
   std::set<int> expanded_, judged_here_;
   bool dirty_ = false;
@@ -112,7 +113,8 @@ void RealPeers::drive() {
     apply_commands();
     leave();
     if (HasFatalFailure()) return;
-    if (session_->state() != LiveState::kHeld && at_ + 1 < peer_->holds().size() && !peer_->holds()[at_ + 1].after_restart) {
+    if (session_->state() != LiveState::kHeld && at_ + 1 < peer_->holds().size() &&
+        !peer_->holds()[at_ + 1].after_restart) {
       FAIL() << "the session is " << live_state_name(session_->state());
     }
   }
@@ -136,8 +138,10 @@ void RealPeers::apply_commands() {
   for (const debugger::EventReply& command : hold().commands) {
     if (command.has_set_cmd()) {
       const debugger::SetCMD& set = command.set_cmd();
-      if (set.delete_()) armed_.erase(set.id());
-      else armed_[set.id()] = set;
+      if (set.delete_())
+        armed_.erase(set.id());
+      else
+        armed_[set.id()] = set;
       dirty_ = true;
       continue;
     }
@@ -147,7 +151,8 @@ void RealPeers::apply_commands() {
     } else {
       const auto result = session_->recheck();
       ASSERT_TRUE(result.ok()) << result.status().message();
-      EXPECT_EQ(hit_lines(*session_, result->check, judged_here_), hit_lines(peer_->sent_after_recheck(at_, rechecks), *peer_));
+      EXPECT_EQ(hit_lines(*session_, result->check, judged_here_),
+                hit_lines(peer_->sent_after_recheck(at_, rechecks), *peer_));
       ++rechecks;
     }
   }
@@ -176,7 +181,7 @@ void RealPeers::arm() {
   ASSERT_TRUE(set.ok()) << set.message();
 }
 
-// ---- views -----------------------------------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------------
 
 void RealPeers::look(const debugger::ViewCMD& view) {
   for (const debugger::TensorProto& asked : view.tensors()) {
@@ -189,8 +194,8 @@ void RealPeers::look_at(const debugger::TensorProto& asked, debugger::ViewCMD::L
   const std::string name = asked.truncate() ? last_component(asked.node_name()) : asked.node_name();
   const NodeRef ref = find_recorded(*session_, name);
   if (ref.node == kNoNode) return;  // nothing that a user could name
-  TensorId id{0, ref.graph->id(), session_->current_step(), 0, ref.node,
-              {Io::kOutput, static_cast<uint32_t>(parse_int(asked.slot()).value_or(0))}};
+  TensorId id{0, ref.graph->id(), session_->current_step(),
+              0, ref.node,        {Io::kOutput, static_cast<uint32_t>(parse_int(asked.slot()).value_or(0))}};
   std::string key = name + ":" + asked.slot();
   if (!asked.iter().empty()) {
     key += ":" + asked.iter();
@@ -260,7 +265,7 @@ void RealPeers::compare_value(const TensorId& id, const PeerUpload& upload, cons
   EXPECT_TRUE(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == content);
 }
 
-// ---- leaving -----------------------------------------------------------------------------------------------------------------
+// ---- leaving --------------------------------------------------------------------------------
 
 void RealPeers::leave() {
   if (hold().dies) {
@@ -324,8 +329,10 @@ void RealPeers::leave() {
 void RealPeers::check_armed() {
   for (const debugger::EventReply& reply : peer_->told(at_)) {
     if (!reply.has_set_cmd()) continue;
-    if (reply.set_cmd().delete_()) told_.erase(reply.set_cmd().id());
-    else told_[reply.set_cmd().id()] = reply.set_cmd();
+    if (reply.set_cmd().delete_())
+      told_.erase(reply.set_cmd().id());
+    else
+      told_[reply.set_cmd().id()] = reply.set_cmd();
   }
   std::set<int> seen;
   for (const auto& [id, set] : told_) {
@@ -363,7 +370,8 @@ void RealPeers::check_run_command(const std::string& asked_node) {
   EXPECT_EQ(ours.run_level(), asked_node == "-" ? "step" : "node");
   EXPECT_EQ(ours.node_name(), asked_node == "-" ? "" : asked_node);
   const auto rechecks = [](const std::vector<debugger::EventReply>& replies) {
-    return std::count_if(replies.begin(), replies.end(), [](const auto& reply) { return reply.run_cmd().run_level() == "recheck"; });
+    return std::count_if(replies.begin(), replies.end(),
+                         [](const auto& reply) { return reply.run_cmd().run_level() == "recheck"; });
   };
   EXPECT_EQ(rechecks(told), rechecks(hold().commands));
 }
@@ -387,11 +395,12 @@ void RealPeers::check_replies() {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RealPeers, testing::ValuesIn(real_peers().begin(), real_peers().end()), [](const auto& instance) {
-  std::string name = instance.param.name;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, RealPeers, testing::ValuesIn(real_peers().begin(), real_peers().end()),
+                         [](const auto& instance) {
+                           std::string name = instance.param.name;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 TEST(RealPeersTable, NamesEveryRecordingOnce) {
   std::vector<std::string> names;

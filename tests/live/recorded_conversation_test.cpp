@@ -86,7 +86,7 @@ TEST(RecordedConversations, EveryMessageIsReadBackByItsOwnType) {
 
 TEST(RecordedConversations, GraphsHaveTheRecordedSizesAndParse) {
   const std::map<std::string, size_t> sizes = {
-      {"8f714d1d", 50442}, {"1329e58e", 8638}, {"50c3ffed", 8224}, {"9d8593e8", 9206}, {"7b5cdb4b", 50518},
+      {"8f714d1d", 50442},   {"1329e58e", 8638},   {"50c3ffed", 8224},    {"9d8593e8", 9206},   {"7b5cdb4b", 50518},
       {"ec78b844", 3145728}, {"a34b81e1", 904738}, {"5570a776", 3145728}, {"944036a1", 904806}, {"57bf660e", 1092}};
   const auto& chunks = recorded_chunks(kFolder);
   ASSERT_EQ(chunks.size(), sizes.size());
@@ -112,7 +112,8 @@ TEST(RecordedConversations, DetailsSurvive) {
   ASSERT_TRUE(chunked.ok());
   std::vector<debugger::TensorProto> slices;
   for (const auto& message : chunked->messages) {
-    if (message.is_client() && message.rpc == Rpc::kSendTensors) slices.push_back(parsed<debugger::TensorProto>(message));
+    if (message.is_client() && message.rpc == Rpc::kSendTensors)
+      slices.push_back(parsed<debugger::TensorProto>(message));
   }
   ASSERT_EQ(slices.size(), 3u);
   EXPECT_EQ(slices[0].tensor_content().size(), 3145728u);
@@ -126,7 +127,8 @@ TEST(RecordedConversations, DetailsSurvive) {
   auto exits = load_conversation(kFolder, "scripted-real-1.10.0-exit-false");
   ASSERT_TRUE(exits.ok());
   bool met = false;
-  for (const auto& message : exits->messages) met = met || (message.is_server() && message.bytes == std::string("\x10\x00", 2));
+  for (const auto& message : exits->messages)
+    met = met || (message.is_server() && message.bytes == std::string("\x10\x00", 2));
   EXPECT_TRUE(met) << "exit=false keeps its place in the oneof";
 
   auto odd = load_conversation(kFolder, "mi2.3.1-ref-odd-hits");

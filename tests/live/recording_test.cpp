@@ -26,7 +26,8 @@ std::string bytes_of(const std::string& path) {
 }
 
 void write_bytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 void client(Recorder& recorder, Rpc rpc, uint64_t call, uint32_t index, std::string_view payload) {
@@ -40,7 +41,8 @@ void write_sample(const std::string& path) {
   (*recorder)->note("connected from 127.0.0.1:1234");
   client(**recorder, Rpc::kSendMetadata, 1, 0, "meta");
   (*recorder)->server(Rpc::kSendMetadata, 1, "\x30\x01");
-  for (uint32_t i = 0; i < 3; ++i) client(**recorder, Rpc::kSendTensors, 2, i, std::string(100, static_cast<char>('a' + i)));
+  for (uint32_t i = 0; i < 3; ++i)
+    client(**recorder, Rpc::kSendTensors, 2, i, std::string(100, static_cast<char>('a' + i)));
   (*recorder)->server(Rpc::kSendTensors, 2, "");
   client(**recorder, Rpc::kWaitCmd, 3, 0, "");
   (*recorder)->status(Rpc::kWaitCmd, 3, 14, "gone \xff");
@@ -188,7 +190,8 @@ TEST(Recording, DamagedBytesEndTheReadingWithAMessage) {
   for (int round = 0; round < 1000; ++round) {
     std::string damaged = whole;
     for (unsigned k = 0; k < 1 + random() % 8; ++k) {
-      damaged[kRecordingMagic.size() + 1 + random() % (whole.size() - kRecordingMagic.size() - 1)] = static_cast<char>(random());
+      damaged[kRecordingMagic.size() + 1 + random() % (whole.size() - kRecordingMagic.size() - 1)] =
+          static_cast<char>(random());
     }
     write_bytes(dir.file("b"), damaged);
     auto reader = RecordingReader::open(dir.file("b"));

@@ -38,7 +38,8 @@ class Walk {
       }
       if (session_.state() != LiveState::kHeld) break;
       // A suspension that the session passed by itself.
-      if (session_.current_step() != hold.metadata.cur_step() || session_.current_node() != hold.metadata.cur_node()) continue;
+      if (session_.current_step() != hold.metadata.cur_step() || session_.current_node() != hold.metadata.cur_node())
+        continue;
       show();
       for (const debugger::EventReply& command : hold.commands) obey(command);
       leave(hold);
@@ -51,8 +52,9 @@ class Walk {
   void say(std::string line) { lines_.push_back(std::move(line)); }
 
   void show() {
-    say("step " + std::to_string(session_.current_step()) + " completed " + std::to_string(session_.completed_steps()) + " node " +
-        session_.current_node() + " graphs " + std::to_string(session_.graphs().size()) + " version " + session_.peer().version);
+    say("step " + std::to_string(session_.current_step()) + " completed " + std::to_string(session_.completed_steps()) +
+        " node " + session_.current_node() + " graphs " + std::to_string(session_.graphs().size()) + " version " +
+        session_.peer().version);
   }
 
   void hits(const CheckResult& check) {
@@ -82,16 +84,21 @@ class Walk {
     const TensorId id{0, ref.graph->id(), session_.current_step(), 0, ref.node, {}};
     const auto info = session_.describe(id);
     std::string line = "look at " + asked.node_name() + ": ";
-    if (info.ok()) line += std::string(dtype_name(info->dtype)) + shape_text(info->shape) + " " + std::to_string(info->bytes);
-    else line += code_name(info.status().code());
+    if (info.ok())
+      line += std::string(dtype_name(info->dtype)) + shape_text(info->shape) + " " + std::to_string(info->bytes);
+    else
+      line += code_name(info.status().code());
     if (level == debugger::ViewCMD::statistics && info.ok()) {
-      if (const auto stats = session_.given_statistics(id)) line += " max " + format_double(stats->max) + " zeros " + std::to_string(stats->zero_count);
+      if (const auto stats = session_.given_statistics(id))
+        line += " max " + format_double(stats->max) + " zeros " + std::to_string(stats->zero_count);
     }
     if (level == debugger::ViewCMD::value && info.ok()) {
       const auto tensor = session_.load(id);
-      line += tensor.ok() ? " hash " + std::to_string(std::hash<std::string_view>()(
-                                {reinterpret_cast<const char*>((*tensor)->bytes().data()), (*tensor)->bytes().size()}))
-                          : " " + std::string(code_name(tensor.status().code()));
+      line +=
+          tensor.ok()
+              ? " hash " + std::to_string(std::hash<std::string_view>()(
+                               {reinterpret_cast<const char*>((*tensor)->bytes().data()), (*tensor)->bytes().size()}))
+              : " " + std::string(code_name(tensor.status().code()));
     }
     say(line);
   }
@@ -176,11 +183,12 @@ TEST_P(Replay, ShowsWhatTheLiveSessionShowed) {
   EXPECT_EQ(played, live);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(real_peers().begin(), real_peers().end()), [](const auto& instance) {
-  std::string name = instance.param.name;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(real_peers().begin(), real_peers().end()),
+                         [](const auto& instance) {
+                           std::string name = instance.param.name;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 std::unique_ptr<LiveSession> play(const std::string& file) {
   auto session = open_recording(file);
@@ -284,7 +292,8 @@ TEST(ReplayOfDamage, PlaysUpToTheBreakAndSaysSo) {
   EXPECT_GT(result->completed_steps, 2);
   const std::vector<LiveEvent> events = session->take_events();
   const auto says = [&](std::string_view text) {
-    return std::any_of(events.begin(), events.end(), [&](const LiveEvent& event) { return event.text.find(text) != std::string::npos; });
+    return std::any_of(events.begin(), events.end(),
+                       [&](const LiveEvent& event) { return event.text.find(text) != std::string::npos; });
   };
   EXPECT_TRUE(says("ends in the middle of a message"));
   EXPECT_TRUE(says("the recording ends here"));
@@ -304,7 +313,10 @@ TEST(ReplayOfDamage, AFullDiskEndsTheRecordingNotTheSession) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, old_handler);
   EXPECT_EQ(lines.back(), "then ended");
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const LiveEvent& event) { return event.text.find("the recording ends here") != std::string::npos; }), 1);
+  EXPECT_EQ(std::count_if(
+                events.begin(), events.end(),
+                [](const LiveEvent& event) { return event.text.find("the recording ends here") != std::string::npos; }),
+            1);
   const auto session = play(dir.file("a"));
   ASSERT_NE(session, nullptr);
   EXPECT_EQ(session->run({})->reason, StopReason::kLost);
@@ -320,14 +332,16 @@ TEST(ReplayOfDamage, SurvivesChangedBytes) {
   const auto next = [&random] { return random = random * 1664525 + 1013904223, random >> 8; };
   for (int round = 0; round < 60; ++round) {
     std::string damaged = bytes;
-    for (int k = 0; k < 3; ++k) damaged[live::kRecordingMagic.size() + 1 + next() % (bytes.size() - 9)] = static_cast<char>(next());
+    for (int k = 0; k < 3; ++k)
+      damaged[live::kRecordingMagic.size() + 1 + next() % (bytes.size() - 9)] = static_cast<char>(next());
     std::ofstream(dir.file("b"), std::ios::binary | std::ios::trunc) << damaged;
     auto session = open_recording(dir.file("b"));
     ASSERT_TRUE(session.ok());
     for (int step = 0; step < 8 && (*session)->wait_until_held(milliseconds(0)).ok(); ++step) {
       for (const GraphPtr& graph : (*session)->graphs()) {
         for (const Node& node : graph->nodes()) {
-          if (node.kind == NodeKind::kParameter) (void)(*session)->load({0, graph->id(), (*session)->current_step(), 0, node.id, {}});
+          if (node.kind == NodeKind::kParameter)
+            (void)(*session)->load({0, graph->id(), (*session)->current_step(), 0, node.id, {}});
         }
       }
       RunRequest request;

@@ -34,7 +34,9 @@ RawReply reply_of(const grpc::Status& status, const ByteBuffer& buffer) {
   return {static_cast<int>(status.error_code()), status.error_message(), status.ok() ? bytes_of(buffer) : "", false};
 }
 
-RawReply late() { return {static_cast<int>(grpc::StatusCode::DEADLINE_EXCEEDED), "the test's deadline passed", "", true}; }
+RawReply late() {
+  return {static_cast<int>(grpc::StatusCode::DEADLINE_EXCEEDED), "the test's deadline passed", "", true};
+}
 
 /// Every queue serves one call, so that calls cannot take each other's events.
 struct Call {
@@ -187,8 +189,8 @@ bool RawClient::begin_stream(live::Rpc rpc, std::span<const std::string> message
 std::unique_ptr<RawClient::Wait> RawClient::wait_cmd(const std::string& metadata) {
   std::unique_ptr<Wait> wait(new Wait());
   Wait::State& state = *wait->state_;
-  state.reader = stub_->PrepareUnaryCall(&state.call.context, method(live::Rpc::kWaitCmd), buffer_of(metadata),
-                                         &state.call.queue);
+  state.reader =
+      stub_->PrepareUnaryCall(&state.call.context, method(live::Rpc::kWaitCmd), buffer_of(metadata), &state.call.queue);
   state.reader->StartCall();
   state.reader->Finish(&state.answer, &state.status, nullptr);
   return wait;

@@ -29,10 +29,12 @@ std::string line_of(int watch, const std::string& node, const std::string& slot)
 NodeRef find_recorded(const LiveSession& session, const std::string& name) {
   for (const GraphPtr& graph : session.graphs()) {
     const Node* named = graph->find(name);
-    if (named != nullptr && named->kind == NodeKind::kOperator && !is_structural(named->op)) return {graph.get(), named->id};
+    if (named != nullptr && named->kind == NodeKind::kOperator && !is_structural(named->op))
+      return {graph.get(), named->id};
     for (const Node& node : graph->nodes()) {
       if (node.kind == NodeKind::kParameter && node.name == last_component(name)) return {graph.get(), node.id};
-      if (node.kind == NodeKind::kConstant && with_dashes(node.name) == last_component(name)) return {graph.get(), node.id};
+      if (node.kind == NodeKind::kConstant && with_dashes(node.name) == last_component(name))
+        return {graph.get(), node.id};
     }
   }
   return {};
@@ -42,7 +44,8 @@ RebuiltWatch rebuild(const LiveSession& session, const debugger::SetCMD& set) {
   RebuiltWatch rebuilt;
   const ConditionSpec* spec = spec_of(set.watch_condition());
   if (spec == nullptr) {
-    rebuilt.problem = Status(Code::kNotFound, "no condition of number " + std::to_string(set.watch_condition().condition()));
+    rebuilt.problem =
+        Status(Code::kNotFound, "no condition of number " + std::to_string(set.watch_condition().condition()));
     return rebuilt;
   }
   std::map<std::string, double, std::less<>> params;
@@ -58,8 +61,10 @@ RebuiltWatch rebuild(const LiveSession& session, const debugger::SetCMD& set) {
   std::vector<Selector> parts;
   const auto add = [&](const std::string& text) {
     Result<Selector> part = Selector::parse(text);
-    if (part.ok()) parts.push_back(*part);
-    else rebuilt.problem = part.status();
+    if (part.ok())
+      parts.push_back(*part);
+    else
+      rebuilt.problem = part.status();
   };
   for (const auto& watched : set.watch_nodes()) {
     if (watched.node_type() == "scope") {
@@ -106,7 +111,8 @@ std::vector<std::string> hit_lines(std::span<const debugger::WatchpointHit> hits
   return lines;
 }
 
-std::vector<std::string> hit_lines(const LiveSession& session, const CheckResult& check, const std::set<int>& left_out) {
+std::vector<std::string> hit_lines(const LiveSession& session, const CheckResult& check,
+                                   const std::set<int>& left_out) {
   std::vector<std::string> lines;
   for (const Hit& hit : check.hits) {
     if (left_out.contains(hit.watch_id)) continue;
@@ -118,8 +124,8 @@ std::vector<std::string> hit_lines(const LiveSession& session, const CheckResult
   }
   for (const NotChecked& entry : check.not_checked) {
     if (left_out.contains(entry.watch_id)) continue;
-    lines.push_back(line_of(entry.watch_id, session.node(entry.tensor).name, std::to_string(entry.tensor.slot.index)) + " error " +
-                    std::to_string(entry.error_code));
+    lines.push_back(line_of(entry.watch_id, session.node(entry.tensor).name, std::to_string(entry.tensor.slot.index)) +
+                    " error " + std::to_string(entry.error_code));
   }
   std::sort(lines.begin(), lines.end());
   return lines;

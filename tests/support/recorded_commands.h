@@ -16,8 +16,8 @@ namespace msdbg::test {
 /// Where a recorded name points to in the graphs of a session; node is kNoNode when it names nothing that has a value.
 NodeRef find_recorded(const LiveSession& session, const std::string& name);
 
-/// The watchpoint with the recorded condition, parameters and nodes. `known` are the last components of the nodes that it
-/// names in full, in the session's graphs; a scope or `*` sets `expanded`, other names that are left out `left_out`.
+/// The watchpoint with the recorded condition, parameters and nodes. `known` are the last components of the nodes that
+/// it names in full, in the session's graphs; a scope or `*` sets `expanded`, other names that are left out `left_out`.
 struct RebuiltWatch {
   Watchpoint watch;
   std::multiset<std::string> known;

@@ -24,7 +24,8 @@ using nlohmann::json;
 
 std::string from_hex(const std::string& hex) {
   std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 
@@ -44,7 +45,8 @@ int64_t integer(const json& value) {
   return std::stoll(text);
 }
 
-/// protobuf's own JSON reader takes `bytes` as base64 and refuses numbers an enum does not know; the recordings have both.
+/// protobuf's own JSON reader takes `bytes` as base64 and refuses numbers an enum does not know; the recordings have
+/// both.
 class Filler {
  public:
   explicit Filler(const std::string& folder) : folder_(folder) {}
@@ -71,13 +73,16 @@ class Filler {
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_MESSAGE:
         return fill(many ? reflection.AddMessage(message, field) : reflection.MutableMessage(message, field), value);
-      case FieldDescriptor::CPPTYPE_BOOL: return put(&Reflection::SetBool, &Reflection::AddBool, value.get<bool>());
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return put(&Reflection::SetBool, &Reflection::AddBool, value.get<bool>());
       case FieldDescriptor::CPPTYPE_FLOAT:
         return put(&Reflection::SetFloat, &Reflection::AddFloat, static_cast<float>(number(value)));
-      case FieldDescriptor::CPPTYPE_DOUBLE: return put(&Reflection::SetDouble, &Reflection::AddDouble, number(value));
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return put(&Reflection::SetDouble, &Reflection::AddDouble, number(value));
       case FieldDescriptor::CPPTYPE_INT32:
         return put(&Reflection::SetInt32, &Reflection::AddInt32, static_cast<int32_t>(integer(value)));
-      case FieldDescriptor::CPPTYPE_INT64: return put(&Reflection::SetInt64, &Reflection::AddInt64, integer(value));
+      case FieldDescriptor::CPPTYPE_INT64:
+        return put(&Reflection::SetInt64, &Reflection::AddInt64, integer(value));
       case FieldDescriptor::CPPTYPE_UINT32:
         return put(&Reflection::SetUInt32, &Reflection::AddUInt32, static_cast<uint32_t>(integer(value)));
       case FieldDescriptor::CPPTYPE_UINT64:
@@ -86,7 +91,8 @@ class Filler {
         return put(&Reflection::SetEnumValue, &Reflection::AddEnumValue, enum_number(field, value));
       case FieldDescriptor::CPPTYPE_STRING: {
         std::string text = value.is_object() ? left_out(value) : value.get<std::string>();
-        many ? reflection.AddString(message, field, std::move(text)) : reflection.SetString(message, field, std::move(text));
+        many ? reflection.AddString(message, field, std::move(text))
+             : reflection.SetString(message, field, std::move(text));
         return;
       }
     }
@@ -95,7 +101,8 @@ class Filler {
   static int enum_number(const FieldDescriptor* field, const json& value) {
     if (value.is_number()) return value.get<int>();
     const auto* known = field->enum_type()->FindValueByName(value.get<std::string>());
-    if (known == nullptr) throw std::runtime_error("no value " + value.get<std::string>() + " in " + field->full_name());
+    if (known == nullptr)
+      throw std::runtime_error("no value " + value.get<std::string>() + " in " + field->full_name());
     return known->number();
   }
 
@@ -115,14 +122,21 @@ std::unique_ptr<Message> message_of(live::Rpc rpc, bool reply) {
   if (reply) return std::make_unique<debugger::EventReply>();
   switch (rpc) {
     case live::Rpc::kWaitCmd:
-    case live::Rpc::kSendMetadata: return std::make_unique<debugger::Metadata>();
+    case live::Rpc::kSendMetadata:
+      return std::make_unique<debugger::Metadata>();
     case live::Rpc::kSendGraph:
-    case live::Rpc::kSendMultiGraphs: return std::make_unique<debugger::Chunk>();
-    case live::Rpc::kSendTensors: return std::make_unique<debugger::TensorProto>();
-    case live::Rpc::kSendTensorBase: return std::make_unique<debugger::TensorBase>();
-    case live::Rpc::kSendTensorStats: return std::make_unique<debugger::TensorSummary>();
-    case live::Rpc::kSendWatchpointHits: return std::make_unique<debugger::WatchpointHit>();
-    case live::Rpc::kSendHeartbeat: return std::make_unique<debugger::Heartbeat>();
+    case live::Rpc::kSendMultiGraphs:
+      return std::make_unique<debugger::Chunk>();
+    case live::Rpc::kSendTensors:
+      return std::make_unique<debugger::TensorProto>();
+    case live::Rpc::kSendTensorBase:
+      return std::make_unique<debugger::TensorBase>();
+    case live::Rpc::kSendTensorStats:
+      return std::make_unique<debugger::TensorSummary>();
+    case live::Rpc::kSendWatchpointHits:
+      return std::make_unique<debugger::WatchpointHit>();
+    case live::Rpc::kSendHeartbeat:
+      return std::make_unique<debugger::Heartbeat>();
   }
   return nullptr;
 }

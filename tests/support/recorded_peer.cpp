@@ -8,36 +8,21 @@ namespace {
 
 using live::Rpc;
 
-std::string key_of(const debugger::TensorProto& asked) {
-  std::string key = (asked.truncate() ? last_component(asked.node_name()) : asked.node_name()) + ":" + asked.slot();
-  if (!asked.iter().empty()) key += ":" + asked.iter();
-  return key;
-}
-
-bool is_stream(Rpc rpc) { return rpc != Rpc::kWaitCmd && rpc != Rpc::kSendMetadata && rpc != Rpc::kSendHeartbeat; }
-
 bool is_farewell(const PeerCall& call) {
   debugger::Metadata metadata;
   return call.rpc == Rpc::kSendMetadata && metadata.ParseFromString(call.messages.front()) && metadata.training_done();
 }
 
-const PeerUpload* find(const PeerHold& hold, debugger::ViewCMD::Level level, const std::string& key) {
-  for (const PeerUpload& upload : hold.uploads) {
-    if (upload.level == level && upload.key == key) return &upload;
-  }
-  return nullptr;
-}
-
 /// A client that was asked for the value only would have known type and shape as well.
 std::string base_of(const PeerHold& hold, const std::string& key) {
-  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::base, key)) return upload->messages.front();
+  if (const PeerUpload* upload = find_upload(hold, debugger::ViewCMD::base, key)) return upload->messages.front();
   debugger::TensorBase base;
-  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::statistics, key)) {
+  if (const PeerUpload* upload = find_upload(hold, debugger::ViewCMD::statistics, key)) {
     debugger::TensorSummary summary;
     summary.ParseFromString(upload->messages.front());
     return summary.tensor_base().SerializeAsString();
   }
-  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::value, key)) {
+  if (const PeerUpload* upload = find_upload(hold, debugger::ViewCMD::value, key)) {
     for (const std::string& bytes : upload->messages) {
       debugger::TensorProto slice;
       slice.ParseFromString(bytes);
@@ -54,7 +39,7 @@ std::string base_of(const PeerHold& hold, const std::string& key) {
 }
 
 std::string summary_of(const PeerHold& hold, const std::string& key) {
-  if (const PeerUpload* upload = find(hold, debugger::ViewCMD::statistics, key)) return upload->messages.front();
+  if (const PeerUpload* upload = find_upload(hold, debugger::ViewCMD::statistics, key)) return upload->messages.front();
   debugger::TensorSummary summary;
   summary.mutable_tensor_base();
   summary.mutable_statistics();
@@ -69,21 +54,6 @@ std::vector<std::string> serialized(const std::vector<debugger::WatchpointHit>& 
 
 }  // namespace
 
-std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-
-bool has_no_effect(const std::string& param) { return param == "epsilon" || param == "equal_nan"; }
-
-std::string condition_text(const debugger::WatchCondition& condition) {
-  std::string text = debugger::WatchCondition::Condition_Name(condition.condition());
-  for (const auto& param : condition.params()) {
-    if (param.disabled() || has_no_effect(param.name())) continue;
-    text += " " + param.name() + "=" + format_short(param.value(), 6);
-  }
-  return text;
-}
-
-RecordedPeer::RecordedPeer(const RecordedConversation& conversation) { read(conversation); }
-
 RecordedPeer::~RecordedPeer() {
   kill();
   start_next();
@@ -91,124 +61,12 @@ RecordedPeer::~RecordedPeer() {
 }
 
 std::optional<debugger::Metadata> RecordedPeer::goodbye() const {
-  for (const PeerCall& call : calls_) {
+  for (const PeerCall& call : script_.calls) {
     debugger::Metadata metadata;
     if (is_farewell(call) && metadata.ParseFromString(call.messages.front())) return metadata;
   }
   return std::nullopt;
 }
-
-// ---- reading ---------------------------------------------------------------------------------------------------------------
-
-void RecordedPeer::read(const RecordedConversation& conversation) {
-  bool held = false, restarted = false;
-  std::map<Rpc, size_t> streams;              // open calls
-  std::vector<debugger::WatchpointHit> hits;
-  debugger::EventReply command;
-  for (const RecordedMessage& message : conversation.messages) {
-    PeerHold* hold = held ? &holds_.back() : nullptr;
-    if (message.direction == RecordedMessage::Direction::kNote) {
-      if (message.text.starts_with("client process dies") && hold != nullptr) hold->dies = true;
-      if (message.text.starts_with("a new training process")) {
-        acts_.push_back({Act::Kind::kStart, 0});
-        held = false;
-        restarted = true;
-      }
-      continue;
-    }
-    if (message.rpc == Rpc::kWaitCmd && message.is_client()) {
-      if (held) continue;
-      held = true;
-      PeerHold& made = holds_.emplace_back();
-      made.metadata_bytes = message.bytes;
-      made.metadata.ParseFromString(message.bytes);
-      made.hits = std::exchange(hits, {});
-      made.after_restart = std::exchange(restarted, false);
-      made.line = message.line;
-      acts_.push_back({Act::Kind::kHold, holds_.size() - 1});
-      continue;
-    }
-    if (message.rpc == Rpc::kWaitCmd) {
-      command.Clear();
-      if (hold == nullptr) continue;
-      if (!message.grpc_status.empty() || !command.ParseFromString(message.bytes) || command.status() != debugger::EventReply::OK) {
-        ++hold->failures;
-        continue;
-      }
-      const bool leaves = command.has_exit() || (command.has_run_cmd() && command.run_cmd().run_level() != "recheck");
-      if (leaves) {
-        hold->left = command;
-        held = false;
-      } else if (command.has_set_cmd() || command.has_view_cmd() || command.has_run_cmd()) {
-        hold->commands.push_back(command);
-        if (command.has_run_cmd()) hold->rechecks.emplace_back();
-        if (command.has_set_cmd() && !command.set_cmd().delete_()) recorded_sets_[command.set_cmd().id()].push_back(command.set_cmd());
-      } else {
-        hold->odd_reply = true;
-      }
-      continue;
-    }
-    if (message.is_server()) {
-      if (message.rpc == Rpc::kSendHeartbeat && hold != nullptr) continue;
-      const auto open = streams.find(message.rpc);
-      if (open == streams.end()) continue;
-      calls_[open->second].reply = message.bytes;
-      calls_[open->second].grpc_status = message.grpc_status;
-      streams.erase(open);
-      continue;
-    }
-    // Messages of the client besides WaitCMD.
-    if (hold != nullptr && message.rpc == Rpc::kSendHeartbeat) {
-      hold->heartbeats.push_back(message.bytes);
-      continue;
-    }
-    if (message.rpc == Rpc::kSendWatchpointHits) {
-      debugger::WatchpointHit hit;
-      hit.ParseFromString(message.bytes);
-      if (hold != nullptr && !hold->rechecks.empty()) {
-        hold->rechecks.back().push_back(hit);
-        continue;
-      }
-      hits.push_back(hit);
-    }
-    if (hold != nullptr && command.has_view_cmd() && is_stream(message.rpc)) {
-      if (message.rpc == Rpc::kSendTensors) {
-        debugger::TensorProto slice;
-        slice.ParseFromString(message.bytes);
-        const std::string key = key_of(slice);
-        if (find(*hold, debugger::ViewCMD::value, key) == nullptr) hold->uploads.push_back({debugger::ViewCMD::value, key, {}});
-        for (PeerUpload& upload : hold->uploads) {
-          // Asked for twice, answered twice: one answer is kept.
-          const bool whole = !upload.messages.empty() && [&] {
-            debugger::TensorProto last;
-            last.ParseFromString(upload.messages.back());
-            return last.finished();
-          }();
-          if (upload.level == debugger::ViewCMD::value && upload.key == key && !whole) upload.messages.push_back(message.bytes);
-        }
-      } else if (message.index < command.view_cmd().tensors_size()) {
-        hold->uploads.push_back({message.rpc == Rpc::kSendTensorBase ? debugger::ViewCMD::base : debugger::ViewCMD::statistics,
-                                 key_of(command.view_cmd().tensors(message.index)), {message.bytes}});
-      }
-      continue;
-    }
-    const auto open = streams.find(message.rpc);
-    if (open != streams.end() && message.index > 0) {
-      calls_[open->second].messages.push_back(message.bytes);
-      continue;
-    }
-    streams[message.rpc] = calls_.size();
-    acts_.push_back({message.rpc == Rpc::kSendWatchpointHits ? Act::Kind::kHits : Act::Kind::kCall, calls_.size()});
-    calls_.push_back({message.rpc, {message.bytes}, {}, {}, message.line});
-    if (message.rpc == Rpc::kSendMetadata) {
-      debugger::Metadata metadata;
-      metadata.ParseFromString(message.bytes);
-      has_levels_ = !metadata.ms_version().starts_with("1.3");
-    }
-  }
-}
-
-// ---- playing ---------------------------------------------------------------------------------------------------------------
 
 void RecordedPeer::start(int port) {
   thread_ = std::thread([this, port] {
@@ -242,8 +100,8 @@ void RecordedPeer::play(int port) {
   if (!client_) return complain("nobody listens");
   bool leaving = false;
   size_t next_hold = 0;
-  for (const Act& act : acts_) {
-    if (act.kind == Act::Kind::kStart) {
+  for (const PeerAct& act : script_.acts) {
+    if (act.kind == PeerAct::Kind::kStart) {
       {
         std::unique_lock lock(mutex_);
         changed_.wait_for(lock, RawClient::kPatience, [this] { return next_; });
@@ -251,15 +109,15 @@ void RecordedPeer::play(int port) {
       client_ = RawClient::connect(port);
       if (!client_) return complain("nobody listens any more");
       leaving = false;
-    } else if (act.kind == Act::Kind::kHold) {
+    } else if (act.kind == PeerAct::Kind::kHold) {
       next_hold = act.index + 1;
       if (!leaving) leaving = !play_hold(act.index);
     } else {
-      const PeerCall& call = calls_[act.index];
+      const PeerCall& call = script_.calls[act.index];
       // Told to exit, a client says goodbye and nothing else. What never reached the recorded server is not said here.
       if ((leaving && !is_farewell(call)) || call.grpc_status == "UNAVAILABLE") continue;
       std::vector<std::string> messages = call.messages;
-      if (act.kind == Act::Kind::kHits) {
+      if (act.kind == PeerAct::Kind::kHits) {
         std::vector<debugger::WatchpointHit> hits(messages.size());
         for (size_t i = 0; i < messages.size(); ++i) hits[i].ParseFromString(messages[i]);
         hits = translated(hits, stopped_at(next_hold));
@@ -268,8 +126,11 @@ void RecordedPeer::play(int port) {
         const std::lock_guard lock(mutex_);
         sent_[next_hold] = hits;
       }
-      const RawReply reply = is_stream(call.rpc) ? client_->stream(call.rpc, messages) : client_->unary(call.rpc, messages.front());
-      if (reply.timed_out) return complain(std::string(live::rpc_name(call.rpc)) + " of line " + std::to_string(call.line) + " was not answered");
+      const RawReply reply =
+          is_stream(call.rpc) ? client_->stream(call.rpc, messages) : client_->unary(call.rpc, messages.front());
+      if (reply.timed_out)
+        return complain(std::string(live::rpc_name(call.rpc)) + " of line " + std::to_string(call.line) +
+                        " was not answered");
       const std::lock_guard lock(mutex_);
       answers_[act.index] = reply;
     }
@@ -282,13 +143,14 @@ bool RecordedPeer::play_hold(size_t index) {
     const std::lock_guard lock(mutex_);
     current_hold_ = index;
   }
-  const PeerHold& hold = holds_[index];
+  const PeerHold& hold = script_.holds[index];
   const std::string where = "suspension of line " + std::to_string(hold.line) + ": ";
   size_t rechecks = 0;
   for (bool first = true;; first = false) {
     const auto wait = client_->wait_cmd(hold.metadata_bytes);
     for (const std::string& beat : first ? hold.heartbeats : std::vector<std::string>()) {
-      if (const RawReply reply = client_->unary(Rpc::kSendHeartbeat, beat); !reply.ok()) complain(where + "heartbeat: " + reply.describe());
+      if (const RawReply reply = client_->unary(Rpc::kSendHeartbeat, beat); !reply.ok())
+        complain(where + "heartbeat: " + reply.describe());
     }
     if (hold.dies) {
       std::unique_lock lock(mutex_);
@@ -333,7 +195,7 @@ bool RecordedPeer::play_hold(size_t index) {
 
 bool RecordedPeer::upload(const PeerHold& hold, const debugger::ViewCMD& view) {
   std::vector<std::string> messages;
-  const auto level = has_levels_ ? view.level() : debugger::ViewCMD::value;
+  const auto level = script_.has_levels ? view.level() : debugger::ViewCMD::value;
   for (const debugger::TensorProto& asked : view.tensors()) {
     if (level == debugger::ViewCMD::base) {
       messages.push_back(base_of(hold, key_of(asked)));
@@ -342,7 +204,7 @@ bool RecordedPeer::upload(const PeerHold& hold, const debugger::ViewCMD& view) {
     } else {
       debugger::TensorProto answer = asked;
       answer.set_finished(true);
-      const PeerUpload* found = find(hold, debugger::ViewCMD::value, key_of(asked));
+      const PeerUpload* found = find_upload(hold, debugger::ViewCMD::value, key_of(asked));
       if (found == nullptr) {
         messages.push_back(answer.SerializeAsString());
         continue;
@@ -376,12 +238,14 @@ void RecordedPeer::learn(const debugger::SetCMD& set) {
   for (const auto& node : set.watch_nodes()) names.push_back(node.node_name());
   int best = 0;
   size_t best_score = 0;
-  for (const auto& [id, versions] : recorded_sets_) {
+  for (const auto& [id, versions] : script_.sets) {
     for (const debugger::SetCMD& version : versions) {
       if (condition_text(version.watch_condition()) != condition_text(set.watch_condition())) continue;
       size_t score = 0;
       for (const auto& node : version.watch_nodes()) {
-        const auto same = [&](const std::string& name) { return last_component(name) == last_component(node.node_name()); };
+        const auto same = [&](const std::string& name) {
+          return last_component(name) == last_component(node.node_name());
+        };
         if (node.node_type() == "scope" || std::any_of(names.begin(), names.end(), same)) ++score;
       }
       if (score > best_score) {
@@ -408,9 +272,9 @@ std::optional<int> RecordedPeer::recorded_id(int id) const {
 
 /// The operator that ran last, when the suspension is a stop behind it.
 std::string RecordedPeer::stopped_at(size_t hold) const {
-  if (hold >= holds_.size()) return "";
-  const std::string& node = holds_[hold].metadata.cur_node();
-  return hold > 0 && holds_[hold - 1].metadata.cur_node() == node ? "" : node;
+  if (hold >= script_.holds.size()) return "";
+  const std::string& node = script_.holds[hold].metadata.cur_node();
+  return hold > 0 && script_.holds[hold - 1].metadata.cur_node() == node ? "" : node;
 }
 
 /// Hits as this client would have sent them to us: our numbers, our spelling, and only what we watch. Numbers that the
@@ -421,7 +285,7 @@ std::vector<debugger::WatchpointHit> RecordedPeer::translated(const std::vector<
   const std::lock_guard lock(mutex_);
   std::vector<debugger::WatchpointHit> translated;
   for (debugger::WatchpointHit hit : hits) {
-    if (recorded_sets_.count(hit.id()) > 0) {
+    if (script_.sets.count(hit.id()) > 0) {
       const auto ours = ours_.find(hit.id());
       if (ours == ours_.end()) continue;
       hit.set_id(ours->second);
