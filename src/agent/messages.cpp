@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "agent/thread_order.h"
+
 namespace msdbg::agent {
 namespace {
 
@@ -63,14 +65,17 @@ int mindspore_number(DType dtype) {
 Loan::Loan() : count_(std::make_shared<Count>()) {}
 
 void Loan::give_back(void* count) {
+  taken_over(count);
   const std::unique_ptr<std::shared_ptr<Count>> held(static_cast<std::shared_ptr<Count>*>(count));
   (*held)->fetch_sub(1, std::memory_order_release);
 }
 
 grpc::Slice Loan::lend(std::span<const std::byte> bytes) {
   count_->fetch_add(1, std::memory_order_relaxed);
+  auto* count = new std::shared_ptr<Count>(count_);
+  handed_over(count);
   // The transport only reads; its interface has no const.
-  return {const_cast<std::byte*>(bytes.data()), bytes.size(), &Loan::give_back, new std::shared_ptr<Count>(count_)};
+  return {const_cast<std::byte*>(bytes.data()), bytes.size(), &Loan::give_back, count};
 }
 
 grpc::ByteBuffer chunk_message(Loan& loan, std::span<const std::byte> buffer, bool finished) {

@@ -193,14 +193,16 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
     add_needs(*match.watchpoint->condition, request);
   }
   if (judged.empty()) return;
-  const std::optional<StoredTensor> old = request.needs_previous() ? store.previous(flat) : std::nullopt;
+  StoredTensor old;
   Previous previous = Previous::kNotNeeded;
   if (request.needs_previous()) {
-    previous = !old ? Previous::kMissing : old->count() == tensor.count() ? Previous::kPresent : Previous::kSizeDiffers;
+    const std::optional<StoredTensor> kept = store.previous(flat);
+    old = kept.value_or(StoredTensor());
+    previous = !kept ? Previous::kMissing : old.count() == tensor.count() ? Previous::kPresent : Previous::kSizeDiffers;
   }
   StatsRequest computed = request;
   if (previous != Previous::kPresent) computed.change = false, computed.close.clear();
-  const Stats stats = previous == Previous::kPresent ? compute_stats(tensor.view(), old->view(), computed)
+  const Stats stats = previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
                                                      : compute_stats(tensor.view(), computed);
   for (const Watchpoint* watchpoint : judged) {
     const Previous own = watchpoint->condition->spec->needs_previous ? previous : Previous::kNotNeeded;

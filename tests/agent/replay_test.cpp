@@ -134,7 +134,7 @@ TEST_P(Replay, OurAgentSaysWhatTheClientSaid) {
       ends_early |= message.bytes.empty();
     }
   }
-  ASSERT_GT(expected.size(), 2u);
+  ASSERT_GE(expected.size(), 2u);
 
   RecordedNetwork network(kFolder, recording.version, std::string(recording.name).ends_with("7MB"));
   ASSERT_EQ(network.problem(), "");

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "debug_grpc.pb.h"
+#include "session/live/thread_order.h"
 
 namespace msdbg::test {
 
@@ -144,8 +145,9 @@ class ScriptedServer : public grpc::CallbackGenericService {
     builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.RegisterCallbackGenericService(this);
-    server_ = builder.BuildAndStart();
     fixed_["SendMetadata"] = Answer::version(true);
+    live::operation_starts(this);
+    server_ = builder.BuildAndStart();
   }
   ~ScriptedServer() override { stop(); }
 
@@ -235,25 +237,39 @@ class ScriptedServer : public grpc::CallbackGenericService {
     Reactor(ScriptedServer& server, std::string rpc) : server_(server), call_(std::make_shared<Call>()) {
       call_->rpc = std::move(rpc);
       call_->begun = std::chrono::steady_clock::now();
+      live::operation_starts(this);
       StartRead(&message_);
     }
     void OnReadDone(bool ok) override {
+      live::reaction_begins(this);
       if (ok) {
         call_->messages.push_back(text_of(message_));
-        // A single message is complete when it is there; streams are kept when they end.
+        live::operation_starts(this);
         StartRead(&message_);
         return;
       }
+      live::operation_starts(this);
       server_.arrived(this, call_);
     }
     void answer(const Answer& answer) {
-      if (!answer.status.ok()) return Finish(answer.status);
+      live::reaction_begins(this);
+      if (!answer.status.ok()) {
+        live::operation_starts(this);
+        return Finish(answer.status);
+      }
       grpc::Slice slice(answer.bytes);
       reply_ = grpc::ByteBuffer(&slice, 1);
+      live::operation_starts(this);
       StartWriteAndFinish(&reply_, {}, grpc::Status::OK);
     }
-    void OnCancel() override { server_.cancelled(this); }
-    void OnDone() override { delete this; }
+    void OnCancel() override {
+      live::reaction_begins(this);
+      server_.cancelled(this);
+    }
+    void OnDone() override {
+      live::reaction_begins(this);
+      delete this;
+    }
 
     bool cancelled = false;  ///< under the server's lock
 
@@ -271,6 +287,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
   };
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    live::reaction_begins(this);
     const std::string& method = context->method();
     return new Reactor(*this, method.substr(method.rfind('/') + 1));
   }
