@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "app/live.h"
 #include "app/output.h"
 #include "app/scripting.h"
 #include "app/signals.h"
@@ -30,6 +31,13 @@ int dispatch(const Options& options) {
 }  // namespace
 
 std::unique_ptr<Session> open_session(const Options& options, int* exit_status) {
+  // Of a recording only the first suspension is there until it is played on.
+  const bool steps_through = options.command == Command::kRepl || options.command == Command::kNone;
+  if (!steps_through && live_factories().is_recording(options.dump)) {
+    *exit_status = report_failure(Status(
+        Code::kUnsupported, options.dump + " is a recording of a live session, which is played step by step: msdbg open " + options.dump));
+    return nullptr;
+  }
   DumpOptions dump_options;
   dump_options.net = options.net;
   dump_options.ranks = options.ranks;
