@@ -25,7 +25,7 @@ namespace msdbg {
 namespace expr {
 struct Tree;
 class Program;
-struct RunState;
+class Evaluation;
 }  // namespace expr
 
 /// What an expression must be for its use.
@@ -48,7 +48,7 @@ class Expression {
   std::string explain() const;
 
  private:
-  friend class ExpressionSet;
+  friend class expr::Program;
   struct Data;
   explicit Expression(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
@@ -138,7 +138,7 @@ class ExpressionRun {
   bool elements(size_t i, const std::byte* block, const std::byte* previous, size_t n, double* out);
 
  private:
-  std::unique_ptr<expr::RunState> state_;
+  std::unique_ptr<expr::Evaluation> state_;
 };
 
 // ---- whole tensors in memory ---------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ Result<Expression> Expression::parse(std::string_view text, Wanted wanted) {
   if (std::optional<Problem> wrong = check(*tree)) return describe(*wrong, text);
   if (std::optional<Problem> wrong = fits(*tree, wanted)) return describe(*wrong, text);
   auto data = std::make_shared<Data>();
+  data->source = std::string(text);
   data->text = std::string(trim(text));
   data->needs_previous = uses_previous(*tree);
   data->tree = std::move(tree);

@@ -10,6 +10,7 @@
 namespace msdbg {
 
 struct Expression::Data {
+  std::string source;  ///< what the places of the tree mean
   std::string text;
   std::unique_ptr<const expr::Tree> tree;
   bool needs_previous = false;

@@ -38,21 +38,6 @@ double sign(double a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
 
 std::string_view op_text(Op op) { return kTexts[static_cast<size_t>(op)]; }
 
-int precedence(Op op) {
-  switch (op) {
-    case Op::kOr: return 1;
-    case Op::kAnd: return 2;
-    case Op::kNot: return 3;
-    case Op::kAdd:
-    case Op::kSub: return 5;
-    case Op::kMul:
-    case Op::kDiv: return 6;
-    case Op::kNegate: return 7;
-    case Op::kPow: return 8;
-    default: return is_comparison(op) ? 4 : 9;
-  }
-}
-
 bool find_function(std::string_view name, Op* op) {
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op candidate = static_cast<Op>(i);

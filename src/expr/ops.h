@@ -36,8 +36,6 @@ constexpr bool gives_truth(Op op) {
 
 /// As written in an expression: "abs", "+", "percent", ...
 std::string_view op_text(Op op);
-/// How tightly it binds when printed; larger binds tighter.
-int precedence(Op op);
 
 /// The functions and reductions; min and max are found as functions, with one argument they become reductions.
 bool find_function(std::string_view name, Op* op);

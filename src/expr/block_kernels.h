@@ -1,0 +1,276 @@
+// The kernels, templated on a set of lanes: included by the files of the targets only. Nothing here exists without the
+// lanes in its name, so the linker cannot mix the targets up.
+//
+// Lanes<V> offer: Value, Batch, Mask, kSize, load, store, all, and the operations below.
+#pragma once
+
+#include "expr/kernels.h"
+
+#define MSDBG_EXPR_INLINE static inline __attribute__((always_inline))
+
+namespace msdbg::expr {
+
+template <class V>
+struct BlockKernels {
+  using T = typename V::Value;
+  using B = typename V::Batch;
+  using M = typename V::Mask;
+
+  MSDBG_EXPR_INLINE B truth(M mask) { return V::select(mask, V::all(T(1)), V::all(T(0))); }
+  MSDBG_EXPR_INLINE M holds(B truth) { return V::greater(truth, V::all(T(0))); }
+  MSDBG_EXPR_INLINE M is_nan(B a) { return V::negation(V::equal(a, a)); }
+
+  // ---- operations ------------------------------------------------------------------------------------------------
+  struct Negate { MSDBG_EXPR_INLINE B run(B a) { return V::mul(a, V::all(T(-1))); } };
+  struct Abs { MSDBG_EXPR_INLINE B run(B a) { return V::abs(a); } };
+  struct Sqrt { MSDBG_EXPR_INLINE B run(B a) { return V::sqrt(a); } };
+  struct Exp { MSDBG_EXPR_INLINE B run(B a) { return V::exp(a); } };
+  struct Log { MSDBG_EXPR_INLINE B run(B a) { return V::log(a); } };
+  struct Log2 { MSDBG_EXPR_INLINE B run(B a) { return V::log2(a); } };
+  struct Sign {
+    MSDBG_EXPR_INLINE B run(B a) {
+      const B below = V::select(V::less(a, V::all(T(0))), V::all(T(-1)), a);
+      return V::select(V::greater(a, V::all(T(0))), V::all(T(1)), below);
+    }
+  };
+  struct Floor { MSDBG_EXPR_INLINE B run(B a) { return V::floor(a); } };
+  struct IsNan { MSDBG_EXPR_INLINE B run(B a) { return truth(is_nan(a)); } };
+  struct IsInf { MSDBG_EXPR_INLINE B run(B a) { return truth(V::equal(V::abs(a), V::all(V::kInfinity))); } };
+  struct IsFinite { MSDBG_EXPR_INLINE B run(B a) { return truth(V::less(V::abs(a), V::all(V::kInfinity))); } };
+  struct Not { MSDBG_EXPR_INLINE B run(B a) { return V::sub(V::all(T(1)), a); } };
+
+  struct Add { MSDBG_EXPR_INLINE B run(B a, B b) { return V::add(a, b); } };
+  struct Sub { MSDBG_EXPR_INLINE B run(B a, B b) { return V::sub(a, b); } };
+  struct Mul { MSDBG_EXPR_INLINE B run(B a, B b) { return V::mul(a, b); } };
+  struct Div { MSDBG_EXPR_INLINE B run(B a, B b) { return V::div(a, b); } };
+  struct Pow { MSDBG_EXPR_INLINE B run(B a, B b) { return V::pow(a, b); } };
+  // NaN on either side gives NaN.
+  struct Min { MSDBG_EXPR_INLINE B run(B a, B b) { return V::select(V::either(V::less(b, a), is_nan(b)), b, a); } };
+  struct Max { MSDBG_EXPR_INLINE B run(B a, B b) { return V::select(V::either(V::less(a, b), is_nan(b)), b, a); } };
+  struct And { MSDBG_EXPR_INLINE B run(B a, B b) { return V::mul(a, b); } };
+  struct Or { MSDBG_EXPR_INLINE B run(B a, B b) { return truth(V::either(holds(a), holds(b))); } };
+
+  struct Less { MSDBG_EXPR_INLINE M test(B a, B b) { return V::less(a, b); } };
+  struct LessEqual { MSDBG_EXPR_INLINE M test(B a, B b) { return V::less_equal(a, b); } };
+  struct Greater { MSDBG_EXPR_INLINE M test(B a, B b) { return V::greater(a, b); } };
+  struct GreaterEqual { MSDBG_EXPR_INLINE M test(B a, B b) { return V::less_equal(b, a); } };
+  struct Equal { MSDBG_EXPR_INLINE M test(B a, B b) { return V::equal(a, b); } };
+  struct NotEqual { MSDBG_EXPR_INLINE M test(B a, B b) { return V::negation(V::equal(a, b)); } };
+  template <class Test>
+  struct Truth { MSDBG_EXPR_INLINE B run(B a, B b) { return truth(Test::test(a, b)); } };
+
+  // ---- element by element ----------------------------------------------------------------------------------------
+  template <class Op>
+  static void unary(T* to, const T* a, size_t n) {
+    for (size_t i = 0; i < n; i += V::kSize) V::store(to + i, Op::run(V::load(a + i)));
+  }
+
+  template <class Op, int form>
+  static void binary(T* to, const T* a, const T* b, T scalar, size_t n) {
+    const B s = V::all(scalar);
+    for (size_t i = 0; i < n; i += V::kSize) {
+      if constexpr (form == kRegisters) V::store(to + i, Op::run(V::load(a + i), V::load(b + i)));
+      else if constexpr (form == kRegisterScalar) V::store(to + i, Op::run(V::load(a + i), s));
+      else V::store(to + i, Op::run(s, V::load(b + i)));
+    }
+  }
+
+  static void select(T* to, const T* value, const T* mask, T other, size_t n) {
+    const B o = V::all(other);
+    for (size_t i = 0; i < n; i += V::kSize) V::store(to + i, V::select(holds(V::load(mask + i)), V::load(value + i), o));
+  }
+
+  // ---- reductions ------------------------------------------------------------------------------------------------
+  // Counting in the lanes is exact: blocks are far shorter than 2^24.
+  static uint64_t count(const T* truth, size_t n) {
+    B hits = V::all(T(0));
+    for (size_t i = 0; i < n; i += V::kSize) hits = V::add(hits, V::load(truth + i));
+    return static_cast<uint64_t>(total(hits));
+  }
+
+  template <class Test, int form, bool magnitude>
+  MSDBG_EXPR_INLINE uint64_t count_tests(const T* a, const T* b, T scalar, size_t n) {
+    const B s = V::all(scalar);
+    const auto at = [&](size_t i) __attribute__((always_inline)) {
+      __builtin_prefetch(reinterpret_cast<const char*>(a + i) + 4096);
+      B left = V::load(a + i);
+      if constexpr (magnitude) left = V::abs(left);
+      if constexpr (form == kRegisters) return truth(Test::test(left, V::load(b + i)));
+      else return truth(Test::test(left, s));
+    };
+    B even = V::all(T(0)), odd = V::all(T(0));
+    size_t i = 0;
+    for (; i + 2 * V::kSize <= n; i += 2 * V::kSize) {
+      even = V::add(even, at(i));
+      odd = V::add(odd, at(i + V::kSize));
+    }
+    if (i < n) even = V::add(even, at(i));
+    return static_cast<uint64_t>(total(V::add(even, odd)));
+  }
+
+  template <class Test, int form>
+  static uint64_t count_compare(const T* a, const T* b, T scalar, bool magnitude, size_t n) {
+    return magnitude ? count_tests<Test, form, true>(a, b, scalar, n) : count_tests<Test, form, false>(a, b, scalar, n);
+  }
+
+  MSDBG_EXPR_INLINE T total(B lanes) {
+    alignas(64) T parts[V::kSize];
+    V::store(parts, lanes);
+    T sum = 0;
+    for (size_t i = 0; i < V::kSize; ++i) sum += parts[i];
+    return sum;
+  }
+
+  static double sum(const T* a, size_t n, double scale) {
+    typename V::Sums sums(scale);
+    for (size_t i = 0; i < n; i += V::kSize) sums.add(V::load(a + i));
+    return sums.total();
+  }
+  static double magnitudes(const T* a, size_t n, double scale) {
+    typename V::Sums sums(scale);
+    for (size_t i = 0; i < n; i += V::kSize) sums.add(V::abs(V::load(a + i)));
+    return sums.total();
+  }
+  static double squares(const T* a, size_t n, double scale) {
+    typename V::Sums sums(scale);
+    for (size_t i = 0; i < n; i += V::kSize) sums.add_square(V::load(a + i));
+    return sums.total();
+  }
+
+  template <bool masked>
+  MSDBG_EXPR_INLINE CentredSums centred_sums(const T* a, const T* mask, size_t n, double centre, double scale) {
+    typename V::Moments moments(centre, scale);
+    for (size_t i = 0; i < n; i += V::kSize) {
+      if constexpr (masked) moments.add(V::load(a + i), holds(V::load(mask + i)));
+      else moments.add(V::load(a + i));
+    }
+    return CentredSums{moments.sum.total(), moments.squares.total()};
+  }
+  static CentredSums centred(const T* a, const T* mask, size_t n, double centre, double scale) {
+    return mask ? centred_sums<true>(a, mask, n, centre, scale) : centred_sums<false>(a, mask, n, centre, scale);
+  }
+
+  /// Keeps the first of two lanes unless `better` prefers the second or the first is still NaN.
+  template <class Better>
+  MSDBG_EXPR_INLINE T extreme(const T* a, size_t n) {
+    B best = V::all(V::kNan);
+    for (size_t i = 0; i < n; i += V::kSize) {
+      const B x = V::load(a + i);
+      best = V::select(V::either(Better::test(x, best), is_nan(best)), x, best);
+    }
+    alignas(64) T parts[V::kSize];
+    V::store(parts, best);
+    T result = parts[0];
+    for (size_t i = 1; i < V::kSize; ++i) {
+      const bool better = Better::kLess ? parts[i] < result : parts[i] > result;
+      if (better || result != result) result = parts[i];
+    }
+    return result;
+  }
+  struct Lower : Less { static constexpr bool kLess = true; };
+  struct Higher : Greater { static constexpr bool kLess = false; };
+  static T least(const T* a, size_t n) { return extreme<Lower>(a, n); }
+  static T greatest(const T* a, size_t n) { return extreme<Higher>(a, n); }
+
+  static T largest(const T* a, size_t n) {
+    B best = V::all(T(0));
+    for (size_t i = 0; i < n; i += V::kSize) {
+      const B x = V::abs(V::load(a + i));
+      best = V::select(V::either(V::greater(x, best), is_nan(x)), x, best);
+    }
+    alignas(64) T parts[V::kSize];
+    V::store(parts, best);
+    T result = parts[0];
+    for (size_t i = 1; i < V::kSize; ++i) {
+      if (parts[i] > result || parts[i] != parts[i]) result = parts[i];
+    }
+    return result;
+  }
+
+  // ---- loads -----------------------------------------------------------------------------------------------------
+  // Plain loops that the compiler turns into vector code for the target.
+  template <class From>
+  static void load(const void* from, T* to, size_t n) {
+    const char* p = static_cast<const char*>(from);
+    for (size_t i = 0; i < n; ++i) {
+      From value;
+      __builtin_memcpy(&value, p + i * sizeof value, sizeof value);
+      to[i] = static_cast<T>(value);
+    }
+  }
+  static void load_bool(const void* from, T* to, size_t n) {
+    const unsigned char* p = static_cast<const unsigned char*>(from);
+    for (size_t i = 0; i < n; ++i) to[i] = p[i] != 0 ? T(1) : T(0);
+  }
+  static void load_bfloat16(const void* from, T* to, size_t n) {
+    const char* p = static_cast<const char*>(from);
+    for (size_t i = 0; i < n; ++i) {
+      uint16_t half;
+      __builtin_memcpy(&half, p + 2 * i, sizeof half);
+      to[i] = static_cast<T>(as_float(static_cast<uint32_t>(half) << 16));
+    }
+  }
+  // Moving the exponent by a multiplication is exact and turns denormals into normals.
+  static void load_half(const void* from, T* to, size_t n) {
+    const char* p = static_cast<const char*>(from);
+    for (size_t i = 0; i < n; ++i) {
+      uint16_t half;
+      __builtin_memcpy(&half, p + 2 * i, sizeof half);
+      const uint32_t rest = half & 0x7fffu, sign = (half & 0x8000u) << 16;
+      const uint32_t special = rest > 0x7bffu ? 0x7f800000u : 0u;
+      const float scaled = as_float(rest << 13) * 0x1p112f;
+      to[i] = static_cast<T>(as_float(as_bits(scaled) | special | sign));
+    }
+  }
+  MSDBG_EXPR_INLINE float as_float(uint32_t bits) {
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  MSDBG_EXPR_INLINE uint32_t as_bits(float value) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+  }
+};
+
+// clang-format off
+#define MSDBG_EXPR_FORMS(OP) {K::template binary<OP, kRegisters>, K::template binary<OP, kRegisterScalar>, K::template binary<OP, kScalarRegister>}
+#define MSDBG_EXPR_TEST(TEST) MSDBG_EXPR_FORMS(typename K::template Truth<typename K::TEST>)
+#define MSDBG_EXPR_COUNT(TEST) {K::template count_compare<typename K::TEST, kRegisters>, K::template count_compare<typename K::TEST, kRegisterScalar>}
+
+template <class V>
+constexpr Kernels<typename V::Value> block_kernels() {
+  using K = BlockKernels<V>;
+  constexpr bool kWide = sizeof(typename V::Value) == 8;
+  Kernels<typename V::Value> kernels = {
+      V::kSize,
+      {nullptr, K::load_bool, K::template load<int8_t>, K::template load<int16_t>, nullptr, nullptr,
+       K::template load<uint8_t>, K::template load<uint16_t>, nullptr, nullptr, K::load_half, K::load_bfloat16,
+       K::template load<float>, nullptr},
+      {K::template unary<typename K::Negate>, K::template unary<typename K::Abs>, K::template unary<typename K::Sqrt>,
+       K::template unary<typename K::Exp>, K::template unary<typename K::Log>, K::template unary<typename K::Log2>,
+       K::template unary<typename K::Sign>, K::template unary<typename K::Floor>, K::template unary<typename K::IsNan>,
+       K::template unary<typename K::IsInf>, K::template unary<typename K::IsFinite>, K::template unary<typename K::Not>},
+      {MSDBG_EXPR_FORMS(typename K::Add), MSDBG_EXPR_FORMS(typename K::Sub), MSDBG_EXPR_FORMS(typename K::Mul),
+       MSDBG_EXPR_FORMS(typename K::Div), MSDBG_EXPR_FORMS(typename K::Pow), MSDBG_EXPR_FORMS(typename K::Min),
+       MSDBG_EXPR_FORMS(typename K::Max), MSDBG_EXPR_TEST(Less), MSDBG_EXPR_TEST(LessEqual), MSDBG_EXPR_TEST(Greater),
+       MSDBG_EXPR_TEST(GreaterEqual), MSDBG_EXPR_TEST(Equal), MSDBG_EXPR_TEST(NotEqual),
+       MSDBG_EXPR_FORMS(typename K::And), MSDBG_EXPR_FORMS(typename K::Or)},
+      K::select,
+      K::count,
+      {MSDBG_EXPR_COUNT(Less), MSDBG_EXPR_COUNT(LessEqual), MSDBG_EXPR_COUNT(Greater), MSDBG_EXPR_COUNT(GreaterEqual),
+       MSDBG_EXPR_COUNT(Equal), MSDBG_EXPR_COUNT(NotEqual)},
+      K::sum, K::magnitudes, K::squares, K::centred, K::least, K::greatest, K::largest};
+  if constexpr (kWide) {
+    kernels.load[4] = K::template load<int32_t>;
+    kernels.load[5] = K::template load<int64_t>;
+    kernels.load[8] = K::template load<uint32_t>;
+    kernels.load[9] = K::template load<uint64_t>;
+    kernels.load[13] = K::template load<double>;
+  }
+  return kernels;
+}
+// clang-format on
+
+}  // namespace msdbg::expr

@@ -1,0 +1,63 @@
+// What the compiled targets offer to the block machine: function pointers over registers. Private to the module.
+//
+// The files of the targets are compiled with flags that other files must not have, and the linker keeps one copy of
+// each inline function. This header therefore defines none, and includes nothing that does.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace msdbg::expr {
+
+/// Registers are aligned to this and hold a multiple of it; element operations run over whole multiples.
+constexpr size_t kAlignment = 64;
+
+/// Where the operands come from: two registers, a register and a scalar, a scalar and a register.
+enum Form { kRegisters, kRegisterScalar, kScalarRegister };
+constexpr size_t kFormCount = 3;
+
+struct CentredSums {
+  double sum, squares;  ///< of scale * (x - centre)
+};
+
+/// One type of lane. Truth is 1 and 0. `n` of the element operations is a multiple of 64 bytes; `n` of the reductions is
+/// a multiple of `step`. All accumulate in double.
+template <class T>
+struct Kernels {
+  size_t step;
+  /// By DType; no alignment needed, any n. Null for types whose values do not fit the lane.
+  void (*load[14])(const void* from, T* to, size_t n);
+  /// In the order of Op from kNegate to kNot.
+  void (*unary[12])(T* to, const T* a, size_t n);
+  /// In the order of Op from kAdd to kOr.
+  void (*binary[15][kFormCount])(T* to, const T* a, const T* b, T scalar, size_t n);
+  /// value where mask holds, else `other`.
+  void (*select)(T* to, const T* value, const T* mask, T other, size_t n);
+
+  uint64_t (*count)(const T* truth, size_t n);
+  /// In the order of Op from kLess to kNotEqual; by kRegisters and kRegisterScalar; of abs(a) where `magnitude`.
+  uint64_t (*count_compare[6][2])(const T* a, const T* b, T scalar, bool magnitude, size_t n);
+  double (*sum)(const T* a, size_t n, double scale);
+  double (*magnitudes)(const T* a, size_t n, double scale);  ///< sum of |a| * scale
+  double (*squares)(const T* a, size_t n, double scale);
+  /// `mask` may be null.
+  CentredSums (*centred)(const T* a, const T* mask, size_t n, double centre, double scale);
+  T (*least)(const T* a, size_t n);      ///< NaN elements are passed over; NaN when there is nothing else
+  T (*greatest)(const T* a, size_t n);
+  T (*largest)(const T* a, size_t n);    ///< of |a|; NaN when there is one
+};
+
+struct Target {
+  const char* name;
+  const Kernels<float>* floats;
+  const Kernels<double>* doubles;
+};
+
+extern const Target kScalarTarget;
+#ifdef MSDBG_EXPR_X86
+extern const Target kSse2Target;
+extern const Target kAvx2Target;
+extern const Target kAvx512Target;
+#endif
+
+}  // namespace msdbg::expr

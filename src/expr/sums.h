@@ -1,0 +1,43 @@
+// Joins the sums of blocks into those of a tensor, in double, whatever the size of the values. Private to the module.
+#pragma once
+
+#include <cstdint>
+
+namespace msdbg::expr {
+
+/// Values near the limits of double are summed in units of 2^600 or 2^-600, because their squares leave its range.
+int unit_shift(double largest);
+
+/// A compensated sum in units of 2^shift. NaN and infinities stay what IEEE makes of them.
+class ScaledSum {
+ public:
+  void add(double value, int shift);
+  double value() const;
+  double mean(uint64_t n) const;
+  /// The square root of the sum.
+  double root() const;
+
+ private:
+  void add_plain(double value);
+
+  double sum_ = 0, error_ = 0;
+  double special_ = 0;  // the sum of what is not finite, kept apart from the error term
+  int shift_ = 0;
+};
+
+/// Mean and deviation of blocks that are summed around centres of their own.
+class ScaledMoments {
+ public:
+  /// `sum` and `squares` of `n` elements around `centre`, in units of 2^shift and 2^2shift.
+  void add(uint64_t n, double centre, double sum, double squares, int shift);
+  /// Divisor n - 1; 0 for one element, NaN for none.
+  double std() const;
+
+ private:
+  uint64_t n_ = 0;
+  double mean_ = 0;
+  ScaledSum m2_;
+  bool broken_ = false;  // an element is not finite
+};
+
+}  // namespace msdbg::expr
