@@ -1,9 +1,10 @@
-// Runs one Lua file with arguments, as `msdbg run` does, without the rest of the program.
+// Runs one Lua file with arguments, as `msdbg run` does, without the rest of the program. msdbg.listen gives a training
+// in memory.
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include "msdbg/script.h"
+#include "script/support.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {
@@ -12,6 +13,9 @@ int main(int argc, char** argv) {
   }
   msdbg::ScriptOptions options;
   options.open = [](const std::string& path, const msdbg::DumpOptions& dump) { return msdbg::open_dump(path, dump); };
+  options.listen = [](const msdbg::ListenOptions&) -> msdbg::Result<std::unique_ptr<msdbg::LiveSession>> {
+    return std::unique_ptr<msdbg::LiveSession>(msdbg::testing::small_training());  // three steps, NaN in the third
+  };
   auto script = msdbg::Script::create(std::move(options));
   if (!script) {
     std::fprintf(stderr, "%s\n", script.status().message().c_str());

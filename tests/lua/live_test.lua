@@ -1,0 +1,100 @@
+-- Live sessions from the side of a script, on a training in memory: three steps, the gradient of the third is NaN.
+local msdbg = require "msdbg"
+local test = require "msdbg.test"
+local describe, it, expect = test.describe, test.it, test.expect
+
+local function with_training(fn)
+  return function()
+    local s = msdbg.listen()
+    local ok, problem = pcall(fn, s)
+    if s.state == "held" or s.state == "running" then s:terminate() end
+    s:close()
+    if not ok then error(problem, 0) end
+  end
+end
+
+describe("a live session", function()
+  it("is held before the first step", with_training(function(s)
+    expect(s.state):equals "held"
+    expect(s.completed_steps):equals(0)
+    expect(s:tensor("fc.weight"):at(0)):equals(1)
+  end))
+
+  it("finds the first bad gradient and its line", with_training(function(s)
+    s:watch { on = "**", when = "TO" }
+    local r = s:continue()
+    expect(r.reason):equals "hit"
+    expect(r.step):equals(2)
+    expect(s:node(r.hits[1].node).op):equals "ReluGrad"
+    expect(msdbg.origin(s).origins[1].node):equals(r.hits[1].node)
+  end))
+
+  it("narrows a condition without running on", with_training(function(s)
+    s:step()
+    local w = s:watch { on = "op:MatMul", when = "TL", max_gt = 100 }
+    local bound, count = 100, #s:recheck().hits
+    while count == 0 do
+      bound = bound / 10
+      w:set { max_gt = bound }
+      count = #s:recheck().hits
+    end
+    expect(bound):equals(1)
+    expect(s.completed_steps):equals(1)
+  end))
+
+  it("walks through a step operator by operator", with_training(function(s)
+    local names = {}
+    repeat
+      local r = s:next_node()
+      if r.completed_steps == 0 then names[#names + 1] = s:node(r.node).op end
+    until r.completed_steps > 0
+    expect(table.concat(names, " ")):equals "MatMul ReLU ReluGrad"
+  end))
+
+  it("keeps statistics of the steps behind", with_training(function(s)
+    local before = {}
+    for step in s:each_step() do
+      before[step] = s:tensor("MatMul-op0").stats.mean
+      if step == 2 then break end
+    end
+    for back = 2, 1, -1 do
+      s:goto_step(-back)
+      expect(s:tensor("MatMul-op0").stats.mean):equals(before[2 - back])
+    end
+  end))
+
+  it("keeps views of values that are gone", with_training(function(s)
+    local view = s:tensor("fc.weight"):view()
+    s:step(2)
+    expect(view[0]):equals(1)
+  end))
+
+  it("survives an error in a callback", with_training(function(s)
+    s:on("hit", function(hit) return hit.nothing.at_all end)
+    s:watch { on = "@gradient", when = "TO" }
+    expect(function() s:continue() end):raises "attempt to index field 'nothing'"
+    expect(s.state):equals "held"
+    s:on("hit", false)
+    expect(s:recheck().reason):equals "hit"
+  end))
+
+  it("gives its hits to a report", with_training(function(s)
+    s:watch { on = "@gradient", when = "TO" }
+    local r = s:continue()
+    expect(msdbg.report(s, r.check):json()):contains '"rule": "tensor_overflow"'
+    expect(tostring(r)):contains "1 of 2 NaN"
+  end))
+
+  it("ends once", with_training(function(s)
+    local ends = 0
+    s:on("end", function(r)
+      ends = ends + 1
+      expect(r.state):equals "ended"
+    end)
+    s:continue { steps = 100 }
+    expect(function() s:step() end):raises("not delivered", "peer_lost")
+    expect(ends):equals(1)
+  end))
+end)
+
+return test.finish()
