@@ -165,10 +165,8 @@ class BlockMachine : public Machine {
     if constexpr (std::is_same_v<T, float>) {
       return 0;
     } else {
-      double largest = std::max(kernels_.greatest(a, body()), -kernels_.least(a, body()));
-      for (size_t i = body(); i < n_; ++i) {
-        if (!(std::fabs(a[i]) <= largest)) largest = std::fabs(a[i]);
-      }
+      double largest = kernels_.largest(a, body());
+      if (body() != n_) largest = std::max(largest, tail_.largest(a + body(), n_ - body()));
       return unit_shift(largest);
     }
   }

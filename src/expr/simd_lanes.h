@@ -32,9 +32,25 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Batch abs(Batch a) { return xsimd::abs(a); }
   MSDBG_EXPR_INLINE Batch sqrt(Batch a) { return xsimd::sqrt(a); }
   MSDBG_EXPR_INLINE Batch exp(Batch a) { return xsimd::exp(a); }
-  MSDBG_EXPR_INLINE Batch log(Batch a) { return xsimd::log(a); }
-  MSDBG_EXPR_INLINE Batch log2(Batch a) { return xsimd::log2(a); }
-  MSDBG_EXPR_INLINE Batch floor(Batch a) { return xsimd::floor(a); }
+  // xsimd's logarithms are wrong for denormals: those are moved up by a power of two first.
+  static constexpr T kLeastNormal = kWide ? static_cast<T>(0x1p-1022) : static_cast<T>(0x1p-126);
+  static constexpr T kUpDigits = kWide ? T(54) : T(24), kUp = kWide ? T(0x1p54) : T(0x1p24);
+  MSDBG_EXPR_INLINE Batch lifted(Batch a, Mask low) { return xsimd::select(low, a * Batch(kUp), a); }
+  MSDBG_EXPR_INLINE Batch log(Batch a) {
+    const Mask low = a < Batch(kLeastNormal);
+    const Batch result = xsimd::log(lifted(a, low));
+    return xsimd::select(low, result - Batch(kUpDigits * static_cast<T>(0.693147180559945309)), result);
+  }
+  MSDBG_EXPR_INLINE Batch log2(Batch a) {
+    const Mask low = a < Batch(kLeastNormal);
+    const Batch result = xsimd::log2(lifted(a, low));
+    return xsimd::select(low, result - Batch(kUpDigits), result);
+  }
+  // Without an instruction for it xsimd's loses the sign of -0.
+  MSDBG_EXPR_INLINE Batch floor(Batch a) {
+    const Batch result = xsimd::floor(a);
+    return xsimd::select(result == a, a, result);
+  }
   MSDBG_EXPR_INLINE Mask less(Batch a, Batch b) { return a < b; }
   MSDBG_EXPR_INLINE Mask less_equal(Batch a, Batch b) { return a <= b; }
   MSDBG_EXPR_INLINE Mask greater(Batch a, Batch b) { return b < a; }
