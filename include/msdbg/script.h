@@ -30,7 +30,7 @@ struct ScriptOptions {
 
 /// How a script ended.
 struct ScriptOutcome {
-  int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 130 after Ctrl-C
+  int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 6 when it told a training something that is gone, 130 after Ctrl-C
   std::string error;       ///< "" or the message, with a traceback unless it was the user's mistake (msdbg.fail)
 };
 

@@ -18,6 +18,7 @@ namespace {
 char g_vm_key;  // its address is the registry key
 
 constexpr int kStatusError = 5;
+constexpr int kStatusPeerLost = 6;
 constexpr int kStatusInterrupted = 130;
 
 int exit_script(lua_State* L) {
@@ -213,7 +214,8 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
     lua_settop(L, 0);
     if (state_->vm.exit_status) return {*state_->vm.exit_status, ""};
     if (interrupt_requested()) return {kStatusInterrupted, "interrupted"};
-    return {kStatusError, error_text(error, true)};
+    const bool lost = error.code == code_name(Code::kPeerLost);
+    return {lost ? kStatusPeerLost : kStatusError, error_text(error, true)};
   };
   if (!load_text(L, text, chunk)) return failure();
   lua_pushcfunction(L, [](lua_State* state) {

@@ -111,6 +111,46 @@ TEST_F(LiveBatch, ARecordingIsASession) {
   EXPECT_TRUE(has(script, "recording\theld\ttrue"));
 }
 
+TEST_F(LiveBatch, ControlCEndsScriptAndTraining) {
+  const std::string script = folder.write("endless.lua", "print 'running'\nio.stdout:flush()\nwhile true do s:continue() end");
+  start({"--script", script}, {"--steps", "1000000", "--step-sleep-ms", "2"});
+  ASSERT_TRUE(debugger->wait_for("running")) << debugger->output();
+  debugger->send_signal(SIGINT);
+  EXPECT_EQ(debugger->wait(), 130);
+  EXPECT_TRUE(has(*debugger, "it is ended"));
+  EXPECT_EQ(training->wait(), 0);
+  EXPECT_TRUE(has(*training, "stopped by the debugger"));
+}
+
+TEST_F(LiveBatch, AKilledTrainingIsAResultForTheScript) {
+  const std::string script = folder.write("lost.lua", R"(
+    s:on("step", function()
+      print "running"
+      io.stdout:flush()
+    end)
+    local r = s:continue()
+    print(r)
+    os.exit(r.reason == "lost" and 9 or 0))");
+  start({"--script", script}, {"--steps", "1000000", "--step-sleep-ms", "2"});
+  ASSERT_TRUE(debugger->wait_for("running")) << debugger->output();
+  training->send_signal(SIGKILL);
+  EXPECT_EQ(debugger->wait(), 9) << debugger->output();
+  EXPECT_TRUE(has(*debugger, "the connection to the training broke"));
+}
+
+TEST_F(LiveBatch, ACommandForATrainingThatIsGoneHasAStatusOfItsOwn) {
+  const std::string script = folder.write("gone.lua", R"(
+    print "waiting"
+    io.stdout:flush()
+    while s.state == "held" do end
+    s:step())");
+  start({"--script", script}, {"--steps", "1000000"});
+  ASSERT_TRUE(debugger->wait_for("waiting")) << debugger->output();
+  training->send_signal(SIGKILL);
+  EXPECT_EQ(debugger->wait(), 6) << debugger->output();
+  EXPECT_TRUE(has(*debugger, "gone.lua:5: step: "));
+}
+
 TEST_F(LiveBatch, NobodyComing) {
   test::Process waiting({MSDBG_PROGRAM, "listen", "--port", "0", "--timeout", "0.2"});
   EXPECT_EQ(waiting.wait(), 3);
