@@ -20,7 +20,8 @@ void Conversation::connect() {
 
 debugger::Metadata Conversation::metadata(bool for_wait) const {
   debugger::Metadata metadata;
-  const size_t graph = for_wait && traits_.one_handshake ? current_ : graphs_.size() - 1;
+  const bool running = (for_wait && traits_.one_handshake) || traits_.handshake_per_run;
+  const size_t graph = running ? current_ : graphs_.size() - 1;
   metadata.set_device_name(fmt::format("{}:{}", options_.device_id, graphs_[graph]->graph().id));
   metadata.set_cur_step(step_);
   metadata.set_backend(options_.backend);

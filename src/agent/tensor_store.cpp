@@ -151,7 +151,8 @@ StoredTensor TensorStore::stored(const Value& value) const {
 void TensorStore::load(FlatIndex key, FlatIndex value, uint32_t order) {
   const Value& from = values_[value];
   const bool there = from.published == kAlways || from.published == generation_;
-  if (!there || !is_evaluable(from.dtype) || is_loaded(key)) return;
+  const bool readable = is_evaluable(from.dtype) && (from.data != nullptr || from.bytes == 0);
+  if (!there || !readable || is_loaded(key)) return;
   loads_[key] = {generation_, value, order};
   loaded_.push_back({key, order});
 }

@@ -247,6 +247,54 @@ TEST(ViewingLarge, PublishedShapeMayDifferFromTheDescribedOne) {
   EXPECT_EQ(got.data_size(), 8);
 }
 
+TEST(ViewingLarge, ValueThatNoMessageCanHoldIsNotFound) {
+  ScriptedServer server;
+  BigNet net;
+  net.big = {1};
+  server.script({Answer::run_node(), value().tensor("Default/Identity-op1").answer(),
+                 base().tensor("Default/Identity-op1").answer()});
+  server.then_always(Answer::run());
+  agent::Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  agent.begin_step();
+  constexpr size_t kTwoGibibytes = size_t{2} << 30;  // never read
+  agent.publish(0, 0, net.big.data(), kTwoGibibytes);
+  agent.node_done(0);
+  const Call upload = server.calls("SendTensors").at(0);
+  ASSERT_EQ(upload.messages.size(), 1u);
+  EXPECT_FALSE(upload.as<debugger::TensorProto>().has_tensor_content());
+  EXPECT_EQ(server.calls("SendTensorBase").at(0).as<debugger::TensorBase>().data_size(), int64_t{kTwoGibibytes});
+}
+
+TEST(ViewingLarge, UploadThatIsBrokenOffLeavesTheTensorAlone) {
+  ScriptedServer server;
+  BigNet net;
+  net.big.resize(20'000'000);
+  server.refuse("SendTensors");
+  server.script({value().tensor("big").answer()});
+  server.then_always(Answer::run());
+  agent::Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  agent.begin_step();
+  EXPECT_NE(agent.problem().find("refused on purpose"), std::string::npos) << agent.problem();
+  net.big = std::vector<float>();  // nobody holds it any more
+  EXPECT_EQ(agent.end_step(), agent::Control::kGo);
+}
+
+TEST(ViewingLarge, NullPointerIsNoTensor) {
+  ScriptedServer server;
+  BigNet net;
+  net.big = {1};
+  server.script({Answer::run_node(), base().tensor("Default/Identity-op1").answer()});
+  server.then_always(Answer::run());
+  agent::Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  agent.begin_step();
+  agent.publish(0, 0, nullptr, 4);
+  agent.node_done(0);
+  EXPECT_EQ(server.calls("SendTensorBase").at(0).as<debugger::TensorBase>().data_type(), 0);
+}
+
 TEST(ViewingLarge, OutputThatTheGraphDoesNotHaveIsReported) {
   ScriptedServer server;
   BigNet net;

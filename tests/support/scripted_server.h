@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -189,6 +190,12 @@ class ScriptedServer : public grpc::CallbackGenericService {
     fixed_[rpc] = std::move(answer);
   }
 
+  /// Calls of `rpc` are ended before anything is read.
+  void refuse(const std::string& rpc) {
+    const std::lock_guard lock(mutex_);
+    refused_.insert(rpc);
+  }
+
   std::vector<Call> calls() const {
     const std::lock_guard lock(mutex_);
     std::vector<Call> found;
@@ -234,11 +241,15 @@ class ScriptedServer : public grpc::CallbackGenericService {
  private:
   class Reactor : public grpc::ServerGenericBidiReactor {
    public:
-    Reactor(ScriptedServer& server, std::string rpc) : server_(server), call_(std::make_shared<Call>()) {
+    Reactor(ScriptedServer& server, std::string rpc, bool refused) : server_(server), call_(std::make_shared<Call>()) {
       call_->rpc = std::move(rpc);
       call_->begun = std::chrono::steady_clock::now();
       live::operation_starts(this);
-      StartRead(&message_);
+      if (refused) {
+        Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "refused on purpose"));
+      } else {
+        StartRead(&message_);
+      }
     }
     void OnReadDone(bool ok) override {
       live::reaction_begins(this);
@@ -289,7 +300,9 @@ class ScriptedServer : public grpc::CallbackGenericService {
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
     live::reaction_begins(this);
     const std::string& method = context->method();
-    return new Reactor(*this, method.substr(method.rfind('/') + 1));
+    const std::string rpc = method.substr(method.rfind('/') + 1);
+    const std::lock_guard lock(mutex_);
+    return new Reactor(*this, rpc, refused_.contains(rpc));
   }
 
   void arrived(Reactor* reactor, const std::shared_ptr<Call>& call) {
@@ -364,6 +377,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
   mutable std::condition_variable changed_;
   std::deque<Answer> script_;
   std::map<std::string, Answer> fixed_;
+  std::set<std::string> refused_;
   std::vector<std::shared_ptr<Call>> calls_;
   std::vector<Call> heartbeats_;
   std::deque<std::pair<Reactor*, std::shared_ptr<Call>>> held_;
