@@ -83,29 +83,19 @@ struct BlockKernels {
   // ---- reductions ------------------------------------------------------------------------------------------------
   // Counting in the lanes is exact: blocks are far shorter than 2^24.
   static uint64_t count(const T* truth, size_t n) {
-    B hits = V::all(T(0));
-    for (size_t i = 0; i < n; i += V::kSize) hits = V::add(hits, V::load(truth + i));
-    return static_cast<uint64_t>(total(hits));
+    return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) { return V::load(truth + i); }));
   }
 
   template <class Test, int form, bool magnitude>
   MSDBG_EXPR_INLINE uint64_t count_tests(const T* a, const T* b, T scalar, size_t n) {
     const B s = V::all(scalar);
     const auto at = [&](size_t i) __attribute__((always_inline)) {
-      __builtin_prefetch(reinterpret_cast<const char*>(a + i) + 4096);
       B left = V::load(a + i);
       if constexpr (magnitude) left = V::abs(left);
       if constexpr (form == kRegisters) return truth(Test::test(left, V::load(b + i)));
       else return truth(Test::test(left, s));
     };
-    B even = V::all(T(0)), odd = V::all(T(0));
-    size_t i = 0;
-    for (; i + 2 * V::kSize <= n; i += 2 * V::kSize) {
-      even = V::add(even, at(i));
-      odd = V::add(odd, at(i + V::kSize));
-    }
-    if (i < n) even = V::add(even, at(i));
-    return static_cast<uint64_t>(total(V::add(even, odd)));
+    return static_cast<uint64_t>(summed(n, at));
   }
 
   template <class Test, int form>
@@ -113,28 +103,45 @@ struct BlockKernels {
     return magnitude ? count_tests<Test, form, true>(a, b, scalar, n) : count_tests<Test, form, false>(a, b, scalar, n);
   }
 
-  MSDBG_EXPR_INLINE T total(B lanes) {
+  /// The sum in the lanes of what `at` gives. Four sums at a time, as an addition waits for the one before.
+  template <class At>
+  MSDBG_EXPR_INLINE T summed(size_t n, At at) {
+    constexpr size_t kStep = 4 * V::kSize;
+    B sums[4] = {V::all(T(0)), V::all(T(0)), V::all(T(0)), V::all(T(0))};
+    size_t i = 0;
+    for (; i + kStep <= n; i += kStep) {
+      sums[0] = V::add(sums[0], at(i));
+      sums[1] = V::add(sums[1], at(i + V::kSize));
+      sums[2] = V::add(sums[2], at(i + 2 * V::kSize));
+      sums[3] = V::add(sums[3], at(i + 3 * V::kSize));
+    }
+    for (; i < n; i += V::kSize) sums[0] = V::add(sums[0], at(i));
     alignas(64) T parts[V::kSize];
-    V::store(parts, lanes);
+    V::store(parts, V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
     T sum = 0;
-    for (size_t i = 0; i < V::kSize; ++i) sum += parts[i];
+    for (size_t k = 0; k < V::kSize; ++k) sum += parts[k];
     return sum;
   }
 
+  template <class Add>
+  MSDBG_EXPR_INLINE double double_sum(const T* a, size_t n, double scale, Add add) {
+    typename V::Sums first(scale), second(scale);
+    size_t i = 0;
+    for (; i + 2 * V::kSize <= n; i += 2 * V::kSize) {
+      add(first, V::load(a + i));
+      add(second, V::load(a + i + V::kSize));
+    }
+    if (i < n) add(first, V::load(a + i));
+    return first.total() + second.total();
+  }
   static double sum(const T* a, size_t n, double scale) {
-    typename V::Sums sums(scale);
-    for (size_t i = 0; i < n; i += V::kSize) sums.add(V::load(a + i));
-    return sums.total();
+    return double_sum(a, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add(x); });
   }
   static double magnitudes(const T* a, size_t n, double scale) {
-    typename V::Sums sums(scale);
-    for (size_t i = 0; i < n; i += V::kSize) sums.add(V::abs(V::load(a + i)));
-    return sums.total();
+    return double_sum(a, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add(V::abs(x)); });
   }
   static double squares(const T* a, size_t n, double scale) {
-    typename V::Sums sums(scale);
-    for (size_t i = 0; i < n; i += V::kSize) sums.add_square(V::load(a + i));
-    return sums.total();
+    return double_sum(a, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add_square(x); });
   }
 
   template <bool masked>
@@ -150,22 +157,28 @@ struct BlockKernels {
     return mask ? centred_sums<true>(a, mask, n, centre, scale) : centred_sums<false>(a, mask, n, centre, scale);
   }
 
-  /// Keeps the first of two lanes unless `better` prefers the second or the first is still NaN.
+  /// Comparisons are false for NaN, so those are passed over; only where the answer is still the start value it takes
+  /// a look whether there was anything else than NaN.
   template <class Better>
   MSDBG_EXPR_INLINE T extreme(const T* a, size_t n) {
-    B best = V::all(V::kNan);
-    for (size_t i = 0; i < n; i += V::kSize) {
-      const B x = V::load(a + i);
-      best = V::select(V::either(Better::test(x, best), is_nan(best)), x, best);
+    constexpr T kStart = Better::kLess ? V::kInfinity : -V::kInfinity;
+    constexpr size_t kStep = 4 * V::kSize;
+    B best[4] = {V::all(kStart), V::all(kStart), V::all(kStart), V::all(kStart)};
+    const auto keep = [](B& lanes, B x) __attribute__((always_inline)) { lanes = V::select(Better::test(x, lanes), x, lanes); };
+    size_t i = 0;
+    for (; i + kStep <= n; i += kStep) {
+      for (size_t k = 0; k < 4; ++k) keep(best[k], V::load(a + i + k * V::kSize));
     }
+    for (; i < n; i += V::kSize) keep(best[0], V::load(a + i));
+    for (size_t k = 1; k < 4; ++k) keep(best[0], best[k]);
     alignas(64) T parts[V::kSize];
-    V::store(parts, best);
-    T result = parts[0];
-    for (size_t i = 1; i < V::kSize; ++i) {
-      const bool better = Better::kLess ? parts[i] < result : parts[i] > result;
-      if (better || result != result) result = parts[i];
+    V::store(parts, best[0]);
+    T result = kStart;
+    for (T part : parts) result = (Better::kLess ? part < result : part > result) ? part : result;
+    for (i = 0; result == kStart && i < n; ++i) {
+      if (a[i] == kStart) return kStart;
     }
-    return result;
+    return result == kStart ? V::kNan : result;
   }
   struct Lower : Less { static constexpr bool kLess = true; };
   struct Higher : Greater { static constexpr bool kLess = false; };
@@ -173,16 +186,22 @@ struct BlockKernels {
   static T greatest(const T* a, size_t n) { return extreme<Higher>(a, n); }
 
   static T largest(const T* a, size_t n) {
-    B best = V::all(T(0));
-    for (size_t i = 0; i < n; i += V::kSize) {
-      const B x = V::abs(V::load(a + i));
-      best = V::select(V::either(V::greater(x, best), is_nan(x)), x, best);
+    B best[2] = {V::all(T(0)), V::all(T(0))};
+    const auto keep = [](B& lanes, B x) __attribute__((always_inline)) {
+      lanes = V::select(V::either(V::greater(x, lanes), is_nan(x)), x, lanes);
+    };
+    size_t i = 0;
+    for (; i + 2 * V::kSize <= n; i += 2 * V::kSize) {
+      keep(best[0], V::abs(V::load(a + i)));
+      keep(best[1], V::abs(V::load(a + i + V::kSize)));
     }
+    if (i < n) keep(best[0], V::abs(V::load(a + i)));
+    keep(best[0], best[1]);
     alignas(64) T parts[V::kSize];
-    V::store(parts, best);
+    V::store(parts, best[0]);
     T result = parts[0];
-    for (size_t i = 1; i < V::kSize; ++i) {
-      if (parts[i] > result || parts[i] != parts[i]) result = parts[i];
+    for (T part : parts) {
+      if (part > result || part != part) result = part;
     }
     return result;
   }

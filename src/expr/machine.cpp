@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 namespace msdbg::expr {
@@ -69,6 +70,9 @@ class BlockMachine : public Machine {
   void run(const std::byte* block, const std::byte* previous, size_t n, std::vector<Gathered>& gathered) override {
     for (size_t done = 0; done < n; done += kBlock) {
       load(block, previous, done, std::min(kBlock, n - done));
+      const size_t coming = std::min(kBlock, n - done - n_);
+      ahead_[0] = {block + (done + n_) * items_[0], code_->uses_x ? coming * items_[0] : 0};
+      ahead_[1] = {previous + (code_->uses_prev ? (done + n_) * items_[1] : 0), code_->uses_prev ? coming * items_[1] : 0};
       execute(&gathered);
     }
   }
@@ -76,6 +80,7 @@ class BlockMachine : public Machine {
   void run_elements(const std::byte* block, const std::byte* previous, size_t n, double* out) override {
     for (size_t done = 0; done < n; done += kBlock) {
       load(block, previous, done, std::min(kBlock, n - done));
+      ahead_ = {};
       execute(nullptr);
       const T* result = at(code_->result);
       for (size_t i = 0; i < n_; ++i) out[done + i] = static_cast<double>(result[i]);
@@ -112,7 +117,10 @@ class BlockMachine : public Machine {
   }
 
   void execute(std::vector<Gathered>* gathered) {
+    size_t left = code_->instructions.size();
     for (const Instruction& instruction : code_->instructions) {
+      for (auto& ahead : ahead_) fetch(ahead, ahead.size() / left);
+      --left;
       switch (instruction.kind) {
         case Instruction::Kind::kUnary:
           kernels_.unary[index(instruction.op, Op::kNegate)](own(instruction.to), at(instruction.a), padded_);
@@ -136,6 +144,12 @@ class BlockMachine : public Machine {
           break;
       }
     }
+  }
+
+  /// Asks for the next block while this one is computed, a share before each instruction.
+  static void fetch(std::span<const std::byte>& ahead, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(ahead.data() + i);
+    ahead = ahead.subspan(bytes);
   }
 
   size_t body() const { return n_ - n_ % kernels_.step; }
@@ -286,6 +300,7 @@ class BlockMachine : public Machine {
   T* registers_ = nullptr;
   std::array<const T*, 2> inputs_ = {};
   std::vector<T> scalars_;
+  std::array<std::span<const std::byte>, 2> ahead_;  // what of the next block has not been asked for
   size_t n_ = 0, padded_ = 0;
 };
 
