@@ -46,6 +46,7 @@ void push_numbers(lua_State* L, const Range& numbers) {
 int get_kind(lua_State* L) { return push_text(L, self<SessionBox>(L).kind), 1; }
 int get_state(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
+  if (box.live != nullptr && box.in_use.empty()) box.look();
   if (!box.session)
     push_text(L, "closed");
   else
