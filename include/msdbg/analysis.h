@@ -17,11 +17,11 @@ struct Predicate {
   /// Answer of a script: nullopt means it could not be decided.
   using Function = std::function<std::optional<bool>(const CheckedTensor&)>;
 
-  std::variant<Builtin, Condition, Function> when = Builtin::kNanOrInf;
+  std::variant<Builtin, Condition, Expression, Function> when = Builtin::kNanOrInf;
   std::string text = "NaN or Inf";  ///< for the output
 };
 
-/// "nan or inf" (default), "nan", "inf", or a condition as parse_condition() takes it.
+/// "nan or inf" (default), "nan", "inf", or what parse_when() takes.
 Result<Predicate> parse_predicate(std::string_view text);
 
 enum class Known : uint8_t { kSound, kBad, kUnknown };

@@ -14,9 +14,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "msdbg/base.h"
+#include "msdbg/expr.h"
 #include "msdbg/graph.h"
 #include "msdbg/simd.h"
 #include "msdbg/tensor.h"
@@ -194,11 +196,18 @@ struct Watchpoint {
   std::optional<uint32_t> slot;
   bool enabled = true;
   bool optional = false;         ///< a selector that matches nothing is no error
-  std::optional<Condition> condition;  ///< exactly one of condition and script is set
+  std::optional<Condition> condition;  ///< exactly one of condition, expression and script is set
+  std::optional<Expression> expression;
   ScriptCheck script;            ///< called on the thread that called check()
   bool needs_elements = true;    ///< false: the script is content with what a statistic row (count, min, max, mean) says
   Severity severity = Severity::kWarning;
 };
+
+/// What `when` may be as text.
+using When = std::variant<Condition, Expression>;
+/// A condition of the catalogue (`TO`, `TL max_gt=3`) or an expression (`mean(abs(x)) > 10`).
+/// Error: kInvalidArgument; for what is neither it names the nearest condition.
+Result<When> parse_when(std::string_view text);
 
 struct Hit {
   int watch_id = 0;

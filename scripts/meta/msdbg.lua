@@ -24,6 +24,11 @@ function msdbg.listen(options) end
 ---@return msdbg.Origins
 function msdbg.origin(session, options) end
 
+---What an expression costs: passes over the tensor, what the statistics give, operations per element.
+---@param expression string
+---@return string
+function msdbg.explain(expression) end
+
 ---A result as text.
 ---@param session msdbg.Session
 ---@param result msdbg.Result|msdbg.Origins
@@ -132,6 +137,9 @@ function session:watch(options) end
 
 ---@return msdbg.Watch[]
 function session:watches() end
+---MindInsight's proposals as watchpoints; on a training without those that would stop every step.
+---@return msdbg.Watch[]
+function session:watch_recommended() end
 
 ---Runs all watchpoints, every tensor once. Live: on the values of the current step, judged here.
 ---@param options? { steps?: msdbg.Numbers, ranks?: msdbg.Numbers, semantics?: string, threads?: integer, mem_limit?: number, report_missing?: boolean, max_hits?: integer }
@@ -234,13 +242,17 @@ function tensor:quantile(q) end
 ---@param k? integer  default 10
 ---@return msdbg.Place[]
 function tensor:worst(k) end
----Elements that satisfy a predicate, and how many there are: "x > 1e4", "abs(x) <= 3", "isnan(x)", nan, inf, bad, finite, zero,
----or a function of the value.
+---Elements that satisfy a predicate, and how many there are: an expression with a truth value for each element, one of nan, inf,
+---bad, finite, zero, or a function of the value.
 ---@param predicate string|fun(x: number): any
 ---@param options? { limit?: integer }
 ---@return msdbg.Place[] places
 ---@return integer total
 function tensor:where(predicate, options) end
+---The value of an expression: a number or a truth value; a list of them for an element-wise one, in row-major order.
+---@param expression string
+---@return number|boolean|table
+function tensor:eval(expression) end
 ---The same value in the last earlier step that has it.
 ---@return msdbg.Tensor?, string?, string?
 function tensor:previous() end

@@ -13,6 +13,7 @@ M.open = core.open
 M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
+M.explain = core.explain
 
 --- Ends with a mistake of the user: the message is shown without a traceback.
 ---@param message string

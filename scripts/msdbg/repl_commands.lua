@@ -94,7 +94,8 @@ command {
 
 -- ---- checking -------------------------------------------------------------------------------------------------------
 
--- The condition begins at the first word that names one; everything before it is the selector.
+-- The condition begins at the first word that names one, an expression at the first word that calls a function; everything
+-- before it is the selector.
 local function split_watch(rest)
   local known = {}
   for _, condition in ipairs(core.conditions()) do
@@ -105,13 +106,13 @@ local function split_watch(rest)
   while true do
     local first, last, word = rest:find("%s(%S+)", from)
     if not first then return end
-    if known[word:lower()] then return rest:sub(1, first - 1), rest:sub(first + 1) end
+    if known[word:lower()] or word:find "^[%a_][%w_]*%(" then return rest:sub(1, first - 1), rest:sub(first + 1) end
     from = last + 1
   end
 end
 
 command {
-  name = "watch", usage = "watch SELECTOR CONDITION [parameter=value ...]", summary = "add a watchpoint", complete = "watch",
+  name = "watch", usage = "watch SELECTOR CONDITION [parameter=value ...] | EXPRESSION", summary = "add a watchpoint", complete = "watch",
   run = function(session, rest)
     local s = need(session)
     local on, when = split_watch(rest)
@@ -126,6 +127,14 @@ command {
       usage(by_name.watch, "watch: no condition found" .. (close and format(" (did you mean '%s'?)", close) or ""))
     end
     return tostring(s:watch { on = on:match "^[\"'](.*)[\"']$" or on, when = when })
+  end,
+}
+
+command {
+  name = "explain", usage = "explain EXPRESSION", summary = "what an expression costs: passes over the tensor, statistics reused",
+  run = function(_, rest)
+    if rest == "" then usage(by_name.explain, "explain: which expression? e.g. explain percent(abs(x) > 3*std(x)) > 5") end
+    return core.explain(rest)
   end,
 }
 

@@ -27,4 +27,15 @@ function methods.each_step(session)
   end
 end
 
+-- Rules whose nodes a network does not have are left out.
+function methods.watch_recommended(session)
+  local made = {}
+  for _, rule in ipairs(core.recommended_rules(session)) do
+    if #session:nodes(rule.on, { optional = true }) > 0 then
+      made[#made + 1] = session:watch { name = rule.name, on = rule.on, when = rule.when }
+    end
+  end
+  return made
+end
+
 return methods

@@ -32,6 +32,9 @@ Watchpoint Evidence::watch_for(int id, std::string_view selector) const {
   } else if (const Condition* condition = std::get_if<Condition>(&options_.predicate.when)) {
     watch.rule = condition->spec->id;
     watch.condition = *condition;
+  } else if (const Expression* expression = std::get_if<Expression>(&options_.predicate.when)) {
+    watch.rule = expression->text();
+    watch.expression = *expression;
   } else {
     watch.rule = options_.predicate.text;
     watch.script = [&function = std::get<Predicate::Function>(options_.predicate.when)](const CheckedTensor& tensor) {

@@ -42,12 +42,22 @@ Result<Predicate> parse_predicate(std::string_view text) {
   if (word.empty() || word == "nan or inf" || word == "inf or nan") return builtin(Predicate::Builtin::kNanOrInf);
   if (word == "nan") return builtin(Predicate::Builtin::kNan);
   if (word == "inf") return builtin(Predicate::Builtin::kInf);
-  Result<Condition> condition = parse_condition(text);
-  if (!condition) {
-    return Status(condition.status().code(),
-                  fmt::format("{}; a predicate is 'nan or inf', 'nan', 'inf' or a condition such as 'TL max_gt=1e4'",
-                              condition.status().message()));
+  // These can be counted and located element by element, which an answer of yes or no cannot.
+  if (word == "any(not isfinite(x))" || word == "not all(isfinite(x))") return builtin(Predicate::Builtin::kNanOrInf);
+  if (word == "any(isnan(x))") return builtin(Predicate::Builtin::kNan);
+  if (word == "any(isinf(x))") return builtin(Predicate::Builtin::kInf);
+  Result<When> when = parse_when(text);
+  if (!when) {
+    return Status(when.status().code(), fmt::format("{}; a predicate is 'nan or inf', 'nan', 'inf', a condition such as "
+                                                    "'TL max_gt=1e4', or an expression", when.status().message()));
   }
+  if (Expression* expression = std::get_if<Expression>(&*when)) {
+    Predicate predicate;
+    predicate.text = expression->text();
+    predicate.when = std::move(*expression);
+    return predicate;
+  }
+  Condition* condition = &std::get<Condition>(*when);
   // The same question under MindInsight's names; asked this way the bad elements can be counted and located.
   switch (condition->spec->enumerator) {
     case kGeneralOverflow:

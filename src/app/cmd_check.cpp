@@ -42,7 +42,7 @@ class WatchpointList {
   explicit WatchpointList(const Options& options) : options_(options) {}
 
   // `named` tells whether the user chose the nodes: then a selector that matches nothing is a mistake.
-  Status add(std::string_view rule, std::string_view on, Condition condition, bool named) {
+  Status add(std::string_view rule, std::string_view on, When when, bool named) {
     auto selector = Selector::parse(on);
     if (!selector) return selector.status();
     Watchpoint watch;
@@ -52,8 +52,12 @@ class WatchpointList {
     watch.inputs = options_.slots != "output";
     watch.outputs = options_.slots != "input";
     watch.optional = !named;
-    watch.severity = condition.spec->severity;
-    watch.condition = std::move(condition);
+    if (Condition* condition = std::get_if<Condition>(&when)) {
+      watch.severity = condition->spec->severity;
+      watch.condition = std::move(*condition);
+    } else {
+      watch.expression = std::move(std::get<Expression>(when));
+    }
     list_.push_back(std::move(watch));
     return Status();
   }
@@ -131,10 +135,12 @@ Status add_rules(const Options& options, WatchpointList& list) {
 Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
   WatchpointList list(options);
   for (const auto& [on, when] : options.watches) {
-    auto condition = parse_condition(when);
-    if (!condition) return condition.status();
-    const ConditionSpec* spec = condition->spec;
-    const Status status = list.add(spec->id, on.empty() ? default_selector(spec->target) : std::string_view(on), std::move(*condition), !on.empty());
+    auto parsed = parse_when(when);
+    if (!parsed) return parsed.status();
+    const Condition* condition = std::get_if<Condition>(&*parsed);
+    const std::string rule(condition != nullptr ? condition->spec->id : std::string_view(std::get<Expression>(*parsed).text()));
+    const std::string selector(!on.empty() ? std::string_view(on) : condition != nullptr ? default_selector(condition->spec->target) : "@all");
+    const Status status = list.add(rule, selector, std::move(*parsed), !on.empty());
     if (!status.ok()) return status;
   }
   // --when stands for itself; rules join only when they were asked for.

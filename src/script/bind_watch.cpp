@@ -61,17 +61,22 @@ Condition with_parameters(const Condition& base, const Parameters& extra) {
   return value_or_throw(make_condition(base.spec->id, all));
 }
 
-// The condition of `when`. A lone id leaves the parameters to the table, so that no default gets in their way.
-Condition read_condition(const std::string& when, OptionTable& options, lua_State* L) {
+// What `when` says as text. A lone id leaves the parameters to the table, so that no default gets in their way.
+When read_when(const std::string& when, OptionTable& options, lua_State* L) {
   if (const auto spec = find_condition(trim(when))) {
     const Parameters parameters = read_parameters(options, **spec, L);
     options.finish();
     return value_or_throw(make_condition((*spec)->id, parameters));
   }
-  const Condition parsed = value_or_throw(parse_condition(when));
-  const Parameters parameters = read_parameters(options, *parsed.spec, L);
+  When parsed = value_or_throw(parse_when(when));
+  if (const Condition* condition = std::get_if<Condition>(&parsed)) {
+    const Parameters parameters = read_parameters(options, *condition->spec, L);
+    options.finish();
+    if (!parameters.empty()) return with_parameters(*condition, parameters);
+    return parsed;
+  }
   options.finish();
-  return parameters.empty() ? parsed : with_parameters(parsed, parameters);
+  return parsed;
 }
 
 void resolve_watch(SessionBox& session, WatchBox* watch) {
@@ -106,11 +111,16 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
     options.finish();
     watch->function = std::make_shared<FunctionRef>(*session.vm, L);
     watch->point.condition.reset();
+    watch->point.expression.reset();
   } else if (has_when) {
     const std::string when =
-        text_argument(L, lua_gettop(L), "watch: option 'when' (a condition or a function of a tensor)");
+        text_argument(L, lua_gettop(L), "watch: option 'when' (a condition, an expression or a function of a tensor)");
     lua_pop(L, 1);
-    watch->point.condition = read_condition(when, options, L);
+    When read = read_when(when, options, L);
+    watch->point.condition.reset();
+    watch->point.expression.reset();
+    if (Condition* condition = std::get_if<Condition>(&read)) watch->point.condition = std::move(*condition);
+    else watch->point.expression = std::move(std::get<Expression>(read));
     watch->function.reset();
   } else if (watch->point.condition) {
     const Parameters parameters = read_parameters(options, *watch->point.condition->spec, L);
@@ -122,6 +132,8 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   if (watch->point.condition) {
     watch->point.rule = watch->point.condition->spec->id;
     watch->point.severity = watch->point.condition->spec->severity;
+  } else if (watch->point.expression) {
+    watch->point.rule = watch->point.name.empty() ? watch->point.expression->text() : watch->point.name;
   } else {
     watch->point.rule = watch->point.name.empty() ? fmt::format("watch {}", watch->point.id) : watch->point.name;
   }
@@ -136,8 +148,8 @@ int add_watch(lua_State* L) {
   set_slots(&watch->point, watch->slots);
   read_watch(L, 2, session, watch.get());
   if (watch->point.on.text().empty()) misuse("watch: option 'on' is missing: say which nodes, e.g. on = \"@gradient\"");
-  if (!watch->point.condition && !watch->function) {
-    misuse("watch: option 'when' is missing: a condition like \"TO\" or a function of a tensor");
+  if (!watch->point.condition && !watch->point.expression && !watch->function) {
+    misuse("watch: option 'when' is missing: a condition like \"TO\", an expression like \"mean(abs(x)) > 10\", or a function of a tensor");
   }
   resolve_watch(session, watch.get());
   ++session.next_watch_id;
@@ -183,7 +195,7 @@ int get_when(lua_State* L) {
   if (watch.function)
     watch.function->push(L);
   else
-    push_text(L, watch.point.condition->text());
+    push_text(L, watch.point.expression ? watch.point.expression->text() : watch.point.condition->text());
   return 1;
 }
 
@@ -232,7 +244,9 @@ int remove_watch(lua_State* L) {
 int watch_text(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);
   std::string text = fmt::format("watch {}: ", watch.point.id);
-  const std::string what = watch.point.condition ? watch.point.condition->text() : "a function";
+  const std::string what = watch.point.condition    ? watch.point.condition->text()
+                           : watch.point.expression ? watch.point.expression->text()
+                                                    : "a function";
   text += watch.point.name.empty() ? what : fmt::format("{} ({})", printable(watch.point.name), what);
   text += fmt::format(" on {}", printable(watch.point.on.text()));
   if (watch.slots != "output")
@@ -277,6 +291,25 @@ int list_conditions(lua_State* L) {
   return 1;
 }
 
+// core.recommended_rules(session) -> {{name, on, when}}
+int list_recommended(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "recommended_rules: session");
+  const auto* live = dynamic_cast<const LiveSession*>(&box->open());
+  std::vector<PresetRule> rules;
+  if (live != nullptr) rules = recommended_live_rules(live->peer().backend == "Ascend", live->peer().has_previous);
+  else rules.assign(recommended_rules().begin(), recommended_rules().end());
+  lua_newtable(L);
+  int i = 0;
+  for (const PresetRule& rule : rules) {
+    lua_newtable(L);
+    set_field(L, "name", rule.name);
+    set_field(L, "on", rule.on);
+    set_field(L, "when", rule.when);
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
 }  // namespace
 
 void bind_watch(lua_State* L) {
@@ -291,6 +324,8 @@ void bind_watch(lua_State* L) {
   lua_pop(L, 2);
   lua_pushcfunction(L, guard<list_conditions>);
   lua_setfield(L, -2, "conditions");
+  lua_pushcfunction(L, guard<list_recommended>);
+  lua_setfield(L, -2, "recommended_rules");
 }
 
 }  // namespace msdbg::script

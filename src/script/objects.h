@@ -199,6 +199,7 @@ void bind_session(lua_State* L);
 void bind_node(lua_State* L);
 void bind_tensor(lua_State* L);
 void bind_tensor_numbers(lua_State* L);
+void bind_expression(lua_State* L);
 void bind_watch(lua_State* L);
 void bind_check(lua_State* L);
 void bind_live(lua_State* L);
@@ -216,6 +217,11 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 /// The step that a call means: option `step`, else the current one.
 int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
+inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< more coordinates than a script can want by accident
+/// The elements of the tensor that a method was called on. Error (ScriptError): its type has no numbers.
+TensorPtr numbers_of(lua_State* L, std::string_view call);
+/// {i, j, ..., value =, index =}  [-0, +1, m]
+void push_place(lua_State* L, uint64_t flat, double value, std::span<const int64_t> shape);
 void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape);
 void push_shape(lua_State* L, std::span<const int64_t> shape);
 void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape);

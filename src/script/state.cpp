@@ -113,6 +113,7 @@ int open_core(lua_State* L) {
   bind_tensor(L);
   bind_tensor_numbers(L);
   bind_watch(L);
+  bind_expression(L);
   bind_check(L);
   bind_live(L);
   bind_run(L);

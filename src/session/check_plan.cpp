@@ -1,5 +1,7 @@
 #include "session/check_plan.h"
 
+#include "session/stats_cache.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,9 +32,9 @@ class Planner {
     if (Status status = choose_steps(); !status.ok()) return status;
     for (const Watchpoint& watch : watchpoints_) {
       if (!watch.enabled) continue;
-      if (!watch.condition && !watch.script) {
+      if (!watch.condition && !watch.expression && !watch.script) {
         return Status(Code::kInvalidArgument,
-                      fmt::format("watchpoint {} has neither a condition nor a script", watch.id));
+                      fmt::format("watchpoint {} has neither a condition, an expression nor a script", watch.id));
       }
       if (Status status = resolve(watch); !status.ok()) return status;
     }
@@ -133,6 +135,12 @@ class Planner {
     plan_.tensors.push_back({id, graph.node(id.node).order, set_of(std::move(watches)), missing});
   }
 
+  static void add_expression(const Expression& expression, WatchSet& set) {
+    const bool known = std::any_of(set.expressions.begin(), set.expressions.end(),
+                                   [&](const Expression& other) { return other.text() == expression.text(); });
+    if (!known) set.expressions.push_back(expression);
+  }
+
   uint32_t set_of(Watches watches) {
     std::sort(watches.begin(), watches.end(), [](const Watchpoint* a, const Watchpoint* b) {
       return std::tie(a->rule, a->id) < std::tie(b->rule, b->id);
@@ -142,9 +150,15 @@ class Planner {
     WatchSet set;
     for (const Watchpoint* watch : watches) {
       set.needs_stats = set.needs_stats || needs_elements(session_, *watch);
+      if (watch->expression) add_expression(*watch->expression, set);
       if (!watch->condition) continue;
       add_needs(*watch->condition, set.request);
       set.needs_previous = set.needs_previous || watch->condition->spec->needs_previous;
+    }
+    if (!set.expressions.empty()) {
+      set.compiled = std::make_shared<const ExpressionSet>(set.expressions);
+      merge_request(set.compiled->stats_request(), set.request);
+      set.needs_previous = set.needs_previous || set.compiled->needs_previous();
     }
     set.watches = std::move(watches);
     plan_.sets.push_back(std::move(set));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace msdbg {
 struct WatchSet {
   std::vector<const Watchpoint*> watches;  ///< by rule, then id: the order of the results
   StatsRequest request;
+  std::vector<Expression> expressions;             ///< each text once
+  std::shared_ptr<const ExpressionSet> compiled;   ///< of them together; null when there are none
   bool needs_previous = false;
   bool needs_stats = false;  ///< false: decided from flags alone
 };

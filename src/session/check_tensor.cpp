@@ -85,9 +85,12 @@ class Measurement {
   Measured run() {
     KeptStatsPtr old = table_.find(id_);
     if (old && old->answers(set_.request)) {
-      result_.kept = std::move(old);
-      result_.from_cache = true;
-      return std::move(result_);
+      if (old->holds(set_.expressions)) {
+        result_.kept = std::move(old);
+        result_.from_cache = true;
+        return std::move(result_);
+      }
+      if (set_.compiled->decided_by_stats()) return from_kept(*old);
     }
     Result<TensorInfo> info = session_.describe(id_);
     if (!info) return fail(info.status());
@@ -110,9 +113,10 @@ class Measurement {
     if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts)
       merge_request(old->request, kept.request);
 
-    Result<Stats> stats = pass(previous, kept.request);
+    Result<Stats> stats = pass(previous, kept);
     if (!stats) return fail(stats.status());
     kept.stats = std::move(*stats);
+    if (old && old->values.size() < kMaxCounts) kept.values.insert(old->values.begin(), old->values.end());
     kept.previous = previous.state;
     kept.previous_reason = std::move(previous.reason);
     kept.previous_id = previous.state == Previous::kPresent ? previous.id : std::nullopt;
@@ -128,18 +132,48 @@ class Measurement {
     return std::move(result_);
   }
 
-  Result<Stats> pass(PreviousValue& previous, const StatsRequest& request) {
+  ExpressionInputs inputs(const KeptStats& kept, DType previous) const {
+    return {kept.info.dtype, previous, kept.info.count, static_cast<double>(id_.step), static_cast<double>(id_.rank)};
+  }
+
+  void keep_values(const ExpressionRun& run, KeptStats& kept) const {
+    for (size_t i = 0; i < set_.expressions.size(); ++i)
+      kept.values.insert_or_assign(set_.expressions[i].text(), run.value(i));
+  }
+
+  /// The statistics are there already, and the expressions need nothing else.
+  Measured from_kept(const KeptStats& old) {
+    auto kept = std::make_shared<KeptStats>(old);
+    ExpressionRun run(*set_.compiled, inputs(*kept, DType::kUnknown));
+    run.end_pass(kept->stats, kept->request);
+    keep_values(run, *kept);
+    result_.kept = kept;
+    result_.from_cache = true;
+    table_.put(std::move(kept));
+    return std::move(result_);
+  }
+
+  Result<Stats> walk(ElementReader& reader, TracedReader* previous, const StatsRequest& request, KeptStats& kept) {
+    if (!set_.compiled) return run_pass(reader, previous, request, buffers_, &result_.bytes);
+    ExpressionRun run(*set_.compiled, inputs(kept, previous ? previous->dtype() : DType::kUnknown));
+    Result<Stats> stats = run_pass(reader, previous, request, buffers_, &result_.bytes, &run);
+    if (stats) keep_values(run, kept);
+    return stats;
+  }
+
+  Result<Stats> pass(PreviousValue& previous, KeptStats& kept) {
+    const StatsRequest& request = kept.request;
     Result<std::unique_ptr<ElementReader>> reader = session_.read(id_);
     if (!reader) return reader.status();
     if (previous.reader) {
-      Result<Stats> stats = run_pass(**reader, previous.reader.get(), request, buffers_, &result_.bytes);
+      Result<Stats> stats = walk(**reader, previous.reader.get(), request, kept);
       if (stats || previous.reader->status().ok() || stats.status().code() == Code::kInterrupted) return stats;
       previous.lose(
           fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
       reader = session_.read(id_);
       if (!reader) return reader.status();
     }
-    return run_pass(**reader, nullptr, StatsRequest{request.ranges, {}, false}, buffers_, &result_.bytes);
+    return walk(**reader, nullptr, StatsRequest{request.ranges, {}, false}, kept);
   }
 
   Session& session_;

@@ -25,7 +25,8 @@ class PassBuffers {
 
 /// Precondition: both dtypes are evaluable; with `previous`, equal counts.
 /// Error: what a reader answered; kInterrupted when the interrupt flag was set between two blocks.
+/// `expressions` is fed in the same walk; those that need more passes get them.
 Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,
-                       PassBuffers& buffers, uint64_t* bytes_read);
+                       PassBuffers& buffers, uint64_t* bytes_read, ExpressionRun* expressions = nullptr);
 
 }  // namespace msdbg

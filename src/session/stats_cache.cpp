@@ -42,6 +42,11 @@ bool KeptStats::answers(const StatsRequest& want) const {
   return covers(request, want);
 }
 
+bool KeptStats::holds(std::span<const Expression> expressions) const {
+  return std::all_of(expressions.begin(), expressions.end(),
+                     [this](const Expression& expression) { return values.count(expression.text()) > 0; });
+}
+
 size_t KeptStatsTable::Hash::operator()(const TensorId& id) const noexcept {
   uint64_t h = 0x9e3779b97f4a7c15u;
   auto mix = [&h](uint64_t value) {

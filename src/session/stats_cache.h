@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,8 +31,11 @@ struct KeptStats {
   Previous previous = Previous::kNotNeeded;
   std::string previous_reason;          ///< when the previous value is missing
   std::optional<TensorId> previous_id;  ///< set when `previous` is kPresent
+  /// Of expressions, by text; nullopt where the previous value that one needs is missing.
+  std::map<std::string, std::optional<ExpressionValue>, std::less<>> values;
 
   bool answers(const StatsRequest& want) const;
+  bool holds(std::span<const Expression> expressions) const;
 };
 using KeptStatsPtr = std::shared_ptr<const KeptStats>;
 

@@ -1,5 +1,7 @@
 #include "session/verdict.h"
 
+#include "session/stats_cache.h"
+
 #include <fmt/format.h>
 
 namespace msdbg {
@@ -27,6 +29,7 @@ struct Verdicts::Evidence {
   StatsRequest request;
   Previous previous = Previous::kNotNeeded;
   std::string previous_reason;
+  const KeptStats* kept = nullptr;  ///< null when the statistics came with the data
   Status problem;
 };
 
@@ -43,6 +46,7 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
     evidence.request = measured.kept->request;
     evidence.previous = measured.kept->previous;
     evidence.previous_reason = measured.kept->previous_reason;
+    evidence.kept = measured.kept.get();
   } else if (evidence.info && evidence.info->availability == Availability::kStatisticsOnly) {
     given = session_.given_statistics(planned.id);
     if (given) evidence.stats = &*given;
@@ -50,7 +54,7 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
 
   bool decided = true;
   for (const Watchpoint* watch : set.watches) {
-    if (!watch->condition && !scripts) {
+    if (watch->script && !scripts) {
       decided = false;
       continue;
     }
@@ -89,6 +93,7 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
     return not_checked("no stored value (the tensor is empty)", kErrorNoValue);
   }
   if (watch.condition) return judge_condition(*watch.condition, evidence);
+  if (watch.expression) return judge_expression(*watch.expression, planned.id, evidence);
 
   ScriptVerdict answer = watch.script(CheckedTensor{planned.id, evidence.info, evidence.stats});
   outcome.verdict = answer.verdict;
@@ -110,6 +115,41 @@ Verdicts::Outcome Verdicts::judge_condition(const Condition& condition, const Ev
     }
   }
   return {decision.verdict, decision.error_code, std::move(decision.reason), std::move(decision.params), {}};
+}
+
+Verdicts::Outcome Verdicts::judge_expression(const Expression& expression, const TensorId& id,
+                                             const Evidence& evidence) {
+  Outcome outcome;
+  std::optional<ExpressionValue> value;
+  if (evidence.kept != nullptr) {
+    const auto found = evidence.kept->values.find(expression.text());
+    if (found != evidence.kept->values.end()) value = found->second;
+    // There is nothing in an empty tensor that could have changed.
+    if (!value && evidence.stats->count == 0) return outcome;
+  } else {
+    const ExpressionSet alone({&expression, 1});
+    if (!alone.decided_by_stats(0) || !evidence.stats->knows(alone.stats_fields(0))) {
+      outcome.verdict = Verdict::kNotChecked;
+      outcome.reason = "no tensor data (the statistics do not decide it)";
+      return outcome;
+    }
+    ExpressionRun run(alone, {evidence.stats->dtype, DType::kUnknown, evidence.stats->count, static_cast<double>(id.step),
+                              static_cast<double>(id.rank)});
+    run.end_pass(*evidence.stats, alone.stats_request());
+    value = run.value(0);
+  }
+  if (!value) {
+    outcome.verdict = Verdict::kNotChecked;
+    outcome.error_code = kErrorNoPrevious;
+    if (evidence.previous == Previous::kNoHistory) outcome.error_code |= kErrorNoHistory;
+    if (!evidence.previous_reason.empty()) outcome.reason = evidence.previous_reason;
+    else outcome.reason = evidence.previous == Previous::kSizeDiffers ? "the previous value has another size" : "no previous step";
+    return outcome;
+  }
+  if (!value->truth()) return outcome;
+  outcome.verdict = Verdict::kHit;
+  if (value->actual) outcome.details.emplace_back("actual", format_short(*value->actual, 6));
+  return outcome;
 }
 
 Verdicts::Outcome Verdicts::judge_flag(const TensorId& id) {

@@ -27,6 +27,7 @@ class Verdicts {
 
   Outcome judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence);
   Outcome judge_condition(const Condition& condition, const Evidence& evidence);
+  Outcome judge_expression(const Expression& expression, const TensorId& id, const Evidence& evidence);
   Outcome judge_flag(const TensorId& id);
   void add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome,
                CheckResult& result);

@@ -142,7 +142,7 @@ TEST(Check, ASelectorWithoutNodesIsAnErrorUnlessOptional) {
 TEST(Check, AWatchpointWithoutAQuestionIsAnError) {
   Chain session;
   EXPECT_EQ(check(session, std::vector{watch(1, "**", ScriptCheck())}, {}).status().message(),
-            "watchpoint 1 has neither a condition nor a script");
+            "watchpoint 1 has neither a condition, an expression nor a script");
 }
 
 TEST(Check, AStepThatDoesNotExistIsAnErrorThatListsTheOthers) {

@@ -107,7 +107,9 @@ Status LiveSessionImpl::flush() {
       }
     }
     wanted.local = judged_here(wanted.watch);
-    if (wanted.local && wanted.watch.condition && wanted.watch.condition->spec->needs_previous) {
+    const bool looks_back = (wanted.watch.condition && wanted.watch.condition->spec->needs_previous) ||
+                            (wanted.watch.expression && wanted.watch.expression->needs_previous());
+    if (wanted.local && looks_back) {
       for (const NodeRef& ref : wanted.nodes) {
         for (uint32_t slot = 0; slot < ref.graph->node(ref.node).outputs.size(); ++slot)
           keep_.insert({0, ref.graph->id(), ref.node, slot});

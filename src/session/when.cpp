@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+Result<When> parse_when(std::string_view text) {
+  const std::string_view trimmed = trim(text);
+  size_t end = 0;
+  while (end < trimmed.size() && (std::isalnum(static_cast<unsigned char>(trimmed[end])) || trimmed[end] == '_')) ++end;
+  const Result<const ConditionSpec*> spec = find_condition(trimmed.substr(0, end));
+  // A function of the language may be called like an old condition; a bracket tells them apart.
+  const bool called = trimmed.substr(end).find_first_not_of(' ') != std::string_view::npos &&
+                      trim(trimmed.substr(end)).front() == '(';
+  if (spec && !called) {
+    Result<Condition> condition = parse_condition(trimmed);
+    if (!condition) return condition.status();
+    return When(std::move(*condition));
+  }
+  if (!trimmed.empty() && trimmed.find_first_of("()<>=+*/^") == std::string_view::npos && end == trimmed.size()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{}; an expression compares something, such as mean(abs(x)) > 10", spec.status().message()));
+  }
+  Result<Expression> expression = Expression::parse(trimmed, Wanted::kCondition);
+  if (!expression) return expression.status();
+  return When(std::move(*expression));
+}
+
+}  // namespace msdbg

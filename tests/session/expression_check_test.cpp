@@ -1,0 +1,92 @@
+// Expressions as watchpoints: the same check, the same results, nothing read twice.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "session/check_support.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeSession;
+
+class ExpressionCheck : public ::testing::Test {
+ protected:
+  ExpressionCheck() : session_(fake_graph({{"Default/MatMul-op0", "MatMul"}, {"Default/ReLU-op1", "ReLU"}})) {
+    session_.put("Default/MatMul-op0", 0, f32({1, -2, 3, -4}));
+    session_.put("Default/MatMul-op0", 1, f32({10, -20, 30, -40}));
+    session_.put("Default/ReLU-op1", 0, f32({0, 0, 0, NAN}));
+    session_.put("Default/ReLU-op1", 1, f32({1, 1, 1, 1}));
+  }
+  static Watchpoint watch(int id, const std::string& text, const std::string& on = "**") {
+    Watchpoint w;
+    w.id = id;
+    w.on = Selector::parse(on).value();
+    w.rule = text;
+    w.expression = std::get<Expression>(parse_when(text).value());
+    return w;
+  }
+  FakeSession session_;
+};
+
+TEST_F(ExpressionCheck, HitsCarryTheMeasuredSide) {
+  const std::vector<Watchpoint> watches{watch(1, "mean(abs(x)) > 5")};
+  const CheckResult result = check(session_, watches, {}).value();
+  ASSERT_EQ(result.hits.size(), 1u);
+  EXPECT_EQ(result.hits[0].tensor.step, 1);
+  ASSERT_EQ(result.hits[0].details.size(), 1u);
+  EXPECT_EQ(result.hits[0].details[0], (std::pair<std::string, std::string>("actual", "25")));
+  EXPECT_EQ(result.coverage.checked, 4u);
+}
+
+TEST_F(ExpressionCheck, SeveralPassesAndConditionsShareOneTensor) {
+  std::vector<Watchpoint> watches{watch(1, "percent(abs(x - mean(x)) > 1) >= 75", "op:MatMul"), watch(2, "any(isnan(x))"),
+                                  watch(3, "all(x == 1)")};
+  Watchpoint overflow;
+  overflow.id = 4;
+  overflow.on = Selector::parse("**").value();
+  overflow.condition = parse_condition("TO").value();
+  overflow.rule = "tensor_overflow";
+  watches.push_back(overflow);
+  const CheckResult result = check(session_, watches, {}).value();
+  std::map<int, int> hits;
+  for (const Hit& hit : result.hits) ++hits[hit.watch_id];
+  EXPECT_EQ(hits, (std::map<int, int>{{1, 2}, {2, 1}, {3, 1}, {4, 1}}));
+}
+
+TEST_F(ExpressionCheck, MissingPreviousIsNotChecked) {
+  const std::vector<Watchpoint> watches{watch(1, "max(abs(x - prev)) > 30", "op:MatMul")};
+  const CheckResult result = check(session_, watches, {}).value();
+  ASSERT_EQ(result.hits.size(), 1u);
+  EXPECT_EQ(result.hits[0].details[0].second, "36");
+  ASSERT_EQ(result.not_checked.size(), 1u);
+  EXPECT_EQ(result.not_checked[0].tensor.step, 0);
+  EXPECT_EQ(result.not_checked[0].reason, "no previous step");
+  EXPECT_EQ(result.not_checked[0].error_code, static_cast<uint32_t>(kErrorNoPrevious));
+}
+
+TEST_F(ExpressionCheck, RecheckOfStatisticsReadsNothing) {
+  ASSERT_TRUE(check(session_, std::vector<Watchpoint>{watch(1, "mean(abs(x)) > 5")}, {}).ok());
+  const CheckResult again = check(session_, std::vector<Watchpoint>{watch(1, "mean(abs(x)) > 1 and min(x) < 0")}, {}).value();
+  EXPECT_EQ(again.coverage.bytes, 0u);
+  EXPECT_EQ(again.coverage.from_cache, 4u);
+  EXPECT_EQ(again.hits.size(), 2u);
+}
+
+TEST(ParseWhen, TellsConditionsFromExpressions) {
+  EXPECT_TRUE(std::holds_alternative<Condition>(parse_when("TL max_gt=3").value()));
+  EXPECT_TRUE(std::holds_alternative<Condition>(parse_when(" tensor_overflow ").value()));
+  EXPECT_TRUE(std::holds_alternative<Expression>(parse_when("max(x) > 3").value()));
+  EXPECT_TRUE(std::holds_alternative<Expression>(parse_when("not all(isfinite(x))").value()));
+  const Status wrong = parse_when("tensor_owerflow").status();
+  EXPECT_NE(wrong.message().find("tensor_overflow"), std::string::npos) << wrong.message();
+  const Status caret = parse_when("mena(x) > 3").status();
+  EXPECT_NE(caret.message().find("mean"), std::string::npos) << caret.message();
+}
+
+}  // namespace
+}  // namespace msdbg
