@@ -64,7 +64,7 @@ TEST(Terminal, EndOfInputEndsThePrompt) {
 TEST(Terminal, TabCompletesAField) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
-  t.type("s.curr\t\r");  // the terminal shows only what Tab adds, so the answer is the proof
+  t.type("s.current_s\t\r");  // the terminal shows only what Tab adds, so the answer is the proof
   EXPECT_TRUE(t.see("\n0")) << t.screen();
 }
 
