@@ -1,6 +1,9 @@
 // The text side: what is accepted, as what, and how mistakes are shown.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "msdbg/expr.h"
 
 namespace msdbg {
@@ -203,6 +206,27 @@ TEST(Parse, NestingAndLengthHaveALimit) {
   EXPECT_NE(error(negation + "true").find("nested deeper"), std::string::npos);
   EXPECT_NE(error(sum + " > 1").find("more than 4000 operations"), std::string::npos);
   EXPECT_NE(error(std::string(70000, ' ') + "true").find("longer than"), std::string::npos);
+}
+
+TEST(Parse, AnyTextIsAnExpressionOrAnErrorWithAPlace) {
+  constexpr const char* kPieces[] = {"x", "prev", "mean(", ")", "(", " ", "> ", "1e", ".5", "and ", "not ", "^", "-", ",", "max(", "finite(", "any(",
+                                     "\xc3", "\x01", "==", "3", "nan", "std(x)", "percent(x > 1)", "<", "*", "\n"};
+  std::mt19937 random(5);
+  int accepted = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (size_t length = random() % 12; length > 0; --length) text += kPieces[random() % std::size(kPieces)];
+    const Result<Expression> expression = Expression::parse(text, Wanted::kAny);
+    if (expression.ok()) {
+      ++accepted;
+      EXPECT_FALSE(expression->explain().empty());
+    } else {
+      const std::string message = expression.status().message();
+      EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 2) << message;
+      EXPECT_NE(message.rfind('^'), std::string::npos) << message;
+    }
+  }
+  EXPECT_GT(accepted, 100);
 }
 
 }  // namespace
