@@ -17,7 +17,7 @@ local function now()
 end
 
 local function any()
-  for i = 0, elements - 1 do if abs(x[i]) * 2 > 9 then return true end end
+  for i = 0, elements - 1 do if abs(x[i]) * 2 > 20 then return true end end
   return false
 end
 local function count()
@@ -27,7 +27,7 @@ local function count()
 end
 local function mean()
   local sum = 0
-  for i = 0, elements - 1 do sum = sum + sqrt(abs(x[i])) end
+  for i = 0, elements - 1 do sum = sum + abs(x[i] - 0.5) end
   return sum / elements > 1
 end
 local function percent()

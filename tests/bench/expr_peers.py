@@ -34,9 +34,9 @@ class Peer:
 def with_numpy(x):
     start = time.perf_counter()
     answers = (
-        np.any(np.abs(x) * 2 > 9),
+        np.any(np.abs(x) * 2 > 20),
         np.count_nonzero(x * x > 4) > 100,
-        np.mean(np.sqrt(np.abs(x))) > 1,
+        np.mean(np.abs(x - 0.5)) > 1,
         np.count_nonzero(np.abs(x - 1) < 0.01) * 100 / x.size > 5,
         np.max(x * 3 - 1) > 100,
     )
