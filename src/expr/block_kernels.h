@@ -80,27 +80,45 @@ struct BlockKernels {
     for (size_t i = 0; i < n; i += V::kSize) V::store(to + i, V::select(holds(V::load(mask + i)), V::load(value + i), o));
   }
 
+  // ---- preludes ----------------------------------------------------------------------------------------------------
+  template <int prelude>
+  MSDBG_EXPR_INLINE B prepared(const T* p, B first) {
+    const B x = V::load(p);
+    if constexpr (prelude == kAdded) return V::add(x, first);
+    else if constexpr (prelude == kMultiplied) return V::mul(x, first);
+    else if constexpr (prelude == kSquared) return V::mul(x, x);
+    else return x;
+  }
+
   // ---- reductions ------------------------------------------------------------------------------------------------
   // Counting in the lanes is exact: blocks are far shorter than 2^24.
   static uint64_t count(const T* truth, size_t n) {
     return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) { return V::load(truth + i); }));
   }
 
-  template <class Test, int form, bool magnitude>
-  MSDBG_EXPR_INLINE uint64_t count_tests(const T* a, const T* b, T scalar, size_t n) {
-    const B s = V::all(scalar);
-    const auto at = [&](size_t i) __attribute__((always_inline)) {
-      B left = V::load(a + i);
-      if constexpr (magnitude) left = V::abs(left);
-      if constexpr (form == kRegisters) return truth(Test::test(left, V::load(b + i)));
-      else return truth(Test::test(left, s));
-    };
-    return static_cast<uint64_t>(summed(n, at));
+  template <class Test>
+  static uint64_t count_registers(const T* a, const T* b, bool magnitude, size_t n) {
+    if (magnitude) {
+      return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
+        return truth(Test::test(V::abs(V::load(a + i)), V::load(b + i)));
+      }));
+    }
+    return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
+      return truth(Test::test(V::load(a + i), V::load(b + i)));
+    }));
   }
 
-  template <class Test, int form>
-  static uint64_t count_compare(const T* a, const T* b, T scalar, bool magnitude, size_t n) {
-    return magnitude ? count_tests<Test, form, true>(a, b, scalar, n) : count_tests<Test, form, false>(a, b, scalar, n);
+  template <class Test, int prelude>
+  static uint64_t count_scalar(const T* a, T first, T scalar, bool magnitude, size_t n) {
+    const B s = V::all(scalar), f = V::all(first);
+    if (magnitude) {
+      return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
+        return truth(Test::test(V::abs(prepared<prelude>(a + i, f)), s));
+      }));
+    }
+    return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
+      return truth(Test::test(prepared<prelude>(a + i, f), s));
+    }));
   }
 
   /// The sum in the lanes of what `at` gives. Four sums at a time, as an addition waits for the one before.
@@ -123,25 +141,31 @@ struct BlockKernels {
     return sum;
   }
 
-  template <class Add>
-  MSDBG_EXPR_INLINE double double_sum(const T* a, size_t n, double scale, Add add) {
+  template <int prelude, class Add>
+  MSDBG_EXPR_INLINE double double_sum(const T* a, T before, size_t n, double scale, Add add) {
+    const B f = V::all(before);
     typename V::Sums first(scale), second(scale);
     size_t i = 0;
     for (; i + 2 * V::kSize <= n; i += 2 * V::kSize) {
-      add(first, V::load(a + i));
-      add(second, V::load(a + i + V::kSize));
+      add(first, prepared<prelude>(a + i, f));
+      add(second, prepared<prelude>(a + i + V::kSize, f));
     }
-    if (i < n) add(first, V::load(a + i));
+    if (i < n) add(first, prepared<prelude>(a + i, f));
     return first.total() + second.total();
   }
-  static double sum(const T* a, size_t n, double scale) {
-    return double_sum(a, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add(x); });
+  template <int prelude>
+  static double sum(const T* a, T first, size_t n, double scale) {
+    return double_sum<prelude>(a, first, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add(x); });
   }
-  static double magnitudes(const T* a, size_t n, double scale) {
-    return double_sum(a, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add(V::abs(x)); });
+  template <int prelude>
+  static double magnitudes(const T* a, T first, size_t n, double scale) {
+    return double_sum<prelude>(a, first, n, scale,
+                               [](auto& sums, B x) __attribute__((always_inline)) { sums.add(V::abs(x)); });
   }
-  static double squares(const T* a, size_t n, double scale) {
-    return double_sum(a, n, scale, [](auto& sums, B x) __attribute__((always_inline)) { sums.add_square(x); });
+  template <int prelude>
+  static double squares(const T* a, T first, size_t n, double scale) {
+    return double_sum<prelude>(a, first, n, scale,
+                               [](auto& sums, B x) __attribute__((always_inline)) { sums.add_square(x); });
   }
 
   template <bool masked>
@@ -159,43 +183,59 @@ struct BlockKernels {
 
   /// Comparisons are false for NaN, so those are passed over; only where the answer is still the start value it takes
   /// a look whether there was anything else than NaN.
-  template <class Better>
-  MSDBG_EXPR_INLINE T extreme(const T* a, size_t n) {
+  template <class Better, int prelude>
+  MSDBG_EXPR_INLINE T extreme(const T* a, T first, size_t n) {
+    const B f = V::all(first);
     constexpr T kStart = Better::kLess ? V::kInfinity : -V::kInfinity;
     constexpr size_t kStep = 4 * V::kSize;
     B best[4] = {V::all(kStart), V::all(kStart), V::all(kStart), V::all(kStart)};
     const auto keep = [](B& lanes, B x) __attribute__((always_inline)) { lanes = V::select(Better::test(x, lanes), x, lanes); };
     size_t i = 0;
     for (; i + kStep <= n; i += kStep) {
-      for (size_t k = 0; k < 4; ++k) keep(best[k], V::load(a + i + k * V::kSize));
+      for (size_t k = 0; k < 4; ++k) keep(best[k], prepared<prelude>(a + i + k * V::kSize, f));
     }
-    for (; i < n; i += V::kSize) keep(best[0], V::load(a + i));
+    for (; i < n; i += V::kSize) keep(best[0], prepared<prelude>(a + i, f));
     for (size_t k = 1; k < 4; ++k) keep(best[0], best[k]);
     alignas(64) T parts[V::kSize];
     V::store(parts, best[0]);
     T result = kStart;
     for (T part : parts) result = (Better::kLess ? part < result : part > result) ? part : result;
-    for (i = 0; result == kStart && i < n; ++i) {
-      if (a[i] == kStart) return kStart;
+    if (result != kStart) return result;
+    B numbers = V::all(T(0));
+    for (i = 0; i < n; i += V::kSize) {
+      const B x = prepared<prelude>(a + i, f);
+      numbers = V::add(numbers, truth(V::equal(x, x)));
     }
-    return result == kStart ? V::kNan : result;
+    V::store(parts, numbers);
+    for (T part : parts) {
+      if (part > 0) return kStart;
+    }
+    return V::kNan;
   }
   struct Lower : Less { static constexpr bool kLess = true; };
   struct Higher : Greater { static constexpr bool kLess = false; };
-  static T least(const T* a, size_t n) { return extreme<Lower>(a, n); }
-  static T greatest(const T* a, size_t n) { return extreme<Higher>(a, n); }
+  template <int prelude>
+  static T least(const T* a, T first, size_t n) {
+    return extreme<Lower, prelude>(a, first, n);
+  }
+  template <int prelude>
+  static T greatest(const T* a, T first, size_t n) {
+    return extreme<Higher, prelude>(a, first, n);
+  }
 
-  static T largest(const T* a, size_t n) {
+  template <int prelude>
+  static T largest(const T* a, T first, size_t n) {
+    const B f = V::all(first);
     B best[2] = {V::all(T(0)), V::all(T(0))};
     const auto keep = [](B& lanes, B x) __attribute__((always_inline)) {
       lanes = V::select(V::either(V::greater(x, lanes), is_nan(x)), x, lanes);
     };
     size_t i = 0;
     for (; i + 2 * V::kSize <= n; i += 2 * V::kSize) {
-      keep(best[0], V::abs(V::load(a + i)));
-      keep(best[1], V::abs(V::load(a + i + V::kSize)));
+      keep(best[0], V::abs(prepared<prelude>(a + i, f)));
+      keep(best[1], V::abs(prepared<prelude>(a + i + V::kSize, f)));
     }
-    if (i < n) keep(best[0], V::abs(V::load(a + i)));
+    if (i < n) keep(best[0], V::abs(prepared<prelude>(a + i, f)));
     keep(best[0], best[1]);
     alignas(64) T parts[V::kSize];
     V::store(parts, best[0]);
@@ -256,7 +296,8 @@ struct BlockKernels {
 // clang-format off
 #define MSDBG_EXPR_FORMS(OP) {K::template binary<OP, kRegisters>, K::template binary<OP, kRegisterScalar>, K::template binary<OP, kScalarRegister>}
 #define MSDBG_EXPR_TEST(TEST) MSDBG_EXPR_FORMS(typename K::template Truth<typename K::TEST>)
-#define MSDBG_EXPR_COUNT(TEST) {K::template count_compare<typename K::TEST, kRegisters>, K::template count_compare<typename K::TEST, kRegisterScalar>}
+#define MSDBG_EXPR_PRELUDES(NAME) {K::template NAME<kPlain>, K::template NAME<kAdded>, K::template NAME<kMultiplied>, K::template NAME<kSquared>}
+#define MSDBG_EXPR_COUNT(TEST) {K::template count_scalar<typename K::TEST, kPlain>, K::template count_scalar<typename K::TEST, kAdded>, K::template count_scalar<typename K::TEST, kMultiplied>, K::template count_scalar<typename K::TEST, kSquared>}
 
 template <class V>
 constexpr Kernels<typename V::Value> block_kernels() {
@@ -278,9 +319,13 @@ constexpr Kernels<typename V::Value> block_kernels() {
        MSDBG_EXPR_FORMS(typename K::And), MSDBG_EXPR_FORMS(typename K::Or)},
       K::select,
       K::count,
+      {K::template count_registers<typename K::Less>, K::template count_registers<typename K::LessEqual>,
+       K::template count_registers<typename K::Greater>, K::template count_registers<typename K::GreaterEqual>,
+       K::template count_registers<typename K::Equal>, K::template count_registers<typename K::NotEqual>},
       {MSDBG_EXPR_COUNT(Less), MSDBG_EXPR_COUNT(LessEqual), MSDBG_EXPR_COUNT(Greater), MSDBG_EXPR_COUNT(GreaterEqual),
        MSDBG_EXPR_COUNT(Equal), MSDBG_EXPR_COUNT(NotEqual)},
-      K::sum, K::magnitudes, K::squares, K::centred, K::least, K::greatest, K::largest};
+      MSDBG_EXPR_PRELUDES(sum), MSDBG_EXPR_PRELUDES(magnitudes), MSDBG_EXPR_PRELUDES(squares), K::centred,
+      MSDBG_EXPR_PRELUDES(least), MSDBG_EXPR_PRELUDES(greatest), MSDBG_EXPR_PRELUDES(largest)};
   if constexpr (kWide) {
     kernels.load[4] = K::template load<int32_t>;
     kernels.load[5] = K::template load<int64_t>;

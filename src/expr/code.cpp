@@ -120,12 +120,15 @@ class Compiler {
       code_.instructions.push_back(instruction);
       return;
     }
-    instruction.a = emit(one.arg);
     if (one.mask == kNoNode) {
+      const bool fuses = one.gather != Gather::kCount && one.gather != Gather::kMoments;
+      const NodeId arg = fuses ? prelude(one.arg, &instruction) : one.arg;
+      instruction.a = emit(arg);
       code_.instructions.push_back(instruction);
-      release(one.arg);
+      release(arg);
       return;
     }
+    instruction.a = emit(one.arg);
     const int mask = emit(one.mask);
     if (one.gather == Gather::kMoments) {
       instruction.b = mask;
@@ -147,6 +150,29 @@ class Compiler {
     release(one.mask);
   }
 
+  /// An addition of a scalar, a multiplication by one or a square that only this reduction needs becomes a part of it.
+  /// Returns the node that is left to compute.
+  NodeId prelude(NodeId id, Instruction* instruction) {
+    const DagNode& node = dag_[id];
+    if (node.b == kNoNode || !dag_[node.a].type.element || uses_[id] != 1 || registers_.count(id) > 0) return id;
+    if (node.op == Op::kMul && node.a == node.b) {
+      instruction->prelude = kSquared;
+      release(node.a);  // two uses become one
+    } else if (dag_[node.b].type.element) {
+      return id;
+    } else if (node.op == Op::kAdd || node.op == Op::kSub) {
+      instruction->prelude = kAdded;
+      instruction->first = scalar(node.b, node.op == Op::kAdd ? Rounding::kNearest : Rounding::kNegated);
+    } else if (node.op == Op::kMul) {
+      instruction->prelude = kMultiplied;
+      instruction->first = scalar(node.b, Rounding::kNearest);
+    } else {
+      return id;
+    }
+    uses_[id] = 0;
+    return node.a;
+  }
+
   /// A comparison that only its count needs is counted without being written down.
   bool count_compare(NodeId id, Instruction* instruction) {
     const DagNode& node = dag_[id];
@@ -159,6 +185,7 @@ class Compiler {
       instruction->magnitude = true;
       left = dag_[left].a;
     }
+    if (!dag_[node.b].type.element) left = prelude(left, instruction);
     instruction->a = emit(left);
     if (dag_[node.b].type.element) {
       instruction->b = emit(node.b);

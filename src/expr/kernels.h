@@ -16,6 +16,11 @@ constexpr size_t kAlignment = 64;
 enum Form { kRegisters, kRegisterScalar, kScalarRegister };
 constexpr size_t kFormCount = 3;
 
+/// What a reduction does to its elements first, so that the result need not be written down: nothing, add a scalar,
+/// multiply by one, square.
+enum Prelude { kPlain, kAdded, kMultiplied, kSquared };
+constexpr size_t kPreludeCount = 4;
+
 struct CentredSums {
   double sum, squares;  ///< of scale * (x - centre)
 };
@@ -35,16 +40,18 @@ struct Kernels {
   void (*select)(T* to, const T* value, const T* mask, T other, size_t n);
 
   uint64_t (*count)(const T* truth, size_t n);
-  /// In the order of Op from kLess to kNotEqual; by kRegisters and kRegisterScalar; of abs(a) where `magnitude`.
-  uint64_t (*count_compare[6][2])(const T* a, const T* b, T scalar, bool magnitude, size_t n);
-  double (*sum)(const T* a, size_t n, double scale);
-  double (*magnitudes)(const T* a, size_t n, double scale);  ///< sum of |a| * scale
-  double (*squares)(const T* a, size_t n, double scale);
+  /// In the order of Op from kLess to kNotEqual; of abs(a) where `magnitude`.
+  uint64_t (*count_registers[6])(const T* a, const T* b, bool magnitude, size_t n);
+  uint64_t (*count_scalar[6][kPreludeCount])(const T* a, T first, T scalar, bool magnitude, size_t n);
+  /// By Prelude, whose scalar is `first`.
+  double (*sum[kPreludeCount])(const T* a, T first, size_t n, double scale);
+  double (*magnitudes[kPreludeCount])(const T* a, T first, size_t n, double scale);  ///< sum of |a| * scale
+  double (*squares[kPreludeCount])(const T* a, T first, size_t n, double scale);
   /// `mask` may be null.
   CentredSums (*centred)(const T* a, const T* mask, size_t n, double centre, double scale);
-  T (*least)(const T* a, size_t n);      ///< NaN elements are passed over; NaN when there is nothing else
-  T (*greatest)(const T* a, size_t n);
-  T (*largest)(const T* a, size_t n);    ///< of |a|; NaN when there is one
+  T (*least[kPreludeCount])(const T* a, T first, size_t n);  ///< NaN is passed over; NaN when there is nothing else
+  T (*greatest[kPreludeCount])(const T* a, T first, size_t n);
+  T (*largest[kPreludeCount])(const T* a, T first, size_t n);  ///< of |a|; NaN when there is one
 };
 
 struct Target {

@@ -32,6 +32,7 @@ size_t index(Op op, Op first) { return static_cast<size_t>(op) - static_cast<siz
 
 template <class T>
 T rounded(double value, Rounding rounding) {
+  if (rounding == Rounding::kNegated) return static_cast<T>(-value);
   if constexpr (std::is_same_v<T, double>) {
     return value;
   } else {
@@ -157,85 +158,99 @@ class BlockMachine : public Machine {
   void count_compare(const Instruction& instruction, Gathered& to) {
     const size_t op = index(instruction.op, Op::kLess), whole = body();
     const T* a = at(instruction.a);
-    const T* b = instruction.b < 0 ? nullptr : at(instruction.b);
-    const T s = scalar(instruction.scalar);
-    to.count += kernels_.count_compare[op][instruction.form](a, b, s, instruction.magnitude, whole);
-    if (whole == n_) return;
-    to.count += tail_.count_compare[op][instruction.form](a + whole, b ? b + whole : nullptr, s, instruction.magnitude,
-                                                          n_ - whole);
+    const bool magnitude = instruction.magnitude;
+    if (instruction.form == kRegisters) {
+      const T* b = at(instruction.b);
+      to.count += kernels_.count_registers[op](a, b, magnitude, whole);
+      if (whole != n_) to.count += tail_.count_registers[op](a + whole, b + whole, magnitude, n_ - whole);
+      return;
+    }
+    const T first = scalar(instruction.first), s = scalar(instruction.scalar);
+    to.count += kernels_.count_scalar[op][instruction.prelude](a, first, s, magnitude, whole);
+    if (whole != n_) to.count += tail_.count_scalar[op][instruction.prelude](a + whole, first, s, magnitude, n_ - whole);
   }
 
-  using SumKernel = double (*Kernels<T>::*)(const T*, size_t, double);
-  using ExtremeKernel = T (*Kernels<T>::*)(const T*, size_t);
+  /// The elements that a reduction goes over.
+  struct Operand {
+    const T* a;
+    Prelude prelude;
+    T first;
+  };
+  template <class Kernel>
+  using ByPrelude = Kernel (Kernels<T>::*)[kPreludeCount];
+  using SumKernel = double (*)(const T*, T, size_t, double);
+  using ExtremeKernel = T (*)(const T*, T, size_t);
 
-  double sum(SumKernel kernel, const T* a, int shift) const {
+  double sum(ByPrelude<SumKernel> kernel, const Operand& x, int shift) const {
     const double scale = std::ldexp(1.0, -shift);
     const size_t whole = body();
-    return (kernels_.*kernel)(a, whole, scale) + (whole == n_ ? 0.0 : (tail_.*kernel)(a + whole, n_ - whole, scale));
+    const double rest = whole == n_ ? 0.0 : (tail_.*kernel)[x.prelude](x.a + whole, x.first, n_ - whole, scale);
+    return (kernels_.*kernel)[x.prelude](x.a, x.first, whole, scale) + rest;
   }
 
   /// The units that the block must be summed in; floats never leave the range of double.
-  int shift_of(const T* a) const {
+  int shift_of(const Operand& x) const {
     if constexpr (std::is_same_v<T, float>) {
       return 0;
     } else {
-      double largest = kernels_.largest(a, body());
-      if (body() != n_) largest = std::max(largest, tail_.largest(a + body(), n_ - body()));
+      double largest = kernels_.largest[x.prelude](x.a, x.first, body());
+      if (body() != n_) largest = std::max(largest, tail_.largest[x.prelude](x.a + body(), x.first, n_ - body()));
       return unit_shift(largest);
     }
   }
 
   void gather(const Instruction& instruction, Gathered& to) {
-    const T* a = at(instruction.a);
+    const Operand x{at(instruction.a), instruction.prelude, scalar(instruction.first)};
+    const T* a = x.a;
     switch (program_.accumulators[static_cast<size_t>(instruction.to)].gather) {
       case Gather::kCount:
         to.count += kernels_.count(a, body());
         if (body() != n_) to.count += tail_.count(a + body(), n_ - body());
         break;
       case Gather::kSum: {
-        const int shift = shift_of(a);
-        to.sum.add(sum(&Kernels<T>::sum, a, shift), shift);
+        const int shift = shift_of(x);
+        to.sum.add(sum(&Kernels<T>::sum, x, shift), shift);
         break;
       }
       case Gather::kMagnitudes: {
-        const int shift = shift_of(a);
-        to.sum.add(sum(&Kernels<T>::magnitudes, a, shift), shift);
+        const int shift = shift_of(x);
+        to.sum.add(sum(&Kernels<T>::magnitudes, x, shift), shift);
         break;
       }
       case Gather::kSquares: {
-        const int shift = shift_of(a);
-        to.sum.add(sum(&Kernels<T>::squares, a, shift), 2 * shift);
+        const int shift = shift_of(x);
+        to.sum.add(sum(&Kernels<T>::squares, x, shift), 2 * shift);
         break;
       }
       case Gather::kMoments: moments(a, instruction.b < 0 ? nullptr : at(instruction.b), to); break;
       case Gather::kLeast:
-        extreme(&Kernels<T>::least, a, to, [](double value, double best) { return value < best; });
+        extreme(&Kernels<T>::least, x, false, to, [](double value, double best) { return value < best; });
         break;
       case Gather::kGreatest:
-        extreme(&Kernels<T>::greatest, a, to, [](double value, double best) { return value > best; });
+        extreme(&Kernels<T>::greatest, x, false, to, [](double value, double best) { return value > best; });
         break;
       case Gather::kLargest:
-        extreme(&Kernels<T>::largest, a, to, [](double value, double best) { return value > best || std::isnan(value); });
+        extreme(&Kernels<T>::largest, x, true, to, [](double value, double best) { return value > best || std::isnan(value); });
         break;
     }
   }
 
+  /// `keeps_nan`: a NaN stays; otherwise it says that there was nothing else yet.
   template <class Better>
-  void extreme(ExtremeKernel kernel, const T* a, Gathered& to, Better better) {
+  void extreme(ByPrelude<ExtremeKernel> kernel, const Operand& x, bool keeps_nan, Gathered& to, Better better) {
     const auto join = [&](const Kernels<T>& kernels, const T* from, size_t n) {
       if (n == 0) return;
-      const auto value = static_cast<double>((kernels.*kernel)(from, n));
-      // For the extremes a NaN says that there was nothing else yet; for the largest magnitude it stays.
-      const bool replace = kernel == &Kernels<T>::largest ? !to.any : !to.any || std::isnan(to.extreme);
+      const auto value = static_cast<double>((kernels.*kernel)[x.prelude](from, x.first, n));
+      const bool replace = !to.any || (!keeps_nan && std::isnan(to.extreme));
       if (replace || better(value, to.extreme)) to.extreme = value;
       to.any = true;
     };
-    join(kernels_, a, body());
-    join(tail_, a + body(), n_ - body());
+    join(kernels_, x.a, body());
+    join(tail_, x.a + body(), n_ - body());
   }
 
   void moments(const T* a, const T* mask, Gathered& to) {
-    const int shift = mask ? shift_of_masked(a, mask) : shift_of(a);
+    const int shift = mask ? shift_of_masked(a, mask) : shift_of({a, kPlain, T(0)});
     const double scale = std::ldexp(1.0, -shift);
     uint64_t n = n_;
     if (mask) {

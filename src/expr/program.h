@@ -33,7 +33,7 @@ struct Reduction {
 };
 
 /// A number that a comparison of float lanes with a double needs, so that it says what the comparison in double says.
-enum class Rounding : uint8_t { kNearest, kDown, kUp, kExact };
+enum class Rounding : uint8_t { kNearest, kNegated, kDown, kUp, kExact };
 
 struct Scalar {
   NodeId node = kNoNode;
@@ -53,6 +53,8 @@ struct Instruction {
   int to = -1;             ///< register, or accumulator of the last two kinds
   int a = -1, b = -1;      ///< b is the mask of kSelect and of moments
   int scalar = -1;         ///< index into Code::scalars
+  Prelude prelude = kPlain;  ///< of the last two kinds
+  int first = -1;            ///< its scalar
 };
 
 struct Code {

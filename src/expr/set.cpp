@@ -14,7 +14,7 @@ std::string_view plural(int n) { return n == 1 ? "" : "s"; }
 int operations(const Code& code) {
   int count = 0;
   for (const Instruction& instruction : code.instructions) {
-    count += instruction.kind == Instruction::Kind::kCountCompare ? 1 + instruction.magnitude : 1;
+    count += 1 + instruction.magnitude + (instruction.prelude == kPlain ? 0 : 1);
   }
   return count;
 }
