@@ -15,6 +15,8 @@
 namespace msdbg::live {
 namespace {
 
+constexpr uint64_t kLarge = 8 << 20;
+
 uint64_t whole_pages(uint64_t bytes) {
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -54,6 +56,8 @@ Status Landing::reserve(uint64_t bytes) {
   void* data = data_ == nullptr ? ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                 : ::mremap(data_, room_, room, MREMAP_MAYMOVE);
   if (data == MAP_FAILED) return move_to_file(room);
+  // A fault for every 4 KiB would take as long as the bytes themselves.
+  if (room >= kLarge) ::madvise(data, room, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
   room_ = room;
   return {};
