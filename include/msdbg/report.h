@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "msdbg/analysis.h"
+#include "msdbg/gate.h"
 #include "msdbg/session.h"
 
 namespace msdbg {
 
-enum class Format : uint8_t { kTable, kJson, kJsonl };
+/// The last four are for check only.
+enum class Format : uint8_t { kTable, kJson, kJsonl, kCsv, kMarkdown, kJunit, kSarif };
 Result<Format> parse_format(std::string_view text);
 
 struct ReportStyle {
@@ -24,6 +26,9 @@ struct ReportStyle {
   size_t width = 100;      ///< columns of the terminal
   std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
   std::string tensors = "output and parameter";  ///< check: which kind of tensors was looked at, for the same line
+  const Gate* gate = nullptr;                    ///< check: what is new, known or suppressed; without it everything is new
+  std::vector<std::string> rules_run;            ///< check: rule ids that were run, so that formats can list those without a finding
+  int exit_status = 0;                           ///< check: what the program will end with, for formats that carry it
 };
 
 /// Findings of `msdbg check`. Ends with a newline; so do all of the following.

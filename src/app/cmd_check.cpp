@@ -1,6 +1,8 @@
 // msdbg check: rules and conditions over a dump.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/output.h"
 #include "app/run.h"
 
@@ -152,13 +154,55 @@ Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
   return list.take();
 }
 
+namespace {
+
+struct GateFiles {
+  std::optional<Baseline> baseline;
+  std::optional<std::vector<Suppression>> suppressions;
+  bool any() const { return baseline || suppressions; }
+};
+
+// Before the dump is read: a typo in a file should not cost an hour.
+Result<GateFiles> read_gate_files(const Options& options) {
+  GateFiles files;
+  if (!options.baseline.empty()) {
+    const auto text = read_file(options.baseline);
+    if (!text) {
+      const bool absent = text.status().code() == Code::kNotFound;
+      return Status(text.status().code(), fmt::format("--baseline {}{}", text.status().message(), absent ? "; --bless FILE writes one" : ""));
+    }
+    auto parsed = Baseline::parse(*text, options.baseline);
+    if (!parsed) return Status(parsed.status().code(), "--baseline " + parsed.status().message());
+    files.baseline = std::move(*parsed);
+  }
+  if (!options.suppress.empty()) {
+    const auto text = read_file(options.suppress);
+    if (!text) return Status(text.status().code(), "--suppress " + text.status().message());
+    auto parsed = parse_suppressions(*text, options.suppress);
+    if (!parsed) return Status(parsed.status().code(), "--suppress " + parsed.status().message());
+    files.suppressions = std::move(*parsed);
+  }
+  return files;
+}
+
+int status_of(const Options& options, const CheckResult& result, const Gate& gate) {
+  if (result.interrupted) return kExitInterrupted;
+  if (gate.fresh > 0) return kExitFindings;
+  return options.strict && (result.coverage.not_checked > 0 || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
+}
+
+}  // namespace
+
 int run_check(const Options& options) {
   const auto watchpoints = watchpoints_from(options);
   if (!watchpoints) return report_failure(watchpoints.status());
+  const auto files = read_gate_files(options);
+  if (!files) return report_failure(files.status());
   int status = kExitClean;
   const auto session = open_session(options, &status);
   if (session == nullptr) return status;
 
+  const bool needs_all = files->any() || !options.bless.empty();
   CheckOptions check_options;
   check_options.steps = options.steps;
   check_options.ranks = options.ranks;
@@ -166,7 +210,7 @@ int run_check(const Options& options) {
   check_options.mem_limit_bytes = options.mem_limit_mb << 20;
   check_options.threads = options.threads;
   check_options.report_missing = options.report_missing;
-  check_options.max_hits = options.max_hits;
+  check_options.max_hits = needs_all ? SIZE_MAX : options.max_hits;
   Result<CheckResult> result = Status(Code::kInternal, "");
   {
     Progress progress(options, "checking");
@@ -177,10 +221,36 @@ int run_check(const Options& options) {
   ReportStyle style = style_for(options);
   if (options.watches.empty()) style.rules = options.rules == "default" || options.rules == "recommended" ? "the " + options.rules + " rules" : options.rules;
   if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
+  for (const Watchpoint& watchpoint : *watchpoints) {
+    style.rules_run.push_back(watchpoint.rule);
+  }
+  // What is suppressed stays out, so that it comes back the day its suppression goes.
+  std::vector<Hit> to_bless;
+  for (const Hit& hit : result->hits) {
+    const auto applies = [&](const Suppression& s) { return s.matches(*session, hit); };
+    const bool suppressed = files->suppressions && std::any_of(files->suppressions->begin(), files->suppressions->end(), applies);
+    if (!options.bless.empty() && !suppressed) to_bless.push_back(hit);
+  }
+  const Baseline blessed = Baseline::of(*session, to_bless, options.baseline_steps);
+  Gate gate;
+  gate.fresh = result->total_hits;
+  if (needs_all) {
+    gate = judge(*session, &*result, files->baseline ? &*files->baseline : nullptr, files->suppressions ? &*files->suppressions : nullptr,
+                 options.max_hits);
+  }
+  if (files->any()) style.gate = &gate;
+  style.exit_status = status_of(options, *result, gate);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
-  if (result->interrupted) return kExitInterrupted;
-  if (result->total_hits > 0) return kExitFindings;
-  return options.strict && result->coverage.not_checked > 0 ? kExitIncomplete : kExitClean;
+  for (const Suppression& unused : gate.unused) log(LogLevel::kWarning, fmt::format("{}:{}: matched nothing: {}", options.suppress, unused.line, unused.text));
+  if (options.bless.empty()) return style.exit_status;
+  if (result->interrupted) {
+    fmt::print(stderr, "msdbg: --bless {}: not written, the run was interrupted\n", options.bless);
+  } else if (const Status written = write_file(options.bless, blessed.text()); !written.ok()) {
+    return report_failure(Status(written.code(), "--bless " + written.message()));
+  } else {
+    note(options, fmt::format("{}: {} known from now on", options.bless, blessed.size() == 1 ? "1 finding is" : fmt::format("{} findings are", blessed.size())));
+  }
+  return style.exit_status;
 }
 
 }  // namespace msdbg::app

@@ -22,9 +22,9 @@ struct RawOptions {
   double timeout_s = -1;
 };
 
-void add_common(CLI::App* app, Options& o, RawOptions& raw, bool formats) {
+void add_common(CLI::App* app, Options& o, RawOptions& raw, bool formats, bool check = false) {
   if (formats) {
-    app->add_option("--format", raw.format, "table, json or jsonl")->capture_default_str()->type_name("FORMAT");
+    app->add_option("--format", raw.format, check ? "table, json, jsonl, csv, markdown, junit or sarif" : "table, json or jsonl")->capture_default_str()->type_name("FORMAT");
     app->add_option("-o,--output", o.output_file, "write there instead of standard output")->type_name("FILE");
   }
   app->add_option("--semantics", raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
@@ -50,6 +50,12 @@ Status finish(const RawOptions& raw, Options& o) {
   const auto format = parse_format(raw.format);
   if (!format) return format.status();
   o.format = *format;
+  if (o.command != Command::kCheck && *format > Format::kJsonl) {
+    return Status(Code::kInvalidArgument, fmt::format("--format {} is for msdbg check; use table, json or jsonl here", raw.format));
+  }
+  if (o.baseline_steps && o.bless.empty()) {
+    return Status(Code::kInvalidArgument, "--baseline-steps says what --bless writes; add --bless FILE (a baseline with steps is recognised as it is)");
+  }
   const auto semantics = parse_semantics(raw.semantics);
   if (!semantics) return semantics.status();
   o.semantics = *semantics;
@@ -195,7 +201,11 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   check->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
   add_steps(check, raw);
   check->add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")->type_name("N");
-  check->add_flag("--strict", o.strict, "status 4 when anything was not checked");
+  check->add_option("--baseline", o.baseline, "findings listed there are known: only others count for the exit status")->type_name("FILE");
+  check->add_option("--bless", o.bless, "write the findings of this run there, as a baseline for later ones")->type_name("FILE");
+  check->add_flag("--baseline-steps", o.baseline_steps, "--bless distinguishes steps");
+  check->add_option("--suppress", o.suppress, "findings not to count, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")->type_name("FILE");
+  check->add_flag("--strict", o.strict, "status 4 when anything was not checked or a suppression matched nothing");
   check->add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
   check->add_flag("--wide", o.wide, "full names");
   check->add_flag("--group", o.group, "hits grouped by scope");
@@ -261,7 +271,7 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
 
   auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
 
-  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, true);
+  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, true, sub == check);
   for (CLI::App* sub : {run, repl, open, listen}) add_common(sub, o, raw, false);
   app.footer(help_footer(""));
   for (CLI::App* sub : app.get_subcommands({})) {

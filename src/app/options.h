@@ -48,6 +48,8 @@ struct Options {
   std::string slots = "output";
   bool report_missing = false;
   size_t max_hits = SIZE_MAX;
+  std::string baseline, bless, suppress;                     ///< files; "" = none
+  bool baseline_steps = false;
   // origin
   std::string when = "nan or inf";
   // show

@@ -34,6 +34,17 @@ bool is_regular_or_absent(const std::string& path) {
   return S_ISREG(info.st_mode);
 }
 
+bool wants_colour(const Options& options) {
+  if (options.colour == Switch::kAlways) return true;
+  if (options.colour == Switch::kNever) return false;
+  const char* no_colour = std::getenv("NO_COLOR");
+  if (no_colour != nullptr && *no_colour != '\0') return false;
+  const char* term = std::getenv("TERM");
+  return options.output_file.empty() && ::isatty(STDOUT_FILENO) && term != nullptr && std::strcmp(term, "dumb") != 0;
+}
+
+}  // namespace
+
 Status write_file(const std::string& path, std::string_view text) {
   // A pipe or a device takes the text directly; only a regular file can be replaced.
   if (!is_regular_or_absent(path)) {
@@ -58,16 +69,18 @@ Status write_file(const std::string& path, std::string_view text) {
   return status;
 }
 
-bool wants_colour(const Options& options) {
-  if (options.colour == Switch::kAlways) return true;
-  if (options.colour == Switch::kNever) return false;
-  const char* no_colour = std::getenv("NO_COLOR");
-  if (no_colour != nullptr && *no_colour != '\0') return false;
-  const char* term = std::getenv("TERM");
-  return options.output_file.empty() && ::isatty(STDOUT_FILENO) && term != nullptr && std::strcmp(term, "dumb") != 0;
+Result<std::string> read_file(const std::string& path) {
+  FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return Status(errno == ENOENT ? Code::kNotFound : Code::kIoError, fmt::format("{}: {}", path, std::strerror(errno)));
+  std::string text;
+  char block[65536];
+  for (size_t n; (n = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, n);
+  const bool failed = std::ferror(file) != 0;
+  const int error = errno;
+  std::fclose(file);
+  if (failed) return Status(Code::kIoError, fmt::format("{}: cannot read: {}", path, std::strerror(error)));
+  return text;
 }
-
-}  // namespace
 
 ReportStyle style_for(const Options& options) {
   ReportStyle style;

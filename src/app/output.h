@@ -16,6 +16,11 @@ ReportStyle style_for(const Options& options);
 /// Writes a finished result. A file is replaced as a whole or not at all.
 Status write_result(const Options& options, std::string_view text);
 
+/// Replaces a regular file as a whole or not at all; pipes and devices take the text directly.
+Status write_file(const std::string& path, std::string_view text);
+/// Error: kNotFound or kIoError with the path.
+Result<std::string> read_file(const std::string& path);
+
 /// `msdbg: message` to standard error, and the exit status for it.
 int report_failure(const Status& status);
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "msdbg/report.h"
+#include "report/check_formats.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -30,6 +32,8 @@ std::string param_text(const Hit& hit, const ParamResult& param) {
   return fmt::format("{} {}", name, format_short(param.threshold));
 }
 
+}  // namespace
+
 std::string what_text(const Hit& hit) {
   std::string out;
   auto add = [&](const std::string& part) {
@@ -46,6 +50,8 @@ std::string what_text(const Hit& hit) {
   return out;
 }
 
+namespace {
+
 bool same_step(const TensorId& a, const TensorId& b) {
   return std::tie(a.rank, a.graph, a.step) == std::tie(b.rank, b.graph, b.step);
 }
@@ -59,22 +65,27 @@ class CheckText {
     std::string out;
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
+    if (style_.gate) {
+      for (const Suppression& unused : style_.gate->unused) out += unused_text(unused) + "\n";
+    }
     out += result_.total_hits > 0 ? found_line() : clean_line();
-    if (result_.interrupted)
-      out += fmt::format("interrupted: {} of {} were looked at\n", result_.coverage.checked,
-                         counted(result_.coverage.tensors, "tensor"));
+    if (style_.gate && result_.total_hits > 0) out += counts_text(result_, style_) + "\n";
+    if (result_.interrupted) out += partial_text(result_) + "\n";
     return out;
   }
 
  private:
   std::string table() {
-    const std::vector<Hit> hits = parameters_last(result_.hits);
+    const std::vector<size_t> order = parameters_last();
+    std::vector<Hit> hits;
+    for (size_t i : order) hits.push_back(result_.hits[i]);
     const bool ranks = session_.ranks().size() > 1;
     const bool graphs =
         std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.tensor.graph != hits[0].tensor.graph; });
     const bool executions =
         std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
     std::vector<Table::Column> columns;
+    if (style_.gate) columns.push_back({"status"});
     if (ranks) columns.push_back({"rank", Align::kRight});
     if (graphs) columns.push_back({"graph", Align::kRight});
     columns.push_back({"step", Align::kRight});
@@ -92,6 +103,7 @@ class CheckText {
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
       std::vector<Table::Cell> row;
+      if (style_.gate) row.emplace_back(std::string(standing_name(standing_of(style_, order[i]))));
       if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
       row.emplace_back(std::to_string(hit.tensor.step));
@@ -104,6 +116,7 @@ class CheckText {
       if (first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second) {
         if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += fmt::format("   {}", inputs);
       }
+      if (const std::string reason = reason_of(style_, order[i]); !reason.empty()) what += fmt::format("   ({})", printable(reason));
       row.emplace_back(std::move(what));
       if (style_.wide) row.emplace_back(source_place(node, true));
       table.add(std::move(row));
@@ -114,15 +127,15 @@ class CheckText {
   }
 
   /// A Parameter file holds the value at the end of its step, so a person looks for it below what led to it.
-  std::vector<Hit> parameters_last(std::vector<Hit> hits) const {
-    for (auto begin = hits.begin(); begin != hits.end();) {
-      const auto end =
-          std::find_if(begin, hits.end(), [&](const Hit& hit) { return !same_step(begin->tensor, hit.tensor); });
-      std::stable_partition(begin, end,
-                            [&](const Hit& hit) { return session_.node(hit.tensor).kind == NodeKind::kOperator; });
+  std::vector<size_t> parameters_last() const {
+    std::vector<size_t> order(result_.hits.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    for (auto begin = order.begin(); begin != order.end();) {
+      const auto end = std::find_if(begin, order.end(), [&](size_t i) { return !same_step(result_.hits[*begin].tensor, result_.hits[i].tensor); });
+      std::stable_partition(begin, end, [&](size_t i) { return session_.node(result_.hits[i].tensor).kind == NodeKind::kOperator; });
       begin = end;
     }
-    return hits;
+    return order;
   }
 
   static std::string rule_name(const Hit& hit) { return printable(hit.abbr.empty() ? hit.rule : hit.abbr); }
@@ -217,7 +230,15 @@ class CheckText {
 }  // namespace
 
 std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style) {
-  if (style.format != Format::kTable) return json::check(session, result, style.format == Format::kJsonl);
+  switch (style.format) {
+    case Format::kTable: break;
+    case Format::kJson:
+    case Format::kJsonl: return json::check(session, result, style);
+    case Format::kCsv: return check_csv(session, result, style);
+    case Format::kMarkdown: return check_markdown(session, result, style);
+    case Format::kJunit: return check_junit(session, result, style);
+    case Format::kSarif: return check_sarif(session, result, style);
+  }
   return CheckText(session, result, style).text();
 }
 

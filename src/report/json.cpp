@@ -218,22 +218,44 @@ std::string dumped_lines(const Json& values) {
 
 }  // namespace
 
-std::string check(const Session& session, const CheckResult& result, bool lines) {
+std::string check(const Session& session, const CheckResult& result, const ReportStyle& style) {
+  const Gate* gate = style.gate;
   Json hits = Json::array();
-  for (const Hit& hit : result.hits) hits.push_back(hit_object(session, hit));
-  if (lines) return dumped_lines(hits);
-  Json out;
-  out["msdbg"] = kVersion;
-  out["dump"] = session.info().source;
-  out["semantics"] = semantics_name(result.semantics);
-  out["coverage"] = {{"tensors", result.coverage.tensors},
-                     {"checked", result.coverage.checked},
-                     {"not_checked", result.coverage.not_checked},
-                     {"bytes", result.coverage.bytes}};
+  for (size_t i = 0; i < result.hits.size(); ++i) {
+    Json hit = hit_object(session, result.hits[i]);
+    if (gate) {
+      hit["status"] = standing_name(gate->standing[i]);
+      if (gate->standing[i] == Standing::kSuppressed) hit["reason"] = gate->reasons[i];
+    }
+    hits.push_back(std::move(hit));
+  }
+  Json head;
+  head["msdbg"] = kVersion;
+  head["dump"] = session.info().source;
+  head["semantics"] = semantics_name(result.semantics);
+  head["coverage"] = {{"tensors", result.coverage.tensors},
+                      {"checked", result.coverage.checked},
+                      {"not_checked", result.coverage.not_checked},
+                      {"bytes", result.coverage.bytes}};
+  Json counts;
+  if (gate) {
+    counts = {{"new", gate->fresh}, {"known", gate->known}, {"suppressed", gate->suppressed}};
+    Json unused = Json::array();
+    for (const Suppression& s : gate->unused) unused.push_back({{"line", s.line}, {"pattern", s.text}, {"reason", s.reason}});
+    counts["unused_suppressions"] = std::move(unused);
+  }
+  if (style.format == Format::kJsonl) {
+    head["total_hits"] = result.total_hits;
+    if (gate) head["gate"] = std::move(counts);
+    if (result.interrupted) head["partial"] = true;
+    return dumped_lines(hits) + dumped(Json{{"summary", std::move(head)}}, false);
+  }
+  Json& out = head;
   out["hits"] = std::move(hits);
   Json not_checked = Json::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_object(session, entry));
   out["not_checked"] = std::move(not_checked);
+  if (gate) out["gate"] = std::move(counts);
   // Only where the lists above are not the whole answer.
   if (result.total_hits > result.hits.size()) out["total_hits"] = result.total_hits;
   if (result.interrupted) out["partial"] = true;

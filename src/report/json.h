@@ -1,4 +1,4 @@
-// The JSON of docs/json.md. The file behind it is the only user of the JSON library.
+// The JSON of docs/json.md. No JSON type leaves the file behind it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace msdbg::json {
 
 // `lines`: one object a line (JSON lines) instead of one object.
-std::string check(const Session& session, const CheckResult& result, bool lines);
+std::string check(const Session& session, const CheckResult& result, const ReportStyle& style);
 std::string origins(Session& session, const OriginResult& result, bool lines);
 std::string stats(const Session& session, const std::vector<StatsRow>& rows, bool lines);
 std::string nodes(const Session& session, const std::vector<NodeRef>& nodes, bool lines);

@@ -49,8 +49,12 @@ Result<Format> parse_format(std::string_view text) {
   if (word == "table") return Format::kTable;
   if (word == "json") return Format::kJson;
   if (word == "jsonl") return Format::kJsonl;
+  if (word == "csv") return Format::kCsv;
+  if (word == "markdown" || word == "md") return Format::kMarkdown;
+  if (word == "junit") return Format::kJunit;
+  if (word == "sarif") return Format::kSarif;
   return Status(Code::kInvalidArgument,
-                fmt::format("format '{}' is not known; use table, json or jsonl", printable(text)));
+                fmt::format("format '{}' is not known; use table, json, jsonl, csv, markdown, junit or sarif", printable(text)));
 }
 
 std::string nonfinite_text(const Stats& stats) {

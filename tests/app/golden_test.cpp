@@ -168,6 +168,17 @@ INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, ::testing::ValuesIn(transcripts())
   return name;
 });
 
+TEST(GoldenFiles, EveryFormatIsTheSameForAnyNumberOfThreads) {
+  for (const std::string dump : {"dumps/lenet-2.7.1-lognan", "dumps/lenet-2.7.1-explode"}) {
+    for (const std::string format : {"table", "json", "jsonl", "csv", "markdown", "junit", "sarif"}) {
+      const std::string command = "msdbg check " + dump + " --rules recommended,TO --format " + format + " --threads ";
+      const std::string one = run_command(command + "1");
+      EXPECT_GT(one.size(), 300u) << one;
+      EXPECT_EQ(one, run_command(command + "4")) << command;
+    }
+  }
+}
+
 TEST(GoldenFiles, ThereAreTranscripts) { EXPECT_GE(transcripts().size(), 5u); }
 
 }  // namespace

@@ -91,12 +91,15 @@ TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
   EXPECT_EQ(out["not_checked"][0]["error_code"], 2);
 }
 
-TEST(Json, CheckLinesAreOneHitEach) {
+TEST(Json, CheckLinesAreOneHitEachAndASummary) {
   FakeSession s(net());
   put_broken(s);
   const std::string text = check_report(s, checked(s, "TO"), json_style(Format::kJsonl));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(Json::parse(text.substr(0, text.find('\n')))["node"], "D/a");
+  const Json last = Json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1));
+  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "coverage", "total_hits"}));
+  EXPECT_EQ(last["summary"]["total_hits"], 2);
 }
 
 TEST(Json, OriginHasTheAgreedKeysInOrder) {

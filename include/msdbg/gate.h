@@ -1,0 +1,76 @@
+// A check as a gate: which of its findings are new, known from an earlier run, or suppressed with a reason.
+//
+// Any thread. Files are text here; reading and writing them is for the program.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+/// What makes two findings of different runs the same one. Graph ids and execution numbers change between runs, names do not.
+struct Fingerprint {
+  std::string graph, node, rule, slot;
+  int rank = 0;
+  std::optional<int64_t> step;  ///< only where a baseline distinguishes steps
+  auto operator<=>(const Fingerprint&) const = default;
+  /// One JSON object on one line, without the newline.
+  std::string text() const;
+  /// 16 hexadecimal digits, the same in every run and on every machine.
+  std::string hash() const;
+};
+Fingerprint fingerprint(const Session& session, const Hit& hit, bool with_step);
+
+/// The findings of an earlier run: JSON lines, sorted.
+class Baseline {
+ public:
+  /// `name` is the file, for messages. Error: kCorrupt with the line and what is accepted.
+  static Result<Baseline> parse(std::string_view text, std::string_view name);
+  static Baseline of(const Session& session, const std::vector<Hit>& hits, bool with_steps);
+
+  /// An entry without a step stands for every step.
+  bool contains(const Session& session, const Hit& hit) const;
+  std::string text() const;
+  size_t size() const { return entries_.size(); }
+
+ private:
+  std::set<Fingerprint> entries_;
+};
+
+/// `RULE NODE-GLOB[:slot] [step=0:3] # reason`
+struct Suppression {
+  std::string rule, node;    ///< rule: id, abbreviation or `*`; node: glob over the full name
+  std::optional<Slot> slot;  ///< nullopt: every slot
+  IntSet steps = IntSet::all();
+  std::string reason;
+  size_t line = 0;           ///< in its file
+  std::string text;          ///< as written, without the reason
+
+  bool matches(const Session& session, const Hit& hit) const;
+};
+/// Empty lines and lines that begin with `#` are passed over. Error: kCorrupt with the line and what is accepted.
+Result<std::vector<Suppression>> parse_suppressions(std::string_view text, std::string_view name);
+
+enum class Standing : uint8_t { kNew, kKnown, kSuppressed };
+std::string_view standing_name(Standing standing);  ///< "new", "known", "suppressed"
+
+/// The verdict on each finding of a check.
+struct Gate {
+  std::vector<Standing> standing;    ///< one per CheckResult::hits
+  std::vector<std::string> reasons;  ///< the same length; "" unless suppressed
+  uint64_t fresh = 0, known = 0, suppressed = 0;  ///< of all findings, listed or not
+  std::vector<Suppression> unused;
+  bool has_baseline = false, has_suppressions = false;
+};
+
+/// Judges all findings, then cuts `result->hits` to `max_hits` new ones and `max_hits` others. The result must hold every hit.
+/// A finding that is both known and suppressed is suppressed. nullptr: there is no such file. A run cut short proves no
+/// suppression unused.
+Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions,
+           size_t max_hits = SIZE_MAX);
+
+}  // namespace msdbg

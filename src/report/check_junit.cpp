@@ -1,0 +1,127 @@
+// JUnit XML as CI servers read it: a suite per rule, a case per finding, the reason of what was not checked as skipped.
+#include <fmt/format.h>
+
+#include "report/check_formats.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+std::string xml(std::string_view text) {
+  std::string out;
+  // printable() first: XML 1.0 cannot hold control characters, not even escaped.
+  for (char c : printable(text)) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&apos;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+struct Suite {
+  std::string name, cases;
+  uint64_t tests = 0, failures = 0, skipped = 0, errors = 0;
+
+  void add(std::string_view test, std::string_view inner) {
+    ++tests;
+    const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml("msdbg." + name), xml(test));
+    cases += inner.empty() ? head + "/>\n" : fmt::format("{}>{}</testcase>\n", head, inner);
+  }
+  void skip(std::string_view test, std::string_view why) {
+    ++skipped;
+    add(test, fmt::format("<skipped message=\"{}\"/>", xml(why)));
+  }
+};
+
+std::string place_text(const Session& session, const TensorId& id) {
+  std::string out = fmt::format("{}:{} step {} rank {}", session.node(id).name, slot_name(id.slot), id.step, id.rank);
+  if (session.graphs().size() > 1) out += fmt::format(" graph {}", id.graph);
+  if (id.execution > 0) out += fmt::format(" execution {}", id.execution);
+  return out;
+}
+
+std::string failure_text(const Session& session, const Hit& hit) {
+  const Node& node = session.node(hit.tensor);
+  std::string out = fmt::format("{}\n{}\n{}{} of {}\n", what_text(hit), stats_line(hit.stats), dtype_name(hit.dtype), shape_text(hit.shape), node.op);
+  if (const std::string source = source_place(node, true); !source.empty()) {
+    out += source;
+    if (const std::string& code = user_frame(node)->code; !code.empty()) out += "   " + code;
+    out += '\n';
+  }
+  if (const auto spec = find_condition(hit.rule); spec && !(*spec)->advice.empty()) out += fmt::format("{}\n", (*spec)->advice);
+  std::string escaped;
+  for (std::string_view line : split(out, '\n')) escaped += xml(line) + "\n";
+  while (escaped.ends_with("\n\n")) escaped.pop_back();
+  return escaped;
+}
+
+}  // namespace
+
+std::string check_junit(const Session& session, const CheckResult& result, const ReportStyle& style) {
+  std::vector<Suite> suites;
+  for (const std::string& rule : rules_of(result, style)) {
+    Suite suite;
+    suite.name = rule;
+    for (size_t i = 0; i < result.hits.size(); ++i) {
+      const Hit& hit = result.hits[i];
+      if (hit.rule != rule) continue;
+      const std::string place = place_text(session, hit.tensor);
+      switch (standing_of(style, i)) {
+        case Standing::kNew:
+          ++suite.failures;
+          suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity), xml(what_text(hit)),
+                                       failure_text(session, hit)));
+          break;
+        case Standing::kKnown: suite.skip(place, "known from the baseline: " + what_text(hit)); break;
+        case Standing::kSuppressed: suite.skip(place, "suppressed: " + reason_of(style, i)); break;
+      }
+    }
+    for (const NotChecked& entry : result.not_checked) {
+      if (entry.rule == rule) suite.skip(place_text(session, entry.tensor), "not checked: " + entry.reason);
+    }
+    // A rule that found nothing is a test that passed, not a test that is gone.
+    if (suite.failures == 0 && !result.interrupted && result.coverage.checked > 0) suite.add("no new finding", "");
+    suites.push_back(std::move(suite));
+  }
+  Suite run;
+  run.name = "msdbg check";
+  if (result.interrupted) {
+    ++run.errors;
+    run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml(partial_text(result))));
+  }
+  if (result.total_hits > result.hits.size()) run.skip("findings beyond --max-hits", counts_text(result, style));
+  if (style.gate) {
+    for (const Suppression& s : style.gate->unused) run.skip(fmt::format("suppression of line {}", s.line), unused_text(s));
+  }
+  if (run.tests > 0) suites.push_back(std::move(run));
+
+  uint64_t tests = 0, failures = 0, errors = 0, skipped = 0;
+  for (const Suite& suite : suites) tests += suite.tests, failures += suite.failures, errors += suite.errors, skipped += suite.skipped;
+  std::string properties = "    <properties>\n";
+  const auto property = [&](std::string_view name, std::string_view value) {
+    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name, xml(value));
+  };
+  property("dump", session.info().source);
+  property("semantics", semantics_name(result.semantics));
+  property("coverage.tensors", std::to_string(result.coverage.tensors));
+  property("coverage.checked", std::to_string(result.coverage.checked));
+  property("coverage.not_checked", std::to_string(result.coverage.not_checked));
+  property("total_hits", std::to_string(result.total_hits));
+  property("partial", result.interrupted ? "true" : "false");
+  properties += "    </properties>\n";
+
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  out += fmt::format("<testsuites name=\"msdbg check\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n", tests, failures, errors, skipped);
+  for (const Suite& suite : suites) {
+    out += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}{}  </testsuite>\n", xml(suite.name),
+                       suite.tests, suite.failures, suite.errors, suite.skipped, properties, suite.cases);
+  }
+  return out + "</testsuites>\n";
+}
+
+}  // namespace msdbg

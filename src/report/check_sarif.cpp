@@ -1,0 +1,147 @@
+// SARIF 2.1.0: the findings at the user's source lines, for code scanning.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/check_formats.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
+
+std::string_view level_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError: return "error";
+    case Severity::kWarning: return "warning";
+    case Severity::kInfo: return "note";
+  }
+  return "warning";
+}
+
+// A URI reference: absolute paths get their scheme, and whatever RFC 3986 does not allow in a path is escaped.
+std::string uri_of(std::string_view path) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  std::string out = path.starts_with('/') ? "file://" : "";
+  for (unsigned char c : path) {
+    if (kPlain.find(static_cast<char>(c)) != std::string_view::npos) out += static_cast<char>(c);
+    else out += fmt::format("%{:02X}", c);
+  }
+  return out;
+}
+
+Json location_of(const Session& session, const TensorId& id) {
+  const Node& node = session.node(id);
+  Json location;
+  if (const StackFrame* frame = user_frame(node); frame && !frame->file.empty()) {
+    Json physical;
+    physical["artifactLocation"] = {{"uri", uri_of(frame->file)}};
+    if (frame->line > 0) {
+      physical["region"] = {{"startLine", frame->line}};
+      if (!frame->code.empty()) physical["region"]["snippet"] = {{"text", frame->code}};
+    }
+    location["physicalLocation"] = std::move(physical);
+  }
+  location["logicalLocations"] = Json::array({{{"fullyQualifiedName", node.name + ":" + slot_name(id.slot)}, {"kind", "tensor"}}});
+  return location;
+}
+
+Json rule_object(const std::string& id) {
+  Json rule;
+  rule["id"] = id;
+  const auto spec = find_condition(id);
+  if (!spec) {
+    rule["shortDescription"] = {{"text", id}};
+    rule["help"] = {{"text", "A condition of the command line or of a script: " + id}};
+    return rule;
+  }
+  rule["shortDescription"] = {{"text", (*spec)->summary}};
+  rule["help"] = {{"text", (*spec)->advice.empty() ? (*spec)->summary : (*spec)->advice}};
+  rule["defaultConfiguration"] = {{"level", level_of((*spec)->severity)}};
+  if (!(*spec)->abbr.empty()) rule["properties"] = {{"abbr", (*spec)->abbr}};
+  return rule;
+}
+
+Json notification(std::string_view level, std::string text) { return {{"level", level}, {"message", {{"text", std::move(text)}}}}; }
+
+}  // namespace
+
+std::string check_sarif(const Session& session, const CheckResult& result, const ReportStyle& style) {
+  Json rules = Json::array();
+  std::map<std::string, size_t> index;
+  for (const std::string& rule : rules_of(result, style)) {
+    index.emplace(rule, index.size());
+    rules.push_back(rule_object(rule));
+  }
+  Json results = Json::array();
+  for (size_t i = 0; i < result.hits.size(); ++i) {
+    const Hit& hit = result.hits[i];
+    const Node& node = session.node(hit.tensor);
+    Json entry;
+    entry["ruleId"] = hit.rule;
+    entry["ruleIndex"] = index[hit.rule];
+    entry["level"] = level_of(hit.severity);
+    entry["message"] = {{"text", fmt::format("{}:{} in step {} of rank {}: {}", printable(node.name), slot_name(hit.tensor.slot), hit.tensor.step,
+                                             hit.tensor.rank, what_text(hit).empty() ? printable(hit.rule) : what_text(hit))}};
+    entry["locations"] = Json::array({location_of(session, hit.tensor)});
+    entry["partialFingerprints"] = {{"msdbgFinding/v1", fingerprint(session, hit, false).hash()}};
+    const Standing standing = standing_of(style, i);
+    if (style.gate && style.gate->has_baseline && standing != Standing::kSuppressed)
+      entry["baselineState"] = standing == Standing::kKnown ? "unchanged" : "new";
+    // With suppression files an empty list says: looked for, none applies.
+    if (style.gate && style.gate->has_suppressions) {
+      entry["suppressions"] = Json::array();
+      if (standing == Standing::kSuppressed)
+        entry["suppressions"].push_back({{"kind", "external"}, {"status", "accepted"}, {"justification", reason_of(style, i)}});
+    }
+    entry["properties"] = {{"rank", hit.tensor.rank},         {"graphId", hit.tensor.graph},
+                           {"step", hit.tensor.step},         {"execution", hit.tensor.execution},
+                           {"op", node.op},                   {"dtype", dtype_name(hit.dtype)},
+                           {"shape", shape_text(hit.shape)}};
+    results.push_back(std::move(entry));
+  }
+  Json notes = Json::array();
+  if (result.interrupted) notes.push_back(notification("error", partial_text(result)));
+  for (const NotChecked& entry : result.not_checked) {
+    Json note = notification("warning", fmt::format("not checked: {}:{} in step {} of rank {}: {}", printable(session.node(entry.tensor).name),
+                                                    slot_name(entry.tensor.slot), entry.tensor.step, entry.tensor.rank, printable(entry.reason)));
+    note["associatedRule"] = {{"id", entry.rule}, {"index", index[entry.rule]}};
+    notes.push_back(std::move(note));
+  }
+  if (style.gate) {
+    for (const Suppression& s : style.gate->unused) notes.push_back(notification("warning", unused_text(s)));
+  }
+  if (result.total_hits > result.hits.size()) notes.push_back(notification("note", counts_text(result, style)));
+
+  Json driver;
+  driver["name"] = "msdbg";
+  driver["version"] = kVersion;
+  driver["semanticVersion"] = kVersion;
+  driver["rules"] = std::move(rules);
+  Json invocation;
+  invocation["executionSuccessful"] = !result.interrupted;
+  invocation["exitCode"] = style.exit_status;
+  invocation["toolExecutionNotifications"] = std::move(notes);
+  Json run;
+  run["tool"] = {{"driver", std::move(driver)}};
+  run["invocations"] = Json::array({std::move(invocation)});
+  run["results"] = std::move(results);
+  run["properties"] = {{"dump", session.info().source},
+                       {"semantics", semantics_name(result.semantics)},
+                       {"tensors", result.coverage.tensors},
+                       {"checked", result.coverage.checked},
+                       {"notChecked", result.coverage.not_checked},
+                       {"totalHits", result.total_hits},
+                       {"partial", result.interrupted}};
+  Json out;
+  out["$schema"] = kSchema;
+  out["version"] = "2.1.0";
+  out["runs"] = Json::array({std::move(run)});
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace msdbg

@@ -1,0 +1,244 @@
+#include "msdbg/gate.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace msdbg {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kBaselineForm =
+    R"({"graph": "...", "node": "...", "rule": "...", "slot": "output:0", "rank": 0}, with "step" if it is for one step only)";
+constexpr std::string_view kSuppressionForm = "RULE NODE-GLOB[:slot] [step=0:3] # reason";
+
+Status bad_line(std::string_view name, size_t line, std::string_view what, std::string_view form) {
+  return Status(Code::kCorrupt, fmt::format("{}:{}: {}; a line is {}", name, line, what, form));
+}
+
+// `*` stays within a scope, `**` does not, `?` is one character. Remembers the last star instead of recursing, so that
+// a pattern of many stars stays quadratic; a `**` before it can take over where a `*` may not cross a slash.
+bool glob(std::string_view pattern, std::string_view text) {
+  constexpr size_t kNone = std::string_view::npos;
+  size_t p = 0, t = 0;
+  size_t star = kNone, star_text = 0, deep = kNone, deep_text = 0;
+  while (true) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      if (pattern.substr(p).starts_with("**")) {
+        while (p < pattern.size() && pattern[p] == '*') ++p;
+        deep = p, deep_text = t, star = kNone;
+      } else {
+        star = ++p, star_text = t;
+      }
+      continue;
+    }
+    if (t < text.size() && p < pattern.size() && (pattern[p] == '?' ? text[t] != '/' : pattern[p] == text[t])) {
+      ++p, ++t;
+      continue;
+    }
+    if (t == text.size() && p == pattern.size()) return true;
+    if (star != kNone && star_text < text.size() && text[star_text] != '/') {
+      p = star, t = ++star_text;
+    } else if (deep != kNone && deep_text < text.size()) {
+      p = deep, t = ++deep_text, star = kNone;
+    } else {
+      return false;
+    }
+  }
+}
+
+std::string graph_name(const Session& session, const TensorId& id) {
+  const Graph* graph = session.graph(id.rank, id.graph);
+  return graph ? graph->name() : "";
+}
+
+// The next word; in quotes it may hold blanks, as expressions do that are their own rule.
+std::string next_word(std::string_view* rest) {
+  *rest = trim(*rest);
+  if (rest->starts_with('"')) {
+    const size_t end = rest->find('"', 1);
+    if (end != std::string_view::npos) {
+      std::string word(rest->substr(1, end - 1));
+      rest->remove_prefix(end + 1);
+      return word;
+    }
+  }
+  const size_t end = std::min(rest->find_first_of(" \t"), rest->size());
+  std::string word(rest->substr(0, end));
+  rest->remove_prefix(end);
+  return word;
+}
+
+// A `#` that begins the reason follows a blank and stands outside of quotes; node names may hold one.
+size_t reason_start(std::string_view line) {
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '#' && !quoted && i > 0 && (line[i - 1] == ' ' || line[i - 1] == '\t')) return i;
+  }
+  return std::string_view::npos;
+}
+
+// `NODE:output:0` and `NODE:0`; a name may hold a colon of its own, so only a slot counts, the longer one first.
+void split_slot(std::string* node, std::optional<Slot>* slot) {
+  const size_t last = node->rfind(':');
+  if (last == std::string::npos || last == 0) return;
+  for (size_t colon : {node->rfind(':', last - 1), last}) {
+    if (colon == std::string::npos || colon == 0) continue;
+    *slot = parse_slot(std::string_view(*node).substr(colon + 1));
+    if (!*slot) continue;
+    node->resize(colon);
+    return;
+  }
+}
+
+}  // namespace
+
+std::string Fingerprint::text() const {
+  Json out;
+  out["graph"] = graph;
+  out["node"] = node;
+  out["rule"] = rule;
+  out["slot"] = slot;
+  out["rank"] = rank;
+  if (step) out["step"] = *step;
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string Fingerprint::hash() const {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: fixed for all time, unlike std::hash
+  for (unsigned char c : text()) hash = (hash ^ c) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
+}
+
+Fingerprint fingerprint(const Session& session, const Hit& hit, bool with_step) {
+  Fingerprint out{graph_name(session, hit.tensor), session.node(hit.tensor).name, hit.rule, slot_name(hit.tensor.slot), hit.tensor.rank, {}};
+  if (with_step) out.step = hit.tensor.step;
+  return out;
+}
+
+Result<Baseline> Baseline::parse(std::string_view text, std::string_view name) {
+  Baseline out;
+  size_t number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    if (line = trim(line); line.empty()) continue;
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) return bad_line(name, number, "not a JSON object", kBaselineForm);
+    Fingerprint entry;
+    for (const auto& [key, field] : {std::pair{"graph", &entry.graph}, std::pair{"node", &entry.node}, std::pair{"rule", &entry.rule},
+                                     std::pair{"slot", &entry.slot}}) {
+      if (!json.contains(key) || !json[key].is_string()) return bad_line(name, number, fmt::format("\"{}\" is missing or no text", key), kBaselineForm);
+      *field = json[key].get<std::string>();
+    }
+    if (!json.contains("rank") || !json["rank"].is_number_integer()) return bad_line(name, number, "\"rank\" is missing or no number", kBaselineForm);
+    entry.rank = json["rank"].get<int>();
+    if (json.contains("step")) {
+      if (!json["step"].is_number_integer()) return bad_line(name, number, "\"step\" is no number", kBaselineForm);
+      entry.step = json["step"].get<int64_t>();
+    }
+    out.entries_.insert(std::move(entry));
+  }
+  return out;
+}
+
+Baseline Baseline::of(const Session& session, const std::vector<Hit>& hits, bool with_steps) {
+  Baseline out;
+  for (const Hit& hit : hits) out.entries_.insert(fingerprint(session, hit, with_steps));
+  return out;
+}
+
+bool Baseline::contains(const Session& session, const Hit& hit) const {
+  Fingerprint print = fingerprint(session, hit, false);
+  if (entries_.count(print) > 0) return true;
+  print.step = hit.tensor.step;
+  return entries_.count(print) > 0;
+}
+
+std::string Baseline::text() const {
+  std::string out;
+  for (const Fingerprint& entry : entries_) out += entry.text() + "\n";
+  return out;
+}
+
+bool Suppression::matches(const Session& session, const Hit& hit) const {
+  const std::string wanted = to_lower(rule);
+  if (rule != "*" && wanted != to_lower(hit.rule) && wanted != to_lower(hit.abbr)) return false;
+  if (slot && *slot != hit.tensor.slot) return false;
+  if (!steps.contains(hit.tensor.step)) return false;
+  return node == "*" || glob(node, session.node(hit.tensor).name);
+}
+
+Result<std::vector<Suppression>> parse_suppressions(std::string_view text, std::string_view name) {
+  std::vector<Suppression> out;
+  size_t number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    line = trim(line);
+    if (line.empty() || line[0] == '#') continue;
+    const auto bad = [&](std::string_view what) { return bad_line(name, number, what, kSuppressionForm); };
+    const size_t mark = reason_start(line);
+    Suppression entry;
+    entry.line = number;
+    if (mark != std::string_view::npos) entry.reason = trim(line.substr(mark + 1));
+    if (entry.reason.empty()) return bad("the reason is missing");
+    std::string_view rest = trim(line.substr(0, mark));
+    entry.text = rest;
+    entry.rule = next_word(&rest);
+    entry.node = next_word(&rest);
+    if (entry.node.empty() || entry.node.starts_with("step=")) return bad("the node is missing");
+    split_slot(&entry.node, &entry.slot);
+    while (!trim(rest).empty()) {
+      const std::string word = next_word(&rest);
+      if (!word.starts_with("step=")) return bad(fmt::format("'{}' is one word too many", printable(word)));
+      const auto steps = IntSet::parse(std::string_view(word).substr(5));
+      if (!steps) return bad(fmt::format("step: {}", steps.status().message()));
+      entry.steps = *steps;
+    }
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+std::string_view standing_name(Standing standing) {
+  switch (standing) {
+    case Standing::kNew: return "new";
+    case Standing::kKnown: return "known";
+    case Standing::kSuppressed: return "suppressed";
+  }
+  return "new";
+}
+
+Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions, size_t max_hits) {
+  Gate gate;
+  gate.has_baseline = baseline != nullptr;
+  gate.has_suppressions = suppressions != nullptr;
+  const size_t count = suppressions ? suppressions->size() : 0;
+  std::vector<bool> used(count);
+  std::vector<Hit> listed;
+  for (Hit& hit : result->hits) {
+    Standing standing = Standing::kNew;
+    std::string reason;
+    for (size_t i = 0; i < count; ++i) {
+      if (!(*suppressions)[i].matches(session, hit)) continue;
+      used[i] = true;  // every one that applies has a use, the first gives the reason
+      if (standing != Standing::kSuppressed) reason = (*suppressions)[i].reason;
+      standing = Standing::kSuppressed;
+    }
+    if (standing == Standing::kNew && baseline && baseline->contains(session, hit)) standing = Standing::kKnown;
+    (standing == Standing::kNew ? gate.fresh : standing == Standing::kKnown ? gate.known : gate.suppressed)++;
+    const uint64_t of_its_kind = standing == Standing::kNew ? gate.fresh : gate.known + gate.suppressed;
+    if (of_its_kind > max_hits) continue;
+    gate.standing.push_back(standing);
+    gate.reasons.push_back(std::move(reason));
+    listed.push_back(std::move(hit));
+  }
+  result->hits = std::move(listed);
+  for (size_t i = 0; i < count && !result->interrupted; ++i) {
+    if (!used[i]) gate.unused.push_back((*suppressions)[i]);
+  }
+  return gate;
+}
+
+}  // namespace msdbg
