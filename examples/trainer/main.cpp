@@ -1,9 +1,12 @@
 // Trains, and lets a debugger watch: the example of how a training program uses msdbg/agent.h.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "data.h"
 #include "describe.h"
@@ -35,23 +38,28 @@ class Program {
 
   int run() {
     if (!start_agent()) return kExitUsage;
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     int64_t done = 0;
     Control control = Control::kGo;
     while (done < options_.steps && control == Control::kGo) {
-      if (agent_ && agent_->begin_step() == Control::kStop) {
+      const auto step_begin = Clock::now();
+      const bool shown = agent_ && !(options_.compare && done % 2 == 1);
+      if (shown && agent_->begin_step() == Control::kStop) {
         control = Control::kStop;
         break;
       }
-      train(done);
+      train(done, shown ? hook_.get() : nullptr);
       ++done;
-      if (agent_) control = agent_->end_step();
+      if (shown) control = agent_->end_step();
+      if (options_.compare) step_ms_[shown].push_back(std::chrono::duration<double, std::milli>(Clock::now() - step_begin).count());
     }
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    const std::chrono::duration<double> time = Clock::now() - begin;
     return finish(done, control, time.count());
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   bool start_agent() {
     if (!options_.agent) return true;
     agent_ = std::make_unique<Agent>(*options_.agent);
@@ -66,12 +74,12 @@ class Program {
     return status.ok();
   }
 
-  void train(int64_t step) {
+  void train(int64_t step, Hook* hook) {
     data_.fill(step, net_.batch);
     plant(options_.fault, options_.fault_step, step, net_);
     if (options_.step_sleep.count() > 0) std::this_thread::sleep_for(options_.step_sleep);
-    net_.train_step(hook_.get());
-    if (!extra_.empty()) {
+    net_.train_step(hook);
+    if (!extra_.empty() && hook != nullptr) {
       agent_->publish(kOpCount, 0, extra_.data(), extra_.size() * sizeof(float));
       agent_->node_done(kOpCount);
     }
@@ -87,6 +95,10 @@ class Program {
     }
     if (control == Control::kGo) {
       if (!problem.empty()) say("debugger: " + problem);
+      if (options_.compare) {
+        say("median step: " + msdbg::format_short(median(step_ms_[true]), 6) + " ms with the agent, " +
+            msdbg::format_short(median(step_ms_[false]), 6) + " ms without");
+      }
       say("done: " + steps + ", loss " + msdbg::format_short(net_.loss(), 6) + ", " + msdbg::format_short(seconds) + " s");
       return kExitOk;
     }
@@ -98,6 +110,13 @@ class Program {
     return kExitGivenUp;
   }
 
+  static double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
   static void say(const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);  // whoever reads the other end of a pipe sees each line at once
@@ -107,6 +126,7 @@ class Program {
   Data data_;
   Net net_;
   Values extra_;
+  std::array<std::vector<double>, 2> step_ms_;  ///< with --compare: without the agent, with it
   std::unique_ptr<Agent> agent_;  // behind everything that it points to
   std::unique_ptr<AgentHook> hook_;
 };

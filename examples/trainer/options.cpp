@@ -14,7 +14,7 @@ using msdbg::agent::Profile;
 
 enum Letter : int {
   kSteps = 1, kSeed, kFault, kFaultStep, kWidth, kBatch, kLearningRate, kPrintLoss, kNoAgent, kProfile, kBackend, kHost,
-  kPort, kExtraTensor, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kHelp,
+  kPort, kExtraTensor, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kCompare, kHelp,
 };
 
 constexpr option kLongOptions[] = {
@@ -36,6 +36,7 @@ constexpr option kLongOptions[] = {
     {"step-sleep-ms", required_argument, nullptr, kStepSleep},
     {"retry-unit-ms", required_argument, nullptr, kRetryUnit},
     {"heartbeat-ms", required_argument, nullptr, kHeartbeat},
+    {"compare", no_argument, nullptr, kCompare},
     {"help", no_argument, nullptr, kHelp},
     {nullptr, 0, nullptr, 0},
 };
@@ -105,6 +106,7 @@ void apply(int letter, Argument& argument, Options& options, msdbg::agent::Optio
     case kBatch: options.net.batch = static_cast<int>(argument.number(1, 100000)); break;
     case kLearningRate: options.net.learning_rate = argument.positive(); break;
     case kPrintLoss: options.print_loss = true; break;
+    case kCompare: options.compare = true; break;
     case kNoAgent: no_agent = true; break;
     case kProfile: argument.profile(agent); break;
     case kBackend: agent.backend = argument.backend(); break;
@@ -149,6 +151,7 @@ debugger
 for tests of debuggers
   --extra-tensor MB     one more parameter, 'extra.weight', and an operator that hands it on
   --graph-nodes N       describes N more operators that never run
+  --compare             leaves the agent out of every second step and says the median time of both kinds
 
 exit status
   0  all steps are done, or the debugger ended the training

@@ -24,6 +24,7 @@ struct Options {
   Fault fault = Fault::kNone;
   int64_t fault_step = 5;
   bool print_loss = false;
+  bool compare = false;        ///< every second step without the agent
   int64_t extra_megabytes = 0;
   int64_t padding_nodes = 0;
   std::chrono::milliseconds step_sleep{0};

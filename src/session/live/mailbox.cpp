@@ -19,11 +19,16 @@ Mailbox::~Mailbox() {
 }
 
 bool Mailbox::put(WireEvent event, bool always) {
-  std::lock_guard lock(mutex_);
-  if (events_.size() >= kMaxEvents && !always) return false;
-  if (events_.empty() && descriptor_ >= 0) ::eventfd_write(descriptor_, 1);
-  events_.push_back(std::move(event));
-  arrived_.notify_one();
+  bool taker = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (events_.size() >= kMaxEvents && !always) return false;
+    events_.push_back(std::move(event));
+    taker = taking_;
+    // Somebody in take() is woken by the condition; the descriptor is for those who poll.
+    if (!taker && !signalled_ && descriptor_ >= 0) signalled_ = ::eventfd_write(descriptor_, 1) == 0;
+  }
+  if (taker) arrived_.notify_one();  // after the lock, or the taker would wake up only to wait for it
   return true;
 }
 
@@ -33,13 +38,18 @@ bool Mailbox::take(WireEvent* event, Clock::time_point deadline, bool stop_on_in
     if (stop_on_interrupt && interrupt_requested()) return false;
     const Clock::time_point now = Clock::now();
     if (now >= deadline) return false;
+    taking_ = true;
     arrived_.wait_until(lock, std::min(deadline, now + kTick));
+    taking_ = false;
   }
   *event = std::move(events_.front());
   events_.pop_front();
-  if (events_.empty() && descriptor_ >= 0) {
+  if (events_.empty() && signalled_) {
     eventfd_t ignored;
     ::eventfd_read(descriptor_, &ignored);
+    signalled_ = false;
+  } else if (!events_.empty() && !signalled_ && descriptor_ >= 0) {
+    signalled_ = ::eventfd_write(descriptor_, 1) == 0;
   }
   return true;
 }

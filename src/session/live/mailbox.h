@@ -24,13 +24,15 @@ class Mailbox {
   /// can multiply (the end of a connection).
   bool put(WireEvent event, bool always = false);
   bool take(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt);
-  /// Readable while there are events.
+  /// Readable while there are events that came when nobody was in take().
   int descriptor() const { return descriptor_; }
 
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<WireEvent> events_;
+  bool taking_ = false;     ///< somebody sleeps in take(); under mutex_
+  bool signalled_ = false;  ///< the descriptor is readable; under mutex_
   int descriptor_;
 };
 
