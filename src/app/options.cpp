@@ -7,24 +7,30 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/command.h"
 #include "app/help.h"
 
 namespace msdbg::app {
 namespace {
 
 constexpr uint64_t kLeastMemLimitMb = 64;
+constexpr std::string_view kLookFormats = "table, json or jsonl";
+constexpr std::string_view kCheckFormats = "table, json, jsonl, csv, markdown, junit or sarif";
 
 // Text options that are parsed after CLI11 is done, so that our own messages are shown.
 struct RawOptions {
   std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net;
   std::vector<std::string> on, when;
+  Format last_format = Format::kJsonl;  // of the command that was given
+  std::string formats = std::string(kLookFormats);
   int64_t graph = -1, port = 50051, history = 16;
   double timeout_s = -1;
 };
 
-void add_common(CLI::App* app, Options& o, RawOptions& raw, bool formats, bool check = false) {
-  if (formats) {
-    app->add_option("--format", raw.format, check ? "table, json, jsonl, csv, markdown, junit or sarif" : "table, json or jsonl")->capture_default_str()->type_name("FORMAT");
+/// `formats`: those that the command has, for the help; "" when it prints none.
+void add_common(CLI::App* app, Options& o, RawOptions& raw, std::string_view formats) {
+  if (!formats.empty()) {
+    app->add_option("--format", raw.format, std::string(formats))->capture_default_str()->type_name("FORMAT");
     app->add_option("-o,--output", o.output_file, "write there instead of standard output")->type_name("FILE");
   }
   app->add_option("--semantics", raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
@@ -50,8 +56,8 @@ Status finish(const RawOptions& raw, Options& o) {
   const auto format = parse_format(raw.format);
   if (!format) return format.status();
   o.format = *format;
-  if (o.command != Command::kCheck && *format > Format::kJsonl) {
-    return Status(Code::kInvalidArgument, fmt::format("--format {} is for msdbg check; use table, json or jsonl here", raw.format));
+  if (*format > raw.last_format) {
+    return Status(Code::kInvalidArgument, fmt::format("--format {} is not for this command; use {}", raw.format, raw.formats));
   }
   if (o.baseline_steps && o.bless.empty()) {
     return Status(Code::kInvalidArgument, "--baseline-steps says what --bless writes; add --bless FILE (a baseline with steps is recognised as it is)");
@@ -111,6 +117,9 @@ std::optional<Command> command_of(std::string_view word) {
   for (const CommandName& c : kCommands) {
     if (c.name == word) return c.command;
   }
+  for (const CommandEntry& entry : command_table()) {
+    if (entry.name == word) return Command::kOther;
+  }
   return std::nullopt;
 }
 
@@ -133,6 +142,7 @@ std::vector<std::string> insert_default_command(const std::vector<std::string>& 
   }
   std::vector<std::string> known;
   for (const CommandName& c : kCommands) known.emplace_back(c.name);
+  for (const CommandEntry& entry : command_table()) known.emplace_back(entry.name);
   const auto near = nearest(words[0], known, 1);
   *error = near.empty() ? fmt::format("'{}' is neither a command nor a dump directory; see msdbg --help", words[0])
                         : fmt::format("'{}' is neither a command nor a dump directory; did you mean '{}'?", words[0], near[0]);
@@ -271,8 +281,16 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
 
   auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
 
-  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, true, sub == check);
-  for (CLI::App* sub : {run, repl, open, listen}) add_common(sub, o, raw, false);
+  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, sub == check ? kCheckFormats : kLookFormats);
+  for (CLI::App* sub : {run, repl, open, listen}) add_common(sub, o, raw, "");
+
+  std::vector<std::pair<CLI::App*, Action>> actions;
+  for (const CommandEntry& entry : command_table()) {
+    CLI::App* sub = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
+    actions.emplace_back(sub, entry.declare(*sub));
+    if (entry.takes_steps) add_steps(sub, raw);
+    add_common(sub, o, raw, entry.takes_formats ? entry.formats : "");
+  }
   app.footer(help_footer(""));
   for (CLI::App* sub : app.get_subcommands({})) {
     sub->footer(help_footer(sub->get_name()));
@@ -297,7 +315,18 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
     // Nothing but `msdbg`: the prompt without a dump.
     o.command = Command::kRepl;
   } else {
-    o.command = *command_of(app.get_subcommands().front()->get_name());
+    const CLI::App* chosen = app.get_subcommands().front();
+    o.command = *command_of(chosen->get_name());
+    if (o.command == Command::kCheck) {
+      raw.last_format = Format::kSarif;
+      raw.formats = kCheckFormats;
+    }
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].first != chosen) continue;
+      o.action = std::move(actions[i].second);
+      raw.last_format = command_table()[i].last_format;
+      raw.formats = command_table()[i].formats;
+    }
     if (o.command == Command::kRun) o.arguments = app.get_subcommands().front()->remaining();
     if (o.command == Command::kListen) o.arguments = script_words;
   }

@@ -1,6 +1,7 @@
 // What the command line said, after checking. The only file that knows CLI11 is options.cpp.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,11 +21,12 @@ enum ExitStatus : int {
 /// The exit status that a failed call ends in.
 int exit_status_for(const Status& status);
 
-enum class Command { kNone, kRepl, kRun, kCheck, kOrigin, kStats, kShow, kNodes, kDoctor, kDemo, kListen };
+enum class Command { kNone, kRepl, kRun, kCheck, kOrigin, kStats, kShow, kNodes, kDoctor, kDemo, kListen, kOther };
 enum class Switch { kAuto, kAlways, kNever };
 
 struct Options {
   Command command = Command::kNone;
+  std::function<int(const Options&)> action;  ///< kOther: a command with a file of its own, see command.h
 
   // common
   Format format = Format::kTable;

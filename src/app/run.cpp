@@ -22,6 +22,7 @@ int dispatch(const Options& options) {
     case Command::kRun: return run_script(options);
     case Command::kListen: return run_listen(options);
     case Command::kDemo: return run_demo(options);
+    case Command::kOther: return options.action(options);
     case Command::kRepl:
     case Command::kNone: return run_prompt(options);
   }
