@@ -1,0 +1,137 @@
+// Checkpoints (.ckpt, safetensors): opened as a session of one step, compared with one another and with a dump.
+//
+// An open checkpoint is a Session: one graph "checkpoint" of parameter nodes, rank 0, step 0, so selectors, watchpoints
+// and reports work on it. The thread rules are those of Session. No OpenSSL or JSON type appears here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+/// How an encrypted checkpoint was made. kAuto takes what the file's first bytes say; writers up to 1.6 marked every mode
+/// as GCM, so that a CBC file of theirs must be named.
+enum class CipherMode : uint8_t { kAuto, kGcm, kCbc, kSm4Cbc };
+/// `auto`, `gcm`, `cbc`, `sm4-cbc`, also as MindSpore spells them (`AES-GCM`, ...). Error: kInvalidArgument.
+Result<CipherMode> parse_cipher_mode(std::string_view text);
+std::string_view cipher_mode_name(CipherMode mode);
+
+/// The bytes of a key from `HEX`, `@FILE` (16, 24 or 32 raw bytes, or their hexadecimal form with a final newline) or
+/// `env:NAME` (hexadecimal, or raw bytes of such a length). The message of an error never repeats the key.
+Result<std::string> read_checkpoint_key(std::string_view text);
+
+struct CheckpointOptions {
+  std::string key;  ///< bytes; "" for files that are not encrypted
+  CipherMode mode = CipherMode::kAuto;
+};
+
+enum class CrcState : uint8_t { kNone, kMatches, kDiffers };
+
+/// What the file says about itself beside its parameters.
+struct CheckpointFacts {
+  std::string format;         ///< "ckpt" or "safetensors"
+  uint64_t file_bytes = 0;
+  std::string cipher;         ///< "" or "AES-GCM", "AES-CBC", "SM4-CBC"
+  CrcState crc = CrcState::kNone;
+  std::vector<std::pair<std::string, std::string>> texts;  ///< strings that were stored among the parameters, safetensors' metadata
+  std::vector<Problem> problems;                           ///< what is damaged, unknown or was set aside
+};
+
+class Checkpoint : public Session {
+ public:
+  virtual const CheckpointFacts& facts() const = 0;
+};
+
+/// True when the first bytes of a regular file, or its ending, say that it is a checkpoint.
+bool is_checkpoint(const std::string& path);
+
+/// Reads the names, types and places of all parameters, and the CRC if there is one (which reads the file once). Values
+/// are read when asked for; those of an encrypted file from an unlinked temporary file. Parameters that are damaged stay
+/// listed with their problem.
+/// Error: kCorrupt (no parameter can be read, wrong key), kUnsupported (another kind of file), kInvalidArgument (key
+/// missing or of an impossible length), kIoError; all name the file, most the offset.
+Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path, const CheckpointOptions& options = {});
+
+// ---- comparing -------------------------------------------------------------------------------------------------------
+
+/// Two tensors element by element. Sums run in double over the pairs that are finite on both sides.
+struct ValueComparison {
+  uint64_t count = 0;
+  bool bit_equal = false;        ///< same type, same bytes
+  uint64_t differing = 0;        ///< elements with other values; NaN equals NaN
+  uint64_t pairs = 0;            ///< finite on both sides
+  double norm_a = 0, norm_b = 0; ///< Euclidean, of the pairs
+  double norm_difference = 0;    ///< of b - a
+  double max_abs_difference = 0;
+  uint64_t nan_a = 0, nan_b = 0, inf_a = 0, inf_b = 0;
+
+  /// norm(b - a) / norm(a); 0 when nothing differs, infinite when a is zero and b is not; NaN without a finite pair.
+  double update_ratio() const;
+};
+/// Precondition: equal counts. Error: what a reader answered, kUnsupported for types without arithmetic whose bytes
+/// differ, kInterrupted.
+Result<ValueComparison> compare_values(ElementReader& a, ElementReader& b);
+
+enum class ChangeKind : uint8_t { kUnchanged, kChanged, kRetyped, kReshaped, kRenamed, kLost, kAdded, kNotCompared };
+std::string_view change_kind_name(ChangeKind kind);  ///< "unchanged", ..., "not compared"
+
+/// One parameter of A, of B, or of both.
+struct ParameterChange {
+  ChangeKind kind = ChangeKind::kUnchanged;
+  std::string name;      ///< in A, or in B when it was added
+  std::string new_name;  ///< kRenamed: its name in B
+  DType dtype_a = DType::kUnknown, dtype_b = DType::kUnknown;
+  Shape shape_a, shape_b;
+  std::optional<ValueComparison> values;  ///< when both exist and have as many elements
+  std::string note;                       ///< why it was not compared, ...
+};
+
+struct ParameterDiff {
+  std::string a, b;                      ///< what was compared, for people
+  std::vector<ParameterChange> changes;  ///< NaN and Inf that are new first, then by kind and falling update ratio, then by name
+  bool interrupted = false;
+
+  uint64_t count(ChangeKind kind) const;
+  bool equal() const;     ///< everything was compared and is unchanged
+  bool complete() const;  ///< nothing is kNotCompared
+};
+
+/// The parameters of one step of a session.
+struct ParameterSource {
+  Session* session = nullptr;
+  int64_t step = 0;
+  int rank = 0;
+  std::string name;  ///< for people
+};
+
+struct ParameterDiffOptions {
+  std::optional<Selector> on;  ///< only these parameters
+  bool find_renamed = true;    ///< pair what is left over by content; reads it once more
+  unsigned threads = 0;        ///< 0: one per processor
+};
+/// Pairs parameters by name. Error: a selector that matches nothing on either side.
+Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterSource& b, const ParameterDiffOptions& options = {});
+
+/// One step of a dump against a checkpoint, bit for bit.
+struct StepMatch {
+  int64_t step = 0;
+  uint64_t equal = 0, different = 0, not_compared = 0, absent = 0;  ///< parameters of the checkpoint; absent: not in the dump
+  bool matches() const { return equal > 0 && different == 0 && not_compared == 0 && absent == 0; }
+};
+struct CheckpointMatch {
+  std::vector<StepMatch> steps;
+  size_t best = 0;       ///< index into `steps` with most equal parameters, the first of such
+  ParameterDiff detail;  ///< of that step: A is the dump, B the checkpoint; added and lost are absent from one of them
+};
+/// Which steps of a dump hold the parameters of a checkpoint. Error: the dump has no such step or no parameter files.
+Result<CheckpointMatch> match_checkpoint(Session& dump, int rank, const IntSet& steps, Checkpoint& checkpoint, const std::string& dump_name,
+                                         const std::string& checkpoint_name, unsigned threads = 0);
+
+}  // namespace msdbg

@@ -1,0 +1,61 @@
+// What the readers of the two formats find in a file: where each parameter's bytes lie, and what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ckpt/file.h"
+#include "msdbg/checkpoint.h"
+
+namespace msdbg::ckpt {
+
+struct Extent {
+  uint64_t offset = 0, bytes = 0;
+};
+
+struct Entry {
+  std::string name;
+  std::string type_text;          ///< as the file spells it
+  DType dtype = DType::kUnknown;
+  Shape shape;
+  uint64_t count = 0;
+  uint64_t bytes = 0;             ///< of all extents
+  std::vector<Extent> extents;    ///< in order; large parameters come in several pieces
+  std::string note;
+  Status problem;
+};
+
+struct Contents {
+  std::shared_ptr<File> file;     ///< where the extents are; for an encrypted checkpoint the decrypted copy
+  std::vector<Entry> entries;     ///< in the order of the file; names are unique
+  CheckpointFacts facts;
+
+  /// A later entry of a name takes the place of the earlier one, which is said in the facts.
+  void add(Entry entry);
+  void problem(Severity severity, std::string message);
+
+ private:
+  std::unordered_map<std::string, size_t> by_name_;
+};
+
+/// Counts elements and compares them with the bytes there are; sets `problem` where they do not fit or have no statistics.
+void settle_type(Entry& entry);
+
+/// Error: the file is no .ckpt at all, kIoError, kInterrupted. Damage behind the first parameter becomes a problem.
+Status read_records(Contents& contents);
+/// The same for safetensors.
+Status read_safetensors(Contents& contents);
+/// Replaces contents.file by its decrypted copy.
+Status decrypt(Contents& contents, const CheckpointOptions& options);
+
+/// Takes a CRC trailer off `end` and compares it with the bytes before it; the facts say how that went.
+Status strip_crc(Contents& contents, uint64_t& end);
+
+/// True for the first bytes of an encrypted file.
+bool has_cipher_magic(std::span<const std::byte> head);
+
+}  // namespace msdbg::ckpt

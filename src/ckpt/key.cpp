@@ -1,0 +1,77 @@
+// Keys and cipher names as people write them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ckpt/file.h"
+#include "msdbg/checkpoint.h"
+
+namespace msdbg {
+namespace {
+
+constexpr uint64_t kMostKeyFile = 4096;
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+bool key_length(size_t bytes) { return bytes == 16 || bytes == 24 || bytes == 32; }
+
+/// Hexadecimal digits first: 32 of them are a key of 16 bytes.
+Result<std::string> key_from(std::string_view text, std::string_view source) {
+  std::string_view digits = text;
+  while (!digits.empty() && (digits.back() == '\n' || digits.back() == '\r')) digits.remove_suffix(1);
+  if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
+  const bool hex = std::all_of(digits.begin(), digits.end(), [](char c) { return digit(c) >= 0; });
+  if (hex && digits.size() % 2 == 0 && key_length(digits.size() / 2)) {
+    std::string key;
+    for (size_t i = 0; i < digits.size(); i += 2) key += static_cast<char>(digit(digits[i]) << 4 | digit(digits[i + 1]));
+    return key;
+  }
+  if (key_length(text.size())) return std::string(text);
+  return Status(Code::kInvalidArgument, fmt::format("the key {} has {} characters; give 32, 48 or 64 hexadecimal digits, or 16, 24 or 32 bytes", source, text.size()));
+}
+
+}  // namespace
+
+Result<std::string> read_checkpoint_key(std::string_view text) {
+  if (text.starts_with("env:")) {
+    const std::string name(text.substr(4));
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr || *value == '\0') return Status(Code::kInvalidArgument, fmt::format("the environment has no variable '{}' to take the key from", name));
+    return key_from(value, fmt::format("of environment variable {}", name));
+  }
+  if (!text.starts_with("@")) return key_from(text, "given");
+  const std::string path(text.substr(1));
+  const auto file = ckpt::File::open(path);
+  if (!file) return Status(file.status().code(), "key file " + file.status().message());
+  if ((*file)->size() > kMostKeyFile) return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, which is no key", path, (*file)->size()));
+  std::string content((*file)->size(), '\0');
+  if (const Status status = (*file)->read(0, std::as_writable_bytes(std::span(content.data(), content.size()))); !status.ok()) return status;
+  return key_from(content, "of " + path);
+}
+
+Result<CipherMode> parse_cipher_mode(std::string_view text) {
+  const std::string lower = to_lower(text);
+  const std::string_view bare = lower.starts_with("aes-") ? std::string_view(lower).substr(4) : std::string_view(lower);
+  if (bare == "auto") return CipherMode::kAuto;
+  if (bare == "gcm") return CipherMode::kGcm;
+  if (bare == "cbc") return CipherMode::kCbc;
+  if (bare == "sm4-cbc" || bare == "sm4") return CipherMode::kSm4Cbc;
+  return Status(Code::kInvalidArgument, fmt::format("cipher mode '{}' is not known; use auto, gcm, cbc or sm4-cbc", text));
+}
+
+std::string_view cipher_mode_name(CipherMode mode) {
+  switch (mode) {
+    case CipherMode::kAuto: return "auto";
+    case CipherMode::kGcm: return "AES-GCM";
+    case CipherMode::kCbc: return "AES-CBC";
+    case CipherMode::kSm4Cbc: return "SM4-CBC";
+  }
+  return "";
+}
+
+}  // namespace msdbg
