@@ -24,6 +24,7 @@ struct ScriptOptions {
   /// Script::tell_events(). Without it events are dropped.
   std::function<void(const LiveEvent&)> on_event;
   std::vector<std::string> search_path;  ///< directories before MSDBG_SCRIPT_PATH, the installed and the embedded scripts
+  std::optional<bool> colour;            ///< --color; without it a terminal has colour unless NO_COLOR is set
   CheckOptions check_defaults;           ///< semantics, threads, memory
   bool interruptible = true;             ///< compiled loops obey Ctrl-C; costs up to 1.7x on the tightest loops
 };

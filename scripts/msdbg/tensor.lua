@@ -1,9 +1,9 @@
 -- The part of the tensor object that is written in Lua.
 local core = require "msdbg.core"
+local look = require "msdbg.look"
 local view = require "msdbg.view"
 
-local floor, format, type = math.floor, string.format, type
-local io, print, tostring = io, print, tostring
+local floor, io, print, type = math.floor, io, print, type
 
 local methods = core.members "tensor"
 
@@ -35,28 +35,17 @@ function methods.where(tensor, predicate, options)
   return found, total
 end
 
---- What `show` prints, as text.
-local function describe(tensor, options)
-  local lines = {}
-  local function add(name, value)
-    if value and value ~= "" then lines[#lines + 1] = format("%-10s %s", name, value) end
-  end
-  lines[1] = tostring(tensor)
-  add("node", tensor.node.name)
-  local frame = tensor.node.stack[1]
-  add("source", frame and tostring(frame))
-  local line, why = core.stats_line(tensor)
-  add("statistics", line or why)
-  add("note", tensor.note)
-  local elements, reason = core.elements_text(tensor, options and options.rows)
-  if elements then lines[#lines + 1] = elements elseif reason ~= why then add("elements", reason) end
-  return table.concat(lines, "\n")
-end
-core.describe_tensor = describe
+core.describe_tensor = look.show
 
-function methods.show(tensor, options)
+-- What the C side prints and what we print stay in order.
+local function print_text(text)
   io.stdout:flush()
-  print(describe(tensor, options))
+  print(text)
 end
+
+function methods.show(tensor, options) print_text(look.show(tensor, options)) end
+function methods.heatmap(tensor, options) print_text(look.heatmap(tensor, options)) end
+function methods.hist(tensor, options) print_text(look.hist(tensor, options)) end
+function methods.spark(tensor, stat, options) print_text(look.spark(tensor, stat, options)) end
 
 return methods

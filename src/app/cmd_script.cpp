@@ -23,6 +23,7 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
   script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
   if (events != nullptr) script_options.on_event = [events](const LiveEvent& event) { events->show(event); };
   script_options.search_path = options.script_path;
+  if (options.colour != Switch::kAuto) script_options.colour = options.colour == Switch::kAlways;
   script_options.check_defaults.semantics = options.semantics;
   script_options.check_defaults.mem_limit_bytes = options.mem_limit_mb << 20;
   script_options.check_defaults.threads = options.threads;

@@ -14,6 +14,7 @@
 namespace msdbg::script {
 
 struct SessionBox;
+class NameIndex;
 
 /// One virtual machine. The registry keeps its address, so that every C function finds it.
 struct Vm {
@@ -125,6 +126,8 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::optional<CheckOptions> last_check;
   std::shared_ptr<CheckResult> last_result;  ///< partial when that check was interrupted
 
+  std::shared_ptr<NameIndex> names;  ///< made when completion first asks
+
   std::string in_use;  ///< the call that runs ("check"): its functions may not start another or close the session
 
   // Of live sessions:
@@ -207,6 +210,9 @@ void bind_run(lua_State* L);
 void bind_analysis(lua_State* L);
 void bind_abi(lua_State* L);
 void bind_text(lua_State* L);
+void bind_completion(lua_State* L);
+void bind_json(lua_State* L);
+void bind_terminal(lua_State* L);
 
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);

@@ -119,6 +119,9 @@ int open_core(lua_State* L) {
   bind_run(L);
   bind_analysis(L);
   bind_text(L);
+  bind_completion(L);
+  bind_json(L);
+  bind_terminal(L);
   return 1;
 }
 

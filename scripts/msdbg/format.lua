@@ -1,0 +1,114 @@
+-- Numbers, sizes, durations and names as people read them.
+local core = require "msdbg.core"
+
+local abs, floor, format = math.abs, math.floor, string.format
+local tostring, type = tostring, type
+
+local M = {}
+
+--- `digits` significant digits (default 4) without trailing zeros: 0.0843, 3.4e+36, NaN, -Inf. "-" for nil.
+---@param value number?
+---@param digits integer?
+---@return string
+function M.number(value, digits)
+  if value == nil then return "-" end
+  return core.short_number(value, digits)
+end
+
+--- The shortest decimal that reads back as the same double.
+---@param value number
+---@return string
+function M.exact(value) return core.exact_number(value) end
+
+--- A whole number with its thousands apart: 12,345,678.
+---@param value integer
+---@return string
+function M.count(value)
+  if type(value) ~= "number" or value ~= value or abs(value) == math.huge or value % 1 ~= 0 then
+    core.raise("invalid_argument", "format.count: a whole number is expected, not " .. tostring(value))
+  end
+  local digits = format("%.0f", abs(value))
+  local grouped = digits:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", "")
+  return (value < 0 and "-" or "") .. grouped
+end
+
+--- 5242880 -> "5.0 MiB".
+---@param count number
+---@return string
+function M.bytes(count) return core.byte_count(count) end
+
+--- Seconds as "850 us", "12.3 ms", "4.2 s", "3:07 min", "2:05:10 h".
+---@param seconds number
+---@return string
+function M.duration(seconds)
+  if type(seconds) ~= "number" or seconds ~= seconds then
+    core.raise("invalid_argument", "format.duration: seconds are a number, not " .. tostring(seconds))
+  end
+  if seconds < 0 then return "-" .. M.duration(-seconds) end
+  if seconds == math.huge then return "forever" end
+  if seconds < 0.9995e-3 then return format("%.0f us", seconds * 1e6) end
+  if seconds < 0.9995 then return format("%.3g ms", seconds * 1e3) end
+  if seconds < 59.95 then return format("%.1f s", seconds) end
+  local whole = floor(seconds + 0.5)
+  if whole < 3600 then return format("%d:%02d min", floor(whole / 60), whole % 60) end
+  return format("%d:%02d:%02d h", floor(whole / 3600), floor(whole / 60) % 60, whole % 60)
+end
+
+--- A share of 0 to 1 as percent; small shares are not rounded to nothing.
+---@param share number?
+---@return string
+function M.percent(share)
+  if share == nil then return "-" end
+  local value = share * 100
+  if value ~= 0 and abs(value) < 0.05 then return core.short_number(value, 2) .. " %" end
+  return format("%.1f %%", value)
+end
+
+--- Columns that a text takes on a terminal; a code point counts one.
+---@param text string
+---@return integer
+function M.width(text)
+  local _, continued = text:gsub("[\128-\191]", "")
+  return #text - continued
+end
+
+--- The first `width` columns.
+function M.head(text, width)
+  local at = 1
+  while width > 0 and at <= #text do
+    at = at + 1
+    while at <= #text and text:byte(at) >= 128 and text:byte(at) < 192 do at = at + 1 end
+    width = width - 1
+  end
+  return text:sub(1, at - 1)
+end
+
+--- At most `width` columns: leading scopes of a node name go first, then the end of what remains.
+---@param text string
+---@param width integer
+---@return string
+function M.shorten(text, width)
+  if M.width(text) <= width then return text end
+  if width < 4 then return M.head(text, width) end
+  local from = 1
+  while true do
+    local slash = text:find("/", from, true)
+    if not slash then break end
+    local rest = text:sub(slash)
+    if M.width(rest) + 3 <= width and #rest > 1 then return "..." .. rest end
+    from = slash + 1
+  end
+  return M.head(text, width - 3) .. "..."
+end
+
+--- `text` filled with blanks up to `width` columns.
+---@param text string
+---@param width integer
+---@param right boolean?  the text stands at the right
+---@return string
+function M.pad(text, width, right)
+  local blanks = (" "):rep(width - M.width(text))
+  return right and blanks .. text or text .. blanks
+end
+
+return M

@@ -1,0 +1,61 @@
+-- Options of a call: one table of named fields. Unknown fields raise with the nearest known name, wrong types with what is expected.
+local core = require "msdbg.core"
+
+local format = string.format
+local ipairs, pairs, tostring, type = ipairs, pairs, tostring, type
+
+local M = {}
+
+local function with_article(kind) return (kind:match "^[aeiou]" and "an " or "a ") .. kind end
+
+--- Checks the fields of `given` against `known`: name = type name, or a list of the words that are allowed.
+---@param call string  named in messages
+---@param given table?
+---@param known table<string, string|string[]>
+---@return table  the options; an empty table without any
+function M.check(call, given, known)
+  if given == nil then return {} end
+  if type(given) ~= "table" then
+    core.raise("invalid_argument", format("%s: options are a table, not %s", call, with_article(type(given))))
+  end
+  for name, value in pairs(given) do
+    local wanted = known[name]
+    if not wanted then
+      local names = {}
+      for each in pairs(known) do names[#names + 1] = each end
+      table.sort(names)
+      local close = core.nearest(tostring(name), names, 1)[1]
+      core.raise("invalid_argument", format("%s: unknown option '%s'%s", call, tostring(name),
+        close and format(" (did you mean '%s'?)", close) or "; there is " .. table.concat(names, ", ")))
+    end
+    if type(wanted) == "table" then
+      local found = false
+      for _, word in ipairs(wanted) do found = found or word == value end
+      if not found then
+        core.raise("invalid_argument", format("%s: option '%s' is one of %s, not %s", call, name, table.concat(wanted, ", "), tostring(value)))
+      end
+    elseif wanted ~= "any" and type(value) ~= wanted then
+      core.raise("invalid_argument", format("%s: option '%s' is %s, not %s", call, name, with_article(wanted), with_article(type(value))))
+    end
+  end
+  return given
+end
+
+--- A whole number within bounds, or `default` when there is none.
+---@param call string
+---@param options table
+---@param name string
+---@param least integer
+---@param most integer
+---@param default integer?
+---@return integer?
+function M.integer(call, options, name, least, most, default)
+  local value = options[name]
+  if value == nil then return default end
+  if type(value) ~= "number" or value % 1 ~= 0 or value < least or value > most then
+    core.raise("invalid_argument", format("%s: option '%s' is a whole number from %d to %d, not %s", call, name, least, most, tostring(value)))
+  end
+  return value
+end
+
+return M

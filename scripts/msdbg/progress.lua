@@ -1,0 +1,62 @@
+-- A line of progress on standard error: only on a terminal, gone when it is finished.
+--
+--   local p = require "msdbg.progress".new { label = "layers", total = #nodes }
+--   for n in nodes:each() do ...; p:step() end
+--   p:finish()
+local core = require "msdbg.core"
+local formats = require "msdbg.format"
+local options = require "msdbg.options"
+
+local floor, format, io, setmetatable = math.floor, string.format, io, setmetatable
+
+local M = {}
+
+local EVERY = 0.1  -- seconds between two drawings
+
+local Progress = {}
+Progress.__index = Progress
+
+--- Begins. Without `total` the count alone is shown. `stream` is for tests: anything with write(); it is drawn to always.
+---@param given? { label?: string, total?: integer, stream?: table }
+---@return msdbg.Progress
+function M.new(given)
+  local o = options.check("progress.new", given, { label = "string", total = "number", stream = "any" })
+  local shown = o.stream ~= nil or core.terminal().error_tty
+  return setmetatable({ label = o.label or "working", total = o.total, done = 0, shown = shown, stream = o.stream or io.stderr,
+    started = core.seconds(), drawn = -EVERY, width = 0 }, Progress)
+end
+
+--- The line as it would be drawn.
+---@return string
+function Progress:text()
+  local elapsed = core.seconds() - self.started
+  if not self.total or self.total <= 0 then return format("%s: %d", self.label, self.done) end
+  local share = math.min(1, self.done / self.total)
+  local text = format("%s: %d of %d (%d %%)", self.label, self.done, self.total, floor(share * 100))
+  if self.done > 0 and share < 1 and elapsed > 1 then
+    text = text .. ", " .. formats.duration(elapsed * (1 - share) / share) .. " left"
+  end
+  return text
+end
+
+--- `n` more are done (default 1).
+---@param n integer?
+function Progress:step(n)
+  self.done = self.done + (n or 1)
+  if not self.shown then return end
+  local now = core.seconds()
+  if now - self.drawn < EVERY then return end
+  self.drawn = now
+  local text = self:text()
+  self.stream:write("\r", text, (" "):rep(self.width - #text))
+  self.width = #text
+end
+
+--- Takes the line away. May be called twice.
+function Progress:finish()
+  if not self.shown then return end
+  self.shown = false
+  if self.width > 0 then self.stream:write("\r", (" "):rep(self.width), "\r") end
+end
+
+return M

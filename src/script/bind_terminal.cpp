@@ -1,0 +1,114 @@
+// What the Lua side has to know of its surroundings: terminal, locale, clock; and how the program writes numbers.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "script/objects.h"
+
+namespace msdbg::script {
+namespace {
+
+constexpr int kPlainWidth = 100;  // where there is no terminal to ask
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// As setlocale() would choose: the first of the three that is set.
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string_view value = variable(name);
+    if (!value.empty()) return contains_nocase(value, "utf-8") || contains_nocase(value, "utf8");
+  }
+  return false;
+}
+
+bool wants_colour(const Vm& vm) {
+  if (vm.options.colour) return *vm.options.colour;
+  return variable("NO_COLOR").empty() && ::isatty(STDOUT_FILENO) && !variable("TERM").empty() && variable("TERM") != "dumb";
+}
+
+// core.terminal() -> {width, colour, unicode, output_tty, error_tty}; asked anew each time, since windows change
+int terminal(lua_State* L) {
+  struct winsize size = {};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20;
+  lua_createtable(L, 0, 5);
+  set_field(L, "width", known ? static_cast<int>(size.ws_col) : kPlainWidth);
+  set_field(L, "colour", wants_colour(vm_of(L)));
+  set_field(L, "unicode", locale_is_utf8() && variable("MSDBG_ASCII") != "1");
+  set_field(L, "output_tty", ::isatty(STDOUT_FILENO) != 0);
+  set_field(L, "error_tty", ::isatty(STDERR_FILENO) != 0);
+  return 1;
+}
+
+// core.seconds(): a steady clock with an arbitrary zero
+int seconds(lua_State* L) {
+  lua_pushnumber(L, std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return 1;
+}
+
+int short_number(lua_State* L) {
+  const int64_t digits = lua_isnoneornil(L, 2) ? 4 : integer_argument(L, 2, "format.number: digits");
+  if (digits < 1 || digits > 17) misuse(fmt::format("format.number: digits: 1 to 17 is expected, not {}", digits));
+  push_text(L, format_short(number_argument(L, 1, "format.number: value"), static_cast<int>(digits)));
+  return 1;
+}
+
+int exact_number(lua_State* L) {
+  push_text(L, format_double(number_argument(L, 1, "format.exact: value")));
+  return 1;
+}
+
+int byte_count(lua_State* L) {
+  const double bytes = number_argument(L, 1, "format.bytes: count");
+  if (!(bytes >= 0 && bytes < 1.8e19)) misuse(fmt::format("format.bytes: count: 0 or more is expected, not {}", format_double(bytes)));
+  push_text(L, format_bytes(static_cast<uint64_t>(bytes)));
+  return 1;
+}
+
+int printable_text(lua_State* L) {
+  push_text(L, printable(text_argument(L, 1, "printable: text")));
+  return 1;
+}
+
+// core.number_in(set, number, what) -> boolean; the set in the forms of `steps = "0:10"`
+int number_in(lua_State* L) {
+  const IntSet set = numbers_argument(L, 1, text_argument(L, 3, "number_in: what"));
+  lua_pushboolean(L, set.contains(integer_argument(L, 2, "number_in: number")));
+  return 1;
+}
+
+// core.dtype_facts(name) -> table; nil for a name that is no dtype
+int dtype_facts(lua_State* L) {
+  const DType dtype = dtype_from_name(text_argument(L, 1, "dtype: name"));
+  if (!is_evaluable(dtype)) return lua_pushnil(L), 1;
+  lua_createtable(L, 0, 6);
+  set_field(L, "name", dtype_name(dtype));
+  set_field(L, "bits", item_size(dtype) * 8);
+  set_field(L, "is_float", is_float(dtype));
+  set_field(L, "max", dtype_max(dtype));
+  if (is_float(dtype)) {
+    set_field(L, "min_normal", dtype_min_normal(dtype));
+    set_field(L, "eps", dtype_eps(dtype));
+  }
+  return 1;
+}
+
+}  // namespace
+
+void bind_terminal(lua_State* L) {
+  for (const Member& member :
+       {Member{"terminal", guard<terminal>}, Member{"seconds", guard<seconds>}, Member{"short_number", guard<short_number>},
+        Member{"exact_number", guard<exact_number>}, Member{"byte_count", guard<byte_count>},
+        Member{"printable", guard<printable_text>}, Member{"number_in", guard<number_in>}, Member{"dtype_facts", guard<dtype_facts>}}) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+}
+
+}  // namespace msdbg::script
