@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "msdbg/simd.h"
-#include "simd/kernels.h"
+#include "simd/pair_kernels.h"
 
 namespace msdbg {
 namespace simd {
@@ -73,6 +73,16 @@ std::atomic<const Target*>& chosen() {
 }  // namespace
 
 const Target& current_target() { return *chosen().load(std::memory_order_acquire); }
+
+const PairTarget& current_pair_target() {
+#ifdef MSDBG_SIMD_X86
+  const Target* target = &current_target();
+  if (target == &kAvx512Target) return kAvx512PairTarget;
+  if (target == &kAvx2Target) return kAvx2PairTarget;
+  if (target == &kSse2Target) return kSse2PairTarget;
+#endif
+  return kScalarPairTarget;
+}
 
 }  // namespace simd
 

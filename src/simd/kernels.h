@@ -56,6 +56,7 @@ struct Kernel {
 
 /// Indexed by DType.
 constexpr size_t kKernelCount = 14;
+struct PairTarget;  // pair_kernels.h
 struct Target {
   const char* name;
   Kernel kernels[kKernelCount];
@@ -70,5 +71,6 @@ extern const Target kAvx512Target;
 
 /// The one in use.
 const Target& current_target();
+const PairTarget& current_pair_target();
 
 }  // namespace msdbg::simd

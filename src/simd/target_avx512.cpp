@@ -1,6 +1,7 @@
 // AVX-512 with the F, CD, DQ, BW and VL parts.
 #include <immintrin.h>
 
+#include "simd/pair_kernel.h"
 #include "simd/stats_kernel.h"
 
 namespace msdbg::simd {
@@ -78,5 +79,6 @@ struct Ops<Avx512> {
 };
 
 extern const Target kAvx512Target = {"avx512", MSDBG_KERNELS(Avx512)};
+extern const PairTarget kAvx512PairTarget = MSDBG_PAIR_KERNELS(Avx512);
 
 }  // namespace msdbg::simd

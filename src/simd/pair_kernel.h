@@ -1,0 +1,224 @@
+// The kernels that compare two blocks, one functor each, templated on the architecture and the element type. Included by
+// the files of the targets only, behind their Ops.
+//
+// Everything that adds up is done in double, like the statistics. The largest relative error would need a division for
+// each double lane; float lanes tell well enough which blocks deserve an exact second look, and the pass takes it.
+#pragma once
+
+#include "simd/pair_kernels.h"
+#include "simd/stats_kernel.h"
+
+namespace msdbg::simd {
+
+template <class A, class T, bool kMasked>
+struct ErrorsKernel {
+  using E = Elements<A, T>;
+  using Double = typename Batches<A>::Double;
+  static constexpr bool kFloatLanes = E::kFloat && !E::kWide;
+
+  struct Lanes {
+    Double diff = Double(0.0), diff_squares = Double(0.0), a_squares = Double(0.0), b_squares = Double(0.0), product = Double(0.0);
+    Double max_abs = Double(0.0), max_rel = Double(0.0);
+    Counter<A, Double> pairs, close;
+  };
+
+  static __attribute__((always_inline)) inline void add(Lanes& lanes, Double a, Double b, Double rtol, Double atol) {
+    const Double largest(Limits<double>::kMax), zero(0.0);
+    Double size = Ops<A>::magnitude(b);
+    if constexpr (kMasked) {
+      const auto both = (size <= largest) & (Ops<A>::magnitude(a) <= largest);
+      lanes.pairs.add(both);
+      a = xsimd::select(both, a, zero);
+      b = xsimd::select(both, b, zero);
+      size = xsimd::select(both, size, zero);
+      const Double error = Ops<A>::magnitude(a - b);
+      lanes.close.add(both & (error <= atol + rtol * size));
+      sums(lanes, a, b, size, error);
+    } else {
+      const Double error = Ops<A>::magnitude(a - b);
+      lanes.close.add(error <= atol + rtol * size);
+      sums(lanes, a, b, size, error);
+    }
+  }
+
+  static __attribute__((always_inline)) inline void sums(Lanes& lanes, Double a, Double b, Double size, Double error) {
+    lanes.diff = lanes.diff + error;
+    lanes.diff_squares = xsimd::fma(error, error, lanes.diff_squares);
+    lanes.a_squares = xsimd::fma(a, a, lanes.a_squares);
+    lanes.b_squares = xsimd::fma(b, b, lanes.b_squares);
+    lanes.product = xsimd::fma(a, b, lanes.product);
+    lanes.max_abs = xsimd::max(error, lanes.max_abs);
+    if constexpr (!kFloatLanes) {
+      const Double rel = error / size;
+      lanes.max_rel = xsimd::max(xsimd::select(size == Double(0.0), Double(0.0), rel), lanes.max_rel);
+    }
+  }
+
+  static double greatest(Double a, Double b) {
+    alignas(64) double parts[Double::size];
+    xsimd::max(a, b).store_aligned(parts);
+    double most = parts[0];
+    for (size_t i = 1; i < Double::size; ++i) most = parts[i] > most ? parts[i] : most;
+    return most;
+  }
+
+  static void run(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out);
+};
+
+/// The bits of float elements: `load` gives them sign and magnitude, the sign on top of the lane.
+template <class A, class T>
+struct FloatBits {
+  using Lanes = typename Batches<A>::Int;
+  static constexpr int32_t kInfinity = 0x7f800000;
+  static constexpr int kShift = 0;  ///< zero bits below those of the element
+  MSDBG_LANES Lanes load(const char* p) { return Lanes(Ops<A>::load_int32_t(p)); }
+};
+// A 16-bit float is moved up, so that its sign lies where that of the lane does.
+template <class A>
+struct FloatBits<A, Half> {
+  using Lanes = typename Batches<A>::Int;
+  static constexpr int32_t kInfinity = 0x7c000000;
+  static constexpr int kShift = 16;
+  MSDBG_LANES Lanes load(const char* p) { return Lanes(Ops<A>::load_uint16(p)) << 16; }
+};
+template <class A>
+struct FloatBits<A, BFloat16> {
+  using Lanes = typename Batches<A>::Int;
+  static constexpr int32_t kInfinity = 0x7f800000;
+  static constexpr int kShift = 16;
+  MSDBG_LANES Lanes load(const char* p) { return Lanes(Ops<A>::load_uint16(p)) << 16; }
+};
+template <class A>
+struct FloatBits<A, double> {
+  using Lanes = xsimd::batch<int64_t, A>;
+  static constexpr int64_t kInfinity = 0x7ff0000000000000;
+  static constexpr int kShift = 0;
+  MSDBG_LANES Lanes load(const char* p) { return Lanes::load_unaligned(reinterpret_cast<const int64_t*>(p)); }
+};
+
+/// The largest distance in representable numbers.
+template <class A, class T, bool kMasked>
+struct Ulps {
+  using Bits = FloatBits<A, T>;
+  using Lanes = typename Bits::Lanes;
+  using I = typename Lanes::value_type;
+  static constexpr I kSign = std::numeric_limits<I>::min();
+  // Unsigned distances with the top bit flipped, so that signed maxima order them; zero is the least.
+  Lanes most = Lanes(kSign);
+
+  /// Two's complement: neighbours in value become neighbours in number, and -0 equals 0.
+  static __attribute__((always_inline)) inline Lanes ordered(Lanes bits) {
+    return xsimd::select(bits < Lanes(I(0)), Lanes(kSign) - bits, bits);
+  }
+  __attribute__((always_inline)) inline void add(const char* x, const char* p) {
+    Lanes a = Bits::load(x), b = Bits::load(p);
+    if constexpr (kMasked) {
+      const Lanes size(static_cast<I>(~kSign)), infinity(Bits::kInfinity);
+      b = xsimd::select(((a & size) < infinity) & ((b & size) < infinity), b, a);
+    }
+    a = ordered(a);
+    b = ordered(b);
+    most = xsimd::max(most, (xsimd::max(a, b) - xsimd::min(a, b)) ^ Lanes(kSign));
+  }
+  inline uint64_t total() const;
+};
+
+template <class A, class T, bool kMasked>
+uint64_t Ulps<A, T, kMasked>::total() const {
+  alignas(64) I parts[Lanes::size];
+  most.store_aligned(parts);
+  I largest = parts[0];
+  for (size_t i = 1; i < Lanes::size; ++i) largest = parts[i] > largest ? parts[i] : largest;
+  using U = std::make_unsigned_t<I>;
+  return static_cast<uint64_t>(static_cast<U>(static_cast<U>(largest) ^ static_cast<U>(kSign))) >> Bits::kShift;
+}
+
+template <class A, class T, bool kMasked>
+void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, size_t n, const Tolerance* tolerance, PairErrors* out) {
+  const char* x = static_cast<const char*>(data_a);
+  const char* p = static_cast<const char*>(data_b);
+  const Double rtol(tolerance->rtol), atol(tolerance->atol);
+  Lanes first, second;
+  using Float = typename Batches<A>::Float;
+  std::conditional_t<E::kFloat, Ulps<A, std::conditional_t<E::kFloat, T, float>, kMasked>, int> ulps{};
+  Float rel_lanes(0.0f);
+  constexpr size_t kBytes = E::kSize * E::kBytes;
+  for (size_t i = 0; i < n; i += E::kSize, x += kBytes, p += kBytes) {
+    prefetch(x);
+    prefetch(p);
+    if constexpr (kBytes > 64) {
+      prefetch(x + 64);
+      prefetch(p + 64);
+    }
+    Double a, c, b, d;
+    E::doubles(x, &a, &c);
+    E::doubles(p, &b, &d);
+    add(first, a, b, rtol, atol);
+    add(second, c, d, rtol, atol);
+    if constexpr (kFloatLanes) {
+      const Float fa = E::load(x), fb = E::load(p);
+      const Float size = Ops<A>::magnitude(fb), error = Ops<A>::magnitude(fa - fb);
+      auto counts = size != Float(0.0f);
+      if constexpr (kMasked) {
+        const Float largest(Limits<float>::kMax);
+        counts = counts & (size <= largest) & (Ops<A>::magnitude(fa) <= largest);
+      }
+      rel_lanes = xsimd::max(xsimd::select(counts, error / size, Float(0.0f)), rel_lanes);
+    }
+    if constexpr (E::kFloat) {
+      ulps.add(x, p);
+      if constexpr (E::kWide) ulps.add(x + kBytes / 2, p + kBytes / 2);
+    }
+  }
+  *out = PairErrors{Fold<A>::sum(first.diff, second.diff), Fold<A>::sum(first.diff_squares, second.diff_squares),
+                    Fold<A>::sum(first.a_squares, second.a_squares), Fold<A>::sum(first.b_squares, second.b_squares),
+                    Fold<A>::sum(first.product, second.product), greatest(first.max_abs, second.max_abs),
+                    greatest(first.max_rel, second.max_rel), n, first.close.total() + second.close.total(), 0};
+  if constexpr (kMasked) out->pairs = first.pairs.total() + second.pairs.total();
+  if constexpr (E::kFloat) out->max_ulp = ulps.total();
+  if constexpr (kFloatLanes) {
+    alignas(64) float parts[Float::size];
+    rel_lanes.store_aligned(parts);
+    for (size_t i = 0; i < Float::size; ++i) {
+      const auto part = static_cast<double>(parts[i]);
+      out->max_rel = part > out->max_rel ? part : out->max_rel;
+    }
+  }
+}
+
+template <class A, class T>
+struct WidenKernel {
+  static void run(const void* data, size_t n, double* out);
+};
+
+template <class A, class T>
+void WidenKernel<A, T>::run(const void* data, size_t n, double* out) {
+  using E = Elements<A, T>;
+  using Double = typename Batches<A>::Double;
+  const char* p = static_cast<const char*>(data);
+  for (size_t i = 0; i < n; i += E::kSize, p += E::kSize * E::kBytes) {
+    Double a, b;
+    E::doubles(p, &a, &b);
+    a.store_unaligned(out + i);
+    b.store_unaligned(out + i + Double::size);
+  }
+}
+
+template <class A, class T>
+constexpr PairKernel pair_kernel() {
+  constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
+  return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run};
+}
+
+/// In the order of DType.
+#define MSDBG_PAIR_KERNELS(A)                                                                                           \
+  {                                                                                                                     \
+    {                                                                                                                   \
+      {}, pair_kernel<A, Bool>(), pair_kernel<A, int8_t>(), pair_kernel<A, int16_t>(), pair_kernel<A, int32_t>(),       \
+          pair_kernel<A, int64_t>(), pair_kernel<A, uint8_t>(), pair_kernel<A, uint16_t>(), pair_kernel<A, uint32_t>(), \
+          pair_kernel<A, uint64_t>(), pair_kernel<A, Half>(), pair_kernel<A, BFloat16>(), pair_kernel<A, float>(),      \
+          pair_kernel<A, double>()                                                                                      \
+    }                                                                                                                   \
+  }
+
+}  // namespace msdbg::simd

@@ -1,0 +1,264 @@
+// Walks two tensors block by block and joins what the kernels give. Definitions of the measures: docs/diff.md.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "msdbg/compare.h"
+#include "simd/moments.h"
+#include "simd/pair_kernels.h"
+
+namespace msdbg {
+namespace {
+
+using simd::CompensatedSum;
+using simd::PairErrors;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+PairErrors join(const PairErrors& a, const PairErrors& b) {
+  return {a.diff + b.diff,           a.diff_squares + b.diff_squares,  a.a_squares + b.a_squares,      a.b_squares + b.b_squares,
+          a.product + b.product,     std::max(a.max_abs, b.max_abs),   std::max(a.max_rel, b.max_rel), a.pairs + b.pairs,
+          a.close + b.close,         std::max(a.max_ulp, b.max_ulp)};
+}
+
+/// Largest values, squares and products of a double reach beyond its range; from here on they are kept in other units.
+constexpr int kShift = simd::kUnitShift;
+bool fits(const PairErrors& sums) {
+  constexpr double kHuge = 0x1p900;
+  return sums.diff < kHuge && sums.diff_squares < kHuge && sums.a_squares < kHuge && sums.b_squares < kHuge;
+}
+
+struct Sums {
+  CompensatedSum diff, diff_squares, a_squares, b_squares, product;
+
+  void add(const PairErrors& block) {
+    diff.add(block.diff);
+    diff_squares.add(block.diff_squares);
+    a_squares.add(block.a_squares);
+    b_squares.add(block.b_squares);
+    product.add(block.product);
+  }
+};
+
+}  // namespace
+
+double Comparison::relative_error() const {
+  if (nan_mismatch + inf_mismatch > 0) return kInfinity;
+  if (pairs == 0 || norm_error == 0) return 0;
+  return norm_b == 0 ? kInfinity : norm_error / norm_b;
+}
+
+struct ComparePass::State {
+  State(DType a, DType b, CloseRequest tolerance)
+      : item_a(item_size(a)), item_b(item_size(b)), same(a == b), limits{tolerance.rtol, tolerance.atol} {
+    assert(is_evaluable(a) && is_evaluable(b));
+    const simd::PairTarget& target = simd::current_pair_target();
+    const auto at = [](DType dtype) { return static_cast<size_t>(dtype); };
+    const DType common = same ? a : DType::kFloat64;
+    fast = target.kernels[at(common)];
+    tail = simd::kScalarPairTarget.kernels[at(common)];
+    widen_a = target.kernels[at(a)];
+    widen_b = target.kernels[at(b)];
+    tail_a = simd::kScalarPairTarget.kernels[at(a)];
+    tail_b = simd::kScalarPairTarget.kernels[at(b)];
+    item = item_size(common);
+    type = common;
+    result.dtype_a = a;
+    result.dtype_b = b;
+    result.tolerance = tolerance;
+    if (!same) {
+      result.bit_equal = false;
+      room.resize(2 * kBlock);
+    }
+    if (same && is_float(a)) result.max_ulp = 0;
+  }
+
+  void add_block(const std::byte* a, const std::byte* b, size_t n);
+  PairErrors errors(const std::byte* a, const std::byte* b, size_t n) const;
+  void count_bad(const std::byte* a, const std::byte* b, size_t n);
+  void add_scaled(const std::byte* a, const std::byte* b, size_t n);
+  void find_abs(const std::byte* a, const std::byte* b, size_t n, double wanted);
+  void find_rel(const std::byte* a, const std::byte* b, size_t n);
+  void find_first_difference(const std::byte* a, const std::byte* b, size_t n);
+  double value(const std::byte* data, size_t i) const { return element_as_double(type, data + i * item); }
+
+  size_t item_a, item_b, item = 0;
+  bool same;
+  DType type = DType::kUnknown;  // of the blocks that the kernels see
+  simd::Tolerance limits;
+  simd::PairKernel fast, tail, widen_a, widen_b, tail_a, tail_b;
+  Comparison result;
+  Sums plain, huge;  // huge: in units of 2^kShift, squares of 2^(2 kShift)
+  bool has_huge = false;
+  double max_abs = 0, max_rel = 0;
+  mutable bool masked = false;  // a NaN rarely comes alone: the next block starts with the kernel that masks
+  std::vector<double> room;     // both blocks, when their types differ
+};
+
+PairErrors ComparePass::State::errors(const std::byte* a, const std::byte* b, size_t n) const {
+  const size_t full = n - n % fast.step;
+  PairErrors sums = {};
+  if (full > 0 && !masked) {
+    fast.errors(a, b, full, &limits, &sums);
+    masked = !std::isfinite(sums.diff);
+  }
+  if (full > 0 && masked) fast.masked_errors(a, b, full, &limits, &sums);
+  if (full < n) {
+    PairErrors rest;
+    tail.masked_errors(a + full * item, b + full * item, n - full, &limits, &rest);
+    sums = full > 0 ? join(sums, rest) : rest;
+  }
+  masked = sums.pairs != n;
+  return sums;
+}
+
+void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_t n) {
+  if (!same) {
+    const auto widen = [n](const simd::PairKernel& body, const simd::PairKernel& rest, const std::byte* from, size_t size, double* to) {
+      const size_t full = n - n % body.step;
+      if (full > 0) body.widen(from, full, to);
+      if (full < n) rest.widen(from + full * size, n - full, to + full);
+    };
+    widen(widen_a, tail_a, a, item_a, room.data());
+    widen(widen_b, tail_b, b, item_b, room.data() + kBlock);
+    a = reinterpret_cast<const std::byte*>(room.data());
+    b = reinterpret_cast<const std::byte*>(room.data() + kBlock);
+  }
+  const PairErrors sums = errors(a, b, n);
+  if (!result.first_difference) find_first_difference(a, b, n);
+  result.pairs += sums.pairs;
+  result.within += sums.close;
+  if (result.max_ulp) result.max_ulp = std::max(*result.max_ulp, sums.max_ulp);
+  if (sums.pairs != n) count_bad(a, b, n);
+  if (sums.pairs > 0) {
+    // The maxima of a block say whether it holds a new one; where exactly is looked up only then.
+    if (sums.max_abs > max_abs) find_abs(a, b, n, sums.max_abs);
+    if (sums.max_rel * (1 + 1e-6) + (max_rel < 1e-36 && sums.max_abs > 0 ? 1e-36 : 0) > max_rel) find_rel(a, b, n);
+    if (fits(sums)) {
+      plain.add(sums);
+    } else {
+      add_scaled(a, b, n);
+    }
+  }
+  result.count += n;
+}
+
+void ComparePass::State::find_first_difference(const std::byte* a, const std::byte* b, size_t n) {
+  // Types apart, the values count: what was widened has no bits in common to begin with.
+  if (std::memcmp(a, b, n * item) == 0) return;
+  result.bit_equal = false;
+  for (size_t i = 0; i < n; ++i) {
+    if (std::memcmp(a + i * item, b + i * item, item) == 0) continue;
+    if (!same && value(a, i) == value(b, i)) continue;
+    if (!same && std::isnan(value(a, i)) && std::isnan(value(b, i))) continue;
+    result.first_difference = result.count + i;
+    return;
+  }
+}
+
+void ComparePass::State::count_bad(const std::byte* a, const std::byte* b, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const double x = value(a, i), y = value(b, i);
+    if (std::isfinite(x) && std::isfinite(y)) continue;
+    result.nan_a += std::isnan(x);
+    result.nan_b += std::isnan(y);
+    result.inf_a += std::isinf(x);
+    result.inf_b += std::isinf(y);
+    if (std::isnan(x) != std::isnan(y)) {
+      ++result.nan_mismatch;
+    } else if (!std::isnan(x) && x != y) {
+      ++result.inf_mismatch;
+    } else {
+      ++result.within;
+    }
+  }
+}
+
+void ComparePass::State::find_abs(const std::byte* a, const std::byte* b, size_t n, double wanted) {
+  for (size_t i = 0; i < n; ++i) {
+    // Infinite only where the difference itself leaves the range of double.
+    const double x = value(a, i), y = value(b, i);
+    if (!std::isfinite(x) || !std::isfinite(y) || std::fabs(x - y) != wanted) continue;
+    max_abs = wanted;
+    result.max_abs_at = result.count + i;
+    return;
+  }
+}
+
+void ComparePass::State::find_rel(const std::byte* a, const std::byte* b, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const double x = value(a, i), y = value(b, i);
+    if (!std::isfinite(x) || !std::isfinite(y) || y == 0) continue;
+    const double rel = std::fabs(x - y) / std::fabs(y);
+    if (!(rel > max_rel)) continue;
+    max_rel = rel;
+    result.max_rel_at = result.count + i;
+  }
+}
+
+// float64 whose squares or sums leave the range of double. Rare, hence element by element.
+void ComparePass::State::add_scaled(const std::byte* a, const std::byte* b, size_t n) {
+  const double factor = std::ldexp(1.0, -kShift);
+  PairErrors sums = {};
+  for (size_t i = 0; i < n; ++i) {
+    double x = value(a, i), y = value(b, i);
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    x *= factor;
+    y *= factor;
+    sums.diff += std::fabs(x - y);
+    sums.diff_squares += (x - y) * (x - y);
+    sums.a_squares += x * x;
+    sums.b_squares += y * y;
+    sums.product += x * y;
+  }
+  huge.add(sums);
+  has_huge = true;
+}
+
+ComparePass::ComparePass(DType a, DType b, CloseRequest tolerance) : state_(std::make_unique<State>(a, b, tolerance)) {}
+ComparePass::~ComparePass() = default;
+ComparePass::ComparePass(ComparePass&&) noexcept = default;
+ComparePass& ComparePass::operator=(ComparePass&&) noexcept = default;
+
+void ComparePass::update(const std::byte* a, const std::byte* b, size_t n) {
+  State& state = *state_;
+  for (size_t done = 0; done < n; done += kBlock) {
+    state.add_block(a + done * state.item_a, b + done * state.item_b, std::min(kBlock, n - done));
+  }
+}
+
+Comparison ComparePass::finish() {
+  State& state = *state_;
+  Comparison& result = state.result;
+  if (result.pairs == 0) return std::move(result);
+  // With values near the limits of double, what is in plain units hardly matters any more.
+  const int shift = state.has_huge ? kShift : 0;
+  const auto sum = [&](CompensatedSum Sums::*which, int power) {
+    return (state.huge.*which).value() + std::ldexp((state.plain.*which).value(), -power * shift);
+  };
+  const double a = std::sqrt(sum(&Sums::a_squares, 2)), b = std::sqrt(sum(&Sums::b_squares, 2));
+  result.norm_a = std::ldexp(a, shift);
+  result.norm_b = std::ldexp(b, shift);
+  result.norm_error = std::ldexp(std::sqrt(sum(&Sums::diff_squares, 2)), shift);
+  result.mean_abs_error = std::ldexp(sum(&Sums::diff, 1) / static_cast<double>(result.pairs), shift);
+  if (a > 0 && b > 0) {
+    result.cosine = std::clamp(sum(&Sums::product, 2) / a / b, -1.0, 1.0);
+  } else if (a == 0 && b == 0) {
+    result.cosine = 1;
+  }
+  result.max_abs_error = state.max_abs;
+  result.max_rel_error = state.max_rel;
+  return std::move(result);
+}
+
+Comparison compare_tensors(const TensorView& a, const TensorView& b, CloseRequest tolerance) {
+  assert(a.count == b.count);
+  ComparePass pass(a.dtype, b.dtype, tolerance);
+  pass.update(a.data, b.data, a.count);
+  return pass.finish();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,115 @@
+// Comparison without vector instructions: runs everywhere, and takes the elements behind the last full batch for the
+// other targets.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "msdbg/tensor.h"
+#include "simd/pair_kernels.h"
+
+namespace msdbg::simd {
+namespace {
+
+struct Half {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+struct Bool {
+  uint8_t value;
+};
+
+template <typename T>
+T load(const void* data, size_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(data) + i * sizeof value, sizeof value);
+  return value;
+}
+
+template <typename T>
+double widen(T value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return static_cast<double>(half_to_float(value.bits));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return static_cast<double>(bfloat16_to_float(value.bits));
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return value.value != 0 ? 1.0 : 0.0;
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
+template <typename T>
+constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+/// Two's complement of the bits: neighbours in value are neighbours in number, and -0 equals 0.
+template <typename T>
+int64_t ordered(T value) {
+  using Bits = std::conditional_t<sizeof(T) == 8, int64_t, std::conditional_t<sizeof(T) == 4, int32_t, int16_t>>;
+  Bits bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const int64_t wide = bits;
+  return wide < 0 ? static_cast<int64_t>(std::numeric_limits<Bits>::min()) - wide : wide;
+}
+
+template <typename T>
+uint64_t ulp_distance(T a, T b) {
+  const int64_t x = ordered(a), y = ordered(b);
+  return x < y ? static_cast<uint64_t>(y) - static_cast<uint64_t>(x) : static_cast<uint64_t>(x) - static_cast<uint64_t>(y);
+}
+
+template <typename T>
+void errors(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out) {
+  PairErrors sums = {};
+  for (size_t i = 0; i < n; ++i) {
+    const T left = load<T>(a, i), right = load<T>(b, i);
+    const double x = widen(left), y = widen(right);
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    const double error = std::fabs(x - y), size = std::fabs(y);
+    ++sums.pairs;
+    sums.diff += error;
+    sums.diff_squares += error * error;
+    sums.a_squares += x * x;
+    sums.b_squares += y * y;
+    sums.product += x * y;
+    if (error > sums.max_abs) sums.max_abs = error;
+    if (size != 0 && error / size > sums.max_rel) sums.max_rel = error / size;
+    sums.close += error <= tolerance->atol + tolerance->rtol * size;
+    if constexpr (kIsFloat<T>) {
+      const uint64_t distance = ulp_distance(left, right);
+      if (distance > sums.max_ulp) sums.max_ulp = distance;
+    }
+  }
+  *out = sums;
+}
+
+template <typename T>
+void widen_block(const void* data, size_t n, double* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = widen(load<T>(data, i));
+}
+
+template <typename T>
+constexpr PairKernel kernel() {
+  return {1, errors<T>, errors<T>, widen_block<T>};
+}
+
+}  // namespace
+
+const PairTarget kScalarPairTarget = {{{},
+                                       kernel<Bool>(),
+                                       kernel<int8_t>(),
+                                       kernel<int16_t>(),
+                                       kernel<int32_t>(),
+                                       kernel<int64_t>(),
+                                       kernel<uint8_t>(),
+                                       kernel<uint16_t>(),
+                                       kernel<uint32_t>(),
+                                       kernel<uint64_t>(),
+                                       kernel<Half>(),
+                                       kernel<BFloat16>(),
+                                       kernel<float>(),
+                                       kernel<double>()}};
+
+}  // namespace msdbg::simd
