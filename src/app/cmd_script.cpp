@@ -10,7 +10,15 @@
 
 namespace msdbg::app {
 
-Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options) {
+Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options, const CheckpointOptions& checkpoint) {
+  if (is_checkpoint(path)) {
+    auto opened = open_checkpoint(path, checkpoint);
+    if (!opened) return opened.status();
+    for (const Problem& problem : (*opened)->facts().problems) {
+      if (problem.severity != Severity::kInfo) log(LogLevel::kWarning, fmt::format("{}: {}", problem.path, problem.message));
+    }
+    return std::unique_ptr<Session>(std::move(*opened));
+  }
   if (!live_factories().is_recording(path)) return open_dump(path, options);
   auto recording = live_factories().open_recording(path);
   if (!recording) return recording.status();
@@ -19,7 +27,7 @@ Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOpt
 
 Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events) {
   ScriptOptions script_options;
-  script_options.open = open_any;
+  script_options.open = [key = options.checkpoint](const std::string& path, const DumpOptions& asked) { return open_any(path, asked, key); };
   script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
   if (events != nullptr) script_options.on_event = [events](const LiveEvent& event) { events->show(event); };
   script_options.search_path = options.script_path;

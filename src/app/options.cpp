@@ -19,7 +19,7 @@ constexpr std::string_view kCheckFormats = "table, json, jsonl, csv, markdown, j
 
 // Text options that are parsed after CLI11 is done, so that our own messages are shown.
 struct RawOptions {
-  std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net;
+  std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net, key, dec_mode = "auto";
   std::vector<std::string> on, when;
   Format last_format = Format::kJsonl;  // of the command that was given
   std::string formats = std::string(kLookFormats);
@@ -39,6 +39,8 @@ void add_common(CLI::App* app, Options& o, RawOptions& raw, std::string_view for
   app->add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")->capture_default_str()->type_name("MB");
   app->add_option("--threads", o.threads, "worker threads; 0 is one per processor")->capture_default_str()->type_name("N");
   app->add_option("--net", raw.net, "the net to open where a dump holds several")->type_name("NAME");
+  app->add_option("--key", raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")->type_name("KEY");
+  app->add_option("--dec-mode", raw.dec_mode, "its cipher: auto, gcm, cbc or sm4-cbc")->capture_default_str()->type_name("MODE");
   app->add_option("--color", raw.colour, "auto, always or never")->capture_default_str()->type_name("WHEN");
   app->add_flag("-q,--quiet", o.quiet, "no progress, no notes");
   app->add_flag("-v,--verbose", o.verbose, "more notes on standard error; twice for debugging");
@@ -79,6 +81,14 @@ Status finish(const RawOptions& raw, Options& o) {
     *set = *parsed;
   }
   if (!raw.net.empty()) o.net = raw.net;
+  if (!raw.key.empty()) {
+    auto key = read_checkpoint_key(raw.key);
+    if (!key) return Status(Code::kInvalidArgument, fmt::format("--key: {}", key.status().message()));
+    o.checkpoint.key = std::move(*key);
+  }
+  const auto cipher = parse_cipher_mode(raw.dec_mode);
+  if (!cipher) return Status(Code::kInvalidArgument, fmt::format("--dec-mode: {}", cipher.status().message()));
+  o.checkpoint.mode = *cipher;
   if (raw.graph >= 0) o.graph = static_cast<int>(raw.graph);
   if (raw.on.size() > raw.when.size()) {
     return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND behind it", raw.on.back()));

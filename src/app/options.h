@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "msdbg/analysis.h"
+#include "msdbg/checkpoint.h"
 #include "msdbg/report.h"
 #include "msdbg/session.h"
 
@@ -41,7 +42,8 @@ struct Options {
   int verbose = 0;
   std::string log_file;
 
-  std::string dump;             ///< path of the dump or recording
+  CheckpointOptions checkpoint; ///< key and cipher of encrypted checkpoints
+  std::string dump;             ///< path of the dump, checkpoint or recording
   std::string subject;          ///< selector or tensor name
   // check
   std::string rules = "default";

@@ -42,7 +42,7 @@ std::unique_ptr<Session> open_session(const Options& options, int* exit_status) 
   DumpOptions dump_options;
   dump_options.net = options.net;
   dump_options.ranks = options.ranks;
-  auto session = open_any(options.dump, dump_options);
+  auto session = open_any(options.dump, dump_options, options.checkpoint);
   if (!session) {
     *exit_status = report_failure(session.status());
     return nullptr;

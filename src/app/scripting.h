@@ -12,8 +12,8 @@ class EventPrinter;
 
 /// `events` shows what live sessions report; null drops it.
 Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events = nullptr);
-/// A dump or a recording.
-Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options);
+/// A dump, a checkpoint or a recording. Damage of a checkpoint is logged.
+Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options, const CheckpointOptions& checkpoint = {});
 
 /// The entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are let go. `hello` is
 /// shown to a person before the first prompt.
