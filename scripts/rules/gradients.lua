@@ -1,0 +1,213 @@
+--- Gradients of the weights, layer by layer: compared with the other layers of the step and with the steps before.
+local rule = require "msdbg.rule"
+
+local format, max, sqrt = string.format, math.max, math.sqrt
+
+--- What the optimizer is given: the operators that feed it from outside, whatever stands between them and the backward pass
+-- (undoing the loss scale, clipping, summing over devices).
+local function weight_gradients(s)
+  local own, gradients = {}, {}
+  local function key(node) return format("%d:%d:%s", node.rank, node.graph_id, node.name) end
+  local optimizer = s:nodes("@optimizer and not @parameter and not @constant", { optional = true })
+  for node in optimizer:each() do own[key(node)] = true end
+  for node in optimizer:each() do
+    for _, input in ipairs(node.inputs) do
+      local from = input.node
+      if from and from.kind == "operator" and not own[key(from)] then gradients[key(from)] = true end
+    end
+  end
+  return s:nodes():filter(function(node) return gradients[key(node)] end)
+end
+
+--- The weight that an optimizer updates with this gradient.
+local function weight_of(node)
+  for _, user in ipairs(node.users) do
+    for _, input in ipairs(user.node.inputs) do
+      if input.node and input.node.trainable then return input.node.name end
+    end
+  end
+  return node.name
+end
+
+--- Root of the mean square of the elements that are not zero: embedding tables and ReLU leave most of a gradient at zero, which
+-- would make an average small without anything being wrong. nil: not to be judged.
+local function magnitude(t)
+  local stats = t.stats
+  -- Biases are left out: their gradients are sums over the batch and lie orders above those of the matrices.
+  if #t.shape < 2 or t.size < 2 or not t.dtype:find "float" then return nil end
+  if stats.nan_count > 0 or stats.pos_inf_count > 0 or stats.neg_inf_count > 0 then return nil end
+  local n = stats.count - stats.zero_count
+  return n > 0 and stats.l2_norm / sqrt(n) or 0
+end
+
+local function layer(t) return format("%d %s %d", t.rank, t.name, t.execution) end
+
+--- Gradients of one step, by rank and graph.
+local function collect(ctx, t, value)
+  local group = format("%d %d", t.rank, t.node.graph_id)
+  local now = ctx.state.now or {}
+  ctx.state.now = now
+  now[group] = now[group] or {}
+  table.insert(now[group], { tensor = t, value = value })
+end
+
+--- The groups of the step that ends, in a fixed order.
+local function groups(ctx)
+  local names, list = {}, {}
+  for name in pairs(ctx.state.now or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = ctx.state.now[name] end
+  ctx.state.now = nil
+  return list
+end
+
+local vanishing = rule {
+  name     = "vanishing-gradient",
+  summary  = "gradient tiny beside those of other layers",
+  tags     = { "gradient", "default" },
+  severity = "warning",
+  select   = weight_gradients,
+  needs    = { "l2_norm", "zero_count" },
+  params   = {
+    -- Layers of a healthy net differ by two or three orders of magnitude (50 in a LeNet). A float32 has seven digits: of an update
+    -- a million times smaller than the others, most is rounded away.
+    ratio = { type = "number", default = 1e6, min = 1, help = "largest gradient of the step / this one" },
+    largest = { type = "number", default = 0, min = 0, help = "gradient to compare with; 0: the largest of the step" },
+  },
+  check    = function(t, _, ctx)
+    local value = magnitude(t)
+    if value and value > 0 then collect(ctx, t, value) end
+  end,
+  step_end = function(_, p, ctx)
+    local found = {}
+    for _, members in ipairs(groups(ctx)) do
+      local largest = p.largest
+      for _, member in ipairs(members) do largest = max(largest, member.value) end
+      for _, member in ipairs(members) do
+        local ratio = largest / member.value
+        if ratio > p.ratio then
+          found[#found + 1] = {
+            tensor = member.tensor, actual = ratio,
+            message = format("gradient of %s is %.3g times smaller than the largest of the step", weight_of(member.tensor.node), ratio),
+          }
+        end
+      end
+    end
+    return found
+  end,
+  cause    = "Each layer on the way back multiplied the gradient by a number below one: saturated sigmoid or tanh, weights that are "
+           .. "too small, a deep net without shortcuts or normalisation.",
+  next     = "Follow the gradient from the loss to this layer (msdbg stats DUMP @gradient) and find where it shrinks; look there "
+           .. "with saturated-sigmoid and saturated-tanh; add normalisation or shortcuts.",
+  cases    = {
+    { name = "eight orders below", x = { 1e-8, -1e-8 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "hit" },
+    { name = "three orders below", x = { 1e-3, -1e-3 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "clean" },
+    { name = "alone", x = { 1e-8, -1e-8 }, shape = { 1, 2 }, expect = "clean" },
+    { name = "a bias", x = { 1e-8, -1e-8 }, params = { largest = 1 }, expect = "clean" },
+    { name = "zero is another fault", x = { 0, 0 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "clean" },
+    { name = "NaN", x = { 0 / 0, 1e-8 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "clean" },
+    { name = "empty", x = {}, shape = { 0, 2 }, params = { largest = 1 }, expect = "clean" },
+  },
+}
+
+local exploding = rule {
+  name     = "exploding-gradient",
+  summary  = "gradient far above earlier steps or other layers",
+  tags     = { "gradient", "default" },
+  severity = "error",
+  select   = weight_gradients,
+  needs    = { "l2_norm", "zero_count" },
+  params   = {
+    -- Batches differ by a factor of ten or so, a loss scale doubles; one misjudged sample in a batch that is learned otherwise makes
+    -- a few hundred. Compared is with the largest of all earlier steps, so that a batch without any error is not the usual.
+    growth = { type = "number", default = 1000, min = 1, help = "this gradient / largest of the steps before" },
+    history = { type = "integer", default = 2, min = 1, help = "steps before that are needed for it" },
+    -- See vanishing-gradient; the median is the usual layer, also when several explode.
+    ratio = { type = "number", default = 1e5, min = 1, help = "this gradient / median of the layers of the step" },
+  },
+  check    = function(t, p, ctx)
+    local value = magnitude(t)
+    if not value or value == 0 then return nil end
+    collect(ctx, t, value)
+    local before = ctx.state[layer(t)] or { n = 0, largest = 0 }
+    local growth = before.n >= p.history and value / before.largest or 0
+    ctx.state[layer(t)] = { n = before.n + 1, largest = max(before.largest, value) }
+    if growth > p.growth then
+      return {
+        actual = growth, value = value,
+        message = format("gradient of %s is %.3g times the largest of the steps before", weight_of(t.node), growth),
+      }
+    end
+  end,
+  step_end = function(_, p, ctx)
+    local found = {}
+    for _, members in ipairs(groups(ctx)) do
+      local values = {}
+      for i, member in ipairs(members) do values[i] = member.value end
+      table.sort(values)
+      local median = values[math.floor((#values + 1) / 2)]
+      for _, member in ipairs(#values >= 3 and members or {}) do
+        local ratio = member.value / median
+        if ratio > p.ratio then
+          found[#found + 1] = {
+            tensor = member.tensor, actual = ratio,
+            message = format("gradient of %s is %.3g times that of the usual layer", weight_of(member.tensor.node), ratio),
+          }
+        end
+      end
+    end
+    return found
+  end,
+  cause    = "The learning rate threw the weights so far that the backward pass multiplies instead of damping; long recurrent "
+           .. "chains; inputs that are not normalised.",
+  next     = "Look at the update before the first such step with update-too-large: it is usually the cause. Lower the learning rate "
+           .. "or warm it up, clip gradients after the loss scale is undone.",
+  cases    = {
+    { name = "two thousandfold", steps = {
+      { x = { 1, -1 }, shape = { 1, 2 } }, { x = { 2, -2 }, shape = { 1, 2 } }, { x = { 4e3, -4e3 }, shape = { 1, 2 } } }, expect = "hit" },
+    { name = "noise", steps = {
+      { x = { 1, -1 }, shape = { 1, 2 } }, { x = { 9, -9 }, shape = { 1, 2 } }, { x = { 30, 1 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "back from almost nothing", steps = {
+      { x = { 1, -1 }, shape = { 1, 2 } }, { x = { 1e-6, 0 }, shape = { 1, 2 } }, { x = { 1, 1 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "one step only", x = { 1e30, 1e30 }, shape = { 1, 2 }, expect = "clean" },
+    { name = "second step", steps = { { x = { 1, 1 }, shape = { 1, 2 } }, { x = { 1e9, 1 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "second step, wanted", steps = { { x = { 1, 1 }, shape = { 1, 2 } }, { x = { 1e9, 1 }, shape = { 1, 2 } } },
+      params = { history = 1 }, expect = "hit" },
+    { name = "empty", x = {}, shape = { 0, 2 }, expect = "clean" },
+  },
+}
+
+local zero = rule {
+  name     = "zero-gradient",
+  summary  = "no gradient reaches a weight, step after step",
+  tags     = { "gradient", "default" },
+  severity = "warning",
+  select   = weight_gradients,
+  needs    = { "zero_count" },
+  params   = {
+    -- In the first step a gradient may be zero by construction, behind weights that start at zero; in the next one it is not.
+    steps = { type = "integer", default = 2, min = 1, help = "steps in a row from which on it is a hit" },
+  },
+  check    = function(t, p, ctx)
+    local value = magnitude(t)
+    local count = value == 0 and (ctx.state[layer(t)] or 0) + 1 or 0
+    ctx.state[layer(t)] = count
+    if count >= p.steps then
+      return { actual = count, message = format("gradient of %s is zero for the %d. step in a row", weight_of(t.node), count) }
+    end
+  end,
+  cause    = "The way back is cut: a dead ReLU behind this layer, an operator without derivative, stop_gradient, a branch whose "
+           .. "result is not used, a loss that does not depend on it.",
+  next     = "Go from the loss towards this layer and find the first gradient that is all zero; look at the activation there with "
+           .. "dead-relu and nan-swallowed.",
+  cases    = {
+    { name = "zero twice", steps = { { x = { 0, 0 }, shape = { 1, 2 } }, { x = { 0, 0 }, shape = { 1, 2 } } }, expect = "hit" },
+    { name = "zero once", steps = { { x = { 0, 0 }, shape = { 1, 2 } }, { x = { 0, 1 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "one step only", x = { 0, 0 }, shape = { 1, 2 }, expect = "clean" },
+    { name = "a bias", steps = { { x = { 0, 0 } }, { x = { 0, 0 } } }, expect = "clean" },
+    { name = "NaN", steps = { { x = { 0 / 0, 0 }, shape = { 1, 2 } }, { x = { 0 / 0, 0 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "empty", steps = { { x = {}, shape = { 0, 2 } }, { x = {}, shape = { 0, 2 } } }, expect = "clean" },
+  },
+}
+
+return { vanishing, exploding, zero }

@@ -1,0 +1,126 @@
+--- What a number format does to the values: its largest magnitude, its smallest normal, zeros that were none before.
+local rule = require "msdbg.rule"
+
+local nan, inf = 0 / 0, math.huge
+
+local function filled(n, value, first)
+  local list = {}
+  for i = 1, n do list[i] = value end
+  if first then list[1] = first end
+  return list
+end
+
+-- `dtype_min_normal > 0` holds for floating point only: 127 in an int8 is an ordinary number.
+
+local saturation = rule {
+  name     = "dtype-saturation",
+  summary  = "values at the largest number of the type",
+  tags     = { "precision", "overflow", "default" },
+  severity = "error",
+  select   = "not @constant",
+  -- A single one is wrong: nothing that is computed lands exactly on 65504 unless it was cut there. Only the positive end:
+  -- at the negative one stand the masks of attention and the padding of a maximum (see dtype-saturation-negative).
+  when     = "dtype_min_normal > 0 and max(finite(x)) >= dtype_max",
+  cause    = "The operator saturates: the true result left the range of the type and was cut to its end, without an Inf that an "
+           .. "overflow check would see. On Ascend in saturation mode this is the only trace of a float16 overflow.",
+  next     = "Compute this operator in float32, or lower the loss scale when it is a gradient. Look at its inputs: the first "
+           .. "operator with such a value is the cause.",
+  cases    = {
+    { name = "65504 in float16", x = { 1, 65504 }, dtype = "float16", expect = "hit" },
+    { name = "65504 in float32", x = { 1, 65504 }, expect = "clean" },
+    { name = "next below in float16", x = { 1, 65472 }, dtype = "float16", expect = "clean" },
+    { name = "a mask", x = { 1, -65504 }, dtype = "float16", expect = "clean" },
+    { name = "127 in int8", x = { 1, 127 }, dtype = "int8", expect = "clean" },
+    { name = "an Inf is another fault", x = { 1, inf }, dtype = "float16", expect = "clean" },
+    { name = "beside NaN", x = { nan, 65504 }, dtype = "float16", expect = "hit" },
+    { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
+    { name = "0-d", x = { 65504 }, shape = {}, dtype = "float16", expect = "hit" },
+  },
+}
+
+local negative_saturation = rule {
+  name     = "dtype-saturation-negative",
+  summary  = "values at the lowest number of the type",
+  tags     = { "precision", "overflow" },
+  severity = "info",
+  select   = "not @constant",
+  when     = "dtype_min_normal > 0 and min(finite(x)) <= -dtype_max",
+  cause    = "Either a mask that was written with the lowest number of the type, which is usual, or a result that was cut there.",
+  next     = "Look at the elements (t:where \"x <= -dtype_max\"): a pattern is a mask, scattered places are an overflow.",
+  cases    = {
+    { name = "float16", x = { 0, -65504 }, dtype = "float16", expect = "hit" },
+    { name = "positive end", x = { 0, 65504 }, dtype = "float16", expect = "clean" },
+    { name = "int8", x = { -127, -128 }, dtype = "int8", expect = "clean" },
+    { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
+  },
+}
+
+local subnormal = rule {
+  name     = "subnormal-share",
+  summary  = "most values are below the smallest normal number",
+  tags     = { "precision", "underflow", "default" },
+  severity = "warning",
+  select   = "not @constant",
+  params   = {
+    -- Below the smallest normal number (6.1e-5 in float16) each halving costs one of the few digits, and many units flush to zero.
+    -- A tail of small values is usual; where half of the tensor lies there, its scale is wrong.
+    limit = { type = "number", default = 50, min = 0, max = 100, unit = "%", help = "more subnormal elements than this are a hit" },
+    least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
+  },
+  when     = "dtype_min_normal > 0 and size >= $least and percent(x != 0 and abs(x) < dtype_min_normal) > $limit",
+  cause    = "The values are too small for the type: gradients in float16 without a loss scale or with one that is too small, a "
+           .. "vanishing gradient, a scale factor that was applied twice.",
+  next     = "Raise the loss scale (double it while no overflow appears), or keep this tensor in bfloat16 or float32.",
+  cases    = {
+    { name = "1e-6 in float16", x = filled(20, 1e-6), dtype = "float16", expect = "hit" },
+    { name = "1e-6 in float32", x = filled(20, 1e-6), expect = "clean" },
+    { name = "1e-40 in float32", x = filled(20, 1e-40), expect = "hit" },
+    { name = "zeros", x = filled(20, 0), dtype = "float16", expect = "clean" },
+    { name = "few elements", x = filled(4, 1e-6), dtype = "float16", expect = "clean" },
+    { name = "NaN", x = filled(20, nan), dtype = "float16", expect = "clean" },
+    { name = "integers", x = filled(20, 1), dtype = "int32", expect = "clean" },
+    { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
+  },
+}
+
+--- The cast has the same number of elements on both sides, so that the zeros on both sides say how many values were lost.
+local cast_underflow = rule {
+  name     = "cast-underflow",
+  summary  = "a cast turned values into zero",
+  tags     = { "precision", "underflow" },
+  severity = "warning",
+  select   = "op:Cast",
+  needs    = { "zero_count" },
+  params   = {
+    -- Softmax tails lose some percent without harm, so that this is no default rule; gradients should lose nothing.
+    limit = { type = "number", default = 10, min = 0, max = 100, unit = "%", help = "more elements lost than this are a hit" },
+    least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
+    zeros_before = { type = "integer", default = -1, min = -1, help = "zeros in the input; -1: count them" },
+  },
+  check    = function(t, p)
+    if t.size < p.least or not t.dtype:find "float" then return nil end  -- 0.4 as an integer is 0 on purpose
+    local before = p.zeros_before
+    if before < 0 then
+      local input = t.node:input(0, { step = t.step, execution = t.execution })
+      if not input or input.size ~= t.size then return nil end
+      before = input.stats.zero_count
+    end
+    local lost = 100 * (t.stats.zero_count - before) / t.size
+    if lost > p.limit then
+      return { actual = lost, message = ("%.3g %% of the elements became zero in the cast to %s"):format(lost, t.dtype) }
+    end
+  end,
+  cause    = "The values are below the smallest number of the new type (6e-8 in float16): a loss scale that is too small.",
+  next     = "Raise the loss scale, or cast to bfloat16, which has the range of float32.",
+  cases    = {
+    { name = "all lost", x = filled(20, 0), dtype = "float16", params = { zeros_before = 0 }, expect = "hit" },
+    { name = "they were zero before", x = filled(20, 0), dtype = "float16", params = { zeros_before = 20 }, expect = "clean" },
+    { name = "one in twenty lost", x = filled(20, 1, 0), dtype = "float16", params = { zeros_before = 0 }, expect = "clean" },
+    { name = "to integer", x = filled(20, 0), dtype = "int32", params = { zeros_before = 0 }, expect = "clean" },
+    { name = "few elements", x = { 0, 0 }, dtype = "float16", params = { zeros_before = 0 }, expect = "clean" },
+    { name = "infinite", x = filled(20, inf), dtype = "float16", params = { zeros_before = 0 }, expect = "clean" },
+    { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
+  },
+}
+
+return { saturation, negative_saturation, subnormal, cast_underflow }

@@ -1,0 +1,259 @@
+--- The run as a whole: the loss, the data, and the step in which values left their usual range.
+local rule = require "msdbg.rule"
+
+local abs, floor, format, max, min = math.abs, math.floor, string.format, math.max, math.min
+
+local function group_of(t) return format("%d %d", t.rank, t.node.graph_id) end
+
+local function sorted_keys(map)
+  local names = {}
+  for name in pairs(map or {}) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local function steps_of(n, value)
+  local list = {}
+  for i = 1, n do list[i] = { x = { value(i) }, shape = {} } end
+  return list
+end
+
+--- The loss of a step is the last single number that the loss operators of a graph compute; a reduction over the batch comes after
+-- the losses of the samples.
+local function keep_loss(t, _, ctx)
+  if t.size ~= 1 or not t.dtype:find "float" then return nil end
+  local value = t.stats.mean  -- nil for NaN and Inf, which are found by other rules
+  ctx.state.now = ctx.state.now or {}
+  ctx.state.now[group_of(t)] = value and { tensor = t, value = value } or nil
+end
+
+local explosion = rule {
+  name     = "loss-explosion",
+  summary  = "the loss is far above anything before",
+  tags     = { "loss", "default" },
+  severity = "error",
+  select   = "@loss",
+  needs    = { "mean" },
+  params   = {
+    -- Bad batches double or triple a loss; ten times the largest so far is another regime.
+    factor = { type = "number", default = 10, min = 1, help = "loss / largest loss of the steps before" },
+    -- Guessing between two classes costs ln 2 = 0.69: a loss that rises from 0.01 to 0.2 met a hard batch, nothing exploded.
+    least = { type = "number", default = 1, min = 0, help = "smaller losses are left alone" },
+  },
+  check    = keep_loss,
+  step_end = function(_, p, ctx)
+    local found, now = {}, ctx.state.now
+    for _, group in ipairs(sorted_keys(now)) do
+      local t, value = now[group].tensor, now[group].value
+      local before = ctx.state[group]
+      if before and before > 0 and value > p.least and value > p.factor * before then
+        found[#found + 1] = { tensor = t, actual = value, message = format("loss %.6g after at most %.6g", value, before) }
+      end
+      ctx.state[group] = max(before or value, value)
+    end
+    ctx.state.now = nil
+    return found
+  end,
+  cause    = "The last update was far too large: learning rate, missing warm-up, exploding gradient; or a batch with wrong labels or "
+           .. "values.",
+  next     = "Look at the update of the step before with update-too-large and at the batch of this step; lower the learning rate.",
+  cases    = {
+    { name = "2.3 to 30", steps = steps_of(2, function(i) return i == 1 and 2.3 or 30 end), expect = "hit" },
+    { name = "noise", steps = steps_of(6, function(i) return 2 + i % 3 end), expect = "clean" },
+    { name = "a hard batch late", steps = steps_of(2, function(i) return i == 1 and 0.01 or 0.3 end), expect = "clean" },
+    { name = "negative losses", steps = steps_of(2, function(i) return i == 1 and -5 or 30 end), expect = "clean" },
+    { name = "one step only", x = { 1e9 }, shape = {}, expect = "clean" },
+    { name = "NaN between", steps = steps_of(3, function(i) return i == 2 and 0 / 0 or 2 end), expect = "clean" },
+    { name = "losses of samples", steps = { { x = { 1, 1 } }, { x = { 100, 100 } } }, expect = "clean" },
+  },
+}
+
+local flat = rule {
+  name     = "loss-not-decreasing",
+  summary  = "the loss did not fall since the beginning",
+  tags     = { "loss", "default" },
+  severity = "warning",
+  select   = "@loss",
+  needs    = { "mean" },
+  params   = {
+    -- With fewer steps the noise of the batches and a warm-up hide any progress.
+    least = { type = "integer", default = 50, min = 4, help = "steps with a loss that are needed" },
+    -- Two runs that differ in nothing but the order of sums differ by a tenth of this.
+    fall = { type = "number", default = 1, min = 0, max = 100, unit = "%", help = "the last quarter must be lower by this" },
+    -- Later in a training a flat loss is what one hopes for.
+    from = { type = "integer", default = 1, min = 0, help = "latest first step of a dump that is judged" },
+  },
+  check    = keep_loss,
+  step_end = function(_, _, ctx)
+    local now = ctx.state.now
+    for _, group in ipairs(sorted_keys(now)) do
+      local t, value = now[group].tensor, now[group].value
+      ctx.state.losses = ctx.state.losses or {}
+      local losses = ctx.state.losses[group] or { first = t.step }
+      ctx.state.losses[group] = losses
+      losses[#losses + 1], losses.node, losses.last = value, t.node, t.step
+    end
+    ctx.state.now = nil
+  end,
+  finish   = function(_, p, ctx)
+    local found, all = {}, ctx.state.losses
+    for _, group in ipairs(sorted_keys(all)) do
+      local losses = all[group]
+      local n, quarter = #losses, floor(#losses / 4)
+      if n >= p.least and losses.first <= p.from then
+        local first, last = 0, 0
+        for i = 1, quarter do
+          first = first + losses[i] / quarter
+          last = last + losses[n + 1 - i] / quarter
+        end
+        local fall = 100 * (first - last) / max(abs(first), 1e-300)
+        if fall < p.fall then
+          found[#found + 1] = {
+            node = losses.node, step = losses.last, actual = fall,
+            message = format("mean loss %.6g in the first %d steps, %.6g in the last", first, quarter, last),
+          }
+        end
+      end
+    end
+    return found
+  end,
+  cause    = "Learning rate too low or too high, weights that are not handed to the optimizer, labels that do not belong to the "
+           .. "inputs, a constant output.",
+  next     = "Ask in this order: do the weights move (unchanged-weight, update-too-small)? does a gradient arrive (zero-gradient, "
+           .. "vanishing-gradient)? can the net learn one single batch by heart? If it can, look at the data.",
+  cases    = {
+    { name = "flat", steps = steps_of(60, function(i) return 2.3 + 0.01 * (i % 2) end), expect = "hit" },
+    { name = "rising", steps = steps_of(60, function(i) return 2 + i / 100 end), expect = "hit" },
+    { name = "falling", steps = steps_of(60, function(i) return 2.3 - i / 100 end), expect = "clean" },
+    { name = "below zero and falling", steps = steps_of(60, function(i) return -i end), expect = "clean" },
+    { name = "too few steps", steps = steps_of(20, function() return 2.3 end), expect = "clean" },
+    { name = "too few steps, wanted", steps = steps_of(20, function() return 2.3 end), params = { least = 8 }, expect = "hit" },
+    { name = "NaN only", steps = steps_of(60, function() return 0 / 0 end), expect = "clean" },
+  },
+}
+
+--- What a training graph is fed: parameters that are neither weights nor state, or what the input queue gives. Networks that only
+-- run forward may be fed the same on purpose.
+local function inputs_of_trainings(s)
+  local trains = {}
+  for node in s:nodes("@weight", { optional = true }):each() do
+    if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
+  end
+  local fed = "(@parameter and not @weight and not @optimizer and not /(moving_mean|moving_variance|running_mean|running_var|gamma|beta|"
+    .. "embedding_table)$/) or op:GetNext or op:GetNextFromQueue"
+  return s:nodes(fed, { optional = true }):filter(function(node) return trains[node.rank .. " " .. node.graph_id] end)
+end
+
+local frozen_inputs = rule {
+  name     = "frozen-inputs",
+  summary  = "two steps in a row were fed the same batch",
+  tags     = { "data", "default" },
+  severity = "warning",
+  select   = inputs_of_trainings,
+  needs    = { "previous" },
+  params   = {
+    -- The labels of a small batch repeat by chance: four of ten classes with one chance in 10^4. Sixteen elements do not.
+    least = { type = "integer", default = 16, min = 1, help = "elements of all inputs together that are needed" },
+    steps = { type = "integer", default = 1, min = 1, help = "repetitions in a row that are a hit" },
+  },
+  check    = function(t, _, ctx)
+    ctx.state.now = ctx.state.now or {}
+    local group = group_of(t)
+    local now = ctx.state.now[group] or { elements = 0, same = true }
+    ctx.state.now[group] = now
+    local before = t:previous()
+    -- Steps apart from each other may hold the same batch of two epochs.
+    if not before or before.size ~= t.size or before.step ~= t.step - 1 or t.size == 0 then
+      now.same = false
+      return nil
+    end
+    now.elements = now.elements + t.size
+    now.same = now.same and t:eval "all(x == prev)"
+    if not now.tensor or t.size > now.tensor.size then now.tensor = t end
+  end,
+  step_end = function(_, p, ctx)
+    local found, now = {}, ctx.state.now
+    for _, group in ipairs(sorted_keys(now)) do
+      local seen = now[group]
+      local count = seen.same and seen.elements >= p.least and (ctx.state[group] or 0) + 1 or 0
+      ctx.state[group] = count
+      -- Once for each stretch of equal batches.
+      if count == p.steps then
+        found[#found + 1] = { tensor = seen.tensor, actual = count, message = "all inputs are equal to those of the step before" }
+      end
+    end
+    ctx.state.now = nil
+    return found
+  end,
+  cause    = "The data loader does not advance: a batch was fetched once outside of the loop, an iterator is created anew in each "
+           .. "step, a cache or a shared buffer is handed out.",
+  next     = "Print a checksum of the batch where it is fetched. When one batch is trained on purpose, run with --param "
+           .. "frozen-inputs.steps=1000000 or --rules \"default and not frozen-inputs\".",
+  cases    = {
+    { name = "twice", steps = { { x = { 1, 2, 3 } }, { x = { 1, 2, 3 } } }, params = { least = 3 }, expect = "hit" },
+    { name = "few elements", steps = { { x = { 1, 2, 3 } }, { x = { 1, 2, 3 } } }, expect = "clean" },
+    { name = "one differs", steps = { { x = { 1, 2, 3 } }, { x = { 1, 2, 4 } } }, params = { least = 3 }, expect = "clean" },
+    { name = "one step only", x = { 1, 2, 3 }, params = { least = 1 }, expect = "clean" },
+    { name = "two batches in turn", steps = { { x = { 1, 2 } }, { x = { 3, 4 } }, { x = { 1, 2 } } }, params = { least = 1 },
+      expect = "clean" },
+    { name = "empty", steps = { { x = {}, shape = { 0 } }, { x = {}, shape = { 0 } } }, params = { least = 1 }, expect = "clean" },
+  },
+}
+
+local jump = rule {
+  name     = "value-jump",
+  summary  = "first step in which a tensor leaves its range",
+  tags     = { "change-point", "default" },
+  severity = "warning",
+  -- Gradients have a rule of their own (exploding-gradient): they differ more between batches.
+  select   = "@weight or @activation",
+  needs    = { "abs_mean" },
+  params   = {
+    -- Weights move by a thousandth in a step and activations by some percent.
+    factor = { type = "number", default = 100, min = 1, help = "mean magnitude beside the range of the steps before" },
+    history = { type = "integer", default = 2, min = 1, help = "steps before that are needed" },
+    -- A loss of magnitude is a dying layer, which has rules of its own and is usual for sparse activations.
+    direction = { type = "choice", choices = { "up", "down", "both" }, default = "up", help = "which jumps count" },
+    -- Biases that start near zero grow a hundredfold in the first steps without harm.
+    least = { type = "number", default = 1, min = 0, help = "smaller mean magnitudes are no jump upwards" },
+  },
+  check    = function(t, p, ctx)
+    local value = t.stats.abs_mean
+    if not value or value == 0 then return nil end
+    local key = format("%d %s %d", t.rank, t.name, t.execution)
+    local before = ctx.state[key]
+    if not before then
+      ctx.state[key] = { n = 1, low = value, high = value }
+      return nil
+    end
+    if before.done then return nil end
+    local up, down = value / before.high, before.low / value
+    local hit = before.n >= p.history
+      and ((p.direction ~= "down" and up > p.factor and value > p.least) or (p.direction ~= "up" and down > p.factor))
+    if hit then
+      before.done = true  -- the first step of the jump; what follows is its consequence
+      local text = format("mean magnitude %.4g after %.4g to %.4g in %d steps", value, before.low, before.high, before.n)
+      return { actual = max(up, down), value = value, message = text }
+    end
+    before.n, before.low, before.high = before.n + 1, min(before.low, value), max(before.high, value)
+  end,
+  cause    = "Something happened in this step or right before it: a learning rate that jumped, a bad batch, a restored checkpoint, a "
+           .. "divergence.",
+  next     = "Compare this step with the one before (msdbg stats, t:diff(t:previous())); the first tensor in execution order that "
+           .. "jumped is nearest to the cause.",
+  cases    = {
+    { name = "third step", steps = { { x = { 1, 2 } }, { x = { 1, 2.1 } }, { x = { 1000, 900 } } }, expect = "hit" },
+    { name = "slow growth", steps = { { x = { 1 } }, { x = { 10 } }, { x = { 100 } }, { x = { 1000 } } }, expect = "clean" },
+    { name = "second step", steps = { { x = { 1 } }, { x = { 1000 } } }, expect = "clean" },
+    { name = "small values", steps = { { x = { 1e-6 } }, { x = { 1e-6 } }, { x = { 1e-2 } } }, expect = "clean" },
+    { name = "downwards", steps = { { x = { 5 } }, { x = { 5 } }, { x = { 1e-3 } } }, expect = "clean" },
+    { name = "downwards, wanted", steps = { { x = { 5 } }, { x = { 5 } }, { x = { 1e-3 } } }, params = { direction = "down" },
+      expect = "hit" },
+    { name = "one step only", x = { 1e9 }, expect = "clean" },
+    { name = "NaN", steps = { { x = { 1 } }, { x = { 1 } }, { x = { 0 / 0 } } }, expect = "clean" },
+    { name = "0-d", steps = { { x = { 1 }, shape = {} }, { x = { 1 }, shape = {} }, { x = { 500 }, shape = {} } }, expect = "hit" },
+    { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
+  },
+}
+
+return { explosion, flat, frozen_inputs, jump }

@@ -1,0 +1,140 @@
+--- What the optimizer does to the weights: too much, too little, nothing.
+local rule = require "msdbg.rule"
+
+local format = string.format
+
+--- Parameters that an optimizer updates, of two and more dimensions. Biases and scales are left out: they start at or near zero, so
+-- that their first updates are large beside them in any training.
+local function matrices(s)
+  return s:nodes("@weight", { optional = true }):filter(function(node)
+    local shape = node.outputs[1] and node.outputs[1].shape
+    return node.trainable and (not shape or #shape >= 2)
+  end)
+end
+
+local too_large = rule {
+  name     = "update-too-large",
+  summary  = "one update moved a weight too far",
+  tags     = { "weight", "update", "default" },
+  severity = "error",
+  select   = matrices,
+  needs    = { "abs_mean", "previous" },
+  params   = {
+    -- A thousandth is usual and a hundredth is much; Adam with 1e-3 on small weights begins with about 0.05. From 0.3 on, a few steps
+    -- replace what was learned.
+    limit = { type = "number", default = 0.3, min = 0, help = "mean change / mean magnitude before the update" },
+    -- Weights that start at zero (adapters, last layers of a branch) are tiny at first and may double.
+    least = { type = "number", default = 1e-3, min = 0, help = "weights with a smaller mean magnitude before are left alone" },
+  },
+  check    = function(t, p)
+    local before = t:previous()
+    if not before or before.size ~= t.size then return nil end  -- the first step has no update to judge
+    local magnitude = before.stats.abs_mean
+    if not magnitude or magnitude < p.least then return nil end
+    local ratio = t:change_ratio(before)
+    if ratio and ratio > p.limit then
+      return { actual = ratio, message = format("changed by %.3g of its mean magnitude in one step", ratio) }
+    end
+  end,
+  cause    = "The learning rate is too high or not warmed up, the gradient explodes, the loss scale was not undone.",
+  next     = "Compare the ratio over the layers: all of them point to the learning rate, one to its gradient (exploding-gradient). "
+           .. "Usual ratios are near 1e-3.",
+  cases    = {
+    { name = "half of it", x = { 1.5, -1.5 }, shape = { 1, 2 }, prev = { 1, -1 }, expect = "hit" },
+    { name = "a thousandth", x = { 1.001, -1 }, shape = { 1, 2 }, prev = { 1, -1 }, expect = "clean" },
+    { name = "from zero", x = { 0.1, 0.1 }, shape = { 1, 2 }, prev = { 0, 0 }, expect = "clean" },
+    { name = "first step", x = { 1, 2 }, shape = { 1, 2 }, expect = "clean" },
+    { name = "two steps", steps = { { x = { 1, 1 }, shape = { 1, 2 } }, { x = { 5, 1 }, shape = { 1, 2 } } }, expect = "hit" },
+    { name = "empty", x = {}, shape = { 0, 2 }, prev = {}, expect = "clean" },
+  },
+}
+
+local too_small = rule {
+  name     = "update-too-small",
+  summary  = "one update hardly moved a weight",
+  tags     = { "weight", "update" },
+  severity = "info",
+  select   = matrices,
+  params   = {
+    -- A thousandth of the usual 1e-3: at this rate a weight needs a million steps to change by its own size. Usual at the end of a
+    -- schedule, hence not default.
+    limit = { type = "number", default = 1e-6, min = 0, help = "mean change / mean magnitude before the update" },
+  },
+  when     = "mean(abs(x - prev)) < $limit * mean(abs(prev))",
+  cause    = "A learning rate that is too low for this layer or has run out, a vanishing gradient, an update lost in the rounding of "
+           .. "a half-precision weight.",
+  next     = "Look at the schedule and at vanishing-gradient; keep master weights in float32.",
+  cases    = {
+    { name = "nothing", x = { 1, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, expect = "hit" },
+    { name = "a ten-millionth", x = { 1.0000001, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, dtype = "float64", expect = "hit" },
+    { name = "a thousandth", x = { 1.001, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, expect = "clean" },
+    { name = "first step", x = { 1, 2 }, shape = { 1, 2 }, expect = "not checked" },
+    { name = "empty", x = {}, shape = { 0, 2 }, prev = {}, expect = "clean" },
+  },
+}
+
+--- Weights of one optimizer are compared with each other: where some move and others do not, those are the finding.
+local unchanged = rule {
+  name     = "unchanged-weight",
+  summary  = "the optimizer does not change a weight",
+  tags     = { "weight", "update", "default" },
+  severity = "warning",
+  select   = matrices,
+  needs    = { "previous" },
+  params   = {
+    -- A step that is skipped because its gradients overflowed leaves all weights as they are, which is right. Twice in a row
+    -- without any change is not.
+    steps = { type = "integer", default = 2, min = 1, help = "steps in a row without any change of any weight that are a hit" },
+  },
+  check    = function(t, _, ctx)
+    local before = t:previous()
+    if not before or before.size ~= t.size or t.size == 0 then return nil end
+    -- Bit for bit, without a tolerance: any update that is applied changes some element of a matrix.
+    local group = format("%d %d", t.rank, t.node.graph_id)
+    ctx.state.now = ctx.state.now or {}
+    local now = ctx.state.now[group] or { same = {}, moved = 0, name = group }
+    ctx.state.now[group] = now
+    if t:eval "all(x == prev)" then now.same[#now.same + 1] = t else now.moved = now.moved + 1 end
+  end,
+  step_end = function(_, p, ctx)
+    local found, names = {}, {}
+    local now = ctx.state.now or {}
+    for name in pairs(now) do names[#names + 1] = name end
+    table.sort(names)
+    for _, name in ipairs(names) do
+      local group = now[name]
+      if group.moved > 0 then
+        ctx.state[name] = 0
+        for _, t in ipairs(group.same) do
+          found[#found + 1] = { tensor = t, actual = 0, message = "unchanged while other weights of the optimizer moved" }
+        end
+      elseif #group.same > 0 then
+        local still = (ctx.state[name] or 0) + 1
+        ctx.state[name] = still
+        -- Once, when it is certain, and for one weight: the others say the same.
+        if still == p.steps then
+          found[#found + 1] = { tensor = group.same[1], actual = 0, message = format("no weight changed in %d steps in a row", still) }
+        end
+      end
+    end
+    ctx.state.now = nil
+    return found
+  end,
+  cause    = "The gradient of the weight is zero (a dead activation, a branch without use, stop_gradient), its learning rate is "
+           .. "zero, or the update is lost in rounding: 1e-4 is nothing beside 1 in float16.",
+  next     = "Look at the gradient with zero-gradient; check the learning rate of its parameter group; keep master weights in "
+           .. "float32. A weight that is frozen on purpose does not belong into the optimizer.",
+  cases    = {
+    { name = "nothing moves", steps = {
+      { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2 }, shape = { 1, 2 } } }, expect = "hit" },
+    { name = "one skipped step", steps = {
+      { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 3 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "one skipped step, wanted", x = { 1, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, params = { steps = 1 }, expect = "hit" },
+    { name = "moves", steps = { { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2.1 }, shape = { 1, 2 } } }, expect = "clean" },
+    { name = "one step only", x = { 1, 2 }, shape = { 1, 2 }, expect = "clean" },
+    { name = "NaN is no rest", x = { 0 / 0, 2 }, shape = { 1, 2 }, prev = { 0 / 0, 2 }, params = { steps = 1 }, expect = "clean" },
+    { name = "empty", x = {}, shape = { 0, 2 }, prev = {}, params = { steps = 1 }, expect = "clean" },
+  },
+}
+
+return { too_large, too_small, unchanged }
