@@ -23,14 +23,15 @@ enum class CipherMode : uint8_t { kAuto, kGcm, kCbc, kSm4Cbc };
 Result<CipherMode> parse_cipher_mode(std::string_view text);
 std::string_view cipher_mode_name(CipherMode mode);
 
-/// The bytes of a key from `HEX`, `@FILE` (16, 24 or 32 raw bytes, or their hexadecimal form with a final newline) or
-/// `env:NAME` (hexadecimal, or raw bytes of such a length). The message of an error never repeats the key.
-Result<std::string> read_checkpoint_key(std::string_view text);
-
 struct CheckpointOptions {
-  std::string key;  ///< bytes; "" for files that are not encrypted
+  std::string key;        ///< bytes; "" for files that are not encrypted
+  std::string other_key;  ///< tried when `key` fails: what else the user's text may have meant
   CipherMode mode = CipherMode::kAuto;
 };
+
+/// Takes the key from `TEXT`, `@FILE` or `env:NAME`: 32, 48 or 64 hexadecimal digits, or 16, 24 or 32 bytes as they are.
+/// 32 characters may be both; then both are tried. Error: kInvalidArgument and others; no message repeats the key.
+Status read_checkpoint_key(std::string_view text, CheckpointOptions* into);
 
 enum class CrcState : uint8_t { kNone, kMatches, kDiffers };
 

@@ -82,9 +82,8 @@ Status finish(const RawOptions& raw, Options& o) {
   }
   if (!raw.net.empty()) o.net = raw.net;
   if (!raw.key.empty()) {
-    auto key = read_checkpoint_key(raw.key);
-    if (!key) return Status(Code::kInvalidArgument, fmt::format("--key: {}", key.status().message()));
-    o.checkpoint.key = std::move(*key);
+    const Status read = read_checkpoint_key(raw.key, &o.checkpoint);
+    if (!read.ok()) return Status(Code::kInvalidArgument, fmt::format("--key: {}", read.message()));
   }
   const auto cipher = parse_cipher_mode(raw.dec_mode);
   if (!cipher) return Status(Code::kInvalidArgument, fmt::format("--dec-mode: {}", cipher.status().message()));

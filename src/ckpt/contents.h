@@ -49,8 +49,8 @@ void settle_type(Entry& entry);
 Status read_records(Contents& contents);
 /// The same for safetensors.
 Status read_safetensors(Contents& contents);
-/// Replaces contents.file by its decrypted copy.
-Status decrypt(Contents& contents, const CheckpointOptions& options);
+/// Replaces contents.file by its decrypted copy. Error: kCorrupt when the first block does not yield to the key.
+Status decrypt(Contents& contents, const std::string& key, CipherMode asked);
 
 /// Takes a CRC trailer off `end` and compares it with the bytes before it; the facts say how that went.
 Status strip_crc(Contents& contents, uint64_t& end);

@@ -17,7 +17,10 @@ namespace msdbg::ckpt {
 namespace {
 
 constexpr uint32_t kMagicGcm = 0x7F3A5ED8, kMagicCbc = 0x7F3A5ED9, kMagicSm4 = 0x7F3A5EDA;
-constexpr size_t kTagBytes = 16, kIvBytes = 16, kOldIvBytes = 12;
+constexpr size_t kTagBytes = 16, kIvBytes = 16;
+// GCM's usual length: 2.7.1 and writers up to 1.6 store 16 bytes and use the first 12; others may use them all, which the
+// tag tells.
+constexpr size_t kGcmIvBytes[] = {12, kIvBytes};
 constexpr size_t kStep = 1 << 20;
 
 /// What stands before the cipher text of a block.
@@ -81,7 +84,7 @@ const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
 /// Decrypts one block behind what `out` holds; on an error `out` is as before.
-Status decrypt_block(const File& file, const BlockHead& head, const std::string& key, File& out) {
+Status decrypt_block(const File& file, const BlockHead& head, const std::string& key, size_t gcm_iv_bytes, File& out) {
   const uint64_t kept = out.size();
   const auto fail = [&](Status status) {
     const Status dropped = out.truncate(kept);
@@ -95,8 +98,7 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
   const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
   const bool gcm = head.mode == CipherMode::kGcm;
   bool good = context && EVP_DecryptInit_ex(context.get(), cipher, nullptr, nullptr, nullptr) == 1;
-  const int iv_bytes = gcm && !head.tagged ? kOldIvBytes : kIvBytes;
-  if (good && gcm) good = EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_IVLEN, iv_bytes, nullptr) == 1;
+  if (good && gcm) good = EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_IVLEN, static_cast<int>(gcm_iv_bytes), nullptr) == 1;
   good = good && EVP_DecryptInit_ex(context.get(), nullptr, nullptr, reinterpret_cast<const unsigned char*>(key.data()), raw(head.iv.data())) == 1;
   if (!good) return Status(Code::kInternal, fmt::format("{}: OpenSSL refuses {}", file.path(), cipher_mode_name(head.mode)));
 
@@ -121,6 +123,17 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
   return status.ok() ? status : fail(status);
 }
 
+/// With the length of initialisation vector that the tag agrees with; `iv_bytes` is where to begin, and what was right.
+Status decrypt_block(const File& file, const BlockHead& head, const std::string& key, size_t* iv_bytes, File& out) {
+  const Status first = decrypt_block(file, head, key, *iv_bytes, out);
+  if (first.ok() || first.code() != Code::kCorrupt || !head.tagged || head.mode != CipherMode::kGcm) return first;
+  const size_t other = *iv_bytes == kGcmIvBytes[0] ? kGcmIvBytes[1] : kGcmIvBytes[0];
+  const Status second = decrypt_block(file, head, key, other, out);
+  if (!second.ok()) return second.code() == Code::kCorrupt ? first : second;
+  *iv_bytes = other;
+  return {};
+}
+
 }  // namespace
 
 bool has_cipher_magic(std::span<const std::byte> head) {
@@ -129,22 +142,23 @@ bool has_cipher_magic(std::span<const std::byte> head) {
   return magic == kMagicGcm || magic == kMagicCbc || magic == kMagicSm4;
 }
 
-Status decrypt(Contents& contents, const CheckpointOptions& options) {
+Status decrypt(Contents& contents, const std::string& key, CipherMode asked) {
   const std::shared_ptr<File> cipher = contents.file;
   const std::string& path = cipher->path();
-  auto first = read_head(*cipher, 0, options.mode);
+  auto first = read_head(*cipher, 0, asked);
   if (!first) return first.status();
   const std::string mode(cipher_mode_name(first->mode));
-  if (options.key.empty()) {
+  if (key.empty()) {
     return Status(Code::kInvalidArgument, fmt::format("{}: is encrypted ({}); give the key with --key HEX, @FILE or env:NAME (in Lua: msdbg.checkpoint(path, {{ key = ... }}))", path, mode));
   }
   contents.facts.cipher = mode;
   auto plain = File::temporary(path);
   if (!plain) return plain.status();
   uint64_t offset = 0;
+  size_t iv_bytes = kGcmIvBytes[0];
   for (size_t blocks = 0; offset < cipher->size(); ++blocks) {
-    const auto head = read_head(*cipher, offset, options.mode);
-    const Status status = head ? decrypt_block(*cipher, *head, options.key, **plain) : head.status();
+    const auto head = read_head(*cipher, offset, asked);
+    const Status status = head ? decrypt_block(*cipher, *head, key, &iv_bytes, **plain) : head.status();
     if (status.ok()) {
       offset = head->cipher_begin + head->cipher_bytes;
       continue;

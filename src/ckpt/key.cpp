@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "ckpt/file.h"
 #include "msdbg/checkpoint.h"
@@ -20,38 +21,38 @@ int digit(char c) {
 
 bool key_length(size_t bytes) { return bytes == 16 || bytes == 24 || bytes == 32; }
 
-/// Hexadecimal digits first: 32 of them are a key of 16 bytes.
-Result<std::string> key_from(std::string_view text, std::string_view source) {
+Status key_from(std::string_view text, std::string_view source, CheckpointOptions& into) {
   std::string_view digits = text;
   while (!digits.empty() && (digits.back() == '\n' || digits.back() == '\r')) digits.remove_suffix(1);
+  into.key = key_length(text.size()) ? text : key_length(digits.size()) ? digits : "";
+  into.other_key.clear();
   if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
   const bool hex = std::all_of(digits.begin(), digits.end(), [](char c) { return digit(c) >= 0; });
   if (hex && digits.size() % 2 == 0 && key_length(digits.size() / 2)) {
-    std::string key;
-    for (size_t i = 0; i < digits.size(); i += 2) key += static_cast<char>(digit(digits[i]) << 4 | digit(digits[i + 1]));
-    return key;
+    into.other_key = std::exchange(into.key, "");
+    for (size_t i = 0; i < digits.size(); i += 2) into.key += static_cast<char>(digit(digits[i]) << 4 | digit(digits[i + 1]));
   }
-  if (key_length(text.size())) return std::string(text);
+  if (!into.key.empty()) return {};
   return Status(Code::kInvalidArgument, fmt::format("the key {} has {} characters; give 32, 48 or 64 hexadecimal digits, or 16, 24 or 32 bytes", source, text.size()));
 }
 
 }  // namespace
 
-Result<std::string> read_checkpoint_key(std::string_view text) {
+Status read_checkpoint_key(std::string_view text, CheckpointOptions* into) {
   if (text.starts_with("env:")) {
     const std::string name(text.substr(4));
     const char* value = std::getenv(name.c_str());
     if (value == nullptr || *value == '\0') return Status(Code::kInvalidArgument, fmt::format("the environment has no variable '{}' to take the key from", name));
-    return key_from(value, fmt::format("of environment variable {}", name));
+    return key_from(value, fmt::format("of environment variable {}", name), *into);
   }
-  if (!text.starts_with("@")) return key_from(text, "given");
+  if (!text.starts_with("@")) return key_from(text, "given", *into);
   const std::string path(text.substr(1));
   const auto file = ckpt::File::open(path);
   if (!file) return Status(file.status().code(), "key file " + file.status().message());
   if ((*file)->size() > kMostKeyFile) return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, which is no key", path, (*file)->size()));
   std::string content((*file)->size(), '\0');
   if (const Status status = (*file)->read(0, std::as_writable_bytes(std::span(content.data(), content.size()))); !status.ok()) return status;
-  return key_from(content, "of " + path);
+  return key_from(content, "of " + path, *into);
 }
 
 Result<CipherMode> parse_cipher_mode(std::string_view text) {

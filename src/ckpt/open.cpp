@@ -62,6 +62,31 @@ Result<std::vector<std::byte>> head_of(const File& file) {
 
 bool by_ending(const std::string& path) { return path.ends_with(".ckpt") || path.ends_with(".safetensors"); }
 
+/// `key` is "" for files that are not encrypted.
+Result<std::unique_ptr<Checkpoint>> open_with(const std::string& path, const std::shared_ptr<File>& file, Kind kind, const std::string& key, CipherMode mode) {
+  Contents contents;
+  contents.file = file;
+  contents.facts.file_bytes = file->size();
+  contents.facts.format = kind == Kind::kSafetensors ? "safetensors" : "ckpt";
+  if (kind != Kind::kEncrypted) {
+    const Status status = kind == Kind::kSafetensors ? read_safetensors(contents) : read_records(contents);
+    if (!status.ok()) return named(path, status);
+    if (!key.empty()) contents.problem(Severity::kInfo, "the key was not needed: the file is not encrypted");
+    return std::unique_ptr<Checkpoint>(std::make_unique<CheckpointSession>(path, std::move(contents)));
+  }
+  if (const Status status = decrypt(contents, key, mode); !status.ok()) return named(path, status);
+  const auto head = head_of(*contents.file);
+  if (!head) return head.status();
+  const Status status = kind_of(*head, contents.file->size()) == Kind::kRecords ? read_records(contents) : Status(Code::kCorrupt, "no record at offset 0");
+  if (status.code() == Code::kCorrupt) {
+    return Status(Code::kCorrupt, fmt::format("{}: what {} gives with this key is no checkpoint: the key or --dec-mode is wrong, or the file is damaged ({} of the decrypted data)",
+                                              path, contents.facts.cipher, status.message()));
+  }
+  if (!status.ok()) return named(path, status);
+  contents.problem(Severity::kInfo, fmt::format("encrypted with {}; offsets are those of the decrypted data", contents.facts.cipher));
+  return std::unique_ptr<Checkpoint>(std::make_unique<CheckpointSession>(path, std::move(contents)));
+}
+
 }  // namespace
 
 bool is_checkpoint(const std::string& path) {
@@ -77,36 +102,16 @@ bool is_checkpoint(const std::string& path) {
 }
 
 Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path, const CheckpointOptions& options) {
-  auto file = File::open(path);
+  const auto file = File::open(path);
   if (!file) return file.status();
-  auto head = head_of(**file);
+  const auto head = head_of(**file);
   if (!head) return head.status();
-  Kind kind = kind_of(*head, (*file)->size());
-  Contents contents;
-  contents.file = *file;
-  contents.facts.file_bytes = (*file)->size();
-  contents.facts.format = kind == Kind::kSafetensors ? "safetensors" : "ckpt";
-  const bool encrypted = kind == Kind::kEncrypted;
-  if (encrypted) {
-    if (const Status status = decrypt(contents, options); !status.ok()) return named(path, status);
-    head = head_of(*contents.file);
-    if (!head) return head.status();
-    kind = kind_of(*head, contents.file->size());
-  } else if (!options.key.empty()) {
-    contents.problem(Severity::kInfo, "the key was not needed: the file is not encrypted");
-  }
-  Status status;
-  if (kind == Kind::kRecords) status = read_records(contents);
-  else if (kind == Kind::kSafetensors && !encrypted) status = read_safetensors(contents);
-  else if (!encrypted) return other_kind(path, kind, *head);
-  else status = Status(Code::kCorrupt, "offset 0");
-  if (!status.ok() && encrypted && status.code() == Code::kCorrupt) {
-    return Status(Code::kCorrupt, fmt::format("{}: what {} gives with this key is no checkpoint: the key or --dec-mode is wrong, or the file is damaged ({} of the decrypted data)",
-                                              path, contents.facts.cipher, status.message()));
-  }
-  if (!status.ok()) return named(path, status);
-  if (encrypted) contents.problem(Severity::kInfo, fmt::format("encrypted with {}; offsets are those of the decrypted data", contents.facts.cipher));
-  return std::unique_ptr<Checkpoint>(std::make_unique<CheckpointSession>(path, std::move(contents)));
+  const Kind kind = kind_of(*head, (*file)->size());
+  if (kind != Kind::kRecords && kind != Kind::kEncrypted && kind != Kind::kSafetensors) return other_kind(path, kind, *head);
+  auto opened = open_with(path, *file, kind, options.key, options.mode);
+  if (opened || options.other_key.empty() || opened.status().code() != Code::kCorrupt) return opened;
+  auto other = open_with(path, *file, kind, options.other_key, options.mode);
+  return other ? std::move(other) : std::move(opened);
 }
 
 }  // namespace msdbg
