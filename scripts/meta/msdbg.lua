@@ -263,9 +263,6 @@ function tensor:change_ratio(other) end
 ---Writes an .npy file, whole or not at all.
 ---@param path string
 function tensor:save(path) end
----Prints name, source line, statistics and elements.
----@param options? { rows?: integer }
-function tensor:show(options) end
 ---Forgets the loaded elements; views stay valid.
 function tensor:release() end
 

@@ -134,7 +134,7 @@ function M.bars(labels, values, given)
     label_width = max(label_width, formats.width(labels[i] or ""))
     number_width = max(number_width, #texts[i])
   end
-  local room = max(4, width - label_width - number_width - 7)
+  local room = max(4, width - label_width - number_width - 6)
   local lines = {}
   for i, value in ipairs(values) do
     local share = most > 0 and value and value == value and value > 0 and min(1, value / most) or 0
@@ -160,7 +160,7 @@ function M.histogram(histogram, given)
   local most, label_width, number_width = 1, 1, 1
   for _, count in ipairs(counts) do most, number_width = max(most, count), max(number_width, #("%.0f"):format(count)) end
   for _, edge in ipairs(edges) do label_width = max(label_width, #formats.number(edge)) end
-  local room = max(4, width - label_width - number_width - 7)
+  local room = max(4, width - label_width - number_width - 6)
   local function share(count)
     if o.log then return math.log(1 + count) / math.log(1 + most) end
     return count / most

@@ -6,8 +6,9 @@
 --   end)
 local core = require "msdbg.core"
 
-local abs, format = math.abs, string.format
-local error, pcall, print, setmetatable, tostring, type = error, pcall, print, setmetatable, tostring, type
+local abs, format, max = math.abs, string.format, math.max
+local error, io, ipairs, os, pairs, pcall, print = error, io, ipairs, os, pairs, pcall, print
+local rawget, setmetatable, tostring, type, xpcall = rawget, setmetatable, tostring, type, xpcall
 
 local M = {}
 
@@ -43,29 +44,85 @@ Expectation.__index = Expectation
 
 local function fail(text, ...) error(format(text, ...), 3) end
 
-local function same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-  for key, value in pairs(a) do
-    if not same(value, b[key]) then return false end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then return false end
-  end
-  return true
+local function short(value)
+  if type(value) == "string" then return (format("%q", value):gsub("\\\n", "\\n")) end
+  if type(value) == "number" then return value ~= value and "NaN" or core.exact_number(value) end
+  return tostring(value)
 end
 
---- Equal; tables element by element.
+local function step_into(path, key)
+  if type(key) == "string" and key:match "^[%a_][%w_]*$" then return path .. "." .. key end
+  return path .. "[" .. short(key) .. "]"
+end
+
+-- Numbers before words, each in order, so that equal failures print equal texts.
+local function sorted_keys(a, b)
+  local keys, seen = {}, {}
+  for _, from in ipairs { a, b } do
+    for key in pairs(from) do
+      if not seen[key] then keys[#keys + 1], seen[key] = key, true end
+    end
+  end
+  table.sort(keys, function(x, y)
+    local number_x, number_y = type(x) == "number", type(y) == "number"
+    if number_x ~= number_y then return number_x end
+    if number_x then return x < y end
+    return tostring(x) < tostring(y)
+  end)
+  return keys
+end
+
+-- Adds a line for each place where the two differ. `match` judges values that are not both tables. Pairs that are being compared
+-- already are taken as equal, so that a table that contains itself ends.
+local function compare(got, wanted, match, path, lines, open)
+  if type(got) == "table" and type(wanted) == "table" then
+    if got == wanted or (open[got] and open[got][wanted]) then return end
+    open[got] = open[got] or {}
+    open[got][wanted] = true
+    for _, key in ipairs(sorted_keys(got, wanted)) do
+      compare(rawget(got, key), rawget(wanted, key), match, step_into(path, key), lines, open)
+    end
+    return
+  end
+  if match(got, wanted) then return end
+  local place = path == "" and "" or path .. ": "
+  if got == nil and path ~= "" then
+    lines[#lines + 1] = place .. "missing, expected " .. short(wanted)
+  elseif wanted == nil and path ~= "" then
+    lines[#lines + 1] = place .. "got " .. short(got) .. ", expected nothing"
+  else
+    lines[#lines + 1] = place .. "got " .. short(got) .. ", expected " .. short(wanted)
+  end
+end
+
+local MOST_DIFFERENCES = 8
+
+local function differences(got, wanted, match)
+  local lines = {}
+  compare(got, wanted, match, "", lines, {})
+  if #lines == 0 then return nil end
+  local more = #lines - MOST_DIFFERENCES
+  for i = #lines, MOST_DIFFERENCES + 1, -1 do lines[i] = nil end
+  if more > 0 then lines[#lines + 1] = format("and %d more differences", more) end
+  return table.concat(lines, "\n  ")
+end
+M.differences = function(got, wanted) return differences(got, wanted, function(a, b) return a == b or (a ~= a and b ~= b) end) end
+
+--- Equal; tables element by element, with every place that differs in the message. NaN equals NaN here.
 function Expectation:equals(wanted)
-  if not same(self.value, wanted) then fail("got %s, expected %s", tostring(self.value), tostring(wanted)) end
+  local text = M.differences(self.value, wanted)
+  if text then fail("%s", text) end
   return self
 end
 
---- Within `tolerance` (relative to the expected value, default 1e-9).
-function Expectation:is_near(wanted, tolerance)
-  local got = self.value
-  if type(got) ~= "number" or abs(got - wanted) > abs(wanted) * (tolerance or 1e-9) then
-    fail("got %s, expected about %s", tostring(got), tostring(wanted))
-  end
+--- Within `tolerance` (relative to the expected value, default 1e-9) or `absolute`; the numbers of tables, too.
+function Expectation:is_near(wanted, tolerance, absolute)
+  local text = differences(self.value, wanted, function(got, want)
+    if type(got) ~= "number" or type(want) ~= "number" then return got == want end
+    if got == want or (got ~= got and want ~= want) then return true end
+    return abs(got - want) <= max(abs(want) * (tolerance or 1e-9), absolute or 0)
+  end)
+  if text then fail("%s", (text:gsub("expected ", "expected about "))) end
   return self
 end
 
@@ -93,6 +150,37 @@ function Expectation:raises(part, code)
   local have = type(problem) == "table" and problem.code or nil
   if code and have ~= code then fail("error code %s, expected %s", tostring(have), code) end
   return M.expect(problem)
+end
+
+local function lines_of(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
+--- The text is that of a file, which MSDBG_UPDATE_GOLDEN=1 writes. Paths and times are to be normalised before.
+---@param path string
+function Expectation:is_golden(path)
+  local got = tostring(self.value)
+  if os.getenv "MSDBG_UPDATE_GOLDEN" == "1" then
+    local out, why = io.open(path, "wb")
+    if not out then fail("golden file: %s", why) end
+    local written = out:write(got)
+    if not (out:close() and written) then fail("golden file %s cannot be written", path) end
+    return self
+  end
+  local file = io.open(path, "rb")
+  if not file then fail("no golden file %s; MSDBG_UPDATE_GOLDEN=1 writes it", path) end
+  local wanted = file:read "*a"
+  file:close()
+  if got == wanted then return self end
+  local have, want = lines_of(got), lines_of(wanted)
+  for i = 1, max(#have, #want) do
+    if have[i] ~= want[i] then
+      fail("%s:%d: got %s, expected %s (%d lines, expected %d)", path, i, have[i] and short(have[i]) or "the end",
+        want[i] and short(want[i]) or "the end", #have, #want)
+    end
+  end
 end
 
 ---@param value any

@@ -1,4 +1,6 @@
 // The stubs for editors (scripts/meta) and docs/lua.md name exactly what exists.
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -16,6 +18,16 @@ std::string read(const std::string& path) {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+// Every file of stubs behind one another.
+std::string read_stubs() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(MSDBG_SOURCE_DIR) + "/scripts/meta")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::string text;
+  for (const auto& file : files) text += read("scripts/meta/" + file.filename().string());
+  return text;
 }
 
 // Class name -> members, from `---@class msdbg.X`, `---@field name` and `function X:name`.
@@ -55,7 +67,7 @@ std::set<std::string> members(Script& script, const std::string& name) {
 }
 
 TEST_F(Stubs, StubsAndBindingsAgree) {
-  const auto stubs = parse_stubs(read("scripts/meta/msdbg.lua"));
+  const auto stubs = parse_stubs(read_stubs());
   const std::pair<const char*, const char*> classes[] = {
       {"msdbg.Session", "session"},       {"msdbg.Node", "node"},        {"msdbg.NodeSet", "node set"},
       {"msdbg.Tensor", "tensor"},         {"msdbg.Watch", "watchpoint"}, {"msdbg.Result", "check result"},
@@ -68,7 +80,7 @@ TEST_F(Stubs, StubsAndBindingsAgree) {
 }
 
 TEST_F(Stubs, LibraryFunctionsAgree) {
-  const auto stubs = parse_stubs(read("scripts/meta/msdbg.lua"));
+  const auto stubs = parse_stubs(read_stubs());
   std::set<std::string> have;
   const std::string names =
       type("names = {}; for n in pairs(msdbg) do names[#names + 1] = n end; return table.concat(names, '\\n')");
@@ -77,15 +89,29 @@ TEST_F(Stubs, LibraryFunctionsAgree) {
   EXPECT_EQ(stubs.at("msdbg"), have);
 }
 
+// Modules written in Lua: what `require` gives.
+TEST_F(Stubs, ModulesAgree) {
+  const auto stubs = parse_stubs(read_stubs());
+  for (const std::string name : {"table", "plot", "format", "dtype", "steps", "progress", "json", "options", "look", "test"}) {
+    std::set<std::string> have;
+    const auto made = script->eval("names = {}; for n in pairs(require 'msdbg." + name +
+                                   "') do names[#names + 1] = n end; return table.concat(names, '\\n')");
+    std::istringstream lines(made.output);
+    for (std::string line; std::getline(lines, line);) have.insert(line);
+    ASSERT_TRUE(stubs.count("msdbg." + name)) << name;
+    EXPECT_EQ(stubs.at("msdbg." + name), have) << name;
+  }
+}
+
 TEST_F(Stubs, StatisticsFieldsAgree) {
-  const auto stubs = parse_stubs(read("scripts/meta/msdbg.lua"));
+  const auto stubs = parse_stubs(read_stubs());
   for (const std::string& field : stubs.at("msdbg.Stats")) run("local _ = s:tensor('Log-op0').stats." + field);
   EXPECT_EQ(stubs.at("msdbg.Stats").size(), 16u);
 }
 
 TEST_F(Stubs, ReferencePageNamesEveryMember) {
-  const std::string page = read("docs/lua.md");
-  for (const auto& [name, fields] : parse_stubs(read("scripts/meta/msdbg.lua"))) {
+  const std::string page = read("docs/lua.md") + read("docs/library.md");
+  for (const auto& [name, fields] : parse_stubs(read_stubs())) {
     for (const std::string& field : fields) EXPECT_TRUE(page.find(field) != std::string::npos) << name << "." << field;
   }
 }
