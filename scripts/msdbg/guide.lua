@@ -1,0 +1,116 @@
+-- The guide: from "it does not train" to a list of findings, chapter by chapter. `msdbg guide DUMP`, or `guide` at the prompt.
+local core = require "msdbg.core"
+local chapters = require "msdbg.guide_chapters"
+
+local fmt, ipairs, type = string.format, ipairs, type
+
+local M = {}
+
+local Talk = {}
+Talk.__index = Talk
+
+local function add(talk, kind, text, next_step, command, step)
+  local entry = { chapter = talk.chapter, kind = kind, text = text, next = next_step, command = command, step = step }
+  talk.entries[#talk.entries + 1] = entry
+  local mark = kind == "finding" and "!" or kind == "unknown" and "?" or kind == "note" and "-" or " "
+  talk.say(fmt("  %s %s", mark, text))
+  if next_step then talk.say("      " .. next_step) end
+  if command then talk.say("      > " .. command) end
+end
+
+--- Something is wrong. `next_step` says what to do, `command` what to type at the prompt, `step` where it began, if that is known.
+function Talk:finding(text, next_step, command, step)
+  self.found = self.found + 1
+  add(self, "finding", text, next_step, command, step)
+end
+--- Looked at, and in order.
+function Talk:fine(text) add(self, "fine", text) end
+--- Could not be looked at.
+function Talk:unknown(text, next_step) add(self, "unknown", text, next_step) end
+--- A fact that helps to judge the rest.
+function Talk:note(text) add(self, "note", text) end
+
+--- A question that the data cannot answer; without a person it stays open.
+function Talk:ask(q)
+  local answer = self.answers[q.key]
+  if answer == nil and self.read then
+    self.say("  ? " .. q.question)
+    self.say("      y: yes   n: no   Enter: do not know")
+    local line = self.read()
+    answer = line and line:match "^%s*(%a?)"
+    answer = answer and answer:lower()
+  end
+  if answer == "y" or answer == true then return self:fine(q.yes .. " (your answer)") end
+  if answer == "n" or answer == false then return self:finding(q.question .. " No.", q.no) end
+  self:unknown("not answered: " .. q.question, q.no)
+end
+
+local OPTIONS = { read = "function", say = "function", answers = "table", steps = "number", origin = "table" }
+
+local function check_options(options)
+  local known = {}
+  for name in pairs(OPTIONS) do known[#known + 1] = name end
+  for name, given in pairs(options) do
+    if not OPTIONS[name] then
+      local close = core.nearest(tostring(name), known, 1)[1]
+      core.raise("invalid_argument", fmt("guide: no option '%s'%s", tostring(name), close and fmt(" (did you mean '%s'?)", close) or ""))
+    elseif type(given) ~= OPTIONS[name] then
+      core.raise("invalid_argument", fmt("guide: %s: a %s is expected, not a %s", name, OPTIONS[name], type(given)))
+    end
+  end
+end
+
+-- The steps that are looked at: the first ones and the last ones, which is where a training goes wrong and where one sees it.
+local function choose_steps(all, limit)
+  if #all <= limit then return all end
+  local chosen, head = {}, math.ceil(limit / 2)
+  for i = 1, head do chosen[i] = all[i] end
+  for i = #all - (limit - head) + 1, #all do chosen[#chosen + 1] = all[i] end
+  return chosen
+end
+
+--- Runs the chapters over an open session.
+---@param s msdbg.Session
+---@param options? { read?: fun(): string?, say?: fun(line: string), answers?: table<string, boolean>, steps?: integer }
+---@return table result  entries (chapter, kind, text, next, command), findings, unknowns, steps, origin
+function M.run(s, options)
+  options = options or {}
+  check_options(options)
+  if #s.steps == 0 then core.raise("no_data", "guide: the session has no step with data; msdbg doctor says what is there", true) end
+  local talk = setmetatable({
+    session = s, entries = {}, found = 0, answers = options.answers or {}, read = options.read, say = options.say or function() end,
+    steps = choose_steps(s.steps, options.steps or 8),
+  }, Talk)
+  if #talk.steps < #s.steps then
+    talk.say(fmt("%d of %d steps are looked at: the first and the last ones", #talk.steps, #s.steps))
+  end
+  talk.origin = core.origin(s, {})
+  for i, entry in ipairs(chapters.order) do
+    talk.chapter = entry[2]
+    talk.say(fmt("%d. %s", i, entry[2]))
+    entry[3](talk)
+  end
+  local result = { entries = talk.entries, findings = 0, unknowns = 0, steps = talk.steps, origin = talk.origin }
+  for _, e in ipairs(talk.entries) do
+    if e.kind == "finding" then result.findings = result.findings + 1 end
+    if e.kind == "unknown" then result.unknowns = result.unknowns + 1 end
+  end
+  talk.say("")
+  talk.say(M.verdict(result))
+  return result
+end
+
+--- One or two lines: how many findings, and what to do first.
+function M.verdict(result)
+  if result.findings == 0 then
+    return fmt("nothing wrong in what could be looked at; %d %s open", result.unknowns, result.unknowns == 1 and "question is" or "questions are")
+  end
+  -- What began first explains what came later.
+  local first
+  for _, e in ipairs(result.entries) do
+    if e.kind == "finding" and (not first or (e.step or math.huge) < (first.step or math.huge)) then first = e end
+  end
+  return fmt("%d finding%s, %d open. Begin with: %s", result.findings, result.findings == 1 and "" or "s", result.unknowns, first.text)
+end
+
+return M
