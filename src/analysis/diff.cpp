@@ -1,0 +1,126 @@
+// Plans the comparison, spreads it over threads, and draws the conclusions.
+#include "msdbg/diff.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "analysis/diff_parts.h"
+
+namespace msdbg {
+namespace {
+
+/// Compares entries on several threads; the calling one reports progress in between.
+Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResult& result) {
+  std::vector<TensorDiff>& entries = result.tensors;
+  std::atomic<size_t> next{0}, done{0};
+  std::atomic<uint64_t> bytes{0};
+  std::mutex mutex;
+  Status failure;
+  const auto work = [&](const std::function<void()>& between) {
+    DiffBuffers buffers;
+    for (size_t i = next++; i < entries.size(); i = next++) {
+      uint64_t read = 0;
+      const Status status = compare_entry(a, b, options, entries[i], buffers, &read);
+      bytes += read;
+      ++done;
+      if (!status.ok()) {
+        const std::lock_guard lock(mutex);
+        failure = status;
+        next = entries.size();
+      }
+      if (between) between();
+    }
+  };
+  unsigned threads = options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  threads = static_cast<unsigned>(std::min<size_t>(threads, std::max<size_t>(entries.size() / 8, 1)));
+  // Ctrl-C reaches the owner.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::vector<std::thread> workers;
+  for (unsigned i = 1; i < threads; ++i) workers.emplace_back([&] { work({}); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto last = std::chrono::steady_clock::now();
+  work([&] {
+    if (!options.progress || std::chrono::steady_clock::now() - last < std::chrono::milliseconds(200)) return;
+    last = std::chrono::steady_clock::now();
+    options.progress(done, entries.size(), bytes);
+  });
+  for (std::thread& worker : workers) worker.join();
+  result.bytes += bytes;
+  return failure;
+}
+
+void conclude(DiffResult& result) {
+  for (size_t i = 0; i < result.tensors.size(); ++i) {
+    const TensorDiff& entry = result.tensors[i];
+    switch (entry.state) {
+      case DiffState::kEqual: ++result.equal; break;
+      case DiffState::kClose: ++result.close; break;
+      case DiffState::kDifferent: ++result.different; break;
+      case DiffState::kReshaped: ++result.reshaped; break;
+      case DiffState::kUncompared: ++result.uncompared; break;
+    }
+    if (entry.compared() && entry.dtype_a != entry.dtype_b) ++result.dtype_changes;
+    if (!result.first && (entry.state == DiffState::kDifferent || entry.state == DiffState::kReshaped)) result.first = i;
+  }
+  if (!result.first) return;
+  for (size_t i = *result.first; i < result.tensors.size(); ++i) {
+    const TensorDiff& entry = result.tensors[i];
+    if (entry.b.step == result.tensors[*result.first].b.step && entry.role == DiffRole::kCulprit) result.culprits.push_back(i);
+  }
+}
+
+}  // namespace
+
+std::string_view diff_state_name(DiffState state) {
+  switch (state) {
+    case DiffState::kEqual: return "equal";
+    case DiffState::kClose: return "close";
+    case DiffState::kDifferent: return "different";
+    case DiffState::kReshaped: return "reshaped";
+    case DiffState::kUncompared: return "uncompared";
+  }
+  return "uncompared";
+}
+
+std::string_view diff_role_name(DiffRole role) {
+  switch (role) {
+    case DiffRole::kNone: return "";
+    case DiffRole::kCulprit: return "culprit";
+    case DiffRole::kVictim: return "victim";
+    case DiffRole::kUnknown: return "unknown";
+  }
+  return "";
+}
+
+Result<DiffResult> diff_sessions(Session& a, Session& b, const DiffOptions& options) {
+  DiffResult result;
+  const auto plan = plan_diff(a, b, options, result);
+  if (!plan) return plan.status();
+  std::vector<size_t> part_of;
+  for (size_t i = 0; i < plan->parts.size(); ++i) {
+    auto entries = list_tensors(a, b, *plan, plan->parts[i], options);
+    part_of.resize(part_of.size() + entries.size(), i);
+    std::move(entries.begin(), entries.end(), std::back_inserter(result.tensors));
+  }
+  if (result.tensors.empty()) {
+    return Status(Code::kNotFound, options.on ? "diff: no tensor that both sides have matches '" + options.on->text() + "'"
+                                              : "diff: the two sides have no tensor in common; give a mapping file (--map) when names differ");
+  }
+  Status status = compare_all(a, b, options, result);
+  if (status.ok()) status = Blame(a, b, *plan, options, result, part_of).run();
+  if (!status.ok() && status.code() != Code::kInterrupted) return status;
+  result.interrupted = !status.ok();
+  for (TensorDiff& entry : result.tensors) {
+    if (result.interrupted && entry.state == DiffState::kUncompared && entry.reason.empty()) entry.reason = "interrupted";
+  }
+  conclude(result);
+  return result;
+}
+
+}  // namespace msdbg

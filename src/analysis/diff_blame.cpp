@@ -1,0 +1,205 @@
+// Who is to blame: of every tensor that differs, what its node was given on both sides.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "analysis/diff_parts.h"
+
+namespace msdbg {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool differs(DiffState state) { return state == DiffState::kDifferent || state == DiffState::kReshaped; }
+
+double error_of(const TensorDiff& entry) { return entry.state == DiffState::kReshaped ? kInfinity : entry.measures.relative_error(); }
+
+}  // namespace
+
+Blame::Blame(Session& a, Session& b, const DiffPlan& plan, const DiffOptions& options, DiffResult& result, const std::vector<size_t>& part_of)
+    : a_(a), b_(b), plan_(plan), options_(options), result_(result), part_of_(part_of) {
+  for (size_t i = 0; i < result.tensors.size(); ++i) by_b_[result.tensors[i].b] = i;
+}
+
+Status Blame::run() {
+  for (size_t i = 0; i < result_.tensors.size(); ++i) {
+    if (differs(result_.tensors[i].state)) judge(result_.tensors[i], part_of_[i]);
+    if (!status_.ok()) return status_;
+  }
+  return Status();
+}
+
+void Blame::judge(TensorDiff& entry, size_t part) {
+  const GraphPair& pair = graphs(part);
+  const Node& node = pair.b->node(entry.b.node);
+  std::vector<Input> inputs;
+  if (node.kind == NodeKind::kOperator) {
+    inputs = inputs_of(entry, part, node.id);
+  } else if (const auto updater = pair.updater.find(node.id); updater != pair.updater.end()) {
+    inputs = inputs_of(entry, part, updater->second);
+  }
+  bool any_differs = false, any_unknown = false;
+  for (const Input& input : inputs) {
+    if (!input.known) {
+      any_unknown = true;
+      if (entry.unknown_input.empty()) entry.unknown_input = input.name;
+      continue;
+    }
+    any_differs = any_differs || input.differs;
+    if (!entry.error_in || input.error > *entry.error_in) {
+      entry.error_in = input.error;
+      if (input.error > 0) entry.worst_input = input.name;
+    }
+  }
+  // What came into the step, and what was made of nothing, has nothing to blame but itself.
+  entry.role = any_differs ? DiffRole::kVictim : any_unknown ? DiffRole::kUnknown : DiffRole::kCulprit;
+  const double out = error_of(entry);
+  if (!entry.error_in || (any_unknown && *entry.error_in == 0)) return;
+  if (*entry.error_in > 0 && *entry.error_in < kInfinity) {
+    entry.amplification = out / *entry.error_in;
+  } else if (*entry.error_in == 0) {
+    entry.amplification = kInfinity;
+  } else if (out == kInfinity) {
+    entry.amplification = 1;
+  }
+}
+
+std::vector<Blame::Input> Blame::inputs_of(const TensorDiff& entry, size_t part, NodeId id) {
+  const GraphPair& pair = graphs(part);
+  const Node& node = pair.b->node(id);
+  std::vector<Input> inputs;
+  if (pair.of_b[id] && pair.of_b[id]->how == MatchHow::kValue) {
+    // A fused kernel and the last of several: what goes into the whole of them counts.
+    std::set<NodeId> seen;
+    behind_unmatched(part, entry.b.execution, id, seen, inputs);
+    return inputs;
+  }
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    if (carries_value(*pair.b, pair.b->effective_producer(id, slot))) inputs.push_back(input_of(entry, part, id, slot));
+  }
+  return inputs;
+}
+
+Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, uint32_t slot) {
+  const GraphPair& pair = graphs(part);
+  const Edge edge = pair.b->effective_producer(id, slot);
+  const auto updated = pair.updated.find(id);
+  const bool overwritten = updated != pair.updated.end() && std::find(updated->second.begin(), updated->second.end(), slot) != updated->second.end();
+  const std::string name = fmt::format("input:{} {}", slot, edge.node == kNoNode ? edge.name : pair.b->node(edge.node).name);
+  const auto named = [&](Input input, std::string_view tail = "") {
+    input.name = name + std::string(tail);
+    return input;
+  };
+  const bool only_b = edge.node != kNoNode && pair.of_b[edge.node] == nullptr && pair.b->node(edge.node).kind == NodeKind::kOperator;
+  const uint32_t execution = entry.b.execution;
+  if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator) {
+    if (const auto found = from_entry(part, edge.node, edge.slot, execution)) return named(*found);
+    if (const auto found = recorded(part, id, slot, execution)) return named(*found, only_b ? " (only in B)" : "");
+    return named({}, only_b ? " (only in B)" : "");
+  }
+  // Recorded inputs of updates hold the value after the update.
+  if (!overwritten) {
+    if (const auto found = recorded(part, id, slot, execution)) return named(*found);
+  }
+  if (edge.node == kNoNode) return named({});
+  const Node& producer = pair.b->node(edge.node);
+  if (producer.kind == NodeKind::kParameter && pair.updater.count(edge.node)) {
+    if (const auto found = parameter_at_start(part, edge.node)) return named(*found);
+    return named({});
+  }
+  if (const auto found = from_entry(part, edge.node, edge.slot, execution)) return named(*found);
+  if (producer.kind == NodeKind::kConstant && !producer.constant_value.empty()) {
+    // Not dumped, but the graphs say what it is.
+    const NodeMatch* match = pair.of_b[edge.node];
+    if (match && pair.a->node(match->a).constant_value == producer.constant_value) return named({true, false, 0, ""});
+  }
+  return named({});
+}
+
+/// Inputs from outside of a group of nodes that have no counterparts.
+void Blame::behind_unmatched(size_t part, uint32_t execution, NodeId id, std::set<NodeId>& seen, std::vector<Input>& inputs) {
+  const GraphPair& pair = graphs(part);
+  if (!seen.insert(id).second) return;
+  for (uint32_t slot = 0; slot < pair.b->node(id).inputs.size(); ++slot) {
+    const Edge edge = pair.b->effective_producer(id, slot);
+    if (!carries_value(*pair.b, edge)) continue;
+    if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator && !pair.of_b[edge.node]) {
+      behind_unmatched(part, execution, edge.node, seen, inputs);
+      continue;
+    }
+    Input input;
+    if (edge.node != kNoNode) {
+      const Node& producer = pair.b->node(edge.node);
+      // Shapes and flags that the other side has no need of do not carry the value.
+      if (producer.kind == NodeKind::kConstant && !pair.of_b[edge.node]) continue;
+      std::optional<Input> found;
+      if (producer.kind == NodeKind::kParameter && pair.updater.count(edge.node)) {
+        found = parameter_at_start(part, edge.node);
+      } else {
+        found = from_entry(part, edge.node, edge.slot, execution);
+      }
+      if (found) input = *found;
+      input.name = fmt::format("input {}", producer.name);
+    } else {
+      input.name = fmt::format("input {}", edge.name);
+    }
+    inputs.push_back(input);
+  }
+}
+
+std::optional<Blame::Input> Blame::from_entry(size_t part, NodeId node, uint32_t slot, uint32_t execution) {
+  const GraphPair& pair = graphs(part);
+  const DiffPart& at = plan_.parts[part];
+  for (const uint32_t run : {execution, uint32_t{0}}) {
+    const auto found = by_b_.find({at.rank_b, pair.b->id(), at.step_b, run, node, {Io::kOutput, slot}});
+    if (found == by_b_.end()) continue;
+    const TensorDiff& entry = result_.tensors[found->second];
+    if (entry.state == DiffState::kUncompared) return std::nullopt;
+    return Input{true, differs(entry.state), error_of(entry), ""};
+  }
+  return std::nullopt;
+}
+
+std::optional<Blame::Input> Blame::recorded(size_t part, NodeId node_b, uint32_t slot, uint32_t execution) {
+  const GraphPair& pair = graphs(part);
+  const DiffPart& at = plan_.parts[part];
+  const NodeMatch* match = pair.of_b[node_b];
+  if (!match || match->how == MatchHow::kValue || !status_.ok()) return std::nullopt;
+  const TensorId id = {at.rank_b, pair.b->id(), at.step_b, execution, node_b, {Io::kInput, slot}};
+  if (const auto known = recorded_.find(id); known != recorded_.end()) return known->second;
+  TensorDiff entry;
+  entry.a = {at.rank_a, pair.a->id(), at.step_a, execution, match->a, {Io::kInput, slot}};
+  entry.b = id;
+  const Edge edge = pair.b->effective_producer(node_b, slot);
+  if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator) entry.path = pair.paths[edge.node];
+  entry.path = {entry.path.additions * (at.ordinal + 1), entry.path.operators * (at.ordinal + 1)};
+  if (edge.node != kNoNode && pair.updater.count(edge.node)) {
+    const PathLength& path = pair.paths[edge.node];
+    entry.path = {path.additions * at.ordinal, path.operators * at.ordinal};
+  }
+  status_ = compare_entry(a_, b_, options_, entry, buffers_, &result_.bytes);
+  std::optional<Input> input;
+  if (status_.ok() && entry.state != DiffState::kUncompared) input = Input{true, differs(entry.state), error_of(entry), ""};
+  recorded_[id] = input;
+  return input;
+}
+
+/// The value that the step before left, else what a consumer recorded before the update.
+std::optional<Blame::Input> Blame::parameter_at_start(size_t part, NodeId parameter) {
+  const GraphPair& pair = graphs(part);
+  const DiffPart& at = plan_.parts[part];
+  for (const Use& use : pair.b->effective_users(parameter)) {
+    if (pair.b->node(use.node).order >= pair.b->node(pair.updater.at(parameter)).order) continue;
+    const auto updated = pair.updated.find(use.node);
+    if (updated != pair.updated.end() && std::find(updated->second.begin(), updated->second.end(), use.slot) != updated->second.end()) continue;
+    if (const auto found = recorded(part, use.node, use.slot, 0)) return found;
+  }
+  // Only if nothing ran in between.
+  if (at.previous && plan_.parts[*at.previous].step_b + 1 == at.step_b && plan_.parts[*at.previous].step_a + 1 == at.step_a) {
+    return from_entry(*at.previous, parameter, 0, 0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace msdbg

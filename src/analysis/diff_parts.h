@@ -1,0 +1,88 @@
+// The pieces of diff_sessions(): which parts of the two sides belong together, and what is compared in them.
+//
+// The owner's thread only, except where it says otherwise.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "msdbg/diff.h"
+
+namespace msdbg {
+
+/// Two graphs whose nodes were matched.
+struct GraphPair {
+  const Graph *a = nullptr, *b = nullptr;
+  GraphMatch match;
+  std::vector<const NodeMatch*> of_b;                  ///< by node of b; null: only b has it
+  std::vector<PathLength> paths;                       ///< by node of b
+  std::map<NodeId, std::vector<uint32_t>> updated;     ///< of b: operator -> input slots that it overwrites
+  std::map<NodeId, NodeId> updater;                    ///< of b: parameter -> last operator that overwrites it
+};
+
+/// One step of one graph on both sides.
+struct DiffPart {
+  size_t graphs = 0;  ///< index of the GraphPair
+  int rank_a = 0, rank_b = 0;
+  int64_t step_a = 0, step_b = 0;
+  size_t ordinal = 0;  ///< how many steps of this graph were compared before
+  std::optional<size_t> previous;  ///< the part of the step before
+};
+
+struct DiffPlan {
+  std::vector<std::unique_ptr<GraphPair>> graphs;
+  std::vector<DiffPart> parts;  ///< by step, rank, graph
+};
+
+/// Pairs ranks, graphs and steps and matches the nodes; what has no counterpart goes to `result`.
+/// Error: kInvalidArgument when both sides are the same.
+Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, DiffResult& result);
+
+/// The tensors of a part in order, not compared yet.
+std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& plan, const DiffPart& part, const DiffOptions& options);
+
+/// One thread's room for blocks.
+struct DiffBuffers {
+  std::vector<std::byte> a, b;
+};
+/// Fills state, measures, types and shapes; `bytes` grows by what was read. Any thread.
+/// Error: kInterrupted only; other failures are the entry's reason.
+Status compare_entry(Session& a, Session& b, const DiffOptions& options, TensorDiff& entry, DiffBuffers& buffers, uint64_t* bytes);
+
+/// Roles and amplification of what differs.
+class Blame {
+ public:
+  /// `part_of[i]` is the part of `result.tensors[i]`.
+  Blame(Session& a, Session& b, const DiffPlan& plan, const DiffOptions& options, DiffResult& result, const std::vector<size_t>& part_of);
+  Status run();
+
+ private:
+  /// What is known of one input.
+  struct Input {
+    bool known = false, differs = false;
+    double error = 0;
+    std::string name;  ///< `input:1 NODE`
+  };
+  void judge(TensorDiff& entry, size_t part);
+  std::vector<Input> inputs_of(const TensorDiff& entry, size_t part, NodeId node);
+  Input input_of(const TensorDiff& entry, size_t part, NodeId node, uint32_t slot);
+  void behind_unmatched(size_t part, uint32_t execution, NodeId node, std::set<NodeId>& seen, std::vector<Input>& inputs);
+  std::optional<Input> from_entry(size_t part, NodeId node, uint32_t slot, uint32_t execution);
+  std::optional<Input> recorded(size_t part, NodeId node_b, uint32_t slot, uint32_t execution);
+  std::optional<Input> parameter_at_start(size_t part, NodeId parameter);
+  const GraphPair& graphs(size_t part) const { return *plan_.graphs[plan_.parts[part].graphs]; }
+
+  Session &a_, &b_;
+  const DiffPlan& plan_;
+  const DiffOptions& options_;
+  DiffResult& result_;
+  const std::vector<size_t>& part_of_;
+  std::map<TensorId, size_t> by_b_;  ///< entries
+  std::map<TensorId, std::optional<Input>> recorded_;
+  DiffBuffers buffers_;
+  Status status_;
+};
+
+}  // namespace msdbg

@@ -1,0 +1,347 @@
+// Which node of one graph is which node of the other. Names first; where they differ, the places that nodes take among
+// nodes that are matched already. See docs/diff.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "msdbg/diff.h"
+
+namespace msdbg {
+namespace {
+
+/// Crosses of more users than this say nothing about who is who.
+constexpr size_t kMostUsers = 16;
+
+std::string_view without_number(std::string_view name) {
+  const size_t at = name.rfind("-op");
+  if (at == std::string_view::npos || at + 3 == name.size()) return name;
+  return name.find_first_not_of("0123456789", at + 3) == std::string_view::npos ? name.substr(0, at) : name;
+}
+
+/// Two names of the same place in releases that write scopes differently: `Grad_MatMul`, `gradMatMul-expand`.
+std::string plain_scope(std::string_view scope) {
+  std::string out;
+  for (std::string_view part : split(scope, '/')) {
+    std::string word = to_lower(part);
+    for (std::string_view tail : {"-expand", "-meta"}) {
+      if (word.ends_with(tail)) word.resize(word.size() - tail.size());
+    }
+    if (word.starts_with("grad_")) word.erase(4, 1);
+    out += word + '/';
+  }
+  return out;
+}
+
+class Matcher {
+ public:
+  Matcher(const Graph& a, const Graph& b) : a_(a), b_(b), of_a_(a.nodes().size(), kNoNode), of_b_(b.nodes().size(), kNoNode) {}
+
+  void apply(const NameMap& map, std::vector<std::string>* problems);
+  void match_names();
+  void match_structure();
+  GraphMatch take();
+
+ private:
+  using Pair = std::pair<NodeId, NodeId>;
+  struct Score {
+    int points = 0;
+    auto operator<=>(const Score&) const = default;
+  };
+
+  bool is_free(NodeId x, NodeId y) const { return of_a_[x] == kNoNode && of_b_[y] == kNoNode; }
+  void add(NodeId x, NodeId y, MatchHow how, uint32_t slot_a = 0, uint32_t slot_b = 0) {
+    of_a_[x] = y;
+    of_b_[y] = x;
+    found_.push_back({x, y, how, slot_a, slot_b});
+    fresh_.emplace_back(x, y);
+  }
+  bool same_kind(NodeId x, NodeId y) const {
+    return a_.node(x).kind == b_.node(y).kind && a_.node(x).op == b_.node(y).op;
+  }
+  int likeness(NodeId x, NodeId y) const;
+  void match_group(std::vector<NodeId> left, std::vector<NodeId> right);
+  void collect_evidence(NodeId x, NodeId y);
+  void note_users(NodeId x, NodeId y);
+  bool accept_best();
+  bool accept_values();
+  std::map<Pair, int> shared_inputs(const std::vector<NodeId>& left, const std::vector<NodeId>& right) const;
+
+  const Graph &a_, &b_;
+  std::vector<NodeId> of_a_, of_b_;
+  std::vector<NodeMatch> found_;
+  std::vector<Pair> fresh_;           // matched, but their neighbours have not been looked at
+  std::map<Pair, int> evidence_;      // matched neighbours that point at the pair
+  std::map<Pair, std::pair<uint32_t, uint32_t>> values_;  // other operators at the same input, with their output slots
+};
+
+void Matcher::apply(const NameMap& map, std::vector<std::string>* problems) {
+  const std::vector<GraphPtr> left = {GraphPtr(GraphPtr(), &a_)}, right = {GraphPtr(GraphPtr(), &b_)};
+  for (const NameMap::Entry& entry : map.entries) {
+    const auto x = find_node(left, entry.a);
+    const auto y = find_node(right, entry.b);
+    const auto complain = [&](const std::string& why) {
+      if (problems) problems->push_back(fmt::format("{}:{}: {}", map.source, entry.line, why));
+    };
+    if (!x) {
+      complain("left: " + x.status().message());
+    } else if (!y) {
+      complain("right: " + y.status().message());
+    } else if (!is_free(x->node, y->node)) {
+      complain("one of the two nodes is in another line already");
+    } else {
+      add(x->node, y->node, MatchHow::kMap);
+    }
+  }
+}
+
+void Matcher::match_names() {
+  // Without the numbers, which differ between releases and between a graph and the same graph with one node more.
+  std::map<std::string_view, std::pair<std::vector<NodeId>, std::vector<NodeId>>> groups;
+  const auto collect = [&](const Graph& graph, bool first) {
+    for (const Node& node : graph.nodes()) {
+      if (node.kind == NodeKind::kOperator) continue;
+      auto& group = groups[node.name];
+      (first ? group.first : group.second).push_back(node.id);
+    }
+    for (NodeId id : graph.execution_order()) {
+      auto& group = groups[without_number(graph.node(id).name)];
+      (first ? group.first : group.second).push_back(id);
+    }
+  };
+  collect(a_, true);
+  collect(b_, false);
+  const auto unmatched = [](std::vector<NodeId> nodes, const std::vector<NodeId>& taken) {
+    std::erase_if(nodes, [&](NodeId id) { return taken[id] != kNoNode; });
+    return nodes;
+  };
+  // Parameters first: they tell the operators of a group apart.
+  for (const bool operators : {false, true}) {
+    for (auto& [name, group] : groups) {
+      auto left = unmatched(group.first, of_a_), right = unmatched(group.second, of_b_);
+      if (left.empty() || right.empty() || (a_.node(left[0]).kind == NodeKind::kOperator) != operators) continue;
+      match_group(std::move(left), std::move(right));
+    }
+  }
+}
+
+void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
+  // The same names on both sides mean the same nodes.
+  std::set<std::string_view> names_a, names_b;
+  for (NodeId id : left) names_a.insert(a_.node(id).name);
+  for (NodeId id : right) names_b.insert(b_.node(id).name);
+  if (names_a == names_b && names_a.size() == left.size() && names_b.size() == right.size()) {
+    for (NodeId x : left) {
+      const Node* y = b_.find(a_.node(x).name);
+      if (y && is_free(x, y->id) && same_kind(x, y->id)) add(x, y->id, MatchHow::kName);
+    }
+    return;
+  }
+  if (left.size() == 1 && right.size() == 1) {
+    if (is_free(left[0], right[0]) && same_kind(left[0], right[0])) add(left[0], right[0], MatchHow::kName);
+    return;
+  }
+  // Else by the parameters they share, as optimizers do; what then remains goes by order, if it is as many.
+  std::vector<std::pair<int, Pair>> ranked;
+  for (const auto& [pair, points] : shared_inputs(left, right)) ranked.emplace_back(-points, pair);
+  std::sort(ranked.begin(), ranked.end());
+  for (const auto& [points, pair] : ranked) {
+    if (is_free(pair.first, pair.second) && same_kind(pair.first, pair.second)) add(pair.first, pair.second, MatchHow::kName);
+  }
+  std::erase_if(left, [&](NodeId id) { return of_a_[id] != kNoNode; });
+  std::erase_if(right, [&](NodeId id) { return of_b_[id] != kNoNode; });
+  if (left.size() != right.size()) return;  // left to structure
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (same_kind(left[i], right[i])) add(left[i], right[i], MatchHow::kName);
+  }
+}
+
+std::map<Matcher::Pair, int> Matcher::shared_inputs(const std::vector<NodeId>& left, const std::vector<NodeId>& right) const {
+  std::map<std::pair<NodeId, uint32_t>, std::vector<NodeId>> takers;  // of b: input node and slot -> nodes of the group
+  for (NodeId y : right) {
+    for (uint32_t slot = 0; slot < b_.node(y).inputs.size(); ++slot) {
+      const Edge edge = b_.effective_producer(y, slot);
+      if (edge.node != kNoNode && b_.node(edge.node).kind == NodeKind::kParameter) takers[{edge.node, slot}].push_back(y);
+    }
+  }
+  std::map<Pair, int> points;
+  for (NodeId x : left) {
+    for (uint32_t slot = 0; slot < a_.node(x).inputs.size(); ++slot) {
+      const Edge edge = a_.effective_producer(x, slot);
+      if (edge.node == kNoNode || of_a_[edge.node] == kNoNode) continue;
+      const auto found = takers.find({of_a_[edge.node], slot});
+      // What all of the group take (a learning rate) tells nothing.
+      if (found == takers.end() || found->second.size() > 1) continue;
+      points[{x, found->second[0]}] += 1;
+    }
+  }
+  return points;
+}
+
+// ---- structure -----------------------------------------------------------------------------------------------------
+
+/// Points for what two nodes of the same operator have in common besides their neighbours.
+int Matcher::likeness(NodeId x, NodeId y) const {
+  const Node &left = a_.node(x), &right = b_.node(y);
+  int points = 0;
+  if (plain_scope(left.scope) == plain_scope(right.scope)) points += 2;
+  if (left.inputs.size() == right.inputs.size()) points += 1;
+  if (!left.outputs.empty() && !right.outputs.empty()) {
+    const OutputType &p = left.outputs[0], &q = right.outputs[0];
+    if (p.shape && q.shape) points += *p.shape == *q.shape ? 2 : p.shape->size() == q.shape->size() ? 0 : -3;
+    if (p.dtype == q.dtype) points += 1;
+  }
+  return points;
+}
+
+void Matcher::collect_evidence(NodeId x, NodeId y) {
+  const size_t inputs = std::min(a_.node(x).inputs.size(), b_.node(y).inputs.size());
+  for (uint32_t slot = 0; slot < inputs; ++slot) {
+    const Edge p = a_.effective_producer(x, slot), q = b_.effective_producer(y, slot);
+    if (p.node == kNoNode || q.node == kNoNode || !is_free(p.node, q.node)) continue;
+    if (a_.node(p.node).kind != b_.node(q.node).kind) continue;
+    if (a_.node(p.node).kind == NodeKind::kParameter && a_.node(p.node).trainable) continue;  // these have names
+    if (same_kind(p.node, q.node)) {
+      if (p.slot == q.slot) evidence_[{p.node, q.node}] += 2;
+    } else {
+      values_.emplace(Pair{p.node, q.node}, std::pair(p.slot, q.slot));
+    }
+  }
+  note_users(x, y);
+}
+
+void Matcher::note_users(NodeId x, NodeId y) {
+  using Key = std::tuple<std::string_view, uint32_t, uint32_t>;
+  std::map<Key, std::pair<std::vector<NodeId>, std::vector<NodeId>>> users;
+  for (const Use& use : a_.effective_users(x)) {
+    if (of_a_[use.node] == kNoNode) users[{a_.node(use.node).op, use.slot, use.output_slot}].first.push_back(use.node);
+  }
+  for (const Use& use : b_.effective_users(y)) {
+    if (of_b_[use.node] == kNoNode) users[{b_.node(use.node).op, use.slot, use.output_slot}].second.push_back(use.node);
+  }
+  for (const auto& [key, sides] : users) {
+    if (sides.first.size() * sides.second.size() > kMostUsers) continue;
+    for (NodeId p : sides.first) {
+      for (NodeId q : sides.second) evidence_[{p, q}] += 2;
+    }
+  }
+}
+
+/// Takes the pairs with the most evidence; one round changes the evidence for the next. False: nothing left to take.
+bool Matcher::accept_best() {
+  using Ranked = std::tuple<int, uint32_t, uint32_t, Pair>;
+  std::vector<Ranked> ranked;
+  for (auto at = evidence_.begin(); at != evidence_.end();) {
+    const Pair pair = at->first;
+    if (!is_free(pair.first, pair.second)) {
+      at = evidence_.erase(at);
+      continue;
+    }
+    const int points = at->second + likeness(pair.first, pair.second);
+    if (points > 0) ranked.emplace_back(-points, b_.node(pair.second).order, a_.node(pair.first).order, pair);
+    ++at;
+  }
+  if (ranked.empty()) return false;
+  std::sort(ranked.begin(), ranked.end());
+  const int best = std::get<0>(ranked.front());
+  bool any = false;
+  for (const auto& [points, order_b, order_a, pair] : ranked) {
+    if (points > best) break;
+    if (!is_free(pair.first, pair.second)) continue;
+    add(pair.first, pair.second, MatchHow::kStructure);
+    any = true;
+  }
+  return any;
+}
+
+/// A fused kernel and the last of the operators that it stands for.
+bool Matcher::accept_values() {
+  const Pair* best = nullptr;
+  std::tuple<uint32_t, uint32_t> first;
+  for (auto at = values_.begin(); at != values_.end();) {
+    const Pair& pair = at->first;
+    if (!is_free(pair.first, pair.second)) {
+      at = values_.erase(at);
+      continue;
+    }
+    const std::tuple place(b_.node(pair.second).order, a_.node(pair.first).order);
+    // From the end: what comes later is nearer to the consumers that are matched.
+    if (!best || place > first) best = &pair, first = place;
+    ++at;
+  }
+  if (!best) return false;
+  const auto [slot_a, slot_b] = values_[*best];
+  add(best->first, best->second, MatchHow::kValue, slot_a, slot_b);
+  return true;
+}
+
+void Matcher::match_structure() {
+  for (;;) {
+    while (!fresh_.empty()) {
+      const std::vector<Pair> pairs = std::move(fresh_);
+      fresh_.clear();
+      for (const auto& [x, y] : pairs) collect_evidence(x, y);
+    }
+    if (!accept_best() && !accept_values()) return;
+  }
+}
+
+GraphMatch Matcher::take() {
+  GraphMatch match;
+  std::sort(found_.begin(), found_.end(), [&](const NodeMatch& x, const NodeMatch& y) {
+    return std::tuple(b_.node(x.b).order, x.b) < std::tuple(b_.node(y.b).order, y.b);
+  });
+  match.nodes = std::move(found_);
+  const auto rest = [](const Graph& graph, const std::vector<NodeId>& taken) {
+    std::vector<NodeId> out;
+    for (const Node& node : graph.nodes()) {
+      if (taken[node.id] == kNoNode) out.push_back(node.id);
+    }
+    std::sort(out.begin(), out.end(), [&](NodeId x, NodeId y) { return std::tuple(graph.node(x).order, x) < std::tuple(graph.node(y).order, y); });
+    return out;
+  };
+  match.only_a = rest(a_, of_a_);
+  match.only_b = rest(b_, of_b_);
+  return match;
+}
+
+}  // namespace
+
+std::string_view match_how_name(MatchHow how) {
+  switch (how) {
+    case MatchHow::kMap: return "map";
+    case MatchHow::kName: return "name";
+    case MatchHow::kStructure: return "structure";
+    case MatchHow::kValue: return "value";
+  }
+  return "name";
+}
+
+Result<NameMap> parse_name_map(std::string_view text, std::string_view source) {
+  NameMap map;
+  map.source = source;
+  int number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    line = trim(line);
+    if (line.empty() || line[0] == '#') continue;
+    const size_t equals = line.find(" = ");
+    if (equals == std::string_view::npos || trim(line.substr(0, equals)).empty() || trim(line.substr(equals + 3)).empty()) {
+      return Status(Code::kInvalidArgument, fmt::format("{}:{}: '{}' is not of the form NAME_A = NAME_B", source, number, printable(line)));
+    }
+    map.entries.push_back({std::string(trim(line.substr(0, equals))), std::string(trim(line.substr(equals + 3))), number});
+  }
+  return map;
+}
+
+GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map, std::vector<std::string>* problems) {
+  Matcher matcher(a, b);
+  matcher.apply(map, problems);
+  matcher.match_names();
+  matcher.match_structure();
+  return matcher.take();
+}
+
+}  // namespace msdbg
