@@ -1,0 +1,175 @@
+// Halving the steps of a run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/follow.h"
+
+namespace msdbg {
+namespace {
+
+/// The search on one rank. Steps are positions in `steps_` here.
+class Halving {
+ public:
+  Halving(Session& session, const FollowTarget& target, const Predicate& predicate, const FollowOptions& options, int rank)
+      : session_(session), target_(target), options_(options), watch_(watch_predicate(predicate)) {
+    watch_.on = target.on;
+    watch_.inputs = target.inputs;
+    watch_.outputs = target.outputs;
+    watch_.slot = target.slot;
+    found_.rank = rank;
+  }
+
+  Result<BisectRank> run(bool* interrupted) {
+    for (int64_t step : rank_steps()) {
+      if (options_.steps.contains(step)) steps_.push_back(step);
+    }
+    found_.steps = steps_.size();
+    size_t low = 0, high = steps_.size();  // the answer lies in [low, high]; high means nowhere
+    while (low < high && status_.ok()) {
+      const std::optional<size_t> at = decided_near((low + high) / 2, low, high);
+      if (!at) break;
+      if (state(*at) == Known::kBad) high = *at;
+      else low = *at + 1;
+    }
+    if (high < steps_.size()) found_.first = steps_[high];
+    for (size_t at = low; at < high; ++at) found_.open.push_back(steps_[at]);
+    look_behind(high);
+    look_before(high);
+    if (interrupt_requested() || status_.code() == Code::kInterrupted) {
+      *interrupted = true;
+    } else if (!status_.ok()) {
+      return status_;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  /// Steps in which a graph of the target ran.
+  std::vector<int64_t> rank_steps() const {
+    std::vector<int64_t> steps;
+    std::vector<const Graph*> seen;
+    for (const NodeRef& ref : target_.nodes) {
+      if (ref.graph->rank() != found_.rank || std::find(seen.begin(), seen.end(), ref.graph) != seen.end()) continue;
+      seen.push_back(ref.graph);
+      const std::vector<int64_t> own = session_.steps(ref.graph->rank(), ref.graph->id());
+      steps.insert(steps.end(), own.begin(), own.end());
+    }
+    std::sort(steps.begin(), steps.end());
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+    return steps;
+  }
+
+  /// The position in [low, high) nearest to `middle` whose state is known once it was looked at.
+  std::optional<size_t> decided_near(size_t middle, size_t low, size_t high) {
+    for (size_t distance = 0; distance < high - low; ++distance) {
+      for (const bool up : {true, false}) {
+        if (distance == 0 && !up) continue;
+        if (up ? middle + distance >= high : middle < low + distance) continue;
+        const size_t at = up ? middle + distance : middle - distance;
+        if (state(at) != Known::kUnknown) return at;
+        if (!status_.ok() || interrupt_requested()) return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Known state(size_t at) {
+    const auto known = states_.find(at);
+    if (known != states_.end()) return known->second;
+    const Known made = look_at(steps_[at]);
+    if (made == Known::kUnknown && status_.ok()) found_.skipped.push_back(steps_[at]);
+    return states_[at] = made;
+  }
+
+  Known look_at(int64_t step) {
+    const IntSet one = IntSet::of(step), rank = IntSet::of(found_.rank);
+    const std::vector<TensorId> tensors = target_tensors(session_, target_, one, rank);
+    if (tensors.empty()) return Known::kUnknown;
+    CheckOptions options = check_options(options_);
+    options.steps = one;
+    options.ranks = rank;
+    options.progress = {};
+    const Result<CheckResult> checked = check(session_, std::span(&watch_, 1), options);
+    if (!checked) {
+      status_ = checked.status();
+      return Known::kUnknown;
+    }
+    if (checked->interrupted) {
+      status_ = Status(Code::kInterrupted, "bisect: interrupted");
+      return Known::kUnknown;
+    }
+    BisectProbe probe;
+    probe.step = step;
+    probe.tensors = checked->coverage.tensors;
+    found_.reads += checked->coverage.tensors - checked->coverage.from_cache;
+    for (const Hit& hit : checked->hits) probe.holds.push_back(hit.tensor);
+    if (!checked->hits.empty()) {
+      probe.state = Known::kBad;
+      probe.stats = checked->hits.front().stats;
+    } else if (!checked->not_checked.empty()) {
+      probe.reason = checked->not_checked.front().reason;
+    } else {
+      probe.state = Known::kSound;
+      if (Result<Stats> stats = session_.stats(tensors.front())) probe.stats = std::move(*stats);
+    }
+    const Known state = probe.state;
+    found_.probes.push_back(std::move(probe));
+    if (options_.progress) options_.progress(found_.probes.size(), 0, 0);
+    return state;
+  }
+
+  /// The step behind the answer must agree with it.
+  void look_behind(size_t answer) {
+    if (!status_.ok() || answer >= steps_.size()) return;
+    const std::optional<size_t> behind = decided_near(answer + 1, answer + 1, steps_.size());
+    if (!behind || state(*behind) == Known::kBad) return;
+    found_.monotone = false;
+    found_.counterexample = steps_[*behind];
+  }
+
+  /// The search itself saw the step before, unless nothing is known of it.
+  void look_before(size_t answer) {
+    for (const auto& [at, state] : states_) {
+      if (at < answer && state == Known::kSound) found_.last_before = steps_[at];
+    }
+  }
+
+  Session& session_;
+  const FollowTarget& target_;
+  const FollowOptions& options_;
+  Watchpoint watch_;
+  std::vector<int64_t> steps_;
+  std::map<size_t, Known> states_;
+  BisectRank found_;
+  Status status_;
+};
+
+}  // namespace
+
+Result<BisectResult> bisect(Session& session, const FollowTarget& target, const Predicate& predicate, const FollowOptions& options) {
+  BisectResult result;
+  result.target = target.text;
+  result.predicate = predicate.text;
+  std::string skipped;
+  for (const int rank : session.ranks()) {
+    const bool has = std::any_of(target.nodes.begin(), target.nodes.end(), [&](const NodeRef& ref) { return ref.graph->rank() == rank; });
+    if (!has || !options.ranks.contains(rank)) continue;
+    Result<BisectRank> found = Halving(session, target, predicate, options, rank).run(&result.interrupted);
+    if (!found) return found.status();
+    if (found->probes.empty() && !result.interrupted) {
+      skipped += fmt::format("{}rank {}: {} steps looked through", skipped.empty() ? "" : ", ", rank, found->steps);
+      continue;
+    }
+    result.ranks.push_back(std::move(*found));
+    if (result.interrupted) break;
+  }
+  if (result.ranks.empty() && !result.interrupted) {
+    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); 'msdbg why' tells the reason", target.text,
+                                               skipped.empty() ? "no rank asked for has it" : skipped));
+  }
+  return result;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,342 @@
+#include "analysis/propagation_cone.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace msdbg {
+namespace {
+
+/// How many sound consumers behind absorbers are listed: they show where the damage stops, not the rest of the network.
+constexpr uint32_t kCleanHops = 1;
+
+class Cone {
+ public:
+  Cone(Evidence& evidence, const StepModel& model, Propagation& result) : evidence_(evidence), model_(model), result_(result) {}
+
+  void down(const TensorId& asked) {
+    const Node& node = model_.graph().node(asked.node);
+    if (asked.slot.io == Io::kInput) {
+      // What an input took is what its producer made.
+      const Edge edge = model_.graph().effective_producer(asked.node, asked.slot.index);
+      const Taker taker{{asked.node, asked.execution}, asked.slot.index};
+      if (edge.node == kNoNode) {
+        start_with(at({asked.node, asked.execution}, 0), taker);
+      } else if (model_.graph().node(edge.node).kind == NodeKind::kOperator) {
+        start(at({edge.node, asked.execution}, 0), edge.slot);
+      } else {
+        start_value(edge.node, asked);
+      }
+    } else if (node.kind == NodeKind::kOperator) {
+      start(at({asked.node, asked.execution}, 0), asked.slot.index);
+    } else {
+      start_value(asked.node, asked);
+    }
+    while (!queue_.empty()) {
+      const size_t index = queue_.front();
+      queue_.pop_front();
+      visit_down(index);
+    }
+    add_clean_behind();
+  }
+
+  void up(const TensorId& asked) {
+    const Node& node = model_.graph().node(asked.node);
+    if (node.kind == NodeKind::kOperator) {
+      const size_t index = at({asked.node, asked.execution}, 0);
+      show(index, asked);
+      queue_.push_back(index);
+    } else {
+      const size_t index = value(asked.node, 0);
+      show(index, asked);
+      visit_updates(index);
+    }
+    while (!queue_.empty()) {
+      const size_t index = queue_.front();
+      queue_.pop_front();
+      visit_up(index);
+    }
+  }
+
+  /// Sorted for people; edges follow.
+  void finish() {
+    std::vector<size_t> order(result_.nodes.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const PropagationNode &x = result_.nodes[a], &y = result_.nodes[b];
+      return std::tuple(x.distance, model_.graph().node(x.node).order, x.execution) <
+             std::tuple(y.distance, model_.graph().node(y.node).order, y.execution);
+    });
+    std::vector<size_t> place(order.size());
+    std::vector<PropagationNode> sorted;
+    for (size_t i = 0; i < order.size(); ++i) {
+      place[order[i]] = i;
+      sorted.push_back(std::move(result_.nodes[order[i]]));
+    }
+    result_.nodes = std::move(sorted);
+    for (PropagationEdge& edge : result_.edges) edge.from = place[edge.from], edge.to = place[edge.to];
+    std::sort(result_.edges.begin(), result_.edges.end(), [](const PropagationEdge& a, const PropagationEdge& b) {
+      return std::tuple(a.from, a.to, a.output, a.input) < std::tuple(b.from, b.to, b.output, b.input);
+    });
+  }
+
+ private:
+  size_t at(const Execution& execution, uint32_t distance, bool* added = nullptr) {
+    const auto [found, is_new] = places_.try_emplace({execution, false}, result_.nodes.size());
+    if (added) *added = is_new;
+    if (is_new) {
+      PropagationNode node;
+      node.node = execution.node;
+      node.execution = execution.index;
+      node.distance = distance;
+      result_.nodes.push_back(node);
+    }
+    return found->second;
+  }
+
+  size_t value(NodeId id, uint32_t distance, bool* added = nullptr) {
+    const auto [found, is_new] = places_.try_emplace({Execution{id, 0}, true}, result_.nodes.size());
+    if (added) *added = is_new;
+    if (is_new) {
+      PropagationNode node;
+      node.node = id;
+      node.parameter = true;
+      node.distance = distance;
+      result_.nodes.push_back(node);
+    }
+    return found->second;
+  }
+
+  void show(size_t index, const TensorId& tensor) {
+    PropagationNode& node = result_.nodes[index];
+    if (node.tensor) return;
+    node.tensor = tensor;
+    node.stats = evidence_.stats(tensor);
+  }
+
+  void edge(size_t from, size_t to, uint32_t output, uint32_t input, bool update, bool bad) {
+    if (!edges_.insert({from, to, output, input}).second) return;
+    result_.edges.push_back({from, to, output, input, update, bad});
+  }
+
+  Execution execution_of(size_t index) const { return {result_.nodes[index].node, result_.nodes[index].execution}; }
+
+  bool can_be_bad(const TensorId& tensor) {
+    const std::optional<Stats> stats = evidence_.stats(tensor);
+    if (!stats) return true;
+    return evidence_.builtin() ? is_float(stats->dtype) : stats->dtype != DType::kBool;
+  }
+
+  // ---- down ----
+
+  void start(size_t index, uint32_t slot) {
+    result_.nodes[index].passage = Passage::kOrigin;
+    for (const Product& product : model_.products(execution_of(index))) {
+      if (product.parameter || product.slot != slot) continue;
+      if (product.value.tensor) show(index, *product.value.tensor);
+    }
+    follow(model_.takers(execution_of(index), slot), index, slot);
+    // An optimizer hands its output on as the parameter.
+    for (const Product& product : model_.products(execution_of(index))) {
+      if (product.parameter && product.value.state == Known::kBad) write_parameter(index, product);
+    }
+  }
+
+  void start_with(size_t index, const Taker& taker) {
+    result_.nodes[index].passage = Passage::kOrigin;
+    take(taker);
+  }
+
+  void start_value(NodeId id, const TensorId& asked) {
+    const size_t index = value(id, 0);
+    result_.nodes[index].passage = Passage::kOrigin;
+    show(index, asked);
+    follow(model_.takers_at_start(id), index, 0);
+  }
+
+  size_t take(const Taker& taker, uint32_t distance = 1) {
+    bool added = false;
+    const size_t index = at(taker.execution, distance, &added);
+    if (added) queue_.push_back(index);
+    return index;
+  }
+
+  void follow(const std::vector<Taker>& takers, size_t from, uint32_t slot) {
+    for (const Taker& taker : takers) {
+      const size_t to = take(taker, result_.nodes[from].distance + 1);
+      if (to != from) edge(from, to, slot, taker.slot, false, true);
+    }
+  }
+
+  void write_parameter(size_t from, const Product& product) {
+    bool added = false;
+    const size_t index = value(*product.parameter, result_.nodes[from].distance + 1, &added);
+    if (added) result_.nodes[index].passage = Passage::kPassed;
+    if (product.value.tensor) show(index, *product.value.tensor);
+    edge(from, index, 0, product.slot, true, true);
+    follow(model_.takers_after(*product.parameter, execution_of(from)), index, 0);
+  }
+
+  void visit_down(size_t index) {
+    const Execution execution = execution_of(index);
+    bool bad = false, unknown = false;
+    std::optional<TensorId> sound;
+    bool can = false;
+    std::string reason;
+    for (const Product& product : model_.products(execution)) {
+      if (product.value.state == Known::kSound) {
+        if (!sound) sound = product.value.tensor;
+        can = can || (product.value.tensor && can_be_bad(*product.value.tensor));
+        continue;
+      }
+      if (product.value.state == Known::kUnknown) {
+        unknown = true;
+        reason = product.value.reason;
+        continue;
+      }
+      bad = true;
+      if (product.value.tensor) show(index, *product.value.tensor);
+      if (product.parameter) {
+        write_parameter(index, product);
+      } else {
+        follow(model_.takers(execution, product.slot), index, product.slot);
+      }
+    }
+    PropagationNode& node = result_.nodes[index];
+    node.passage = bad ? Passage::kPassed : unknown ? Passage::kUnknown : can ? Passage::kAbsorbed : Passage::kCannot;
+    if (unknown && !bad) node.reason = reason;
+    if (!bad && sound) show(index, *sound);
+    // A value of which nothing is known may still be seen to be bad further on.
+    if (!bad && unknown) {
+      for (const Product& product : model_.products(execution)) {
+        if (product.parameter || product.value.state != Known::kUnknown) continue;
+        for (const Taker& taker : model_.takers(execution, product.slot)) {
+          if (!makes_bad(taker.execution)) continue;
+          const size_t to = take(taker, node.distance + 1);
+          edge(index, to, product.slot, taker.slot, false, true);
+        }
+      }
+    }
+  }
+
+  bool makes_bad(const Execution& execution) const {
+    const std::vector<Product> products = model_.products(execution);
+    return std::any_of(products.begin(), products.end(), [](const Product& product) { return product.value.state == Known::kBad; });
+  }
+
+  void add_clean_behind() {
+    const size_t known = result_.nodes.size();
+    for (size_t i = 0; i < known; ++i) {
+      if (result_.nodes[i].passage != Passage::kAbsorbed) continue;
+      for (const Product& product : model_.products(execution_of(i))) {
+        if (product.parameter) continue;
+        for (const Taker& taker : model_.takers(execution_of(i), product.slot)) {
+          bool added = false;
+          const size_t to = at(taker.execution, result_.nodes[i].distance + kCleanHops, &added);
+          if (added) judge_clean(to);
+          edge(i, to, product.slot, taker.slot, false, false);
+        }
+      }
+    }
+  }
+
+  void judge_clean(size_t index) {
+    result_.nodes[index].passage = Passage::kClean;
+    for (const Product& product : model_.products(execution_of(index))) {
+      if (product.value.state == Known::kUnknown) {
+        result_.nodes[index].passage = Passage::kUnknown;
+        result_.nodes[index].reason = product.value.reason;
+      }
+      if (product.value.state == Known::kBad) result_.nodes[index].passage = Passage::kOrigin;  // broke on its own
+      if (product.value.tensor) show(index, *product.value.tensor);
+    }
+  }
+
+  // ---- up ----
+
+  void visit_up(size_t index) {
+    const Execution execution = execution_of(index);
+    bool any_bad = false, any_unknown = false;
+    for (const OriginInput& input : model_.inputs(execution)) {
+      any_bad = any_bad || input.state == Known::kBad;
+      if (input.state == Known::kUnknown) {
+        any_unknown = true;
+        result_.nodes[index].reason = input.reason;
+      }
+      add_source(index, execution, input);
+    }
+    PropagationNode& node = result_.nodes[index];
+    node.passage = any_bad ? Passage::kPassed : any_unknown ? Passage::kUnknown : Passage::kOrigin;
+  }
+
+  void add_source(size_t index, const Execution& execution, const OriginInput& input) {
+    if (input.producer.node == kNoNode) return;
+    const Node& producer = model_.graph().node(input.producer.node);
+    const bool bad = input.state == Known::kBad;
+    const uint32_t distance = result_.nodes[index].distance + 1;
+    bool added = false;
+    if (producer.kind == NodeKind::kOperator) {
+      const size_t from = at(made_by(producer.id, execution.index), distance, &added);
+      if (input.value) show(from, *input.value);
+      edge(from, index, input.producer.slot, input.slot, false, bad);
+      if (bad && added) queue_.push_back(from);
+      else if (bad && result_.nodes[from].passage == Passage::kClean) queue_.push_back(from);
+      else if (!bad && added) result_.nodes[from].passage = input.state == Known::kSound ? Passage::kClean : Passage::kUnknown;
+      return;
+    }
+    const size_t from = value(producer.id, distance, &added);
+    if (input.value) show(from, *input.value);
+    edge(from, index, 0, input.slot, false, bad);
+    if (added) result_.nodes[from].passage = bad ? Passage::kOrigin : input.state == Known::kSound ? Passage::kClean : Passage::kUnknown;
+    if (input.state == Known::kUnknown) result_.nodes[from].reason = input.reason;
+  }
+
+  /// A consumer that ran more often than its producer took the last value again and again.
+  Execution made_by(NodeId producer, uint32_t execution) const {
+    uint32_t last = 0;
+    bool seen = false;
+    for (const Execution& each : model_.executions()) {
+      if (each.node != producer) continue;
+      seen = true;
+      last = std::max(last, each.index);
+    }
+    return {producer, seen ? std::min(execution, last) : execution};
+  }
+
+  /// A bad parameter comes from whoever updated it in this step, or it was bad before.
+  void visit_updates(size_t index) {
+    const NodeId parameter = result_.nodes[index].node;
+    result_.nodes[index].passage = Passage::kOrigin;
+    if (model_.parameter_at_start(parameter).state == Known::kBad) return;
+    for (const NodeId updater : model_.updaters(parameter)) {
+      for (const Execution& execution : model_.executions()) {
+        if (execution.node != updater) continue;
+        bool added = false;
+        const size_t from = at(execution, 1, &added);
+        edge(from, index, 0, 0, true, true);
+        result_.nodes[index].passage = Passage::kPassed;
+        if (added) queue_.push_back(from);
+      }
+    }
+  }
+
+  Evidence& evidence_;
+  const StepModel& model_;
+  Propagation& result_;
+  std::map<std::pair<Execution, bool>, size_t> places_;
+  std::set<std::tuple<size_t, size_t, uint32_t, uint32_t>> edges_;
+  std::deque<size_t> queue_;
+};
+
+}  // namespace
+
+void grow_cone(Evidence& evidence, const StepModel& model, Propagation& result) {
+  Cone cone(evidence, model, result);
+  if (result.up) cone.up(result.tensor);
+  else cone.down(result.tensor);
+  cone.finish();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,152 @@
+// One statistic over the steps.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "analysis/follow.h"
+
+namespace msdbg {
+namespace {
+
+struct Statistic {
+  std::string_view name;
+  uint32_t field;
+  std::optional<double> (*value)(const Stats&);
+};
+
+std::optional<double> real(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
+std::optional<double> whole(uint64_t value) { return static_cast<double>(value); }
+
+constexpr Statistic kStatistics[] = {
+    {"count", kStatCount, [](const Stats& s) { return whole(s.count); }},
+    {"min", kStatMin, [](const Stats& s) { return real(s.min); }},
+    {"max", kStatMax, [](const Stats& s) { return real(s.max); }},
+    {"mean", kStatMean, [](const Stats& s) { return real(s.mean); }},
+    {"abs_mean", kStatAbsMean, [](const Stats& s) { return real(s.abs_mean); }},
+    {"std", kStatStd, [](const Stats& s) { return real(s.std); }},
+    {"l2_norm", kStatL2Norm, [](const Stats& s) { return real(s.l2_norm); }},
+    {"nan_count", kStatNan, [](const Stats& s) { return whole(s.nan_count); }},
+    {"pos_inf_count", kStatPosInf, [](const Stats& s) { return whole(s.pos_inf_count); }},
+    {"neg_inf_count", kStatNegInf, [](const Stats& s) { return whole(s.neg_inf_count); }},
+    {"zero_count", kStatZero, [](const Stats& s) { return whole(s.zero_count); }},
+    {"pos_count", kStatPos, [](const Stats& s) { return whole(s.pos_count); }},
+    {"neg_count", kStatNeg, [](const Stats& s) { return whole(s.neg_count); }},
+    {"zero_percentage", kStatZero | kStatCount, [](const Stats& s) { return real(s.zero_percentage()); }},
+    {"first_bad", kStatFirstBad, [](const Stats& s) { return s.first_bad ? whole(*s.first_bad) : std::nullopt; }},
+    {"dtype_max_count", kStatDtypeMax, [](const Stats& s) { return whole(s.dtype_max_count); }},
+};
+
+Result<const Statistic*> find_statistic(std::string_view name) {
+  for (const Statistic& statistic : kStatistics) {
+    if (statistic.name == name) return &statistic;
+  }
+  const std::vector<std::string> names = statistic_names(), close = nearest(name, names, 1);
+  return Status(Code::kInvalidArgument, close.empty() ? fmt::format("no statistic '{}'; there are {}", name, fmt::join(names, ", "))
+                                                      : fmt::format("no statistic '{}'; did you mean '{}'?", name, close[0]));
+}
+
+std::string why_none(const Statistic& statistic, const Stats& stats) {
+  if (!stats.knows(statistic.field)) return fmt::format("the dump has only some statistics of it, {} is not among them", statistic.name);
+  if (statistic.name == "first_bad") return "no NaN or Inf";
+  if (stats.knows(kStatCount) && stats.count == 0) return "no elements";
+  return stats.knows(kStatNan) && stats.nan_count == stats.count ? "every element is NaN" : "no finite element";
+}
+
+/// What the steps say together.
+void finish(TrendLine& line) {
+  std::vector<std::pair<int64_t, double>> series;
+  for (const TrendPoint& point : line.points) {
+    if (!point.value) continue;
+    if (!line.first) line.first = line.min = line.max = point.value;
+    line.last = point.value;
+    line.min = std::min(*line.min, *point.value);
+    line.max = std::max(*line.max, *point.value);
+    series.emplace_back(point.step, *point.value);
+  }
+  if (!series.empty()) {
+    for (const TrendPoint& point : line.points) {
+      if (point.step > series.back().first && !line.ends) line.ends = point.step;
+    }
+  }
+  line.change = change_point(series);
+}
+
+}  // namespace
+
+std::vector<std::string> statistic_names() {
+  std::vector<std::string> names;
+  for (const Statistic& statistic : kStatistics) names.emplace_back(statistic.name);
+  return names;
+}
+
+Result<std::optional<double>> statistic_value(const Stats& stats, std::string_view name) {
+  const Result<const Statistic*> statistic = find_statistic(name);
+  if (!statistic) return statistic.status();
+  if (!stats.knows((*statistic)->field)) return std::optional<double>();
+  return (*statistic)->value(stats);
+}
+
+Result<TrendResult> trend(Session& session, const FollowTarget& target, std::string_view name, const FollowOptions& options) {
+  const Result<const Statistic*> statistic = find_statistic(name);
+  if (!statistic) return statistic.status();
+  const std::vector<TensorId> tensors = target_tensors(session, target, options.steps, options.ranks);
+  if (tensors.empty()) {
+    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); 'msdbg why' tells the reason", target.text,
+                                               options.steps.text(), numbers_text(session.steps())));
+  }
+  TrendResult result;
+  result.statistic = (*statistic)->name;
+  result.target = target.text;
+
+  // All threads compute what is missing; below, everything is at hand.
+  Watchpoint warm;
+  warm.id = 1;
+  warm.on = target.on;
+  warm.inputs = target.inputs;
+  warm.outputs = target.outputs;
+  warm.slot = target.slot;
+  warm.optional = true;
+  warm.condition = make_condition("tensor_overflow", {}).value();
+  const Result<CheckResult> warmed = check(session, std::span(&warm, 1), check_options(options));
+  if (!warmed) return warmed.status();
+  result.coverage = warmed->coverage;
+  result.interrupted = warmed->interrupted;
+
+  std::map<TensorId, size_t> line_of;  // by tensor without its step
+  std::set<int64_t> steps;
+  for (const TensorId& id : tensors) {
+    if (result.interrupted || interrupt_requested()) {
+      result.interrupted = true;
+      break;
+    }
+    TrendPoint point;
+    point.step = id.step;
+    const Result<Stats> stats = session.stats(id);
+    if (!stats) {
+      point.reason = stats.status().message();
+    } else {
+      if (stats->knows((*statistic)->field)) point.value = (*statistic)->value(*stats);
+      if (!point.value) point.reason = why_none(**statistic, *stats);
+    }
+    TensorId key = id;
+    key.step = 0;
+    const auto [at, added] = line_of.try_emplace(key, result.lines.size());
+    if (added) result.lines.emplace_back().tensor = id;
+    result.lines[at->second].points.push_back(std::move(point));
+    steps.insert(id.step);
+  }
+  for (TrendLine& line : result.lines) finish(line);
+  auto place = [&](const TrendLine& line) {
+    const TensorId& id = line.tensor;
+    return std::tuple(id.rank, id.graph, session.node(id).order, id.node, id.execution, id.slot);
+  };
+  std::stable_sort(result.lines.begin(), result.lines.end(), [&](const TrendLine& a, const TrendLine& b) { return place(a) < place(b); });
+  result.steps.assign(steps.begin(), steps.end());
+  return result;
+}
+
+}  // namespace msdbg
