@@ -1,42 +1,76 @@
--- The prompt: plain commands, Lua expressions and statements in one line of input, and completion.
+-- The prompt: plain commands, Lua expressions and statements in one line of input. Completion is in repl_complete.lua.
 local core = require "msdbg.core"
 local commands = require "msdbg.repl_commands"
+local complete = require "msdbg.repl_complete"
 local help = require "msdbg.repl_help"
-local record = require "msdbg.record"
+local pretty = require "msdbg.pretty"
+local reference = require "msdbg.reference"
 local strict = require "msdbg.strict"
 
 local globals = strict.globals
-local format, concat, sort = string.format, table.concat, table.sort
-local ipairs, load, pairs, pcall, rawget, select, tostring, type = ipairs, load, pairs, pcall, rawget, select, tostring, type
+local format, concat = string.format, table.concat
+local ipairs, load, pairs, pcall, rawget, rawset, select = ipairs, load, pairs, pcall, rawget, rawset, select
 
 local M = {}
 
-local MOST_CANDIDATES = 200
-local MOST_RESULTS = 9
+local MOST_KEPT = 9       -- values in _1 .. _9
+local MOST_ENTRIES = 10000
 
 local env = strict.prompt_environment()
 M.environment = env
+
+local state = commands.state
+state.env, state.globals = env, globals
 
 local function lookup(name)
   local value = rawget(env, name)
   if value == nil then value = rawget(globals, name) end
   return value
 end
+state.lookup = lookup
 
 --- The session that commands work on, or nil.
 local function session()
   local s = lookup "s"
   if core.class_of(s) == "session" then return s end
 end
+state.session = session
 
--- ---- evaluation ---------------------------------------------------------------------------------------------------
+--- The tensor that a variable of this name holds, or nil.
+function state.held(name)
+  local value = name:match "^[%a_][%w_]*$" and lookup(name)
+  if value and core.class_of(value) == "tensor" then return value end
+end
+
+-- ---- evaluation -----------------------------------------------------------------------------------------------------
+
+local keywords = {}
+for word in ("and break do else elseif end false for function goto if in local nil not or repeat return then true until while"):gmatch "%a+" do
+  keywords[word] = true
+end
+
+-- The command that `word` names, in full or by an unambiguous beginning; variables and Lua's own words go first.
+local function command_named(word, rest)
+  local command = commands.find(word)
+  if keywords[word] and (word ~= "goto" or not rest:match "^%s+[%d%-n]") and (word ~= "until" or rest:match "^%s*$") then return end
+  if command then return command end
+  if lookup(word) ~= nil then return end
+  local beginning = commands.beginning_with(word)
+  if #beginning == 1 then return beginning[1] end
+  if #beginning > 1 and #word > 1 then
+    local names = {}
+    for i, each in ipairs(beginning) do names[i] = each.name end
+    core.raise("undefined", format("'%s' is the beginning of several commands: %s", word, concat(names, ", ")), true)
+  end
+end
 
 -- A line that begins with a command is one, unless what follows the word makes it Lua: `check = 3`, `nodes(x)`, `watch.x`.
 local function split_command(text)
   local word, rest = text:match "^([%a_][%w_]*)(.*)$"
-  local command = word and commands.find(word)
-  if not command then return end
+  if not word then return end
   if rest:match "^[%.:%[%({,]" or rest:match "^=[^=]" or rest:match "^%s+=%s" or rest:match "^%s*[=~<>]=" then return end
+  local command = command_named(word, rest)
+  if not command then return end
   if rest:match "^%s*$" then
     -- `s` alone is the session, which the prompt shows anyway, or the step that a debugger's user means by it.
     local s = word == "s" and session()
@@ -46,30 +80,29 @@ local function split_command(text)
   return command, rest
 end
 
--- A selector or tensor name may stand in quotes, as it would in Lua.
-local function unquote(text)
-  text = text:match "^%s*(.-)%s*$"
-  return text:match '^"([^"]*)"$' or text:match "^'([^']*)'$" or text
+function state.split_command(text)
+  local ok, command, rest = pcall(split_command, text)
+  if ok then return command, rest end
 end
 
-local function show(value)
-  if core.class_of(value) == "tensor" then
-    local ok, line = pcall(core.stats_line, value)
-    return tostring(value) .. (ok and line and "  " .. line or "")
-  end
-  return record.pretty(value)
-end
-
+-- The latest values, newest first: those of one entry in their order, then those of the entry before it.
 local function keep_results(...)
   local count = select("#", ...)
   if count == 0 then return "" end
-  env._ = (...)
-  local parts = {}
-  for i = 1, count do
-    local value = select(i, ...)
-    if i <= MOST_RESULTS then env["_" .. i] = value end
-    parts[i] = show(value)
+  for i = MOST_KEPT, 1, -1 do
+    local value
+    if i > count then value = rawget(env, "_" .. i - count) else value = (select(i, ...)) end
+    rawset(env, "_" .. i, value)
   end
+  rawset(env, "_", (...))
+  local parts = {}
+  for i = 1, count do parts[i] = pretty.text((select(i, ...))) end
+  return concat(parts, "  ")
+end
+
+local function show_only(...)
+  local parts = {}
+  for i = 1, select("#", ...) do parts[i] = pretty.text((select(i, ...))) end
   return concat(parts, "  ")
 end
 
@@ -83,25 +116,50 @@ local function unknown_word(word)
   core.raise("undefined", format("unknown command or name '%s'%s", word, hint), true)
 end
 
---- One entry of the prompt.
----@param text string
----@return "done"|"incomplete"|"exit" state
----@return string output
----@return integer status
-function M.eval(text)
-  text = text:match "^%s*(.-)%s*$"
-  if text == "" then return "done", "", 0 end
+local function run_command(command, rest)
+  local options
+  rest, options = commands.options(command, rest)
+  return command.run(session, commands.unquote(rest), options)
+end
+
+-- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called.
+local function explain_value(text)
+  if text == "" then return help.overview() end
+  local owner, name = text:match "^(.+)[%.:]([%a_][%w_]*)$"
+  local chunk = owner and load("return " .. owner, "=prompt", "t", env)
+  local ok, value = false, nil
+  if chunk then ok, value = pcall(chunk) end
+  local class = ok and core.class_of(value)
+  local stub = class and reference.class(reference.stub_name(class))
+  local found = stub and stub.members[name]
+  if found then
+    local shown = ""
+    if not found.params then shown = "\n  now: " .. pretty.text(value[name]) end
+    return reference.member_text(found) .. shown
+  end
+  local word = text:match "^[%a_][%w_]*$"
+  if word and lookup(word) == nil then return help.about(word) end
+  local whole, why = load("return " .. text, "=prompt", "t", env)
+  if not whole then core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true) end
+  local result = whole()
+  return help.value(result, text, pretty.text(result))
+end
+
+-- Runs one entry. keep: what to do with the values of an expression.
+local function run_entry(text, keep)
+  if text:match "^%?" then return "done", explain_value(text:match "^%?%s*(.-)%s*$"), 0 end
   local command, rest = split_command(text)
   if command then
-    local output, leave = command.run(session, unquote(rest))
+    local output, leave = run_command(command, rest)
     if leave then return "exit", "", leave end
     return "done", output or "", 0
   end
   if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not load(text) then unknown_word(text) end
   local chunk, expression_why = load("return " .. text, "=prompt", "t", env)
-  if chunk then return "done", keep_results(chunk()), 0 end
+  -- Who looks at a kept value again does not push it.
+  if chunk then return "done", (text:match "^_%d?$" and show_only or keep)(chunk()), 0 end
   local statements, why = load(text, "=prompt", "t", env)
-  if statements then return "done", keep_results(statements()), 0 end
+  if statements then return "done", keep(statements()), 0 end
   -- `1 +` is no statement at all, but the beginning of an expression.
   if why:match "'<eof>'$" or expression_why:match "'<eof>'$" then return "incomplete", "", 0 end
   local word = text:match "^([%a_][%w_]*)%s+[^=%s(]"
@@ -109,153 +167,74 @@ function M.eval(text)
   core.raise("syntax", (why:gsub("^prompt:(%d+): ", text:find "\n" and "line %1: " or "")), true)
 end
 
---- The text before the cursor.
+--- The output of a command or an expression. `keep`: its values become _ and _1; without it nothing is kept.
+function state.evaluate(text, keep)
+  local outcome, output = run_entry(text:match "^%s*(.-)%s*$", keep and keep_results or show_only)
+  if outcome == "incomplete" then core.raise("syntax", format("'%s' is not finished", text), true) end
+  return output
+end
+
+-- Where the session is; displays are shown when this changes.
+local function whereabouts()
+  local s = session()
+  if not s or s.state == "closed" then return end
+  return format("%s %s %s", s.current_step or "", s.can.step and s.completed_steps or "", s.can.step and s.current_node or "")
+end
+
+local function with_displays(outcome, output, status, before)
+  if outcome ~= "done" or #state.displays == 0 then return outcome, output, status end
+  local now = whereabouts()
+  if not now or now == before then return outcome, output, status end
+  local text = state.display_text()
+  return outcome, output == "" and text or output .. "\n" .. text, status
+end
+
+--- One entry, as typed or from a file.
+function state.enter(text)
+  text = text:match "^%s*(.-)%s*$"
+  if text == "" then return "done", "", 0 end
+  local before = whereabouts()
+  local outcome, output, status = run_entry(text, keep_results)
+  return with_displays(outcome, output, status, before)
+end
+
+--- One entry of the prompt.
+---@param text string
+---@return "done"|"incomplete"|"exit" state
+---@return string output
+---@return integer status
+function M.eval(text)
+  local outcome, output, status = state.enter(text)
+  if outcome == "done" and text:match "%S" and #state.entries < MOST_ENTRIES then
+    local entry = text:match "^%s*(.-)%s*$"
+    -- Saving is no step of the work that is saved.
+    if not entry:match "^save%s" then state.entries[#state.entries + 1] = entry end
+  end
+  return outcome, output, status
+end
+
+--- The text before the cursor: `lenet step 1/3 rank 0 [2 watches] > `.
 ---@return string
 function M.prompt()
   local s = session()
   if not s or s.state == "closed" then return "msdbg > " end
-  local step = s.current_step
-  local text = s.info.short_name .. (step and format(" step %d", step) or "")
+  local step, steps, ranks = s.current_step, s.steps, s.ranks
+  local text = s.info.short_name
   if s.can.step then
+    if step then text = format("%s step %d", text, step) end
     -- Somewhere in the past: the training itself is further.
-    local now = s.steps[#s.steps]
+    local now = steps[#steps]
     if step and now and step ~= now and s.state ~= "waiting" then text = format("%s (of %d)", text, now) end
     text = text .. " " .. s.state
-    local watches = #s:watches()
-    if watches > 0 then text = format("%s [%d %s]", text, watches, watches == 1 and "watch" or "watches") end
+  else
+    if step then text = format("%s step %d/%d", text, step, steps[#steps]) end
+    if #ranks == 1 then text = format("%s rank %d", text, ranks[1]) elseif #ranks > 1 then text = format("%s %d ranks", text, #ranks) end
   end
+  local watches = #s:watches()
+  if watches > 0 then text = format("%s [%d %s]", text, watches, watches == 1 and "watch" or "watches") end
   return text .. " > "
 end
 
--- ---- completion ---------------------------------------------------------------------------------------------------
-
-local collections = { "@weight", "@gradient", "@activation", "@parameter", "@constant", "@optimizer", "@loss", "@all" }
-local prefixes = { "op:", "scope:", "stack:", "rank:", "graph:" }
-
-local function add_matching(found, word, names)
-  for _, name in ipairs(names) do
-    if type(name) == "string" and name:sub(1, #word) == word then found[#found + 1] = name end
-  end
-end
-
-local function keys_of(value)
-  local names = {}
-  local class = core.class_of(value)
-  if class then
-    local methods, fields = core.members(class)
-    for name in pairs(methods) do names[#names + 1] = name end
-    for name in pairs(fields) do names[#names + 1] = name end
-  elseif type(value) == "table" then
-    for name in pairs(value) do names[#names + 1] = name end
-  end
-  sort(names, function(a, b) return tostring(a) < tostring(b) end)
-  return names
-end
-
-local function complete_selector(word)
-  local found = {}
-  add_matching(found, word, collections)
-  if word ~= "" then add_matching(found, word, prefixes) end
-  local s = session()
-  if s and s.state ~= "closed" and not word:match "^[@=/]" then
-    local colon = word:match "^%a+:(.*)$"
-    if not colon then
-      for _, name in ipairs(core.node_names(s, word, MOST_CANDIDATES)) do found[#found + 1] = name end
-    end
-  end
-  return found
-end
-
-local function complete_condition(word)
-  local names, found = {}, {}
-  for _, condition in ipairs(core.conditions()) do
-    names[#names + 1] = condition.id
-    if condition.abbr ~= "" then names[#names + 1] = condition.abbr end
-  end
-  add_matching(found, word, names)
-  return found
-end
-
-local function complete_lua(word)
-  local found = {}
-  local path, separator, last = word:match "^([%a_][%w_%.]*)([%.:])([%w_]*)$"
-  if path then
-    local value
-    for name in path:gmatch "[%w_]+" do
-      if value == nil then value = lookup(name)
-      elseif type(value) == "table" then value = rawget(value, name)
-      else return found end
-      if value == nil then return found end
-    end
-    add_matching(found, last, keys_of(value))
-    for i, name in ipairs(found) do found[i] = path .. separator .. name end
-    return found
-  end
-  local names = keys_of(globals)
-  for _, name in ipairs(keys_of(env)) do names[#names + 1] = name end
-  add_matching(found, word, names)
-  return found
-end
-
-local completers = {
-  selector = function(word) return complete_selector(word) end,
-  topic = function(word)
-    local found = {}
-    add_matching(found, word, help.topics())
-    add_matching(found, word, commands.names())
-    return found
-  end,
-  step = function(word)
-    local found, s = {}, session()
-    if not s then return found end
-    local names = {}
-    for i, step in ipairs(s.steps) do names[i] = format("%d", step) end
-    add_matching(found, word, names)
-    return found
-  end,
-  watch = function(word, before)
-    local found = complete_selector(word)
-    if before:match "%S+%s+%S+%s" then
-      for _, name in ipairs(complete_condition(word)) do found[#found + 1] = name end
-    end
-    return found
-  end,
-}
-
-local function candidates(line, cursor)
-  local before = line:sub(1, cursor)
-  local word = before:match "[^ \t\"'`()%[%]{},=<>+*;]*$"
-  local rest = before:sub(1, #before - #word)
-  if rest:match "^%s*$" then
-    local found = {}
-    add_matching(found, word, commands.names())
-    for _, name in ipairs(complete_lua(word)) do found[#found + 1] = name end
-    return found
-  end
-  local command = split_command(rest:match "^%s*(.*)$")
-  if command then
-    local completer = completers[command.complete or ""]
-    return completer and completer(word, before) or {}
-  end
-  local _, double = rest:gsub('"', "")
-  local _, single = rest:gsub("'", "")
-  if double % 2 == 1 or single % 2 == 1 then return complete_selector(word) end
-  return complete_lua(word)
-end
-
---- Candidates for the word that ends at `cursor` (bytes before it), best first, without repetition.
----@param line string
----@param cursor integer
----@return string[]
-function M.complete(line, cursor)
-  local seen, unique = {}, {}
-  for _, name in ipairs(candidates(line, cursor)) do
-    if not seen[name] and #unique < MOST_CANDIDATES then
-      seen[name] = true
-      unique[#unique + 1] = name
-    end
-  end
-  return unique
-end
+M.complete = complete.complete
 
 return M

@@ -1,6 +1,10 @@
--- Texts of `help` at the prompt.
+-- Texts of `help`, `?x` and `apropos`. Topics are here, commands describe themselves, the library is described by its stubs.
+local core = require "msdbg.core"
+local reference = require "msdbg.reference"
+local registry = require "msdbg.repl_registry"
+
 local concat, format, sort = table.concat, string.format, table.sort
-local ipairs, pairs = ipairs, pairs
+local debug, ipairs, pairs, rawget, require, type = debug, ipairs, pairs, rawget, require, type
 
 local M = {}
 
@@ -21,20 +25,30 @@ topics.conditions = [[
   watch @activation TZ 50              at least half of the elements are zero
   watch @gradient TL max_gt=3          a parameter by name
 A condition is named by its id (tensor_overflow) or abbreviation (TO). In Lua a function of a tensor is one, too:
-  s:watch { on = "op:ReLU", when = function(t) return t.stats.zero_percentage > 99 end }]]
+  s:watch { on = "op:ReLU", when = function(t) return t.stats.zero_percentage > 99 end }
+All of them:]]
+
+topics.expressions = [[
+  watch @gradient percent(abs(x) > 3*std(x)) > 5
+  watch ** norm2(x) > 10 * norm2(prev)
+x is the element, prev the same tensor in the step before. + - * / ^, comparisons, and or not; abs sqrt exp log log2 sign floor
+min max isnan isinf isfinite; over elements: any all count percent sum mean min max std norm1 norm2 norminf; size step rank
+dtype_max dtype_min_normal dtype_eps. In Lua: t:eval "mean(abs(x))"  t:where "x > 1e4". explain EXPRESSION tells what it costs.]]
 
 topics.tensors = [[
 A tensor is NODE:output:0; NODE:0 is short for output 0, the end of the name is enough when it is unique.
+  show Log-op0   pt fc1.weight[0:2,:]   worst Log-op0   hist fc1.weight   heatmap fc1.weight   trend fc1.weight
   t = s:tensor("conv1-Conv2d/Conv2D-op0:0", { step = 1 })
   t.stats.max   t:worst(5)   t:where "x > 1e4"   t:histogram { bins = 10 }   t:quantile(0.99)
   t:slice "0:2,:"   t:at(0, 3)   t:previous()   t:change_ratio(t:previous())   t:save "conv.npy"   t:show()]]
 
 topics.lua = [[
-Everything that is no command is Lua. s is the open session, msdbg the library; _ is the last result, _1 to _9 its values.
+Everything that is no command is Lua. s is the open session, msdbg the library; _ is the last result, _1 to _9 the latest nine
+values, newest first.
   for step in s:each_step() do print(step, s:tensor("Log-op0").stats.neg_inf_count) end
   for w in s:nodes "@weight":each() do print(w.name, w:value().stats.abs_mean) end
   r = s:check { steps = "0:10" }   #r.hits   r.hits[1].node   r.coverage.checked
-An open block or bracket asks for more lines; an empty line gives up. Reference: docs/lua.md]]
+An open block or bracket asks for more lines; an empty line gives up. help session, help tensor, ?x: what an object has.]]
 
 topics.live = [[
   msdbg listen                      then start the training with the variables that it prints
@@ -51,6 +65,18 @@ topics.scripts = [[
 Scripts begin with: local msdbg = require "msdbg"; local s = msdbg.open(arg[1])
 A script has its own environment: it reads the globals, but cannot make any. msdbg.fail "text" ends it with a message.]]
 
+topics.keys = [[
+  Tab       completes: commands and their options, selectors, node names level by level, conditions, fields, files
+  Ctrl-R    searches the history, which is kept for you in $XDG_STATE_HOME/msdbg/history
+  Ctrl-C    drops the line, or stops what runs and keeps the prompt
+  Ctrl-D    leaves;  Ctrl-A Ctrl-E Ctrl-W Ctrl-U Ctrl-Y and the arrows edit as in a shell; ~/.editrc changes keys
+$XDG_CONFIG_HOME/msdbg/init.lua (~/.config/msdbg/init.lua) is entered first, unless --no-init; then -x FILE and -e CODE.]]
+
+topics.short = [[
+  gdb     s step   n next   c continue   r run   b watch   info b, i   d unwatch   p EXPR   bt   display   q quit   h help
+  tfdbg   lt list tensors   pt print tensor   ni node info   li inputs   lo outputs   r run
+An unambiguous beginning of a command is enough: `unw 1`. A variable of that name goes first, and `n = 5` is always Lua.]]
+
 ---@return string[]
 function M.topics()
   local names = {}
@@ -59,21 +85,161 @@ function M.topics()
   return names
 end
 
+local function condition_lines()
+  local rows = {}
+  for _, condition in ipairs(core.conditions()) do
+    rows[#rows + 1] = { "  " .. condition.abbr, condition.id, condition.summary }
+  end
+  return registry.align(rows)
+end
+
 ---@param name string
 ---@return string?
-function M.topic(name) return topics[name] end
+function M.topic(name)
+  if name == "conditions" then return topics.conditions .. "\n" .. condition_lines() end
+  return topics[name]
+end
 
-function M.command(definition) return format("%s\n  %s", definition.usage, definition.summary) end
-
-function M.overview(list)
-  local lines = {}
-  for i, definition in ipairs(list) do
-    local usage = definition.usage
-    if #usage > 30 then usage = usage:match "^(.-) %[" .. " ..." end
-    lines[i] = format("  %-30s %s", usage, definition.summary)
+function M.command(definition)
+  local lines = { definition.usage, "  " .. definition.summary }
+  if definition.also then lines[2] = lines[2] .. format(" (short: %s)", concat(definition.also, ", ")) end
+  if definition.details then lines[#lines + 1] = "  " .. definition.details end
+  local rows = {}
+  for _, option in ipairs(definition.options or {}) do
+    rows[#rows + 1] = { "  --" .. option[1] .. (option[2] ~= "" and " " .. option[2] or ""), option[3] }
   end
-  lines[#lines + 1] = "Anything else is Lua; s is the session. help TOPIC: " .. concat(M.topics(), ", ")
+  if #rows > 0 then lines[#lines + 1] = registry.align(rows) end
+  for i, example in ipairs(definition.examples or {}) do lines[#lines + 1] = (i == 1 and "  e.g. " or "       ") .. example end
   return concat(lines, "\n")
+end
+
+function M.overview()
+  local rows = {}
+  for _, definition in ipairs(registry.list()) do
+    local usage = definition.usage
+    if #usage > 34 then usage = usage:sub(1, 34):match "^(.*) [%[%u|]" .. " ..." end
+    rows[#rows + 1] = { "  " .. usage, definition.summary .. (definition.also and " (" .. concat(definition.also, ", ") .. ")" or "") }
+  end
+  return registry.align(rows)
+    .. "\nAnything else is Lua; s is the session, ?x tells about a value. help COMMAND, apropos WORD; help TOPIC:\n  "
+    .. concat(M.topics(), ", ")
+end
+
+-- `session.step`, `s:step`, `msdbg.open`: a member of a class by a path, or nil.
+local function member(path)
+  local owner, name = path:match "^([%w_%.]+)[%.:]([%w_]+)$"
+  local class = owner and (reference.class(owner) or owner == "s" and reference.class "session" or owner == "t" and reference.class "tensor")
+  local found = class and class.members[name]
+  if found then return reference.member_text(found) end
+end
+
+local function condition(word)
+  for _, known in ipairs(core.conditions()) do
+    if known.id == word:lower() or known.abbr:lower() == word:lower() and word ~= "" then
+      return format("%s (%s)\n  %s\n  parameters: %s", known.id, known.abbr, known.summary,
+        #known.params > 0 and concat(known.params, ", ") or "none")
+    end
+  end
+end
+
+-- The functions of that bare name in all classes.
+local function members_named(name)
+  local found = {}
+  for _, class in ipairs(reference.load().classes) do
+    local one = class.members[name]
+    if one and one.params then found[#found + 1] = reference.member_text(one) end
+  end
+  return found
+end
+
+--- What is known of a word; a mistake names the nearest words.
+---@param word string
+---@return string
+function M.about(word)
+  local parts = {}
+  local definition = registry.find(word)
+  if definition then parts[1] = M.command(definition) end
+  local text = M.topic(word) or member(word) or condition(word)
+  if text then parts[#parts + 1] = text end
+  local class = reference.class(word)
+  if class and not M.topic(word) then parts[#parts + 1] = reference.class_text(class) end
+  if not text and not class then
+    for _, each in ipairs(members_named(word)) do parts[#parts + 1] = (definition and "in Lua: " or "") .. each end
+  end
+  if #parts > 0 then return concat(parts, "\n") end
+  local beginning = registry.beginning_with(word)
+  if #beginning == 1 then return M.command(beginning[1]) end
+  local names = M.topics()
+  for _, name in ipairs(registry.names()) do names[#names + 1] = name end
+  for _, each in ipairs(reference.load().classes) do
+    for name in pairs(each.members) do names[#names + 1] = name end
+  end
+  local close = core.nearest(word, names, 1)[1]
+  local hint = close and format(" (did you mean '%s'?)", close) or ""
+  registry.mistake(format("no help on '%s'%s; apropos %s searches, topics: %s", word, hint, word, concat(M.topics(), ", ")))
+end
+
+--- Everything that speaks of all the words.
+---@param words string
+---@return string
+function M.apropos(words)
+  local wanted = {}
+  for word in words:lower():gmatch "%S+" do wanted[#wanted + 1] = word end
+  local function matches(text)
+    text = text:lower()
+    for _, word in ipairs(wanted) do
+      if not text:find(word, 1, true) then return false end
+    end
+    return true
+  end
+  local rows = {}
+  local function add(kind, name, text) rows[#rows + 1] = { kind, name, text } end
+  for _, definition in ipairs(registry.list()) do
+    local examples = concat(definition.examples or {}, " ")
+    if matches(concat({ definition.name, definition.usage, definition.summary, definition.details or "", examples }, " ")) then
+      add("command", definition.name, definition.summary)
+    end
+  end
+  for _, name in ipairs(M.topics()) do
+    if matches(name .. " " .. topics[name]) then add("topic", name, "help " .. name) end
+  end
+  for _, known in ipairs(core.conditions()) do
+    if matches(known.id .. " " .. known.abbr .. " " .. known.summary) then add("condition", known.id, known.summary) end
+  end
+  for _, found in ipairs(reference.search(matches)) do add("Lua", found.title, found.text) end
+  if #rows == 0 then return format("nothing speaks of '%s'", words) end
+  return registry.align(rows)
+end
+
+--- What `?x` prints: the class of a value with its members, or of a function its description.
+---@param value any
+---@param text string  how it was named
+---@param shown string  the value as the prompt prints it
+---@return string
+function M.value(value, text, shown)
+  local class = core.class_of(value)
+  local found = class and reference.class(reference.stub_name(class))
+  if found then return shown .. "\n" .. reference.class_text(found) end
+  if type(value) == "function" then
+    local known = member(text)
+    if known then return known end
+    -- The owner is a value of ours: s.watch, _:slice.
+    for _, each in ipairs(reference.load().classes) do
+      for name, one in pairs(each.members) do
+        if one.params and text:match("[%.:]" .. name .. "$") then return reference.member_text(one) end
+      end
+    end
+    local info = debug.getinfo(value, "S")
+    return info.what == "C" and "a function written in C" or format("a function, %s:%d", info.short_src, info.linedefined)
+  end
+  if type(value) == "table" then
+    local meta = debug.getmetatable(value)
+    local name = type(meta) == "table" and rawget(meta, "__name")
+    local stub = type(name) == "string" and reference.class(name)
+    if value == require "msdbg" then stub = reference.class "msdbg" end
+    if stub then return shown .. "\n" .. reference.class_text(stub) end
+  end
+  return type(value) .. "  " .. shown
 end
 
 return M

@@ -1,5 +1,6 @@
 -- The part of the session object that is written in Lua.
 local core = require "msdbg.core"
+local watches = require "msdbg.watches"
 
 local methods = core.members "session"
 
@@ -37,5 +38,14 @@ function methods.watch_recommended(session)
   end
   return made
 end
+
+-- Conditions that are functions have no text; how many were left out is the second result.
+function methods.save_watches(session, path)
+  local text, written, left_out = watches.lines(session)
+  watches.write_file(path, "-- watchpoints of " .. session.info.short_name .. "; s:load_watches makes them again\n" .. text)
+  return written, left_out
+end
+
+methods.load_watches = watches.load
 
 return methods

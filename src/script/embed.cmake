@@ -26,10 +26,12 @@ cpp_text("${declarations}" declarations)
 
 string(REPLACE "," ";" FILES "${FILES}")
 set(entries "")
+set(names "")
 foreach(file ${FILES})
   file(READ ${ROOT}/${file} text)
   cpp_text("${text}" text)
   string(APPEND entries "  if (path == \"${file}\") return std::string_view(\n${text}  );\n")
+  string(APPEND names "      \"${file}\",\n")
 endforeach()
 
 file(WRITE ${OUT}.new "// Made by embed.cmake from scripts/ and include/msdbg/abi.h.
@@ -39,6 +41,12 @@ namespace msdbg::script {
 
 std::optional<std::string_view> embedded_file(std::string_view path) {
 ${entries}  return std::nullopt;
+}
+
+std::span<const std::string_view> embedded_files() {
+  static constexpr std::string_view kNames[] = {
+${names}  };
+  return kNames;
 }
 
 std::string_view abi_text() {

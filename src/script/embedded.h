@@ -2,12 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace msdbg::script {
 
 /// The text of `msdbg/view.lua`, ...; nullopt when there is no such file.
 std::optional<std::string_view> embedded_file(std::string_view path);
+/// The paths of all such files, in the order of src/script/CMakeLists.txt.
+std::span<const std::string_view> embedded_files();
 /// The declarations of msdbg/abi.h between its markers.
 std::string_view abi_text();
 

@@ -1,0 +1,116 @@
+-- Values as the prompt prints them: objects by their own words, tables nested, on one line where they fit, cut off where they are long.
+local core = require "msdbg.core"
+
+local concat, format, sort = table.concat, string.format, table.sort
+local getmetatable, ipairs, pairs, pcall, tostring, type = getmetatable, ipairs, pairs, pcall, tostring, type
+
+local M = {}
+
+local WIDTH = 100         -- a table that is longer takes a line per entry
+local DEEPEST = 4
+local MOST_ELEMENTS = 20  -- of a list
+local MOST_KEYS = 40
+local MOST_LINES = 200    -- of an object that prints as lines
+local LONGEST_STRING = 200
+
+local function number_text(value, exact)
+  if value ~= value then return "NaN" end
+  if value == math.huge then return "Inf" end
+  if value == -math.huge then return "-Inf" end
+  if exact or value % 1 == 0 and value > -1e15 and value < 1e15 then return (format("%.14g", value)) end
+  return format("%.5g", value)
+end
+
+-- Long texts of objects are cut after so many lines; what is left out is counted.
+local function cut_lines(text)
+  local count, at = 0, 0
+  for position in text:gmatch "()\n" do
+    count = count + 1
+    if count == MOST_LINES then at = position end
+  end
+  if count <= MOST_LINES + 1 then return text end
+  return format("%s\n... %d more lines; print(_) shows all", text:sub(1, at - 1), count - MOST_LINES + 1)
+end
+
+local function quoted(text)
+  if #text > LONGEST_STRING then return format("%q... %d bytes", text:sub(1, LONGEST_STRING), #text) end
+  return (format("%q", text):gsub("\\\n", "\\n"))
+end
+
+local function has_text(value)
+  local meta = getmetatable(value)
+  return type(meta) == "table" and meta.__tostring
+end
+
+local function is_place(key, count) return type(key) == "number" and key >= 1 and key <= count and key % 1 == 0 end
+
+local function key_text(key)
+  if type(key) == "string" then return key:match "^[%a_][%w_]*$" and key or "[" .. quoted(key) .. "]" end
+  return "[" .. (type(key) == "number" and number_text(key, true) or tostring(key)) .. "]"
+end
+
+local render
+
+local function table_text(value, depth, above, indent)
+  if depth >= DEEPEST then return "{...}" end
+  if above[value] then return "{... itself}" end
+  above[value] = true
+  local parts, count = {}, #value
+  for i, element in ipairs(value) do
+    if i > MOST_ELEMENTS then
+      parts[#parts + 1] = format("... %d more", count - MOST_ELEMENTS)
+      break
+    end
+    parts[#parts + 1] = render(element, depth + 1, above, indent .. "  ")
+  end
+  local keys = {}
+  for key in pairs(value) do
+    if not is_place(key, count) then keys[#keys + 1] = key end
+  end
+  sort(keys, function(a, b)
+    if type(a) == type(b) and (type(a) == "number" or type(a) == "string") then return a < b end
+    return tostring(a) < tostring(b)
+  end)
+  for i, key in ipairs(keys) do
+    if i > MOST_KEYS then
+      parts[#parts + 1] = format("... %d more", #keys - MOST_KEYS)
+      break
+    end
+    parts[#parts + 1] = key_text(key) .. " = " .. render(value[key], depth + 1, above, indent .. "  ")
+  end
+  above[value] = nil
+  if #parts == 0 then return "{}" end
+  local one_line = "{ " .. concat(parts, ", ") .. " }"
+  if #one_line + #indent <= WIDTH and not one_line:find "\n" then return one_line end
+  return "{\n" .. indent .. "  " .. concat(parts, ",\n" .. indent .. "  ") .. "\n" .. indent .. "}"
+end
+
+function render(value, depth, above, indent)
+  local kind = type(value)
+  if kind == "string" then return quoted(value) end
+  if kind == "number" then return number_text(value) end
+  if kind ~= "table" then return tostring(value) end
+  if has_text(value) then
+    local ok, text = pcall(tostring, value)
+    text = ok and text or "<cannot be printed: " .. tostring(text) .. ">"
+    return (cut_lines(text):gsub("\n", "\n" .. indent))
+  end
+  return table_text(value, depth, above, indent)
+end
+
+--- The text of any value for the prompt: strings and numbers as they are, tensors with their statistics.
+---@param value any
+---@return string
+function M.text(value)
+  local kind = type(value)
+  if kind == "string" then return value end
+  if kind == "number" then return number_text(value, true) end
+  if core.class_of(value) == "tensor" then
+    local ok, line = pcall(core.stats_line, value)
+    return tostring(value) .. (ok and line and "  " .. line or "")
+  end
+  if core.class_of(value) then return cut_lines(tostring(value)) end
+  return render(value, 0, {}, "")
+end
+
+return M

@@ -1,0 +1,253 @@
+-- Commands that say what is wrong: watchpoints, checks, and where it began.
+local core = require "msdbg.core"
+local registry = require "msdbg.repl_registry"
+local watches = require "msdbg.watches"
+
+local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
+local concat, format = table.concat, string.format
+local ipairs, tonumber, tostring = ipairs, tonumber, tostring
+
+-- The condition begins at the first word that names one, an expression at the first word that calls a function; everything
+-- before it is the selector.
+local function split_watch(rest)
+  local known = {}
+  for _, condition in ipairs(core.conditions()) do
+    known[condition.id:lower()] = true
+    if condition.abbr ~= "" then known[condition.abbr:lower()] = true end
+  end
+  local from = 1
+  while true do
+    local first, last, word = rest:find("%s(%S+)", from)
+    if not first then return end
+    if known[word:lower()] or word:find "^[%a_][%w_]*%(" then return rest:sub(1, first - 1), rest:sub(first + 1) end
+    from = last + 1
+  end
+end
+
+command {
+  name = "watch", also = { "b", "w" }, usage = "watch SELECTOR CONDITION [parameter=value ...] | EXPRESSION",
+  summary = "add a watchpoint",
+  details = "CONDITION is the id or the abbreviation of one (help conditions), EXPRESSION a truth value over elements (help expressions).",
+  examples = { "watch ** TO", "watch @weight WCL abs_mean_update_ratio_gt=0.1", "watch @gradient percent(abs(x) > 3*std(x)) > 5" },
+  complete = "watch",
+  run = function(session, rest)
+    local s = need(session)
+    local on, when = split_watch(rest)
+    if not on then
+      local ids = {}
+      for _, condition in ipairs(core.conditions()) do
+        ids[#ids + 1] = condition.id
+        ids[#ids + 1] = condition.abbr
+      end
+      local last = rest:match "%s(%S+)$"
+      local close = last and core.nearest(last, ids, 1)[1]
+      local hint = close and format(" (did you mean '%s'?)", close) or ""
+      registry.usage(registry.find "watch", "watch: no condition found" .. hint)
+    end
+    return tostring(s:watch { on = on:match "^[\"'](.*)[\"']$" or on, when = when })
+  end,
+}
+
+command {
+  name = "watches", usage = "watches", summary = "list the watchpoints (info b)",
+  run = function(session) return watches.list_text(need(session)) end,
+}
+
+-- The watchpoints that `rest` names: numbers, or all.
+local function named(session, definition, rest)
+  local all, found = need(session):watches(), {}
+  if rest == "all" then return all end
+  if rest == "" then registry.usage(definition, definition.name .. ": which watchpoint?") end
+  for word in rest:gmatch "%S+" do
+    local id, one = number(definition, word, "the number of a watchpoint"), nil
+    for _, watch in ipairs(all) do
+      if watch.id == id then one = watch end
+    end
+    if not one then
+      local ids = {}
+      for i, watch in ipairs(all) do ids[i] = format("%d", watch.id) end
+      mistake(format("%s: no watchpoint %d (have %s)", definition.name, id, #ids > 0 and concat(ids, ", ") or "none"))
+    end
+    found[#found + 1] = one
+  end
+  return found
+end
+
+local function change(name, also, summary, word, act)
+  local definition
+  definition = {
+    name = name, also = also, usage = name .. " N ... | all", summary = summary, complete = "watch number",
+    run = function(session, rest)
+      local lines = {}
+      local found = named(session, definition, rest)
+      for i, watch in ipairs(found) do
+        local id = watch.id
+        act(watch)
+        lines[i] = format("watch %d %s", id, word)
+      end
+      if rest == "all" then return format("%d %s", #found, word) end
+      return concat(lines, "\n")
+    end,
+  }
+  command(definition)
+end
+
+change("unwatch", { "delete", "d" }, "remove watchpoints", "removed", function(watch) watch:remove() end)
+change("disable", nil, "keep watchpoints, but do not ask them", "disabled", function(watch) watch:disable() end)
+change("enable", nil, "ask watchpoints again", "enabled", function(watch) watch:enable() end)
+
+command {
+  name = "check", usage = "check [STEPS] [--ranks RANKS] [--max-hits N]", summary = "run the watchpoints, e.g. on steps 0:10",
+  complete = "step",
+  details = "Without a watchpoint: NaN and Inf in every tensor. Live: on the values of the current step, judged here.",
+  examples = { "check", "check 0:10", "check all --max-hits 5" },
+  options = { { "ranks", "RANKS", "which ranks, e.g. 0,4" }, { "max-hits", "N", "keep at most so many hits" },
+    { "semantics", "MODE", "compat or finite" } },
+  run = function(session, rest, options)
+    local s = need(session)
+    local note = ""
+    -- Who has not said what to look for wants to know whether anything is wrong: the default rule of `msdbg check`.
+    if #s:watches() == 0 then note = "no watchpoint yet, so the default: " .. tostring(s:watch { on = "@all", when = "TO" }) .. "\n" end
+    return note .. tostring(s:check { steps = rest ~= "" and rest or nil, ranks = options.ranks, semantics = options.semantics,
+      max_hits = options["max-hits"] and number(registry.find "check", options["max-hits"], "a number of hits") })
+  end,
+}
+
+command {
+  name = "recheck", usage = "recheck", summary = "the last check again; live: the values at hand",
+  run = function(session) return tostring(need(session):recheck()) end,
+}
+
+command {
+  name = "hits", usage = "hits", summary = "what the last check found",
+  run = function(session) return watches.hits_text(need(session)) end,
+}
+
+command {
+  name = "origin", usage = "origin [nan | inf | CONDITION] [--steps STEPS]",
+  summary = "the first tensor that breaks while its inputs are sound",
+  complete = "condition", options = { { "steps", "STEPS", "which steps; default all" }, { "ranks", "RANKS", "which ranks" } },
+  run = function(session, rest, options)
+    return tostring(core.origin(need(session), { when = rest ~= "" and rest or nil, steps = options.steps, ranks = options.ranks }))
+  end,
+}
+
+-- ---- bt -------------------------------------------------------------------------------------------------------------
+
+local MOST_FRAMES = 60
+
+local function bad_text(stats)
+  local parts, infinite = {}, stats.pos_inf_count + stats.neg_inf_count
+  if stats.nan_count > 0 then parts[1] = format("%d NaN", stats.nan_count) end
+  if infinite > 0 then parts[#parts + 1] = format("%d Inf", infinite) end
+  return concat(parts, ", ") .. format(" of %d", stats.count)
+end
+
+local function is_bad(tensor)
+  if not tensor or tensor.problem then return false end
+  local stats = tensor.stats
+  return stats.nan_count + stats.pos_inf_count + stats.neg_inf_count > 0
+end
+
+-- The user's own line: frames of installed packages are passed over when there are others.
+local function source_text(stack)
+  local found = stack[1]
+  for _, frame in ipairs(stack) do
+    if not frame.file:find("-packages/", 1, true) then
+      found = frame
+      break
+    end
+  end
+  if not found then return "" end
+  return format("%s:%d  %s", found.file:match "[^/]*$", found.line, found.code:gsub("%s%s+#.*$", ""):sub(1, 60))
+end
+
+local function frame_line(index, tensor)
+  return { format("#%d", index), core.short_name(tensor), bad_text(tensor.stats), source_text(tensor.node.stack) }
+end
+
+-- From a bad tensor back along the first bad input of each operator, to one whose inputs are sound. The value that an
+-- input was recorded with may be missing; then its producer's output is looked at.
+local function walk_back(tensor)
+  local chain, seen = { tensor }, {}
+  local unknown
+  while #chain < MOST_FRAMES do
+    local node, step = tensor.node, tensor.step
+    if seen[node.name] then break end
+    seen[node.name] = true
+    local found
+    unknown = nil
+    for i, edge in ipairs(node.inputs) do
+      local producer = edge.node
+      if producer then
+        local output = edge.slot and tonumber(edge.slot:match "%d+") or 0
+        local value
+        if producer.kind == "operator" then value = producer:output(output, { step = step }) else value = producer:value { step = step } end
+        local given = value or node:input(i - 1, { step = step })
+        if is_bad(given) then found = value or given break end
+        if not given then unknown = unknown or edge.name end
+      end
+    end
+    if not found then break end
+    tensor = found
+    chain[#chain + 1] = found
+  end
+  return chain, unknown
+end
+
+local function first_output(node, step)
+  for i = 0, #node.outputs - 1 do
+    local value = node:output(i, { step = step })
+    if is_bad(value) then return value end
+  end
+  return node.kind == "operator" and node:output(0, { step = step }) or node:value { step = step }
+end
+
+-- What bt means without a name: the last bad tensor that the fault of this step reached.
+local function farthest(s)
+  local found
+  for _, origin in ipairs(core.origin(s, { steps = s.current_step }).origins) do
+    for _, chain in ipairs(origin.chains) do
+      local last
+      for _, link in ipairs(chain) do
+        if link.bad then last = link end
+      end
+      if last and (not found or #chain > found.length) then found = { link = last, length = #chain } end
+    end
+    found = found or { link = origin, length = 1 }
+  end
+  local link = found and found.link
+  return link and s:tensor(link.node .. ":" .. link.slot, { step = link.step, rank = link.rank, graph = link.graph_id })
+end
+
+command {
+  name = "bt", also = { "backtrace" }, usage = "bt [NODE]", summary = "how NaN or Inf came to a node, back to its origin", complete = "node",
+  details = "#0 is NODE, the last line the operator that broke while its inputs were sound. Without NODE: the farthest that the\n"
+    .. "  fault of this step reached.",
+  examples = { "bt", "bt fc2-Dense/MatMul-op0" },
+  run = function(session, rest)
+    local s = need(session)
+    local tensor, why
+    if rest == "" then
+      tensor = farthest(s)
+      if not tensor then return "no NaN or Inf in this step that began somewhere; bt NODE asks about one node" end
+    elseif rest:find ":[%a]*:?%d+$" then
+      tensor, why = s:tensor(rest)
+    else
+      tensor, why = first_output(s:node(rest), s.current_step)
+    end
+    if not tensor then mistake("bt: " .. (why or "this node has no value in the current step")) end
+    if tensor.problem then mistake("bt: " .. tensor.problem) end
+    if not is_bad(tensor) then return format("%s is finite in step %d: nothing to trace", core.short_name(tensor), tensor.step) end
+    local chain, unknown = walk_back(tensor)
+    local rows = {}
+    for i, link in ipairs(chain) do rows[i] = frame_line(i - 1, link) end
+    local last = chain[#chain].node
+    local note
+    if #chain >= MOST_FRAMES then note = "... more; bt " .. last.name
+    elseif unknown then note = format("not later than here: input %s was not recorded", unknown)
+    elseif last.kind ~= "operator" then note = format("it came in through the %s %s", last.kind, last.name)
+    else note = format("began here: the inputs of %s are finite", last.op) end
+    return registry.align(rows) .. "\n" .. note
+  end,
+}

@@ -1,0 +1,286 @@
+-- Completion at the prompt: commands and their options, selectors and node names level by level, conditions and their parameters,
+-- fields and methods of objects, options of calls, files.
+local core = require "msdbg.core"
+local help = require "msdbg.repl_help"
+local infer = require "msdbg.infer"
+local reference = require "msdbg.reference"
+local registry = require "msdbg.repl_registry"
+
+local format, sort = string.format, table.sort
+local ipairs, math, pairs, pcall, type = ipairs, math, pairs, pcall, type
+
+local M = {}
+
+local MOST = 200
+
+local collections = { "@weight", "@gradient", "@activation", "@parameter", "@constant", "@optimizer", "@loss", "@all" }
+local prefixes = { "op:", "scope:", "stack:", "rank:", "graph:" }
+local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(", "min(", "max(", "isnan(", "isinf(", "isfinite(", "any(", "all(",
+  "count(", "percent(", "sum(", "mean(", "std(", "norm1(", "norm2(", "norminf(", "finite(", "prev", "size", "step", "rank", "dtype_max",
+  "dtype_min_normal", "dtype_eps" }
+
+local function add_matching(found, word, names, before)
+  for _, name in ipairs(names) do
+    if type(name) == "string" and name:sub(1, #word) == word then found[#found + 1] = (before or "") .. name end
+  end
+  return found
+end
+
+local function open_session()
+  local s = registry.state.session()
+  if s and s.state ~= "closed" then return s end
+end
+
+local function lookup(name) return registry.state.lookup(name) end
+
+-- ---- names in the data ----------------------------------------------------------------------------------------------
+
+local function numbers(values)
+  local names = {}
+  for i, value in ipairs(values) do names[i] = format("%d", value) end
+  return names
+end
+
+local function complete_node(word)
+  local s = open_session()
+  return s and core.node_names(s, word, MOST) or {}
+end
+
+-- What may stand behind `op:`, `scope:`, `rank:`, `graph:`.
+local function complete_term(s, kind, rest)
+  local found = {}
+  if kind == "op" then return add_matching(found, rest, core.op_types(s), "op:") end
+  if kind == "scope" then
+    for _, name in ipairs(core.node_names(s, rest, MOST)) do
+      if name:sub(-1) == "/" then found[#found + 1] = "scope:" .. name end
+    end
+  elseif kind == "rank" then add_matching(found, rest, numbers(s.ranks), "rank:")
+  elseif kind == "graph" then
+    for _, graph in ipairs(s.graphs) do add_matching(found, rest, { graph.name }, "graph:") end
+  end
+  return found
+end
+
+local function complete_selector(word)
+  local s = open_session()
+  local kind, rest = word:match "^(%a+):(.*)$"
+  if kind then return s and complete_term(s, kind, rest) or {} end
+  local found = add_matching({}, word, collections)
+  if word ~= "" then add_matching(found, word, prefixes) end
+  if word:match "^=" then
+    for _, name in ipairs(complete_node(word:sub(2))) do found[#found + 1] = "=" .. name end
+  elseif not word:match "^[@/]" then
+    for _, name in ipairs(complete_node(word)) do found[#found + 1] = name end
+  end
+  return found
+end
+
+-- A node name, then its slots; variables that hold a tensor, too.
+local function complete_tensor(word)
+  local s = open_session()
+  local name, slot = word:match "^(.+):([%a]*:?%d*)$"
+  if s and name then
+    local ok, node = pcall(s.node, s, name)
+    if not ok then return {} end
+    local slots = {}
+    for i = 0, math.max(#node.outputs, 1) - 1 do slots[#slots + 1] = format("output:%d", i) end
+    for i = 0, #node.inputs - 1 do slots[#slots + 1] = format("input:%d", i) end
+    return add_matching({}, slot, slots, name .. ":")
+  end
+  local found = {}
+  for key, value in pairs(registry.state.env) do
+    if type(key) == "string" and not key:match "^_" and core.class_of(value) == "tensor" then add_matching(found, word, { key }) end
+  end
+  for _, each in ipairs(complete_node(word)) do found[#found + 1] = each end
+  return found
+end
+
+local function complete_condition(word)
+  local names = {}
+  for _, condition in ipairs(core.conditions()) do
+    names[#names + 1] = condition.id
+    if condition.abbr ~= "" then names[#names + 1] = condition.abbr end
+  end
+  return add_matching({}, word, names)
+end
+
+-- The condition that stands in `text`, the last one if there are several.
+local function condition_in(text)
+  local found
+  for word in text:gmatch "[%w_]+" do
+    for _, condition in ipairs(core.conditions()) do
+      if word == condition.id or word == condition.abbr then found = condition end
+    end
+  end
+  return found
+end
+
+local function complete_watch(word, before)
+  local condition = condition_in(before:match "^%s*%S+%s+%S+%s(.*)$" or "")
+  if condition then
+    local found = {}
+    for _, name in ipairs(condition.params) do add_matching(found, word, { name .. "=" }) end
+    return found
+  end
+  local found = {}
+  if before:match "%S+%s+%S+%s" then
+    found = complete_condition(word)
+    add_matching(found, word, functions)
+    if word == "" then return found end
+  end
+  for _, name in ipairs(complete_selector(word)) do found[#found + 1] = name end
+  return found
+end
+
+local function complete_file(word) return core.file_names(word, MOST) end
+
+-- ---- Lua ------------------------------------------------------------------------------------------------------------
+
+local function keys_of(value)
+  local names = {}
+  for name in pairs(value) do
+    if type(name) == "string" then names[#names + 1] = name end
+  end
+  sort(names)
+  return names
+end
+
+local function members_of(owner)
+  if owner.class then
+    local names = {}
+    for name in pairs(owner.class.members) do names[#names + 1] = name end
+    sort(names)
+    return names
+  end
+  return keys_of(owner.value)
+end
+
+local function complete_lua(word, before)
+  local path, last = word:match "^(.*[%.:])([%w_]*)$"
+  if path then
+    local owner = infer.owner(before .. path, lookup)
+    return owner and add_matching({}, last, members_of(owner), path) or {}
+  end
+  local found = {}
+  for _, name in ipairs(infer.options(before, lookup) or {}) do add_matching(found, word, { name }) end
+  if #found > 0 then return found end
+  add_matching(found, word, keys_of(registry.state.env))
+  return add_matching(found, word, keys_of(registry.state.globals))
+end
+
+-- Inside of a string: a file where a call takes one, a condition behind `when`, else a selector.
+local function complete_string(word, before)
+  local ahead = before:match "^(.*)[\"'][^\"']*$" or ""
+  if ahead:match "when%s*=%s*$" then
+    local condition = complete_condition(word)
+    return add_matching(condition, word, functions)
+  end
+  if ahead:match "open%s*%(?%s*$" or ahead:match "save[%w_]*%s*%(?%s*$" or ahead:match "load[%w_]*%s*%(?%s*$" or ahead:match "dofile%s*%(?%s*$"
+    or ahead:match "checkpoint%s*%(?%s*$" then
+    return complete_file(word)
+  end
+  if ahead:match "tensor%s*%(?%s*$" then return complete_tensor(word) end
+  return complete_selector(word)
+end
+
+-- ---- commands -------------------------------------------------------------------------------------------------------
+
+local completers = {
+  selector = complete_selector, node = complete_node, tensor = complete_tensor, file = complete_file, condition = complete_condition,
+  watch = complete_watch, lua = complete_lua,
+  topic = function(word)
+    local found = add_matching({}, word, help.topics())
+    add_matching(found, word, registry.names())
+    local owner, name = word:match "^([%a_]+)[%.:]([%w_]*)$"
+    local class = owner and reference.class(owner)
+    if class then return add_matching(found, name, members_of { class = class }, owner .. ".") end
+    for _, each in ipairs(reference.load().classes) do add_matching(found, word, { (each.name:lower():gsub("^msdbg%.", "")) }) end
+    return found
+  end,
+  step = function(word)
+    local s = open_session()
+    return s and add_matching({}, word, numbers(s.steps)) or {}
+  end,
+  info = function(word) return add_matching({}, word, registry.info_subjects) end,
+  expression = function(word) return add_matching({}, word, functions) end,
+  where = function(word, before)
+    if before:match "^%s*%S+%s+%S+%s" then return add_matching(add_matching({}, word, { "nan", "inf", "bad", "finite", "zero" }), word, functions) end
+    return complete_tensor(word)
+  end,
+  ["watch number"] = function(word)
+    local s, ids = open_session(), { "all" }
+    if s then
+      for _, watch in ipairs(s:watches()) do ids[#ids + 1] = format("%d", watch.id) end
+    end
+    return add_matching({}, word, ids)
+  end,
+}
+
+-- Values of options that are no free text.
+local option_values = {
+  semantics = function() return { "compat", "finite" } end,
+  slots = function() return { "output", "input", "all" } end,
+  sort = function() return { "place", "value", "difference" } end,
+  step = function() local s = open_session() return s and numbers(s.steps) or {} end,
+  rank = function() local s = open_session() return s and numbers(s.ranks) or {} end,
+}
+option_values.steps, option_values.ranks = option_values.step, option_values.rank
+
+local function complete_command(command, word, before)
+  if word:match "^%-" then
+    local names = {}
+    for i, option in ipairs(command.options or {}) do names[i] = "--" .. option[1] end
+    return add_matching({}, word, names)
+  end
+  local option = before:match "%s%-%-([%a%-]+)[%s=]+$"
+  for _, known in ipairs(command.options or {}) do
+    if known[1] == option and known[2] ~= "" then
+      return option_values[option] and add_matching({}, word, option_values[option]()) or {}
+    end
+  end
+  local completer = completers[command.complete or ""]
+  return completer and completer(word, before) or {}
+end
+
+local function candidates(line, cursor)
+  local before = line:sub(1, cursor)
+  local asked, question = before:match "^%s*(%?)(.*)$"
+  if asked then
+    local word = question:match "[%w_%.:]*$"
+    local found = complete_lua(word, question:sub(1, #question - #word))
+    if question == word then
+      for i, name in ipairs(found) do found[i] = "?" .. name end
+    end
+    return found
+  end
+  local word = before:match "[^ \t\"'`()%[%]{},=<>+*;]*$"
+  local rest = before:sub(1, #before - #word)
+  if rest:match "^%s*$" then
+    local found = add_matching({}, word, registry.names())
+    for _, name in ipairs(complete_lua(word, "")) do found[#found + 1] = name end
+    return found
+  end
+  local command = registry.state.split_command(rest:match "^%s*(.*)$")
+  if command then return complete_command(command, word, rest) end
+  local _, double = rest:gsub('"', "")
+  local _, single = rest:gsub("'", "")
+  if double % 2 == 1 or single % 2 == 1 then return complete_string(word, rest) end
+  return complete_lua(word, rest)
+end
+
+--- Candidates for the word that ends at `cursor` (bytes before it), best first, without repetition.
+---@param line string
+---@param cursor integer
+---@return string[]
+function M.complete(line, cursor)
+  local seen, unique = {}, {}
+  for _, name in ipairs(candidates(line, cursor)) do
+    if not seen[name] and #unique < MOST then
+      seen[name] = true
+      unique[#unique + 1] = name
+    end
+  end
+  return unique
+end
+
+return M

@@ -1,0 +1,210 @@
+-- Commands that look at the graph and at lists of tensors.
+local core = require "msdbg.core"
+local registry = require "msdbg.repl_registry"
+local watches = require "msdbg.watches"
+
+local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
+local concat, format = table.concat, string.format
+local ipairs, pairs, tostring = ipairs, pairs, tostring
+
+-- `relu1-ReLU/ReLU-op0`: enough of a name to find it again.
+local function brief(name) return name:match "([^/]+/[^/]+)$" or name end
+
+local function type_text(output)
+  if not output then return "" end
+  return output.dtype .. (output.shape and "[" .. concat(output.shape, ",") .. "]" or "[?]")
+end
+
+local function the_node(definition, session, rest)
+  if rest == "" then registry.usage(definition, definition.name .. ": which node?") end
+  return need(session):node((rest:gsub(":[%a]*:?%d*$", "")))
+end
+
+command {
+  name = "nodes", usage = "nodes [SELECTOR]", summary = "list nodes", complete = "selector",
+  examples = { "nodes fc2", "nodes op:MatMul and @gradient" },
+  run = function(session, rest)
+    local s = need(session)
+    return tostring(rest == "" and s:nodes() or s:nodes(rest))
+  end,
+}
+
+command {
+  name = "node", also = { "ni" }, usage = "node NODE", summary = "one node: type, inputs, outputs, attributes, source", complete = "node",
+  examples = { "ni Log-op0" },
+  run = function(session, rest)
+    local n = the_node(registry.find "node", session, rest)
+    local rows = { { "node", n.name }, { "op", format("%s, %s%s", n.op, n.kind, n.trainable and ", trainable" or "") },
+      { "graph", format("%d %s, rank %d", n.graph_id, n.graph, n.rank) } }
+    for i, input in ipairs(n.inputs) do
+      rows[#rows + 1] = { i == 1 and "inputs" or "", format("input:%d   %s", i - 1, tostring(input)) }
+    end
+    for i, output in ipairs(n.outputs) do
+      rows[#rows + 1] = { i == 1 and "outputs" or "", format("output:%d  %s", i - 1, type_text(output)) }
+    end
+    local users = n.users
+    for i = 1, math.min(#users, 8) do
+      rows[#rows + 1] = { i == 1 and "users" or "", format("%s:%s takes %s", users[i].name, users[i].slot, users[i].output) }
+    end
+    if #users > 8 then rows[#rows + 1] = { "", format("... %d more: lo %s", #users - 8, brief(n.name)) } end
+    local names = {}
+    for name in pairs(n.attrs) do names[#names + 1] = name end
+    table.sort(names)
+    for i, name in ipairs(names) do rows[#rows + 1] = { i == 1 and "attrs" or "", name .. " = " .. n.attrs[name] } end
+    for i, frame in ipairs(n.stack) do rows[#rows + 1] = { i == 1 and "source" or "", tostring(frame) } end
+    return registry.align(rows)
+  end,
+}
+
+-- Inputs (or users) of a node as a tree of lines; `seen` keeps a node from being unfolded twice.
+local function add_tree(lines, node, upwards, depth, indent, seen)
+  for i, edge in ipairs(upwards and node.inputs or node.users) do
+    local other = edge.node
+    local slot = upwards and format("input:%d", i - 1) or edge.output
+    local what = ""
+    if other then
+      local outputs = other.outputs
+      local index = upwards and edge.slot and tonumber(edge.slot:match "%d+") or 0
+      what = "  " .. other.op .. (upwards and outputs[index + 1] and "  " .. type_text(outputs[index + 1]) or "")
+    end
+    lines[#lines + 1] = format("%s%s %s %s%s%s", indent, slot, upwards and "<-" or "->", edge.name, edge.slot and ":" .. edge.slot or "", what)
+    if depth > 1 and other then
+      if seen[other.name] then lines[#lines] = lines[#lines] .. "  (above)"
+      else
+        seen[other.name] = true
+        add_tree(lines, other, upwards, depth - 1, indent .. "  ", seen)
+      end
+    end
+  end
+end
+
+local function tree(definition, upwards)
+  return function(session, rest, options)
+    local n = the_node(definition(), session, rest)
+    local depth = options.depth and number(definition(), options.depth, "a number of levels") or 1
+    local lines = { n.name .. "  " .. n.op }
+    add_tree(lines, n, upwards, depth, "  ", { [n.name] = true })
+    if #lines == 1 then lines[2] = upwards and "  no inputs" or "  nobody takes its output" end
+    return concat(lines, "\n")
+  end
+end
+
+command {
+  name = "inputs", also = { "li" }, usage = "inputs NODE [--depth N]", summary = "where a node's inputs come from", complete = "node",
+  options = { { "depth", "N", "levels of the tree, default 1" } },
+  run = tree(function() return registry.find "inputs" end, true),
+}
+
+command {
+  name = "outputs", also = { "lo" }, usage = "outputs NODE [--depth N]", summary = "who takes a node's outputs", complete = "node",
+  options = { { "depth", "N", "levels of the tree, default 1" } },
+  run = tree(function() return registry.find "outputs" end, false),
+}
+
+local function tensor_query(rest, options)
+  return { on = rest ~= "" and rest or nil, steps = options.steps, ranks = options.ranks, slots = options.slots }
+end
+
+local query_options = { { "steps", "STEPS", "which steps, e.g. 0:10; default the current one" }, { "ranks", "RANKS", "which ranks" },
+  { "slots", "SLOTS", "output, input, all, or a slot such as input:1" } }
+
+command {
+  name = "tensors", also = { "lt" }, usage = "tensors [SELECTOR] [--steps STEPS] [--slots SLOTS]",
+  summary = "list tensors: name, type, size",
+  complete = "selector", options = query_options,
+  run = function(session, rest, options)
+    local rows = { { "step", "tensor", "op", "type", "elements" } }
+    for _, t in ipairs(need(session):tensors(tensor_query(rest, options))) do
+      rows[#rows + 1] = { format("%4d", t.step), core.short_name(t), t.node.op, t.dtype .. "[" .. concat(t.shape, ",") .. "]",
+        t.problem and "not readable: " .. t.problem or format("%d", t.size) }
+    end
+    if #rows == 1 then return "no tensors of these nodes in this step" end
+    return registry.align(rows)
+  end,
+}
+
+command {
+  name = "stats", usage = "stats [SELECTOR] [--steps STEPS] [--slots SLOTS]",
+  summary = "statistics of tensors in the current step",
+  complete = "selector", options = query_options, examples = { "stats @weight", "stats relu --steps all" },
+  run = function(session, rest, options)
+    local s = need(session)
+    return core.stats_text(s, s:tensors(tensor_query(rest, options)))
+  end,
+}
+
+-- How far a training is, in words.
+local function progress(s)
+  if s.state ~= "held" then return s.state end
+  if s.completed_steps == 0 and not s.current_node then return "held before its first step" end
+  return format("held in step %d, %d completed", s.current_step, s.completed_steps)
+end
+
+local function describe_live(s)
+  local info, peer = s.info, s.info.peer
+  local lines = { format("training  %s; MindSpore %s, %s %s", progress(s), peer.version, peer.backend, peer.device) }
+  if s.current_node then lines[#lines + 1] = "node      " .. s.current_node end
+  lines[#lines + 1] = s.kind == "live" and format("address   %s, connected from %s", s.address, peer.address)
+    or format("%-9s %s", s.kind, info.source)
+  for _, graph in ipairs(s.graphs) do lines[#lines + 1] = format("graph     %s, %d nodes", graph.name, graph.nodes) end
+  local steps = s.steps
+  if #steps == 1 then
+    lines[#lines + 1] = format("values    of step %d", steps[1])
+  elseif #steps > 1 then
+    lines[#lines + 1] = format("values    of step %d; statistics back to step %d", steps[#steps], steps[1])
+  end
+  for _, note in ipairs(peer.notes) do lines[#lines + 1] = "note: " .. note end
+  return concat(lines, "\n")
+end
+
+local function numbers_text(values)
+  local parts = {}
+  for i, value in ipairs(values) do parts[i] = format("%d", value) end
+  return #parts > 0 and concat(parts, " ") or "none"
+end
+
+local subjects = {
+  { names = { "watches", "watchpoints", "breakpoints" }, summary = "the watchpoints",
+    text = function(s) return watches.list_text(s) end },
+  { names = { "steps" }, summary = "steps with data", text = function(s) return numbers_text(s.steps) end },
+  { names = { "ranks" }, summary = "ranks with data", text = function(s) return numbers_text(s.ranks) end },
+  { names = { "graphs" }, summary = "the graphs",
+    text = function(s)
+      local lines = {}
+      for i, graph in ipairs(s.graphs) do lines[i] = tostring(graph) end
+      return concat(lines, "\n")
+    end },
+  { names = { "hits" }, summary = "what the last check found", text = function(s) return watches.hits_text(s) end },
+}
+
+command {
+  name = "info", also = { "i" }, usage = "info [watches | steps | ranks | graphs | hits]", summary = "what this dump or training is",
+  details = "Without a word: the dump or the training. A beginning of the word is enough: `info b` lists the watchpoints, as in gdb.",
+  complete = "info",
+  run = function(session, rest)
+    local s = need(session)
+    if rest == "" then return s.can.step and describe_live(s) or core.doctor_text(s) end
+    local names = {}
+    for _, subject in ipairs(subjects) do
+      for _, name in ipairs(subject.names) do
+        if name:sub(1, #rest) == rest then return subject.text(s) end
+        names[#names + 1] = name
+      end
+    end
+    local close = core.nearest(rest, names, 1)[1]
+    local hint = close and format(" (did you mean '%s'?)", close) or ""
+    mistake(format("info: nothing is known of '%s'%s; there is %s", rest, hint, concat(names, ", ")))
+  end,
+}
+registry.info_subjects = { "watches", "breakpoints", "steps", "ranks", "graphs", "hits" }
+
+command {
+  name = "explain", usage = "explain EXPRESSION", summary = "what an expression costs: passes over the tensor",
+  details = "Passes over the tensor, what the statistics give, operations per element.", complete = "expression",
+  run = function(_, rest)
+    if rest == "" then
+      registry.usage(registry.find "explain", "explain: which expression? e.g. explain percent(abs(x) > 3*std(x)) > 5")
+    end
+    return core.explain(rest)
+  end,
+}

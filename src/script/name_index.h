@@ -1,0 +1,48 @@
+// Completion of node names level by level: the names of a session as a tree of their components.
+//
+// Built once for the graphs of a session, then read from the thread that owns the Script.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "msdbg/graph.h"
+
+namespace msdbg::script {
+
+class NameIndex {
+ public:
+  explicit NameIndex(std::vector<GraphPtr> graphs);
+
+  /// True while the session still has the graphs that this index was made of.
+  bool is_of(std::span<const GraphPtr> graphs) const;
+
+  /// At most `limit` spellings that begin with `word`, one level further: `Default/` for `De`, `Default/net/` for
+  /// `Default/n`. A word may begin at any component, since the end of a name is a name as well; only when no component
+  /// begins with it, those that contain it. Scopes end in a slash. Case is ignored.
+  std::vector<std::string> complete(std::string_view word, size_t limit) const;
+
+  /// The operator types that occur, ascending.
+  const std::vector<std::string>& op_types() const { return op_types_; }
+
+ private:
+  struct Place {
+    std::string_view component;  // lies in a node name of graphs_
+    uint32_t parent;
+    bool is_node;
+    std::vector<uint32_t> children;
+  };
+  uint32_t place_of(std::string_view path);
+  bool ends_with(uint32_t place, std::string_view path, bool whole) const;
+  std::vector<uint32_t> below(std::string_view path) const;
+
+  std::vector<GraphPtr> graphs_;
+  std::vector<Place> places_;  // [0] is the root
+  std::unordered_map<std::string_view, uint32_t> by_path_;
+  std::vector<std::string> op_types_;
+};
+
+}  // namespace msdbg::script
