@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "msdbg/follow_report.h"
+#include "report/follow_text.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+using follow::Json;
+
+std::string_view state_word(Known state) { return state == Known::kBad ? "yes" : state == Known::kSound ? "no" : "unknown"; }
+
+Json rank_object(Session& session, const BisectRank& rank) {
+  auto step = [](const std::optional<int64_t>& value) { return value ? Json(*value) : Json(); };
+  Json out = {{"rank", rank.rank}, {"first", step(rank.first)}, {"last_before", step(rank.last_before)}, {"monotone", rank.monotone},
+              {"counterexample", step(rank.counterexample)}, {"steps", rank.steps}, {"looked_at", rank.probes.size()},
+              {"reads", rank.reads}, {"skipped", rank.skipped}, {"open", rank.open}};
+  Json probes = Json::array();
+  for (const BisectProbe& probe : rank.probes) {
+    Json entry = {{"step", probe.step}, {"holds", probe.state == Known::kUnknown ? Json() : Json(probe.state == Known::kBad)},
+                  {"tensors", probe.tensors}, {"reason", probe.reason.empty() ? Json() : Json(probe.reason)}};
+    Json holds = Json::array();
+    for (const TensorId& id : probe.holds) holds.push_back(follow::place(session, id));
+    entry["hits"] = std::move(holds);
+    entry["stats"] = follow::stats(session, probe.stats, probe.holds.empty() ? std::nullopt : std::optional(probe.holds.front()));
+    probes.push_back(std::move(entry));
+  }
+  out["probes"] = std::move(probes);
+  return out;
+}
+
+const BisectProbe* probe_of(const BisectRank& rank, int64_t step) {
+  for (const BisectProbe& probe : rank.probes) {
+    if (probe.step == step) return &probe;
+  }
+  return nullptr;
+}
+
+std::string verdict_text(const BisectResult& result, const BisectRank& rank, const ReportStyle& style) {
+  const std::string what = fmt::format("'{}' on {}", printable(result.predicate), printable(result.target));
+  if (!rank.first) {
+    if (rank.open.empty()) return fmt::format("{}: in none of the steps that were looked at", what);
+    return fmt::format("{}: nothing can be said, no step could be judged", what);
+  }
+  const std::string first = painted(fmt::format("first in step {}", *rank.first), Paint::kError, style.colour);
+  if (rank.last_before) return fmt::format("{}: {}, not yet in step {}", what, first, *rank.last_before);
+  return fmt::format("{}: {}{}", what, first, rank.open.empty() ? ", the first there is" : "");
+}
+
+std::string trust_text(const BisectRank& rank) {
+  std::string out;
+  if (!rank.open.empty())
+    out += fmt::format("  between them   {}: not dumped or not judged, the change may lie there\n", numbers_text(rank.open));
+  if (!rank.monotone) {
+    out += fmt::format("  not monotone   it holds in step {} and no longer in step {}; an earlier spell may have been missed: trend shows them all\n",
+                       *rank.first, *rank.counterexample);
+  } else if (rank.first) {
+    const auto later = std::count_if(rank.probes.begin(), rank.probes.end(),
+                                     [&](const BisectProbe& probe) { return probe.state == Known::kBad && probe.step > *rank.first; });
+    out += later > 0 ? fmt::format("  monotone       in the {} later steps that were looked at\n", later) : "";
+  } else {
+    out += "  note           a spell between the steps looked at would not be seen; check looks at every step\n";
+  }
+  if (!rank.skipped.empty()) out += fmt::format("  passed over    {}: not dumped, or not to be judged\n", numbers_text(rank.skipped));
+  return out;
+}
+
+}  // namespace
+
+std::string bisect_report(Session& session, const BisectResult& result, const ReportStyle& style) {
+  if (style.format != Format::kTable) {
+    const Json head = {{"dump", session.info().source}, {"target", result.target}, {"predicate", result.predicate}};
+    std::string lines;
+    Json ranks = Json::array();
+    for (const BisectRank& rank : result.ranks) {
+      Json entry = rank_object(session, rank);
+      if (style.format == Format::kJsonl) lines += follow::text(entry, false);
+      ranks.push_back(std::move(entry));
+    }
+    if (style.format == Format::kJsonl) return lines;
+    Json out = head;
+    out["ranks"] = std::move(ranks);
+    out["interrupted"] = result.interrupted;
+    return follow::text(out, true);
+  }
+  std::string out;
+  for (const BisectRank& rank : result.ranks) {
+    if (result.ranks.size() > 1) out += fmt::format("rank {}  ", rank.rank);
+    out += verdict_text(result, rank, style) + "\n";
+    out += fmt::format("  looked at      {} of {}, {} read\n", rank.probes.size(), counted(rank.steps, "step"), counted(rank.reads, "tensor"));
+    out += trust_text(rank);
+    Table table({{"  asked", Align::kRight}, {"step", Align::kRight}, {"holds"}, {"tensor", Align::kLeft, true}, {"values"}});
+    for (size_t i = 0; i < rank.probes.size(); ++i) {
+      const BisectProbe& probe = rank.probes[i];
+      std::string tensor = probe.holds.empty() ? "" : follow::tensor_text(session, probe.holds.front(), style.wide);
+      if (probe.holds.size() > 1) tensor += fmt::format(" and {} more", probe.holds.size() - 1);
+      const std::string values = probe.stats ? stats_line(*probe.stats) : printable(probe.reason);
+      table.add({std::to_string(i + 1), std::to_string(probe.step),
+                 Table::Cell(std::string(state_word(probe.state)), probe.state == Known::kBad ? Paint::kError : Paint::kNone), tensor, values});
+    }
+    out += table.text(style);
+  }
+  if (result.interrupted) out += "interrupted: the search was not finished\n";
+  if (session.can_step()) return out;
+  for (const BisectRank& rank : result.ranks) {
+    const BisectProbe* probe = rank.first ? probe_of(rank, *rank.first) : nullptr;
+    if (probe == nullptr || probe->holds.empty() || result.predicate == "a function") continue;
+    const TensorId& id = probe->holds.front();
+    out += fmt::format("next: msdbg propagation {} {} --step {}{} --up --when {}\n", shell_word(printable(session.info().source)),
+                       shell_word(fmt::format("{}:{}", printable(short_name(session, id)), slot_name(id.slot))), id.step,
+                       follow::place_words(session, id), shell_word(printable(result.predicate)));
+    break;
+  }
+  return out;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,172 @@
+// Statistics over the steps: a line of numbers and a line of blocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "msdbg/follow_report.h"
+#include "report/follow_text.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+using follow::Json;
+
+constexpr size_t kSparkWidth = 32;
+constexpr std::string_view kBlocks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+constexpr std::string_view kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
+constexpr double kDecades = 100;
+
+std::vector<std::optional<double>> values_of(const TrendLine& line) {
+  std::vector<std::optional<double>> values;
+  for (const TrendPoint& point : line.points) values.push_back(point.value);
+  return values;
+}
+
+std::string value_text(const std::optional<double>& value) { return value ? format_short(*value) : "-"; }
+
+std::string change_text(const TrendLine& line) {
+  std::string out;
+  if (line.change) {
+    out = fmt::format("step {}: {} to {}", line.change->step, format_short(line.change->before), format_short(line.change->after));
+  }
+  if (line.ends) out += fmt::format("{}no value from step {} on", out.empty() ? "" : ", ", *line.ends);
+  return out;
+}
+
+Json line_object(const Session& session, const TrendResult& result, const TrendLine& line) {
+  Json out = follow::place(session, line.tensor);
+  out.erase("step");
+  out["statistic"] = result.statistic;
+  out["first"] = follow::number(line.first);
+  out["last"] = follow::number(line.last);
+  out["min"] = follow::number(line.min);
+  out["max"] = follow::number(line.max);
+  out["ends"] = line.ends ? Json(*line.ends) : Json();
+  Json change;
+  if (line.change) {
+    change = {{"step", line.change->step}, {"before", follow::number(line.change->before)}, {"after", follow::number(line.change->after)},
+              {"p", line.change->p}, {"log_scale", line.change->log_scale}};
+  }
+  out["change"] = std::move(change);
+  Json points = Json::array();
+  for (const TrendPoint& point : line.points) {
+    points.push_back({{"step", point.step}, {"value", follow::number(point.value)}, {"reason", point.reason.empty() ? Json() : Json(point.reason)}});
+  }
+  out["points"] = std::move(points);
+  return out;
+}
+
+std::string csv(const Session& session, const TrendResult& result) {
+  std::string out = follow::csv_line({"rank", "graph", "graph_id", "node", "op", "slot", "execution", "statistic", "step", "value", "reason"});
+  for (const TrendLine& line : result.lines) {
+    const TensorId& id = line.tensor;
+    const Graph* graph = session.graph(id.rank, id.graph);
+    const Node& node = session.node(id);
+    for (const TrendPoint& point : line.points) {
+      out += follow::csv_line({std::to_string(id.rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op, slot_name(id.slot),
+                               std::to_string(id.execution), result.statistic, std::to_string(point.step),
+                               point.value ? format_double(*point.value) : "", point.reason});
+    }
+  }
+  return out;
+}
+
+std::string missing_text(const TrendResult& result) {
+  uint64_t missing = 0, points = 0;
+  std::string reason;
+  for (const TrendLine& line : result.lines) {
+    for (const TrendPoint& point : line.points) {
+      ++points;
+      if (point.value) continue;
+      ++missing;
+      if (reason.empty()) reason = point.reason;
+    }
+  }
+  if (missing == 0) return "";
+  return fmt::format("without a value: {} of {} points, the first because: {}\n", missing, points, printable(reason));
+}
+
+}  // namespace
+
+bool shows_logarithms(std::span<const std::optional<double>> series) {
+  double low = INFINITY, high = 0;
+  for (const std::optional<double>& value : series) {
+    if (!value || !std::isfinite(*value)) continue;
+    low = std::min(low, *value);
+    high = std::max(high, *value);
+  }
+  return low > 0 && high / low > kDecades;
+}
+
+std::string sparkline(std::span<const std::optional<double>> series, size_t width, bool ascii, bool log_scale) {
+  if (series.empty() || width == 0) return "";
+  const size_t columns = std::min(width, series.size());
+  std::vector<std::optional<double>> shown;
+  double low = INFINITY, high = -INFINITY;
+  for (size_t column = 0; column < columns; ++column) {
+    double sum = 0, n = 0;
+    for (size_t i = column * series.size() / columns; i < (column + 1) * series.size() / columns; ++i) {
+      if (!series[i] || !std::isfinite(*series[i]) || (log_scale && *series[i] <= 0)) continue;
+      sum += log_scale ? std::log10(*series[i]) : *series[i] * 0x1p-10;  // sums of values near the end of the range stay finite
+      n += 1;
+    }
+    shown.push_back(n > 0 ? std::optional(sum / n) : std::nullopt);
+    if (n > 0) low = std::min(low, sum / n), high = std::max(high, sum / n);
+  }
+  std::string out;
+  for (const std::optional<double>& value : shown) {
+    if (!value) {
+      out += ascii ? " " : "\u00b7";
+      continue;
+    }
+    const double height = high > low ? (*value - low) / (high - low) : 0;
+    const auto level = std::min<size_t>(7, static_cast<size_t>(height * 8));
+    out += ascii ? kAscii[level] : kBlocks[level];
+  }
+  return out;
+}
+
+std::string trend_report(Session& session, const TrendResult& result, const ReportStyle& style, bool ascii) {
+  if (style.format == Format::kCsv) return csv(session, result);
+  if (style.format == Format::kJsonl) {
+    std::string out;
+    for (const TrendLine& line : result.lines) out += follow::text(line_object(session, result, line), false);
+    return out;
+  }
+  if (style.format == Format::kJson) {
+    Json lines = Json::array();
+    for (const TrendLine& line : result.lines) lines.push_back(line_object(session, result, line));
+    const Json out = {{"dump", session.info().source}, {"statistic", result.statistic}, {"target", result.target}, {"steps", result.steps},
+                      {"interrupted", result.interrupted}, {"tensors", lines}};
+    return follow::text(out, true);
+  }
+  const std::string head = fmt::format("{} of {}, steps {}", result.statistic, printable(result.target), numbers_text(result.steps));
+  const bool markdown = style.format == Format::kMarkdown;
+  std::string rows;
+  Table table({{"tensor", Align::kLeft, true}, {"first", Align::kRight}, {"last", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight}, {"trend"}, {"change"}});
+  bool logarithms = false;
+  for (const TrendLine& line : result.lines) {
+    const std::vector<std::optional<double>> values = values_of(line);
+    const bool log = shows_logarithms(values);
+    logarithms = logarithms || log;
+    std::string spark = sparkline(values, kSparkWidth, ascii, log);
+    if (log) spark += " log";
+    const std::string change = change_text(line), tensor = follow::tensor_text(session, line.tensor, style.wide || markdown);
+    if (markdown) {
+      rows += follow::markdown_line({tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
+    } else {
+      table.add({tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
+                 Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});
+    }
+  }
+  const std::string tail = missing_text(result) + (result.interrupted ? "interrupted: not every tensor was looked at\n" : "");
+  if (markdown) {
+    return fmt::format("## {}\n\n{}{}{}", head, follow::markdown_head({"tensor", "first", "last", "min", "max", "trend", "change"}), rows,
+                       tail.empty() ? "" : "\n" + tail);
+  }
+  return fmt::format("{}{}\n{}{}", head, logarithms ? " (log: heights are logarithms)" : "", table.text(style), tail);
+}
+
+}  // namespace msdbg
