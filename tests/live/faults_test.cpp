@@ -252,6 +252,7 @@ TEST_F(LiveFaults, GarbageIsSurvivedAndReported) {
 
 TEST_F(LiveFaults, OddHitsAndNamesAreSurvived) {
   Driver d;
+  testing::internal::CaptureStderr();
   // A name with markup, and one that is no UTF-8, in graph, metadata and hit.
   debugger::GraphProto graph;
   const std::string markup = "Default/<b>\"x\"</b>-op1", raw = "Default/\xff\xfe-op2";
@@ -295,6 +296,7 @@ TEST_F(LiveFaults, OddHitsAndNamesAreSurvived) {
   const std::string events = events_of(*d.session);
   EXPECT_NE(events.find("which is in no graph"), std::string::npos) << events;
   EXPECT_NE(events.find("watchpoint 99"), std::string::npos) << events;
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "nothing may be printed between the lines of the prompt";
 }
 
 TEST_F(LiveFaults, RepeatedWaitAndUnaskedUploadsAreSurvived) {

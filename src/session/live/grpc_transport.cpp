@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <grpcpp/support/proto_buffer_reader.h>
@@ -52,6 +53,9 @@ GrpcTransport::GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr
     : acceptor_(std::move(acceptor)), recorder_(std::move(recorder)), service_(std::make_unique<Service>(*this)) {}
 
 Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& options) {
+  // The library would print to standard error, in the middle of the prompt, that a name is no UTF-8. Names are taken as bytes here
+  // and shown escaped; what cannot be parsed at all is an event of the session.
+  google::protobuf::SetLogHandler(nullptr);
   Result<std::unique_ptr<Acceptor>> acceptor = Acceptor::open(options.bind, options.port);
   if (!acceptor) return acceptor.status();
   std::unique_ptr<Recorder> recorder;
