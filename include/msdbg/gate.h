@@ -63,14 +63,14 @@ struct Gate {
   std::vector<Standing> standing;    ///< one per CheckResult::hits
   std::vector<std::string> reasons;  ///< the same length; "" unless suppressed
   uint64_t fresh = 0, known = 0, suppressed = 0;  ///< of all findings, listed or not
-  std::vector<Suppression> unused;
+  std::vector<Suppression> unused;                                ///< that matched nothing, where that proves anything
   bool has_baseline = false, has_suppressions = false;
 };
 
 /// Judges all findings, then cuts `result->hits` to `max_hits` new ones and `max_hits` others. The result must hold every hit.
 /// A finding that is both known and suppressed is suppressed. nullptr: there is no such file. A run cut short proves no
-/// suppression unused.
+/// suppression unused, and neither does one over a part of the steps or ranks (`partial`).
 Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions,
-           size_t max_hits = SIZE_MAX);
+           size_t max_hits = SIZE_MAX, bool partial = false);
 
 }  // namespace msdbg

@@ -380,7 +380,20 @@ local report = {}
 function report:table() end
 ---@return string
 function report:json() end
+---Of a check: one hit a line, at the end one line {"summary": {...}}. Of an origin: one origin a line.
 ---@return string
 function report:jsonl() end
+---Of a check only, as the following: RFC 4180, a hit or what was not checked a line.
+---@return string
+function report:csv() end
+---For a comment on a merge request.
+---@return string
+function report:markdown() end
+---XML as CI servers read it, a suite per rule.
+---@return string
+function report:junit() end
+---SARIF 2.1.0 for code scanning.
+---@return string
+function report:sarif() end
 
 return msdbg

@@ -236,12 +236,17 @@ int run_check(const Options& options) {
   gate.fresh = result->total_hits;
   if (needs_all) {
     gate = judge(*session, &*result, files->baseline ? &*files->baseline : nullptr, files->suppressions ? &*files->suppressions : nullptr,
-                 options.max_hits);
+                 options.max_hits, !options.steps.is_all() || !options.ranks.is_all());
   }
   if (files->any()) style.gate = &gate;
   style.exit_status = status_of(options, *result, gate);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
-  for (const Suppression& unused : gate.unused) log(LogLevel::kWarning, fmt::format("{}:{}: matched nothing: {}", options.suppress, unused.line, unused.text));
+  // A table on the screen has said so already; a report in a file is read later, or never.
+  if (options.format != Format::kTable || !options.output_file.empty()) {
+    for (const Suppression& unused : gate.unused) {
+      log(LogLevel::kWarning, fmt::format("{}:{}: matched nothing: {}", options.suppress, unused.line, unused.text));
+    }
+  }
   if (options.bless.empty()) return style.exit_status;
   if (result->interrupted) {
     fmt::print(stderr, "msdbg: --bless {}: not written, the run was interrupted\n", options.bless);

@@ -1,6 +1,8 @@
 // JUnit XML as CI servers read it: a suite per rule, a case per finding, the reason of what was not checked as skipped.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "report/check_formats.h"
 #include "report/table.h"
 
@@ -26,10 +28,14 @@ std::string xml(std::string_view text) {
 struct Suite {
   std::string name, cases;
   uint64_t tests = 0, failures = 0, skipped = 0, errors = 0;
+  std::map<std::string, int, std::less<>> seen;
 
   void add(std::string_view test, std::string_view inner) {
     ++tests;
-    const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml("msdbg." + name), xml(test));
+    // Servers keep one case of each name, and two watchpoints of one rule may meet on a tensor.
+    const int turn = ++seen[std::string(test)];
+    const std::string unique = turn == 1 ? std::string(test) : fmt::format("{} ({})", test, turn);
+    const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml("msdbg." + name), xml(unique));
     cases += inner.empty() ? head + "/>\n" : fmt::format("{}>{}</testcase>\n", head, inner);
   }
   void skip(std::string_view test, std::string_view why) {

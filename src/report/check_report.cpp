@@ -165,12 +165,14 @@ class CheckText {
   std::string groups() {
     struct Group {
       std::vector<const Hit*> hits;
+      std::map<Standing, size_t> standing;
       std::set<int64_t> steps;
       std::set<std::string> rules;
     };
     std::vector<std::string> order;
     std::map<std::string, Group> groups;
-    for (const Hit& hit : result_.hits) {
+    for (size_t i = 0; i < result_.hits.size(); ++i) {
+      const Hit& hit = result_.hits[i];
       const Node& node = session_.node(hit.tensor);
       const std::string scope = node.kind == NodeKind::kParameter ? "(parameters)"
                                 : node.scope.empty()              ? "(top level)"
@@ -178,17 +180,29 @@ class CheckText {
       Group& group = groups[scope];
       if (group.hits.empty()) order.push_back(scope);
       group.hits.push_back(&hit);
+      ++group.standing[standing_of(style_, i)];
       group.steps.insert(hit.tensor.step);
       group.rules.insert(rule_name(hit));
     }
-    Table table({{"scope", Align::kLeft, true}, {"hits", Align::kRight}, {"steps"}, {"rules"}, {"first"}});
+    std::vector<Table::Column> columns{{"scope", Align::kLeft, true}, {"hits", Align::kRight}};
+    const Standing standings[] = {Standing::kNew, Standing::kKnown, Standing::kSuppressed};
+    if (style_.gate) {
+      for (Standing standing : standings) columns.push_back({std::string(standing_name(standing)), Align::kRight});
+    }
+    for (const char* title : {"steps", "rules", "first"}) columns.push_back({title});
+    Table table(std::move(columns));
     for (const std::string& scope : order) {
-      const Group& group = groups[scope];
+      Group& group = groups[scope];
       const Hit& first = *group.hits.front();
-      table.add({printable(scope), std::to_string(group.hits.size()),
-                 numbers_text(std::vector<int64_t>(group.steps.begin(), group.steps.end())), fmt::format("{}", fmt::join(group.rules, ",")),
-                 fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()),
-                             slot_name(first.tensor.slot), what_text(first))});
+      std::vector<Table::Cell> row{printable(scope), std::to_string(group.hits.size())};
+      if (style_.gate) {
+        for (Standing standing : standings) row.emplace_back(std::to_string(group.standing[standing]));
+      }
+      row.emplace_back(numbers_text(std::vector<int64_t>(group.steps.begin(), group.steps.end())));
+      row.emplace_back(fmt::format("{}", fmt::join(group.rules, ",")));
+      row.emplace_back(fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()), slot_name(first.tensor.slot),
+                                   what_text(first)));
+      table.add(std::move(row));
     }
     return table.text(style_);
   }

@@ -210,7 +210,8 @@ std::string_view standing_name(Standing standing) {
   return "new";
 }
 
-Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions, size_t max_hits) {
+Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions, size_t max_hits,
+           bool partial) {
   Gate gate;
   gate.has_baseline = baseline != nullptr;
   gate.has_suppressions = suppressions != nullptr;
@@ -235,7 +236,7 @@ Gate judge(const Session& session, CheckResult* result, const Baseline* baseline
     listed.push_back(std::move(hit));
   }
   result->hits = std::move(listed);
-  for (size_t i = 0; i < count && !result->interrupted; ++i) {
+  for (size_t i = 0; i < count && !result->interrupted && !partial; ++i) {
     if (!used[i]) gate.unused.push_back((*suppressions)[i]);
   }
   return gate;

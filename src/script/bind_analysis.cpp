@@ -237,8 +237,14 @@ int make_report(lua_State* L) {
 
 int render(lua_State* L, Format format) {
   const ReportBox& box = self<ReportBox>(L);
+  if (!box.check && format > Format::kJsonl) misuse("report: csv, markdown, junit and sarif are for the result of a check");
   ReportStyle style;
   style.format = format;
+  // Formats that list rules without a finding learn them from the watchpoints.
+  for (const auto& watch : box.check ? box.check->session->watches : std::vector<std::shared_ptr<WatchBox>>()) {
+    if (watch->point.enabled) style.rules_run.push_back(watch->point.rule);
+  }
+  if (box.check) style.exit_status = box.check->result.interrupted ? 130 : box.check->result.total_hits > 0 ? 1 : 0;
   if (box.check)
     push_text(L, check_report(box.check->session->open(), box.check->result, style));
   else
@@ -248,9 +254,14 @@ int render(lua_State* L, Format format) {
 int render_table(lua_State* L) { return render(L, Format::kTable); }
 int render_json(lua_State* L) { return render(L, Format::kJson); }
 int render_jsonl(lua_State* L) { return render(L, Format::kJsonl); }
+int render_csv(lua_State* L) { return render(L, Format::kCsv); }
+int render_markdown(lua_State* L) { return render(L, Format::kMarkdown); }
+int render_junit(lua_State* L) { return render(L, Format::kJunit); }
+int render_sarif(lua_State* L) { return render(L, Format::kSarif); }
 
 constexpr Member kReportMethods[] = {
-    {"table", guard<render_table>}, {"json", guard<render_json>}, {"jsonl", guard<render_jsonl>}};
+    {"table", guard<render_table>},       {"json", guard<render_json>},   {"jsonl", guard<render_jsonl>}, {"csv", guard<render_csv>},
+    {"markdown", guard<render_markdown>}, {"junit", guard<render_junit>}, {"sarif", guard<render_sarif>}};
 
 }  // namespace
 

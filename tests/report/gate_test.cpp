@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "msdbg/report.h"
 #include "support/fake_session.h"
 
 namespace msdbg {
@@ -129,6 +130,30 @@ TEST(Gate, RunCutShortProvesNoSuppressionUnused) {
   result.interrupted = true;
   const auto suppressions = parse_suppressions("TZ ** # never\n", "s").value();
   EXPECT_TRUE(judge(s, &result, nullptr, &suppressions).unused.empty());
+}
+
+TEST(Gate, RunOverAPartProvesNoSuppressionUnused) {
+  FakeSession s(net());
+  const auto suppressions = parse_suppressions("TO ** step=9 # later\n", "s").value();
+  CheckResult whole = two_findings(s), part = whole;
+  EXPECT_EQ(judge(s, &whole, nullptr, &suppressions).unused.size(), 1u);
+  EXPECT_TRUE(judge(s, &part, nullptr, &suppressions, SIZE_MAX, true).unused.empty());
+}
+
+TEST(Gate, GroupsCountEachStanding) {
+  FakeSession s(net());
+  CheckResult result = two_findings(s);
+  const auto suppressions = parse_suppressions("TO ** step=1 # wanted\n", "s").value();
+  Gate gate = judge(s, &result, nullptr, &suppressions);
+  ReportStyle style;
+  style.group = true;
+  style.gate = &gate;
+  const std::string text = check_report(s, result, style);
+  EXPECT_EQ(text.rfind("scope       hits  new  known  suppressed  steps  rules  first\n"
+                       "Default/fc     2    1      0           1  0-1    TO     MatMul-op0:output:0",
+                       0),
+            0u)
+      << text;
 }
 
 }  // namespace
