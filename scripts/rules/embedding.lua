@@ -66,6 +66,7 @@ local untouched = rule {
   severity = "info",
   select   = lookups,
   slots    = "input:1",
+  needs    = { "elements" },
   params   = {
     rows = rows_parameter,
     -- Words are spread unevenly: after a hundred batches half of a vocabulary may not have occurred and nothing is wrong. Rows that
@@ -81,7 +82,7 @@ local untouched = rule {
     local seen = ctx.state[key] or { rows = rows, touched = 0, steps = 0, marks = {} }
     ctx.state[key] = seen
     if seen.step ~= t.step then seen.steps = seen.steps + 1 end
-    seen.node, seen.step, seen.name = t.node, t.step, name_of(t)
+    seen.node, seen.rank, seen.step, seen.name = t.node.name, t.rank, t.step, name_of(t)
     local v, marks, touched = t:view(), seen.marks, seen.touched
     for i = 0, v.n - 1 do
       local row = v[i]
@@ -102,7 +103,7 @@ local untouched = rule {
       local share = 100 * (seen.rows - seen.touched) / seen.rows
       if seen.steps >= p.least and share > p.limit then
         found[#found + 1] = {
-          node = seen.node, step = seen.step, actual = share,
+          node = seen.node, slot = "input:1", rank = seen.rank, step = seen.step, actual = share,
           message = format("%d of %d rows of %s were not looked up in %d steps", seen.rows - seen.touched, seen.rows, seen.name,
             seen.steps),
         }

@@ -21,9 +21,10 @@ local weight_initialization = rule {
   cause    = "A zero initialiser, or a checkpoint that was not loaded.",
   next     = "Look at the initialiser of the layer and at the checkpoint; units that start equal stay equal.",
   cases    = {
-    { name = "all zero", x = { 0, 0, 0 }, expect = "hit" },
-    { name = "one drawn value", x = { 0, 0, 1 }, expect = "clean" },
-    { name = "NaN", x = { 0, nan }, expect = "not checked" },
+    { name = "all zero", x = { 0, 0, 0 }, live = true, expect = "hit" },
+    { name = "one drawn value", x = { 0, 0, 1 }, live = true, expect = "clean" },
+    { name = "a dump has no initial values", x = { 0, 0 }, expect = "not checked" },
+    { name = "NaN", x = { 0, nan }, live = true, expect = "not checked" },
   },
 }
 
@@ -97,17 +98,23 @@ local operator_overflow = rule {
   name     = "recommended-operator-overflow",
   summary  = "the hardware flagged an overflow",
   tags     = { "recommended", "overflow", "live" },
+  severity = "error",
   select   = "@all",
   when     = "OO",
   cause    = "A result inside of the operator left the range of its type, although the output may look finite.",
   next     = "Take the earliest flagged operator, compute it in float32 or lower the loss scale.",
-  cases    = { { name = "no flags recorded", x = { 1, 2 }, expect = "not checked" } },
+  cases    = {
+    { name = "flagged", x = { 1, 2 }, overflow = true, expect = "hit" },
+    { name = "not flagged", x = { 1, 2 }, overflow = false, expect = "clean" },
+    { name = "no flags recorded", x = { 1, 2 }, expect = "not checked" },
+  },
 }
 
 local tensor_overflow = rule {
   name     = "recommended-tensor-overflow",
   summary  = "NaN or Inf in a tensor",
   tags     = { "recommended", "overflow" },
+  severity = "error",
   select   = "@all",
   when     = "TO",
   cause    = "Division by zero, log or root of a value that is not positive, exp of a large one, half precision left.",

@@ -91,7 +91,7 @@ local flat = rule {
       ctx.state.losses = ctx.state.losses or {}
       local losses = ctx.state.losses[group] or { first = t.step }
       ctx.state.losses[group] = losses
-      losses[#losses + 1], losses.node, losses.last = value, t.node, t.step
+      losses[#losses + 1], losses.node, losses.slot, losses.rank, losses.last = value, t.node.name, t.slot, t.rank, t.step
     end
     ctx.state.now = nil
   end,
@@ -109,7 +109,7 @@ local flat = rule {
         local fall = 100 * (first - last) / max(abs(first), 1e-300)
         if fall < p.fall then
           found[#found + 1] = {
-            node = losses.node, step = losses.last, actual = fall,
+            node = losses.node, slot = losses.slot, rank = losses.rank, step = losses.last, actual = fall,
             message = format("mean loss %.6g in the first %d steps, %.6g in the last", first, quarter, last),
           }
         end
@@ -150,7 +150,7 @@ local frozen_inputs = rule {
   tags     = { "data", "default" },
   severity = "warning",
   select   = inputs_of_trainings,
-  needs    = { "previous" },
+  needs    = { "elements" },
   params   = {
     -- The labels of a small batch repeat by chance: four of ten classes with one chance in 10^4. Sixteen elements do not.
     least = { type = "integer", default = 16, min = 1, help = "elements of all inputs together that are needed" },
