@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "msdbg/compare.h"
 #include "msdbg/session.h"
 
 namespace msdbg {
@@ -62,23 +63,9 @@ Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path, con
 
 // ---- comparing -------------------------------------------------------------------------------------------------------
 
-/// Two tensors element by element. Sums run in double over the pairs that are finite on both sides.
-struct ValueComparison {
-  uint64_t count = 0;
-  bool bit_equal = false;        ///< same type, same bytes
-  uint64_t differing = 0;        ///< elements with other values; NaN equals NaN
-  uint64_t pairs = 0;            ///< finite on both sides
-  double norm_a = 0, norm_b = 0; ///< Euclidean, of the pairs
-  double norm_difference = 0;    ///< of b - a
-  double max_abs_difference = 0;
-  uint64_t nan_a = 0, nan_b = 0, inf_a = 0, inf_b = 0;
-
-  /// norm(b - a) / norm(a); 0 when nothing differs, infinite when a is zero and b is not; NaN without a finite pair.
-  double update_ratio() const;
-};
-/// Precondition: equal counts. Error: what a reader answered, kUnsupported for types without arithmetic whose bytes
-/// differ, kInterrupted.
-Result<ValueComparison> compare_values(ElementReader& a, ElementReader& b);
+/// norm(b - a) / norm(a), the relative size of an update; 0 when nothing differs, infinite when `a` is all zero and `b`
+/// is not, NaN without a pair that is finite on both sides.
+double update_ratio(const Comparison& values);
 
 enum class ChangeKind : uint8_t { kUnchanged, kChanged, kRetyped, kReshaped, kRenamed, kLost, kAdded, kNotCompared };
 std::string_view change_kind_name(ChangeKind kind);  ///< "unchanged", ..., "not compared"
@@ -90,8 +77,11 @@ struct ParameterChange {
   std::string new_name;  ///< kRenamed: its name in B
   DType dtype_a = DType::kUnknown, dtype_b = DType::kUnknown;
   Shape shape_a, shape_b;
-  std::optional<ValueComparison> values;  ///< when both exist and have as many elements
-  std::string note;                       ///< why it was not compared, ...
+  std::optional<Comparison> values;  ///< when both exist and have as many elements; tolerance 0
+  std::string note;      ///< why it was not compared, ...
+
+  /// NaN or Inf in B that A has not.
+  bool breaks() const;
 };
 
 struct ParameterDiff {
@@ -124,15 +114,16 @@ Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterS
 struct StepMatch {
   int64_t step = 0;
   uint64_t equal = 0, different = 0, not_compared = 0, absent = 0;  ///< parameters of the checkpoint; absent: not in the dump
-  bool matches() const { return equal > 0 && different == 0 && not_compared == 0 && absent == 0; }
+  /// All that could be compared is equal.
+  bool matches() const { return equal > 0 && different == 0 && not_compared == 0; }
 };
 struct CheckpointMatch {
   std::vector<StepMatch> steps;
   size_t best = 0;       ///< index into `steps` with most equal parameters, the first of such
   ParameterDiff detail;  ///< of that step: A is the dump, B the checkpoint; added and lost are absent from one of them
 };
-/// Which steps of a dump hold the parameters of a checkpoint. Error: the dump has no such step or no parameter files.
-Result<CheckpointMatch> match_checkpoint(Session& dump, int rank, const IntSet& steps, Checkpoint& checkpoint, const std::string& dump_name,
-                                         const std::string& checkpoint_name, unsigned threads = 0);
+/// Which steps of a dump hold the parameters of a checkpoint. `dump.step` is not used. Error: the dump has no such step
+/// or no parameter of the checkpoint in any of them.
+Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntSet& steps, const ParameterSource& checkpoint, unsigned threads = 0);
 
 }  // namespace msdbg

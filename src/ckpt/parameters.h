@@ -1,0 +1,43 @@
+// The parameters of one step of a session, and walking two of them in lockstep.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "msdbg/checkpoint.h"
+
+namespace msdbg::ckpt {
+
+struct Parameter {
+  std::string name;
+  TensorId id;
+  TensorInfo info;
+  bool used = false;  ///< has found its partner
+};
+
+/// Parameters with a value in the step, in the order of the graph; of several graphs that know a name the first counts.
+/// With `nodes` only these.
+std::vector<Parameter> parameters_of(const ParameterSource& source, const std::vector<NodeRef>* nodes);
+
+/// Hands both tensors over block by block until `take` answers false. Precondition: equal counts and item sizes known.
+Status walk_pair(ElementReader& a, ElementReader& b, const std::function<bool(const std::byte* a, const std::byte* b, size_t n)>& take);
+
+/// All of both, tolerance 0.
+Result<Comparison> compare_values(Session& a, const TensorId& id_a, Session& b, const TensorId& id_b);
+/// Stops at the first difference.
+Result<bool> same_bytes(Session& a, const TensorId& id_a, Session& b, const TensorId& id_b);
+
+/// What identifies a content: equal tensors have equal prints.
+struct Fingerprint {
+  uint64_t hash = 0;
+  bool constant = true;  ///< all elements are the same
+  bool operator==(const Fingerprint&) const = default;
+};
+Result<Fingerprint> fingerprint(Session& session, const TensorId& id);
+
+/// Runs work(0) ... work(n - 1) on several threads, which have signals masked; ends early when interrupted.
+void run_parallel(size_t n, unsigned threads, const std::function<void(size_t)>& work);
+
+}  // namespace msdbg::ckpt
