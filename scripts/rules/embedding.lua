@@ -11,12 +11,14 @@ local function lookups(s)
   end)
 end
 
---- Rows of the table that `t` looks into; nil when the graph does not say.
-local function rows_of(t, p)
-  if p.rows > 0 then return p.rows end
+--- Rows of the table; nil when neither the graph nor a recorded value says how many.
+local function rows_of(t)
   local input = t.node.inputs[1]
-  local output = input and input.node and input.node.outputs[1]
-  return output and output.shape and output.shape[1]
+  local node = input and input.node
+  if not node then return nil end
+  local shape = node.outputs[1] and node.outputs[1].shape
+  local value = not shape and node:value { step = t.step }
+  return shape and shape[1] or value and value.shape[1]
 end
 
 local function name_of(t)
@@ -24,7 +26,16 @@ local function name_of(t)
   return input and input.node and input.node.name or t.node.name
 end
 
-local rows_parameter = { type = "integer", default = 0, min = 0, help = "rows of the table; 0: as the graph says" }
+--- A table of four rows, and what is looked up in it in each step.
+local function look_up(name, expect, steps, params)
+  local case = { name = name, select = true, expect = expect, params = params, steps = {} }
+  for i, ids in ipairs(steps) do
+    case.steps[i] = { tensors = {
+      { node = "embedding_table", op = "Parameter", x = { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } } },
+      { node = "Default/Gather-op0", op = "Gather", inputs = { "embedding_table", "ids" }, slot = "input:1", x = ids, dtype = "int32" } } }
+  end
+  return case
+end
 
 local out_of_range = rule {
   name     = "embedding-index-out-of-range",
@@ -34,11 +45,8 @@ local out_of_range = rule {
   select   = lookups,
   slots    = "input:1",
   needs    = { "min", "max" },
-  params   = {
-    rows = rows_parameter,
-  },
-  check    = function(t, p)
-    local rows, low, high = rows_of(t, p), t.stats.min, t.stats.max
+  check    = function(t)
+    local rows, low, high = rows_of(t), t.stats.min, t.stats.max
     if not rows or not low then return nil end
     -- Some look-ups count negative indices from the end of the table.
     local bad = (high >= rows and high) or (low < -rows and low) or nil
@@ -50,12 +58,13 @@ local out_of_range = rule {
            .. "such an index and no error.",
   next     = "Compare the size of the vocabulary with the table; look at the samples of this step (t:where \"x >= ROWS\").",
   cases    = {
-    { name = "one too many", x = { 0, 4 }, dtype = "int32", params = { rows = 4 }, expect = "hit" },
-    { name = "the last row", x = { 0, 3 }, dtype = "int32", params = { rows = 4 }, expect = "clean" },
-    { name = "from the end", x = { -1, 3 }, dtype = "int64", params = { rows = 4 }, expect = "clean" },
-    { name = "before the first", x = { -5, 3 }, dtype = "int64", params = { rows = 4 }, expect = "hit" },
-    { name = "0-d", x = { 9 }, shape = {}, dtype = "int32", params = { rows = 4 }, expect = "hit" },
-    { name = "empty", x = {}, shape = { 0 }, dtype = "int32", params = { rows = 4 }, expect = "clean" },
+    look_up("one too many", "hit", { { 0, 4 } }),
+    look_up("the last row", "clean", { { 0, 3 } }),
+    look_up("from the end", "clean", { { -1, 3 } }),
+    look_up("before the first", "hit", { { -5, 3 } }),
+    look_up("second step", "hit", { { 0 }, { 9 } }),
+    look_up("empty", "clean", { {} }),
+    { name = "no table known", slot = "input:1", op = "Gather", x = { 9 }, dtype = "int32", expect = "clean" },
   },
 }
 
@@ -68,15 +77,14 @@ local untouched = rule {
   slots    = "input:1",
   needs    = { "elements" },
   params   = {
-    rows = rows_parameter,
     -- Words are spread unevenly: after a hundred batches half of a vocabulary may not have occurred and nothing is wrong. Rows that
     -- never occur are memory, and random vectors when they do occur at last.
     limit = { type = "number", default = 50, min = 0, max = 100, unit = "%", help = "more untouched rows than this are a hit" },
     least = { type = "integer", default = 100, min = 1, help = "steps that are needed" },
   },
   -- Elements have to be seen here, one number for each word of the batch; the loop over the view is compiled.
-  check    = function(t, p, ctx)
-    local rows = rows_of(t, p)
+  check    = function(t, _, ctx)
+    local rows = rows_of(t)
     if not rows then return nil end
     local key = format("%d %d %s", t.rank, t.node.graph_id, name_of(t))
     local seen = ctx.state[key] or { rows = rows, touched = 0, steps = 0, marks = {} }
@@ -115,14 +123,12 @@ local untouched = rule {
   next     = "Compare the ids of the data with the table; the first rows only means a missing shuffle, every other row a wrong "
            .. "stride.",
   cases    = {
-    { name = "one of four rows", steps = { { x = { 1, 1 }, dtype = "int32" }, { x = { 1, -3 }, dtype = "int32" } },
-      params = { rows = 4, least = 2 }, expect = "hit" },
-    { name = "all rows", steps = { { x = { 0, 1 }, dtype = "int32" }, { x = { 2, -1 }, dtype = "int32" } },
-      params = { rows = 4, least = 2 }, expect = "clean" },
-    { name = "too few steps", x = { 1 }, dtype = "int32", params = { rows = 4 }, expect = "clean" },
-    { name = "outside of the table", x = { 7, -9 }, dtype = "int32", params = { rows = 4, least = 1 }, expect = "hit" },
-    { name = "no table known", x = { 1 }, dtype = "int32", params = { least = 1 }, expect = "clean" },
-    { name = "empty", x = {}, shape = { 0 }, dtype = "int32", params = { rows = 4 }, expect = "clean" },
+    look_up("one of four rows", "hit", { { 1, 1 }, { 1, -3 } }, { least = 2 }),
+    look_up("all rows", "clean", { { 0, 1 }, { 2, -1 } }, { least = 2 }),
+    look_up("too few steps", "clean", { { 1 } }),
+    look_up("outside of the table", "hit", { { 7, -9 } }, { least = 1 }),
+    look_up("empty", "hit", { {} }, { least = 1 }),
+    { name = "no table known", slot = "input:1", op = "Gather", x = { 1 }, dtype = "int32", params = { least = 1 }, expect = "clean" },
   },
 }
 

@@ -2,6 +2,7 @@
 local rule = require "msdbg.rule"
 
 local format, max, sqrt = string.format, math.max, math.sqrt
+local nan = 0 / 0
 
 --- What the optimizer is given: the operators that feed it from outside, whatever stands between them and the backward pass
 -- (undoing the loss scale, clipping, summing over devices).
@@ -61,6 +62,26 @@ local function groups(ctx)
   return list
 end
 
+--- A step with one gradient for each layer.
+local function layers(name, expect, ...)
+  local case = { name = name, expect = expect, tensors = {} }
+  for i, gradient in ipairs { ... } do
+    case.tensors[i] = { node = format("Gradients/Default/fc%d-Dense/gradMatMul/MatMul-op%d", i, i), op = "MatMul", x = gradient }
+  end
+  return case
+end
+
+--- Two steps of a training with one weight; its optimizer is found in the graph.
+local function trained(name, gradient, expect)
+  local step = { tensors = {
+    { node = "fc1.weight", op = "Parameter", trainable = true, x = { { 1, 2 } } },
+    { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", inputs = { "fc1.weight" }, x = { { 0, 0 } } },
+    { node = "Gradients/Default/fc1-Dense/gradMatMul/MatMul-op1", op = "MatMul", x = gradient },
+    { node = "Default/optimizer-SGD/SGD-op2", op = "SGD", inputs = { "fc1.weight", "Gradients/Default/fc1-Dense/gradMatMul/MatMul-op1" },
+      x = { { 1, 2 } } } } }
+  return { name = name, select = true, expect = expect, steps = { step, step }, hits = expect == "hit" and 1 or nil }
+end
+
 local vanishing = rule {
   name     = "vanishing-gradient",
   summary  = "gradient tiny beside those of other layers",
@@ -72,7 +93,6 @@ local vanishing = rule {
     -- Layers of a healthy net differ by two or three orders of magnitude (50 in a LeNet). A float32 has seven digits: of an update
     -- a million times smaller than the others, most is rounded away.
     ratio = { type = "number", default = 1e6, min = 1, help = "largest gradient of the step / this one" },
-    largest = { type = "number", default = 0, min = 0, help = "gradient to compare with; 0: the largest of the step" },
   },
   check    = function(t, _, ctx)
     local value = magnitude(t)
@@ -81,7 +101,7 @@ local vanishing = rule {
   step_end = function(_, p, ctx)
     local found = {}
     for _, members in ipairs(groups(ctx)) do
-      local largest = p.largest
+      local largest = 0
       for _, member in ipairs(members) do largest = max(largest, member.value) end
       for _, member in ipairs(members) do
         local ratio = largest / member.value
@@ -100,13 +120,14 @@ local vanishing = rule {
   next     = "Follow the gradient from the loss to this layer (msdbg stats DUMP @gradient) and find where it shrinks; look there "
            .. "with saturated-sigmoid and saturated-tanh; add normalisation or shortcuts.",
   cases    = {
-    { name = "eight orders below", x = { 1e-8, -1e-8 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "hit" },
-    { name = "three orders below", x = { 1e-3, -1e-3 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "clean" },
-    { name = "alone", x = { 1e-8, -1e-8 }, shape = { 1, 2 }, expect = "clean" },
-    { name = "a bias", x = { 1e-8, -1e-8 }, params = { largest = 1 }, expect = "clean" },
-    { name = "zero is another fault", x = { 0, 0 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "clean" },
-    { name = "NaN", x = { 0 / 0, 1e-8 }, shape = { 1, 2 }, params = { largest = 1 }, expect = "clean" },
-    { name = "empty", x = {}, shape = { 0, 2 }, params = { largest = 1 }, expect = "clean" },
+    layers("eight orders below", "hit", { { 1, -1 } }, { { 1e-8, -1e-8 } }),
+    layers("three orders below", "clean", { { 1, -1 } }, { { 1e-3, -1e-3 } }),
+    layers("a bias", "clean", { { 1, -1 } }, { 1e-8, -1e-8 }),
+    layers("a sparse gradient", "clean", { { 1, -1 } }, { { 1, 0, 0, 0, 0, 0, 0, 0 } }),
+    layers("zero is another fault", "clean", { { 1, -1 } }, { { 0, 0 } }),
+    layers("NaN", "clean", { { 1, -1 } }, { { nan, 1e-8 } }),
+    layers("empty", "clean", { { 1, -1 } }, { {} }),
+    { name = "alone", x = { { 1e-8, -1e-8 } }, expect = "clean" },
   },
 }
 
@@ -163,17 +184,18 @@ local exploding = rule {
   next     = "Look at the update before the first such step with update-too-large: it is usually the cause. Lower the learning rate "
            .. "or warm it up, clip gradients after the loss scale is undone.",
   cases    = {
-    { name = "two thousandfold", steps = {
-      { x = { 1, -1 }, shape = { 1, 2 } }, { x = { 2, -2 }, shape = { 1, 2 } }, { x = { 4e3, -4e3 }, shape = { 1, 2 } } }, expect = "hit" },
-    { name = "noise", steps = {
-      { x = { 1, -1 }, shape = { 1, 2 } }, { x = { 9, -9 }, shape = { 1, 2 } }, { x = { 30, 1 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "back from almost nothing", steps = {
-      { x = { 1, -1 }, shape = { 1, 2 } }, { x = { 1e-6, 0 }, shape = { 1, 2 } }, { x = { 1, 1 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "one step only", x = { 1e30, 1e30 }, shape = { 1, 2 }, expect = "clean" },
-    { name = "second step", steps = { { x = { 1, 1 }, shape = { 1, 2 } }, { x = { 1e9, 1 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "second step, wanted", steps = { { x = { 1, 1 }, shape = { 1, 2 } }, { x = { 1e9, 1 }, shape = { 1, 2 } } },
-      params = { history = 1 }, expect = "hit" },
-    { name = "empty", x = {}, shape = { 0, 2 }, expect = "clean" },
+    { name = "two thousandfold", steps = { { x = { { 1, -1 } } }, { x = { { 2, -2 } } }, { x = { { 4e3, -4e3 } } } }, expect = "hit",
+      hit_steps = { 2 }, actual = 2000 },
+    { name = "noise", steps = { { x = { { 1, -1 } } }, { x = { { 9, -9 } } }, { x = { { 30, 1 } } } }, expect = "clean" },
+    { name = "back from almost nothing", steps = { { x = { { 1, -1 } } }, { x = { { 1e-6, 0 } } }, { x = { { 1, 1 } } } },
+      expect = "clean" },
+    { name = "one step only", x = { { 1e30, 1e30 } }, expect = "clean" },
+    { name = "second step", steps = { { x = { { 1, 1 } } }, { x = { { 1e9, 1 } } } }, expect = "clean" },
+    { name = "second step, wanted", steps = { { x = { { 1, 1 } } }, { x = { { 1e9, 1 } } } }, params = { history = 1 }, expect = "hit" },
+    layers("one layer of three", "hit", { { 1, -1 } }, { { 1e6, 1 } }, { { 2, -2 } }),
+    layers("one layer of two", "clean", { { 1, -1 } }, { { 1e6, 1 } }),
+    layers("layers alike", "clean", { { 1, -1 } }, { { 10, 1 } }, { { 100, -2 } }),
+    { name = "empty", x = { {} }, expect = "clean" },
   },
 }
 
@@ -201,12 +223,15 @@ local zero = rule {
   next     = "Go from the loss towards this layer and find the first gradient that is all zero; look at the activation there with "
            .. "dead-relu and nan-swallowed.",
   cases    = {
-    { name = "zero twice", steps = { { x = { 0, 0 }, shape = { 1, 2 } }, { x = { 0, 0 }, shape = { 1, 2 } } }, expect = "hit" },
-    { name = "zero once", steps = { { x = { 0, 0 }, shape = { 1, 2 } }, { x = { 0, 1 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "one step only", x = { 0, 0 }, shape = { 1, 2 }, expect = "clean" },
+    { name = "zero twice", steps = { { x = { { 0, 0 } } }, { x = { { 0, 0 } } } }, expect = "hit", hit_steps = { 1 } },
+    { name = "zero once", steps = { { x = { { 0, 0 } } }, { x = { { 0, 1 } } } }, expect = "clean" },
+    { name = "one step only", x = { { 0, 0 } }, expect = "clean" },
+    { name = "one step only, wanted", x = { { 0, 0 } }, params = { steps = 1 }, expect = "hit" },
     { name = "a bias", steps = { { x = { 0, 0 } }, { x = { 0, 0 } } }, expect = "clean" },
-    { name = "NaN", steps = { { x = { 0 / 0, 0 }, shape = { 1, 2 } }, { x = { 0 / 0, 0 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "empty", steps = { { x = {}, shape = { 0, 2 } }, { x = {}, shape = { 0, 2 } } }, expect = "clean" },
+    { name = "NaN", steps = { { x = { { nan, 0 } } }, { x = { { nan, 0 } } } }, expect = "clean" },
+    { name = "empty", steps = { { x = { {} } }, { x = { {} } } }, expect = "clean" },
+    trained("what feeds the optimizer", { { 0, 0 } }, "hit"),
+    trained("what feeds it and is not zero", { { 0, 1 } }, "clean"),
   },
 }
 

@@ -25,6 +25,21 @@ local anywhere = rule {
   },
 }
 
+--- What the operator was given; its producer's output where inputs were not recorded.
+local function input_of(t, i)
+  local input = t.node:input(i, { step = t.step, execution = t.execution })
+  local from = t.node.inputs[i + 1]
+  if input or not from or not from.node or t.execution > 0 then return input end
+  if from.node.kind ~= "operator" then return (from.node:value { step = t.step }) end
+  return (from.node:output(tonumber(from.slot:match "%d+$"), { step = t.step }))
+end
+
+local function relu(name, before, after, expect)
+  return { name = name, select = true, expect = expect, tensors = {
+    { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", x = before },
+    { node = "Default/relu1-ReLU/ReLU-op1", op = "ReLU", inputs = { "Default/fc1-Dense/MatMul-op0" }, x = after } } }
+end
+
 --- Asked of operators that choose among their inputs or clip them: a comparison with NaN is false, and the NaN is gone.
 local swallowed = rule {
   name     = "nan-swallowed",
@@ -33,34 +48,29 @@ local swallowed = rule {
   severity = "error",
   select   = "op:ReLU or op:ReLUV2 or op:ReLU6 or op:Maximum or op:Minimum or op:MaxPool or op:ReduceMax or op:ReduceMin or "
            .. "op:HSwish or op:HSigmoid or op:ReluGrad or op:MaxPoolGrad",
-  needs    = { "nan_count" },
-  params   = {
-    nan_before = { type = "integer", default = -1, min = -1, help = "NaN in the input; -1: count them" },
-  },
-  check    = function(t, p)
+  needs    = { "nan_count", "count" },
+  check    = function(t)
     if t.size == 0 or t.stats.nan_count > 0 then return nil end
-    local count, slot = p.nan_before, 0
-    if count < 0 then
-      for i = 0, math.min(#t.node.inputs, 2) - 1 do
-        local input = t.node:input(i, { step = t.step, execution = t.execution })
-        count = input and input.stats.nan_count or 0
-        slot = i
-        if count > 0 then break end
-      end
-    end
-    if count > 0 then
-      return { actual = count, message = ("%d NaN in input:%d, none in the output"):format(count, slot) }
+    for i = 0, math.min(#t.node.inputs, 2) - 1 do
+      local input = input_of(t, i)
+      local count = input and input.stats.nan_count or 0
+      if count > 0 then return { actual = count, message = ("%d NaN in input:%d, none in the output"):format(count, i) } end
     end
   end,
   cause    = "The operator compares, and a comparison with NaN is false: some implementations of ReLU turn NaN into 0. Everything "
            .. "behind it looks healthy, the loss too, while nothing before it learns.",
   next     = "The fault is before this operator: msdbg origin finds the first NaN. Do not trust the losses of this run.",
   cases    = {
-    { name = "NaN became zero", x = { 0, 0 }, params = { nan_before = 2 }, expect = "hit" },
-    { name = "NaN came through", x = { nan, 0 }, params = { nan_before = 1 }, expect = "clean" },
-    { name = "sound input", x = { 0, 1 }, params = { nan_before = 0 }, expect = "clean" },
-    { name = "empty", x = {}, shape = { 0 }, params = { nan_before = 3 }, expect = "clean" },
-    { name = "0-d", x = { 0 }, shape = {}, params = { nan_before = 1 }, expect = "hit" },
+    relu("NaN became zero", { nan, nan }, { 0, 0 }, "hit"),
+    relu("one NaN became zero", { nan, 1 }, { 0, 1 }, "hit"),
+    relu("NaN came through", { nan, -1 }, { nan, 0 }, "clean"),
+    relu("sound input", { -1, 1 }, { 0, 1 }, "clean"),
+    relu("an Inf is no NaN", { -inf, 1 }, { 0, 1 }, "clean"),
+    relu("empty", {}, {}, "clean"),
+    { name = "without the input", op = "ReLU", x = { 0, 0 }, select = true, expect = "clean" },
+    { name = "0-d", select = true, expect = "hit", tensors = {
+      { node = "Default/fc1", op = "MatMul", x = nan, shape = {} },
+      { node = "Default/relu", op = "ReLU", inputs = { "Default/fc1" }, x = 0, shape = {} } } },
   },
 }
 

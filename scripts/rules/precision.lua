@@ -83,6 +83,21 @@ local subnormal = rule {
   },
 }
 
+--- What the operator was given; its producer's output where inputs were not recorded.
+local function input_of(t, i)
+  local input = t.node:input(i, { step = t.step, execution = t.execution })
+  local from = t.node.inputs[i + 1]
+  if input or not from or not from.node or t.execution > 0 then return input end
+  if from.node.kind ~= "operator" then return (from.node:value { step = t.step }) end
+  return (from.node:output(tonumber(from.slot:match "%d+$"), { step = t.step }))
+end
+
+local function cast(name, before, after, dtype, expect, params)
+  return { name = name, select = true, expect = expect, params = params, tensors = {
+    { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", x = before },
+    { node = "Default/fc1-Dense/Cast-op1", op = "Cast", inputs = { "Default/fc1-Dense/MatMul-op0" }, x = after, dtype = dtype } } }
+end
+
 --- The cast has the same number of elements on both sides, so that the zeros on both sides say how many values were lost.
 local cast_underflow = rule {
   name     = "cast-underflow",
@@ -95,17 +110,12 @@ local cast_underflow = rule {
     -- Softmax tails lose some percent without harm, so that this is no default rule; gradients should lose nothing.
     limit = { type = "number", default = 10, min = 0, max = 100, unit = "%", help = "more elements lost than this are a hit" },
     least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
-    zeros_before = { type = "integer", default = -1, min = -1, help = "zeros in the input; -1: count them" },
   },
   check    = function(t, p)
     if t.size < p.least or not t.dtype:find "float" then return nil end  -- 0.4 as an integer is 0 on purpose
-    local before = p.zeros_before
-    if before < 0 then
-      local input = t.node:input(0, { step = t.step, execution = t.execution })
-      if not input or input.size ~= t.size then return nil end
-      before = input.stats.zero_count
-    end
-    local lost = 100 * (t.stats.zero_count - before) / t.size
+    local input = input_of(t, 0)
+    if not input or input.size ~= t.size then return nil end
+    local lost = 100 * (t.stats.zero_count - input.stats.zero_count) / t.size
     if lost > p.limit then
       return { actual = lost, message = ("%.3g %% of the elements became zero in the cast to %s"):format(lost, t.dtype) }
     end
@@ -113,13 +123,15 @@ local cast_underflow = rule {
   cause    = "The values are below the smallest number of the new type (6e-8 in float16): a loss scale that is too small.",
   next     = "Raise the loss scale, or cast to bfloat16, which has the range of float32.",
   cases    = {
-    { name = "all lost", x = filled(20, 0), dtype = "float16", params = { zeros_before = 0 }, expect = "hit" },
-    { name = "they were zero before", x = filled(20, 0), dtype = "float16", params = { zeros_before = 20 }, expect = "clean" },
-    { name = "one in twenty lost", x = filled(20, 1, 0), dtype = "float16", params = { zeros_before = 0 }, expect = "clean" },
-    { name = "to integer", x = filled(20, 0), dtype = "int32", params = { zeros_before = 0 }, expect = "clean" },
-    { name = "few elements", x = { 0, 0 }, dtype = "float16", params = { zeros_before = 0 }, expect = "clean" },
-    { name = "infinite", x = filled(20, inf), dtype = "float16", params = { zeros_before = 0 }, expect = "clean" },
-    { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
+    cast("all lost", filled(20, 1e-9), filled(20, 0), "float16", "hit"),
+    cast("a fifth lost", { 1, 1, 1, 1e-9 }, { 1, 1, 1, 0 }, "float16", "hit", { least = 4 }),
+    cast("they were zero before", filled(20, 0), filled(20, 0), "float16", "clean"),
+    cast("one in twenty lost", filled(20, 1, 1e-9), filled(20, 1, 0), "float16", "clean"),
+    cast("to integer", filled(20, 0.4), filled(20, 0), "int32", "clean"),
+    cast("few elements", { 1e-9 }, { 0 }, "float16", "clean"),
+    cast("beyond the largest", filled(20, 1e9), filled(20, inf), "float16", "clean"),
+    cast("NaN", filled(20, nan), filled(20, nan), "float16", "clean"),
+    cast("empty", {}, {}, "float16", "clean"),
   },
 }
 

@@ -2,6 +2,7 @@
 local rule = require "msdbg.rule"
 
 local format = string.format
+local nan = 0 / 0
 
 --- Parameters that an optimizer updates, of two and more dimensions. Biases and scales are left out: they start at or near zero, so
 -- that their first updates are large beside them in any training.
@@ -40,12 +41,12 @@ local too_large = rule {
   next     = "Compare the ratio over the layers: all of them point to the learning rate, one to its gradient (exploding-gradient). "
            .. "Usual ratios are near 1e-3.",
   cases    = {
-    { name = "half of it", x = { 1.5, -1.5 }, shape = { 1, 2 }, prev = { 1, -1 }, expect = "hit" },
-    { name = "a thousandth", x = { 1.001, -1 }, shape = { 1, 2 }, prev = { 1, -1 }, expect = "clean" },
-    { name = "from zero", x = { 0.1, 0.1 }, shape = { 1, 2 }, prev = { 0, 0 }, expect = "clean" },
-    { name = "first step", x = { 1, 2 }, shape = { 1, 2 }, expect = "clean" },
-    { name = "two steps", steps = { { x = { 1, 1 }, shape = { 1, 2 } }, { x = { 5, 1 }, shape = { 1, 2 } } }, expect = "hit" },
-    { name = "empty", x = {}, shape = { 0, 2 }, prev = {}, expect = "clean" },
+    { name = "half of it", x = { { 1.5, -1.5 } }, prev = { { 1, -1 } }, expect = "hit" },
+    { name = "a thousandth", x = { { 1.001, -1 } }, prev = { { 1, -1 } }, expect = "clean" },
+    { name = "from zero", x = { { 0.1, 0.1 } }, prev = { { 0, 0 } }, expect = "clean" },
+    { name = "first step", x = { { 1, 2 } }, expect = "clean" },
+    { name = "two steps", steps = { { x = { { 1, 1 } } }, { x = { { 5, 1 } } } }, expect = "hit" },
+    { name = "empty", x = { {} }, prev = { {} }, expect = "clean" },
   },
 }
 
@@ -65,13 +66,18 @@ local too_small = rule {
            .. "a half-precision weight.",
   next     = "Look at the schedule and at vanishing-gradient; keep master weights in float32.",
   cases    = {
-    { name = "nothing", x = { 1, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, expect = "hit" },
-    { name = "a ten-millionth", x = { 1.0000001, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, dtype = "float64", expect = "hit" },
-    { name = "a thousandth", x = { 1.001, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, expect = "clean" },
-    { name = "first step", x = { 1, 2 }, shape = { 1, 2 }, expect = "not checked" },
-    { name = "empty", x = {}, shape = { 0, 2 }, prev = {}, expect = "clean" },
+    { name = "nothing", x = { { 1, 2 } }, prev = { { 1, 2 } }, expect = "hit" },
+    { name = "a ten-millionth", x = { { 1.0000001, 2 } }, prev = { { 1, 2 } }, dtype = "float64", expect = "hit" },
+    { name = "a thousandth", x = { { 1.001, 2 } }, prev = { { 1, 2 } }, expect = "clean" },
+    { name = "first step", x = { { 1, 2 } }, expect = "not checked" },
+    { name = "empty", x = { {} }, prev = { {} }, expect = "clean" },
   },
 }
+
+local function pair(first, second)
+  return { tensors = {
+    { node = "fc1.weight", op = "Parameter", x = { { first, 2 } } }, { node = "fc2.weight", op = "Parameter", x = { { second, 2 } } } } }
+end
 
 --- Weights of one optimizer are compared with each other: where some move and others do not, those are the finding.
 local unchanged = rule {
@@ -126,14 +132,17 @@ local unchanged = rule {
            .. "float32. A weight that is frozen on purpose does not belong into the optimizer.",
   cases    = {
     { name = "nothing moves", steps = {
-      { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2 }, shape = { 1, 2 } } }, expect = "hit" },
+      { x = { { 1, 2 } } }, { x = { { 1, 2 } } }, { x = { { 1, 2 } } } }, expect = "hit" },
     { name = "one skipped step", steps = {
-      { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 3 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "one skipped step, wanted", x = { 1, 2 }, shape = { 1, 2 }, prev = { 1, 2 }, params = { steps = 1 }, expect = "hit" },
-    { name = "moves", steps = { { x = { 1, 2 }, shape = { 1, 2 } }, { x = { 1, 2.1 }, shape = { 1, 2 } } }, expect = "clean" },
-    { name = "one step only", x = { 1, 2 }, shape = { 1, 2 }, expect = "clean" },
-    { name = "NaN is no rest", x = { 0 / 0, 2 }, shape = { 1, 2 }, prev = { 0 / 0, 2 }, params = { steps = 1 }, expect = "clean" },
-    { name = "empty", x = {}, shape = { 0, 2 }, prev = {}, params = { steps = 1 }, expect = "clean" },
+      { x = { { 1, 2 } } }, { x = { { 1, 2 } } }, { x = { { 1, 3 } } } }, expect = "clean" },
+    { name = "one of two moves", steps = { pair(1, 1), pair(1, 2) }, expect = "hit", hits = 1, hit_steps = { 1 } },
+    { name = "both move", steps = { pair(1, 1), pair(2, 2) }, expect = "clean" },
+    { name = "a weight without optimizer", select = true, steps = { pair(1, 1), pair(1, 2) }, expect = "clean" },
+    { name = "one skipped step, wanted", x = { { 1, 2 } }, prev = { { 1, 2 } }, params = { steps = 1 }, expect = "hit" },
+    { name = "moves", steps = { { x = { { 1, 2 } } }, { x = { { 1, 2.1 } } } }, expect = "clean" },
+    { name = "one step only", x = { { 1, 2 } }, expect = "clean" },
+    { name = "NaN is no rest", x = { { nan, 2 } }, prev = { { nan, 2 } }, params = { steps = 1 }, expect = "clean" },
+    { name = "empty", x = { {} }, prev = { {} }, params = { steps = 1 }, expect = "clean" },
   },
 }
 
