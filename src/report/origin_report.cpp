@@ -9,18 +9,7 @@
 #include "report/table.h"
 
 namespace msdbg {
-namespace {
 
-constexpr size_t kFurtherOrigins = 6, kFirstShown = 3, kRepeatedSteps = 10;
-constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
-constexpr std::string_view kIndent = "             ";
-
-std::string field(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
-std::string more(std::string_view text) { return fmt::format("{}{}\n", kIndent, text); }
-
-std::string place_text(const std::vector<int64_t>& place) { return shape_text(place); }
-
-/// "104 of 192 elements are -Inf, none NaN"
 std::string bad_text(const Stats& stats) {
   const std::string kinds = nonfinite_text(stats);
   if (kinds.empty()) return stats_line(stats);
@@ -34,6 +23,17 @@ std::string bad_text(const Stats& stats) {
   if (stats.nan_count == 0 && stats.inf_count() > 0 && stats.knows(kStatNan)) out += ", none NaN";
   return out;
 }
+
+namespace {
+
+constexpr size_t kFurtherOrigins = 6, kFirstShown = 3, kRepeatedSteps = 10;
+constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
+constexpr std::string_view kIndent = "             ";
+
+std::string field(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
+std::string more(std::string_view text) { return fmt::format("{}{}\n", kIndent, text); }
+
+std::string place_text(const std::vector<int64_t>& place) { return shape_text(place); }
 
 class OriginText {
  public:

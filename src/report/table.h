@@ -48,6 +48,8 @@ class Table {
 
 /// "1 hit", "3 hits".
 std::string counted(uint64_t n, std::string_view word);
+/// "104 of 192 elements are -Inf, none NaN"; the statistics where all are finite.
+std::string bad_text(const Stats& stats);
 /// A word as a POSIX shell takes it.
 std::string shell_word(std::string_view text);
 /// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.

@@ -1,0 +1,112 @@
+// What was looked at, and where it came from.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/chapters.h"
+#include "report/table.h"
+
+namespace msdbg::page {
+namespace {
+
+constexpr size_t kMostEntries = 200, kMostProblems = 50;
+
+void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, std::string_view what, Section* section) {
+  if (entries.empty()) return;
+  std::map<std::string, uint64_t> reasons;
+  for (const NotChecked& entry : entries) ++reasons[entry.reason];
+  std::vector<std::pair<std::string, uint64_t>> order(reasons.begin(), reasons.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  Sheet why;
+  why.caption = "Why tensors were not checked";
+  why.columns = {{std::string(what)}, {"times", true}};
+  for (const auto& [reason, count] : order) why.rows.push_back({{plain(reason)}, {plain(std::to_string(count))}});
+  why.open = 12;
+  if (why.rows.size() > kMostEntries) why.rows.resize(kMostEntries);
+  section->blocks.push_back(std::move(why));
+  Sheet list;
+  list.caption = "Tensors that were not checked";
+  list.columns = {{"step", true}, {"tensor"}, {"rule"}, {"reason"}};
+  for (const NotChecked& entry : entries) {
+    if (list.rows.size() == kMostEntries) break;
+    list.rows.push_back({{plain(std::to_string(entry.tensor.step))}, {context.tensor_run(entry.tensor)}, {plain(entry.abbr.empty() ? entry.rule : entry.abbr)},
+                         {plain(entry.reason)}});
+  }
+  list.open = kMostEntries;
+  Fold fold{fmt::format("Each of them{}", entries.size() > kMostEntries ? fmt::format(", the first {} of {}", kMostEntries, entries.size()) : ""), {}};
+  fold.blocks.push_back(std::move(list));
+  section->blocks.push_back(std::move(fold));
+}
+
+void tell_problems(Context& context, Section* section) {
+  if (context.session.can_step()) return;
+  const SessionReport report = context.session.inspect();
+  if (report.problems.empty()) return;
+  Sheet sheet;
+  sheet.caption = "What is damaged or missing";
+  sheet.columns = {{"what the dump itself shows"}, {"where"}};
+  for (const Problem& problem : report.problems) {
+    if (sheet.rows.size() == kMostProblems) break;
+    sheet.rows.push_back({{plain(problem.message)}, {code(problem.path)}});
+  }
+  Fold fold{fmt::format("{} of the dump{}", counted(report.problems.size(), "remark"),
+                        report.problems.size() > kMostProblems ? fmt::format(", the first {}", kMostProblems) : ""),
+            {}};
+  sheet.open = kMostProblems;
+  fold.blocks.push_back(std::move(sheet));
+  section->blocks.push_back(std::move(fold));
+}
+
+}  // namespace
+
+std::optional<Section> coverage_chapter(Context& context) {
+  Section section{"coverage", "Coverage", {}};
+  const Coverage coverage = context.coverage();
+  Facts facts;
+  if (context.input.check != nullptr) {
+    const std::string rules = context.options.rules.empty() ? "" : fmt::format(" by {}", context.options.rules);
+    facts.rows.push_back({"Checked", {plain(fmt::format("{} of {}{}", coverage.checked, counted(coverage.tensors, "output and parameter tensor"), rules))}});
+  }
+  if (context.input.origin != nullptr) {
+    const Coverage& looked = context.input.origin->coverage;
+    facts.rows.push_back({"Searched for origins", {plain(fmt::format("{} of {}", looked.checked, counted(looked.tensors, "output, parameter and input tensor")))}});
+  }
+  facts.rows.push_back({"Not checked", {coverage.not_checked > 0 ? strong(std::to_string(coverage.not_checked)) : plain("none")}});
+  facts.rows.push_back({"Steps", {plain(numbers_text(context.steps_looked_at()))}});
+  const auto ranks = context.session.ranks();
+  facts.rows.push_back({"Ranks in the dump", {plain(numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())))}});
+  if (coverage.bytes > 0) facts.rows.push_back({"Read", {plain(format_bytes(coverage.bytes))}});
+  section.blocks.push_back(std::move(facts));
+  if (context.input.check != nullptr) tell_not_checked(context, context.input.check->not_checked, "not checked because", &section);
+  if (context.input.origin != nullptr) tell_not_checked(context, context.input.origin->not_checked, "not searched because", &section);
+  tell_problems(context, &section);
+  return section;
+}
+
+std::optional<Section> environment_chapter(Context& context) {
+  const SessionInfo& info = context.session.info();
+  Facts facts;
+  facts.rows.push_back({info.kind == "live" ? "Training" : "Dump", {code(info.source)}});
+  if (!info.layout.empty()) {
+    facts.rows.push_back({"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});
+  }
+  facts.rows.push_back({"MindSpore", {info.framework_version.empty() ? muted("version not recorded") : plain(info.framework_version)}});
+  if (!info.device_target.empty()) facts.rows.push_back({"Device", {plain(info.device_target)}});
+  if (!info.nets.empty()) facts.rows.push_back({info.nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(info.nets, ", ")))}});
+  std::string graphs;
+  size_t told = 0;
+  for (const GraphPtr& graph : context.session.graphs()) {
+    if (++told > 8) continue;
+    graphs += fmt::format("{}{} ({} nodes, {} operators)", graphs.empty() ? "" : "; ", graph->name(), graph->nodes().size(), graph->execution_order().size());
+  }
+  if (told > 8) graphs += fmt::format("; and {} more", told - 8);
+  if (!graphs.empty()) facts.rows.push_back({"Graphs", {plain(graphs)}});
+  facts.rows.push_back({"Semantics", {plain(std::string(semantics_name(context.semantics())))}});
+  facts.rows.push_back({"msdbg", {plain(std::string(kVersion))}});
+  Section section{"environment", "Environment", {}};
+  section.blocks.push_back(std::move(facts));
+  return section;
+}
+
+}  // namespace msdbg::page

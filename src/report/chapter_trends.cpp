@@ -1,0 +1,124 @@
+// How the layers moved over the steps.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "msdbg/follow.h"
+#include "report/chapters.h"
+#include "report/html_pictures.h"
+#include "report/table.h"
+
+namespace msdbg::page {
+namespace {
+
+struct Group {
+  std::string_view selector, statistic, title, says;
+};
+constexpr Group kGroups[] = {
+    {"@loss", "mean", "Loss", "its value"},
+    {"@weight", "abs_mean", "Weights", "mean of |x| over the finite elements, after the step"},
+    {"@gradient", "abs_mean", "Gradients", "mean of |x| over the finite elements"},
+    {"@activation", "abs_mean", "Activations", "mean of |x| over the finite elements"},
+};
+
+/// How much a line deserves a place: broken ones, then those that moved by the largest factor.
+double interest(const TrendLine& line) {
+  double score = 0;
+  for (const TrendPoint& point : line.points) {
+    if (!point.value) score += 1e6;
+  }
+  if (line.min && line.max && *line.max > 0) score += std::log10(*line.max / std::max(*line.min, 1e-300));
+  return line.change ? score + 100 : score;
+}
+
+std::vector<size_t> most_interesting(const std::vector<TrendLine>& lines, size_t limit) {
+  std::vector<size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (lines.size() <= limit) return order;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return interest(lines[a]) > interest(lines[b]); });
+  order.resize(limit);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+Card card_of(Context& context, const TrendLine& line) {
+  std::vector<SeriesPoint> points;
+  for (const TrendPoint& point : line.points) {
+    SeriesPoint made{point.step, point.value, false};
+    TensorId id = line.tensor;
+    id.step = point.step;
+    // Kept from the trend: nothing is read again.
+    if (const auto stats = context.session.stats(id)) made.broken = stats->nan_count + stats->inf_count() > 0;
+    points.push_back(made);
+  }
+  Card card;
+  Run name = context.tensor_run(line.tensor);
+  if (line.tensor.slot == Slot{}) name.text = context.short_name(line.tensor);
+  card.title = {std::move(name)};
+  std::string where;
+  if (context.several_ranks()) where += fmt::format("rank {}", line.tensor.rank);
+  if (context.several_graphs()) where += fmt::format("{}graph {}", where.empty() ? "" : ", ", line.tensor.graph);
+  if (line.tensor.execution > 0) where += fmt::format("{}execution {}", where.empty() ? "" : ", ", line.tensor.execution);
+  card.role = where;
+  Figure figure = series_figure(points, context.tensor_text(line.tensor));
+  if (line.change) figure.caption.push_back(plain(fmt::format("; turns at step {}", line.change->step)));
+  card.figures.push_back(std::move(figure));
+  return card;
+}
+
+bool tell_group(Context& context, const Group& group, Section* section) {
+  IntSet ranks = IntSet::all();
+  const auto target = follow_target(context.session, group.selector, ranks);
+  if (!target) return false;
+  FollowOptions options;
+  options.semantics = context.semantics();
+  options.progress = context.options.progress;
+  const std::vector<int64_t> steps = context.steps_looked_at();
+  if (!steps.empty()) {
+    std::string text;
+    for (int64_t step : steps) text += fmt::format("{}{}", text.empty() ? "" : ",", step);
+    if (const auto parsed = IntSet::parse(text)) options.steps = *parsed;
+  }
+  const auto result = trend(context.session, *target, group.statistic, options);
+  if (!result) {
+    if (result.status().code() == Code::kInterrupted) context.failure = Status(Code::kInterrupted, "report: interrupted");
+    return false;
+  }
+  if (result->interrupted) {
+    context.failure = Status(Code::kInterrupted, "report: interrupted");
+    return false;
+  }
+  std::vector<TrendLine> lines;
+  for (const TrendLine& line : result->lines) {
+    // A mask or a label has no trend worth a picture.
+    if (line.points.size() > 1 && (line.first || line.ends)) lines.push_back(line);
+  }
+  if (lines.empty()) return false;
+  section->blocks.push_back(Heading{{plain(std::string(group.title))}});
+  const std::vector<size_t> shown = most_interesting(lines, context.options.max_layers);
+  std::string says = fmt::format("{}, steps {}.", group.says, numbers_text(result->steps));
+  says.front() = static_cast<char>(std::toupper(says.front()));
+  if (shown.size() < lines.size()) says += fmt::format(" {} of {} are shown, those that moved most.", shown.size(), counted(lines.size(), "line"));
+  section->blocks.push_back(Paragraph{{muted(says)}});
+  Cards cards;
+  cards.small = true;
+  for (size_t i : shown) cards.cards.push_back(card_of(context, lines[i]));
+  section->blocks.push_back(std::move(cards));
+  return true;
+}
+
+}  // namespace
+
+std::optional<Section> trend_chapter(Context& context) {
+  // A training that is held has no other steps to show.
+  if (context.session.can_step() || context.steps_looked_at().size() < 2) return std::nullopt;
+  Section section{"trends", "Over the steps", {}};
+  bool any = false;
+  for (const Group& group : kGroups) any |= context.failure.ok() && tell_group(context, group, &section);
+  if (!any) return std::nullopt;
+  return section;
+}
+
+}  // namespace msdbg::page

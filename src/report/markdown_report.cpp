@@ -1,0 +1,184 @@
+// The document as Markdown: pictures become lines of characters.
+#include <fmt/format.h>
+
+#include "msdbg/base.h"
+#include "report/document.h"
+
+namespace msdbg::page {
+namespace {
+
+constexpr size_t kMostRows = 60;
+
+/// Text that shows as it is, in a table too.
+std::string literal(std::string_view text) {
+  std::string out;
+  for (char c : printable(text)) {
+    if (std::string_view("\\`*_[]<>|#~&").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// As a code span: the fence is longer than any run of backticks inside. A `|` would end a table's cell.
+std::string code_span(std::string_view text) {
+  std::string body;
+  size_t run = 0, longest = 0;
+  for (char c : printable(text)) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+    if (c == '|') body += '\\';
+    body += c;
+  }
+  if (body.empty()) return "";
+  const std::string fence(longest + 1, '`');
+  const bool pad = body.front() == '`' || body.back() == '`';
+  return fence + (pad ? " " : "") + body + (pad ? " " : "") + fence;
+}
+
+std::string run_text(const Run& run) {
+  switch (run.look) {
+    case Look::kCode: return code_span(run.text);
+    case Look::kStrong:
+    case Look::kBad: return run.text.empty() ? "" : fmt::format("**{}**", literal(run.text));
+    default: return literal(run.text);
+  }
+}
+
+std::string line_text(const Line& line) {
+  std::string out;
+  for (const Run& run : line) out += run_text(run);
+  return out;
+}
+
+std::string plain_text(const Line& line) {
+  std::string out;
+  for (const Run& run : line) out += printable(run.text);
+  return out;
+}
+
+class Markdown {
+ public:
+  std::string text(const Document& document) {
+    out_ = fmt::format("# {}\n\nmsdbg report of {}\n", line_text(document.verdict), code_span(document.subject));
+    for (const Line& remark : document.remarks) out_ += fmt::format("\n{}\n", line_text(remark));
+    if (!document.glance.empty()) out_ += '\n';
+    for (const auto& [name, value] : document.glance) out_ += fmt::format("- {}: {}\n", literal(name), line_text(value));
+    for (const Section& section : document.sections) {
+      out_ += fmt::format("\n## {}\n", literal(section.title));
+      blocks(section.blocks);
+    }
+    out_ += fmt::format("\nMade by msdbg {}.\n", kVersion);
+    return std::move(out_);
+  }
+
+ private:
+  void blocks(const std::vector<Block>& all) {
+    for (const Block& one : all) {
+      out_ += '\n';
+      std::visit([&](const auto& block) { add(block); }, one);
+    }
+  }
+
+  void fenced(const std::string& body) {
+    std::string fence = "```";
+    while (body.find(fence) != std::string::npos) fence += '`';
+    out_ += fmt::format("{}text\n{}{}{}\n", fence, body, body.ends_with('\n') ? "" : "\n", fence);
+  }
+
+  void add(const Heading& block) { out_ += fmt::format("### {}\n", line_text(block.line)); }
+
+  void add(const Paragraph& block) { out_ += line_text(block.line) + "\n"; }
+
+  void add(const Facts& block) {
+    for (const auto& [name, value] : block.rows) out_ += fmt::format("- {}: {}\n", literal(name), line_text(value));
+  }
+
+  void add(const Sheet& block) {
+    std::string titles = "|", marks = "|";
+    for (const Column& column : block.columns) {
+      titles += fmt::format(" {} |", literal(column.title));
+      marks += column.number ? "--:|" : "---|";
+    }
+    out_ += titles + "\n" + marks + "\n";
+    const size_t shown = std::min(block.rows.size(), std::max(block.open, kMostRows));
+    for (size_t i = 0; i < shown; ++i) {
+      out_ += '|';
+      for (const Line& cell : block.rows[i]) out_ += fmt::format(" {} |", line_text(cell));
+      out_ += '\n';
+    }
+    if (shown < block.rows.size()) out_ += fmt::format("\nand {} more\n", block.rows.size() - shown);
+  }
+
+  void add(const Commands& block) {
+    std::string body;
+    for (const auto& [what, command] : block.rows) body += fmt::format("# {}\n{}\n", printable(what), printable(command));
+    fenced(body);
+  }
+
+  void add(const Way& block) {
+    for (size_t i = 0; i < block.stops.size(); ++i) out_ += fmt::format("{}. {}\n", i + 1, line_text(block.stops[i].line));
+  }
+
+  void add(const Listing& block) {
+    out_ += code_span(block.file) + "\n\n";
+    std::string body;
+    for (const Listing::Row& row : block.rows) {
+      const std::string remark = plain_text(row.remark);
+      body += fmt::format("{} {:>5}  {}{}{}\n", row.marked ? '>' : ' ', row.line > 0 ? std::to_string(row.line) : "", printable(row.code),
+                          remark.empty() ? "" : "    # ", remark);
+    }
+    fenced(body);
+  }
+
+  void add(const Figure& block) {
+    if (!block.text.empty()) fenced(block.text);
+    if (!block.caption.empty()) out_ += fmt::format("{}{}\n", block.text.empty() ? "" : "\n", line_text(block.caption));
+  }
+
+  void add(const Cards& block) {
+    if (block.small) {
+      small(block);
+      return;
+    }
+    bool first = true;
+    for (const Card& card : block.cards) {
+      out_ += fmt::format("{}### {}\n", first ? "" : "\n", line_text(card.title));
+      first = false;
+      if (!card.role.empty()) out_ += fmt::format("\n{}\n", literal(card.role));
+      for (const Line& line : card.lines) out_ += fmt::format("\n{}\n", line_text(line));
+      for (const Figure& figure : card.figures) {
+        out_ += '\n';
+        add(figure);
+      }
+    }
+  }
+
+  /// A line each: name, curve, what it says.
+  void small(const Cards& block) {
+    out_ += "| | | |\n|---|---|---|\n";
+    for (const Card& card : block.cards) {
+      std::string curve, caption;
+      for (const Figure& figure : card.figures) {
+        curve += figure.text;
+        caption += plain_text(figure.caption);
+      }
+      std::erase(curve, '\n');
+      out_ += fmt::format("| {} | {} | {} |\n", line_text(card.title), code_span(curve), literal(caption));
+    }
+  }
+
+  void add(const Fold& block) {
+    // `<details>` of GitHub and GitLab; elsewhere its content simply follows.
+    out_ += fmt::format("<details><summary>{}</summary>\n", escaped(block.title));
+    blocks(block.blocks);
+    out_ += "\n</details>\n";
+  }
+
+  std::string out_;
+};
+
+}  // namespace
+
+std::string markdown(const Document& document) { return Markdown().text(document); }
+
+}  // namespace msdbg::page
