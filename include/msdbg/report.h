@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "msdbg/analysis.h"
+#include "msdbg/diff.h"
 #include "msdbg/gate.h"
 #include "msdbg/session.h"
 
@@ -34,6 +35,8 @@ struct ReportStyle {
 /// Findings of `msdbg check`. Ends with a newline; so do all of the following.
 std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style);
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style);
+/// What `msdbg diff` found; all formats but sarif.
+std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style);
 
 struct StatsRow {
   TensorInfo info;

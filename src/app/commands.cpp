@@ -4,12 +4,23 @@
 namespace msdbg::app {
 
 Action declare_bisect(CLI::App& app);
+Action declare_ckpt(CLI::App& app);
+Action declare_diff(CLI::App& app);
+Action declare_guide(CLI::App& app);
+Action declare_propagation(CLI::App& app);
+Action declare_rules(CLI::App& app);
 Action declare_trend(CLI::App& app);
 
 std::span<const CommandEntry> command_table() {
   static const std::vector<CommandEntry> kTable = {
-      // {"diff", "where two runs part", declare_diff, .takes_steps = true},
+      {"diff", "where two runs part, and which node is to blame", declare_diff, true, true, Format::kJunit,
+       "table, json, jsonl, csv, markdown or junit"},
+      {"ckpt", "checkpoints: what is in one, what changed, which step it belongs to", declare_ckpt, true, true, Format::kMarkdown,
+       "table, json, jsonl, csv or markdown"},
+      {"guide", "a talk through what usually goes wrong, answered by the dump where it can be", declare_guide, false, false},
       {"bisect", "the first step in which something holds", declare_bisect, true},
+      {"propagation", "how a bad tensor spread, or where it came from; table, dot, SVG", declare_propagation, true, false},
+      {"rules", "rule libraries: list, info, test, new", declare_rules},
       {"trend", "a statistic over the steps, with sparklines and change points", declare_trend, true, true, Format::kMarkdown,
        "table, json, jsonl, csv or markdown"},
   };

@@ -1,0 +1,109 @@
+// msdbg diff: where two runs part.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "app/command.h"
+#include "app/output.h"
+#include "app/run.h"
+
+namespace msdbg::app {
+namespace {
+
+struct DiffWords {
+  std::string a, b, subject, map;
+  std::string steps_a, steps_b, ranks_a, ranks_b;
+  std::optional<int> graph_a, graph_b;
+  std::optional<double> rtol, atol;
+};
+
+Result<std::unique_ptr<Session>> open_side(const std::string& path, const Options& common) {
+  DumpOptions options;
+  options.net = common.net;
+  return open_dump(path, options);
+}
+
+Status read_set(const std::string& text, const char* option, IntSet common, IntSet* into) {
+  *into = common;
+  if (text.empty()) return Status();
+  auto parsed = IntSet::parse(text);
+  if (!parsed) return Status(Code::kInvalidArgument, fmt::format("{} {}", option, parsed.status().message()));
+  *into = *parsed;
+  return Status();
+}
+
+Status read_options(const DiffWords& words, const Options& common, DiffOptions* options) {
+  for (const auto& [text, name, given, into] :
+       {std::tuple(&words.steps_a, "--steps-a", &common.steps, &options->steps_a), std::tuple(&words.steps_b, "--steps-b", &common.steps, &options->steps_b),
+        std::tuple(&words.ranks_a, "--ranks-a", &common.ranks, &options->ranks_a), std::tuple(&words.ranks_b, "--ranks-b", &common.ranks, &options->ranks_b)}) {
+    if (const Status status = read_set(*text, name, *given, into); !status.ok()) return status;
+  }
+  options->graph_a = words.graph_a;
+  options->graph_b = words.graph_b;
+  options->rtol = words.rtol;
+  options->atol = words.atol;
+  options->threads = common.threads;
+  for (const auto& [value, name] : {std::pair(words.rtol, "--rtol"), std::pair(words.atol, "--atol")}) {
+    if (value && !(*value >= 0)) return Status(Code::kInvalidArgument, fmt::format("{} {}: 0 or more is expected", name, *value));
+  }
+  if (!words.subject.empty()) {
+    auto selector = Selector::parse(words.subject);
+    if (!selector) return selector.status();
+    options->on = *selector;
+  }
+  if (words.map.empty()) return Status();
+  const auto text = read_file(words.map);
+  if (!text) return Status(text.status().code(), "--map " + text.status().message());
+  auto map = parse_name_map(*text, words.map);
+  if (!map) return Status(map.status().code(), "--map " + map.status().message());
+  options->map = std::move(*map);
+  return Status();
+}
+
+int run_diff(const DiffWords& words, const Options& common) {
+  DiffOptions options;
+  if (const Status status = read_options(words, common, &options); !status.ok()) return report_failure(status);
+  auto a = open_side(words.a, common);
+  if (!a) return report_failure(a.status());
+  std::unique_ptr<Session> other;
+  Session* b = a->get();
+  if (!words.b.empty() && words.b != words.a) {
+    auto opened = open_side(words.b, common);
+    if (!opened) return report_failure(opened.status());
+    other = std::move(*opened);
+    b = other.get();
+  }
+  Result<DiffResult> result = Status(Code::kInternal, "");
+  {
+    Progress progress(common, "comparing");
+    options.progress = progress.callback();
+    result = diff_sessions(**a, *b, options);
+  }
+  if (!result) return report_failure(result.status());
+  if (const Status written = write_result(common, diff_report(**a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
+  if (result->interrupted) return kExitInterrupted;
+  if (!result->is_equal()) return kExitFindings;
+  return common.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
+}
+
+}  // namespace
+
+Action declare_diff(CLI::App& app) {
+  auto words = std::make_shared<DiffWords>();
+  app.add_option("A", words->a, "dump directory")->required();
+  app.add_option("B", words->b, "the dump it is compared with, the yardstick; left out: another part of A");
+  app.add_option("SELECTOR", words->subject, "which nodes; default: all");
+  app.add_option("--steps-a", words->steps_a, "steps of A; paired in order with those of B")->type_name("SET");
+  app.add_option("--steps-b", words->steps_b, "steps of B")->type_name("SET");
+  app.add_option("--ranks-a", words->ranks_a, "ranks of A; paired in order with those of B")->type_name("SET");
+  app.add_option("--ranks-b", words->ranks_b, "ranks of B")->type_name("SET");
+  app.add_option("--graph-a", words->graph_a, "graph of A by number")->type_name("N");
+  app.add_option("--graph-b", words->graph_b, "graph of B by number")->type_name("N");
+  app.add_option("--rtol", words->rtol, "|a - b| <= atol + rtol * |b|, instead of what rounding explains")->type_name("X");
+  app.add_option("--atol", words->atol, "the same; one of the two alone makes the other 0")->type_name("X");
+  app.add_option("--map", words->map, "lines NAME_A = NAME_B for nodes whose names differ")->type_name("FILE");
+  return [words](const Options& common) { return run_diff(*words, common); };
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,26 @@
+// What a comparison found, in the formats that programs read.
+#pragma once
+
+#include <string>
+
+#include "msdbg/report.h"
+
+namespace msdbg {
+
+std::string diff_json(Session& a, Session& b, const DiffResult& result, bool lines);
+std::string diff_csv(Session& a, Session& b, const DiffResult& result);
+std::string diff_markdown(Session& a, Session& b, const DiffResult& result);
+std::string diff_junit(Session& a, Session& b, const DiffResult& result);
+
+// Pieces that the table and these share:
+
+/// `different: 41 of 88 tensors, first at step 0 NODE:output:0`, in one line without names shortened.
+std::string diff_verdict(Session& b, const DiffResult& result);
+/// `max error 0.123 at [2,5] (0.5 against 0.6), 12.5 % within tolerance, 3 NaN on one side only`.
+std::string diff_what(const TensorDiff& entry);
+/// What the role means for this tensor, as a sentence.
+std::string diff_why(const TensorDiff& entry);
+/// The same for the entries that were not compared: reason -> how many, in order of appearance.
+std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result);
+
+}  // namespace msdbg

@@ -1,0 +1,291 @@
+// What `msdbg diff` tells a person: the verdict, the first divergence and its reason, a table, and what was not compared.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/diff_formats.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kRows = 20, kCulprits = 6, kNames = 6;
+
+bool is_different(const TensorDiff& entry) { return entry.state == DiffState::kDifferent || entry.state == DiffState::kReshaped; }
+
+std::string place_text(uint64_t flat, const Shape& shape) {
+  const auto at = coordinates(flat, shape);
+  return at.empty() ? "" : " at " + shape_text(at);
+}
+
+std::string percent(double share) {
+  if (share == 1) return "100 %";
+  // 99.9996 % must not read as everything.
+  return fmt::format("{} %", format_short(std::min(std::floor(share * 1e4) / 100, 99.99), 4));
+}
+
+std::string field(std::string_view title, std::string_view text) { return fmt::format("{:<10} {}\n", title, text); }
+
+class DiffText {
+ public:
+  DiffText(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) : a_(a), b_(b), result_(result), style_(style) {}
+
+  std::string text() {
+    const size_t colon = diff_verdict(b_, result_).find(':');
+    std::string verdict = diff_verdict(b_, result_);
+    const Paint paint = result_.is_equal() ? Paint::kStrong : Paint::kError;
+    std::string out = painted(verdict.substr(0, colon), paint, style_.colour) + printable(verdict.substr(colon)) + "\n";
+    out += sides();
+    if (result_.first) out += first();
+    out += table();
+    out += left_out();
+    if (result_.interrupted) out += "interrupted: what is above is all that was compared\n";
+    if (result_.first) out += next();
+    return out;
+  }
+
+ private:
+  std::string name(const TensorDiff& entry) const {
+    const Node& node = b_.node(entry.b);
+    const std::string shown = printable(style_.wide ? node.name : short_name(b_, entry.b));
+    const bool plain = node.kind != NodeKind::kOperator;
+    std::string out = plain ? shown : fmt::format("{}:{}", shown, entry.b.slot.index == 0 && !style_.wide ? "0" : slot_name(entry.b.slot));
+    if (entry.b.execution > 0) out += fmt::format(" execution {}", entry.b.execution);
+    return out;
+  }
+
+  std::string sides() const {
+    std::string out = field("A", printable(a_.info().source));
+    out += field("B", printable(b_.info().source) + "   (the yardstick)");
+    std::string matched = fmt::format("{} matched: {} by name", counted(result_.matched_nodes, "node"), result_.by_name);
+    if (result_.by_map) matched += fmt::format(", {} by the mapping file", result_.by_map);
+    if (result_.by_structure) matched += fmt::format(", {} by structure", result_.by_structure);
+    if (result_.by_value) matched += fmt::format(", {} by who takes their value", result_.by_value);
+    out += field("nodes", matched);
+    const size_t compared = result_.equal + result_.close + result_.different;
+    std::string tensors = fmt::format("{} compared: {} bit for bit equal, {} within tolerance, {} different", counted(compared, "tensor"), result_.equal,
+                                      result_.close, result_.different);
+    if (result_.reshaped) tensors += fmt::format("; {} reshaped", result_.reshaped);
+    if (result_.dtype_changes) tensors += fmt::format("; {} of another type", result_.dtype_changes);
+    out += field("tensors", tensors);
+    out += field("steps", steps_text());
+    return out;
+  }
+
+  std::string steps_text() const {
+    std::vector<int64_t> same;
+    std::string out;
+    for (const auto& [a, b] : result_.steps) {
+      if (a == b) same.push_back(b);
+      else if (out.size() < 60) out += fmt::format("{}{} of A against {} of B", out.empty() ? "" : ", ", a, b);
+      else if (!out.ends_with("...")) out += ", ...";
+    }
+    if (same.empty()) return out;
+    std::sort(same.begin(), same.end());
+    same.erase(std::unique(same.begin(), same.end()), same.end());
+    return numbers_text(same) + (out.empty() ? "" : "; " + out);
+  }
+
+  std::string first() const {
+    const TensorDiff& entry = result_.tensors[*result_.first];
+    const Node& node = b_.node(entry.b);
+    std::string head = printable(node.name) + (node.kind == NodeKind::kOperator ? ":" + slot_name(entry.b.slot) : "");
+    if (entry.b.execution > 0) head += fmt::format("  execution {}", entry.b.execution);
+    head = painted(head, Paint::kError, style_.colour) + fmt::format("   {}{}", dtype_name(entry.dtype_b), shape_text(entry.shape_b));
+    std::string out = "\n" + field("first", head);
+    const std::string& other = a_.node(entry.a).name;
+    if (other != node.name) out += field("", "in A: " + printable(other));
+    out += field("", diff_what(entry));
+    out += field("", printable(diff_why(entry)));
+    if (const std::string source = source_place(node, true); !source.empty()) {
+      const std::string& code = user_frame(node)->code;
+      out += field("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
+    }
+    size_t shown = 0;
+    for (size_t i : result_.culprits) {
+      if (i == *result_.first) continue;
+      if (shown++ == kCulprits) {
+        out += field("", fmt::format("... {} more", result_.culprits.size() - shown + 1));
+        break;
+      }
+      out += field(shown == 1 ? "also" : "", fmt::format("{} differs although its inputs agree", name(result_.tensors[i])));
+    }
+    return out;
+  }
+
+  /// Different entries in order: the culprits and the first others; without any, the largest errors within tolerance.
+  std::vector<size_t> chosen() const {
+    std::vector<size_t> out;
+    const size_t limit = style_.wide ? result_.tensors.size() : kRows;
+    if (!result_.is_equal()) {
+      for (size_t i : result_.culprits) {
+        if (out.size() < limit / 2) out.push_back(i);
+      }
+      for (size_t i = 0; i < result_.tensors.size() && out.size() < limit; ++i) {
+        if (is_different(result_.tensors[i]) && std::find(out.begin(), out.end(), i) == out.end()) out.push_back(i);
+      }
+    } else {
+      for (size_t i = 0; i < result_.tensors.size(); ++i) {
+        if (result_.tensors[i].state == DiffState::kClose) out.push_back(i);
+      }
+      std::stable_sort(out.begin(), out.end(), [&](size_t x, size_t y) {
+        return result_.tensors[x].measures.relative_error() > result_.tensors[y].measures.relative_error();
+      });
+      if (out.size() > (style_.wide ? limit : limit / 2)) out.resize(limit / 2);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  std::string table() const {
+    const std::vector<size_t> rows = chosen();
+    if (rows.empty()) return "";
+    using enum Align;
+    Table table({{"step", kRight}, {"tensor", kLeft, true}, {"max error", kRight}, {"rel. error", kRight}, {"cosine", kRight}, {"within", kRight}, {"amplified", kRight}, {"remark"}});
+    for (size_t i : rows) {
+      const TensorDiff& entry = result_.tensors[i];
+      const Comparison& m = entry.measures;
+      const Paint paint = entry.role == DiffRole::kCulprit ? Paint::kError : Paint::kNone;
+      const std::string step = entry.a.step == entry.b.step ? std::to_string(entry.b.step) : fmt::format("{}/{}", entry.a.step, entry.b.step);
+      if (!entry.compared()) {
+        table.add({step, {name(entry), paint}, "", "", "", "", "", remark(entry)});
+        continue;
+      }
+      // What a tensor of integers multiplies says nothing; nor does a factor that no input has a part in.
+      const std::string factor = !entry.amplification ? "" : std::isinf(*entry.amplification) ? "from 0" : fmt::format("{}x", format_short(*entry.amplification, 3));
+      table.add({step, {name(entry), paint}, shown(m.max_abs_error), shown(m.relative_error()), cosine_text(m.cosine), percent(m.within_share()), factor,
+                 remark(entry)});
+    }
+    std::string out = "\n";
+    if (result_.is_equal()) out += "the largest differences, all of them within tolerance:\n";
+    out += table.text(style_);
+    const uint64_t different = result_.different + result_.reshaped;
+    if (!result_.is_equal() && rows.size() < different) out += fmt::format("... {} more differ (all: --wide)\n", different - rows.size());
+    return out;
+  }
+
+  static std::string shown(double value) { return std::isnan(value) ? "-" : format_short(value, 3); }
+  static std::string cosine_text(double value) {
+    if (std::isnan(value)) return "-";
+    // 0.9999999 is not 1.
+    return value > 0.99995 && value < 1 ? "~1" : format_short(value, 4);
+  }
+
+  std::string remark(const TensorDiff& entry) const {
+    std::string out;
+    const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
+    if (entry.role == DiffRole::kCulprit) add("culprit");
+    if (entry.shape_a != entry.shape_b && !entry.shape_a.empty()) add(fmt::format("{} against {}", shape_text(entry.shape_a), shape_text(entry.shape_b)));
+    if (entry.dtype_a != entry.dtype_b && entry.compared()) add(fmt::format("{} against {}", dtype_name(entry.dtype_a), dtype_name(entry.dtype_b)));
+    const uint64_t bad = entry.measures.nan_mismatch + entry.measures.inf_mismatch;
+    if (bad > 0) add(fmt::format("{} {} on one side", bad, entry.measures.inf_mismatch == 0 ? "NaN" : entry.measures.nan_mismatch == 0 ? "Inf" : "NaN or Inf"));
+    if (entry.how == MatchHow::kValue) add("was " + a_.node(entry.a).op);
+    return out;
+  }
+
+  std::string left_out() const {
+    std::string out;
+    for (const DiffNote& note : result_.notes) out += "  " + note.text + "\n";
+    out += names(a_, result_.only_a, "A");
+    out += names(b_, result_.only_b, "B");
+    for (const auto& [reason, entries] : diff_uncompared(result_)) {
+      out += fmt::format("  {}: {}", counted(entries.size(), "tensor"), printable(reason));
+      out += fmt::format(", e.g. {} step {}\n", name(*entries.front()), entries.front()->b.step);
+    }
+    return out.empty() ? "" : "\nnot compared:\n" + out;
+  }
+
+  std::string names(Session& session, const std::vector<UnmatchedNode>& nodes, const char* side) const {
+    if (nodes.empty()) return "";
+    std::string out = fmt::format("  {} only in {}:", counted(nodes.size(), "node"), side);
+    const size_t shown_names = style_.wide ? nodes.size() : std::min(nodes.size(), kNames);
+    for (size_t i = 0; i < shown_names; ++i) {
+      TensorId id;
+      id.rank = nodes[i].rank;
+      id.graph = nodes[i].graph;
+      id.node = nodes[i].node;
+      out += fmt::format("{} {}", i > 0 ? "," : "", printable(style_.wide ? session.node(id).name : short_name(session, id)));
+    }
+    if (shown_names < nodes.size()) out += fmt::format(", ... {} more (all: --wide)", nodes.size() - shown_names);
+    return out + "\n";
+  }
+
+  std::string next() const {
+    const TensorDiff& entry = result_.tensors[*result_.first];
+    const std::string tensor = shell_word(printable(fmt::format("{}:{}", short_name(b_, entry.b), slot_name(entry.b.slot))));
+    return fmt::format("next: msdbg show {} {} --step {}\n", shell_word(printable(b_.info().source)), tensor, entry.b.step);
+  }
+
+  Session &a_, &b_;
+  const DiffResult& result_;
+  const ReportStyle& style_;
+};
+
+}  // namespace
+
+std::string diff_verdict(Session& b, const DiffResult& result) {
+  const size_t compared = result.equal + result.close + result.different + result.reshaped;
+  if (!result.first) {
+    const std::string all = result.close == 0 ? "bit for bit the same" : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
+    const bool complete = result.is_complete();
+    return fmt::format("equal: {}: {}{}", counted(compared, "tensor"), all, complete ? "" : "; what was not compared is listed below");
+  }
+  const TensorDiff& first = result.tensors[*result.first];
+  const Node& node = b.node(first.b);
+  const std::string_view role = first.role == DiffRole::kCulprit ? node.kind == NodeKind::kOperator ? ", whose inputs agree" : "" : first.role == DiffRole::kVictim ? ", whose inputs differ already" : "";
+  return fmt::format("different: {} of {}, first in step {} at {}{}", result.different + result.reshaped, counted(compared, "tensor"), first.b.step,
+                     node.name.substr(node.name.rfind('/') + 1), role);
+}
+
+std::string diff_what(const TensorDiff& entry) {
+  if (!entry.compared()) return fmt::format("{}: {}{} against {}{}", entry.reason, dtype_name(entry.dtype_a), shape_text(entry.shape_a), dtype_name(entry.dtype_b), shape_text(entry.shape_b));
+  const Comparison& m = entry.measures;
+  std::string out;
+  if (m.pairs > 0) {
+    out = fmt::format("max error {}{}, mean {}, {} within tolerance (rtol {}, atol {})", format_short(m.max_abs_error, 3), m.max_abs_at ? place_text(*m.max_abs_at, entry.shape_b) : "",
+                      format_short(m.mean_abs_error, 3), percent(m.within_share()), format_short(entry.tolerance.rtol, 2), format_short(entry.tolerance.atol, 2));
+  } else {
+    out = "no element is finite on both sides";
+  }
+  if (m.nan_mismatch) out += fmt::format("; {} NaN on one side only", m.nan_mismatch);
+  if (m.inf_mismatch) out += fmt::format("; {} Inf where the other is not", m.inf_mismatch);
+  return out;
+}
+
+std::string diff_why(const TensorDiff& entry) {
+  switch (entry.role) {
+    case DiffRole::kNone: return "";
+    case DiffRole::kCulprit: return "every input agrees: the difference begins here";
+    case DiffRole::kUnknown: return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
+    case DiffRole::kVictim: break;
+  }
+  std::string out = "it is handed on: ";
+  out += entry.worst_input.empty() ? "an input differs already" : entry.worst_input + " differs already";
+  if (entry.amplification && std::isfinite(*entry.amplification)) out += fmt::format(", and its error leaves {} times as large", format_short(*entry.amplification, 3));
+  return out;
+}
+
+std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result) {
+  std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> out;
+  for (const TensorDiff& entry : result.tensors) {
+    if (entry.state != DiffState::kUncompared) continue;
+    auto found = std::find_if(out.begin(), out.end(), [&](const auto& each) { return each.first == entry.reason; });
+    if (found == out.end()) found = out.insert(out.end(), {entry.reason, {}});
+    found->second.push_back(&entry);
+  }
+  return out;
+}
+
+std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) {
+  switch (style.format) {
+    case Format::kJson: return diff_json(a, b, result, false);
+    case Format::kJsonl: return diff_json(a, b, result, true);
+    case Format::kCsv: return diff_csv(a, b, result);
+    case Format::kMarkdown: return diff_markdown(a, b, result);
+    case Format::kJunit: return diff_junit(a, b, result);
+    default: return DiffText(a, b, result, style).text();
+  }
+}
+
+}  // namespace msdbg
