@@ -1,0 +1,233 @@
+// The cone of a bad tensor: a table of operators, a picture, JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "msdbg/follow_report.h"
+#include "report/follow_text.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+using follow::Json;
+
+constexpr size_t kNamesPerLine = 4;
+
+struct View {
+  Session& session;
+  const Propagation& result;
+
+  const Graph& graph() const { return *session.graph(result.tensor.rank, result.tensor.graph); }
+  const Node& node(const PropagationNode& at) const { return graph().node(at.node); }
+  TensorId id(const PropagationNode& at) const {
+    if (at.tensor && at.tensor->node == at.node) return *at.tensor;
+    TensorId id = result.tensor;
+    id.node = at.node;
+    id.execution = at.execution;
+    id.slot = {};
+    return id;
+  }
+  std::string name(const PropagationNode& at, bool full) const {
+    std::string out = printable(full ? node(at).name : short_name(session, id(at)));
+    if (at.execution > 0) out += fmt::format(" execution {}", at.execution);
+    return out;
+  }
+  std::vector<const PropagationNode*> with(Passage passage) const {
+    std::vector<const PropagationNode*> found;
+    for (const PropagationNode& node : result.nodes) {
+      if (node.passage == passage) found.push_back(&node);
+    }
+    return found;
+  }
+  std::string names(const std::vector<const PropagationNode*>& nodes) const {
+    std::string out;
+    for (size_t i = 0; i < nodes.size() && i < kNamesPerLine; ++i) out += (i > 0 ? ", " : "") + name(*nodes[i], false);
+    if (nodes.size() > kNamesPerLine) out += fmt::format(" and {} more", nodes.size() - kNamesPerLine);
+    return out;
+  }
+};
+
+/// What an operator made of it, for people.
+std::string values_text(const PropagationNode& node) {
+  if (!node.stats) return printable(node.reason);
+  const std::string bad = nonfinite_text(*node.stats);
+  if (!bad.empty()) return bad;
+  if (node.stats->knows(kStatZero | kStatCount) && node.stats->count > 0 && node.stats->zero_count == node.stats->count)
+    return fmt::format("all {} zero", node.stats->count);
+  return fmt::format("min {}  max {}", format_short(node.stats->min), format_short(node.stats->max));
+}
+
+std::vector<std::string> summary(const View& view) {
+  const Propagation& result = view.result;
+  std::vector<std::string> lines;
+  auto add = [&](std::string_view title, const std::string& text) { lines.push_back(fmt::format("{:<14} {}", title, text)); };
+  const auto passed = view.with(Passage::kPassed), origins = view.with(Passage::kOrigin), absorbed = view.with(Passage::kAbsorbed),
+             cannot = view.with(Passage::kCannot), clean = view.with(Passage::kClean), unknown = view.with(Passage::kUnknown);
+  if (result.up) {
+    add("came from", origins.empty() ? std::string("no origin is known: every way back ends at a value that was not recorded") : view.names(origins));
+    add("passed on by", fmt::format("{} {}", passed.size(), passed.size() == 1 ? "operator or parameter" : "operators and parameters"));
+    if (!clean.empty()) add("sound inputs", fmt::format("{}: {}", clean.size(), view.names(clean)));
+  } else {
+    const auto parameters = static_cast<size_t>(std::count_if(passed.begin(), passed.end(), [](const PropagationNode* node) { return node->parameter; }));
+    add("passed on by", fmt::format("{}, {} reached", counted(passed.size() - parameters, "operator"), counted(parameters, "parameter")));
+    add("absorbed by", absorbed.empty() ? std::string("nobody") : fmt::format("{}: {}", absorbed.size(), view.names(absorbed)));
+    if (!cannot.empty()) add("cannot hold it", fmt::format("{}: {}", cannot.size(), view.names(cannot)));
+    if (!clean.empty()) add("clean behind", fmt::format("{}: {}", clean.size(), view.names(clean)));
+    std::vector<const PropagationNode*> losses;
+    for (const PropagationNode& node : result.nodes) {
+      if (in_category(view.node(node), Category::kLoss)) losses.push_back(&node);
+    }
+    if (losses.empty() && !absorbed.empty()) add("the loss", "not reached: it does not show the fault");
+    for (const PropagationNode* loss : losses) {
+      add("the loss", fmt::format("{} ({})", loss->passage == Passage::kPassed ? "bad" : passage_name(loss->passage), values_text(*loss)));
+    }
+  }
+  if (!unknown.empty()) add("unknown", fmt::format("{}: {}", unknown.size(), view.names(unknown)));
+  add("in this step", fmt::format("{} bad, {} of them not connected with this tensor; {} clean", fmt::format("{} {}", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters"),
+                                  result.bad_elsewhere, counted(result.clean_outputs, "output")));
+  if (result.coverage.not_checked > 0) add("not judged", fmt::format("{} of {} tensors of the step", result.coverage.not_checked, result.coverage.tensors));
+  return lines;
+}
+
+std::string head_text(const View& view) {
+  const Propagation& result = view.result;
+  const std::string what = fmt::format("'{}' {} {}", printable(result.predicate), result.up ? "on the way to" : "from",
+                                       follow::tensor_text(view.session, result.tensor, true));
+  std::string values;
+  if (result.stats) values = nonfinite_text(*result.stats);
+  return fmt::format("{}, step {}{}{}", what, result.tensor.step, values.empty() ? "" : ": ", values);
+}
+
+Json json_node(const View& view, const PropagationNode& at, size_t index) {
+  const Node& node = view.node(at);
+  Json out = {{"index", index},
+              {"node", node.name},
+              {"op", node.op},
+              {"kind", node_kind_name(node.kind)},
+              {"execution", at.execution},
+              {"passage", passage_name(at.passage)},
+              {"distance", at.distance},
+              {"slot", at.tensor ? Json(slot_name(at.tensor->slot)) : Json()},
+              {"step", at.tensor ? Json(at.tensor->step) : Json()},
+              {"reason", at.reason.empty() ? Json() : Json(at.reason)}};
+  out["stats"] = follow::stats(view.session, at.stats, at.tensor);
+  out["stack"] = follow::frames(node);
+  return out;
+}
+
+std::string json_text(const View& view, bool lines) {
+  const Propagation& result = view.result;
+  Json nodes = Json::array();
+  std::string text;
+  for (size_t i = 0; i < result.nodes.size(); ++i) {
+    Json node = json_node(view, result.nodes[i], i);
+    if (lines) text += follow::text(node, false);
+    nodes.push_back(std::move(node));
+  }
+  if (lines) return text;
+  Json edges = Json::array();
+  for (const PropagationEdge& edge : result.edges) {
+    edges.push_back({{"from", edge.from}, {"to", edge.to}, {"output", edge.update ? Json() : Json(slot_name({Io::kOutput, edge.output}))},
+                     {"input", slot_name({Io::kInput, edge.input})}, {"update", edge.update}, {"bad", edge.bad}});
+  }
+  Json out = {{"dump", view.session.info().source}, {"predicate", result.predicate}, {"direction", result.up ? "up" : "down"}, {"holds", result.holds}};
+  out["tensor"] = follow::place(view.session, result.tensor);
+  out["stats"] = follow::stats(view.session, result.stats, result.tensor);
+  out["nodes"] = std::move(nodes);
+  out["edges"] = std::move(edges);
+  out["bad_in_step"] = result.bad_in_step;
+  out["bad_elsewhere"] = result.bad_elsewhere;
+  out["clean_outputs"] = result.clean_outputs;
+  out["coverage"] = {{"tensors", result.coverage.tensors}, {"checked", result.coverage.checked}, {"not_checked", result.coverage.not_checked},
+                     {"bytes", result.coverage.bytes}};
+  out["interrupted"] = result.interrupted;
+  return follow::text(out, true);
+}
+
+Paint paint_of(Passage passage) {
+  if (passage == Passage::kOrigin || passage == Passage::kPassed) return Paint::kError;
+  return passage == Passage::kUnknown ? Paint::kWarning : Paint::kNone;
+}
+
+}  // namespace
+
+std::string propagation_report(Session& session, const Propagation& result, const ReportStyle& style) {
+  const View view{session, result};
+  if (style.format == Format::kJson || style.format == Format::kJsonl) return json_text(view, style.format == Format::kJsonl);
+  const bool markdown = style.format == Format::kMarkdown;
+  const std::string head = head_text(view);
+  std::string out = markdown ? fmt::format("## {}\n\n", head) : head + "\n";
+  if (result.interrupted) return out + "interrupted: the step was not looked at to its end\n";
+  if (!result.holds) return out + fmt::format("'{}' does not hold here, so nothing spreads from it\n", printable(result.predicate));
+  const std::vector<std::string> lines = summary(view);
+  for (const std::string& line : lines) out += (markdown ? "- " : "  ") + line + "\n";
+  if (markdown) {
+    out += "\n" + follow::markdown_head({"hops", "what", "node", "op", "values"});
+    for (const PropagationNode& node : result.nodes) {
+      out += follow::markdown_line({std::to_string(node.distance), std::string(passage_name(node.passage)), view.name(node, true), view.node(node).op,
+                                    values_text(node)});
+    }
+    return out;
+  }
+  Table table({{"hops", Align::kRight}, {"what"}, {"node", Align::kLeft, true}, {"op"}, {"values"}});
+  for (const PropagationNode& node : result.nodes) {
+    table.add({std::to_string(node.distance), Table::Cell(std::string(passage_name(node.passage)), paint_of(node.passage)), view.name(node, style.wide),
+               printable(view.node(node).op), values_text(node)});
+  }
+  return out + table.text(style);
+}
+
+PictureGraph propagation_picture(Session& session, const Propagation& result, const CheckResult* hits, size_t limit) {
+  const View view{session, result};
+  PictureGraph picture;
+  const size_t shown = std::min(limit, result.nodes.size());  // sorted by distance
+  picture.title = head_text(view);
+  if (shown < result.nodes.size()) picture.title += fmt::format(" (the nearest {} of {} operators)", shown, result.nodes.size());
+  std::map<std::pair<NodeId, uint32_t>, std::set<std::string>> marks;
+  if (hits != nullptr) {
+    for (const Hit& hit : hits->hits) {
+      const TensorId& id = hit.tensor;
+      if (id.rank != result.tensor.rank || id.graph != result.tensor.graph || id.step != result.tensor.step || id.slot.io != Io::kOutput) continue;
+      marks[{id.node, id.execution}].insert(hit.abbr.empty() ? hit.rule : hit.abbr);
+    }
+  }
+  for (size_t i = 0; i < shown; ++i) {
+    const PropagationNode& at = result.nodes[i];
+    PictureNode box;
+    box.id = view.node(at).name;
+    box.label = view.name(at, false);
+    box.detail = values_text(at);
+    if (!at.parameter) box.detail = view.node(at).op + (box.detail.empty() ? "" : "  " + box.detail);
+    box.parameter = at.parameter;
+    box.title = fmt::format("{}  {}{}", view.node(at).name, passage_name(at.passage), at.stats ? "  " + stats_line(*at.stats) : "");
+    switch (at.passage) {
+      case Passage::kOrigin:
+        box.state = PictureState::kOrigin;
+        break;
+      case Passage::kPassed:
+        box.state = PictureState::kBad;
+        break;
+      case Passage::kAbsorbed:
+        box.state = PictureState::kAbsorbed;
+        break;
+      case Passage::kCannot:
+      case Passage::kClean:
+        box.state = PictureState::kClean;
+        break;
+      case Passage::kUnknown:
+        box.state = PictureState::kUnknown;
+        break;
+    }
+    if (const auto found = marks.find({at.node, at.execution}); found != marks.end()) box.hits.assign(found->second.begin(), found->second.end());
+    picture.nodes.push_back(std::move(box));
+  }
+  for (const PropagationEdge& edge : result.edges) {
+    if (edge.from >= shown || edge.to >= shown) continue;
+    picture.edges.push_back({edge.from, edge.to, edge.update ? "update" : slot_name({Io::kOutput, edge.output}), slot_name({Io::kInput, edge.input}), edge.bad});
+  }
+  return picture;
+}
+
+}  // namespace msdbg
