@@ -75,7 +75,7 @@ local untouched = rule {
   severity = "info",
   select   = lookups,
   slots    = "input:1",
-  needs    = { "elements" },
+  needs    = { "elements", "abs_mean" },
   params   = {
     -- Words are spread unevenly: after a hundred batches half of a vocabulary may not have occurred and nothing is wrong. Rows that
     -- never occur are memory, and random vectors when they do occur at last.

@@ -7,17 +7,20 @@ local nan = 0 / 0
 --- What the optimizer is given: the operators that feed it from outside, whatever stands between them and the backward pass
 -- (undoing the loss scale, clipping, summing over devices).
 local function weight_gradients(s)
-  local own, gradients = {}, {}
+  local own, list, seen = {}, {}, {}
   local function key(node) return format("%d:%d:%s", node.rank, node.graph_id, node.name) end
   local optimizer = s:nodes("@optimizer and not @parameter and not @constant", { optional = true })
   for node in optimizer:each() do own[key(node)] = true end
   for node in optimizer:each() do
     for _, input in ipairs(node.inputs) do
       local from = input.node
-      if from and from.kind == "operator" and not own[key(from)] then gradients[key(from)] = true end
+      if from and from.kind == "operator" and not own[key(from)] and not seen[key(from)] then
+        seen[key(from)] = true
+        list[#list + 1] = from
+      end
     end
   end
-  return s:nodes():filter(function(node) return gradients[key(node)] end)
+  return #list > 0 and s:nodes(list) or nil
 end
 
 --- The weight that an optimizer updates with this gradient.
@@ -88,7 +91,7 @@ local vanishing = rule {
   tags     = { "gradient", "default" },
   severity = "warning",
   select   = weight_gradients,
-  needs    = { "l2_norm", "zero_count" },
+  needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     -- Layers of a healthy net differ by two or three orders of magnitude (50 in a LeNet). A float32 has seven digits: of an update
     -- a million times smaller than the others, most is rounded away.
@@ -137,7 +140,7 @@ local exploding = rule {
   tags     = { "gradient", "default" },
   severity = "error",
   select   = weight_gradients,
-  needs    = { "l2_norm", "zero_count" },
+  needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     -- Batches differ by a factor of ten or so, a loss scale doubles; one misjudged sample in a batch that is learned otherwise makes
     -- a few hundred. Compared is with the largest of all earlier steps, so that a batch without any error is not the usual.
@@ -205,7 +208,7 @@ local zero = rule {
   tags     = { "gradient", "default" },
   severity = "warning",
   select   = weight_gradients,
-  needs    = { "zero_count" },
+  needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     -- In the first step a gradient may be zero by construction, behind weights that start at zero; in the next one it is not.
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row from which on it is a hit" },

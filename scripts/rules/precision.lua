@@ -55,33 +55,58 @@ local negative_saturation = rule {
   },
 }
 
-local subnormal = rule {
-  name     = "subnormal-share",
-  summary  = "most values are below the smallest normal number",
-  tags     = { "precision", "underflow", "default" },
-  severity = "warning",
-  select   = "not @constant",
-  params   = {
-    -- Below the smallest normal number (6.1e-5 in float16) each halving costs one of the few digits, and many units flush to zero.
-    -- A tail of small values is usual; where half of the tensor lies there, its scale is wrong.
-    limit = { type = "number", default = 50, min = 0, max = 100, unit = "%", help = "more subnormal elements than this are a hit" },
-    least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
-  },
-  when     = "dtype_min_normal > 0 and size >= $least and percent(x != 0 and abs(x) < dtype_min_normal) > $limit",
-  cause    = "The values are too small for the type: gradients in float16 without a loss scale or with one that is too small, a "
-           .. "vanishing gradient, a scale factor that was applied twice.",
-  next     = "Raise the loss scale (double it while no overflow appears), or keep this tensor in bfloat16 or float32.",
-  cases    = {
-    { name = "1e-6 in float16", x = filled(20, 1e-6), dtype = "float16", expect = "hit" },
-    { name = "1e-6 in float32", x = filled(20, 1e-6), expect = "clean" },
-    { name = "1e-40 in float32", x = filled(20, 1e-40), expect = "hit" },
+--- Nodes with a float16 output. The range of float16 ends where gradients usually lie; the other types reach 1e-38.
+local function halves(s)
+  return s:nodes("not @constant", { optional = true }):filter(function(node)
+    for _, output in ipairs(node.outputs) do
+      if output.dtype == "float16" then return true end
+    end
+    return false
+  end)
+end
+
+local function subnormal(name, summary, tags, select, share, cases)
+  return rule {
+    name     = name,
+    summary  = summary,
+    tags     = tags,
+    severity = "warning",
+    select   = select,
+    params   = {
+      -- Below the smallest normal number (6.1e-5 in float16) each halving costs one of the few digits, and many units flush to zero.
+      -- A tail of small values is usual; where half of the tensor lies there, its scale is wrong.
+      limit = { type = "number", default = share, min = 0, max = 100, unit = "%", help = "more subnormal elements are a hit" },
+      least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
+    },
+    when     = "dtype_min_normal > 0 and size >= $least and percent(x != 0 and abs(x) < dtype_min_normal) > $limit",
+    cause    = "The values are too small for the type: gradients in float16 without a loss scale or with one that is too small, a "
+             .. "vanishing gradient, a scale factor that was applied twice.",
+    next     = "Raise the loss scale (double it while no overflow appears), or keep this tensor in bfloat16 or float32.",
+    cases    = cases,
+  }
+end
+
+local half_subnormal = subnormal("float16-subnormal", "most of a float16 tensor is below its normal range",
+  { "precision", "underflow", "default" }, halves, 50, {
+    { name = "1e-6", x = filled(20, 1e-6), dtype = "float16", expect = "hit" },
+    { name = "1e-3", x = filled(20, 1e-3), dtype = "float16", expect = "clean" },
     { name = "zeros", x = filled(20, 0), dtype = "float16", expect = "clean" },
     { name = "few elements", x = filled(4, 1e-6), dtype = "float16", expect = "clean" },
     { name = "NaN", x = filled(20, nan), dtype = "float16", expect = "clean" },
-    { name = "integers", x = filled(20, 1), dtype = "int32", expect = "clean" },
     { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
-  },
-}
+  })
+
+-- Of any type and with a lower limit. It reads every element of every tensor once more.
+local any_subnormal = subnormal("subnormal-share", "many values are below the smallest normal number",
+  { "precision", "underflow", "slow" }, "not @constant", 10, {
+    { name = "1e-40 in float32", x = filled(20, 1e-40), expect = "hit" },
+    { name = "1e-40 in bfloat16", x = filled(20, 1e-40), dtype = "bfloat16", expect = "hit" },
+    { name = "1e-6 in float32", x = filled(20, 1e-6), expect = "clean" },
+    { name = "1e-6 in float16", x = filled(20, 1e-6), dtype = "float16", expect = "hit" },
+    { name = "one in twenty", x = filled(20, 1, 1e-40), expect = "clean" },
+    { name = "integers", x = filled(20, 1), dtype = "int32", expect = "clean" },
+    { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
+  })
 
 --- What the operator was given; its producer's output where inputs were not recorded.
 local function input_of(t, i)
@@ -135,4 +160,4 @@ local cast_underflow = rule {
   },
 }
 
-return { saturation, negative_saturation, subnormal, cast_underflow }
+return { saturation, negative_saturation, half_subnormal, any_subnormal, cast_underflow }

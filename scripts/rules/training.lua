@@ -150,7 +150,7 @@ local frozen_inputs = rule {
   tags     = { "data", "default" },
   severity = "warning",
   select   = inputs_of_trainings,
-  needs    = { "elements" },
+  needs    = { "elements", "abs_mean" },
   params   = {
     -- The labels of a small batch repeat by chance: four of ten classes with one chance in 10^4. Sixteen elements do not.
     least = { type = "integer", default = 16, min = 1, help = "elements of all inputs together that are needed" },

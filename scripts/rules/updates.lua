@@ -19,7 +19,7 @@ local too_large = rule {
   tags     = { "weight", "update", "default" },
   severity = "error",
   select   = matrices,
-  needs    = { "elements" },
+  needs    = { "elements", "abs_mean" },
   params   = {
     -- A thousandth is usual and a hundredth is much; Adam with 1e-3 on small weights begins with about 0.05. From 0.3 on, a few steps
     -- replace what was learned.
@@ -86,7 +86,7 @@ local unchanged = rule {
   tags     = { "weight", "update", "default" },
   severity = "warning",
   select   = matrices,
-  needs    = { "elements" },
+  needs    = { "elements", "abs_mean" },
   params   = {
     -- A step that is skipped because its gradients overflowed leaves all weights as they are, which is right. Twice in a row
     -- without any change is not.

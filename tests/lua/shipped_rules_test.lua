@@ -1,0 +1,181 @@
+-- The rules that ship: their cases, what they say about real trainings, healthy and broken, and their page.
+local cases = require "msdbg.rule_cases"
+local msdbg = require "msdbg"
+local page = require "rules_page"
+local rules = require "msdbg.rules"
+local test = require "msdbg.test"
+local describe, expect, it = test.describe, test.expect, test.it
+
+local data, examples = ...
+local dumps, docs = data .. "/dumps/", examples .. "/../docs/"
+
+local families = {
+  { "activations", "Activations" }, { "gradients", "Gradients" }, { "updates", "Weights and their updates" }, { "overflow", "NaN and Inf" },
+  { "precision", "Number formats" }, { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
+  { "embedding", "Embeddings" }, { "recommended", "MindInsight's proposals" },
+}
+
+local shipped, all = {}, {}
+for i, family in ipairs(families) do
+  local list = assert(rules.read("embedded:rules/" .. family[1] .. ".lua"))
+  shipped[i] = { title = family[2] }
+  for k, made in ipairs(list) do shipped[i][k], all[#all + 1] = made, made end
+end
+
+describe("each rule that ships", function()
+  for _, made in ipairs(all) do
+    it(made.name .. " keeps what its cases promise", function()
+      local report = cases.test(made)
+      for _, failure in ipairs(report.failures) do
+        error(("case '%s': expected %s, got %s"):format(failure.case, failure.expected, failure.actual))
+      end
+    end)
+
+    it(made.name .. " has a cause, a next step, a hit and a case without one", function()
+      expect(made.cause and #made.cause > 20):is_true()
+      expect(made.next and #made.next > 20):is_true()
+      expect(#made.tags > 0):is_true()
+      local seen = {}
+      for _, case in ipairs(made.cases) do seen[case.expect] = true end
+      expect(seen.hit and (seen.clean or seen["not checked"])):is_true()
+    end)
+  end
+
+  it("is in one family only, with a name of its own", function()
+    local seen = {}
+    for _, made in ipairs(all) do
+      expect(seen[made.name]):is_nil()
+      seen[made.name] = true
+    end
+    expect(#all):equals(38)
+  end)
+
+  it("is found by name, by tag and by file", function()
+    expect(rules.get("dead-relu").file):contains "rules/activations.lua"
+    local names = {}
+    for _, made in ipairs(rules.list { rules = "batch-norm" }) do names[#names + 1] = made.name end
+    table.sort(names)
+    expect(table.concat(names, " ")):equals "batch-norm-variance-exploding batch-norm-variance-negative batch-norm-variance-zero"
+  end)
+end)
+
+local function check(name, options)
+  local s = msdbg.open(dumps .. name)
+  local r = s:check(options)
+  for _, entry in ipairs(r.not_checked) do
+    if entry.reason:find "^rule error" then error(("%s: %s: %s"):format(name, entry.rule, entry.reason)) end
+  end
+  return r
+end
+
+--- The first hit of each rule: rule -> "step node".
+local function first_hits(r)
+  local first = {}
+  for _, hit in ipairs(r.hits) do
+    first[hit.rule] = first[hit.rule] or ("%d %s"):format(hit.step, hit.node:match "[^/]*/[^/]*$" or hit.node)
+  end
+  return first
+end
+
+local healthy = {
+  "control-1.5.0", "control-2.0.0", "control-2.7.1", "lenet-1.5.0-ok", "lenet-2.0.0-filter", "lenet-2.0.0-ok", "lenet-2.7.1-eval",
+  "lenet-2.7.1-ok", "long-1.5.0", "long-2.0.0", "long-2.7.1", "synthetic-stat-old", "two-1.5.0", "two-2.0.0", "two-2.7.1", "types-1.5.0",
+  "types-2.0.0", "types-2.7.1",
+}
+
+describe("on a healthy dump", function()
+  for _, name in ipairs(healthy) do
+    it(name .. " no default rule hits", function()
+      local r = check(name, { rules = "default" })
+      expect(r.hits[1] and tostring(r.hits[1])):is_nil()
+      expect(r.coverage.checked > 0):is_true()
+    end)
+  end
+
+  it("with all elements the default rules reach a verdict on every tensor", function()
+    expect(#check("lenet-2.7.1-ok", { rules = "default" }).not_checked):equals(0)
+    expect(#check("lenet-1.5.0-ok", { rules = "default" }).not_checked):equals(0)
+  end)
+
+  it("statistics without elements leave rules on change not checked, and say so", function()
+    local r, seen = check("synthetic-stat-old", { rules = "unchanged-weight" }), {}
+    for _, entry in ipairs(r.not_checked) do seen[entry.reason:match "^no tensor data" or entry.reason] = true end
+    expect(#r.not_checked > 0):is_true()
+    expect(seen):equals { ["no tensor data"] = true }
+  end)
+end)
+
+describe("on a learning rate that is far too high", function()
+  local hits = first_hits(check("lenet-2.7.1-explode", { rules = "default" }))
+
+  it("the update is named one step before the gradients", function()
+    expect(hits["update-too-large"]):equals "1 fc3.weight"
+    expect(hits["exploding-gradient"]:match "^%d+"):equals "2"
+  end)
+
+  it("the loss is named in the step in which it explodes, before it is infinite", function()
+    expect(hits["loss-explosion"]):contains "1 _loss_fn-SoftmaxCrossEntropyWithLogits/"
+    expect(hits["tensor_overflow"]:match "^%d+"):equals "2"
+  end)
+
+  it("the jump of each weight is told once, in its first step", function()
+    local r = check("lenet-2.7.1-explode", { rules = "value-jump" })
+    local seen = {}
+    for _, hit in ipairs(r.hits) do
+      expect(seen[hit.node]):is_nil()
+      seen[hit.node] = hit.step
+    end
+    expect(seen["conv1.weight"]):equals(2)
+    expect(seen["conv2.weight"]):equals(2)
+    expect(seen["fc3.weight"]):equals(3)
+  end)
+
+  it("a limit that was given decides", function()
+    expect(#check("lenet-2.7.1-explode", { rules = "update-too-large", params = { "update-too-large.limit=1e12" } }).hits):equals(0)
+    expect(#check("lenet-2.7.1-explode", { rules = "loss-explosion", params = { "loss-explosion.factor=14" } }).hits):equals(0)
+    expect(#check("lenet-2.7.1-explode", { rules = "loss-explosion", params = { "loss-explosion.factor=13" } }).hits):equals(1)
+  end)
+end)
+
+describe("on the logarithm of zero behind healthy losses", function()
+  local hits = first_hits(check("lenet-2.7.1-lognan", { rules = "default" }))
+
+  it("the ReLU that turns NaN into zero is named", function()
+    expect(hits["nan-swallowed"]):equals "0 relu4-ReLU/ReLU-op0"
+    expect(hits["dead-relu"]):equals "0 relu4-ReLU/ReLU-op0"
+  end)
+
+  it("so is the weight that no gradient reaches and that does not move", function()
+    expect(hits["unchanged-weight"]):equals "1 fc3.weight"
+    expect(hits["zero-gradient"]:match "^%d+"):equals "1"
+  end)
+
+  it("the loss gives no hint", function()
+    expect(hits["loss-explosion"]):is_nil()
+    expect(hits["loss-not-decreasing"]):is_nil()
+  end)
+end)
+
+describe("statistics without elements", function()
+  it("still tell the overflow", function()
+    local hits = first_hits(check("synthetic-stat-new", { rules = "default" }))
+    expect(hits["tensor_overflow"]:match "^%d+"):equals "0"
+  end)
+end)
+
+describe("docs/rules-shipped.md", function()
+  it("says what the rule files say", function()
+    local path, text = docs .. "rules-shipped.md", page.markdown(shipped)
+    if os.getenv "MSDBG_UPDATE_GOLDEN" then
+      local out = assert(io.open(path, "w"))
+      out:write(text)
+      out:close()
+    end
+    local file = assert(io.open(path, "r"))
+    local have = file:read "*a"
+    file:close()
+    expect(have):equals(text)
+  end)
+end)
+
+return test.finish()
