@@ -158,7 +158,7 @@ local exploding = rule {
     ctx.state[layer(t)] = { n = before.n + 1, largest = max(before.largest, value) }
     if growth > p.growth then
       return {
-        actual = growth, value = value,
+        actual = growth,
         message = format("gradient of %s is %.3g times the largest of the steps before", weight_of(t.node), growth),
       }
     end
@@ -218,7 +218,7 @@ local zero = rule {
     local count = value == 0 and (ctx.state[layer(t)] or 0) + 1 or 0
     ctx.state[layer(t)] = count
     if count >= p.steps then
-      return { actual = count, message = format("gradient of %s is zero for the %d. step in a row", weight_of(t.node), count) }
+      return { actual = count, message = format("gradient of %s is zero in %d steps in a row", weight_of(t.node), count) }
     end
   end,
   cause    = "The way back is cut: a dead ReLU behind this layer, an operator without derivative, stop_gradient, a branch whose "

@@ -233,7 +233,7 @@ local jump = rule {
     if hit then
       before.done = true  -- the first step of the jump; what follows is its consequence
       local text = format("mean magnitude %.4g after %.4g to %.4g in %d steps", value, before.low, before.high, before.n)
-      return { actual = max(up, down), value = value, message = text }
+      return { actual = max(up, down), message = text }
     end
     before.n, before.low, before.high = before.n + 1, min(before.low, value), max(before.high, value)
   end,

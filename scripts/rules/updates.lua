@@ -34,7 +34,7 @@ local too_large = rule {
     if not magnitude or magnitude < p.least then return nil end
     local ratio = t:change_ratio(before)
     if ratio and ratio > p.limit then
-      return { actual = ratio, message = format("changed by %.3g of its mean magnitude in one step", ratio) }
+      return { actual = ratio, message = format("changed by %.3g times its mean magnitude in one step", ratio) }
     end
   end,
   cause    = "The learning rate is too high or not warmed up, the gradient explodes, the loss scale was not undone.",
