@@ -1,0 +1,163 @@
+// Names that no graph has. What the compiler did to them shows in what is there instead: a longer operator in the same scope, one that
+// reads the same parameters, or one whose code names the same cell.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/why.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kInstead = 5;
+
+struct Asked {
+  std::string scope, last, op;  ///< op: `MatMul` of `MatMul-op0`
+  std::string cell, member;     ///< `fc1-Dense` and `fc1`
+};
+
+Asked take_apart(std::string_view name) {
+  Asked asked;
+  const size_t slash = name.rfind('/');
+  asked.scope = slash == std::string_view::npos ? "" : std::string(name.substr(0, slash));
+  asked.last = std::string(slash == std::string_view::npos ? name : name.substr(slash + 1));
+  const size_t number = asked.last.rfind("-op");
+  const bool numbered = number != std::string::npos && parse_int(asked.last.substr(number + 3)).has_value();
+  asked.op = numbered ? asked.last.substr(0, number) : asked.last;
+  const size_t cell = asked.scope.rfind('/');
+  asked.cell = cell == std::string::npos ? asked.scope : asked.scope.substr(cell + 1);
+  asked.member = asked.cell.substr(0, asked.cell.find('-'));
+  return asked;
+}
+
+bool ends_with_scope(std::string_view scope, std::string_view end) {
+  return !end.empty() && (scope == end || (scope.ends_with(end) && scope[scope.size() - end.size() - 1] == '/'));
+}
+
+struct Trace {
+  int weight = 0;
+  std::vector<std::string> reasons;
+};
+
+/// Signs that `node` does what the asked operator did.
+Trace trace_of(const Graph& graph, const Node& node, const Asked& asked) {
+  Trace trace;
+  if (node.kind != NodeKind::kOperator || node.op.size() <= asked.op.size() || !contains_nocase(node.op, asked.op)) return trace;
+  if (ends_with_scope(node.scope, asked.scope)) {
+    trace.weight += 3;
+    trace.reasons.push_back(fmt::format("it stands in the same scope, and its type {} holds {}", node.op, asked.op));
+  }
+  if (asked.member.empty()) return trace;
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const Edge edge = graph.effective_producer(node.id, slot);
+    if (edge.node == kNoNode || graph.node(edge.node).kind != NodeKind::kParameter) continue;
+    const std::string& parameter = graph.node(edge.node).name;
+    if (!parameter.starts_with(asked.member + ".") && parameter.find("." + asked.member + ".") == std::string::npos) continue;
+    trace.weight += 3;
+    trace.reasons.push_back(fmt::format("it reads {}, a parameter of {}, and its type {} holds {}", parameter, asked.cell, node.op, asked.op));
+    break;
+  }
+  for (const StackFrame& frame : node.stack) {
+    if (frame.code.find("self." + asked.member + "(") == std::string::npos) continue;
+    trace.weight += 1;
+    trace.reasons.push_back(fmt::format("it comes from {}:{}   {}", frame.file, frame.line, frame.code));
+    break;
+  }
+  return trace;
+}
+
+bool chosen(const WhyOptions& options, const Graph& graph) {
+  return (!options.rank || graph.rank() == *options.rank) && (!options.graph || graph.id() == *options.graph);
+}
+
+/// The node that most looks as if it held the asked one; nothing below a sure sign.
+bool find_fused(const Session& session, const Asked& asked, const WhyOptions& options, WhyAnswer& answer) {
+  const Graph* owner = nullptr;
+  const Node* best = nullptr;
+  Trace found;
+  for (const GraphPtr& graph : session.graphs()) {
+    if (!chosen(options, *graph)) continue;
+    for (const Node& node : graph->nodes()) {
+      Trace trace = trace_of(*graph, node, asked);
+      if (trace.weight < 3 || trace.weight <= found.weight) continue;
+      found = std::move(trace);
+      best = &node;
+      owner = graph.get();
+    }
+  }
+  if (best == nullptr) return false;
+  answer.kind = WhyKind::kFused;
+  answer.answer = fmt::format("fused: the compiled graph has no {} of its own, {} does its work together with others", asked.last, best->name);
+  for (std::string& reason : found.reasons) answer.evidence.push_back({std::move(reason), owner->source_path()});
+  answer.instead = {best->name};
+  answer.next = "the value between the fused operators never existed in memory; switch fusion off for a run if it is needed";
+  return true;
+}
+
+/// The scope is there, or the code names the cell, but no such operator.
+bool find_removed(const Session& session, const Asked& asked, const WhyOptions& options, WhyAnswer& answer) {
+  std::vector<std::string> same_op, in_scope;
+  const StackFrame* frame = nullptr;
+  std::string path;
+  for (const GraphPtr& graph : session.graphs()) {
+    if (!chosen(options, *graph)) continue;
+    for (const Node& node : graph->nodes()) {
+      if (node.kind != NodeKind::kOperator || is_structural(node.op)) continue;
+      if (ends_with_scope(node.scope, asked.scope)) {
+        path = graph->source_path();
+        (to_lower(node.op) == to_lower(asked.op) ? same_op : in_scope).push_back(node.name);
+      }
+      if (asked.member.empty() || frame != nullptr) continue;
+      for (const StackFrame& each : node.stack) {
+        if (each.code.find("self." + asked.member + "(") != std::string::npos) frame = &each;
+      }
+    }
+  }
+  if (!same_op.empty()) {
+    // Another number: releases and later graphs of a process count differently.
+    answer.kind = WhyKind::kNeverExisted;
+    answer.answer = fmt::format("no {} in {}, but there is {}: the numbers behind -op differ between releases, and between the networks of a run", asked.last,
+                                asked.scope, fmt::join(same_op, ", "));
+    answer.evidence.push_back({fmt::format("operators {} of this scope: {}", asked.op, fmt::join(same_op, ", ")), path});
+    answer.instead = same_op;
+    return true;
+  }
+  if (in_scope.empty() && frame == nullptr) return false;
+  if (asked.last.find("-op") == std::string::npos) return false;  // not the name of an operator
+  answer.kind = WhyKind::kOptimisedAway;
+  answer.answer = fmt::format("optimised away: the compiled graph has no {} {}; it was folded into a constant, found to be unused or a copy of another, or only "
+                              "relabels memory", asked.op, asked.cell.empty() ? "of this name" : "in " + asked.cell);
+  if (!in_scope.empty()) {
+    std::vector<std::string> some(in_scope.begin(), in_scope.begin() + static_cast<std::ptrdiff_t>(std::min(kInstead, in_scope.size())));
+    answer.evidence.push_back({fmt::format("{} operators are left in this scope: {}{}", in_scope.size(), fmt::join(some, ", "), in_scope.size() > kInstead ? ", ..." : ""), path});
+    answer.instead = std::move(some);
+  }
+  if (frame != nullptr) answer.evidence.push_back({fmt::format("the code calls {}: line {}   {}", asked.member, frame->line, frame->code), frame->file});
+  return true;
+}
+
+}  // namespace
+
+WhyAnswer explain_absent_name(const Session& session, std::string_view name, const WhyOptions& options) {
+  WhyAnswer answer;
+  const Asked asked = take_apart(name);
+  if (find_fused(session, asked, options, answer) || find_removed(session, asked, options, answer)) return answer;
+  std::set<std::string> names;
+  size_t from_file = 0;
+  for (const GraphPtr& graph : session.graphs()) {
+    if (!chosen(options, *graph)) continue;
+    from_file += graph->from_file() ? 1 : 0;
+    for (const Node& node : graph->nodes()) names.insert(node.name);
+  }
+  const std::vector<std::string> all(names.begin(), names.end());
+  answer.kind = WhyKind::kNeverExisted;
+  answer.instead = nearest(name, all, 3);
+  answer.answer = fmt::format("no graph of this dump has a node '{}'", name);
+  if (!answer.instead.empty()) answer.answer += fmt::format("; the nearest are {}", fmt::join(answer.instead, ", "));
+  answer.evidence.push_back({fmt::format("{} names in {} graphs", names.size(), session.graphs().size()), session.info().source});
+  if (from_file == 0) answer.evidence.push_back({"there is no graph file: only nodes that wrote a file are known", session.info().source});
+  return answer;
+}
+
+}  // namespace msdbg
