@@ -26,25 +26,30 @@ local function add_class(lines, class)
   if #class.fields > 0 then
     lines[#lines + 1] = "| field | type | |\n|---|---|---|"
     for _, field in ipairs(class.fields) do
-      lines[#lines + 1] = format("| `%s` | `%s` | %s |", cell(field.name), cell(field.type .. (field.optional and "?" or "")), cell(field.text))
+      local kind = field.type .. (field.optional and "?" or "")
+      lines[#lines + 1] = format("| `%s` | `%s` | %s |", cell(field.name), cell(kind), cell(field.text))
     end
     lines[#lines + 1] = ""
   end
   for _, member in ipairs(class.functions) do
-    lines[#lines + 1] = format("`%s`", reference.signature(member))
-    if member.doc ~= "" then lines[#lines + 1] = ": " .. member.doc end
+    lines[#lines + 1] = format("- `%s`%s", reference.signature(member), member.doc ~= "" and ": " .. member.doc or "")
     for _, param in ipairs(member.params) do
-      lines[#lines + 1] = (format("  - `%s` `%s` %s", param.name .. (param.optional and "?" or ""), param.type, param.text):gsub("%s+$", ""))
+      local name = param.name .. (param.optional and "?" or "")
+      lines[#lines + 1] = format("  - `%s`: `%s`%s", name, param.type, param.text ~= "" and ", " .. param.text or "")
     end
-    lines[#lines + 1] = ""
+    for _, result in ipairs(member.returns) do
+      if result.text ~= "" then lines[#lines + 1] = format("  - gives `%s`: %s", result.type, result.text) end
+    end
   end
+  if #class.functions > 0 then lines[#lines + 1] = "" end
 end
 
 --- The whole page.
 ---@return string
 function M.markdown()
   local all = reference.load()
-  local lines = { "# Reference\n", "Made by `tools/reference` from the stubs in `scripts/meta` and the commands of the prompt; a test keeps it true.",
+  local lines = { "# Reference\n",
+    "Made by `tools/reference` from the stubs in `scripts/meta` and the commands of the prompt; a test keeps it true.",
     "Explained with examples: [lua.md](lua.md), [prompt.md](prompt.md).\n" }
   add_commands(lines)
   for _, class in ipairs(all.classes) do

@@ -45,14 +45,15 @@ end
 -- ---- evaluation -----------------------------------------------------------------------------------------------------
 
 local keywords = {}
-for word in ("and break do else elseif end false for function goto if in local nil not or repeat return then true until while"):gmatch "%a+" do
+-- Without `goto` and `until`: no entry can begin with those.
+for word in ("and break do else elseif end false for function if in local nil not or repeat return then true while"):gmatch "%a+" do
   keywords[word] = true
 end
 
 -- The command that `word` names, in full or by an unambiguous beginning; variables and Lua's own words go first.
-local function command_named(word, rest)
+local function command_named(word)
   local command = commands.find(word)
-  if keywords[word] and (word ~= "goto" or not rest:match "^%s+[%d%-n]") and (word ~= "until" or rest:match "^%s*$") then return end
+  if keywords[word] then return end
   if command then return command end
   if lookup(word) ~= nil then return end
   local beginning = commands.beginning_with(word)
@@ -69,7 +70,7 @@ local function split_command(text)
   local word, rest = text:match "^([%a_][%w_]*)(.*)$"
   if not word then return end
   if rest:match "^[%.:%[%({,]" or rest:match "^=[^=]" or rest:match "^%s+=%s" or rest:match "^%s*[=~<>]=" then return end
-  local command = command_named(word, rest)
+  local command = command_named(word)
   if not command then return end
   if rest:match "^%s*$" then
     -- `s` alone is the session, which the prompt shows anyway, or the step that a debugger's user means by it.

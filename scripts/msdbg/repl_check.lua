@@ -221,7 +221,8 @@ local function farthest(s)
 end
 
 command {
-  name = "bt", also = { "backtrace" }, usage = "bt [NODE]", summary = "how NaN or Inf came to a node, back to its origin", complete = "node",
+  name = "bt", also = { "backtrace" }, usage = "bt [NODE]", summary = "how NaN or Inf came to a node, back to its origin",
+  complete = "node",
   details = "#0 is NODE, the last line the operator that broke while its inputs were sound. Without NODE: the farthest that the\n"
     .. "  fault of this step reached.",
   examples = { "bt", "bt fc2-Dense/MatMul-op0" },

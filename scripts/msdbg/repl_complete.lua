@@ -15,8 +15,9 @@ local MOST = 200
 
 local collections = { "@weight", "@gradient", "@activation", "@parameter", "@constant", "@optimizer", "@loss", "@all" }
 local prefixes = { "op:", "scope:", "stack:", "rank:", "graph:" }
-local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(", "min(", "max(", "isnan(", "isinf(", "isfinite(", "any(", "all(",
-  "count(", "percent(", "sum(", "mean(", "std(", "norm1(", "norm2(", "norminf(", "finite(", "prev", "size", "step", "rank", "dtype_max",
+local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(", "min(", "max(", "isnan(", "isinf(", "isfinite(",
+  "any(", "all(", "count(", "percent(", "sum(", "mean(",
+  "std(", "norm1(", "norm2(", "norminf(", "finite(", "prev", "size", "step", "rank", "dtype_max",
   "dtype_min_normal", "dtype_eps" }
 
 local function add_matching(found, word, names, before)
@@ -67,9 +68,7 @@ local function complete_selector(word)
   if kind then return s and complete_term(s, kind, rest) or {} end
   local found = add_matching({}, word, collections)
   if word ~= "" then add_matching(found, word, prefixes) end
-  if word:match "^=" then
-    for _, name in ipairs(complete_node(word:sub(2))) do found[#found + 1] = "=" .. name end
-  elseif not word:match "^[@/]" then
+  if not word:match "^[@/]" then
     for _, name in ipairs(complete_node(word)) do found[#found + 1] = name end
   end
   return found
@@ -175,9 +174,9 @@ local function complete_string(word, before)
     local condition = complete_condition(word)
     return add_matching(condition, word, functions)
   end
-  if ahead:match "open%s*%(?%s*$" or ahead:match "save[%w_]*%s*%(?%s*$" or ahead:match "load[%w_]*%s*%(?%s*$" or ahead:match "dofile%s*%(?%s*$"
-    or ahead:match "checkpoint%s*%(?%s*$" then
-    return complete_file(word)
+  local call = ahead:match "([%a_]+)%s*%(?%s*$" or ""
+  for _, name in ipairs { "open", "save", "load", "dofile", "checkpoint", "html" } do
+    if call:find("^" .. name) then return complete_file(word) end
   end
   if ahead:match "tensor%s*%(?%s*$" then return complete_tensor(word) end
   return complete_selector(word)
@@ -204,8 +203,8 @@ local completers = {
   info = function(word) return add_matching({}, word, registry.info_subjects) end,
   expression = function(word) return add_matching({}, word, functions) end,
   where = function(word, before)
-    if before:match "^%s*%S+%s+%S+%s" then return add_matching(add_matching({}, word, { "nan", "inf", "bad", "finite", "zero" }), word, functions) end
-    return complete_tensor(word)
+    if not before:match "^%s*%S+%s+%S+%s" then return complete_tensor(word) end
+    return add_matching(add_matching({}, word, { "nan", "inf", "bad", "finite", "zero" }), word, functions)
   end,
   ["watch number"] = function(word)
     local s, ids = open_session(), { "all" }

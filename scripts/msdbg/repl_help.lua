@@ -128,7 +128,7 @@ end
 -- `session.step`, `s:step`, `msdbg.open`: a member of a class by a path, or nil.
 local function member(path)
   local owner, name = path:match "^([%w_%.]+)[%.:]([%w_]+)$"
-  local class = owner and (reference.class(owner) or owner == "s" and reference.class "session" or owner == "t" and reference.class "tensor")
+  local class = owner and reference.class(owner == "s" and "session" or owner == "t" and "tensor" or owner)
   local found = class and class.members[name]
   if found then return reference.member_text(found) end
 end

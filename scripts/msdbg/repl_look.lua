@@ -61,13 +61,13 @@ local function add_tree(lines, node, upwards, depth, indent, seen)
   for i, edge in ipairs(upwards and node.inputs or node.users) do
     local other = edge.node
     local slot = upwards and format("input:%d", i - 1) or edge.output
-    local what = ""
-    if other then
-      local outputs = other.outputs
-      local index = upwards and edge.slot and tonumber(edge.slot:match "%d+") or 0
-      what = "  " .. other.op .. (upwards and outputs[index + 1] and "  " .. type_text(outputs[index + 1]) or "")
+    local what = other and "  " .. other.op or ""
+    if other and upwards then
+      local output = other.outputs[(edge.slot and tonumber(edge.slot:match "%d+") or 0) + 1]
+      if output then what = what .. "  " .. type_text(output) end
     end
-    lines[#lines + 1] = format("%s%s %s %s%s%s", indent, slot, upwards and "<-" or "->", edge.name, edge.slot and ":" .. edge.slot or "", what)
+    local far_end = edge.slot and ":" .. edge.slot or ""
+    lines[#lines + 1] = format("%s%s %s %s%s%s", indent, slot, upwards and "<-" or "->", edge.name, far_end, what)
     if depth > 1 and other then
       if seen[other.name] then lines[#lines] = lines[#lines] .. "  (above)"
       else

@@ -41,7 +41,7 @@ command {
 
 command {
   name = "run", also = { "r" }, usage = "run [NODE]", summary = "live: continue, or run_to NODE; dump: check", complete = "node",
-  details = "What `run` means to users of gdb and tfdbg: go on until a watchpoint hits. On a dump, where all steps are there, that is check.",
+  details = "What `run` means to users of gdb and tfdbg: go on until a watchpoint hits. On a dump, which has all steps, that is check.",
   run = function(session, rest)
     local s = need(session)
     if rest ~= "" then return registry.find("run_to").run(session, rest) end

@@ -34,5 +34,7 @@ std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& hist
 
 /// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; the directory is made. "" when there is no home.
 std::string default_history_file();
+/// $XDG_CONFIG_HOME/msdbg/init.lua or ~/.config/msdbg/init.lua; "" when there is no such file.
+std::string init_file();
 
 }  // namespace msdbg::app

@@ -288,6 +288,8 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
     sub->add_flag("--batch", o.batch, "no line editing, stop at the first error, end after -e and -x or the end of input");
   }
 
+  for (CLI::App* sub : {repl, open, listen}) sub->add_flag("--no-init", o.no_init, "do not enter the user's init.lua first");
+
   auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
 
   for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, sub == check ? kCheckFormats : kLookFormats);

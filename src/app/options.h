@@ -66,6 +66,7 @@ struct Options {
   std::vector<std::string> arguments;
   std::vector<std::string> eval, files, script_path;
   bool batch = false;
+  bool no_init = false;
   // listen
   int port = 50051, history = 16;
   std::string bind = "127.0.0.1", record;

@@ -188,6 +188,10 @@ int run_entries_and_prompt(const Options& options, Script& script, EventPrinter*
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   if (interactive && !options.quiet && !hello.empty()) fmt::print("{}\n", hello);
   Prompt prompt(options, script, events, interactive);
+  // Only a person's own prompt obeys the person's file: what pipes and --batch print depends on nothing else.
+  if (const std::string init = interactive && !options.no_init ? init_file() : ""; !init.empty()) {
+    if (!prompt.enter_whole("source " + init)) return prompt.settled();
+  }
   for (const std::string& file : options.files) {
     if (!prompt.enter_file(file)) return prompt.settled();
   }

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,13 +24,14 @@ class Terminal {
  public:
   explicit Terminal(const std::vector<std::string>& words, const std::string& directory = MSDBG_TEST_DATA,
                     const char* kind = "xterm") {
-    const std::string state = ::testing::TempDir() + "msdbg-terminal-" + std::to_string(::getpid());
+    const std::string state = home();
     std::filesystem::create_directories(state);
     struct winsize size = {40, 120, 0, 0};
     pid_ = ::forkpty(&fd_, nullptr, nullptr, &size);
     if (pid_ == 0) {
       ::setenv("TERM", kind, 1);
       ::setenv("XDG_STATE_HOME", state.c_str(), 1);
+      ::setenv("XDG_CONFIG_HOME", (state + "/config").c_str(), 1);
       ::setenv("HOME", state.c_str(), 1);
       ::setenv("LC_ALL", "C.UTF-8", 1);
       // libedit never frees the names that EL_ADDFN is given; the leak checker of the sanitizer build would object.
@@ -48,6 +50,15 @@ class Terminal {
       ::waitpid(pid_, nullptr, 0);
     }
     ::close(fd_);
+  }
+
+  /// Where history and configuration of the programs of this test process are.
+  static std::string home() { return ::testing::TempDir() + "msdbg-terminal-" + std::to_string(::getpid()); }
+
+  void resize(unsigned short rows, unsigned short columns) {
+    const struct winsize size = {rows, columns, 0, 0};
+    ::ioctl(fd_, TIOCSWINSZ, &size);
+    ::kill(pid_, SIGWINCH);
   }
 
   void type(const std::string& text) {

@@ -1,6 +1,8 @@
 // Drives the real program in a pseudo-terminal, the way a person does.
 #include "app/terminal.h"
 
+#include <fstream>
+
 namespace msdbg {
 namespace {
 
@@ -68,13 +70,124 @@ TEST(Terminal, TabCompletesAField) {
   EXPECT_TRUE(t.see("\n0")) << t.screen();
 }
 
-TEST(Terminal, NonAsciiAndLongLinesSurvive) {
+TEST(Terminal, TabCompletesNamesLevelByLevel) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("nodes Def\tnet\t_b\tfc2\tMat\t\r");
+  EXPECT_TRUE(t.see("1  Default/network-WithLossCell/_backbone-LeNet5/fc2-Dense/MatMul-op0")) << t.screen();
+}
+
+TEST(Terminal, TabListsWhatIsPossible) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("show Default/network-WithLossCell/_backbone-LeNet5/\t");
+  EXPECT_TRUE(t.see("fc1-Dense/")) << t.screen();
+  EXPECT_TRUE(t.see("relu4-ReLU/")) << t.screen();
+  t.type("Lo\t:\t\r");
+  EXPECT_TRUE(t.see("input:0")) << t.screen();
+}
+
+TEST(Terminal, NonAsciiCharactersAreErasedWhole) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
   t.type("#'\xd1\x84\xd1\x84'\r");
-  EXPECT_TRUE(t.see("4")) << t.screen();
-  t.type("#'" + std::string(900, 'x') + "'\r");
-  EXPECT_TRUE(t.see("900")) << t.screen();
+  EXPECT_TRUE(t.see("\n4")) << t.screen();
+  // Three characters of two, three and four bytes, of which two are erased: two bytes are left.
+  t.type("#'\xd1\x84\xe2\x82\xac\xf0\x9f\x98\x80\x7f\x7f' * 1000\r");
+  EXPECT_TRUE(t.see("\n2000")) << t.screen();
+}
+
+TEST(Terminal, LongLinesSurvive) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("#'" + std::string(10000, 'x') + "'\r");
+  EXPECT_TRUE(t.see("\n10000", 60)) << t.screen().size();
+}
+
+TEST(Terminal, PastedBlockIsEnteredLineByLineAndItsTabsAskNothing) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("\033[?2004h")) << t.screen();
+  t.type("\033[200~for i = 1, 3 do\n\tprint('row ' .. i * 7)\nend\nnodes fc2-Dense/Mat\033[201~");
+  EXPECT_TRUE(t.see("row 21")) << t.screen();
+  t.type("\r");  // the last line had no end: it waits to be edited
+  EXPECT_TRUE(t.see("1  Default/network-WithLossCell/_backbone-LeNet5/fc2-Dense/MatMul-op0")) << t.screen();
+}
+
+TEST(Terminal, PlainPasteOfManyLinesLosesNothing) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  std::string block = "\033[200~total = 0\r";
+  for (int i = 1; i <= 200; ++i) block += "total = total + " + std::to_string(i) + " -- " + std::string(60, 'c') + "\r";
+  t.type(block + "\033[201~total * 10\r");
+  EXPECT_TRUE(t.see("\n201000", 60)) << t.screen();
+}
+
+TEST(Terminal, ResizeKeepsTheLine) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("11 + 22 +");
+  ASSERT_TRUE(t.see("22 +")) << t.screen();
+  t.resize(30, 40);
+  ::usleep(200000);
+  t.type(" " + std::string(60, '1') + " * 0 + 900\r");
+  EXPECT_TRUE(t.see("\n933")) << t.screen();
+  t.resize(24, 200);
+  t.type("nodes fc2-Dense\r");
+  EXPECT_TRUE(t.see("BiasAdd-op0")) << t.screen();
+}
+
+TEST(Terminal, HistoryIsKeptAndFoundAgain) {
+  {
+    Terminal t({"dumps/lenet-2.7.1-lognan"});
+    ASSERT_TRUE(t.see("> ")) << t.screen();
+    t.type("for i = 1, 1 do\rprint('remem' .. 'bered \xd1\x84')\rend\r");
+    ASSERT_TRUE(t.see("remembered")) << t.screen();
+    t.type("'x' .. 1\r");
+    ASSERT_TRUE(t.see("x1")) << t.screen();
+  }  // killed: what was entered is kept all the same
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("\x12remem\x1b\r");
+  EXPECT_TRUE(t.see("remembered \xd1\x84")) << t.screen();
+  const auto mode = std::filesystem::status(Terminal::home() + "/msdbg/history").permissions();
+  EXPECT_EQ(mode & std::filesystem::perms::all, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST(Terminal, InitFileIsEnteredFirstUnlessForbidden) {
+  const std::string folder = Terminal::home() + "/config/msdbg";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/init.lua") << "function twice(x)\n  return 2 * x\nend\nwatch ** TO\n";
+  {
+    Terminal t({"dumps/lenet-2.7.1-lognan"});
+    ASSERT_TRUE(t.see("[1 watch] > ")) << t.screen();
+    t.type("twice(21)\r");
+    EXPECT_TRUE(t.see("42")) << t.screen();
+  }
+  {
+    Terminal t({"open", "--no-init", "dumps/lenet-2.7.1-lognan"});
+    ASSERT_TRUE(t.see("> ")) << t.screen();
+    t.type("twice(21)\r");
+    EXPECT_TRUE(t.see("undefined name 'twice'")) << t.screen();
+  }
+  std::ofstream(folder + "/init.lua") << "x = = 1\n";
+  {
+    Terminal t({"dumps/lenet-2.7.1-lognan"});
+    EXPECT_TRUE(t.see("init.lua:1:")) << t.screen();  // told, and the prompt comes nevertheless
+    ASSERT_TRUE(t.see("> ")) << t.screen();
+    t.type("6 * 7\r");
+    EXPECT_TRUE(t.see("42")) << t.screen();
+  }
+  std::filesystem::remove(folder + "/init.lua");
+}
+
+TEST(Terminal, BatchWritesNoEscapeCodesAndNoHistory) {
+  std::filesystem::remove(Terminal::home() + "/msdbg/history");
+  Terminal t({"open", "--batch", "dumps/lenet-2.7.1-lognan"});
+  t.type("nodes fc2-Dense\nhist Log-op0\nhelp\nquit 7\n");
+  EXPECT_EQ(t.wait_for_exit(), 7);
+  EXPECT_NE(t.screen().find("BiasAdd-op0"), std::string::npos) << t.screen();
+  EXPECT_EQ(t.screen().find('\033'), std::string::npos) << t.screen();
+  EXPECT_FALSE(std::filesystem::exists(Terminal::home() + "/msdbg/history"));
 }
 
 }  // namespace

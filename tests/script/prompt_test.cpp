@@ -1,6 +1,4 @@
-// The prompt: commands, expressions, statements, incomplete input, completion.
-#include <algorithm>
-
+// The prompt: commands, expressions, statements, incomplete input.
 #include "script/support.h"
 
 namespace msdbg::testing {
@@ -8,13 +6,7 @@ namespace {
 
 using EvalState = Script::EvalState;
 
-class Prompt : public ScriptTest {
- protected:
-  bool offers(const std::string& line, const std::string& candidate) {
-    const auto found = script->complete(line, line.size());
-    return std::find(found.begin(), found.end(), candidate) != found.end();
-  }
-};
+using Prompt = ScriptTest;
 
 TEST_F(Prompt, ExpressionsArePrinted) {
   EXPECT_EQ(type("40 + 2"), "42");
@@ -32,6 +24,26 @@ TEST_F(Prompt, ResultsAreKept) {
   EXPECT_EQ(type("_2"), "b");
   type("6 * 7, 'b'");
   EXPECT_EQ(type("_ + 1"), "43");
+}
+
+TEST_F(Prompt, KeptResultsMoveBackWhenNewOnesCome) {
+  type("'first'");
+  type("'second', 'third'");
+  EXPECT_EQ(type("_1"), "second");
+  EXPECT_EQ(type("_2"), "third");
+  EXPECT_EQ(type("_3"), "first");  // looking at one does not move them
+  EXPECT_EQ(type("_3 .. '!'"), "first!");
+  EXPECT_EQ(type("_4"), "first");
+}
+
+TEST_F(Prompt, TablesPrintNestedAndCutOff) {
+  EXPECT_EQ(type("{ a = { b = { c = { d = { e = 1 } } } } }"), "{ a = { b = { c = { d = {...} } } } }");
+  EXPECT_EQ(type("t = { 1 }; t.me = t"), "");
+  EXPECT_EQ(type("t"), "{ 1, me = {... itself} }");
+  const std::string list = type("(function() local l = {} for i = 1, 50 do l[i] = i * 1000000 end return l end)()");
+  EXPECT_TRUE(contains(list, "20000000,\n  ... 30 more\n}"));
+  EXPECT_EQ(type("{ ['a b'] = 0/0, [2.5] = 1/0 }"), "{ [2.5] = Inf, [\"a b\"] = NaN }");
+  EXPECT_TRUE(contains(type("{ ('x'):rep(500) }"), "... 500 bytes"));
 }
 
 TEST_F(Prompt, UnfinishedInputAsksForMore) {
@@ -67,6 +79,126 @@ TEST_F(Prompt, CommandsGiveWayToLua) {
   EXPECT_EQ(type("hits[1]"), "5");
 }
 
+TEST_F(Prompt, BeginningsOfCommandsAreEnough) {
+  EXPECT_EQ(type("exp mean(x) > 1"), type("explain mean(x) > 1"));
+  EXPECT_EQ(type("rech"), type("recheck"));
+  EXPECT_TRUE(contains(type("wat"), "'wat' is the beginning of several commands: watch, watches"));
+  EXPECT_EQ(type("wat = 7"), "");
+  EXPECT_EQ(type("wat"), "7");
+}
+
+TEST_F(Prompt, ShortFormsOfTfdbgAnswer) {
+  EXPECT_TRUE(contains(type("lt Log"), "Log-op0"));
+  EXPECT_TRUE(contains(type("pt Log-op0"), "-Inf"));
+  EXPECT_TRUE(contains(type("pt Log-op0[0:1,0:2]"), "float32[1,2]"));
+  EXPECT_TRUE(contains(type("ni Log-op0"), "Default/net/relu-ReLU/ReLU-op0"));
+  EXPECT_TRUE(contains(type("li Log-op0"), "input:0 <- Default/net/relu-ReLU/ReLU-op0"));
+  EXPECT_TRUE(contains(type("li Log-op0 --depth 9"), "fc.weight"));
+  EXPECT_TRUE(contains(type("lo Log-op0"), "-> Gradients/Default/net/ReluGrad-op0"));
+  EXPECT_TRUE(contains(type("lo Gradients/Default/net/ReluGrad-op0"), "nobody takes its output"));
+}
+
+TEST_F(Prompt, BacktraceLeadsToTheOrigin) {
+  EXPECT_TRUE(contains(type("bt Log-op0"), "began here: the inputs of Log are finite"));
+  EXPECT_TRUE(contains(type("bt MatMul-op0"), "is finite in step 0: nothing to trace"));
+  EXPECT_TRUE(contains(type("bt"), "#0"));
+}
+
+TEST_F(Prompt, OptionsOfCommandsAreChecked) {
+  EXPECT_TRUE(contains(type("lt --stepss 0"), "unknown option '--stepss' (did you mean '--steps'?)"));
+  EXPECT_TRUE(contains(type("lt --steps"), "--steps wants a value: --steps STEPS"));
+  EXPECT_TRUE(contains(type("li Log-op0 --depth many"), "a number of levels is expected, not 'many'"));
+  EXPECT_TRUE(contains(type("lt op:Log --steps 0:1"), "   1"));
+}
+
+TEST_F(Prompt, InfoAnswersToBeginnings) {
+  EXPECT_EQ(type("info b"), "no watchpoint; add one, e.g.: watch ** TO");
+  type("b op:Log TO");
+  type("check");
+  EXPECT_EQ(type("info b"), "watch 1: tensor_overflow on op:Log (1 node); 2 hits in the last check");
+  EXPECT_EQ(type("i steps"), "0 1");
+  EXPECT_TRUE(contains(type("info stepz"), "did you mean 'steps'?"));
+  EXPECT_EQ(type("disable 1"), "watch 1 disabled");
+  EXPECT_TRUE(contains(type("info watches"), "disabled"));
+  EXPECT_EQ(type("enable all"), "1 enabled");
+  EXPECT_EQ(type("d 1"), "watch 1 removed");
+}
+
+TEST_F(Prompt, DisplaysFollowEachStep) {
+  EXPECT_EQ(type("display s.current_step * 2"), "1: s.current_step * 2 = 0");
+  EXPECT_EQ(type("goto 1"), "1: s.current_step * 2 = 2");
+  EXPECT_EQ(type("40 + 2"), "42");  // no step, no display
+  EXPECT_EQ(type("s:goto_step(0)"), "1: s.current_step * 2 = 0");
+  EXPECT_TRUE(contains(type("display nonsense +"), "error: "));
+  EXPECT_EQ(type("display"), "1: s.current_step * 2 = 0");
+  EXPECT_TRUE(contains(type("undisplay 7"), "no display 7 (have 1)"));
+  EXPECT_EQ(type("undisplay 1"), "display 1 removed");
+  EXPECT_EQ(type("goto 1"), "");
+}
+
+TEST_F(Prompt, SavedWatchpointsComeBack) {
+  const std::string file = ::testing::TempDir() + "saved.msdbg";
+  type("watch op:ReLU TZ 33.3");
+  type("watch ** mean(abs(x)) > 10 * mean(abs(prev))");
+  type("s:watch { on = 'op:Log', name = 'mine', when = function() end }");
+  type("display s.current_step");
+  EXPECT_EQ(type("save " + file), "2 watchpoints and 1 display written to " + file + "; 1 left out: a function cannot be saved");
+  type("unwatch all");
+  type("undisplay all");
+  type("source " + file);
+  EXPECT_EQ(type("#s:watches()"), "2");
+  EXPECT_EQ(type("s:watches()[1].params.zero_percentage_ge"), "33.3");
+  EXPECT_EQ(type("s:watches()[2].when"), "mean(abs(x)) > 10 * mean(abs(prev))");
+  EXPECT_EQ(type("goto 1"), "2: s.current_step = 1");
+  type("unwatch all");
+  EXPECT_EQ(type("s:save_watches '" + file + "'"), "0  0");
+  EXPECT_EQ(type("#s:load_watches '" + file + "'"), "0");
+}
+
+TEST_F(Prompt, SavedEntriesAreEnteredAgain) {
+  const std::string file = ::testing::TempDir() + "entries.msdbg";
+  type("watch op:Log TO");
+  type("for i = 1, 2 do\n  x = i * 21\nend");
+  type("nonsense here");
+  EXPECT_EQ(type("save " + file + " --entries"), "2 entries written to " + file);
+  type("unwatch all");
+  type("x = nil");
+  type("source " + file);
+  EXPECT_EQ(type("x"), "42");
+  EXPECT_EQ(type("#s:watches()"), "1");
+}
+
+TEST_F(Prompt, SourceStopsAtTheFirstMistakeAndNamesItsLine) {
+  const std::string file = ::testing::TempDir() + "broken.msdbg";
+  run("local f = io.open('" + file + "', 'w'); f:write('x = 1\\nnodes relu9\\nx = 2\\n'); f:close()");
+  EXPECT_TRUE(contains(type("source " + file), "broken.msdbg:2: selector 'relu9' matches no node"));
+  EXPECT_EQ(type("x"), "1");
+  run("local f = io.open('" + file + "', 'w'); f:write('source " + file + "\\n'); f:close()");
+  EXPECT_TRUE(contains(type("source " + file), "source each other"));
+  run("local f = io.open('" + file + "', 'w'); f:write('for i = 1, 2 do\\n'); f:close()");
+  EXPECT_TRUE(contains(type("source " + file), "broken.msdbg:1: an open block"));
+  EXPECT_TRUE(contains(type("source /no/such/file"), "cannot read /no/such/file"));
+}
+
+TEST_F(Prompt, QuestionsAreAnsweredFromTheStubs) {
+  EXPECT_TRUE(contains(type("?s"), "session:check(options?) -> msdbg.Result"));
+  EXPECT_TRUE(contains(type("?s.watch"), "session:watch(options) -> msdbg.Watch"));
+  EXPECT_TRUE(contains(type("?s.current_step"), "now: 0"));
+  EXPECT_TRUE(contains(type("? s:tensor('Log-op0')"), "tensor:quantile(q) -> number?"));
+  EXPECT_TRUE(contains(type("?msdbg.origin"), "msdbg.origin(session, options?) -> msdbg.Origins"));
+  EXPECT_TRUE(contains(type("?check"), "run the watchpoints"));
+  EXPECT_TRUE(contains(type("?no_such_thing"), "no help on 'no_such_thing'"));
+  EXPECT_EQ(type("?{ 1 }"), "table  { 1 }");
+}
+
+TEST_F(Prompt, AproposSearchesCommandsConditionsAndLibrary) {
+  const std::string text = type("apropos nan");
+  EXPECT_TRUE(contains(text, "tensor_overflow"));
+  EXPECT_TRUE(contains(text, "worst"));
+  EXPECT_TRUE(contains(text, "Stats.nan_count"));
+  EXPECT_EQ(type("apropos zebra"), "nothing speaks of 'zebra'");
+}
+
 TEST_F(Prompt, WatchAndCheckSpeakInTables) {
   EXPECT_EQ(type("watch @activation TZ 50"), "watch 1: tensor_all_zero zero_percentage_ge 50 on @activation (1 node)");
   const std::string report = type("check");
@@ -96,9 +228,9 @@ TEST_F(Prompt, TensorsPrintWithTheirStatistics) {
 }
 
 TEST_F(Prompt, GotoMovesThePrompt) {
-  EXPECT_EQ(script->prompt(), "fake step 0 > ");
+  EXPECT_EQ(script->prompt(), "fake step 0/1 rank 0 > ");
   EXPECT_EQ(type("goto 1"), "");
-  EXPECT_EQ(script->prompt(), "fake step 1 > ");
+  EXPECT_EQ(script->prompt(), "fake step 1/1 rank 0 > ");
   EXPECT_TRUE(contains(type("goto 9"), "no step 9 (have 0,1)"));
   EXPECT_TRUE(contains(type("goto x"), "a step is expected, not 'x'"));
 }
@@ -135,22 +267,7 @@ TEST_F(Prompt, WithoutSessionCommandsSayWhatToDo) {
   EXPECT_EQ((*empty)->prompt(), "msdbg > ");
   EXPECT_TRUE(contains((*empty)->eval("check").output, "msdbg.open"));
   EXPECT_EQ((*empty)->eval("s = msdbg.open 'fake'").output, "");
-  EXPECT_EQ((*empty)->prompt(), "fake step 0 > ");
-}
-
-TEST_F(Prompt, CompletionKnowsCommandsFieldsAndNodes) {
-  EXPECT_TRUE(offers("reche", "recheck"));
-  EXPECT_TRUE(offers("s:wat", "s:watch"));
-  EXPECT_TRUE(offers("x = s.cur", "s.current_step"));
-  EXPECT_TRUE(offers("msdbg.o", "msdbg.open"));
-  EXPECT_TRUE(offers("nodes @gr", "@gradient"));
-  EXPECT_TRUE(offers("show Log", "Log-op0"));
-  EXPECT_TRUE(offers("show Default/net/L", "Default/net/Log-op0"));
-  EXPECT_TRUE(offers("s:tensor \"Log", "Log-op0"));
-  EXPECT_TRUE(offers("watch @weight tensor_o", "tensor_overflow"));
-  EXPECT_TRUE(offers("goto ", "1"));
-  EXPECT_TRUE(offers("help sel", "selectors"));
-  EXPECT_TRUE(script->complete("zzz", 3).empty());
+  EXPECT_EQ((*empty)->prompt(), "fake step 0/1 rank 0 > ");
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// Line editing with libedit. Only line_editor.cpp includes this.
+#pragma once
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/line_editor.h"
+
+namespace msdbg::app {
+
+/// What poll() shall look at: the keyboard first.
+inline std::vector<struct pollfd> poll_set(const std::vector<int>& descriptors) {
+  std::vector<struct pollfd> out{{STDIN_FILENO, POLLIN, 0}};
+  for (const int descriptor : descriptors) out.push_back({descriptor, POLLIN, 0});
+  return out;
+}
+inline bool has_news(const std::vector<struct pollfd>& polled) {
+  return std::any_of(polled.begin() + 1, polled.end(), [](const struct pollfd& p) { return p.revents != 0; });
+}
+
+/// Null where the program was built without libedit.
+std::unique_ptr<LineEditor> make_terminal_editor(const std::string& history_file, Completer completer, News news);
+
+/// Entries kept over sessions, one a line in libedit's own format. Each is appended as it is entered, so that several
+/// prompts at once and one that is killed lose nothing.
+class HistoryFile {
+ public:
+  explicit HistoryFile(std::string path) : path_(std::move(path)) {}
+  const std::string& path() const { return path_; }
+  void append(const std::string& entry);
+  /// More lines than are worth loading.
+  bool is_long(size_t lines) const;
+
+ private:
+  std::string path_, last_;
+};
+
+}  // namespace msdbg::app
