@@ -116,42 +116,4 @@ define("origin", function(origin)
     origin.first[1] and list(origin.first[1]) or "?", origin.reached)
 end)
 
---- The text of any value for the prompt: strings as they are, tables two levels deep.
----@param value any
----@return string
-function M.pretty(value)
-  local function render(item, depth)
-    if type(item) == "string" then return depth == 0 and item or format("%q", item) end
-    if type(item) ~= "table" then return depth == 0 and tostring(item) or short(item) end
-    local meta = getmetatable(item)
-    if type(meta) == "table" and meta.__tostring then return tostring(item) end
-    if depth >= 2 then return "{...}" end
-    local parts, count = {}, 0
-    for i, element in ipairs(item) do
-      if i > 20 then
-        parts[#parts + 1] = format("... %d more", #item - 20)
-        break
-      end
-      parts[#parts + 1] = render(element, depth + 1)
-    end
-    local keys = {}
-    for key in pairs(item) do
-      if not (type(key) == "number" and key >= 1 and key <= #item and key % 1 == 0) then keys[#keys + 1] = key end
-    end
-    table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
-    for _, key in ipairs(keys) do
-      count = count + 1
-      if count > 40 then
-        parts[#parts + 1] = "..."
-        break
-      end
-      local name = type(key) == "string" and key:match "^[%a_][%w_]*$" and key or "[" .. render(key, 1) .. "]"
-      parts[#parts + 1] = name .. " = " .. render(item[key], depth + 1)
-    end
-    if #parts == 0 then return "{}" end
-    return "{ " .. concat(parts, ", ") .. " }"
-  end
-  return render(value, 0)
-end
-
 return M

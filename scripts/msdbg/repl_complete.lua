@@ -118,14 +118,15 @@ local function complete_watch(word, before)
   local condition = condition_in(before:match "^%s*%S+%s+%S+%s(.*)$" or "")
   if condition then
     local found = {}
+    if before:match "=%s*$" then return found end
     for _, name in ipairs(condition.params) do add_matching(found, word, { name .. "=" }) end
     return found
   end
   local found = {}
   if before:match "%S+%s+%S+%s" then
     found = complete_condition(word)
-    add_matching(found, word, functions)
     if word == "" then return found end
+    add_matching(found, word, functions)
   end
   for _, name in ipairs(complete_selector(word)) do found[#found + 1] = name end
   return found

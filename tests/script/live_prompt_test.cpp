@@ -32,6 +32,26 @@ TEST_F(LivePrompt, ShortFormsAreThoseOfGdb) {
   EXPECT_EQ(type("c"), "training has ended after 3 steps");
 }
 
+TEST_F(LivePrompt, RunIsWhatDebuggersCallIt) {
+  EXPECT_EQ(type("until MatMul-op0"), "step 0, after Default/net/MatMul-op0; training is held");
+  EXPECT_EQ(type("r"), "training has ended after 3 steps");
+  EXPECT_EQ(script->prompt(), "trainer step 2 ended > ");
+}
+
+TEST_F(LivePrompt, DisplaysFollowTheTraining) {
+  EXPECT_EQ(type("display s.completed_steps"), "1: s.completed_steps = 0");
+  EXPECT_EQ(type("step"), "step 0 is done; training is held\n1: s.completed_steps = 1");
+  EXPECT_EQ(type("n"), "step 1, after Default/net/MatMul-op0; training is held\n1: s.completed_steps = 1");
+  EXPECT_EQ(type("1 + 1"), "2");
+  EXPECT_TRUE(contains(type("s:step(1)"), "1: s.completed_steps = 2"));
+}
+
+TEST_F(LivePrompt, BacktraceLooksAtTheStepAtHand) {
+  type("step 3");
+  EXPECT_TRUE(contains(type("bt ReluGrad-op0"), "began here: the inputs of ReluGrad are finite"));
+  EXPECT_TRUE(contains(type("bt ReluGrad-op0"), "1 NaN of 2"));
+}
+
 TEST_F(LivePrompt, ShortFormsGiveWayToVariables) {
   type("n = 5");
   EXPECT_EQ(type("n"), "5");
