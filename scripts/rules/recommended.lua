@@ -4,6 +4,20 @@ local rule = require "msdbg.rule"
 
 local nan = 0 / 0
 
+-- Each is offered where its condition can be judged, as MindInsight does it.
+
+--- Initial weights are seen in a training only.
+local function initial_weights(s)
+  -- Biases start at zero on purpose.
+  return s.can.step and "@weight and not /bias$/" or nil
+end
+
+--- Momentum and biases begin with zeros: a training would be held in its first step.
+local function computed(s) return s.can.step and "not @parameter and not @constant" or "@all" end
+
+--- Only Ascend has a flag for overflow inside of an operator.
+local function flagged(s) return s.info.device_target:lower() == "ascend" and computed(s) or nil end
+
 local function values(n, value)
   local list = {}
   for i = 1, n do list[i] = value end
@@ -14,8 +28,7 @@ local weight_initialization = rule {
   name     = "recommended-weight-initialization",
   summary  = "initial weight is all zero",
   tags     = { "recommended", "weight", "live" },
-  -- Biases start at zero on purpose.
-  select   = "@weight and not /bias$/",
+  select   = initial_weights,
   params   = { limit = { type = "number", default = 100, min = 0, max = 100, unit = "%", help = "zeros from here on are a hit" } },
   when     = "WI zero_percentage_ge=$limit",
   cause    = "A zero initialiser, or a checkpoint that was not loaded.",
@@ -25,6 +38,7 @@ local weight_initialization = rule {
     { name = "one drawn value", x = { 0, 0, 1 }, live = true, expect = "clean" },
     { name = "a dump has no initial values", x = { 0, 0 }, expect = "not checked" },
     { name = "NaN", x = { 0, nan }, live = true, expect = "not checked" },
+    { name = "not offered on a dump", x = { 0, 0 }, node = "fc1.weight", op = "Parameter", select = true, expect = "clean" },
   },
 }
 
@@ -99,7 +113,7 @@ local operator_overflow = rule {
   summary  = "the hardware flagged an overflow",
   tags     = { "recommended", "overflow", "live" },
   severity = "error",
-  select   = "@all",
+  select   = flagged,
   when     = "OO",
   cause    = "A result inside of the operator left the range of its type, although the output may look finite.",
   next     = "Take the earliest flagged operator, compute it in float32 or lower the loss scale.",
@@ -115,7 +129,7 @@ local tensor_overflow = rule {
   summary  = "NaN or Inf in a tensor",
   tags     = { "recommended", "overflow" },
   severity = "error",
-  select   = "@all",
+  select   = computed,
   when     = "TO",
   cause    = "Division by zero, log or root of a value that is not positive, exp of a large one, half precision left.",
   next     = "msdbg origin names the first operator that broke; look at its inputs.",
@@ -131,8 +145,7 @@ local tensor_all_zero = rule {
   name     = "recommended-tensor-all-zero",
   summary  = "every element is zero",
   tags     = { "recommended", "zero" },
-  -- Momentum and biases begin with zeros, so that only what operators compute is asked.
-  select   = "not @parameter and not @constant",
+  select   = computed,
   params   = { limit = { type = "number", default = 100, min = 0, max = 100, unit = "%", help = "zeros from here on are a hit" } },
   when     = "TZ zero_percentage_ge=$limit",
   cause    = "A dead layer, a branch without use, a mask, dropout with keep and drop exchanged.",

@@ -163,6 +163,28 @@ describe("statistics without elements", function()
   end)
 end)
 
+describe("the recommended rules", function()
+  local function places(r)
+    local list = {}
+    for i, hit in ipairs(r.hits) do list[i] = ("%d %d %s %s"):format(hit.graph_id, hit.step, hit.node, hit.slot) end
+    table.sort(list)
+    return list
+  end
+
+  local names = {
+    "control-2.7.1", "lenet-2.0.0-filter", "lenet-2.7.1-eval", "lenet-2.7.1-explode", "lenet-2.7.1-lognan", "lenet-2.7.1-ok",
+  }
+  for _, name in ipairs(names) do
+    it("find in " .. name .. " what the recommended watchpoints find", function()
+      local s = msdbg.open(dumps .. name)
+      s:watch_recommended()
+      local wanted, got = s:check(), check(name, { rules = "recommended" })
+      expect(places(got)):equals(places(wanted))
+      expect(#got.not_checked):equals(#wanted.not_checked)
+    end)
+  end
+end)
+
 describe("docs/rules-shipped.md", function()
   it("says what the rule files say", function()
     local path, text = docs .. "rules-shipped.md", page.markdown(shipped)
