@@ -9,7 +9,9 @@ Action declare_diff(CLI::App& app);
 Action declare_guide(CLI::App& app);
 Action declare_propagation(CLI::App& app);
 Action declare_rules(CLI::App& app);
+Action declare_source(CLI::App& app);
 Action declare_trend(CLI::App& app);
+Action declare_why(CLI::App& app);
 
 std::span<const CommandEntry> command_table() {
   static const std::vector<CommandEntry> kTable = {
@@ -23,6 +25,9 @@ std::span<const CommandEntry> command_table() {
       {"rules", "rule libraries: list, info, test, new", declare_rules},
       {"trend", "a statistic over the steps, with sparklines and change points", declare_trend, true, true, Format::kMarkdown,
        "table, json, jsonl, csv or markdown"},
+      {"why", "why a tensor has no value", declare_why},
+      {"source", "the program with findings and statistics beside its lines", declare_source, true, true, Format::kMarkdown,
+       "table, json, jsonl or markdown"},
   };
   return kTable;
 }
