@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "analysis/diff_parts.h"
+#include "analysis/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -55,14 +56,9 @@ void Blame::judge(TensorDiff& entry, size_t part) {
   // What came into the step, and what was made of nothing, has nothing to blame but itself.
   entry.role = any_differs ? DiffRole::kVictim : any_unknown ? DiffRole::kUnknown : DiffRole::kCulprit;
   const double out = error_of(entry);
-  if (!entry.error_in || (any_unknown && *entry.error_in == 0)) return;
-  if (*entry.error_in > 0 && *entry.error_in < kInfinity) {
-    entry.amplification = out / *entry.error_in;
-  } else if (*entry.error_in == 0) {
-    entry.amplification = kInfinity;
-  } else if (out == kInfinity) {
-    entry.amplification = 1;
-  }
+  // NaN and Inf have no size that could grow.
+  if (!entry.error_in || *entry.error_in == kInfinity || (any_unknown && *entry.error_in == 0)) return;
+  entry.amplification = *entry.error_in > 0 ? out / *entry.error_in : kInfinity;
 }
 
 std::vector<Blame::Input> Blame::inputs_of(const TensorDiff& entry, size_t part, NodeId id) {
@@ -93,6 +89,15 @@ Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, ui
   };
   const bool only_b = edge.node != kNoNode && pair.of_b[edge.node] == nullptr && pair.b->node(edge.node).kind == NodeKind::kOperator;
   const uint32_t execution = entry.b.execution;
+  // Where A takes the value from another node, the value that went in says more than the producer that B has.
+  if (const NodeMatch* match = pair.of_b[id]; match && !only_b && edge.node != kNoNode) {
+    const Edge other = pair.a->effective_producer(match->a, slot);
+    if (other.node != kNoNode && pair.of_a[other.node] == nullptr && pair.a->node(other.node).kind == NodeKind::kOperator) {
+      const std::string tail = fmt::format(", in A {} (only in A)", pair.a->node(other.node).name);
+      if (const auto found = recorded(part, id, slot, execution)) return named(*found, tail);
+      return named({}, tail);
+    }
+  }
   if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator) {
     if (const auto found = from_entry(part, edge.node, edge.slot, execution)) return named(*found);
     if (const auto found = recorded(part, id, slot, execution)) return named(*found, only_b ? " (only in B)" : "");
@@ -168,10 +173,16 @@ std::optional<Blame::Input> Blame::recorded(size_t part, NodeId node_b, uint32_t
   if (!match || match->how == MatchHow::kValue || !status_.ok()) return std::nullopt;
   const TensorId id = {at.rank_b, pair.b->id(), at.step_b, execution, node_b, {Io::kInput, slot}};
   if (const auto known = recorded_.find(id); known != recorded_.end()) return known->second;
+  return recorded_pair(part, {at.rank_a, pair.a->id(), at.step_a, execution, match->a, {Io::kInput, slot}}, id);
+}
+
+std::optional<Blame::Input> Blame::recorded_pair(size_t part, const TensorId& in_a, const TensorId& in_b) {
+  const GraphPair& pair = graphs(part);
+  const DiffPart& at = plan_.parts[part];
   TensorDiff entry;
-  entry.a = {at.rank_a, pair.a->id(), at.step_a, execution, match->a, {Io::kInput, slot}};
-  entry.b = id;
-  const Edge edge = pair.b->effective_producer(node_b, slot);
+  entry.a = in_a;
+  entry.b = in_b;
+  const Edge edge = pair.b->effective_producer(in_b.node, in_b.slot.index);
   if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator) entry.path = pair.paths[edge.node];
   entry.path = {entry.path.additions * (at.ordinal + 1), entry.path.operators * (at.ordinal + 1)};
   if (edge.node != kNoNode && pair.updater.count(edge.node)) {
@@ -181,7 +192,7 @@ std::optional<Blame::Input> Blame::recorded(size_t part, NodeId node_b, uint32_t
   status_ = compare_entry(a_, b_, options_, entry, buffers_, &result_.bytes);
   std::optional<Input> input;
   if (status_.ok() && entry.state != DiffState::kUncompared) input = Input{true, differs(entry.state), error_of(entry), ""};
-  recorded_[id] = input;
+  recorded_[in_b] = input;
   return input;
 }
 
@@ -189,11 +200,23 @@ std::optional<Blame::Input> Blame::recorded(size_t part, NodeId node_b, uint32_t
 std::optional<Blame::Input> Blame::parameter_at_start(size_t part, NodeId parameter) {
   const GraphPair& pair = graphs(part);
   const DiffPart& at = plan_.parts[part];
-  for (const Use& use : pair.b->effective_users(parameter)) {
-    if (pair.b->node(use.node).order >= pair.b->node(pair.updater.at(parameter)).order) continue;
-    const auto updated = pair.updated.find(use.node);
-    if (updated != pair.updated.end() && std::find(updated->second.begin(), updated->second.end(), use.slot) != updated->second.end()) continue;
-    if (const auto found = recorded(part, use.node, use.slot, 0)) return found;
+  // Any consumer will do, and it need not be the same on both sides.
+  const auto taken = [](Session& session, const Graph& graph, NodeId node, int64_t step) {
+    std::optional<TensorId> found;
+    for (const Use& use : graph.effective_users(node)) {
+      const std::vector<uint32_t> slots = updated_slots(graph, graph.node(use.node));
+      if (std::find(slots.begin(), slots.end(), use.slot) != slots.end()) break;  // from here on it is the new value
+      const TensorId id = {graph.rank(), graph.id(), step, 0, use.node, {Io::kInput, use.slot}};
+      if (session.describe(id)) return std::optional(id);
+    }
+    return found;
+  };
+  if (const NodeMatch* match = pair.of_b[parameter]) {
+    const auto in_a = taken(a_, *pair.a, match->a, at.step_a), in_b = taken(b_, *pair.b, parameter, at.step_b);
+    if (in_a && in_b) {
+      if (const auto known = recorded_.find(*in_b); known != recorded_.end()) return known->second;
+      if (const auto found = recorded_pair(part, *in_a, *in_b)) return found;
+    }
   }
   // Only if nothing ran in between.
   if (at.previous && plan_.parts[*at.previous].step_b + 1 == at.step_b && plan_.parts[*at.previous].step_a + 1 == at.step_a) {

@@ -16,7 +16,7 @@ namespace msdbg {
 struct GraphPair {
   const Graph *a = nullptr, *b = nullptr;
   GraphMatch match;
-  std::vector<const NodeMatch*> of_b;                  ///< by node of b; null: only b has it
+  std::vector<const NodeMatch*> of_a, of_b;            ///< by node; null: only that side has it
   std::vector<PathLength> paths;                       ///< by node of b
   std::map<NodeId, std::vector<uint32_t>> updated;     ///< of b: operator -> input slots that it overwrites
   std::map<NodeId, NodeId> updater;                    ///< of b: parameter -> last operator that overwrites it
@@ -71,6 +71,7 @@ class Blame {
   void behind_unmatched(size_t part, uint32_t execution, NodeId node, std::set<NodeId>& seen, std::vector<Input>& inputs);
   std::optional<Input> from_entry(size_t part, NodeId node, uint32_t slot, uint32_t execution);
   std::optional<Input> recorded(size_t part, NodeId node_b, uint32_t slot, uint32_t execution);
+  std::optional<Input> recorded_pair(size_t part, const TensorId& in_a, const TensorId& in_b);
   std::optional<Input> parameter_at_start(size_t part, NodeId parameter);
   const GraphPair& graphs(size_t part) const { return *plan_.graphs[plan_.parts[part].graphs]; }
 
@@ -80,7 +81,7 @@ class Blame {
   DiffResult& result_;
   const std::vector<size_t>& part_of_;
   std::map<TensorId, size_t> by_b_;  ///< entries
-  std::map<TensorId, std::optional<Input>> recorded_;
+  std::map<TensorId, std::optional<Input>> recorded_;  ///< by the tensor of b
   DiffBuffers buffers_;
   Status status_;
 };

@@ -115,8 +115,9 @@ std::unique_ptr<GraphPair> match_pair(const Graph& a, const Graph& b, const Name
   pair->a = &a;
   pair->b = &b;
   pair->match = match_graphs(a, b, map, problems);
+  pair->of_a.resize(a.nodes().size());
   pair->of_b.resize(b.nodes().size());
-  for (const NodeMatch& match : pair->match.nodes) pair->of_b[match.b] = &match;
+  for (const NodeMatch& match : pair->match.nodes) pair->of_a[match.a] = pair->of_b[match.b] = &match;
   pair->paths.resize(b.nodes().size());
   for (NodeId id : b.execution_order()) {
     const Node& node = b.node(id);
@@ -255,8 +256,6 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
   };
   std::vector<TensorId> of_a = list(a, *pair.a, part.step_a);
   std::set<TensorId> left(of_a.begin(), of_a.end());
-  std::vector<const NodeMatch*> match_of_a(pair.a->nodes().size());
-  for (const NodeMatch& match : pair.match.nodes) match_of_a[match.a] = &match;
 
   const auto wanted = [&](const NodeMatch& match) {
     return !options.on || options.on->matches(*pair.a, pair.a->node(match.a)) || options.on->matches(*pair.b, pair.b->node(match.b));
@@ -284,7 +283,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     add(*match, other, id, left.erase(other) ? "" : "A has no value of it");
   }
   for (const TensorId& id : of_a) {
-    const NodeMatch* match = match_of_a[id.node];
+    const NodeMatch* match = pair.of_a[id.node];
     if (!match || !wanted(*match) || !left.count(id)) continue;
     if (pair.a->node(id.node).kind == NodeKind::kConstant && part.ordinal > 0) continue;
     TensorId other = {part.rank_b, pair.b->id(), part.step_b, id.execution, match->b, id.slot};

@@ -63,7 +63,8 @@ class Matcher {
   }
   int likeness(NodeId x, NodeId y) const;
   void match_group(std::vector<NodeId> left, std::vector<NodeId> right);
-  void collect_evidence(NodeId x, NodeId y);
+  void note_inputs(NodeId x, NodeId y);
+  bool fit(NodeId x, uint32_t slot_a, NodeId y, uint32_t slot_b) const;
   void note_users(NodeId x, NodeId y);
   bool accept_best();
   bool accept_values();
@@ -196,7 +197,14 @@ int Matcher::likeness(NodeId x, NodeId y) const {
   return points;
 }
 
-void Matcher::collect_evidence(NodeId x, NodeId y) {
+/// False when both graphs tell the shapes of two outputs and these are not the same.
+bool Matcher::fit(NodeId x, uint32_t slot_a, NodeId y, uint32_t slot_b) const {
+  const auto &left = a_.node(x).outputs, &right = b_.node(y).outputs;
+  if (slot_a >= left.size() || slot_b >= right.size()) return false;
+  return !left[slot_a].shape || !right[slot_b].shape || *left[slot_a].shape == *right[slot_b].shape;
+}
+
+void Matcher::note_inputs(NodeId x, NodeId y) {
   const size_t inputs = std::min(a_.node(x).inputs.size(), b_.node(y).inputs.size());
   for (uint32_t slot = 0; slot < inputs; ++slot) {
     const Edge p = a_.effective_producer(x, slot), q = b_.effective_producer(y, slot);
@@ -205,11 +213,10 @@ void Matcher::collect_evidence(NodeId x, NodeId y) {
     if (a_.node(p.node).kind == NodeKind::kParameter && a_.node(p.node).trainable) continue;  // these have names
     if (same_kind(p.node, q.node)) {
       if (p.slot == q.slot) evidence_[{p.node, q.node}] += 2;
-    } else {
+    } else if (fit(p.node, p.slot, q.node, q.slot)) {
       values_.emplace(Pair{p.node, q.node}, std::pair(p.slot, q.slot));
     }
   }
-  note_users(x, y);
 }
 
 void Matcher::note_users(NodeId x, NodeId y) {
@@ -282,7 +289,11 @@ void Matcher::match_structure() {
     while (!fresh_.empty()) {
       const std::vector<Pair> pairs = std::move(fresh_);
       fresh_.clear();
-      for (const auto& [x, y] : pairs) collect_evidence(x, y);
+      for (const auto& [x, y] : pairs) {
+        // What goes into a fused kernel is not what goes into the last of the operators that it stands for.
+        if (same_kind(x, y)) note_inputs(x, y);
+        note_users(x, y);
+      }
     }
     if (!accept_best() && !accept_values()) return;
   }

@@ -1,0 +1,64 @@
+// Losses and metrics over steps, as training programs print them, and two of them side by side.
+//
+// Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/base.h"
+
+namespace msdbg {
+
+struct SeriesPoint {
+  int64_t step = 0;  ///< as printed where the text says it, else counted from 1
+  double value = 0;  ///< NaN and Inf included
+};
+
+struct Series {
+  std::string source, what;  ///< the path, and the pattern or column that was taken
+  std::vector<SeriesPoint> points;
+  bool counted = false;      ///< steps were counted, not read
+};
+
+struct SeriesOptions {
+  /// Regular expression (ECMAScript). Its first group is the value; with two groups, step and value. "" finds `loss is X`,
+  /// `loss: X`, `loss = X` and `loss X`, with a step before it (`step 3`, `step: [3/100]`).
+  std::string pattern;
+  std::string column;  ///< of csv; "" takes `loss`, else the only column besides `step`
+};
+
+/// Text that has a header line with commas and no line that the pattern knows is read as csv.
+/// Error: kNotFound when no value is found; kInvalidArgument for the pattern or a column that is not there.
+Result<Series> parse_series(std::string_view text, std::string_view source, const SeriesOptions& options = {});
+
+enum class SeriesVerdict : uint8_t {
+  kAlike,       ///< every step within 1 in 1000
+  kForward,     ///< the first step differs already
+  kBackward,    ///< the first step agrees, the second does not
+  kLater,       ///< they part after the second step
+};
+std::string_view series_verdict_name(SeriesVerdict verdict);  ///< "alike", "forward", "backward", "later"
+
+struct SeriesComparison {
+  uint64_t count = 0;               ///< steps that both have
+  double tolerance = 1e-3;          ///< share of the yardstick
+  double mean_abs_error = 0;        ///< over steps that are finite in both; NaN without any
+  double max_abs_error = 0, max_rel_error = 0;
+  std::optional<int64_t> worst_step;
+  uint64_t nonfinite_mismatch = 0;  ///< steps where NaN or Inf is on one side only
+  std::optional<int64_t> parts_at;  ///< first step beyond the tolerance
+  double a_there = 0, b_there = 0;  ///< the two values in that step
+  std::vector<int64_t> only_a, only_b;
+  SeriesVerdict verdict = SeriesVerdict::kAlike;
+  std::string next;                 ///< what to look at, for people
+};
+
+/// `b` is the yardstick. Steps that both counted are paired from the first on.
+/// Error: kNotFound when they have no step in common; kInvalidArgument for a tolerance that is not positive.
+Result<SeriesComparison> compare_series(const Series& a, const Series& b, double tolerance = 1e-3);
+
+}  // namespace msdbg

@@ -1,0 +1,93 @@
+// Two losses side by side, judged as MindSpore's guide for accuracy does it: about 1 in 1000 is rounding.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "msdbg/series.h"
+
+namespace msdbg {
+namespace {
+
+bool same_nonfinite(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
+
+std::string advice(const SeriesComparison& result) {
+  switch (result.verdict) {
+    case SeriesVerdict::kAlike: return "nothing: operators round, and that much adds up over the steps";
+    case SeriesVerdict::kForward:
+      return "the forward pass of the first step: the same data in the same order, initial weights, random seeds; then compare the tensors of "
+             "that step (msdbg diff) from the first node on";
+    case SeriesVerdict::kBackward:
+      return "gradients and weight update of the first step: its forward pass agrees. Compare gradients and parameters (msdbg diff A B "
+             "'@gradient or @parameter'), learning rate, optimizer settings, loss scale";
+    case SeriesVerdict::kLater:
+      return "the data and learning rate of the steps before, then how far the error grew: slow growth is accumulated rounding, a jump is an "
+             "event of its own step (msdbg diff with --steps)";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view series_verdict_name(SeriesVerdict verdict) {
+  switch (verdict) {
+    case SeriesVerdict::kAlike: return "alike";
+    case SeriesVerdict::kForward: return "forward";
+    case SeriesVerdict::kBackward: return "backward";
+    case SeriesVerdict::kLater: return "later";
+  }
+  return "alike";
+}
+
+Result<SeriesComparison> compare_series(const Series& a, const Series& b, double tolerance) {
+  if (!(tolerance > 0)) return Status(Code::kInvalidArgument, fmt::format("series: tolerance {}: more than 0 is expected, e.g. 0.001", tolerance));
+  SeriesComparison result;
+  result.tolerance = tolerance;
+  size_t i = 0, k = 0, position = 0, finite = 0, parted = 0;
+  double sum = 0;
+  std::optional<double> worst;
+  while (i < a.points.size() || k < b.points.size()) {
+    if (k == b.points.size() || (i < a.points.size() && a.points[i].step < b.points[k].step)) {
+      result.only_a.push_back(a.points[i++].step);
+      continue;
+    }
+    if (i == a.points.size() || b.points[k].step < a.points[i].step) {
+      result.only_b.push_back(b.points[k++].step);
+      continue;
+    }
+    const int64_t step = a.points[i].step;
+    const double x = a.points[i++].value, y = b.points[k++].value;
+    ++position;
+    bool parts = false;
+    double size = 0;
+    if (std::isfinite(x) && std::isfinite(y)) {
+      const double error = std::fabs(x - y);
+      sum += error;
+      ++finite;
+      result.max_abs_error = std::max(result.max_abs_error, error);
+      const double relative = error == 0 ? 0 : error / std::fabs(y);
+      result.max_rel_error = std::max(result.max_rel_error, relative);
+      parts = error > tolerance * std::fabs(y);
+      size = relative;
+    } else if (!same_nonfinite(x, y)) {
+      ++result.nonfinite_mismatch;
+      parts = true;
+      size = std::numeric_limits<double>::infinity();
+    }
+    if (size > 0 && (!worst || size > *worst)) worst = size, result.worst_step = step;
+    if (parts && !result.parts_at) {
+      result.parts_at = step;
+      result.a_there = x;
+      result.b_there = y;
+      parted = position;
+    }
+  }
+  result.count = position;
+  if (position == 0) return Status(Code::kNotFound, fmt::format("series: {} and {} have no step in common", a.source, b.source));
+  result.mean_abs_error = finite == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(finite);
+  if (result.parts_at) result.verdict = parted == 1 ? SeriesVerdict::kForward : parted == 2 ? SeriesVerdict::kBackward : SeriesVerdict::kLater;
+  result.next = advice(result);
+  return result;
+}
+
+}  // namespace msdbg

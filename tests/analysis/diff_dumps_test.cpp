@@ -1,0 +1,148 @@
+// What a comparison ought to find in the real dumps. The numbers were computed from the files by other means.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "msdbg/diff.h"
+#include "msdbg/series.h"
+
+namespace msdbg {
+namespace {
+
+const std::string kScope = "Default/network-WithLossCell/_backbone-LeNet5/";
+
+std::string path_of(const std::string& name) { return std::string(MSDBG_TEST_DATA) + "/dumps/" + name; }
+
+struct Compared {
+  Compared(const std::string& left, const std::string& right, const DiffOptions& options = {}) {
+    auto x = open_dump(path_of(left)), y = open_dump(path_of(right));
+    EXPECT_TRUE(x.ok() && y.ok());
+    if (!x || !y) return;
+    a = std::move(*x);
+    b = std::move(*y);
+    auto found = diff_sessions(*a, *b, options);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    if (found) result = std::move(*found);
+  }
+  const TensorDiff& at(const std::string& name_b, int64_t step) const {
+    for (const TensorDiff& entry : result.tensors) {
+      if (b->node(entry.b).name == name_b && entry.b.step == step && entry.b.slot == Slot{}) return entry;
+    }
+    ADD_FAILURE() << name_b << " was not listed";
+    static const TensorDiff kNone;
+    return kNone;
+  }
+  std::string a_of(const std::string& name_b) const { return a->node(at(name_b, 0).a).name; }
+  std::vector<std::string> only(const Session& session, const std::vector<UnmatchedNode>& nodes) const {
+    std::vector<std::string> out;
+    for (const UnmatchedNode& node : nodes) out.push_back(session.graph(node.rank, node.graph)->node(node.node).name);
+    return out;
+  }
+
+  std::unique_ptr<Session> a, b;
+  DiffResult result;
+};
+
+TEST(DiffDumps, TwoReleasesTrainTheSameNetToTheSameNumbers) {
+  const Compared both("lenet-2.7.1-ok", "lenet-2.0.0-ok");
+  EXPECT_TRUE(both.result.is_equal());
+  EXPECT_EQ(both.result.reshaped, 0u);
+  // 2.0.0 has fused kernels: their value is that of the last operator they stand for.
+  EXPECT_EQ(both.a_of(kScope + "relu3-ReLU/MatMulBiasAddReluFusion-op84"), kScope + "relu3-ReLU/ReLU-op0");
+  EXPECT_EQ(both.a_of(kScope + "relu4-ReLU/MatMulBiasAddReluFusion-op85"), kScope + "relu4-ReLU/ReLU-op0");
+  EXPECT_EQ(both.a_of(kScope + "fc3-Dense/MatMulBiasAddFusion-op86"), kScope + "fc3-Dense/BiasAdd-op0");
+  const TensorDiff& fused = both.at(kScope + "relu4-ReLU/MatMulBiasAddReluFusion-op85", 1);
+  EXPECT_EQ(fused.state, DiffState::kClose);
+  EXPECT_EQ(fused.measures.max_abs_error, 1.862645149230957e-09);
+  EXPECT_EQ(coordinates(*fused.measures.max_abs_at, fused.shape_b), (std::vector<int64_t>{2, 20}));
+  EXPECT_NEAR(fused.measures.mean_abs_error / 4.729372449219227e-11, 1, 1e-12);
+  EXPECT_NEAR(fused.measures.relative_error() / 3.3090063111463776e-08, 1, 1e-12);
+  EXPECT_EQ(both.at(kScope + "relu3-ReLU/MatMulBiasAddReluFusion-op84", 1).state, DiffState::kEqual);
+  EXPECT_EQ(both.at(kScope + "conv1-Conv2d/Conv2D-op77", 1).state, DiffState::kEqual);
+}
+
+TEST(DiffDumps, NodesWithoutCounterpartAreListed) {
+  const Compared both("lenet-2.7.1-ok", "lenet-2.0.0-ok");
+  const auto only_a = both.only(*both.a, both.result.only_a);
+  for (const char* name : {"fc1-Dense/MatMul-op0", "fc1-Dense/BiasAdd-op0", "fc2-Dense/MatMul-op0", "fc2-Dense/BiasAdd-op0", "fc3-Dense/MatMul-op0", "flatten-Flatten/Flatten-op0"}) {
+    EXPECT_NE(std::find(only_a.begin(), only_a.end(), kScope + name), only_a.end()) << name;
+  }
+  ASSERT_EQ(both.result.notes.size(), 1u);
+  EXPECT_EQ(both.result.notes[0].text, "step 2: only in A");
+}
+
+TEST(DiffDumps, ThePlantedLogarithmIsNamedAsTheSource) {
+  const Compared both("lenet-2.7.1-ok", "lenet-2.7.1-lognan");
+  ASSERT_TRUE(both.result.first);
+  const TensorDiff& first = both.result.tensors[*both.result.first];
+  EXPECT_EQ(both.b->node(first.b).name, kScope + "fc2-Dense/MatMul-op0");
+  EXPECT_EQ(first.measures.nan_mismatch, 128u);
+  EXPECT_EQ(first.role, DiffRole::kVictim);
+  EXPECT_EQ(first.worst_input, "input:0 " + kScope + "Log-op0 (only in B)");
+  EXPECT_EQ(both.only(*both.b, both.result.only_b)[0], kScope + "Log-op0");
+  EXPECT_TRUE(both.result.only_a.empty());
+  EXPECT_EQ(both.at(kScope + "relu3-ReLU/ReLU-op0", 0).state, DiffState::kEqual);
+  EXPECT_EQ(both.at(kScope + "relu4-ReLU/ReLU-op0", 0).measures.max_abs_error, 0.022070538252592087);
+  EXPECT_NEAR(both.at(kScope + "fc3-Dense/BiasAdd-op0", 0).measures.relative_error(), 0.2180998610371593, 1e-13);
+  EXPECT_TRUE(both.result.culprits.empty());
+}
+
+TEST(DiffDumps, TheOtherWayRoundItIsNamedToo) {
+  const Compared both("lenet-2.7.1-lognan", "lenet-2.7.1-ok");
+  ASSERT_TRUE(both.result.first);
+  const TensorDiff& first = both.result.tensors[*both.result.first];
+  EXPECT_EQ(both.b->node(first.b).name, kScope + "fc2-Dense/MatMul-op0");
+  EXPECT_EQ(first.worst_input, "input:0 " + kScope + "relu3-ReLU/ReLU-op0, in A " + kScope + "Log-op0 (only in A)");
+}
+
+TEST(DiffDumps, ALearningRateAndABatchThatDifferCameInDifferent) {
+  const Compared both("lenet-2.7.1-ok", "lenet-2.7.1-explode");
+  ASSERT_TRUE(both.result.first);
+  EXPECT_EQ(both.b->node(both.result.tensors[*both.result.first].b).name, "inputs0");
+  EXPECT_EQ(both.result.tensors[*both.result.first].state, DiffState::kReshaped);
+  std::vector<std::string> culprits;
+  for (size_t i : both.result.culprits) culprits.push_back(both.b->node(both.result.tensors[i].b).name);
+  EXPECT_EQ(culprits, (std::vector<std::string>{"inputs0", "inputs1", "learning_rate"}));
+  EXPECT_EQ(both.at("learning_rate", 0).measures.max_abs_error, 29.949999999254942);
+  ASSERT_EQ(both.result.notes.size(), 1u);
+  EXPECT_EQ(both.result.notes[0].text, "steps 3-4: only in B");
+}
+
+TEST(DiffDumps, StepsOfOneDumpDifferByTheirData) {
+  auto session = open_dump(path_of("lenet-2.7.1-ok"));
+  ASSERT_TRUE(session.ok());
+  DiffOptions options;
+  options.steps_a = IntSet::of(1);
+  options.steps_b = IntSet::of(2);
+  const DiffResult result = diff_sessions(**session, **session, options).value();
+  EXPECT_EQ((*session)->node(result.tensors[*result.first].b).name, "inputs0");
+  EXPECT_EQ(result.uncompared, 0u);
+}
+
+TEST(DiffDumps, ReleasesThatWroteNothingIntoOptimizerOutputsAreNotBlamed) {
+  const Compared both("lenet-1.5.0-ok", "lenet-2.0.0-ok");
+  uint64_t unwritten = 0;
+  for (const TensorDiff& entry : both.result.tensors) unwritten += entry.reason.find("memory that nobody wrote") != std::string::npos;
+  EXPECT_EQ(unwritten, 16u);  // eight optimizers, two steps
+}
+
+TEST(DiffDumps, PrintedLossesSayThatTheForwardPassDiffers) {
+  const auto read = [](const std::string& name) {
+    std::ifstream file(path_of(name) + "/printed.txt");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return parse_series(text.str(), name).value();
+  };
+  const Series ok = read("lenet-2.7.1-ok"), old = read("lenet-2.0.0-ok"), explode = read("lenet-2.7.1-explode"), lognan = read("lenet-2.7.1-lognan");
+  EXPECT_EQ(compare_series(ok, old).value().verdict, SeriesVerdict::kAlike);
+  EXPECT_EQ(compare_series(ok, old).value().only_a, std::vector<int64_t>{2});
+  EXPECT_EQ(compare_series(explode, ok).value().verdict, SeriesVerdict::kForward);
+  // The planted fault hides: 2.3046 against 2.3060 is less than 1 in 1000.
+  EXPECT_EQ(compare_series(lognan, ok).value().verdict, SeriesVerdict::kAlike);
+  EXPECT_NEAR(compare_series(lognan, ok).value().max_abs_error, 0.00138903, 1e-8);
+}
+
+}  // namespace
+}  // namespace msdbg
