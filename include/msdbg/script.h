@@ -33,6 +33,7 @@ struct ScriptOptions {
 struct ScriptOutcome {
   int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 6 when it told a training something that is gone, 130 after Ctrl-C
   std::string error;       ///< "" or the message, with a traceback unless it was the user's mistake (msdbg.fail)
+  bool usage = false;      ///< the error is about words that the library was given (code invalid_argument or not_found)
 };
 
 class Script {
@@ -80,6 +81,10 @@ class Script {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// `.msdbg/rules` of the working directory or the nearest directory above that has one; "" without. Its rules are read only with
+/// consent, since they are programs of whoever wrote the project.
+std::string project_rule_directory();
 
 /// What a person needs to know while `session` listens on `bind`: the variables to set on the training side and, where
 /// others can reach the port, a warning. Several lines, without a final newline.

@@ -184,8 +184,30 @@ struct ScriptVerdict {
   std::string reason;
   std::optional<double> actual;
   std::vector<std::pair<std::string, std::string>> details;  ///< further fields of the returned table, printed
+  uint32_t error_code = 0;                                   ///< when not checked
 };
 using ScriptCheck = std::function<ScriptVerdict(const CheckedTensor&)>;
+
+/// What a rule found when a step or the run had ended.
+struct ScriptFinding {
+  TensorId tensor;
+  std::optional<double> actual;
+  std::vector<std::pair<std::string, std::string>> details;
+};
+struct ScriptPhase {
+  std::vector<ScriptFinding> findings;
+  std::string problem;  ///< why the rule gave no answer; "" when it did
+};
+
+/// What is said about a rule beside its findings.
+struct RuleInfo {
+  std::string name, abbr, summary, cause, next;
+  std::string file;  ///< that it was read from; "" for the catalogue
+  Severity severity = Severity::kWarning;
+
+  /// `cause` and `next` in one text.
+  std::string advice() const { return cause.empty() || next.empty() ? cause + next : cause + " " + next; }
+};
 
 struct Watchpoint {
   int id = 0;                    ///< 1, 2, ...; never reused in a session
@@ -201,6 +223,11 @@ struct Watchpoint {
   ScriptCheck script;            ///< called on the thread that called check()
   bool needs_elements = true;    ///< false: the script is content with what a statistic row (count, min, max, mean) says
   Severity severity = Severity::kWarning;
+  std::shared_ptr<const RuleInfo> info;  ///< of a rule; may be null
+  /// Of rules with a script, on the thread that called check(): after the last tensor of a rank's step, after the last of all.
+  std::function<ScriptPhase(int rank, int64_t step)> step_end;
+  std::function<ScriptPhase()> finish;
+  int turn = 0;                  ///< on one tensor, watchpoints with a lower turn are asked first
 };
 
 /// What `when` may be as text.
@@ -219,6 +246,7 @@ struct Hit {
   std::vector<ParamResult> params;
   std::vector<std::pair<std::string, std::string>> details;
   Stats stats;
+  std::shared_ptr<const RuleInfo> info;  ///< of the rule; may be null
 };
 
 struct NotChecked {
@@ -227,6 +255,11 @@ struct NotChecked {
   TensorId tensor;
   std::string reason;
   uint32_t error_code = 0;
+};
+
+/// A rule that could not do its work as a whole.
+struct RuleProblem {
+  std::string rule, reason;
 };
 
 struct Coverage {
@@ -252,6 +285,7 @@ struct CheckOptions {
 struct CheckResult {
   std::vector<Hit> hits;               ///< by rank, step, graph, execution order, execution, slot, then rule id
   std::vector<NotChecked> not_checked; ///< the same order
+  std::vector<RuleProblem> rule_problems;  ///< rules that broke; what they would have found is not known
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
   Semantics semantics = Semantics::kCompat;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "script/objects.h"
+#include "script/rule_run.h"
 
 namespace msdbg::script {
 namespace {
@@ -34,8 +35,10 @@ int run_check(lua_State* L, SessionBox& box, CheckOptions options) {
   return 1;
 }
 
-CheckOptions read_options(lua_State* L, const SessionBox& box, const char* call) {
-  OptionTable options(L, 2, call);
+}  // namespace
+
+CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, const char* call) {
+  OptionTable options(L, index, call);
   CheckOptions made = box.defaults;
   if (box.live != nullptr && box.current_step) made.steps = IntSet::of(*box.current_step);
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
@@ -50,10 +53,12 @@ CheckOptions read_options(lua_State* L, const SessionBox& box, const char* call)
   return made;
 }
 
+namespace {
+
 int check_session(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   box.open();
-  return run_check(L, box, read_options(L, box, "check"));
+  return run_check(L, box, check_options_at(L, 2, box, "check"));
 }
 
 int recheck_session(lua_State* L) {
@@ -127,7 +132,8 @@ void push_hit(lua_State* L, const SessionBox& box, const Hit& hit) {
   lua_setfield(L, -2, "stats");
   push_stack(L, box.session->node(hit.tensor).stack);
   lua_setfield(L, -2, "stack");
-  if (const auto spec = find_condition(hit.rule)) set_field(L, "advice", (*spec)->advice);
+  if (hit.info) set_field(L, "advice", hit.info->advice());
+  else if (const auto spec = find_condition(hit.rule)) set_field(L, "advice", (*spec)->advice);
   set_record_class(L, "hit");
 }
 
@@ -189,6 +195,18 @@ int get_not_checked(lua_State* L) {
   });
 }
 
+int get_rule_problems(lua_State* L) {
+  const auto& problems = self<ResultBox>(L).result.rule_problems;
+  lua_createtable(L, static_cast<int>(problems.size()), 0);
+  for (size_t i = 0; i < problems.size(); ++i) {
+    lua_createtable(L, 0, 2);
+    set_field(L, "rule", problems[i].rule);
+    set_field(L, "reason", problems[i].reason);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  return 1;
+}
+
 int get_coverage(lua_State* L) {
   const Coverage& coverage = self<ResultBox>(L).result.coverage;
   lua_createtable(L, 0, 5);
@@ -229,13 +247,14 @@ int result_text(lua_State* L) {
 constexpr Member kFields[] = {
     {"hits", guard<get_hits>},          {"not_checked", guard<get_not_checked>}, {"coverage", guard<get_coverage>},
     {"steps", guard<get_steps>},        {"interrupted", guard<get_interrupted>}, {"total_hits", guard<get_total_hits>},
-    {"semantics", guard<get_semantics>}};
+    {"semantics", guard<get_semantics>}, {"rule_problems", guard<get_rule_problems>}};
 constexpr Member kMeta[] = {{"__tostring", guard<result_text>}};
 
 // ---- functions as conditions
 // ---------------------------------------------------------------------------------------------
 
-// The answer on top of the stack.  [-1, +0, m]
+}  // namespace
+
 ScriptVerdict read_verdict(lua_State* L) {
   ScriptVerdict verdict;
   const int top = lua_gettop(L);
@@ -248,7 +267,10 @@ ScriptVerdict read_verdict(lua_State* L) {
     lua_pushnil(L);
     while (lua_next(L, top) != 0) {
       const auto key = text_at(L, -2);
-      if (key && *key == "actual" && number_at(L, -1))
+      if (key && *key == "not_checked" && text_at(L, -1)) {
+        verdict.verdict = Verdict::kNotChecked;
+        verdict.reason = *text_at(L, -1);
+      } else if (key && *key == "actual" && number_at(L, -1))
         verdict.actual = number_at(L, -1);
       else if (key) {
         const auto number = number_at(L, -1);
@@ -266,8 +288,6 @@ ScriptVerdict read_verdict(lua_State* L) {
   lua_pop(L, 1);
   return verdict;
 }
-
-}  // namespace
 
 // Hits are made once and kept in the userdata's environment, so that r.hits is the same table every time.
 void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "script/objects.h"
+#include "script/rule_run.h"
 
 namespace msdbg::script {
 namespace {
@@ -14,6 +15,8 @@ std::shared_ptr<SessionBox> session_of(const WatchBox& watch) {
   if (watch.removed) throw ScriptError("removed", fmt::format("watchpoint {} was removed", watch.point.id));
   return session;
 }
+
+}  // namespace
 
 void set_slots(Watchpoint* point, const std::string& slots) {
   point->slot.reset();
@@ -28,6 +31,8 @@ void set_slots(Watchpoint* point, const std::string& slots) {
   point->outputs = !point->inputs;
   point->slot = slot->index;
 }
+
+namespace {
 
 using Parameters = std::map<std::string, double, std::less<>>;
 

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "script/rule_clock.h"
+
 namespace msdbg::script {
 namespace {
 
@@ -22,6 +24,8 @@ void on_hook(lua_State* L, lua_Debug*) {
     push_error(L, "exit", "os.exit", true);
   else if (interrupt_requested())
     push_error(L, code_name(Code::kInterrupted), "interrupted", true);
+  else if (const std::string limit = passed_limit(vm); !limit.empty())
+    push_error(L, "budget", limit, true);
   else {
     lua_sethook(L, nullptr, 0, 0);
     return;

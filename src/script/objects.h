@@ -7,6 +7,7 @@
 
 #include "msdbg/abi.h"
 #include "msdbg/analysis.h"
+#include "msdbg/diff.h"
 #include "msdbg/report.h"
 #include "msdbg/script.h"
 #include "script/lua_support.h"
@@ -109,6 +110,11 @@ struct OriginBox {
   OriginResult result;
 };
 
+struct DiffBox {
+  std::shared_ptr<SessionBox> a, b;
+  DiffResult result;
+};
+
 struct ReportBox {
   std::shared_ptr<ResultBox> check;
   std::shared_ptr<OriginBox> origin;
@@ -191,6 +197,7 @@ MSDBG_LUA_CLASS(WatchBox, "watchpoint");
 MSDBG_LUA_CLASS(ResultBox, "check result");
 MSDBG_LUA_CLASS(RunBox, "run result");
 MSDBG_LUA_CLASS(OriginBox, "origin result");
+MSDBG_LUA_CLASS(DiffBox, "diff result");
 MSDBG_LUA_CLASS(ReportBox, "report");
 #undef MSDBG_LUA_CLASS
 
@@ -208,11 +215,13 @@ void bind_check(lua_State* L);
 void bind_live(lua_State* L);
 void bind_run(lua_State* L);
 void bind_analysis(lua_State* L);
+void bind_diff(lua_State* L);
 void bind_abi(lua_State* L);
 void bind_text(lua_State* L);
 void bind_completion(lua_State* L);
 void bind_json(lua_State* L);
 void bind_terminal(lua_State* L);
+void bind_rules(lua_State* L);
 
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
@@ -252,6 +261,8 @@ void tell_events(SessionBox& box);
 LiveSession& live_of(SessionBox& box, std::string_view call);
 /// Option `timeout` in seconds.
 std::optional<std::chrono::milliseconds> timeout_option(OptionTable& options, std::string_view call);
+/// The options of a check at `index`: the session's defaults with steps, ranks, max_hits, report_missing, ... on top.
+CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, const char* call);
 /// Applies `semantics`, `threads`, `mem_limit`.
 void read_check_options(OptionTable& options, CheckOptions* into);
 

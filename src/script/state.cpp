@@ -118,7 +118,9 @@ int open_core(lua_State* L) {
   bind_live(L);
   bind_run(L);
   bind_analysis(L);
+  bind_diff(L);
   bind_text(L);
+  bind_rules(L);
   bind_completion(L);
   bind_json(L);
   bind_terminal(L);
@@ -219,7 +221,8 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
     if (state_->vm.exit_status) return {*state_->vm.exit_status, ""};
     if (interrupt_requested()) return {kStatusInterrupted, "interrupted"};
     const bool lost = error.code == code_name(Code::kPeerLost);
-    return {lost ? kStatusPeerLost : kStatusError, error_text(error, true)};
+    const bool usage = error.expected && (error.code == code_name(Code::kInvalidArgument) || error.code == code_name(Code::kNotFound));
+    return {lost ? kStatusPeerLost : kStatusError, error_text(error, true), usage};
   };
   if (!load_text(L, text, chunk)) return failure();
   lua_pushcfunction(L, [](lua_State* state) {

@@ -50,9 +50,10 @@ class SignalsBlocked {
 
 class CheckRun {
  public:
-  CheckRun(Session& session, const CheckPlan& plan, const CheckOptions& options)
+  CheckRun(Session& session, const CheckPlan& plan, std::span<const Watchpoint> watchpoints, const CheckOptions& options)
       : session_(session),
         plan_(plan),
+        watchpoints_(watchpoints),
         options_(options),
         measured_(plan.tensors.size()),
         verdicts_(session, options) {}
@@ -66,6 +67,9 @@ class CheckRun {
     start_workers();
     collect();
     result_.coverage.not_checked = result_.coverage.tensors - result_.coverage.checked;
+    if (std::any_of(watchpoints_.begin(), watchpoints_.end(), [](const Watchpoint& w) { return w.turn != 0 || w.step_end || w.finish; })) {
+      sort_results(session_, result_);
+    }
     return std::move(result_);
   }
 
@@ -110,7 +114,12 @@ class CheckRun {
     while (at < plan_.tensors.size()) {
       std::unique_ptr<Measured> measured = wait_for(at);
       if (stop_ || interrupt_requested()) return finish_interrupted(at, std::move(measured));
-      if (measured) judge(at++, *measured, true);
+      if (measured) {
+        judge(at, *measured, true);
+        const TensorId& id = plan_.tensors[at++].id;
+        const TensorId* next = at < plan_.tensors.size() ? &plan_.tensors[at].id : nullptr;
+        if (next == nullptr || next->step != id.step || next->rank != id.rank) end_step(id.rank, id.step);
+      }
       const auto now = std::chrono::steady_clock::now();
       if (options_.progress && (now - last_report >= kTick || at == plan_.tensors.size())) {
         last_report = now;
@@ -118,6 +127,21 @@ class CheckRun {
         options_.progress(done, plan_.tensors.size(), bytes);
       }
     }
+    for (const Watchpoint& watch : watchpoints_) {
+      if (watch.enabled && watch.finish) take(watch, watch.finish());
+    }
+    if (interrupt_requested()) result_.interrupted = true;
+  }
+
+  void end_step(int rank, int64_t step) {
+    for (const Watchpoint& watch : watchpoints_) {
+      if (watch.enabled && watch.step_end) take(watch, watch.step_end(rank, step));
+    }
+  }
+
+  void take(const Watchpoint& watch, ScriptPhase phase) {
+    for (ScriptFinding& finding : phase.findings) verdicts_.add_finding(watch, std::move(finding), result_);
+    if (!phase.problem.empty()) result_.rule_problems.push_back({watch.rule, std::move(phase.problem)});
   }
 
   std::unique_ptr<Measured> wait_for(size_t at) {
@@ -155,6 +179,7 @@ class CheckRun {
 
   Session& session_;
   const CheckPlan& plan_;
+  std::span<const Watchpoint> watchpoints_;
   const CheckOptions& options_;
   std::atomic<size_t> next_{0};
   std::atomic<bool> stop_{false};
@@ -170,7 +195,7 @@ class CheckRun {
 Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
   Result<CheckPlan> plan = make_plan(session, watchpoints, options);
   if (!plan) return plan.status();
-  return CheckRun(session, *plan, options).run();
+  return CheckRun(session, *plan, watchpoints, options).run();
 }
 
 }  // namespace msdbg

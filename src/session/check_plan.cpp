@@ -143,7 +143,7 @@ class Planner {
 
   uint32_t set_of(Watches watches) {
     std::sort(watches.begin(), watches.end(), [](const Watchpoint* a, const Watchpoint* b) {
-      return std::tie(a->rule, a->id) < std::tie(b->rule, b->id);
+      return std::tie(a->turn, a->rule, a->id) < std::tie(b->turn, b->rule, b->id);
     });
     auto [it, inserted] = set_index_.try_emplace(watches, static_cast<uint32_t>(plan_.sets.size()));
     if (!inserted) return it->second;

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
 namespace msdbg {
 namespace {
 
@@ -17,6 +20,8 @@ uint32_t code_of(const Status& status) {
 }
 
 std::string_view abbr_of(const Watchpoint& watch) {
+  if (watch.condition && watch.rule == watch.condition->spec->id) return watch.condition->spec->abbr;
+  if (watch.info) return watch.info->abbr;
   return watch.condition ? watch.condition->spec->abbr : std::string_view();
 }
 
@@ -98,6 +103,7 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   ScriptVerdict answer = watch.script(CheckedTensor{planned.id, evidence.info, evidence.stats});
   outcome.verdict = answer.verdict;
   outcome.reason = std::move(answer.reason);
+  outcome.error_code = answer.error_code;
   if (outcome.verdict == Verdict::kNotChecked && outcome.reason.empty()) outcome.reason = "the rule gave no verdict";
   if (answer.actual) outcome.details.emplace_back("actual", format_double(*answer.actual));
   for (auto& detail : answer.details) outcome.details.push_back(std::move(detail));
@@ -173,6 +179,7 @@ void Verdicts::add_hit(const Watchpoint& watch, const TensorId& id, const Eviden
   hit.rule = watch.rule;
   hit.abbr = abbr_of(watch);
   hit.severity = watch.severity;
+  hit.info = watch.info;
   hit.tensor = id;
   if (evidence.info) {
     hit.dtype = evidence.info->dtype;
@@ -186,6 +193,27 @@ void Verdicts::add_hit(const Watchpoint& watch, const TensorId& id, const Eviden
     hit.stats = std::move(*stats);  // decided from a flag; the numbers are for people
   }
   result.hits.push_back(std::move(hit));
+}
+
+void Verdicts::add_finding(const Watchpoint& watch, ScriptFinding finding, CheckResult& result) {
+  Evidence evidence;
+  const Result<TensorInfo> info = session_.describe(finding.tensor);
+  if (info) evidence.info = &*info;
+  Outcome outcome;
+  outcome.verdict = Verdict::kHit;
+  if (finding.actual) outcome.details.emplace_back("actual", format_double(*finding.actual));
+  for (auto& detail : finding.details) outcome.details.push_back(std::move(detail));
+  add_hit(watch, finding.tensor, evidence, std::move(outcome), result);
+}
+
+void sort_results(const Session& session, CheckResult& result) {
+  const auto key = [&](const auto& entry) {
+    const TensorId& id = entry.tensor;
+    return std::tuple(id.rank, id.step, id.graph, session.node(id).order, id.node, id.execution, id.slot, std::string_view(entry.rule), entry.watch_id);
+  };
+  const auto earlier = [&](const auto& a, const auto& b) { return key(a) < key(b); };
+  std::stable_sort(result.hits.begin(), result.hits.end(), earlier);
+  std::stable_sort(result.not_checked.begin(), result.not_checked.end(), earlier);
 }
 
 }  // namespace msdbg

@@ -14,6 +14,8 @@ class Verdicts {
   /// Appends to the result. True when every watchpoint reached a verdict. Without `scripts` theirs are left open.
   bool judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts,
              CheckResult& result);
+  /// What a rule reported at the end of a step or of the run.
+  void add_finding(const Watchpoint& watch, ScriptFinding finding, CheckResult& result);
 
  private:
   struct Outcome {
@@ -35,5 +37,8 @@ class Verdicts {
   Session& session_;
   const CheckOptions& options_;
 };
+
+/// The documented order, where rules were asked in another one or reported afterwards.
+void sort_results(const Session& session, CheckResult& result);
 
 }  // namespace msdbg

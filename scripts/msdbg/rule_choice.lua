@@ -1,0 +1,164 @@
+-- The language of --rules: names, abbreviations, tags and globs with and, or, not, ( ); a comma means or.
+local core = require "msdbg.core"
+
+local concat, format = table.concat, string.format
+local ipairs, pairs, tonumber = ipairs, pairs, tonumber
+
+local M = {}
+
+local function wrong(text, message, ...) core.raise("invalid_argument", format("--rules '%s': ", text) .. format(message, ...), true) end
+
+-- Words, commas and parentheses. NAME=VALUE and numbers behind a word are its parameters.
+local function tokens_of(text)
+  local list, at = {}, 1
+  while true do
+    at = text:find("[^%s]", at)
+    if not at then break end
+    local mark = text:match("^[(),]", at)
+    local word = mark or text:match("^[^%s(),]+", at)
+    list[#list + 1] = { text = word, mark = mark, at = at }
+    at = at + #word
+  end
+  return list
+end
+
+local function glob_pattern(glob)
+  return "^" .. glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".") .. "$"
+end
+
+-- What a word means: a function rule -> truth, or nil. Names go before abbreviations, those before tags.
+local function meaning(word, rules)
+  local lower = word:lower()
+  if lower == "all" then return function() return true end, "all" end
+  for _, rule in ipairs(rules) do
+    if rule.name:lower() == lower or rule.abbr and rule.abbr:lower() == lower then
+      return function(other) return other == rule end, "name", rule
+    end
+  end
+  local function tagged(rule)
+    for _, tag in ipairs(rule.tags) do
+      if tag:lower() == lower then return true end
+    end
+    return false
+  end
+  for _, rule in ipairs(rules) do
+    if tagged(rule) then return tagged, "tag" end
+  end
+  if word:find "[*?]" then
+    local pattern = glob_pattern(lower)
+    local function matches(rule) return rule.name:lower():find(pattern) ~= nil end
+    for _, rule in ipairs(rules) do
+      if matches(rule) then return matches, "glob" end
+    end
+  end
+end
+
+local function known_words(rules)
+  local seen, list = {}, {}
+  local function add(word)
+    if word and not seen[word] then seen[word], list[#list + 1] = true, word end
+  end
+  for _, rule in ipairs(rules) do
+    add(rule.name)
+    add(rule.abbr)
+    for _, tag in ipairs(rule.tags) do add(tag) end
+  end
+  return list
+end
+
+local Parser = {}
+Parser.__index = Parser
+
+function Parser:peek() return self.tokens[self.at] end
+function Parser:take(word)
+  local token = self:peek()
+  if token and (token.mark == word or not token.mark and token.text:lower() == word) then
+    self.at = self.at + 1
+    return token
+  end
+end
+
+function Parser:parameters(rule, token)
+  while true do
+    local next_token = self:peek()
+    if not next_token or next_token.mark then return end
+    local name, value = next_token.text:match "^([^=]+)=(.*)$"
+    if not name and tonumber(next_token.text) then value = next_token.text elseif not name then return end
+    if not rule then wrong(self.text, "'%s' stands behind '%s', which is no single rule and has no parameters", next_token.text, token.text) end
+    self.at = self.at + 1
+    local list = self.params[rule] or {}
+    self.params[rule] = list
+    list[#list + 1] = { name = name, value = value }
+  end
+end
+
+function Parser:word()
+  local token = self:peek()
+  if not token then wrong(self.text, "ends where a rule, a tag or '(' is expected") end
+  if self:take "(" then
+    local inner = self:any()
+    if not self:take ")" then wrong(self.text, "the '(' at character %d is not closed", token.at) end
+    return inner
+  end
+  local lower = token.text:lower()
+  if token.mark or lower == "and" or lower == "or" then
+    wrong(self.text, "'%s' at character %d stands where a rule, a tag or '(' is expected; e.g. --rules TO,TZ", token.text, token.at)
+  end
+  self.at = self.at + 1
+  local test, kind, rule = meaning(token.text, self.rules)
+  if not test then
+    local close = core.nearest(token.text, known_words(self.rules), 3)
+    wrong(self.text, "no rule and no tag is called '%s'%s", token.text, #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them")
+  end
+  if kind ~= "name" then self.only_names = false end
+  self:parameters(rule, token)
+  return test
+end
+
+function Parser:negation()
+  if not self:take "not" then return self:word() end
+  self.only_names = false
+  local inner = self:negation()
+  return function(rule) return not inner(rule) end
+end
+
+function Parser:all()
+  local left = self:negation()
+  while self:take "and" do
+    local first, second = left, self:negation()
+    left = function(rule) return first(rule) and second(rule) end
+  end
+  return left
+end
+
+function Parser:any()
+  local left = self:all()
+  while self:take "or" or self:take "," do
+    local first, second = left, self:all()
+    left = function(rule) return first(rule) or second(rule) end
+  end
+  return left
+end
+
+--- The rules that `text` chooses, in their order.
+---@param text string
+---@param rules table[]
+---@return table[] chosen, table params rule -> list of {name, value} written behind it, boolean only_names
+function M.choose(text, rules)
+  local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, only_names = true }, Parser)
+  if #parser.tokens == 0 then wrong(text, "names no rule; e.g. --rules default or --rules TO,TZ") end
+  local test = parser:any()
+  local rest = parser:peek()
+  if rest then wrong(text, "'%s' at character %d: 'and', 'or' or ',' is expected before it", rest.text, rest.at) end
+  local chosen = {}
+  for _, rule in ipairs(rules) do
+    if test(rule) then chosen[#chosen + 1] = rule end
+  end
+  if #chosen == 0 then wrong(text, "chooses no rule") end
+  for rule in pairs(parser.params) do
+    if not test(rule) then wrong(text, "'%s' has parameters and is not chosen", rule.name) end
+  end
+  return chosen, parser.params, parser.only_names
+end
+
+return M

@@ -1,0 +1,207 @@
+-- From chosen rules to what a check takes: setup and select run here, the other phases are handed over as functions.
+local core = require "msdbg.core"
+local catalogue = require "msdbg.rule_catalogue"
+local rule = require "msdbg.rule"
+local rules = require "msdbg.rules"
+
+local format = string.format
+local debug, error, ipairs, pairs, tostring, type = debug, error, ipairs, pairs, tostring, type
+
+local M = {}
+
+local function place_of(f)
+  local info = debug.getinfo(f, "S")
+  return format("%s:%d", info.short_src, info.linedefined)
+end
+
+-- `@team` of a profile's collections becomes what it stands for.
+local function expand(selector, collections)
+  if type(selector) ~= "string" or not collections then return selector end
+  return (selector:gsub("@([%w_-]+)", function(name)
+    return collections[name] and "(" .. collections[name] .. ")"
+  end))
+end
+
+local function answer(made, value)
+  local kind = type(value)
+  if value == nil or kind == "boolean" or kind == "table" then return value end
+  error(format("%s: check returned %s; nil, false, true or a table like { actual = 1 } is expected", place_of(made.check),
+    kind == "string" and format("%q", value) or tostring(value)), 0)
+end
+
+local function found(f, name, value)
+  if value == nil or type(value) == "table" then return value end
+  error(format("%s: %s returned %s; nil or a list of { tensor = t, actual = 1 } is expected", place_of(f), name, tostring(value)), 0)
+end
+
+local function run_limited(budget, f, ...)
+  local ok, value = core.limited(budget, f, ...)
+  if ok then return true, value end
+  return false, value
+end
+
+local function select_nodes(made, session, values, budget, collections)
+  local select = made.select
+  if select == nil then return "@all" end
+  if type(select) ~= "function" then
+    if type(select) == "table" and not core.class_of(select) then
+      local list = {}
+      for i, part in ipairs(select) do list[i] = expand(part, collections) end
+      return list
+    end
+    return expand(select, collections)
+  end
+  local ok, chosen = run_limited(budget, select, session, values)
+  if not ok then return nil, chosen end
+  if chosen == nil then return false end  -- nothing in this network
+  local kind = core.class_of(chosen) or type(chosen)
+  if kind == "node set" and #chosen == 0 then return false end
+  if kind == "table" and #chosen == 0 then return false end
+  if kind ~= "string" and kind ~= "node set" and kind ~= "table" and kind ~= "node" then
+    return nil, format("%s: select returned a %s; a selector or a set of nodes is expected", place_of(select), kind)
+  end
+  return expand(chosen, collections)
+end
+
+--- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn.
+---@return table|false|nil instance false: it names nothing in this network
+---@return string? why
+function M.instance(session, made, values, options)
+  options = options or {}
+  local budget = options.budget or rules.budget
+  local ctx = { state = {}, session = session, rule = made.name }
+  if made.setup then
+    local ok, why = run_limited(budget, made.setup, session, values, ctx)
+    if not ok then return nil, why end
+  end
+  local on, why = options.on, nil
+  if not on then
+    on, why = select_nodes(made, session, values, budget, options.collections)
+    if not on then return on, why end
+  end
+  if type(on) == "string" then
+    local fine, wrong = core.check_selector(on)
+    if not fine then return nil, format("%s: select: %s", made.file or made.name, wrong) end
+  end
+  local optional = options.optional
+  if optional == nil then optional = options.on == nil and made.optional end
+  local instance = {
+    rule = made.name, abbr = made.abbr, summary = made.summary, cause = made.cause, next = made.next, file = made.file,
+    severity = made.severity, name = options.name, on = on, slots = options.slots or made.slots, optional = optional,
+    turn = options.turn or 0, budget = budget, needs = made.needs,
+  }
+  if made.catalogue then
+    instance.when = catalogue.when(made, values)
+  elseif made.when then
+    instance.when = rule.fill_in(format("rule '%s'", made.name), made.when, made.params, values)
+  end
+  if instance.when then
+    local fine, wrong = core.check_when(instance.when)
+    if not fine then return nil, format("%s: when: %s", made.file or made.name, wrong) end
+    return instance
+  end
+  local check, step_end, finish = made.check, made.step_end, made.finish
+  function instance.check(t, previous)
+    ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
+    if check then return answer(made, check(t, values, ctx)) end
+  end
+  if step_end then
+    function instance.step_end(rank, step)
+      ctx.step, ctx.rank, ctx.previous = step, rank, nil
+      return found(step_end, "step_end", step_end(session, values, ctx))
+    end
+  end
+  if finish then
+    function instance.finish()
+      ctx.previous = nil
+      return found(finish, "finish", finish(session, values, ctx))
+    end
+  end
+  return instance
+end
+
+-- Pulls in what is required, and numbers the rules so that those named in requires and after have a lower turn.
+local function arrange(chosen, registry, values_of, problems)
+  local index, list = {}, {}
+  for _, made in ipairs(chosen) do index[made.name] = made end
+  local queue = {}
+  for i, made in ipairs(chosen) do queue[i] = made end
+  local at = 1
+  while queue[at] do
+    local made, missing = queue[at], nil
+    for _, name in ipairs(made.requires) do
+      local other = registry.by_name[name:lower()]
+      if not other then
+        missing = name
+      elseif not index[other.name] then
+        index[other.name] = other
+        queue[#queue + 1] = other
+        values_of[other] = values_of[other] or rule.defaults(other)
+      end
+    end
+    if missing then
+      problems[#problems + 1] = { rule = made.name, reason = format("%s: it requires '%s', which is not there", made.file or made.name, missing) }
+      index[made.name] = nil
+    else
+      list[#list + 1] = made
+    end
+    at = at + 1
+  end
+  local turns = {}
+  local function turn_of(made, path)
+    if turns[made] then return turns[made] end
+    if path[made] then return nil end
+    path[made] = true
+    local turn = 0
+    for _, names in ipairs { made.requires, made.after } do
+      for _, name in ipairs(names) do
+        local other = index[name]
+        if other then
+          local before = turn_of(other, path)
+          if not before then return nil end
+          if before + 1 > turn then turn = before + 1 end
+        end
+      end
+    end
+    path[made] = nil
+    turns[made] = turn
+    return turn
+  end
+  local ordered = {}
+  for _, made in ipairs(list) do
+    local turn = turn_of(made, {})
+    if turn then
+      ordered[#ordered + 1] = { rule = made, turn = turn }
+    else
+      problems[#problems + 1] = { rule = made.name, reason = format("%s: 'requires' and 'after' lead in a circle back to it", made.file or made.name) }
+    end
+  end
+  return ordered
+end
+
+--- Instances of chosen rules on a session, and the problems of those that cannot run.
+---@param plan table what rule_plan.make() gave
+function M.prepare(session, plan)
+  local problems = {}
+  for i, problem in ipairs(plan.problems) do problems[i] = problem end
+  local instances = {}
+  for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
+    local made = entry.rule
+    local instance, why = M.instance(session, made, plan.values[made], { budget = plan.budget, collections = plan.collections, turn = entry.turn })
+    if instance then
+      instances[#instances + 1] = instance
+    elseif why then
+      problems[#problems + 1] = { rule = made.name, reason = why }
+    end
+  end
+  return instances, problems
+end
+
+--- Copies of parameter values, so that a run cannot change the next one.
+function M.copy(values)
+  local copy = {}
+  for name, value in pairs(values) do copy[name] = value end
+  return copy
+end
+
+return M

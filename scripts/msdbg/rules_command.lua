@@ -1,0 +1,289 @@
+-- `msdbg rules list|info|test|new`.
+local core = require "msdbg.core"
+local cases = require "msdbg.rule_cases"
+local json = require "msdbg.json"
+local rule = require "msdbg.rule"
+local rules = require "msdbg.rules"
+
+local concat, format, rep = table.concat, string.format, string.rep
+local io, ipairs, tonumber, tostring, type = io, ipairs, tonumber, tostring, type
+
+local M = {}
+
+local sink = io.stdout
+local function print(text) sink:write(text, "\n") end
+
+local function note(text) io.stderr:write("msdbg: ", text, "\n") end
+
+local function show_notes(registry, quiet)
+  if quiet then return end
+  for _, text in ipairs(registry.notes) do note(text) end
+end
+
+local function pad(text, width) return text .. rep(" ", width - #text) end
+
+local function columns(rows)
+  local widths = {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do widths[i] = math.max(widths[i] or 0, #cell) end
+  end
+  for _, row in ipairs(rows) do
+    local line = {}
+    for i, cell in ipairs(row) do line[i] = i < #row and pad(cell, widths[i]) or cell end
+    print((concat(line, "  "):gsub("%s+$", "")))
+  end
+end
+
+local function where(made) return made.file or "catalogue" end
+
+function M.list(options)
+  local list, registry = rules.list { rules = options.rules, files = #options.files > 0 and options.files or nil, trust = options.trust }
+  show_notes(registry, options.quiet)
+  if options.format ~= "table" then
+    local out = {}
+    for i, made in ipairs(list) do
+      out[i] = {
+        name = made.name, abbr = made.abbr or json.null, summary = made.summary, tags = json.array(made.tags), severity = made.severity,
+        file = made.file or json.null, origin = made.origin,
+      }
+    end
+    local problems = {}
+    for i, problem in ipairs(registry.problems) do problems[i] = { rule = problem.rule, reason = problem.reason } end
+    if options.format == "jsonl" then
+      for _, entry in ipairs(out) do print(json.encode(entry)) end
+    else
+      print(json.encode({ rules = json.array(out), problems = json.array(problems) }))
+    end
+    return #registry.problems > 0 and 5 or 0
+  end
+  local rows = { { "name", "short", "severity", "tags", "summary", "from" } }
+  for _, made in ipairs(list) do
+    rows[#rows + 1] = { made.name, made.abbr or "", made.severity, concat(made.tags, ","), made.summary, where(made) }
+  end
+  columns(rows)
+  for _, problem in ipairs(registry.problems) do note(format("rule error: %s", problem.reason)) end
+  return #registry.problems > 0 and 5 or 0
+end
+
+local function range_of(spec)
+  if spec.choices then return concat(spec.choices, ", ") end
+  local unit = spec.unit and " " .. spec.unit or ""
+  if spec.min and spec.max then return format("%s to %s%s", tostring(spec.min), tostring(spec.max), unit) end
+  if spec.min then return format("%s %s%s", spec.min_open and "above" or "from", tostring(spec.min), unit) end
+  if spec.max then return format("up to %s%s", tostring(spec.max), unit) end
+  return spec.type .. unit
+end
+
+-- Folds a text to lines of at most 90 characters behind an indent.
+local function folded(label, text)
+  if not text then return end
+  local line = pad(label, 10)
+  for word in text:gmatch "%S+" do
+    if #line + #word + 1 > 100 and #line > 10 then
+      print(line)
+      line = rep(" ", 10)
+    end
+    line = line .. (#line > 10 and " " or "") .. word
+  end
+  print(line)
+end
+
+local function shown_default(spec)
+  if spec.default ~= nil then return tostring(spec.default) end
+  if spec.fallback ~= nil then return tostring(spec.fallback) end
+  return "-"
+end
+
+local function phases(made)
+  local list = {}
+  for _, name in ipairs { "setup", "select", "check", "step_end", "finish" } do
+    if type(made[name]) == "function" then list[#list + 1] = name end
+  end
+  return #list > 0 and concat(list, ", ") or nil
+end
+
+local function selector_text(made)
+  local select = made.select
+  if type(select) == "function" then return "chosen by a function" end
+  if type(select) == "table" then return concat(select, ", ") end
+  return select or "@all"
+end
+
+local function info_json(made)
+  local params = {}
+  for i, name in ipairs(rule.keys(made.params)) do
+    local spec = made.params[name]
+    params[i] = { name = name, type = spec.type, default = spec.default == nil and (spec.fallback == nil and json.null or spec.fallback) or spec.default,
+      min = spec.min or json.null, max = spec.max or json.null, choices = spec.choices and json.array(spec.choices) or json.null,
+      unit = spec.unit or json.null, help = spec.help or json.null }
+  end
+  return {
+    name = made.name, abbr = made.abbr or json.null, summary = made.summary, tags = json.array(made.tags), severity = made.severity,
+    select = selector_text(made), slots = made.slots, when = made.when or made.catalogue or json.null, needs = json.array(made.needs or {}),
+    requires = json.array(made.requires), after = json.array(made.after), params = json.array(params), cause = made.cause or json.null,
+    next = made.next or json.null, file = made.file or json.null, cases = made.cases and #made.cases or 0,
+  }
+end
+
+function M.info(options)
+  local registry = rules.registry { files = options.files, trust = options.trust }
+  local made = rules.get(options.names[1], registry)
+  if options.format ~= "table" then
+    print(json.encode(info_json(made)))
+    return 0
+  end
+  print(format("%s%s  %s", made.name, made.abbr and " (" .. made.abbr .. ")" or "", made.summary))
+  folded("severity", made.severity)
+  folded("tags", #made.tags > 0 and concat(made.tags, ", ") or nil)
+  folded("looks at", format("%s%s", selector_text(made), made.slots ~= "output" and ", slots " .. made.slots or ""))
+  folded("hits when", made.when or made.catalogue)
+  folded("phases", phases(made))
+  folded("needs", made.needs and #made.needs > 0 and concat(made.needs, ", ") or nil)
+  folded("requires", #made.requires > 0 and concat(made.requires, ", ") or nil)
+  folded("after", #made.after > 0 and concat(made.after, ", ") or nil)
+  folded("cause", made.cause)
+  folded("next", made.next)
+  folded("file", where(made))
+  folded("cases", made.cases and tostring(#made.cases) or "none")
+  local names = rule.keys(made.params)
+  if #names > 0 then
+    print ""
+    local rows = { { "parameter", "default", "accepted", "" } }
+    for _, name in ipairs(names) do
+      local spec = made.params[name]
+      rows[#rows + 1] = { name, shown_default(spec), range_of(spec), spec.help or "" }
+    end
+    columns(rows)
+    print(format("set with --param %s.%s=VALUE", made.name, names[1]))
+  end
+  return 0
+end
+
+function M.test(options)
+  local reports, registry = cases.run(options.names, { files = options.files, trust = options.trust, budget = options.budget })
+  show_notes(registry, options.quiet)
+  local failed, total = 0, 0
+  for _, report in ipairs(reports) do
+    total = total + report.cases
+    if #report.failures > 0 then failed = failed + 1 end
+  end
+  if options.format ~= "table" then
+    local out = {}
+    for i, report in ipairs(reports) do
+      local failures = {}
+      for k, failure in ipairs(report.failures) do failures[k] = { case = failure.case, expected = failure.expected, actual = failure.actual } end
+      out[i] = { name = report.name, file = report.file or json.null, cases = report.cases, ok = #failures == 0, failures = json.array(failures) }
+    end
+    if options.format == "jsonl" then
+      for _, entry in ipairs(out) do print(json.encode(entry)) end
+    else
+      print(json.encode({ rules = json.array(out), failed = failed }))
+    end
+    return failed > 0 and 1 or 0
+  end
+  local width = 0
+  for _, report in ipairs(reports) do width = math.max(width, #report.name) end
+  for _, report in ipairs(reports) do
+    local ok = #report.failures == 0
+    print(format("%s  %s  %d case%s", ok and "ok    " or "FAILED", pad(report.name, width), report.cases, report.cases == 1 and "" or "s"))
+    for _, failure in ipairs(report.failures) do
+      print(format("        %sexpected %s, got %s", failure.case ~= "" and failure.case .. ": " or "", failure.expected, failure.actual))
+    end
+  end
+  print(format("%d rule%s, %d cases; %d failed", #reports, #reports == 1 and "" or "s", total, failed))
+  return (failed > 0 or #reports == 0) and 1 or 0
+end
+
+local template = [[
+--- What this rule looks for, in one sentence.
+local rule = require "msdbg.rule"
+
+return rule {
+  name     = "@NAME@",
+  summary  = "the largest magnitude is above a limit",  -- shown by `msdbg rules list`, less than 60 characters
+  tags     = { "team" },                    -- words for --rules; "default" makes it run without being asked for
+  severity = "warning",                     -- info, warning or error
+  select   = "@activation",                 -- which nodes; a selector, a list of them, or function(s, p) -> selector or nodes
+  -- slots = "all",                         -- output (default), input or all
+  params   = {
+    limit = { type = "number", default = 1e4, min = 0, help = "largest |x| that is accepted" },
+  },
+
+  -- An expression runs at full speed; $limit is the parameter.
+  when     = "max(abs(x)) > $limit",
+
+  -- Instead of `when`, a function that is asked once for each tensor, on finished statistics:
+  --   needs = { "max", "min" },
+  --   check = function(t, p, ctx)
+  --     local largest = math.max(t.stats.max, -t.stats.min)
+  --     if largest > p.limit then return { actual = largest, message = "too large" } end
+  --   end,
+  -- Further phases: setup(s, p, ctx), step_end(s, p, ctx), finish(s, p, ctx). ctx.state is yours, ctx.previous are the statistics of the
+  -- value before with needs = { "previous" }.
+
+  cause    = "What usually leads to it.",
+  next     = "What to look at or to do first.",
+  cases    = {                              -- run by `msdbg rules test`
+    { name = "above", x = { 1, -2e4 }, expect = "hit" },
+    { name = "at the limit", x = { 1, 1e4 }, expect = "clean" },
+    { name = "limit given", x = { 1, 4 }, params = { limit = 3 }, expect = "hit" },
+  },
+}
+]]
+
+function M.new(options)
+  local name = options.names[1]
+  local registry = rules.default_registry()
+  if not name:match "^%w[%w_-]*$" then
+    core.raise("invalid_argument", format("rules new: '%s': a name is made of letters, digits, - and _", name), true)
+  end
+  if registry.by_name[name:lower()] then
+    core.raise("invalid_argument", format("rules new: a rule '%s' exists in %s; choose another name", name, where(registry.by_name[name:lower()])), true)
+  end
+  local text = template:gsub("@NAME@", name)
+  if not options.output then
+    io.write(text)
+    return 0
+  end
+  local there = io.open(options.output, "r")
+  if there then
+    there:close()
+    core.raise("invalid_argument", format("rules new: %s exists already and is left as it is", options.output), true)
+  end
+  local file, why = io.open(options.output, "w")
+  if not file then core.raise("io_error", "rules new: " .. why, true) end
+  file:write(text)
+  file:close()
+  note(format("%s written; try it: msdbg rules test %s", options.output, options.output))
+  return 0
+end
+
+local lists = { name = "names", file = "files" }
+local switches = { trust = true, quiet = true }
+
+--- Words as the program passes them: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, quiet=1, budget=5.
+---@return integer exit_status
+function M.main(...)
+  local options = { names = {}, files = {}, format = "table" }
+  for _, word in ipairs { ... } do
+    local key, value = word:match "^(%w+)=(.*)$"
+    if lists[key] then
+      local list = options[lists[key]]
+      list[#list + 1] = value
+    elseif switches[key] then
+      options[key] = true
+    else
+      options[key] = key == "budget" and tonumber(value) or value
+    end
+  end
+  if options.budget then rules.budget = options.budget end
+  if not options.output or options.verb == "new" then return M[options.verb](options) end
+  local file, why = io.open(options.output, "w")
+  if not file then core.raise("io_error", "rules: " .. why, true) end
+  sink = file
+  local status = M[options.verb](options)
+  file:close()
+  return status
+end
+
+return M

@@ -1,0 +1,286 @@
+// What scripts/msdbg/rule*.lua cannot do themselves: files, the catalogue, calls under limits, cases, and the check.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "script/embedded.h"
+#include "script/loader.h"
+#include "script/memory_session.h"
+#include "script/rule_clock.h"
+#include "script/rule_run.h"
+
+namespace msdbg::script {
+namespace {
+
+namespace fs = std::filesystem;
+
+// core.check_when(text) -> true; or nil, why
+int check_when(lua_State* L) {
+  const auto parsed = parse_when(text_argument(L, 1, "check_when: text"));
+  if (!parsed) return push_absence(L, parsed.status());
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// core.check_selector(text) -> true; or nil, why
+int check_selector(lua_State* L) {
+  const auto parsed = Selector::parse(text_argument(L, 1, "check_selector: text"));
+  if (!parsed) return push_absence(L, parsed.status());
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+void push_list(lua_State* L, const std::vector<std::string>& texts) {
+  lua_createtable(L, static_cast<int>(texts.size()), 0);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    push_text(L, texts[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+}
+
+// core.rule_files(path) -> the file itself, or the *.lua of a directory by name; or nil, why, code
+int rule_files(lua_State* L) {
+  const std::string path = text_argument(L, 1, "rule_files: path");
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) {
+    push_list(L, {path});
+    return 1;
+  }
+  if (!fs::is_directory(path, error)) {
+    return push_absence(L, Status(fs::exists(path, error) ? Code::kInvalidArgument : Code::kNotFound,
+                                  fs::exists(path, error) ? path + ": neither a file nor a directory" : path + ": no such file or directory"));
+  }
+  std::vector<std::string> files;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().extension() == ".lua" && fs::is_regular_file(it->path(), ignored)) files.push_back(it->path().string());
+  }
+  if (error) return push_absence(L, Status(Code::kIoError, fmt::format("{}: {}", path, error.message())));
+  std::sort(files.begin(), files.end());
+  push_list(L, files);
+  return 1;
+}
+
+// core.rule_text(path) -> the text of a file; `embedded:NAME` of a copy inside the program; or nil, why, code
+int rule_text(lua_State* L) {
+  const std::string path = text_argument(L, 1, "rule_text: path");
+  if (path.starts_with("embedded:")) {
+    if (const auto text = embedded_file(path.substr(9))) return push_text(L, *text), 1;
+    return push_absence(L, Status(Code::kNotFound, path));
+  }
+  const auto text = read_script(path);
+  if (!text) return push_absence(L, text.status());
+  push_text(L, *text);
+  return 1;
+}
+
+// core.rule_places() -> {script=, variable={...}, project=, user=, installed=, embedded={...}}
+int rule_places(lua_State* L) {
+  Vm& vm = vm_of(L);
+  lua_newtable(L);
+  const auto add = [L](const char* key, const fs::path& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) set_field(L, key, path.string());
+  };
+  if (!vm.script_dirs.empty()) add("script", fs::path(vm.script_dirs.back()) / "rules");
+  std::vector<std::string> variable;
+  if (const char* more = std::getenv("MSDBG_RULE_PATH")) {
+    for (const std::string_view part : split(more, ':')) {
+      if (!part.empty()) variable.emplace_back(part);
+    }
+  }
+  push_list(L, variable);
+  lua_setfield(L, -2, "variable");
+  if (const std::string project = project_rule_directory(); !project.empty()) set_field(L, "project", project);
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  if (config != nullptr && *config == '/') add("user", fs::path(config) / "msdbg/rules");
+  else if (home != nullptr && *home != '\0') add("user", fs::path(home) / ".config/msdbg/rules");
+  add("installed", fs::path(MSDBG_INSTALLED_SCRIPTS) / "rules");
+  std::vector<std::string> embedded;
+  for (const std::string_view name : embedded_files()) {
+    if (name.starts_with("rules/")) embedded.emplace_back(name);
+  }
+  std::sort(embedded.begin(), embedded.end());
+  push_list(L, embedded);
+  lua_setfield(L, -2, "embedded");
+  return 1;
+}
+
+// core.catalogue() -> the 17 conditions as tables
+int catalogue(lua_State* L) {
+  static constexpr const char* kTargets[] = {"tensor", "weight", "gradient", "activation"};
+  lua_newtable(L);
+  int i = 0;
+  for (const ConditionSpec& spec : condition_catalogue()) {
+    if (spec.abbr.empty()) continue;
+    lua_newtable(L);
+    set_field(L, "id", spec.id);
+    set_field(L, "abbr", spec.abbr);
+    set_field(L, "target", kTargets[static_cast<int>(spec.target)]);
+    set_field(L, "severity", severity_name(spec.severity));
+    set_field(L, "summary", spec.summary);
+    set_field(L, "advice", spec.advice);
+    lua_newtable(L);
+    for (size_t k = 0; k < spec.params.size(); ++k) {
+      const ParamSpec& param = spec.params[k];
+      lua_newtable(L);
+      set_field(L, "name", param.name);
+      set_field(L, "is_bool", param.is_bool);
+      set_field(L, "min_open", param.low_open);
+      if (param.default_value) set_field(L, "default", *param.default_value);
+      if (std::isfinite(param.low)) set_field(L, "min", param.low);
+      if (std::isfinite(param.high)) set_field(L, "max", param.high);
+      if (!param.unit.empty()) set_field(L, "unit", param.unit);
+      set_field(L, "help", param.help);
+      lua_rawseti(L, -2, static_cast<int>(k) + 1);
+    }
+    lua_setfield(L, -2, "params");
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+// core.limited(seconds, function, ...) -> true, one result; or false, why
+int limited(lua_State* L) {
+  Vm& vm = vm_of(L);
+  const double seconds = number_argument(L, 1, "limited: seconds");
+  const int nargs = lua_gettop(L) - 2;
+  RuleCall call(vm, seconds);
+  if (call.call(L, nargs, 1)) {
+    lua_pushboolean(L, 1);
+    lua_insert(L, -2);
+    return 2;
+  }
+  if (call.stopped_from_outside()) throw PendingError();
+  lua_pushboolean(L, 0);
+  push_text(L, call.problem());
+  return 2;
+}
+
+// ---- cases
+
+std::vector<double> read_numbers(lua_State* L, int index) {
+  std::vector<double> out;
+  const auto count = static_cast<int>(lua_objlen(L, index));
+  out.reserve(static_cast<size_t>(count));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, index, i);
+    out.push_back(lua_tonumber(L, -1));
+    lua_pop(L, 1);
+  }
+  return out;
+}
+
+MemoryTensor read_memory_tensor(lua_State* L, int index) {
+  OptionTable options(L, index, "case");
+  MemoryTensor out;
+  out.node = options.text("node").value_or("");
+  out.op = options.text("op").value_or("");
+  out.step = options.integer("step").value_or(0);
+  out.overflow = options.boolean("overflow");
+  out.trainable = options.boolean("trainable").value_or(false);
+  const std::string slot = options.text("slot").value_or("output:0");
+  const auto parsed = parse_slot(slot);
+  if (!parsed) misuse(fmt::format("slot '{}': e.g. output:0 or input:1 is expected", slot));
+  out.slot = *parsed;
+  if (options.push("inputs")) {
+    for (int i = 1;; ++i) {
+      lua_rawgeti(L, -1, i);
+      const auto name = text_at(L, -1);
+      lua_pop(L, 1);
+      if (!name) break;
+      out.inputs.push_back(*name);
+    }
+    lua_pop(L, 1);
+  }
+  const std::string type = options.text("dtype").value_or("float32");
+  const DType dtype = dtype_from_name(type);
+  if (!is_evaluable(dtype)) misuse(fmt::format("dtype '{}': an evaluable type like float32, float16 or int32 is expected", type));
+  Shape shape;
+  if (options.push("shape")) {
+    for (const double n : read_numbers(L, lua_gettop(L))) shape.push_back(static_cast<int64_t>(n));
+    lua_pop(L, 1);
+  }
+  std::vector<double> values;
+  if (options.push("values")) {
+    values = read_numbers(L, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  options.finish();
+  out.value = value_or_throw(tensor_of(dtype, std::move(shape), values));
+  return out;
+}
+
+// core.memory_session(kind, tensors) -> session
+int memory_session(lua_State* L) {
+  const std::string kind = text_argument(L, 1, "memory_session: kind");
+  std::vector<MemoryTensor> tensors;
+  for (int i = 1;; ++i) {
+    lua_rawgeti(L, 2, i);
+    if (!lua_istable(L, -1)) break;
+    tensors.push_back(read_memory_tensor(L, lua_gettop(L)));
+    lua_pop(L, 1);
+  }
+  if (tensors.empty()) misuse("the case has no tensor");
+  push_object(L, make_session_box(vm_of(L), std::make_unique<MemorySession>(tensors, kind)));
+  return 1;
+}
+
+// core.run_rules(session, instances, problems, options) -> result
+int run_rules(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "run_rules: session");
+  Session& session = box->open();
+  std::vector<Watchpoint> points;
+  for (int i = 1;; ++i) {
+    lua_rawgeti(L, 2, i);
+    const bool end = !lua_istable(L, -1);
+    if (!end) points.push_back(rule_watchpoint(L, lua_gettop(L), *box, i));
+    lua_pop(L, 1);
+    if (end) break;
+  }
+  const CheckOptions options = check_options_at(L, 4, *box, "check");
+  auto result = std::make_shared<ResultBox>();
+  result->session = box;
+  const InUse guard(*box, "check");
+  box->thread = L;
+  result->result = value_or_throw(check(session, points, options));
+  result->result.rule_problems = read_problems(L, 3);
+  for (RuleProblem& problem : result->result.rule_problems) problem.reason = "rule error: " + problem.reason;
+  box->last_result = std::make_shared<CheckResult>(result->result);
+  push_result(L, std::move(result));
+  return 1;
+}
+
+}  // namespace
+
+void bind_rules(lua_State* L) {
+  for (const Member& member :
+       {Member{"check_when", guard<check_when>}, Member{"check_selector", guard<check_selector>}, Member{"rule_files", guard<rule_files>},
+        Member{"rule_text", guard<rule_text>}, Member{"rule_places", guard<rule_places>}, Member{"catalogue", guard<catalogue>},
+        Member{"limited", guard<limited>}, Member{"memory_session", guard<memory_session>}, Member{"run_rules", guard<run_rules>}}) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+}
+
+}  // namespace msdbg::script
+
+namespace msdbg {
+
+std::string project_rule_directory() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::path at = fs::current_path(error); !error && !at.empty(); at = at.parent_path()) {
+    if (fs::is_directory(at / ".msdbg/rules", error)) return (at / ".msdbg/rules").string();
+    error.clear();
+    if (at == at.parent_path()) break;
+  }
+  return "";
+}
+
+}  // namespace msdbg

@@ -1,0 +1,59 @@
+// A session over tensors that were written down instead of recorded: what the cases of rules run on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "msdbg/session.h"
+
+namespace msdbg::script {
+
+/// One value of one node in one step.
+struct MemoryTensor {
+  std::string node, op;  ///< `op` "Parameter" and "Const" make those kinds
+  std::vector<std::string> inputs;
+  int64_t step = 0;
+  Slot slot;
+  TensorPtr value;
+  std::optional<bool> overflow;  ///< the hardware flag
+  bool trainable = false;
+};
+
+class MemorySession : public Session {
+ public:
+  /// Operators run in the order in which they are first named. `kind` is SessionInfo::kind.
+  MemorySession(const std::vector<MemoryTensor>& tensors, std::string kind);
+
+  const SessionInfo& info() const override { return info_; }
+  std::span<const int> ranks() const override { return ranks_; }
+  std::span<const GraphPtr> graphs() const override { return graphs_; }
+  std::vector<int64_t> steps() const override { return {steps_.begin(), steps_.end()}; }
+  std::vector<int64_t> steps(int rank, int graph) const override;
+  std::vector<TensorId> tensors(const TensorQuery& query) override;
+  uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
+  Result<TensorInfo> describe(const TensorId& id) override;
+  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
+  std::optional<Stats> given_statistics(const TensorId&) override { return std::nullopt; }
+  Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
+  Result<bool> operator_overflow(const TensorId& id) override;
+  SessionReport inspect() override;
+
+ private:
+  struct Value {
+    TensorPtr tensor;
+    std::optional<bool> overflow;
+  };
+  SessionInfo info_;
+  std::vector<int> ranks_{0};
+  std::vector<GraphPtr> graphs_;
+  std::set<int64_t> steps_;
+  std::map<TensorId, Value> values_;
+};
+
+/// `values` rounded to `dtype`. Error: kInvalidArgument when the type cannot be evaluated or the count is not that of the shape.
+Result<TensorPtr> tensor_of(DType dtype, Shape shape, std::span<const double> values);
+
+}  // namespace msdbg::script

@@ -1,0 +1,122 @@
+#include "script/rule_clock.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "script/interrupt.h"
+
+namespace msdbg::script {
+namespace {
+
+constexpr long kTickNs = 20'000'000;
+
+enum class Limit : int { kNone, kTime, kMemory };
+
+// Read by the signal handler, which runs on the thread that set them.
+std::atomic<Vm*> g_vm{nullptr};
+std::atomic<int64_t> g_deadline_ns{0};
+std::atomic<Limit> g_passed{Limit::kNone};
+std::atomic<double> g_seconds{0};
+static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
+
+int tick_signal() { return SIGRTMIN + 5; }
+
+int64_t now_ns() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Async-signal-safe: the count of the collector is a plain read, and the hook is armed as for Ctrl-C.
+void on_tick(int) {
+  Vm* vm = g_vm.load();
+  if (vm == nullptr) return;
+  if (g_passed.load() == Limit::kNone) {
+    if (lua_gc(vm->L, LUA_GCCOUNT, 0) > kRuleMemoryMb * 1024) g_passed = Limit::kMemory;
+    else if (now_ns() > g_deadline_ns.load()) g_passed = Limit::kTime;
+    else return;
+  }
+  arm_hook(*vm);
+}
+
+/// Ticks from the first rule on; an idle tick costs nothing that could be measured.
+class Timer {
+ public:
+  Timer() {
+    struct sigaction action = {};
+    action.sa_handler = on_tick;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(tick_signal(), &action, nullptr);
+    sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = tick_signal();
+    event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+    made_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+    if (!made_) return;
+    const itimerspec every = {{0, kTickNs}, {0, kTickNs}};
+    timer_settime(timer_, 0, &every, nullptr);
+  }
+  ~Timer() {
+    if (made_) timer_delete(timer_);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  timer_t timer_ = {};
+  bool made_ = false;
+};
+
+}  // namespace
+
+std::string passed_limit(const Vm& vm) {
+  if (g_vm.load() != &vm) return "";
+  switch (g_passed.load()) {
+    case Limit::kNone: return "";
+    case Limit::kTime: return fmt::format("stopped after {:g} s (--rule-budget)", g_seconds.load());
+    case Limit::kMemory: return fmt::format("stopped: more than {:g} MB are in use", kRuleMemoryMb);
+  }
+  return "";
+}
+
+RuleCall::RuleCall(Vm& vm, double seconds) : vm_(vm), seconds_(seconds) {
+  thread_local Timer timer;  // per thread, as its signals go to the thread that made it
+  g_passed = Limit::kNone;
+  g_seconds = seconds_;
+  g_deadline_ns = now_ns() + static_cast<int64_t>(seconds_ * 1e9);
+  g_vm = &vm_;
+}
+
+RuleCall::~RuleCall() {
+  const bool passed = g_passed.load() != Limit::kNone;
+  g_vm = nullptr;
+  g_passed = Limit::kNone;
+  if (passed && !vm_.exit_status && !interrupt_requested()) lua_sethook(vm_.L, nullptr, 0, 0);
+  if (passed) lua_gc(vm_.L, LUA_GCCOLLECT, 0);
+}
+
+bool RuleCall::call(lua_State* L, int nargs, int nresults) {
+  // What came back in time counts, also when the limit passed with the last instructions.
+  if (protected_call(L, nargs, nresults)) return true;
+  if (vm_.exit_status || interrupt_requested()) {
+    outside_ = true;
+    return false;
+  }
+  const std::string limit = passed_limit(vm_);
+  const ErrorView error = read_error(L, -1);
+  hopeless_ = !limit.empty() || error.code == "out_of_memory";
+  lua_sethook(vm_.L, nullptr, 0, 0);
+  problem_ = limit.empty() ? error_text(error, false) : error.where.empty() ? limit : fmt::format("{}: {}", error.where, limit);
+  lua_pop(L, 1);
+  if (hopeless_) lua_gc(L, LUA_GCCOLLECT, 0);
+  return false;
+}
+
+}  // namespace msdbg::script

@@ -1,0 +1,42 @@
+// Limits what one call into a rule may take: time and memory of the virtual machine.
+//
+// A timer ticks on the thread of the VM while rules may run. Past the limit it arms the hook that Ctrl-C uses, so that compiled
+// loops and pcall loops end as well. Calls into C (a library function that runs for long) end when they return.
+#pragma once
+
+#include <string>
+
+#include "script/objects.h"
+
+namespace msdbg::script {
+
+inline constexpr double kDefaultRuleBudget = 10;  ///< seconds a call
+inline constexpr double kRuleMemoryMb = 1024;     ///< of the whole virtual machine
+
+/// One call of a function of a rule.
+class RuleCall {
+ public:
+  RuleCall(Vm& vm, double seconds);
+  ~RuleCall();
+  RuleCall(const RuleCall&) = delete;
+  RuleCall& operator=(const RuleCall&) = delete;
+
+  /// protected_call() under the limits. On an error, its text with place is in problem() and nothing is left on the stack, except
+  /// for Ctrl-C and os.exit: then the error object stays and stopped_from_outside() is true.  [-(nargs + 1), +(nresults|0|1), -]
+  bool call(lua_State* L, int nargs, int nresults);
+  const std::string& problem() const { return problem_; }
+  bool stopped_from_outside() const { return outside_; }
+  /// It ran past a limit; calling it again would only cost as much again.
+  bool hopeless() const { return hopeless_; }
+
+ private:
+  Vm& vm_;
+  double seconds_;
+  std::string problem_;
+  bool outside_ = false, hopeless_ = false;
+};
+
+/// What the hook raises: "" while no limit is passed.
+std::string passed_limit(const Vm& vm);
+
+}  // namespace msdbg::script

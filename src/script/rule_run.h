@@ -1,0 +1,25 @@
+// Rules in the middle of a check: tables of scripts/msdbg/rule_run.lua as watchpoints whose functions run under limits.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "script/objects.h"
+
+namespace msdbg::script {
+
+/// The watchpoint that the instance table at `index` describes; its functions run on SessionBox::thread.
+/// Fields: rule, abbr, summary, cause, next, file, severity, name, on, slots, optional, turn, budget, needs (list), when (text), or
+/// check, step_end, finish (functions).
+/// Error (ScriptError): a selector or condition that is wrong.
+Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id);
+
+/// {{rule, reason}} at `index` as problems.
+std::vector<RuleProblem> read_problems(lua_State* L, int index);
+
+/// What a function of a watchpoint answered, on top of the stack.  [-1, +0, m]
+ScriptVerdict read_verdict(lua_State* L);
+/// 'output', 'input', 'all' or a slot. Error (ScriptError).
+void set_slots(Watchpoint* point, const std::string& slots);
+
+}  // namespace msdbg::script
