@@ -15,9 +15,9 @@ msdbg check DUMP --rules "gradient and not vanishing-gradient" --param exploding
 msdbg rules info dead-relu
 ```
 
-Rules tagged **default** keep silent on a healthy training. The others look closer, or for what is a fault in some networks only. A rule on
-change says nothing about the first step, which has nothing to be compared with. The seventeen conditions of the catalogue are rules too, under
-their ids: [conditions.md](conditions.md).
+Rules tagged **default** keep silent on a healthy training. The others look closer, or for what is a fault in some networks only. A rule
+on change says nothing about the first step, which has nothing to be compared with. The seventeen conditions of the catalogue are rules
+too, under their ids: [conditions.md](conditions.md).
 ]]
 
 local function cell(text) return (text:gsub("|", "\\|"):gsub("\n", " ")) end
