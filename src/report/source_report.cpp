@@ -1,0 +1,143 @@
+// The user's program with its findings, for a terminal and for programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "msdbg/follow_report.h"
+#include "report/follow_text.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+using follow::Json;
+
+constexpr size_t kNodesShown = 2, kCodeWidth = 56;
+
+/// Operator types of a line, with their numbers: `MatMul, 2 ReluGrad`.
+std::string operators_text(const SourceRow& row) {
+  std::vector<std::pair<std::string, size_t>> types;
+  for (const NodeRef& ref : row.nodes) {
+    const std::string type = printable(ref.graph->node(ref.node).op);
+    const auto at = std::find_if(types.begin(), types.end(), [&](const auto& each) { return each.first == type; });
+    if (at == types.end()) types.emplace_back(type, 1);
+    else ++at->second;
+  }
+  std::string out;
+  for (size_t i = 0; i < types.size() && i < kNodesShown; ++i) {
+    out += (i > 0 ? ", " : "") + (types[i].second > 1 ? fmt::format("{} {}", types[i].second, types[i].first) : types[i].first);
+  }
+  if (types.size() > kNodesShown) out += fmt::format(" and {} types more", types.size() - kNodesShown);
+  return out;
+}
+
+std::string hits_text(const SourceRow& row) {
+  std::string out;
+  for (const SourceHit& hit : row.hits) {
+    out += fmt::format("{}{}", out.empty() ? "" : " ", printable(hit.abbr));
+    if (hit.count > 1) out += fmt::format(" x{}", hit.count);
+  }
+  return out;
+}
+
+std::string worst_text(const SourceRow& row) {
+  if (!row.worst) return "";
+  const std::string bad = nonfinite_text(*row.worst);
+  if (!bad.empty()) return fmt::format("{} (step {})", bad, row.worst_tensor->step);
+  return fmt::format("{} to {}", format_short(row.worst->min), format_short(row.worst->max));
+}
+
+std::vector<bool> shown_rows(const SourceFile& file, size_t context) {
+  std::vector<bool> shown(file.rows.size(), context == SIZE_MAX);
+  for (size_t i = 0; i < file.rows.size() && context != SIZE_MAX; ++i) {
+    if (file.rows[i].nodes.empty()) continue;
+    const size_t from = i > context ? i - context : 0, to = std::min(file.rows.size() - 1, i + context);
+    for (size_t k = from; k <= to; ++k) shown[k] = true;
+  }
+  return shown;
+}
+
+std::string file_text(const SourceFile& file, const ReportStyle& style, size_t context) {
+  std::string out = printable(file.path);
+  if (!file.read_from.empty() && file.read_from != file.path) out += fmt::format(" (read from {})", printable(file.read_from));
+  out += "\n";
+  if (!file.note.empty()) out += fmt::format("  note: {}\n", printable(file.note));
+  const bool markdown = style.format == Format::kMarkdown;
+  std::string rows;
+  Table table({{"line", Align::kRight}, {"code"}, {"operators"}, {"hits"}, {"worst"}});
+  const std::vector<bool> shown = shown_rows(file, context);
+  bool gap = false;
+  for (size_t i = 0; i < file.rows.size(); ++i) {
+    const SourceRow& row = file.rows[i];
+    if (!shown[i]) {
+      gap = true;
+      continue;
+    }
+    if (gap && !table.empty()) table.add({"...", "", "", "", ""});
+    gap = false;
+    std::string code = printable(row.code);
+    if (!style.wide && display_width(code) > kCodeWidth) code = code.substr(0, kCodeWidth - 3) + "...";
+    if (row.differs) code += "   [ran: " + printable(row.recorded_code) + "]";
+    const std::string hits = hits_text(row), worst = worst_text(row);
+    if (markdown) rows += follow::markdown_line({std::to_string(row.line), code, operators_text(row), hits, worst});
+    const bool bad = row.worst && !nonfinite_text(*row.worst).empty();
+    table.add({std::to_string(row.line), code, operators_text(row), Table::Cell(hits, hits.empty() ? Paint::kNone : Paint::kError),
+               Table::Cell(worst, bad ? Paint::kError : Paint::kNone)});
+  }
+  if (!markdown) return out + table.text(style);
+  return fmt::format("## {}\n{}{}", out, follow::markdown_head({"line", "code", "operators", "hits", "worst"}), rows);
+}
+
+Json row_object(Session& session, const SourceFile& file, const SourceRow& row) {
+  Json out = {{"file", file.path}, {"line", row.line}, {"code", row.code}, {"recorded", row.recorded}, {"differs", row.differs}};
+  Json nodes = Json::array();
+  for (const NodeRef& ref : row.nodes) {
+    const Node& node = ref.graph->node(ref.node);
+    nodes.push_back({{"name", node.name}, {"op", node.op}, {"rank", ref.graph->rank()}, {"graph_id", ref.graph->id()}});
+  }
+  out["nodes"] = std::move(nodes);
+  Json hits = Json::array();
+  for (const SourceHit& hit : row.hits) {
+    hits.push_back({{"rule", hit.rule}, {"abbr", hit.abbr}, {"count", hit.count}, {"first_step", hit.first_step}, {"node", session.node(hit.tensor).name}});
+  }
+  out["hits"] = std::move(hits);
+  out["worst"] = row.worst_tensor ? follow::place(session, *row.worst_tensor) : Json();
+  if (row.worst_tensor) out["worst"]["stats"] = follow::stats(session, row.worst, row.worst_tensor);
+  return out;
+}
+
+}  // namespace
+
+std::string source_report(Session& session, const std::vector<SourceFile>& files, const CheckResult& result, const ReportStyle& style, size_t context) {
+  if (style.format == Format::kJson || style.format == Format::kJsonl) {
+    std::string lines;
+    Json list = Json::array();
+    for (const SourceFile& file : files) {
+      Json rows = Json::array();
+      for (const SourceRow& row : file.rows) {
+        if (row.nodes.empty()) continue;
+        Json object = row_object(session, file, row);
+        if (style.format == Format::kJsonl) lines += follow::text(object, false);
+        rows.push_back(std::move(object));
+      }
+      list.push_back({{"path", file.path}, {"read_from", file.read_from.empty() ? Json() : Json(file.read_from)}, {"note", file.note},
+                      {"findings", file.findings}, {"lines", std::move(rows)}});
+    }
+    if (style.format == Format::kJsonl) return lines;
+    return follow::text({{"dump", session.info().source}, {"steps", result.steps}, {"interrupted", result.interrupted}, {"files", std::move(list)}}, true);
+  }
+  std::string out;
+  uint64_t findings = 0;
+  for (const SourceFile& file : files) {
+    out += (out.empty() ? "" : "\n") + file_text(file, style, context);
+    findings += file.findings;
+  }
+  out += fmt::format("\n{} beside these lines, steps {}; {} of {} tensors were looked at\n", counted(findings, "finding"), numbers_text(result.steps),
+                     result.coverage.checked, result.coverage.tensors);
+  if (findings < result.total_hits) out += fmt::format("{} on nodes without a line, such as parameters: msdbg check lists them\n", counted(result.total_hits - findings, "finding"));
+  if (result.interrupted) out += "interrupted: not every tensor was looked at\n";
+  return out;
+}
+
+}  // namespace msdbg
