@@ -7,7 +7,7 @@ local core = require "msdbg.core"
 local options = require "msdbg.options"
 
 local abs, floor, format, max, sqrt = math.abs, math.floor, string.format, math.max, math.sqrt
-local ipairs, setmetatable, tostring, type = ipairs, setmetatable, tostring, type
+local error, ipairs, pcall, setmetatable, tostring, type = error, ipairs, pcall, setmetatable, tostring, type
 
 local M = {}
 
@@ -19,6 +19,16 @@ local function usable(value) return type(value) == "number" and value == value a
 local function check_list(call, values)
   if type(values) ~= "table" then core.raise("invalid_argument", call .. ": a list of numbers is expected, not a " .. type(values)) end
   return values
+end
+
+local function stats_of(t) return t.stats end
+
+-- Elements that are missing or of a type without numbers are a gap, not the end of the series.
+local function attempt(fn, ...)
+  local ok, value = pcall(fn, ...)
+  if ok then return value end
+  if type(value) == "table" and value.code == "interrupted" then error(value, 0) end
+  return nil, type(value) == "table" and value.message or tostring(value)
 end
 
 local Series = {}
@@ -55,14 +65,15 @@ function M.series(session, name, stat, given)
       if t and type(stat) == "function" then
         value = stat(t)
         why = value == nil and "the function gave nothing" or nil
+      elseif t and stat == "change" then
+        local before
+        before, why = t:previous()
+        if before then value, why = attempt(t.change_ratio, t, before) end
+        why = value == nil and (why or "no element is finite in both steps") or nil
       elseif t then
-        if stat == "change" then
-          local before
-          before, why = t:previous()
-          if before then value = t:change_ratio(before) end
-        else
-          value = t.stats[stat]
-        end
+        local stats
+        stats, why = attempt(stats_of, t)
+        if stats then value = stats[stat] end
         why = value == nil and (why or "the tensor has no such statistic") or nil
       end
       local at = #made.steps + 1

@@ -5,12 +5,12 @@ local describe, expect, it = test.describe, test.expect, test.it
 local data, examples = ...
 data = data .. "/dumps/"
 
-
-
 -- Runs an example in a process of its own, as a user would: the text it prints and its exit status.
-local function run(name, dump)
+local function run(name, dump, ...)
   local runner = os.getenv "MSDBG_LUA_RUNNER"
-  local pipe = assert(io.popen(("'%s' '%s/%s.lua' '%s' 2>&1; echo status $?"):format(runner, examples, name, data .. dump), "r"))
+  local words = { ("'%s' '%s/%s.lua' '%s'"):format(runner, examples, name, data .. dump) }
+  for _, word in ipairs { ... } do words[#words + 1] = "'" .. word .. "'" end
+  local pipe = assert(io.popen(table.concat(words, " ") .. " 2>&1; echo status $?", "r"))
   local text = pipe:read "*a"
   pipe:close()
   return text:match "^(.-)status (%d+)\n$"
@@ -64,12 +64,65 @@ describe("example", function()
     expect(status):equals "0"
   end)
 
-  for _, name in ipairs { "first_nan", "gradient_health", "custom_watchpoint", "recheck_until_quiet", "unchanged_weights" } do
-    it(name .. " is 15 to 40 lines and opens with what it shows", function()
+  it("anomaly_hunt narrows a bad run down and writes a report", function()
+    local report = os.tmpname()
+    local text, status = run("anomaly_hunt", "lenet-2.7.1-lognan", report)
+    expect(text):contains "Gradients/Default/network-WithLossCell/_backbone-LeNet5/fc1-Dense/Grad_MatMul                  5"
+    expect(text):contains "23 findings in 3 suspect scopes\n"
+    expect(status):equals "1"
+    local file = assert(io.open(report))
+    expect(file:read "*a"):contains "### msdbg check: 23 findings\n"
+    file:close()
+    os.remove(report)
+  end)
+
+  it("anomaly_hunt leaves a healthy run alone, and dumps of statistics are no obstacle", function()
+    local text, status = run("anomaly_hunt", "lenet-2.7.1-ok")
+    expect(text):equals "nothing stands out in 3 steps\n"
+    expect(status):equals "0"
+    expect(run("anomaly_hunt", "synthetic-stat-new")):equals "nothing stands out in 2 steps\n"
+  end)
+
+  it("report_generator names the origin, the weights and the findings", function()
+    local text, status = run("report_generator", "lenet-2.7.1-lognan")
+    expect(text):contains "in step 0: `Default/network-WithLossCell/_backbone-LeNet5/Log-op0:output:0`, /data/lenet/train.py:70. It reaches 14 tensors"
+    expect(text):contains "| fc2.weight | \\[32,48\\] | 0.03811 | 0 |"
+    expect(text):contains "### msdbg check: 42 findings\n"
+    expect(status):equals "0"
+    expect(run("report_generator", "control-2.7.1")):contains "No value of a weight was dumped."
+  end)
+
+  it("calibrate_threshold keeps the rate it was asked for", function()
+    local text, status = run("calibrate_threshold", "lenet-2.7.1-ok", "0.05", data .. "lenet-2.7.1-explode")
+    expect(text):contains "60 gradients, median 5.949, largest 44.99\n"
+    expect(text):contains "threshold 39.1 for a false-alarm rate of 5.0 %\n"
+    expect(text):contains "healthy run: 3 of 60 gradients above it, 5.0 %\n"
+    expect(text):contains "other run:   30 of 280 gradients above it, 10.7 %\n"
+    expect(status):equals "0"
+    expect(run("calibrate_threshold", "lenet-2.7.1-ok", "0.01")):contains "too few values to promise less than 5.0 %\n"
+    local why, failed = run("calibrate_threshold", "lenet-2.7.1-ok", "2")
+    expect(why):contains "RATE is a share between 0 and 1, not '2'"
+    expect(failed):equals "5"
+  end)
+
+  it("team/review runs rules, collections and limits of its own", function()
+    local text, status = run("team/review", "lenet-2.7.1-lognan")
+    expect(text):contains "vision-dead-features"
+    expect(text):contains "_backbone-LeNet5/relu4-ReLU/ReLU-op0:output:0"
+    expect(text):contains "tensor_overflow"
+    expect(status):equals "1"
+    local calm, none = run("team/review", "lenet-2.7.1-ok")
+    expect(calm):contains "the team's rules are content\n"
+    expect(none):equals "0"
+  end)
+
+  for _, name in ipairs { "first_nan", "gradient_health", "custom_watchpoint", "recheck_until_quiet", "unchanged_weights", "anomaly_hunt",
+    "report_generator", "calibrate_threshold", "team/review", "team/profile", "team/rules/vision" } do
+    it(name .. " has fewer than 60 lines and opens with what it shows", function()
       local lines = {}
       for line in io.lines(examples .. "/" .. name .. ".lua") do lines[#lines + 1] = line end
-      expect(#lines >= 15 and #lines <= 40):is_true()
-      expect(lines[1]:sub(1, 3)):equals "-- "
+      expect(#lines < 60):is_true()
+      expect(lines[1]:match "^%-%-%-? %u.*[%.%?:]" ~= nil):is_true()
     end)
   end
 end)

@@ -1,0 +1,43 @@
+-- A threshold from a healthy run: the smallest one whose false-alarm rate there stays below what is wanted, tried on another run.
+--   msdbg run calibrate_threshold.lua HEALTHY_DUMP [RATE] [OTHER_DUMP]
+local msdbg = require "msdbg"
+local format = require "msdbg.format"
+local steps = require "msdbg.steps"
+
+local usage = "usage: msdbg run calibrate_threshold.lua HEALTHY_DUMP [RATE] [OTHER_DUMP]"
+local healthy = msdbg.open(arg[1] or msdbg.fail(usage))
+local rate = tonumber(arg[2] or 0.01)
+if not rate or rate <= 0 or rate >= 1 then msdbg.fail(("RATE is a share between 0 and 1, not '%s'"):format(arg[2])) end
+
+-- What is judged: how large the largest gradient element is against its mean magnitude of the same tensor.
+local function measure(t)
+  local stats = t.stats
+  if not stats.abs_mean or stats.abs_mean == 0 then return nil end
+  return math.max(-stats.min, stats.max) / stats.abs_mean
+end
+
+local values = {}
+for _, t in ipairs(healthy:tensors { on = "@gradient", steps = "all" }) do values[#values + 1] = measure(t) end
+if #values == 0 then msdbg.fail "no gradient of this dump has a magnitude" end
+
+-- Above the quantile lies the wanted share of what a healthy run does. Few values cannot promise a small rate: with none of n
+-- above the threshold, the true rate is below 3 / n with 95 % certainty.
+local threshold = steps.quantile(values, 1 - rate)
+print(("%d gradients, median %s, largest %s"):format(#values, format.number(steps.median(values)), format.number(steps.quantile(values, 1))))
+print(("threshold %s for a false-alarm rate of %s"):format(format.number(threshold), format.percent(rate)))
+if rate < 3 / #values then print(("too few values to promise less than %s"):format(format.percent(3 / #values))) end
+
+local function alarms(s)
+  s:watch { name = "spike", on = "@gradient", when = ("norminf(x) > %.17g * mean(abs(x))"):format(threshold) }
+  local r = s:check()
+  return #r.hits, r.coverage.checked, r.hits[1]
+end
+
+local hits, checked = alarms(healthy)
+print(("healthy run: %d of %d gradients above it, %s"):format(hits, checked, format.percent(hits / checked)))
+if arg[3] then
+  local first
+  hits, checked, first = alarms(msdbg.open(arg[3]))
+  print(("other run:   %d of %d gradients above it, %s"):format(hits, checked, format.percent(hits / math.max(1, checked))))
+  if first then print("first: " .. tostring(first)) end
+end
