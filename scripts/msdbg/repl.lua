@@ -77,6 +77,8 @@ local function split_command(text)
     local s = word == "s" and session()
     if s and s.state ~= "closed" and s.can.step then return command, rest end
     if rawget(env, word) ~= nil or s then return end  -- a variable of that name
+  elseif rawget(env, word) ~= nil and load("return " .. text) then
+    return  -- `i + 1`, where i is a variable
   end
   return command, rest
 end
@@ -120,7 +122,7 @@ end
 local function run_command(command, rest)
   local options
   rest, options = commands.options(command, rest)
-  return command.run(session, commands.unquote(rest), options)
+  return command.run(session, command.raw and rest:match "^%s*(.-)%s*$" or commands.unquote(rest), options)
 end
 
 -- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called.

@@ -97,19 +97,21 @@ change("disable", nil, "keep watchpoints, but do not ask them", "disabled", func
 change("enable", nil, "ask watchpoints again", "enabled", function(watch) watch:enable() end)
 
 command {
-  name = "check", usage = "check [STEPS] [--ranks RANKS] [--max-hits N]", summary = "run the watchpoints, e.g. on steps 0:10",
+  name = "check", usage = "check [STEPS] [--rules CHOICE] [--max-hits N]", summary = "run the watchpoints, e.g. on steps 0:10",
   complete = "step",
   details = "Without a watchpoint: NaN and Inf in every tensor. Live: on the values of the current step, judged here.",
-  examples = { "check", "check 0:10", "check all --max-hits 5" },
-  options = { { "ranks", "RANKS", "which ranks, e.g. 0,4" }, { "max-hits", "N", "keep at most so many hits" },
-    { "semantics", "MODE", "compat or finite" } },
+  examples = { "check", "check 0:10", "check all --rules default", "check all --max-hits 5" },
+  options = { { "rules", "CHOICE", "rules instead of the watchpoints, e.g. default" }, { "ranks", "RANKS", "which ranks, e.g. 0,4" },
+    { "max-hits", "N", "keep at most so many hits" }, { "semantics", "MODE", "compat or finite" } },
   run = function(session, rest, options)
     local s = need(session)
     local note = ""
+    local more = { steps = rest ~= "" and rest or nil, ranks = options.ranks, semantics = options.semantics, rules = options.rules }
+    more.max_hits = options["max-hits"] and number(registry.find "check", options["max-hits"], "a number of hits")
+    if options.rules then return tostring(s:check(more)) end
     -- Who has not said what to look for wants to know whether anything is wrong: the default rule of `msdbg check`.
     if #s:watches() == 0 then note = "no watchpoint yet, so the default: " .. tostring(s:watch { on = "@all", when = "TO" }) .. "\n" end
-    return note .. tostring(s:check { steps = rest ~= "" and rest or nil, ranks = options.ranks, semantics = options.semantics,
-      max_hits = options["max-hits"] and number(registry.find "check", options["max-hits"], "a number of hits") })
+    return note .. tostring(s:check(more))
   end,
 }
 

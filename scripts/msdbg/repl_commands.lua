@@ -3,6 +3,7 @@ local registry = require "msdbg.repl_registry"
 require "msdbg.repl_look"
 require "msdbg.repl_tensor"
 require "msdbg.repl_check"
+require "msdbg.repl_analysis"
 require "msdbg.repl_run"
 require "msdbg.repl_keep"
 

@@ -201,6 +201,7 @@ local completers = {
     local s = open_session()
     return s and add_matching({}, word, numbers(s.steps)) or {}
   end,
+  rule = function(word) return add_matching({}, word, registry.rule_words()) end,
   info = function(word) return add_matching({}, word, registry.info_subjects) end,
   expression = function(word) return add_matching({}, word, functions) end,
   where = function(word, before)
@@ -224,6 +225,7 @@ local option_values = {
   step = function() local s = open_session() return s and numbers(s.steps) or {} end,
   rank = function() local s = open_session() return s and numbers(s.ranks) or {} end,
 }
+option_values.rules = function() return registry.rule_words() end
 option_values.steps, option_values.ranks = option_values.step, option_values.rank
 
 local function complete_command(command, word, before)

@@ -13,7 +13,7 @@ local DEEPEST_SOURCE = 20
 local function count_text(n, noun) return format("%d %s%s", n, noun, n == 1 and "" or "s") end
 
 command {
-  name = "p", also = { "print" }, usage = "p EXPRESSION", summary = "print a Lua expression, as without the p", complete = "lua",
+  name = "p", also = { "print" }, usage = "p EXPRESSION", summary = "print a Lua expression, as without the p", complete = "lua", raw = true,
   run = function(_, rest)
     if rest == "" then registry.usage(registry.find "p", "p: which expression?") end
     return state.evaluate(rest, true)
@@ -38,6 +38,7 @@ end
 
 command {
   name = "display", usage = "display [EXPRESSION | COMMAND]", summary = "show a value now and after each step", complete = "lua",
+  raw = true,
   details = "Steps are those of a training, and goto and each_step on a dump. Without an expression: all of them now.",
   examples = { "display s:tensor(\"fc1.weight\").stats.abs_mean", "display stats @loss" },
   run = function(_, rest)

@@ -1,7 +1,7 @@
 -- The table of the prompt's commands, and what their definitions share: session, options, mistakes.
 --
 -- A command has a name, perhaps short forms (`also`), a usage line, a summary under 60 characters, perhaps `details`, `examples`,
--- `options` = { { "name", "VALUE", "help" } } and `complete` = the kind of its words, and
+-- `options` = { { "name", "VALUE", "help" } } and `complete` = the kind of its words, `raw` = quotes are Lua's, and
 -- run(session, rest, options) -> text, exit status; `session` is a function that gives the open session or nil.
 local core = require "msdbg.core"
 

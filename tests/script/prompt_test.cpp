@@ -77,6 +77,10 @@ TEST_F(Prompt, CommandsGiveWayToLua) {
   EXPECT_EQ(type("check"), "3");
   EXPECT_EQ(type("hits = { 5 }"), "");
   EXPECT_EQ(type("hits[1]"), "5");
+  type("i = 20");
+  EXPECT_EQ(type("i + 1"), "21");
+  EXPECT_EQ(type("i steps"), "0 1");
+  EXPECT_EQ(type("p \"a\" .. 1"), "a1");
 }
 
 TEST_F(Prompt, BeginningsOfCommandsAreEnough) {
@@ -117,6 +121,7 @@ TEST_F(Prompt, InfoAnswersToBeginnings) {
   type("check");
   EXPECT_EQ(type("info b"), "watch 1: tensor_overflow on op:Log (1 node); 2 hits in the last check");
   EXPECT_EQ(type("i steps"), "0 1");
+  EXPECT_EQ(type("print \"x\""), "x");
   EXPECT_TRUE(contains(type("info stepz"), "did you mean 'steps'?"));
   EXPECT_EQ(type("disable 1"), "watch 1 disabled");
   EXPECT_TRUE(contains(type("info watches"), "disabled"));
