@@ -99,26 +99,34 @@ struct BlockKernels {
   template <class Test>
   static uint64_t count_registers(const T* a, const T* b, bool magnitude, size_t n) {
     if (magnitude) {
-      return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
-        return truth(Test::test(V::abs(V::load(a + i)), V::load(b + i)));
-      }));
+      return held(n, [&](size_t i) __attribute__((always_inline)) { return Test::test(V::abs(V::load(a + i)), V::load(b + i)); });
     }
-    return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
-      return truth(Test::test(V::load(a + i), V::load(b + i)));
-    }));
+    return held(n, [&](size_t i) __attribute__((always_inline)) { return Test::test(V::load(a + i), V::load(b + i)); });
   }
 
   template <class Test, int prelude>
   static uint64_t count_scalar(const T* a, T first, T scalar, bool magnitude, size_t n) {
     const B s = V::all(scalar), f = V::all(first);
     if (magnitude) {
-      return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
-        return truth(Test::test(V::abs(prepared<prelude>(a + i, f)), s));
-      }));
+      return held(n, [&](size_t i) __attribute__((always_inline)) { return Test::test(V::abs(prepared<prelude>(a + i, f)), s); });
     }
-    return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) {
-      return truth(Test::test(prepared<prelude>(a + i, f), s));
-    }));
+    return held(n, [&](size_t i) __attribute__((always_inline)) { return Test::test(prepared<prelude>(a + i, f), s); });
+  }
+
+  /// How often the masks that `at` gives hold. The lanes count in whatever is cheapest there.
+  template <class At>
+  MSDBG_EXPR_INLINE uint64_t held(size_t n, At at) {
+    constexpr size_t kStep = 4 * V::kSize;
+    B counts[4] = {V::all(T(0)), V::all(T(0)), V::all(T(0)), V::all(T(0))};
+    size_t i = 0;
+    for (; i + kStep <= n; i += kStep) {
+      counts[0] = V::count_in(counts[0], at(i));
+      counts[1] = V::count_in(counts[1], at(i + V::kSize));
+      counts[2] = V::count_in(counts[2], at(i + 2 * V::kSize));
+      counts[3] = V::count_in(counts[3], at(i + 3 * V::kSize));
+    }
+    for (; i < n; i += V::kSize) counts[0] = V::count_in(counts[0], at(i));
+    return V::counted(counts[0]) + V::counted(counts[1]) + V::counted(counts[2]) + V::counted(counts[3]);
   }
 
   /// The sum in the lanes of what `at` gives. Four sums at a time, as an addition waits for the one before.
@@ -189,7 +197,7 @@ struct BlockKernels {
     constexpr T kStart = Better::kLess ? V::kInfinity : -V::kInfinity;
     constexpr size_t kStep = 4 * V::kSize;
     B best[4] = {V::all(kStart), V::all(kStart), V::all(kStart), V::all(kStart)};
-    const auto keep = [](B& lanes, B x) __attribute__((always_inline)) { lanes = V::select(Better::test(x, lanes), x, lanes); };
+    const auto keep = [](B& lanes, B x) __attribute__((always_inline)) { lanes = Better::kLess ? V::lower(x, lanes) : V::higher(x, lanes); };
     size_t i = 0;
     for (; i + kStep <= n; i += kStep) {
       for (size_t k = 0; k < 4; ++k) keep(best[k], prepared<prelude>(a + i + k * V::kSize, f));

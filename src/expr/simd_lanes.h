@@ -11,6 +11,10 @@ namespace msdbg::expr {
 template <class A>
 struct Widen;
 
+/// Counts masks in the lanes of a batch: add() one, total() of all lanes. Fewer than 2^24 a lane.
+template <class T, class A>
+struct Counting;
+
 template <class T, class A>
 struct SimdLanes {
   using Value = T;
@@ -58,6 +62,11 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Mask either(Mask a, Mask b) { return a | b; }
   MSDBG_EXPR_INLINE Mask negation(Mask a) { return !a; }
   MSDBG_EXPR_INLINE Batch select(Mask mask, Batch a, Batch b) { return xsimd::select(mask, a, b); }
+  // The instruction gives its second operand when the first is NaN or no better, which is what a comparison would.
+  MSDBG_EXPR_INLINE Batch lower(Batch a, Batch b) { return xsimd::min(a, b); }
+  MSDBG_EXPR_INLINE Batch higher(Batch a, Batch b) { return xsimd::max(a, b); }
+  MSDBG_EXPR_INLINE Batch count_in(Batch counts, Mask mask) { return Counting<T, A>::add(counts, mask); }
+  MSDBG_EXPR_INLINE uint64_t counted(Batch counts) { return Counting<T, A>::total(counts); }
   // xsimd's is exp(b * log(a)), which loses digits with large exponents; powers other than squares are rare.
   static Batch pow(Batch a, Batch b) {
     alignas(64) T bases[kSize], exponents[kSize];

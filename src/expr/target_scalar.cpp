@@ -44,6 +44,10 @@ struct ScalarLanes {
   MSDBG_EXPR_INLINE bool equal(T a, T b) { return a == b; }
   MSDBG_EXPR_INLINE bool either(bool a, bool b) { return a || b; }
   MSDBG_EXPR_INLINE bool negation(bool a) { return !a; }
+  MSDBG_EXPR_INLINE T lower(T a, T b) { return a < b ? a : b; }
+  MSDBG_EXPR_INLINE T higher(T a, T b) { return a > b ? a : b; }
+  MSDBG_EXPR_INLINE T count_in(T counts, bool mask) { return mask ? counts + 1 : counts; }
+  MSDBG_EXPR_INLINE uint64_t counted(T counts) { return static_cast<uint64_t>(counts); }
   MSDBG_EXPR_INLINE T select(bool mask, T a, T b) { return mask ? a : b; }
 
   struct Sums {
