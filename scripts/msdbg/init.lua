@@ -14,6 +14,7 @@ M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
 M.explain = core.explain
+for name, call in pairs(require "msdbg.follow") do M[name] = call end
 
 --- Ends with a mistake of the user: the message is shown without a traceback.
 ---@param message string

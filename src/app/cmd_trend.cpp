@@ -1,4 +1,6 @@
 // msdbg trend: a statistic over the steps.
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "app/follow_command.h"
@@ -12,8 +14,9 @@ struct Words {
   bool ascii = false, wide = false;
 };
 
-/// The terminal's own word about its characters; files get Unicode.
+/// The terminal's own word about its characters; files and pipes get Unicode.
 bool plain_terminal() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;

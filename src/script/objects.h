@@ -216,6 +216,7 @@ void bind_live(lua_State* L);
 void bind_run(lua_State* L);
 void bind_analysis(lua_State* L);
 void bind_diff(lua_State* L);
+void bind_follow(lua_State* L);
 void bind_abi(lua_State* L);
 void bind_text(lua_State* L);
 void bind_completion(lua_State* L);

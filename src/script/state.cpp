@@ -119,6 +119,7 @@ int open_core(lua_State* L) {
   bind_run(L);
   bind_analysis(L);
   bind_diff(L);
+  bind_follow(L);
   bind_text(L);
   bind_rules(L);
   bind_completion(L);

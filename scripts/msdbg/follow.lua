@@ -1,0 +1,91 @@
+-- What msdbg.bisect, trend, propagation, why and source give: tables with the names of the JSON, that print as their reports.
+local core = require "msdbg.core"
+local json = require "msdbg.json"
+
+local getmetatable, ipairs, pairs, rawget, setmetatable, type = getmetatable, ipairs, pairs, rawget, setmetatable, type
+
+local M = {}
+
+-- The core's answer behind each table; it renders the other formats.
+local answers = setmetatable({}, { __mode = "k" })
+
+-- A field that JSON calls null is no field of a Lua table.
+local function without_null(value)
+  if type(value) ~= "table" then return value end
+  for key, field in pairs(value) do
+    if field == json.null then value[key] = nil else without_null(field) end
+  end
+  return value
+end
+
+local function trimmed(text) return (text:gsub("\n+$", "")) end
+
+local function class_of(name, formats)
+  local methods = {}
+  for _, format in ipairs(formats) do
+    methods[format] = function(result) return core.follow_render(answers[result], format) end
+  end
+  local class = { __name = name }
+  function class.__tostring(result) return trimmed(core.follow_render(answers[result], "table")) end
+  function class.__index(result, key)
+    local method = methods[key]
+    if method then return method end
+    return class.field and class.field(result, key)
+  end
+  return class
+end
+
+local classes = {
+  bisect = class_of("bisect", { "table", "json", "jsonl" }),
+  trend = class_of("trend", { "table", "json", "jsonl", "csv", "markdown" }),
+  propagation = class_of("propagation", { "table", "json", "jsonl", "markdown", "dot", "svg" }),
+  why = class_of("why", { "table", "json", "jsonl" }),
+  source = class_of("source", { "table", "json", "jsonl", "markdown" }),
+}
+
+-- One rank is the usual case: what was found there can be read without the list.
+local of_rank = {
+  first = true, last_before = true, monotone = true, counterexample = true, reads = true, looked_at = true, probes = true,
+  skipped = true, open = true, steps = true,
+}
+function classes.bisect.field(result, key)
+  if not of_rank[key] then return nil end
+  local ranks = rawget(result, "ranks")
+  return ranks[1] and ranks[1][key]
+end
+
+local function made(kind, answer)
+  local result = setmetatable(without_null(json.decode(core.follow_render(answer, "json"), { special = true })), classes[kind])
+  answers[result] = answer
+  return result
+end
+
+local function is_options(value) return type(value) == "table" and getmetatable(value) == nil end
+
+function M.bisect(session, options)
+  if not is_options(options) then options = { on = "@all", when = options } end
+  return made("bisect", core.bisect(session, options))
+end
+
+function M.trend(session, statistic, on, options)
+  if options == nil and is_options(on) and #on == 0 then on, options = nil, on end
+  return made("trend", core.trend(session, statistic, on, options))
+end
+
+function M.propagation(session, tensor, options) return made("propagation", core.propagation(session, tensor, options)) end
+
+function M.why(session, tensor, options) return made("why", core.why(session, tensor, options)) end
+
+-- Without a result: that of the session's watchpoints.
+function M.source(session, result, options)
+  if options == nil and is_options(result) then result, options = nil, result end
+  if result == nil then result = session:check() end
+  return made("source", core.source(session, result, options))
+end
+
+local methods = core.members "session"
+for name, call in pairs { bisect = M.bisect, trend = M.trend, propagation = M.propagation, why = M.why, source = M.source } do
+  methods[name] = call
+end
+
+return M

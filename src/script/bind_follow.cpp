@@ -1,0 +1,223 @@
+// msdbg.bisect, trend, propagation, why and source. The answers cross the border as the JSON of docs/json.md, so that both sides use
+// the same names; the object behind a result renders it in the other formats. scripts/msdbg/follow.lua makes tables of them.
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "msdbg/follow_report.h"
+#include "script/objects.h"
+
+namespace msdbg::script {
+
+struct FollowBox {
+  std::shared_ptr<SessionBox> session;
+  std::variant<BisectResult, TrendResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
+  CheckResult check;  ///< source: what it was made from
+};
+
+template <>
+struct ClassName<FollowBox> {
+  static constexpr const char* value = "followed";
+  static constexpr const char* registry = "msdbg.followed";
+};
+
+namespace {
+
+FollowOptions follow_options(OptionTable& options, const SessionBox& box) {
+  FollowOptions made;
+  CheckOptions common = box.defaults;
+  if (const auto steps = options.numbers("steps")) made.steps = *steps;
+  if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
+  read_check_options(options, &common);
+  made.semantics = common.semantics;
+  made.threads = common.threads;
+  made.mem_limit_bytes = common.mem_limit_bytes;
+  return made;
+}
+
+std::optional<int> graph_option(OptionTable& options) {
+  const auto graph = options.integer("graph");
+  return graph ? std::optional(static_cast<int>(*graph)) : std::nullopt;
+}
+
+/// Text, a tensor, or what selector_argument() takes.
+FollowTarget target_argument(lua_State* L, int index, const std::string& what, SessionBox& box, const IntSet& ranks, std::optional<int> graph) {
+  if (const auto* tensor = holder_at<TensorBox>(L, index)) return value_or_throw(follow_target(box.open(), (*tensor)->name, ranks, graph));
+  if (const auto text = text_at(L, index)) return value_or_throw(follow_target(box.open(), *text, ranks, graph));
+  FollowTarget target;
+  target.on = selector_argument(L, index, what);
+  target.text = target.on.text();
+  target.nodes = value_or_throw(resolve_or_explain(target.on, box.open().graphs()));
+  std::erase_if(target.nodes, [&](const NodeRef& ref) { return !ranks.contains(ref.graph->rank()) || (graph && ref.graph->id() != *graph); });
+  return target;
+}
+
+/// Text, or a function of a tensor, which `holder` keeps as long as the search runs.
+Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, const std::string& call, std::shared_ptr<WatchBox>* holder) {
+  if (!options.push("when")) return value_or_throw(parse_predicate(""));
+  if (!lua_isfunction(L, -1)) {
+    const std::string text = text_argument(L, lua_gettop(L), call + ": option 'when' (text or function)");
+    lua_pop(L, 1);
+    return value_or_throw(parse_predicate(text));
+  }
+  auto watch = std::make_shared<WatchBox>();
+  watch->session = box.shared_from_this();
+  watch->function = std::make_shared<FunctionRef>(*box.vm, L);  // takes it off the stack
+  watch->point.name = call;
+  *holder = watch;
+  Predicate predicate;
+  predicate.text = "a function";
+  predicate.when = Predicate::Function([L, &box, watch](const CheckedTensor& tensor) -> std::optional<bool> {
+    const ScriptVerdict verdict = call_watch_function(L, box, *watch, tensor);
+    if (verdict.verdict != Verdict::kNotChecked) return verdict.verdict == Verdict::kHit;
+    log(LogLevel::kWarning, fmt::format("{}: {}: {}", watch->point.name, box.session->tensor_name(tensor.id), verdict.reason));
+    return std::nullopt;
+  });
+  return predicate;
+}
+
+template <typename Answer>
+int push_answer(lua_State* L, std::shared_ptr<SessionBox> session, Answer answer, CheckResult check = {}) {
+  auto made = std::make_shared<FollowBox>();
+  made->session = std::move(session);
+  made->answer = std::move(answer);
+  made->check = std::move(check);
+  push_object(L, std::move(made));
+  return 1;
+}
+
+int run_bisect(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "bisect: session");
+  box->open();
+  OptionTable options(L, 2, "bisect");
+  FollowOptions follow = follow_options(options, *box);
+  const std::optional<int> graph = graph_option(options);
+  std::shared_ptr<WatchBox> holder;
+  const Predicate predicate = predicate_option(L, options, *box, "bisect", &holder);
+  if (!options.push("on")) misuse("bisect: option 'on' names the tensor to look at: a name, a selector, a node or a tensor");
+  const FollowTarget target = target_argument(L, lua_gettop(L), "bisect: option 'on'", *box, follow.ranks, graph);
+  lua_pop(L, 1);
+  options.finish();
+  const InUse guard(*box, "bisect");
+  BisectResult result = value_or_throw(bisect(*box->session, target, predicate, follow));
+  if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "bisect: interrupted"));
+  return push_answer(L, box, std::move(result));
+}
+
+int run_trend(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "trend: session");
+  box->open();
+  const std::string statistic = text_argument(L, 2, "trend: statistic");
+  OptionTable options(L, 4, "trend");
+  FollowOptions follow = follow_options(options, *box);
+  const std::optional<int> graph = graph_option(options);
+  options.finish();
+  const bool all = lua_isnoneornil(L, 3);
+  const FollowTarget target = all ? value_or_throw(follow_target(*box->session, "@all", follow.ranks, graph))
+                                  : target_argument(L, 3, "trend: selector", *box, follow.ranks, graph);
+  const InUse guard(*box, "trend");
+  TrendResult result = value_or_throw(trend(*box->session, target, statistic, follow));
+  if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "trend: interrupted"));
+  return push_answer(L, box, std::move(result));
+}
+
+int run_propagation(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "propagation: session");
+  Session& session = box->open();
+  OptionTable options(L, 3, "propagation");
+  PropagationOptions asked;
+  static_cast<FollowOptions&>(asked) = follow_options(options, *box);
+  std::shared_ptr<WatchBox> holder;
+  asked.predicate = predicate_option(L, options, *box, "propagation", &holder);
+  asked.up = options.boolean("up").value_or(false);
+  const std::optional<int> graph = graph_option(options);
+  const auto rank = options.integer("rank");
+  const auto execution = options.integer("execution");
+  TensorId id;
+  if (const auto* tensor = holder_at<TensorBox>(L, 2)) {
+    id = (*tensor)->info.id;
+    options.know("step");
+  } else {
+    const std::string name = text_argument(L, 2, "propagation: tensor (a name or a tensor)");
+    id = value_or_throw(resolve_tensor(session, name, step_option(options, *box), rank ? std::optional(static_cast<int>(*rank)) : std::nullopt, graph,
+                                       static_cast<uint32_t>(execution.value_or(0))));
+  }
+  options.finish();
+  const InUse guard(*box, "propagation");
+  Propagation result = value_or_throw(propagation(session, id, asked));
+  if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "propagation: interrupted"));
+  return push_answer(L, box, std::move(result));
+}
+
+int run_why(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "why: session");
+  Session& session = box->open();
+  const auto* tensor = holder_at<TensorBox>(L, 2);
+  const std::string name = tensor != nullptr ? (*tensor)->name : text_argument(L, 2, "why: tensor (a name or a tensor)");
+  OptionTable options(L, 3, "why");
+  WhyOptions asked;
+  asked.step = options.integer("step");
+  if (!asked.step) asked.step = tensor != nullptr ? std::optional((*tensor)->info.id.step) : box->current_step;
+  if (const auto rank = options.integer("rank")) asked.rank = static_cast<int>(*rank);
+  asked.graph = graph_option(options);
+  asked.execution = static_cast<uint32_t>(options.integer("execution").value_or(0));
+  options.finish();
+  asked.mem_limit_bytes = box->defaults.mem_limit_bytes;
+  return push_answer(L, box, value_or_throw(why(session, name, asked)));
+}
+
+int run_source(lua_State* L) {
+  const auto result = object_argument<ResultBox>(L, 2, "source: result of a check");
+  const auto box = object_argument<SessionBox>(L, 1, "source: session");
+  Session& session = box->open();
+  if (result->session != box) misuse("source: the result is of another session");
+  OptionTable options(L, 3, "source");
+  SourceOptions asked;
+  asked.file = options.text("file").value_or("");
+  asked.root = options.text("root").value_or("");
+  asked.framework = options.boolean("framework").value_or(false);
+  options.finish();
+  return push_answer(L, box, value_or_throw(annotate_source(session, result->result, asked)), result->result);
+}
+
+std::string rendered(FollowBox& box, const std::string& format, size_t context) {
+  Session& session = box.session->open();
+  if (const auto* cone = std::get_if<Propagation>(&box.answer); cone != nullptr && (format == "svg" || format == "dot")) {
+    const PictureGraph picture = propagation_picture(session, *cone, nullptr, format == "svg" ? 120 : SIZE_MAX);
+    return format == "dot" ? graph_dot(picture) : value_or_throw(graph_svg_file(picture));
+  }
+  ReportStyle style;
+  style.format = value_or_throw(parse_format(format));
+  return std::visit(
+      [&](const auto& answer) {
+        using Answer = std::decay_t<decltype(answer)>;
+        if constexpr (std::is_same_v<Answer, BisectResult>) return bisect_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, TrendResult>) return trend_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, Propagation>) return propagation_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, WhyAnswer>) return why_report(session, answer, style);
+        else return source_report(session, answer, box.check, style, context);
+      },
+      box.answer);
+}
+
+int render(lua_State* L) {
+  const auto box = object_argument<FollowBox>(L, 1, "render: answer");
+  const std::string format = text_argument(L, 2, "render: format");
+  const size_t context = lua_isnoneornil(L, 3) ? 2 : static_cast<size_t>(std::max<int64_t>(0, integer_argument(L, 3, "render: context")));
+  push_text(L, rendered(*box, format, context));
+  return 1;
+}
+
+}  // namespace
+
+void bind_follow(lua_State* L) {
+  define_class(L, {ClassName<FollowBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<FollowBox>>, guard<equal_objects<FollowBox>>);
+  const Member functions[] = {{"bisect", guard<run_bisect>},           {"trend", guard<run_trend>},   {"why", guard<run_why>},
+                              {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}};
+  for (const Member& member : functions) {
+    lua_pushcfunction(L, member.function);
+    lua_setfield(L, -2, member.name);
+  }
+}
+
+}  // namespace msdbg::script

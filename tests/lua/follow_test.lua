@@ -1,0 +1,100 @@
+-- msdbg.bisect, trend, propagation, why and source on the real dumps.
+local msdbg = require "msdbg"
+local test = require "msdbg.test"
+local describe, expect, it = test.describe, test.expect, test.it
+
+local data = ... .. "/dumps/"
+local function open(name) return msdbg.open(data .. name) end
+
+describe("bisect", function()
+  it("finds the step in which the weights of the exploding run are lost", function()
+    local s = open "lenet-2.7.1-explode"
+    local found = msdbg.bisect(s, { on = "conv1.weight", when = "nan" })
+    expect(found.first):equals(4)
+    expect(found.last_before):equals(3)
+    expect(found.monotone):equals(true)
+    expect(tostring(found)):contains "first in step 4"
+    expect(s:bisect({ on = s:node "conv1.weight", when = "nan" }).first):equals(4)
+    expect(s:bisect({ on = s:tensor("conv1.weight", { step = 0 }), when = "nan" }).first):equals(4)
+  end)
+
+  it("takes a function, and says nowhere when it never holds", function()
+    local s = open "lenet-2.7.1-explode"
+    expect(s:bisect({ on = "conv1.weight", when = function(t) return t.stats.max and t.stats.max > 50 end }).first):equals(2)
+    local none = open("lenet-2.7.1-ok"):bisect { on = "@weight" }
+    expect(none.first):equals(nil)
+    expect(tostring(none)):contains "in none of the steps"
+  end)
+
+  it("refuses what it does not know", function()
+    local s = open "lenet-2.7.1-ok"
+    expect(function() s:bisect { on = "conv1.weight", wehn = "nan" } end):raises "when"
+    expect(function() s:bisect { when = "nan" } end):raises "option 'on'"
+  end)
+end)
+
+describe("trend", function()
+  it("gives the values of every step as numbers", function()
+    local t = msdbg.trend(open "lenet-2.7.1-explode", "abs_mean", "conv1.weight")
+    expect(#t.tensors):equals(1)
+    local line = t.tensors[1]
+    expect(line.node):equals "conv1.weight"
+    expect(#line.points):equals(5)
+    expect(line.points[3].value > 104 and line.points[3].value < 106):equals(true)
+    expect(line.points[5].value):equals(nil)
+    expect(line.ends):equals(4)
+    expect(t:csv()):contains "every element is NaN"
+  end)
+
+  it("names the nearest statistic", function()
+    expect(function() open("lenet-2.7.1-ok"):trend("abs_men", "@weight") end):raises "abs_mean"
+  end)
+end)
+
+describe("propagation", function()
+  it("tells who absorbed the NaN", function()
+    local cone = open("lenet-2.7.1-lognan"):propagation("Log-op0", { step = 0 })
+    local absorbed = {}
+    for _, node in ipairs(cone.nodes) do
+      if node.passage == "absorbed" then absorbed[#absorbed + 1] = node.op end
+    end
+    expect(absorbed):equals { "ReLU" }
+    expect(cone.bad_elsewhere):equals(1)
+    expect(cone:svg()):contains "<svg"
+    expect(cone:dot()):contains "digraph"
+  end)
+
+  it("goes back to the operator that made it", function()
+    local s = open "lenet-2.7.1-lognan"
+    local cone = msdbg.propagation(s, s:tensor("fc2.weight", { step = 0 }), { up = true })
+    local origins = {}
+    for _, node in ipairs(cone.nodes) do
+      if node.passage == "origin" then origins[#origins + 1] = node.op end
+    end
+    expect(origins):equals { "Log" }
+  end)
+end)
+
+describe("why", function()
+  it("finds the fused operator and the filter of iterations", function()
+    expect(open("lenet-2.0.0-ok"):why("LeNet5/fc1-Dense/MatMul-op0").kind):equals "fused"
+    local answer = open("lenet-2.0.0-filter"):why("conv1.weight", { step = 1 })
+    expect(answer.kind):equals "iteration_not_dumped"
+    expect(answer.evidence[1].path):contains "data_dump.json"
+  end)
+end)
+
+describe("source", function()
+  it("puts the finding beside the planted line", function()
+    local s = open "lenet-2.7.1-lognan"
+    s:watch { on = "@all", when = "TO" }
+    local found = msdbg.source(s, s:check { steps = 0 }, { file = "train.py" })
+    local line
+    for _, each in ipairs(found.files[1].lines) do
+      if each.line == 70 then line = each end
+    end
+    expect(line.hits[1].abbr):equals "TO"
+    expect(line.code):contains "self.log(x)"
+    expect(tostring(found)):contains "TO"
+  end)
+end)
