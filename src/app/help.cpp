@@ -58,6 +58,26 @@ constexpr Footer kFooters[] = {
     {"doctor", "\nExamples:\n"
                "  msdbg doctor dumps/lenet\n"
                "\nEnds with status 1 when it found a problem.\n"},
+    {"bisect", "\nExamples:\n"
+               "  msdbg bisect dumps/lenet conv1.weight                         since when NaN or Inf\n"
+               "  msdbg bisect dumps/lenet @weight --when 'TL abs_mean_gt=1'    any of them\n"
+               "\nOf 1000 steps 11 are read at most. Ends with status 1 when there is such a step.\n",
+     true},
+    {"trend", "\nExamples:\n"
+              "  msdbg trend dumps/lenet abs_mean @gradient\n"
+              "  msdbg trend dumps/lenet zero_percentage op:ReLU --format csv -o zeros.csv\n",
+     true},
+    {"propagation", "\nExamples:\n"
+                    "  msdbg propagation dumps/lenet Log-op0                         where it went, who absorbed it\n"
+                    "  msdbg propagation dumps/lenet fc2.weight --up --step 1        where it came from\n"
+                    "  msdbg propagation dumps/lenet Log-op0 --format svg -o spread.svg\n"},
+    {"why", "\nExamples:\n"
+            "  msdbg why dumps/lenet conv1.weight --step 7\n"
+            "  msdbg why dumps/lenet fc1-Dense/MatMul-op0                    fused, perhaps\n"
+            "\nEnds with status 1 when there is no value, 0 when there is one.\n"},
+    {"source", "\nExamples:\n"
+               "  msdbg source dumps/lenet train.py --root ~/lenet\n"
+               "  msdbg source dumps/lenet --rules TO,TZ --steps 0\n"},
     {"run", "\nExamples:\n"
             "  msdbg run gradient_health.lua dumps/lenet\n"
             "  echo 'print(#msdbg.open(arg[1]):nodes \"@weight\")' | msdbg run - dumps/lenet\n"
