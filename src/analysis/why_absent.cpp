@@ -98,6 +98,7 @@ bool find_fused(const Session& session, const Asked& asked, const WhyOptions& op
 /// The scope is there, or the code names the cell, but no such operator.
 bool find_removed(const Session& session, const Asked& asked, const WhyOptions& options, WhyAnswer& answer) {
   std::vector<std::string> same_op, in_scope;
+  std::set<std::string> types;
   const StackFrame* frame = nullptr;
   std::string path;
   for (const GraphPtr& graph : session.graphs()) {
@@ -107,6 +108,7 @@ bool find_removed(const Session& session, const Asked& asked, const WhyOptions& 
       if (ends_with_scope(node.scope, asked.scope)) {
         path = graph->source_path();
         (to_lower(node.op) == to_lower(asked.op) ? same_op : in_scope).push_back(node.name);
+        types.insert(node.op);
       }
       if (asked.member.empty() || frame != nullptr) continue;
       for (const StackFrame& each : node.stack) {
@@ -123,8 +125,11 @@ bool find_removed(const Session& session, const Asked& asked, const WhyOptions& 
     answer.instead = same_op;
     return true;
   }
-  if (in_scope.empty() && frame == nullptr) return false;
-  if (asked.last.find("-op") == std::string::npos) return false;  // not the name of an operator
+  // Only a cell of the program (`fc1-Dense`) or a call in its code shows that there was such an operator once.
+  const bool was_there = frame != nullptr || (!in_scope.empty() && asked.cell.find('-') != std::string::npos);
+  if (!was_there || asked.last.find("-op") == std::string::npos) return false;
+  const std::vector<std::string> known(types.begin(), types.end());
+  if (!nearest(asked.op, known, 1).empty()) return false;  // mistyped rather than removed
   answer.kind = WhyKind::kOptimisedAway;
   answer.answer = fmt::format("optimised away: the compiled graph has no {} {}; it was folded into a constant, found to be unused or a copy of another, or only "
                               "relabels memory", asked.op, asked.cell.empty() ? "of this name" : "in " + asked.cell);

@@ -25,8 +25,11 @@ struct Line {
 using Lines = std::map<int, Line>;
 
 const StackFrame* frame_of(const Node& node, const SourceOptions& options) {
-  if (!options.framework) return user_frame(node);
-  return node.stack.empty() ? nullptr : &node.stack.front();
+  if (options.framework) return node.stack.empty() ? nullptr : &node.stack.front();
+  const StackFrame* frame = user_frame(node);
+  // Where no frame is the user's, it gives one of the framework.
+  const bool foreign = frame != nullptr && (frame->file.find("/mindspore/") != std::string::npos || frame->file.starts_with("mindspore/"));
+  return foreign ? nullptr : frame;
 }
 
 /// `train.py` names `/data/lenet/train.py`, but not `/data/lenet/pretrain.py`.
