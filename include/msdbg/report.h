@@ -11,6 +11,7 @@
 #include "msdbg/analysis.h"
 #include "msdbg/diff.h"
 #include "msdbg/gate.h"
+#include "msdbg/series.h"
 #include "msdbg/session.h"
 
 namespace msdbg {
@@ -37,6 +38,8 @@ std::string check_report(Session& session, const CheckResult& result, const Repo
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style);
 /// What `msdbg diff` found; all formats but sarif.
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style);
+/// What `msdbg diff --loss` found; table, json, jsonl (a line per step) and csv.
+std::string series_report(const Series& a, const Series& b, const SeriesComparison& result, const ReportStyle& style);
 
 struct StatsRow {
   TensorInfo info;

@@ -16,6 +16,8 @@ struct DiffWords {
   std::string steps_a, steps_b, ranks_a, ranks_b;
   std::optional<int> graph_a, graph_b;
   std::optional<double> rtol, atol;
+  bool loss = false;
+  std::string pattern, column;
 };
 
 Result<std::unique_ptr<Session>> open_side(const std::string& path, const Options& common) {
@@ -61,7 +63,30 @@ Status read_options(const DiffWords& words, const Options& common, DiffOptions* 
   return Status();
 }
 
+Result<Series> read_series(const std::string& path, const DiffWords& words) {
+  const auto text = read_file(path);
+  if (!text) return text.status();
+  return parse_series(*text, path, {words.pattern, words.column});
+}
+
+// Two printed logs instead of two dumps.
+int run_loss(const DiffWords& words, const Options& common) {
+  if (words.b.empty()) return report_failure(Status(Code::kInvalidArgument, "diff: --loss compares two logs: msdbg diff --loss LOG_A LOG_B"));
+  const auto a = read_series(words.a, words), b = read_series(words.b, words);
+  if (!a) return report_failure(a.status());
+  if (!b) return report_failure(b.status());
+  const auto result = compare_series(*a, *b, words.rtol.value_or(1e-3));
+  if (!result) return report_failure(result.status());
+  if (const Status written = write_result(common, series_report(*a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
+  if (result->verdict != SeriesVerdict::kAlike) return kExitFindings;
+  return common.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
+}
+
 int run_diff(const DiffWords& words, const Options& common) {
+  if (words.loss) return run_loss(words, common);
+  if (!words.pattern.empty() || !words.column.empty()) {
+    return report_failure(Status(Code::kInvalidArgument, "diff: --pattern and --column read logs; they belong to --loss LOG_A LOG_B"));
+  }
   DiffOptions options;
   if (const Status status = read_options(words, common, &options); !status.ok()) return report_failure(status);
   auto a = open_side(words.a, common);
@@ -103,6 +128,9 @@ Action declare_diff(CLI::App& app) {
   app.add_option("--rtol", words->rtol, "|a - b| <= atol + rtol * |b|, instead of what rounding explains")->type_name("X");
   app.add_option("--atol", words->atol, "the same; one of the two alone makes the other 0")->type_name("X");
   app.add_option("--map", words->map, "lines NAME_A = NAME_B for nodes whose names differ")->type_name("FILE");
+  app.add_flag("--loss", words->loss, "A and B are logs of two trainings (or csv): their losses are compared, --rtol is 0.001");
+  app.add_option("--pattern", words->pattern, "--loss: regular expression with the value, or step and value, as groups")->type_name("REGEX");
+  app.add_option("--column", words->column, "--loss: which column of csv")->type_name("NAME");
   return [words](const Options& common) { return run_diff(*words, common); };
 }
 

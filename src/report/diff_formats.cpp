@@ -218,7 +218,7 @@ std::string diff_junit(Session&, Session& b, const DiffResult& result) {
       case DiffState::kUncompared: cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml(entry.reason)); break;
       case DiffState::kDifferent:
       case DiffState::kReshaped:
-        cases += fmt::format("><failure message=\"{}\">{}</failure></testcase>\n", xml(diff_what(entry)), xml(diff_why(entry)));
+        cases += fmt::format("><failure message=\"{}\">{}</failure></testcase>\n", xml(diff_what(entry)), xml(diff_why(entry, b.node(entry.b).kind)));
     }
   }
   const uint64_t failures = result.different + result.reshaped;

@@ -19,7 +19,7 @@ std::string diff_verdict(Session& b, const DiffResult& result);
 /// `max error 0.123 at [2,5] (0.5 against 0.6), 12.5 % within tolerance, 3 NaN on one side only`.
 std::string diff_what(const TensorDiff& entry);
 /// What the role means for this tensor, as a sentence.
-std::string diff_why(const TensorDiff& entry);
+std::string diff_why(const TensorDiff& entry, NodeKind kind);
 /// The same for the entries that were not compared: reason -> how many, in order of appearance.
 std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result);
 

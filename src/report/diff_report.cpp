@@ -58,13 +58,13 @@ class DiffText {
   std::string sides() const {
     std::string out = field("A", printable(a_.info().source));
     out += field("B", printable(b_.info().source) + "   (the yardstick)");
-    std::string matched = fmt::format("{} matched: {} by name", counted(result_.matched_nodes, "node"), result_.by_name);
+    std::string matched = fmt::format("{} matched: {} by name", result_.matched_nodes, result_.by_name);
     if (result_.by_map) matched += fmt::format(", {} by the mapping file", result_.by_map);
     if (result_.by_structure) matched += fmt::format(", {} by structure", result_.by_structure);
     if (result_.by_value) matched += fmt::format(", {} by who takes their value", result_.by_value);
     out += field("nodes", matched);
     const size_t compared = result_.equal + result_.close + result_.different;
-    std::string tensors = fmt::format("{} compared: {} bit for bit equal, {} within tolerance, {} different", counted(compared, "tensor"), result_.equal,
+    std::string tensors = fmt::format("{} compared: {} bit for bit equal, {} within tolerance, {} different", compared, result_.equal,
                                       result_.close, result_.different);
     if (result_.reshaped) tensors += fmt::format("; {} reshaped", result_.reshaped);
     if (result_.dtype_changes) tensors += fmt::format("; {} of another type", result_.dtype_changes);
@@ -97,7 +97,7 @@ class DiffText {
     const std::string& other = a_.node(entry.a).name;
     if (other != node.name) out += field("", "in A: " + printable(other));
     out += field("", diff_what(entry));
-    out += field("", printable(diff_why(entry)));
+    out += field("", printable(diff_why(entry, node.kind)));
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
       out += field("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
@@ -109,7 +109,8 @@ class DiffText {
         out += field("", fmt::format("... {} more", result_.culprits.size() - shown + 1));
         break;
       }
-      out += field(shown == 1 ? "also" : "", fmt::format("{} differs although its inputs agree", name(result_.tensors[i])));
+      const bool made = b_.node(result_.tensors[i].b).kind == NodeKind::kOperator;
+      out += field(shown == 1 ? "also" : "", fmt::format("{} {}", name(result_.tensors[i]), made ? "differs although its inputs agree" : "came in different"));
     }
     return out;
   }
@@ -180,7 +181,7 @@ class DiffText {
     if (entry.dtype_a != entry.dtype_b && entry.compared()) add(fmt::format("{} against {}", dtype_name(entry.dtype_a), dtype_name(entry.dtype_b)));
     const uint64_t bad = entry.measures.nan_mismatch + entry.measures.inf_mismatch;
     if (bad > 0) add(fmt::format("{} {} on one side", bad, entry.measures.inf_mismatch == 0 ? "NaN" : entry.measures.nan_mismatch == 0 ? "Inf" : "NaN or Inf"));
-    if (entry.how == MatchHow::kValue) add("was " + a_.node(entry.a).op);
+    if (entry.how == MatchHow::kValue) add("in A: " + a_.node(entry.a).op);
     return out;
   }
 
@@ -233,7 +234,14 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
   }
   const TensorDiff& first = result.tensors[*result.first];
   const Node& node = b.node(first.b);
-  const std::string_view role = first.role == DiffRole::kCulprit ? node.kind == NodeKind::kOperator ? ", whose inputs agree" : "" : first.role == DiffRole::kVictim ? ", whose inputs differ already" : "";
+  std::string role;
+  if (first.role == DiffRole::kCulprit) role = node.kind == NodeKind::kOperator ? ", whose inputs agree" : ", which came in different";
+  if (first.role == DiffRole::kVictim) role = ", whose inputs differ already";
+  if (first.role == DiffRole::kVictim && first.worst_input.ends_with(')')) {
+    // "input:0 [..., in A ]scope/NAME (only in A)"
+    const size_t end = first.worst_input.rfind(" ("), begin = first.worst_input.find_last_of("/ ", end - 1) + 1;
+    role = fmt::format(", fed by {}", first.worst_input.substr(begin));
+  }
   return fmt::format("different: {} of {}, first in step {} at {}{}", result.different + result.reshaped, counted(compared, "tensor"), first.b.step,
                      node.name.substr(node.name.rfind('/') + 1), role);
 }
@@ -253,10 +261,10 @@ std::string diff_what(const TensorDiff& entry) {
   return out;
 }
 
-std::string diff_why(const TensorDiff& entry) {
+std::string diff_why(const TensorDiff& entry, NodeKind kind) {
   switch (entry.role) {
     case DiffRole::kNone: return "";
-    case DiffRole::kCulprit: return "every input agrees: the difference begins here";
+    case DiffRole::kCulprit: return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
     case DiffRole::kUnknown: return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
     case DiffRole::kVictim: break;
   }

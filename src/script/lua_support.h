@@ -146,6 +146,7 @@ class OptionTable {
   /// Pushes the value if there is one.  [-0, +(0|1), m]
   bool push(const char* key);
   void know(std::string key) { known_.push_back(std::move(key)); }
+  lua_State* state() const { return L_; }
   /// Keys that were not read. Error: a key that is no string.
   std::vector<std::string> unread();
   void finish();

@@ -1,0 +1,127 @@
+// Two losses side by side, for people and programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "msdbg/report.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kRows = 16;
+
+Json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+struct Row {
+  int64_t step;
+  double a, b;
+  double relative() const { return a == b || (std::isnan(a) && std::isnan(b)) ? 0 : std::fabs(a - b) / std::fabs(b); }
+};
+
+std::vector<Row> rows_of(const Series& a, const Series& b) {
+  std::vector<Row> rows;
+  for (size_t i = 0, k = 0; i < a.points.size() && k < b.points.size();) {
+    if (a.points[i].step == b.points[k].step) {
+      rows.push_back({a.points[i].step, a.points[i].value, b.points[k].value});
+      ++i, ++k;
+    } else if (a.points[i].step < b.points[k].step) {
+      ++i;
+    } else {
+      ++k;
+    }
+  }
+  return rows;
+}
+
+std::string json_text(const Series& a, const Series& b, const SeriesComparison& result, bool lines) {
+  Json steps = Json::array();
+  std::string out;
+  for (const Row& row : rows_of(a, b)) {
+    const Json step = {{"step", row.step}, {"a", number(row.a)}, {"b", number(row.b)}, {"rel_error", number(row.relative())}};
+    if (lines) out += step.dump() + "\n";
+    else steps.push_back(step);
+  }
+  if (lines) return out;
+  Json whole;
+  whole["msdbg"] = kVersion;
+  whole["a"] = a.source;
+  whole["b"] = b.source;
+  whole["verdict"] = series_verdict_name(result.verdict);
+  whole["tolerance"] = result.tolerance;
+  whole["parts_at"] = result.parts_at ? Json(*result.parts_at) : Json();
+  whole["mean_abs_error"] = std::isnan(result.mean_abs_error) ? Json() : number(result.mean_abs_error);
+  whole["max_abs_error"] = number(result.max_abs_error);
+  whole["max_rel_error"] = number(result.max_rel_error);
+  whole["worst_step"] = result.worst_step ? Json(*result.worst_step) : Json();
+  whole["nonfinite_mismatch"] = result.nonfinite_mismatch;
+  whole["next"] = result.next;
+  whole["only_a"] = result.only_a;
+  whole["only_b"] = result.only_b;
+  whole["steps"] = std::move(steps);
+  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string share(double value) { return std::isfinite(value) ? fmt::format("{} %", format_short(100 * value, 3)) : "-"; }
+
+std::string verdict(const SeriesComparison& result) {
+  if (!result.parts_at) {
+    return fmt::format("alike: {} within {} of the yardstick, mean absolute error {}", counted(result.count, "step"), share(result.tolerance),
+                       format_short(result.mean_abs_error, 3));
+  }
+  const std::string where = fmt::format("different: they part in step {} ({} against {})", *result.parts_at, format_short(result.a_there, 6), format_short(result.b_there, 6));
+  switch (result.verdict) {
+    case SeriesVerdict::kForward: return where + ", the first that both have: the forward pass";
+    case SeriesVerdict::kBackward: return where + ", the second: the forward pass agrees, gradients or update do not";
+    default: return where;
+  }
+}
+
+}  // namespace
+
+std::string series_report(const Series& a, const Series& b, const SeriesComparison& result, const ReportStyle& style) {
+  if (style.format == Format::kJson || style.format == Format::kJsonl) return json_text(a, b, result, style.format == Format::kJsonl);
+  const std::vector<Row> rows = rows_of(a, b);
+  if (style.format == Format::kCsv) {
+    std::string out = "step,a,b,rel_error\r\n";
+    for (const Row& row : rows) out += fmt::format("{},{},{},{}\r\n", row.step, format_double(row.a), format_double(row.b), format_double(row.relative()));
+    return out;
+  }
+  std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
+  out += fmt::format("A          {}   {}\n", printable(a.source), counted(a.points.size(), "value"));
+  out += fmt::format("B          {}   {} (the yardstick)\n", printable(b.source), counted(b.points.size(), "value"));
+  out += fmt::format("error      mean {}, largest {} ({})", format_short(result.mean_abs_error, 3), format_short(result.max_abs_error, 3), share(result.max_rel_error));
+  if (result.worst_step) out += fmt::format(" in step {}", *result.worst_step);
+  if (result.nonfinite_mismatch) out += fmt::format("; NaN or Inf on one side only in {}", counted(result.nonfinite_mismatch, "step"));
+  out += "\n";
+  if (a.counted || b.counted) out += "steps      counted from 1, since a log does not number them\n";
+
+  // The first rows and those around the parting tell the story.
+  Table table({{"step", Align::kRight}, {"A", Align::kRight}, {"B", Align::kRight}, {"error", Align::kRight}, {""}});
+  const auto at = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return result.parts_at && row.step == *result.parts_at; });
+  const auto parted = static_cast<size_t>(at - rows.begin());
+  const size_t begin = style.wide || rows.size() <= kRows || parted < kRows / 2 || at == rows.end() ? 0 : parted - kRows / 2;
+  const size_t end = style.wide ? rows.size() : std::min(rows.size(), begin + kRows);
+  for (size_t i = begin; i < end; ++i) {
+    const Row& row = rows[i];
+    const bool parts = !(row.relative() <= result.tolerance);
+    table.add({std::to_string(row.step), format_short(row.a, 7), format_short(row.b, 7), share(row.relative()), {i == parted ? "parts here" : parts ? "beyond" : "", parts ? Paint::kError : Paint::kNone}});
+  }
+  out += "\n" + table.text(style);
+  if (end - begin < rows.size()) out += fmt::format("... {} of {} shown (all: --wide)\n", end - begin, counted(rows.size(), "step"));
+  for (const auto& [steps, side] : {std::pair(&result.only_a, "A"), std::pair(&result.only_b, "B")}) {
+    if (!steps->empty()) out += fmt::format("not compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
+  }
+  if (result.parts_at) out += "\nlook at: " + result.next + "\n";
+  return out;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,101 @@
+// At what share of the read limit of two streams does a comparison of two tensors run?
+//
+// The limit is the time in which one thread sums the bytes of both as float32 with AVX2, eight accumulators wide. The
+// RATIO lines are measured by alternating with it. The two tensors differ by rounding in every third element, so that
+// nothing is settled by looking at bits alone.
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "msdbg/compare.h"
+#include "ratio.h"
+
+namespace msdbg {
+namespace {
+
+constexpr size_t kInCache = size_t{128} << 10, kOutOfCache = size_t{256} << 20;
+
+__attribute__((noinline)) float sum_avx2(const std::byte* data, size_t bytes) {
+  const float* x = reinterpret_cast<const float*>(data);
+  __m256 sums[8] = {};
+  const size_t n = bytes / sizeof(float);
+  for (size_t i = 0; i + 64 <= n; i += 64) {
+    for (size_t k = 0; k < 8; ++k) sums[k] = _mm256_add_ps(sums[k], _mm256_loadu_ps(x + i + 8 * k));
+  }
+  __m256 all = sums[0];
+  for (size_t k = 1; k < 8; ++k) all = _mm256_add_ps(all, sums[k]);
+  float lanes[8];
+  _mm256_storeu_ps(lanes, all);
+  return lanes[0] + lanes[1] + lanes[2] + lanes[3] + lanes[4] + lanes[5] + lanes[6] + lanes[7];
+}
+
+struct Case {
+  const char* name;
+  DType dtype;
+  size_t nan_every;
+};
+constexpr Case kCases[] = {{"float32", DType::kFloat32, 0},   {"float16", DType::kFloat16, 0}, {"bfloat16", DType::kBFloat16, 0},
+                           {"float64", DType::kFloat64, 0},   {"int32", DType::kInt32, 0},     {"float32_nan_in_every_block", DType::kFloat32, 4096}};
+
+void store(DType dtype, double value, std::byte* out) {
+  const auto put = [&](auto v) { std::memcpy(out, &v, sizeof v); };
+  switch (dtype) {
+    case DType::kFloat16: return put(float_to_half(value));
+    case DType::kBFloat16: return put(float_to_bfloat16(value));
+    case DType::kFloat64: return put(value);
+    case DType::kInt32: return put(static_cast<int32_t>(value * 1000));
+    default: return put(static_cast<float>(value));
+  }
+}
+
+std::vector<std::byte> make_data(const Case& what, size_t bytes, bool second) {
+  const size_t item = item_size(what.dtype);
+  std::vector<std::byte> pattern(std::min(bytes, size_t{1} << 20)), data(bytes);
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0, 1);
+  for (size_t i = 0; i < pattern.size() / item; ++i) {
+    double v = normal(random);
+    if (second && i % 3 == 0) v *= 1 + 0x1p-9;
+    if (what.nan_every != 0 && i % what.nan_every == 0) v = NAN;
+    store(what.dtype, v, pattern.data() + i * item);
+  }
+  for (size_t at = 0; at < bytes; at += pattern.size()) std::memcpy(data.data() + at, pattern.data(), std::min(pattern.size(), bytes - at));
+  return data;
+}
+
+void print_share(const Case& what, size_t bytes, const char* where, bool has_target) {
+  const auto a = make_data(what, bytes, false), b = make_data(what, bytes, true);
+  const size_t n = bytes / item_size(what.dtype), repeat = bytes < (size_t{1} << 24) ? 200 : 1;
+  const auto ours = [&] {
+    for (size_t i = 0; i < repeat; ++i) {
+      ComparePass pass(what.dtype, what.dtype, {1e-5, 1e-8});
+      pass.update(a.data(), b.data(), n);
+      benchmark::DoNotOptimize(pass.finish());
+    }
+  };
+  const auto limit = [&] {
+    for (size_t i = 0; i < repeat; ++i) {
+      benchmark::DoNotOptimize(sum_avx2(a.data(), bytes));
+      benchmark::DoNotOptimize(sum_avx2(b.data(), bytes));
+    }
+  };
+  const bench::Ratio ratio = bench::compare(ours, limit, 11);
+  const double streamed = static_cast<double>(2 * bytes * repeat) / 1e9;
+  std::printf("RATIO compare_%s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value, has_target ? "target >= 0.50" : "target none",
+              streamed / ratio.ours, streamed / ratio.baseline);
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace msdbg
+
+int main() {
+  using namespace msdbg;
+  std::printf("# %s\n", std::string(simd_target()).c_str());
+  for (const Case& what : kCases) print_share(what, kOutOfCache, "out_of_cache", what.dtype == DType::kFloat32 && what.nan_every == 0);
+  for (const Case& what : kCases) print_share(what, kInCache, "in_L2", false);
+  return 0;
+}
