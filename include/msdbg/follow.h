@@ -18,8 +18,8 @@ namespace msdbg {
 /// The tensors that a question is about.
 struct FollowTarget {
   Selector on;
-  std::string text;              ///< as the user wrote it, for the output
-  std::vector<NodeRef> nodes;    ///< what `on` matches, of all ranks and graphs asked for
+  std::string text;            ///< as the user wrote it, for the output
+  std::vector<NodeRef> nodes;  ///< what `on` matches, of all ranks and graphs asked for
   bool inputs = false, outputs = true;
   std::optional<uint32_t> slot;  ///< only this slot
 };
@@ -53,14 +53,14 @@ struct BisectProbe {
 
 struct BisectRank {
   int rank = 0;
-  std::optional<int64_t> first;        ///< smallest step in which the predicate holds, if it is monotone
-  std::optional<int64_t> last_before;  ///< nearest earlier step in which it was seen not to hold
-  std::vector<BisectProbe> probes;     ///< in the order they were made
-  std::vector<int64_t> skipped;        ///< steps without the tensor, or undecided, that the search met and passed over
-  std::vector<int64_t> open;           ///< steps between last_before and first of which nothing is known
-  uint64_t steps = 0;                  ///< that were there to be searched
-  uint64_t reads = 0;                  ///< tensors read
-  bool monotone = true;                ///< in what was seen; false: it held in a step and not in a later one
+  std::optional<int64_t> first;           ///< smallest step in which the predicate holds, if it is monotone
+  std::optional<int64_t> last_before;     ///< nearest earlier step in which it was seen not to hold
+  std::vector<BisectProbe> probes;        ///< in the order they were made
+  std::vector<int64_t> skipped;           ///< steps without the tensor, or undecided, that the search met and passed over
+  std::vector<int64_t> open;              ///< steps between last_before and first of which nothing is known
+  uint64_t steps = 0;                     ///< that were there to be searched
+  uint64_t reads = 0;                     ///< tensors read
+  bool monotone = true;                   ///< in what was seen; false: it held in a step and not in a later one
   std::optional<int64_t> counterexample;  ///< not monotone: that later step
 };
 
@@ -91,17 +91,17 @@ struct TrendPoint {
 };
 
 struct ChangePoint {
-  int64_t step = 0;            ///< first step of the second part
+  int64_t step = 0;              ///< first step of the second part
   double before = 0, after = 0;  ///< value in the last step before it and in it
-  double p = 0;                ///< bound on the probability of such a fit by chance
-  bool log_scale = false;      ///< found in the logarithms
+  double p = 0;                  ///< bound on the probability of such a fit by chance
+  bool log_scale = false;        ///< found in the logarithms
 };
 
 struct TrendLine {
   TensorId tensor;                 ///< step: that of the first point
   std::vector<TrendPoint> points;  ///< ascending steps
   std::optional<double> first, last, min, max;
-  std::optional<int64_t> ends;     ///< from this step on there is no value any more, although there was one before
+  std::optional<int64_t> ends;  ///< from this step on there is no value any more, although there was one before
   std::optional<ChangePoint> change;
 };
 
@@ -138,31 +138,31 @@ struct PropagationNode {
   NodeId node = kNoNode;
   uint32_t execution = 0;
   Passage passage = Passage::kUnknown;
-  bool parameter = false;           ///< a value that outlives the step: a parameter, or another graph input
-  std::optional<TensorId> tensor;   ///< what it made, as far as it was seen
-  std::optional<Stats> stats;       ///< of `tensor`
-  std::string reason;               ///< why unknown
-  uint32_t distance = 0;            ///< operators between the tensor asked for and here
+  bool parameter = false;          ///< a value that outlives the step: a parameter, or another graph input
+  std::optional<TensorId> tensor;  ///< what it made, as far as it was seen
+  std::optional<Stats> stats;      ///< of `tensor`
+  std::string reason;              ///< why unknown
+  uint32_t distance = 0;           ///< operators between the tensor asked for and here
 };
 
 struct PropagationEdge {
   size_t from = 0, to = 0;  ///< indexes of Propagation::nodes, in the direction the values flow
   uint32_t output = 0, input = 0;
-  bool update = false;      ///< an optimizer writing its parameter
+  bool update = false;  ///< an optimizer writing its parameter
   bool bad = true;
 };
 
 struct Propagation {
-  TensorId tensor;          ///< what was asked for
+  TensorId tensor;  ///< what was asked for
   std::string predicate;
   bool up = false;
-  bool holds = true;        ///< false: the tensor itself is sound, nothing spreads from it
-  std::optional<Stats> stats;             ///< of `tensor`
-  std::vector<PropagationNode> nodes;     ///< by distance, then execution order
+  bool holds = true;                   ///< false: the tensor itself is sound, nothing spreads from it
+  std::optional<Stats> stats;          ///< of `tensor`
+  std::vector<PropagationNode> nodes;  ///< by distance, then execution order
   std::vector<PropagationEdge> edges;
-  uint64_t bad_in_step = 0;     ///< bad outputs and parameters of the graph in this step
-  uint64_t bad_elsewhere = 0;   ///< of those, not connected with the tensor: other origins
-  uint64_t clean_outputs = 0;   ///< outputs of the step that were looked at and are sound
+  uint64_t bad_in_step = 0;    ///< bad outputs and parameters of the graph in this step
+  uint64_t bad_elsewhere = 0;  ///< of those, not connected with the tensor: other origins
+  uint64_t clean_outputs = 0;  ///< outputs of the step that were looked at and are sound
   std::vector<NotChecked> not_checked;
   Coverage coverage;
   bool interrupted = false;
@@ -179,8 +179,25 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
 // ---- why ---------------------------------------------------------------------------------------------------------------
 
 enum class WhyKind : uint8_t {
-  kHasValue, kStatisticsOnly, kUnreadable, kOverLimit, kNoSuchStep, kIterationNotDumped, kGraphNotRun, kNotExecuted, kKernelsFilter,
-  kInputOutputFilter, kStructural, kInlineConstant, kNoSuchSlot, kNoSuchExecution, kFused, kOptimisedAway, kOtherGraph, kMissingFile, kNeverExisted,
+  kHasValue,
+  kStatisticsOnly,
+  kUnreadable,
+  kOverLimit,
+  kNoSuchStep,
+  kIterationNotDumped,
+  kGraphNotRun,
+  kNotExecuted,
+  kKernelsFilter,
+  kInputOutputFilter,
+  kStructural,
+  kInlineConstant,
+  kNoSuchSlot,
+  kNoSuchExecution,
+  kFused,
+  kOptimisedAway,
+  kOtherGraph,
+  kMissingFile,
+  kNeverExisted,
 };
 std::string_view why_kind_name(WhyKind kind);  ///< "has_value", "fused", ...
 
@@ -191,16 +208,16 @@ struct WhyEvidence {
 
 struct WhyAnswer {
   WhyKind kind = WhyKind::kNeverExisted;
-  std::string asked;                  ///< the user's words
-  std::string answer;                 ///< one sentence
+  std::string asked;   ///< the user's words
+  std::string answer;  ///< one sentence
   std::vector<WhyEvidence> evidence;
-  std::optional<TensorId> tensor;     ///< when the name is in the graph
-  std::vector<std::string> instead;   ///< nodes or tensors to look at instead
-  std::string next;                   ///< what to do to have the value next time; may be empty
+  std::optional<TensorId> tensor;    ///< when the name is in the graph
+  std::vector<std::string> instead;  ///< nodes or tensors to look at instead
+  std::string next;                  ///< what to do to have the value next time; may be empty
 };
 
 struct WhyOptions {
-  std::optional<int64_t> step;        ///< default: the first step with data, or the current one of the caller
+  std::optional<int64_t> step;  ///< default: the first step with data, or the current one of the caller
   std::optional<int> rank, graph;
   uint32_t execution = 0;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;

@@ -81,7 +81,8 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   result.stats = evidence.stats(tensor);
   const Verdicted* verdict = evidence.find(tensor);
   if (verdict && verdict->state == Known::kUnknown) {
-    return Status(Code::kUnsupported, fmt::format("'{}' could not be judged on {}: {}", result.predicate, session.tensor_name(tensor), verdict->reason));
+    return Status(Code::kUnsupported,
+                  fmt::format("'{}' could not be judged on {}: {}", result.predicate, session.tensor_name(tensor), verdict->reason));
   }
   result.holds = evidence.is_bad(tensor);
   if (result.holds) grow_cone(evidence, model, result);

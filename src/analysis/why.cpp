@@ -9,9 +9,11 @@
 namespace msdbg {
 
 std::string_view why_kind_name(WhyKind kind) {
-  constexpr std::string_view kNames[] = {"has_value",    "statistics_only", "unreadable",     "over_limit",    "no_such_step",     "iteration_not_dumped", "graph_not_run",
-                                         "not_executed", "kernels_filter",  "input_output_filter", "structural", "inline_constant", "no_such_slot", "no_such_execution",
-                                         "fused",        "optimised_away",  "other_graph",    "missing_file",  "never_existed"};
+  constexpr std::string_view kNames[] = {"has_value",      "statistics_only",      "unreadable",    "over_limit",
+                                         "no_such_step",   "iteration_not_dumped", "graph_not_run", "not_executed",
+                                         "kernels_filter", "input_output_filter",  "structural",    "inline_constant",
+                                         "no_such_slot",   "no_such_execution",    "fused",         "optimised_away",
+                                         "other_graph",    "missing_file",         "never_existed"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -23,7 +25,12 @@ constexpr size_t kLongestFileName = 255, kRestOfFileName = 60;
 class Why {
  public:
   Why(Session& session, const WhyOptions& options, const TensorId& id, WhyAnswer& answer)
-      : session_(session), options_(options), id_(id), graph_(*session.graph(id.rank, id.graph)), node_(graph_.node(id.node)), answer_(answer) {
+      : session_(session),
+        options_(options),
+        id_(id),
+        graph_(*session.graph(id.rank, id.graph)),
+        node_(graph_.node(id.node)),
+        answer_(answer) {
     answer_.tensor = id;
     if (session_.info().kind == "dump") directory_ = rank_directory(session_, graph_);
     settings_ = read_settings(directory_);
@@ -35,11 +42,15 @@ class Why {
     const std::vector<int64_t> steps = session_.steps(id_.rank, id_.graph), all = session_.steps();
     if (!std::binary_search(steps.begin(), steps.end(), id_.step)) return explain_step(steps, all);
     if (is_structural(node_.op)) {
-      return say(WhyKind::kStructural, fmt::format("{} only orders or groups values; it has none of its own and is never dumped", node_.op), graph_.source_path());
+      return say(WhyKind::kStructural, fmt::format("{} only orders or groups values; it has none of its own and is never dumped", node_.op),
+                 graph_.source_path());
     }
     const uint32_t executions = session_.executions(id_.rank, id_.graph, id_.step, id_.node);
     if (executions > 0 && id_.execution >= executions) {
-      return say(WhyKind::kNoSuchExecution, fmt::format("it ran {} times in step {} (executions 0 to {}), not {}", executions, id_.step, executions - 1, id_.execution + 1), "");
+      return say(
+          WhyKind::kNoSuchExecution,
+          fmt::format("it ran {} times in step {} (executions 0 to {}), not {}", executions, id_.step, executions - 1, id_.execution + 1),
+          "");
     }
     const std::vector<TensorId> here = tensors_in(id_.step);
     if (!here.empty()) return explain_slot(here, info.status());
@@ -78,7 +89,8 @@ class Why {
     }
     if (info.availability == Availability::kStatisticsOnly) {
       say(WhyKind::kStatisticsOnly, "only its statistics were dumped, no elements", info.source, "the line of the statistics");
-      if (!settings_.path.empty() && !settings_.saved_data.empty()) add(fmt::format("saved_data is \"{}\"", settings_.saved_data), settings_.path);
+      if (!settings_.path.empty() && !settings_.saved_data.empty())
+        add(fmt::format("saved_data is \"{}\"", settings_.saved_data), settings_.path);
       answer_.next = "set saved_data to \"tensor\" or \"full\" in the dump configuration";
       return;
     }
@@ -88,12 +100,15 @@ class Why {
       return;
     }
     if (info.bytes > options_.mem_limit_bytes) {
-      say(WhyKind::kOverLimit, fmt::format("its elements are {}, more than the limit of {}; statistics and conditions work, a view of all elements does not",
-                                           format_bytes(info.bytes), format_bytes(options_.mem_limit_bytes)), info.source, "the file");
+      say(WhyKind::kOverLimit,
+          fmt::format("its elements are {}, more than the limit of {}; statistics and conditions work, a view of all elements does not",
+                      format_bytes(info.bytes), format_bytes(options_.mem_limit_bytes)),
+          info.source, "the file");
       answer_.next = "raise --mem-limit";
       return;
     }
-    say(WhyKind::kHasValue, fmt::format("it has a value in step {}: {}{}", id_.step, dtype_name(info.dtype), shape_text(info.shape)), info.source, "the file");
+    say(WhyKind::kHasValue, fmt::format("it has a value in step {}: {}{}", id_.step, dtype_name(info.dtype), shape_text(info.shape)),
+        info.source, "the file");
     if (!info.note.empty()) add(info.note, info.source);
   }
 
@@ -102,11 +117,13 @@ class Why {
     const bool ran = std::binary_search(history.steps.begin(), history.steps.end(), id_.step);
     const bool in_dump = std::binary_search(all.begin(), all.end(), id_.step);
     if (settings_.wants_step(id_.step) == false) {
-      say(WhyKind::kIterationNotDumped, fmt::format("step {} was not dumped: the configuration asks for iterations \"{}\"", id_.step, settings_.iteration), settings_.path,
-          fmt::format("iteration is \"{}\"", settings_.iteration));
+      say(WhyKind::kIterationNotDumped,
+          fmt::format("step {} was not dumped: the configuration asks for iterations \"{}\"", id_.step, settings_.iteration),
+          settings_.path, fmt::format("iteration is \"{}\"", settings_.iteration));
       answer_.next = fmt::format("add {} to \"iteration\" in the dump configuration", id_.step);
     } else if (in_dump) {
-      say(WhyKind::kGraphNotRun, fmt::format("graph {} did not run in step {}; it ran in steps {}", id_.graph, id_.step, numbers_text(steps)), "");
+      say(WhyKind::kGraphNotRun,
+          fmt::format("graph {} did not run in step {}; it ran in steps {}", id_.graph, id_.step, numbers_text(steps)), "");
       std::vector<int64_t> graphs;
       for (const GraphPtr& graph : session_.graphs()) {
         const std::vector<int64_t> own = session_.steps(graph->rank(), graph->id());
@@ -114,7 +131,8 @@ class Why {
       }
       add(fmt::format("in step {} the dump holds graphs {}", id_.step, numbers_text(graphs)), directory_);
     } else {
-      say(WhyKind::kNoSuchStep, fmt::format("the dump has no step {}; it has steps {}", id_.step, numbers_text(all)), directory_, "iteration directories");
+      say(WhyKind::kNoSuchStep, fmt::format("the dump has no step {}; it has steps {}", id_.step, numbers_text(all)), directory_,
+          "iteration directories");
     }
     if (!history.path.empty() && !ran) add(fmt::format("its history lists runs in steps {}", numbers_text(history.steps)), history.path);
     if (ran) add(fmt::format("its history says that it ran in step {}", id_.step), history.path);
@@ -128,7 +146,8 @@ class Why {
     }
     const bool input = id_.slot.io == Io::kInput;
     if (settings_.input_output == (input ? 2 : 1)) {
-      say(WhyKind::kInputOutputFilter, fmt::format("{} were not dumped: input_output is {}", input ? "inputs" : "outputs", *settings_.input_output), settings_.path,
+      say(WhyKind::kInputOutputFilter,
+          fmt::format("{} were not dumped: input_output is {}", input ? "inputs" : "outputs", *settings_.input_output), settings_.path,
           fmt::format("input_output is {}, which means {} only", *settings_.input_output, input ? "outputs" : "inputs"));
       answer_.next = "set input_output to 0 in the dump configuration";
     } else {
@@ -144,7 +163,8 @@ class Why {
       return;
     }
     if (producer.kind == NodeKind::kConstant && !producer.constant_value.empty()) {
-      add(fmt::format("it takes the constant {} = {}, which stands in the graph itself", producer.name, producer.constant_value), graph_.source_path());
+      add(fmt::format("it takes the constant {} = {}, which stands in the graph itself", producer.name, producer.constant_value),
+          graph_.source_path());
     }
     answer_.instead = {fmt::format("{}:{}", producer.name, slot_name({Io::kOutput, edge.slot}))};
   }
@@ -155,7 +175,10 @@ class Why {
   }
 
   void explain_not_executed(const std::vector<int64_t>& others) {
-    say(WhyKind::kNotExecuted, fmt::format("not executed in step {}: graph {} ran then, but this node wrote nothing; it did in steps {}", id_.step, id_.graph, numbers_text(others)), "");
+    say(WhyKind::kNotExecuted,
+        fmt::format("not executed in step {}: graph {} ran then, but this node wrote nothing; it did in steps {}", id_.step, id_.graph,
+                    numbers_text(others)),
+        "");
     std::string path;
     if (listed_at(directory_, graph_, node_, &path)) add("the execution order of its graph lists it", path);
     answer_.next = fmt::format("look at step {}", others.front());
@@ -166,27 +189,37 @@ class Why {
     const std::optional<size_t> place = listed_at(directory_, graph_, node_, &path);
     const bool value = node_.kind != NodeKind::kOperator;
     if (node_.kind == NodeKind::kConstant && !node_.constant_value.empty()) {
-      say(WhyKind::kInlineConstant, fmt::format("a constant whose value stands in the graph: {}", node_.constant_value), graph_.source_path());
+      say(WhyKind::kInlineConstant, fmt::format("a constant whose value stands in the graph: {}", node_.constant_value),
+          graph_.source_path());
     } else if (settings_.dump_mode == 1 && !named_in_kernels()) {
-      say(WhyKind::kKernelsFilter, fmt::format("not dumped by the configuration: dump_mode 1 writes the {} listed kernels only, and this is none of them", settings_.kernels.size()),
+      say(WhyKind::kKernelsFilter,
+          fmt::format("not dumped by the configuration: dump_mode 1 writes the {} listed kernels only, and this is none of them",
+                      settings_.kernels.size()),
           settings_.path, fmt::format("kernels: {}", fmt::join(settings_.kernels, ", ")));
       answer_.next = fmt::format("add \"{}\" to \"kernels\", or set dump_mode to 0", node_.name);
     } else if (settings_.dump_mode == 2) {
-      say(WhyKind::kKernelsFilter, "not dumped by the configuration: dump_mode 2 writes only cells marked with set_dump", settings_.path, "dump_mode is 2");
+      say(WhyKind::kKernelsFilter, "not dumped by the configuration: dump_mode 2 writes only cells marked with set_dump", settings_.path,
+          "dump_mode is 2");
     } else if (value && settings_.input_output == 1) {
-      say(WhyKind::kInputOutputFilter, "not dumped by the configuration: input_output 1 writes neither parameters nor constants", settings_.path, "input_output is 1");
+      say(WhyKind::kInputOutputFilter, "not dumped by the configuration: input_output 1 writes neither parameters nor constants",
+          settings_.path, "input_output is 1");
       answer_.next = "set input_output to 0 or 2 in the dump configuration";
     } else if (settings_.op_debug_mode.value_or(0) != 0 && session_.info().device_target != "CPU") {
-      say(WhyKind::kKernelsFilter, "only operators that overflowed were dumped", settings_.path, fmt::format("op_debug_mode is {}", *settings_.op_debug_mode));
+      say(WhyKind::kKernelsFilter, "only operators that overflowed were dumped", settings_.path,
+          fmt::format("op_debug_mode is {}", *settings_.op_debug_mode));
     } else {
       say(WhyKind::kMissingFile, fmt::format("no file: {}", status.message()), directory_, "searched");
       if (node_.name.size() + kRestOfFileName > kLongestFileName) {
-        add(fmt::format("its name has {} bytes: the file name would be longer than the {} that file systems take, and some releases then write nothing", node_.name.size(),
-                        kLongestFileName), directory_);
+        add(fmt::format("its name has {} bytes: the file name would be longer than the {} that file systems take, and some releases then "
+                        "write nothing",
+                        node_.name.size(), kLongestFileName),
+            directory_);
       }
     }
-    if (place) add(fmt::format("the execution order lists it at place {}", *place), path);
-    else if (!path.empty() && node_.kind == NodeKind::kOperator) add("the execution order of its graph does not list it: the kernel is not launched", path);
+    if (place)
+      add(fmt::format("the execution order lists it at place {}", *place), path);
+    else if (!path.empty() && node_.kind == NodeKind::kOperator)
+      add("the execution order of its graph does not list it: the kernel is not launched", path);
     // What consumers recorded is the same value.
     for (const Use& use : graph_.effective_users(id_.node)) {
       TensorId taken = id_;
@@ -197,7 +230,8 @@ class Why {
       answer_.instead.push_back(session_.tensor_name(taken));
       if (answer_.instead.size() == 3) break;
     }
-    if (!answer_.instead.empty()) add(fmt::format("a consumer's recorded input holds the same value: {}", answer_.instead.front()), graph_.source_path());
+    if (!answer_.instead.empty())
+      add(fmt::format("a consumer's recorded input holds the same value: {}", answer_.instead.front()), graph_.source_path());
   }
 
   bool named_in_kernels() const {

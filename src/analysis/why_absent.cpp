@@ -55,7 +55,8 @@ Trace trace_of(const Graph& graph, const Node& node, const Asked& asked) {
     const std::string& parameter = graph.node(edge.node).name;
     if (!parameter.starts_with(asked.member + ".") && parameter.find("." + asked.member + ".") == std::string::npos) continue;
     trace.weight += 3;
-    trace.reasons.push_back(fmt::format("it reads {}, a parameter of {}, and its type {} holds {}", parameter, asked.cell, node.op, asked.op));
+    trace.reasons.push_back(
+        fmt::format("it reads {}, a parameter of {}, and its type {} holds {}", parameter, asked.cell, node.op, asked.op));
     break;
   }
   for (const StackFrame& frame : node.stack) {
@@ -88,7 +89,8 @@ bool find_fused(const Session& session, const Asked& asked, const WhyOptions& op
   }
   if (best == nullptr) return false;
   answer.kind = WhyKind::kFused;
-  answer.answer = fmt::format("fused: the compiled graph has no {} of its own, {} does its work together with others", asked.last, best->name);
+  answer.answer =
+      fmt::format("fused: the compiled graph has no {} of its own, {} does its work together with others", asked.last, best->name);
   for (std::string& reason : found.reasons) answer.evidence.push_back({std::move(reason), owner->source_path()});
   answer.instead = {best->name};
   answer.next = "the value between the fused operators never existed in memory; switch fusion off for a run if it is needed";
@@ -119,8 +121,9 @@ bool find_removed(const Session& session, const Asked& asked, const WhyOptions& 
   if (!same_op.empty()) {
     // Another number: releases and later graphs of a process count differently.
     answer.kind = WhyKind::kNeverExisted;
-    answer.answer = fmt::format("no {} in {}, but there is {}: the numbers behind -op differ between releases, and between the networks of a run", asked.last,
-                                asked.scope, fmt::join(same_op, ", "));
+    answer.answer =
+        fmt::format("no {} in {}, but there is {}: the numbers behind -op differ between releases, and between the networks of a run",
+                    asked.last, asked.scope, fmt::join(same_op, ", "));
     answer.evidence.push_back({fmt::format("operators {} of this scope: {}", asked.op, fmt::join(same_op, ", ")), path});
     answer.instead = same_op;
     return true;
@@ -131,14 +134,19 @@ bool find_removed(const Session& session, const Asked& asked, const WhyOptions& 
   const std::vector<std::string> known(types.begin(), types.end());
   if (!nearest(asked.op, known, 1).empty()) return false;  // mistyped rather than removed
   answer.kind = WhyKind::kOptimisedAway;
-  answer.answer = fmt::format("optimised away: the compiled graph has no {} {}; it was folded into a constant, found to be unused or a copy of another, or only "
-                              "relabels memory", asked.op, asked.cell.empty() ? "of this name" : "in " + asked.cell);
+  answer.answer = fmt::format(
+      "optimised away: the compiled graph has no {} {}; it was folded into a constant, found to be unused or a copy of another, or only "
+      "relabels memory",
+      asked.op, asked.cell.empty() ? "of this name" : "in " + asked.cell);
   if (!in_scope.empty()) {
     std::vector<std::string> some(in_scope.begin(), in_scope.begin() + static_cast<std::ptrdiff_t>(std::min(kInstead, in_scope.size())));
-    answer.evidence.push_back({fmt::format("{} operators are left in this scope: {}{}", in_scope.size(), fmt::join(some, ", "), in_scope.size() > kInstead ? ", ..." : ""), path});
+    answer.evidence.push_back({fmt::format("{} operators are left in this scope: {}{}", in_scope.size(), fmt::join(some, ", "),
+                                           in_scope.size() > kInstead ? ", ..." : ""),
+                               path});
     answer.instead = std::move(some);
   }
-  if (frame != nullptr) answer.evidence.push_back({fmt::format("the code calls {}: line {}   {}", asked.member, frame->line, frame->code), frame->file});
+  if (frame != nullptr)
+    answer.evidence.push_back({fmt::format("the code calls {}: line {}   {}", asked.member, frame->line, frame->code), frame->file});
   return true;
 }
 

@@ -26,7 +26,8 @@ int run(const Words& words, Options options) {
     result = bisect(*session, *target, *predicate, follow);
   }
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, bisect_report(*session, *result, style_for(options))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, bisect_report(*session, *result, style_for(options))); !written.ok())
+    return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   for (const BisectRank& rank : result->ranks) {
     if (rank.first) return kExitFindings;
@@ -40,7 +41,9 @@ Action declare_bisect(CLI::App& app) {
   auto words = std::make_shared<Words>();
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("TENSOR", words->target, "NODE, NODE:1, NODE:input:0, or a selector: any of its tensors")->required();
-  app.add_option("--when", words->when, "what to look for: 'nan or inf', nan, inf, a condition or an expression")->capture_default_str()->type_name("COND");
+  app.add_option("--when", words->when, "what to look for: 'nan or inf', nan, inf, a condition or an expression")
+      ->capture_default_str()
+      ->type_name("COND");
   app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::NonNegativeNumber);
   return [words](const Options& options) { return run(*words, options); };
 }

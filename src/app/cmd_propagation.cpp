@@ -17,7 +17,8 @@ Result<Format> text_format(const std::string& word) {
   if (word == "svg" || word == "dot") return Format::kTable;  // a picture; the table is not used
   Result<Format> format = parse_format(word);
   if (format && *format != Format::kCsv && *format <= Format::kMarkdown) return format;
-  return Status(Code::kInvalidArgument, fmt::format("--format {} is not for this command; use table, json, jsonl, markdown, dot or svg", word));
+  return Status(Code::kInvalidArgument,
+                fmt::format("--format {} is not for this command; use table, json, jsonl, markdown, dot or svg", word));
 }
 
 /// In the first step asked for where the tensor is there and bad; else in the first where it is there.
@@ -114,7 +115,9 @@ Action declare_propagation(CLI::App& app) {
   auto words = std::make_shared<Words>();
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("TENSOR", words->tensor, "NODE, NODE:1, NODE:input:0; NODE may be the end of the name")->required();
-  app.add_option("--when", words->when, "what counts as bad: 'nan or inf', nan, inf, or a condition")->capture_default_str()->type_name("COND");
+  app.add_option("--when", words->when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
+      ->capture_default_str()
+      ->type_name("COND");
   app.add_flag("--up", words->up, "where it came from, instead of where it went");
   app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");

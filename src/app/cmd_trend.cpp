@@ -43,7 +43,8 @@ int run(const Words& words, Options options) {
   }
   if (!result) return report_failure(result.status());
   const bool ascii = words.ascii || (options.output_file.empty() && plain_terminal());
-  if (const Status written = write_result(options, trend_report(*session, *result, style_for(options), ascii)); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, trend_report(*session, *result, style_for(options), ascii)); !written.ok())
+    return report_failure(written);
   return result->interrupted ? kExitInterrupted : kExitClean;
 }
 

@@ -26,7 +26,8 @@ int run(const Words& words, Options options) {
   asked.mem_limit_bytes = options.mem_limit_mb << 20;
   const auto answer = why(*session, words.tensor, asked);
   if (!answer) return report_failure(answer.status());
-  if (const Status written = write_result(options, why_report(*session, *answer, style_for(options))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, why_report(*session, *answer, style_for(options))); !written.ok())
+    return report_failure(written);
   return answer->kind == WhyKind::kHasValue ? kExitClean : kExitFindings;
 }
 

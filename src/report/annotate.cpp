@@ -60,7 +60,8 @@ bool same_code(std::string_view recorded, std::string_view line) {
 /// Reads the file if what it says agrees with what the graph recorded.
 std::vector<std::string> text_for(SourceFile& file, const Lines& recorded, const SourceOptions& options) {
   std::vector<fs::path> places = {file.path};
-  if (!options.root.empty()) places = {fs::path(options.root) / fs::path(file.path).filename(), fs::path(options.root) / fs::path(file.path).relative_path()};
+  if (!options.root.empty())
+    places = {fs::path(options.root) / fs::path(file.path).filename(), fs::path(options.root) / fs::path(file.path).relative_path()};
   for (const fs::path& place : places) {
     std::optional<std::vector<std::string>> text = lines_of(place);
     if (!text) continue;
@@ -84,7 +85,9 @@ std::vector<std::string> text_for(SourceFile& file, const Lines& recorded, const
 double share_bad(const Stats& stats) {
   return stats.count == 0 ? 0 : static_cast<double>(stats.nan_count + stats.inf_count()) / static_cast<double>(stats.count);
 }
-double magnitude(const Stats& stats) { return std::max(std::isnan(stats.max) ? 0 : std::abs(stats.max), std::isnan(stats.min) ? 0 : std::abs(stats.min)); }
+double magnitude(const Stats& stats) {
+  return std::max(std::isnan(stats.max) ? 0 : std::abs(stats.max), std::isnan(stats.min) ? 0 : std::abs(stats.min));
+}
 bool worse(const Stats& a, const Stats& b) { return std::tuple(share_bad(a), magnitude(a)) > std::tuple(share_bad(b), magnitude(b)); }
 
 using NodeKey = std::tuple<int, int, NodeId>;  // rank, graph, node
@@ -158,7 +161,8 @@ Result<std::vector<SourceFile>> annotate_source(Session& session, const CheckRes
   if (by_file.empty()) {
     if (others.empty()) return Status(Code::kNotFound, "source: no node of this dump says which line of a program it came from");
     const std::vector<std::string> all(others.begin(), others.end());
-    return Status(Code::kNotFound, fmt::format("source: no node came from '{}'; files with nodes are {}", options.file, fmt::join(all, ", ")));
+    return Status(Code::kNotFound,
+                  fmt::format("source: no node came from '{}'; files with nodes are {}", options.file, fmt::join(all, ", ")));
   }
 
   const auto findings = findings_of(result);

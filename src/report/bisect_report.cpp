@@ -15,13 +15,22 @@ std::string_view state_word(Known state) { return state == Known::kBad ? "yes" :
 
 Json rank_object(Session& session, const BisectRank& rank) {
   auto step = [](const std::optional<int64_t>& value) { return value ? Json(*value) : Json(); };
-  Json out = {{"rank", rank.rank}, {"first", step(rank.first)}, {"last_before", step(rank.last_before)}, {"monotone", rank.monotone},
-              {"counterexample", step(rank.counterexample)}, {"steps", rank.steps}, {"looked_at", rank.probes.size()},
-              {"reads", rank.reads}, {"skipped", rank.skipped}, {"open", rank.open}};
+  Json out = {{"rank", rank.rank},
+              {"first", step(rank.first)},
+              {"last_before", step(rank.last_before)},
+              {"monotone", rank.monotone},
+              {"counterexample", step(rank.counterexample)},
+              {"steps", rank.steps},
+              {"looked_at", rank.probes.size()},
+              {"reads", rank.reads},
+              {"skipped", rank.skipped},
+              {"open", rank.open}};
   Json probes = Json::array();
   for (const BisectProbe& probe : rank.probes) {
-    Json entry = {{"step", probe.step}, {"holds", probe.state == Known::kUnknown ? Json() : Json(probe.state == Known::kBad)},
-                  {"tensors", probe.tensors}, {"reason", probe.reason.empty() ? Json() : Json(probe.reason)}};
+    Json entry = {{"step", probe.step},
+                  {"holds", probe.state == Known::kUnknown ? Json() : Json(probe.state == Known::kBad)},
+                  {"tensors", probe.tensors},
+                  {"reason", probe.reason.empty() ? Json() : Json(probe.reason)}};
     Json holds = Json::array();
     for (const TensorId& id : probe.holds) holds.push_back(follow::place(session, id));
     entry["hits"] = std::move(holds);
@@ -55,8 +64,9 @@ std::string trust_text(const BisectRank& rank) {
   if (!rank.open.empty())
     out += fmt::format("  between them   {}: not dumped or not judged, the change may lie there\n", numbers_text(rank.open));
   if (!rank.monotone) {
-    out += fmt::format("  not monotone   it holds in step {} and no longer in step {}; an earlier spell may have been missed: trend shows them all\n",
-                       *rank.first, *rank.counterexample);
+    out += fmt::format(
+        "  not monotone   it holds in step {} and no longer in step {}; an earlier spell may have been missed: trend shows them all\n",
+        *rank.first, *rank.counterexample);
   } else if (rank.first) {
     const auto later = std::count_if(rank.probes.begin(), rank.probes.end(),
                                      [&](const BisectProbe& probe) { return probe.state == Known::kBad && probe.step > *rank.first; });
@@ -90,7 +100,8 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
   for (const BisectRank& rank : result.ranks) {
     if (result.ranks.size() > 1) out += fmt::format("rank {}  ", rank.rank);
     out += verdict_text(result, rank, style) + "\n";
-    out += fmt::format("  looked at      {} of {}, {} read\n", rank.probes.size(), counted(rank.steps, "step"), counted(rank.reads, "tensor"));
+    out +=
+        fmt::format("  looked at      {} of {}, {} read\n", rank.probes.size(), counted(rank.steps, "step"), counted(rank.reads, "tensor"));
     out += trust_text(rank);
     Table table({{"  asked", Align::kRight}, {"step", Align::kRight}, {"holds"}, {"tensor", Align::kLeft, true}, {"values"}});
     for (size_t i = 0; i < rank.probes.size(); ++i) {
@@ -99,7 +110,8 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
       if (probe.holds.size() > 1) tensor += fmt::format(" and {} more", probe.holds.size() - 1);
       const std::string values = probe.stats ? stats_line(*probe.stats) : printable(probe.reason);
       table.add({std::to_string(i + 1), std::to_string(probe.step),
-                 Table::Cell(std::string(state_word(probe.state)), probe.state == Known::kBad ? Paint::kError : Paint::kNone), tensor, values});
+                 Table::Cell(std::string(state_word(probe.state)), probe.state == Known::kBad ? Paint::kError : Paint::kNone), tensor,
+                 values});
     }
     out += table.text(style);
   }

@@ -48,7 +48,8 @@ std::string node_svg(const PictureNode& node, Point centre, BoxSize size) {
                      node.parameter ? size.height / 2 : 3);
   double base = y + 6 + 11;
   auto line = [&](std::string_view css, const std::string& text) {
-    out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", css, centre.x, base, xml_text(text));
+    out +=
+        fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", css, centre.x, base, xml_text(text));
     base += kLine;
   };
   line("label", line_of(node.label));
@@ -56,9 +57,10 @@ std::string node_svg(const PictureNode& node, Point centre, BoxSize size) {
   double at = centre.x - (marks_width(node) - kMarkGap) / 2;
   for (const std::string& hit : node.hits) {
     const double width = mark_width(hit);
-    out += fmt::format("<g class=\"hit\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"14\" rx=\"7\"/>"
-                       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text></g>",
-                       at, base - 11, width, at + width / 2, base, xml_text(hit));
+    out += fmt::format(
+        "<g class=\"hit\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"14\" rx=\"7\"/>"
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text></g>",
+        at, base - 11, width, at + width / 2, base, xml_text(hit));
     at += width + kMarkGap;
   }
   if (!node.link.empty()) out += "</a>";
@@ -79,8 +81,8 @@ std::string edge_svg(const PictureGraph& graph, const PictureEdge& edge, const s
   const std::string title = fmt::format("{} to {}{}{}", graph.nodes[edge.from].label, graph.nodes[edge.to].label,
                                         slots_text(edge).empty() ? "" : ": ", slots_text(edge));
   std::string out = fmt::format("<g class=\"edge{}\"><title>{}</title><path d=\"{}\"/>", edge.bad ? " bad" : "", xml_text(title), path);
-  out += fmt::format("<polygon points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>", tip.x, tip.y, foot.x + nx, foot.y + ny,
-                     foot.x - nx, foot.y - ny);
+  out += fmt::format("<polygon points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>", tip.x, tip.y, foot.x + nx, foot.y + ny, foot.x - nx,
+                     foot.y - ny);
   return out + "</g>\n";
 }
 
@@ -183,8 +185,8 @@ std::string_view picture_style() {
 Result<std::string> graph_svg(const PictureGraph& graph) {
   if (graph.nodes.size() > kMostPictureNodes) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("picture: {} boxes are more than anybody reads (limit {}); choose fewer nodes, or write dot", graph.nodes.size(),
-                              kMostPictureNodes));
+                  fmt::format("picture: {} boxes are more than anybody reads (limit {}); choose fewer nodes, or write dot",
+                              graph.nodes.size(), kMostPictureNodes));
   }
   for (const PictureEdge& edge : graph.edges) {
     if (edge.from >= graph.nodes.size() || edge.to >= graph.nodes.size()) {
@@ -197,9 +199,10 @@ Result<std::string> graph_svg(const PictureGraph& graph) {
   const Result<PictureLayout> layout = layout_picture(graph, sizes);
   if (!layout) return layout.status();
   const double width = layout->width + 2 * kMargin, height = layout->height + 2 * kMargin;
-  std::string out = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"msdbg-graph\" role=\"img\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-                                "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n<g transform=\"translate({3},{3})\">\n",
-                                width, height, xml_text(graph.title), kMargin);
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"msdbg-graph\" role=\"img\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n<g transform=\"translate({3},{3})\">\n",
+      width, height, xml_text(graph.title), kMargin);
   for (size_t i = 0; i < graph.edges.size(); ++i) out += edge_svg(graph, graph.edges[i], layout->curves[i]);
   for (size_t i = 0; i < graph.nodes.size(); ++i) out += node_svg(graph.nodes[i], layout->centres[i], sizes[i]);
   return out + "</g>\n</svg>\n";
@@ -209,7 +212,8 @@ Result<std::string> graph_svg_file(const PictureGraph& graph) {
   Result<std::string> svg = graph_svg(graph);
   if (!svg) return svg;
   const size_t behind = svg->find('\n') + 1;
-  svg->insert(behind, fmt::format("<style>\n{}@media (prefers-color-scheme:dark){{.msdbg-graph{{background:#0d1117}}}}\n</style>\n", picture_style()));
+  svg->insert(behind, fmt::format("<style>\n{}@media (prefers-color-scheme:dark){{.msdbg-graph{{background:#0d1117}}}}\n</style>\n",
+                                  picture_style()));
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + *svg;
 }
 

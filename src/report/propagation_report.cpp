@@ -66,11 +66,13 @@ std::vector<std::string> summary(const View& view) {
   const auto passed = view.with(Passage::kPassed), origins = view.with(Passage::kOrigin), absorbed = view.with(Passage::kAbsorbed),
              cannot = view.with(Passage::kCannot), clean = view.with(Passage::kClean), unknown = view.with(Passage::kUnknown);
   if (result.up) {
-    add("came from", origins.empty() ? std::string("no origin is known: every way back ends at a value that was not recorded") : view.names(origins));
+    add("came from",
+        origins.empty() ? std::string("no origin is known: every way back ends at a value that was not recorded") : view.names(origins));
     add("passed on by", fmt::format("{} {}", passed.size(), passed.size() == 1 ? "operator or parameter" : "operators and parameters"));
     if (!clean.empty()) add("sound inputs", fmt::format("{}: {}", clean.size(), view.names(clean)));
   } else {
-    const auto parameters = static_cast<size_t>(std::count_if(passed.begin(), passed.end(), [](const PropagationNode* node) { return node->parameter; }));
+    const auto parameters =
+        static_cast<size_t>(std::count_if(passed.begin(), passed.end(), [](const PropagationNode* node) { return node->parameter; }));
     add("passed on by", fmt::format("{}, {} reached", counted(passed.size() - parameters, "operator"), counted(parameters, "parameter")));
     add("absorbed by", absorbed.empty() ? std::string("nobody") : fmt::format("{}: {}", absorbed.size(), view.names(absorbed)));
     if (!cannot.empty()) add("cannot hold it", fmt::format("{}: {}", cannot.size(), view.names(cannot)));
@@ -85,9 +87,12 @@ std::vector<std::string> summary(const View& view) {
     }
   }
   if (!unknown.empty()) add("unknown", fmt::format("{}: {}", unknown.size(), view.names(unknown)));
-  add("in this step", fmt::format("{} bad, {} of them not connected with this tensor; {} clean", fmt::format("{} {}", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters"),
-                                  result.bad_elsewhere, counted(result.clean_outputs, "output")));
-  if (result.coverage.not_checked > 0) add("not judged", fmt::format("{} of {} tensors of the step", result.coverage.not_checked, result.coverage.tensors));
+  add("in this step",
+      fmt::format("{} bad, {} of them not connected with this tensor; {} clean",
+                  fmt::format("{} {}", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters"),
+                  result.bad_elsewhere, counted(result.clean_outputs, "output")));
+  if (result.coverage.not_checked > 0)
+    add("not judged", fmt::format("{} of {} tensors of the step", result.coverage.not_checked, result.coverage.tensors));
   return lines;
 }
 
@@ -129,10 +134,17 @@ std::string json_text(const View& view, bool lines) {
   if (lines) return text;
   Json edges = Json::array();
   for (const PropagationEdge& edge : result.edges) {
-    edges.push_back({{"from", edge.from}, {"to", edge.to}, {"output", edge.update ? Json() : Json(slot_name({Io::kOutput, edge.output}))},
-                     {"input", slot_name({Io::kInput, edge.input})}, {"update", edge.update}, {"bad", edge.bad}});
+    edges.push_back({{"from", edge.from},
+                     {"to", edge.to},
+                     {"output", edge.update ? Json() : Json(slot_name({Io::kOutput, edge.output}))},
+                     {"input", slot_name({Io::kInput, edge.input})},
+                     {"update", edge.update},
+                     {"bad", edge.bad}});
   }
-  Json out = {{"dump", view.session.info().source}, {"predicate", result.predicate}, {"direction", result.up ? "up" : "down"}, {"holds", result.holds}};
+  Json out = {{"dump", view.session.info().source},
+              {"predicate", result.predicate},
+              {"direction", result.up ? "up" : "down"},
+              {"holds", result.holds}};
   out["tensor"] = follow::place(view.session, result.tensor);
   out["stats"] = follow::stats(view.session, result.stats, result.tensor);
   out["nodes"] = std::move(nodes);
@@ -140,7 +152,9 @@ std::string json_text(const View& view, bool lines) {
   out["bad_in_step"] = result.bad_in_step;
   out["bad_elsewhere"] = result.bad_elsewhere;
   out["clean_outputs"] = result.clean_outputs;
-  out["coverage"] = {{"tensors", result.coverage.tensors}, {"checked", result.coverage.checked}, {"not_checked", result.coverage.not_checked},
+  out["coverage"] = {{"tensors", result.coverage.tensors},
+                     {"checked", result.coverage.checked},
+                     {"not_checked", result.coverage.not_checked},
                      {"bytes", result.coverage.bytes}};
   out["interrupted"] = result.interrupted;
   return follow::text(out, true);
@@ -166,15 +180,15 @@ std::string propagation_report(Session& session, const Propagation& result, cons
   if (markdown) {
     out += "\n" + follow::markdown_head({"hops", "what", "node", "op", "values"});
     for (const PropagationNode& node : result.nodes) {
-      out += follow::markdown_line({std::to_string(node.distance), std::string(passage_name(node.passage)), view.name(node, true), view.node(node).op,
-                                    values_text(node)});
+      out += follow::markdown_line({std::to_string(node.distance), std::string(passage_name(node.passage)), view.name(node, true),
+                                    view.node(node).op, values_text(node)});
     }
     return out;
   }
   Table table({{"hops", Align::kRight}, {"what"}, {"node", Align::kLeft, true}, {"op"}, {"values"}});
   for (const PropagationNode& node : result.nodes) {
-    table.add({std::to_string(node.distance), Table::Cell(std::string(passage_name(node.passage)), paint_of(node.passage)), view.name(node, style.wide),
-               printable(view.node(node).op), values_text(node)});
+    table.add({std::to_string(node.distance), Table::Cell(std::string(passage_name(node.passage)), paint_of(node.passage)),
+               view.name(node, style.wide), printable(view.node(node).op), values_text(node)});
   }
   return out + table.text(style);
 }
@@ -189,7 +203,8 @@ PictureGraph propagation_picture(Session& session, const Propagation& result, co
   if (hits != nullptr) {
     for (const Hit& hit : hits->hits) {
       const TensorId& id = hit.tensor;
-      if (id.rank != result.tensor.rank || id.graph != result.tensor.graph || id.step != result.tensor.step || id.slot.io != Io::kOutput) continue;
+      if (id.rank != result.tensor.rank || id.graph != result.tensor.graph || id.step != result.tensor.step || id.slot.io != Io::kOutput)
+        continue;
       marks[{id.node, id.execution}].insert(hit.abbr.empty() ? hit.rule : hit.abbr);
     }
   }
@@ -220,12 +235,14 @@ PictureGraph propagation_picture(Session& session, const Propagation& result, co
         box.state = PictureState::kUnknown;
         break;
     }
-    if (const auto found = marks.find({at.node, at.execution}); found != marks.end()) box.hits.assign(found->second.begin(), found->second.end());
+    if (const auto found = marks.find({at.node, at.execution}); found != marks.end())
+      box.hits.assign(found->second.begin(), found->second.end());
     picture.nodes.push_back(std::move(box));
   }
   for (const PropagationEdge& edge : result.edges) {
     if (edge.from >= shown || edge.to >= shown) continue;
-    picture.edges.push_back({edge.from, edge.to, edge.update ? "update" : slot_name({Io::kOutput, edge.output}), slot_name({Io::kInput, edge.input}), edge.bad});
+    picture.edges.push_back({edge.from, edge.to, edge.update ? "update" : slot_name({Io::kOutput, edge.output}),
+                             slot_name({Io::kInput, edge.input}), edge.bad});
   }
   return picture;
 }

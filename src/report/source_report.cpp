@@ -21,8 +21,10 @@ std::string operators_text(const SourceRow& row) {
   for (const NodeRef& ref : row.nodes) {
     const std::string type = printable(ref.graph->node(ref.node).op);
     const auto at = std::find_if(types.begin(), types.end(), [&](const auto& each) { return each.first == type; });
-    if (at == types.end()) types.emplace_back(type, 1);
-    else ++at->second;
+    if (at == types.end())
+      types.emplace_back(type, 1);
+    else
+      ++at->second;
   }
   std::string out;
   for (size_t i = 0; i < types.size() && i < kNodesShown; ++i) {
@@ -99,7 +101,11 @@ Json row_object(Session& session, const SourceFile& file, const SourceRow& row) 
   out["nodes"] = std::move(nodes);
   Json hits = Json::array();
   for (const SourceHit& hit : row.hits) {
-    hits.push_back({{"rule", hit.rule}, {"abbr", hit.abbr}, {"count", hit.count}, {"first_step", hit.first_step}, {"node", session.node(hit.tensor).name}});
+    hits.push_back({{"rule", hit.rule},
+                    {"abbr", hit.abbr},
+                    {"count", hit.count},
+                    {"first_step", hit.first_step},
+                    {"node", session.node(hit.tensor).name}});
   }
   out["hits"] = std::move(hits);
   out["worst"] = row.worst_tensor ? follow::place(session, *row.worst_tensor) : Json();
@@ -109,7 +115,8 @@ Json row_object(Session& session, const SourceFile& file, const SourceRow& row) 
 
 }  // namespace
 
-std::string source_report(Session& session, const std::vector<SourceFile>& files, const CheckResult& result, const ReportStyle& style, size_t context) {
+std::string source_report(Session& session, const std::vector<SourceFile>& files, const CheckResult& result, const ReportStyle& style,
+                          size_t context) {
   if (style.format == Format::kJson || style.format == Format::kJsonl) {
     std::string lines;
     Json list = Json::array();
@@ -121,11 +128,15 @@ std::string source_report(Session& session, const std::vector<SourceFile>& files
         if (style.format == Format::kJsonl) lines += follow::text(object, false);
         rows.push_back(std::move(object));
       }
-      list.push_back({{"path", file.path}, {"read_from", file.read_from.empty() ? Json() : Json(file.read_from)}, {"note", file.note},
-                      {"findings", file.findings}, {"lines", std::move(rows)}});
+      list.push_back({{"path", file.path},
+                      {"read_from", file.read_from.empty() ? Json() : Json(file.read_from)},
+                      {"note", file.note},
+                      {"findings", file.findings},
+                      {"lines", std::move(rows)}});
     }
     if (style.format == Format::kJsonl) return lines;
-    return follow::text({{"dump", session.info().source}, {"steps", result.steps}, {"interrupted", result.interrupted}, {"files", std::move(list)}}, true);
+    return follow::text(
+        {{"dump", session.info().source}, {"steps", result.steps}, {"interrupted", result.interrupted}, {"files", std::move(list)}}, true);
   }
   std::string out;
   uint64_t findings = 0;
@@ -133,9 +144,11 @@ std::string source_report(Session& session, const std::vector<SourceFile>& files
     out += (out.empty() ? "" : "\n") + file_text(file, style, context);
     findings += file.findings;
   }
-  out += fmt::format("\n{} beside these lines, steps {}; {} of {} tensors were looked at\n", counted(findings, "finding"), numbers_text(result.steps),
-                     result.coverage.checked, result.coverage.tensors);
-  if (findings < result.total_hits) out += fmt::format("{} on nodes without a line, such as parameters: msdbg check lists them\n", counted(result.total_hits - findings, "finding"));
+  out += fmt::format("\n{} beside these lines, steps {}; {} of {} tensors were looked at\n", counted(findings, "finding"),
+                     numbers_text(result.steps), result.coverage.checked, result.coverage.tensors);
+  if (findings < result.total_hits)
+    out += fmt::format("{} on nodes without a line, such as parameters: msdbg check lists them\n",
+                       counted(result.total_hits - findings, "finding"));
   if (result.interrupted) out += "interrupted: not every tensor was looked at\n";
   return out;
 }

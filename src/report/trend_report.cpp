@@ -46,27 +46,32 @@ Json line_object(const Session& session, const TrendResult& result, const TrendL
   out["ends"] = line.ends ? Json(*line.ends) : Json();
   Json change;
   if (line.change) {
-    change = {{"step", line.change->step}, {"before", follow::number(line.change->before)}, {"after", follow::number(line.change->after)},
-              {"p", line.change->p}, {"log_scale", line.change->log_scale}};
+    change = {{"step", line.change->step},
+              {"before", follow::number(line.change->before)},
+              {"after", follow::number(line.change->after)},
+              {"p", line.change->p},
+              {"log_scale", line.change->log_scale}};
   }
   out["change"] = std::move(change);
   Json points = Json::array();
   for (const TrendPoint& point : line.points) {
-    points.push_back({{"step", point.step}, {"value", follow::number(point.value)}, {"reason", point.reason.empty() ? Json() : Json(point.reason)}});
+    points.push_back(
+        {{"step", point.step}, {"value", follow::number(point.value)}, {"reason", point.reason.empty() ? Json() : Json(point.reason)}});
   }
   out["points"] = std::move(points);
   return out;
 }
 
 std::string csv(const Session& session, const TrendResult& result) {
-  std::string out = follow::csv_line({"rank", "graph", "graph_id", "node", "op", "slot", "execution", "statistic", "step", "value", "reason"});
+  std::string out =
+      follow::csv_line({"rank", "graph", "graph_id", "node", "op", "slot", "execution", "statistic", "step", "value", "reason"});
   for (const TrendLine& line : result.lines) {
     const TensorId& id = line.tensor;
     const Graph* graph = session.graph(id.rank, id.graph);
     const Node& node = session.node(id);
     for (const TrendPoint& point : line.points) {
-      out += follow::csv_line({std::to_string(id.rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op, slot_name(id.slot),
-                               std::to_string(id.execution), result.statistic, std::to_string(point.step),
+      out += follow::csv_line({std::to_string(id.rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op,
+                               slot_name(id.slot), std::to_string(id.execution), result.statistic, std::to_string(point.step),
                                point.value ? format_double(*point.value) : "", point.reason});
     }
   }
@@ -138,14 +143,20 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
   if (style.format == Format::kJson) {
     Json lines = Json::array();
     for (const TrendLine& line : result.lines) lines.push_back(line_object(session, result, line));
-    const Json out = {{"dump", session.info().source}, {"statistic", result.statistic}, {"target", result.target}, {"steps", result.steps},
-                      {"interrupted", result.interrupted}, {"tensors", lines}};
+    const Json out = {{"dump", session.info().source}, {"statistic", result.statistic},     {"target", result.target},
+                      {"steps", result.steps},         {"interrupted", result.interrupted}, {"tensors", lines}};
     return follow::text(out, true);
   }
   const std::string head = fmt::format("{} of {}, steps {}", result.statistic, printable(result.target), numbers_text(result.steps));
   const bool markdown = style.format == Format::kMarkdown;
   std::string rows;
-  Table table({{"tensor", Align::kLeft, true}, {"first", Align::kRight}, {"last", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight}, {"trend"}, {"change"}});
+  Table table({{"tensor", Align::kLeft, true},
+               {"first", Align::kRight},
+               {"last", Align::kRight},
+               {"min", Align::kRight},
+               {"max", Align::kRight},
+               {"trend"},
+               {"change"}});
   bool logarithms = false;
   for (const TrendLine& line : result.lines) {
     const std::vector<std::optional<double>> values = values_of(line);
@@ -155,7 +166,8 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
     if (log) spark += " log";
     const std::string change = change_text(line), tensor = follow::tensor_text(session, line.tensor, style.wide || markdown);
     if (markdown) {
-      rows += follow::markdown_line({tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
+      rows += follow::markdown_line(
+          {tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
     } else {
       table.add({tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
                  Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});

@@ -10,7 +10,8 @@ std::string why_report(Session& session, const WhyAnswer& answer, const ReportSt
   using follow::Json;
   if (style.format == Format::kJson || style.format == Format::kJsonl) {
     Json evidence = Json::array();
-    for (const WhyEvidence& each : answer.evidence) evidence.push_back({{"text", each.text}, {"path", each.path.empty() ? Json() : Json(each.path)}});
+    for (const WhyEvidence& each : answer.evidence)
+      evidence.push_back({{"text", each.text}, {"path", each.path.empty() ? Json() : Json(each.path)}});
     const Json out = {{"dump", session.info().source},
                       {"asked", answer.asked},
                       {"kind", why_kind_name(answer.kind)},

@@ -41,19 +41,22 @@ std::optional<int> graph_option(OptionTable& options) {
 }
 
 /// Text, a tensor, or what selector_argument() takes.
-FollowTarget target_argument(lua_State* L, int index, const std::string& what, SessionBox& box, const IntSet& ranks, std::optional<int> graph) {
+FollowTarget target_argument(lua_State* L, int index, const std::string& what, SessionBox& box, const IntSet& ranks,
+                             std::optional<int> graph) {
   if (const auto* tensor = holder_at<TensorBox>(L, index)) return value_or_throw(follow_target(box.open(), (*tensor)->name, ranks, graph));
   if (const auto text = text_at(L, index)) return value_or_throw(follow_target(box.open(), *text, ranks, graph));
   FollowTarget target;
   target.on = selector_argument(L, index, what);
   target.text = target.on.text();
   target.nodes = value_or_throw(resolve_or_explain(target.on, box.open().graphs()));
-  std::erase_if(target.nodes, [&](const NodeRef& ref) { return !ranks.contains(ref.graph->rank()) || (graph && ref.graph->id() != *graph); });
+  std::erase_if(target.nodes,
+                [&](const NodeRef& ref) { return !ranks.contains(ref.graph->rank()) || (graph && ref.graph->id() != *graph); });
   return target;
 }
 
 /// Text, or a function of a tensor, which `holder` keeps as long as the search runs.
-Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, const std::string& call, std::shared_ptr<WatchBox>* holder) {
+Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, const std::string& call,
+                           std::shared_ptr<WatchBox>* holder) {
   if (!options.push("when")) return value_or_throw(parse_predicate(""));
   if (!lua_isfunction(L, -1)) {
     const std::string text = text_argument(L, lua_gettop(L), call + ": option 'when' (text or function)");
@@ -139,7 +142,8 @@ int run_propagation(lua_State* L) {
     options.know("step");
   } else {
     const std::string name = text_argument(L, 2, "propagation: tensor (a name or a tensor)");
-    id = value_or_throw(resolve_tensor(session, name, step_option(options, *box), rank ? std::optional(static_cast<int>(*rank)) : std::nullopt, graph,
+    id = value_or_throw(resolve_tensor(session, name, step_option(options, *box),
+                                       rank ? std::optional(static_cast<int>(*rank)) : std::nullopt, graph,
                                        static_cast<uint32_t>(execution.value_or(0))));
   }
   options.finish();
@@ -191,11 +195,16 @@ std::string rendered(FollowBox& box, const std::string& format, size_t context) 
   return std::visit(
       [&](const auto& answer) {
         using Answer = std::decay_t<decltype(answer)>;
-        if constexpr (std::is_same_v<Answer, BisectResult>) return bisect_report(session, answer, style);
-        else if constexpr (std::is_same_v<Answer, TrendResult>) return trend_report(session, answer, style);
-        else if constexpr (std::is_same_v<Answer, Propagation>) return propagation_report(session, answer, style);
-        else if constexpr (std::is_same_v<Answer, WhyAnswer>) return why_report(session, answer, style);
-        else return source_report(session, answer, box.check, style, context);
+        if constexpr (std::is_same_v<Answer, BisectResult>)
+          return bisect_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, TrendResult>)
+          return trend_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, Propagation>)
+          return propagation_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, WhyAnswer>)
+          return why_report(session, answer, style);
+        else
+          return source_report(session, answer, box.check, style, context);
       },
       box.answer);
 }
@@ -211,7 +220,8 @@ int render(lua_State* L) {
 }  // namespace
 
 void bind_follow(lua_State* L) {
-  define_class(L, {ClassName<FollowBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<FollowBox>>, guard<equal_objects<FollowBox>>);
+  define_class(L, {ClassName<FollowBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<FollowBox>>,
+               guard<equal_objects<FollowBox>>);
   const Member functions[] = {{"bisect", guard<run_bisect>},           {"trend", guard<run_trend>},   {"why", guard<run_why>},
                               {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}};
   for (const Member& member : functions) {

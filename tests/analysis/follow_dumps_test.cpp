@@ -105,8 +105,10 @@ TEST(FollowDumps, WhyFindsTheFusedOperatorOfTheOlderRelease) {
   const WhyAnswer matmul = asked(*session, kScope + "fc1-Dense/MatMul-op0");
   EXPECT_EQ(matmul.kind, WhyKind::kFused);
   EXPECT_EQ(matmul.instead, std::vector<std::string>{kScope + "relu3-ReLU/MatMulBiasAddReluFusion-op84"});
-  EXPECT_EQ(asked(*session, kScope + "fc2-Dense/BiasAdd-op0").instead, std::vector<std::string>{kScope + "relu4-ReLU/MatMulBiasAddReluFusion-op85"});
-  EXPECT_EQ(asked(*session, kScope + "fc3-Dense/MatMul-op0").instead, std::vector<std::string>{kScope + "fc3-Dense/MatMulBiasAddFusion-op86"});
+  EXPECT_EQ(asked(*session, kScope + "fc2-Dense/BiasAdd-op0").instead,
+            std::vector<std::string>{kScope + "relu4-ReLU/MatMulBiasAddReluFusion-op85"});
+  EXPECT_EQ(asked(*session, kScope + "fc3-Dense/MatMul-op0").instead,
+            std::vector<std::string>{kScope + "fc3-Dense/MatMulBiasAddFusion-op86"});
   EXPECT_EQ(asked(*session, "inputs1").kind, WhyKind::kMissingFile);
 }
 

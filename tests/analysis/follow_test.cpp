@@ -117,10 +117,22 @@ TEST(Trend, EveryStatisticHasItsValue) {
   FakeSession session(one_weight());
   session.put("w", 3, f32({-2, 0, 4, INFINITY, -INFINITY, std::nan("")}));
   const FollowTarget target = follow_target(session, "w").value();
-  const std::vector<std::pair<std::string, double>> expected = {
-      {"count", 6}, {"min", -2}, {"max", 4}, {"mean", 2.0 / 3}, {"abs_mean", 2}, {"std", std::sqrt(28.0 / 3)}, {"l2_norm", std::sqrt(20.0)},
-      {"nan_count", 1}, {"pos_inf_count", 1}, {"neg_inf_count", 1}, {"zero_count", 1}, {"pos_count", 1}, {"neg_count", 1},
-      {"zero_percentage", 100.0 / 6}, {"first_bad", 3}, {"dtype_max_count", 0}};
+  const std::vector<std::pair<std::string, double>> expected = {{"count", 6},
+                                                                {"min", -2},
+                                                                {"max", 4},
+                                                                {"mean", 2.0 / 3},
+                                                                {"abs_mean", 2},
+                                                                {"std", std::sqrt(28.0 / 3)},
+                                                                {"l2_norm", std::sqrt(20.0)},
+                                                                {"nan_count", 1},
+                                                                {"pos_inf_count", 1},
+                                                                {"neg_inf_count", 1},
+                                                                {"zero_count", 1},
+                                                                {"pos_count", 1},
+                                                                {"neg_count", 1},
+                                                                {"zero_percentage", 100.0 / 6},
+                                                                {"first_bad", 3},
+                                                                {"dtype_max_count", 0}};
   EXPECT_EQ(expected.size(), statistic_names().size());
   for (const auto& [name, value] : expected) {
     const Result<TrendResult> result = trend(session, target, name);
@@ -157,7 +169,8 @@ TEST(ChangePoint, AJumpAKinkAndAnExplosionAreFoundWhereTheyAre) {
   const auto kink = change_point(series(40, [](int64_t i) { return (i >= 20 ? static_cast<double>(i - 20) : 0.0) + noise(i); }));
   ASSERT_TRUE(kink.has_value());
   EXPECT_NEAR(static_cast<double>(kink->step), 20, 2);
-  const auto explosion = change_point(series(30, [](int64_t i) { return (i >= 18 ? std::pow(10.0, static_cast<double>(i - 17)) : 1.0) * (1 + noise(i)); }));
+  const auto explosion =
+      change_point(series(30, [](int64_t i) { return (i >= 18 ? std::pow(10.0, static_cast<double>(i - 17)) : 1.0) * (1 + noise(i)); }));
   ASSERT_TRUE(explosion.has_value());
   EXPECT_TRUE(explosion->log_scale);
   EXPECT_NEAR(static_cast<double>(explosion->step), 18, 1);
@@ -200,8 +213,10 @@ TEST(Propagation, TellsWhoPassesOnWhoAbsorbsAndWhatStaysClean) {
   PropagationOptions options;
   const Result<Propagation> down = propagation(session, log, options);
   ASSERT_TRUE(down.ok()) << down.status().message();
-  const std::map<std::string, Passage> expected = {{"Default/Log-op0", Passage::kOrigin}, {"Default/Mul-op0", Passage::kPassed},
-                                                   {"Default/ReLU-op0", Passage::kAbsorbed}, {"Default/Add-op0", Passage::kClean}};
+  const std::map<std::string, Passage> expected = {{"Default/Log-op0", Passage::kOrigin},
+                                                   {"Default/Mul-op0", Passage::kPassed},
+                                                   {"Default/ReLU-op0", Passage::kAbsorbed},
+                                                   {"Default/Add-op0", Passage::kClean}};
   EXPECT_EQ(passages(session, *down), expected);
   EXPECT_EQ(down->bad_in_step, 2u);
   EXPECT_EQ(down->bad_elsewhere, 0u);

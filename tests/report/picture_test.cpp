@@ -25,8 +25,9 @@ PictureGraph three_boxes() {
 
 /// Left, top, right and bottom of each box.
 std::vector<std::array<double, 4>> boxes_of(const std::string& svg) {
-  static const std::regex kBox("<g class=\"node[^>]*>(?:<title>[^<]*</title>)?(?:<a [^>]*>)?<rect x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" "
-                               "width=\"([0-9.]+)\" height=\"([0-9.]+)\"");
+  static const std::regex kBox(
+      "<g class=\"node[^>]*>(?:<title>[^<]*</title>)?(?:<a [^>]*>)?<rect x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" "
+      "width=\"([0-9.]+)\" height=\"([0-9.]+)\"");
   std::vector<std::array<double, 4>> boxes;
   for (std::sregex_iterator at(svg.begin(), svg.end(), kBox), end; at != end; ++at) {
     const double x = std::stod((*at)[1]), y = std::stod((*at)[2]);
@@ -50,7 +51,8 @@ TEST(Picture, EveryBoxAndLineIsDrawnWithItsState) {
 
 TEST(Picture, BoxesDoNotOverlapAndConsumersLieBelowProducers) {
   PictureGraph graph;
-  for (int i = 0; i < 40; ++i) graph.nodes.push_back({std::to_string(i), "a node with a name of some length " + std::to_string(i), "op", {}, false, {}, "", ""});
+  for (int i = 0; i < 40; ++i)
+    graph.nodes.push_back({std::to_string(i), "a node with a name of some length " + std::to_string(i), "op", {}, false, {}, "", ""});
   for (size_t i = 1; i < 40; ++i) graph.edges.push_back({i / 2, i, "", "", false});
   const Result<std::string> svg = graph_svg(graph);
   ASSERT_TRUE(svg.ok()) << svg.status().message();
@@ -58,7 +60,8 @@ TEST(Picture, BoxesDoNotOverlapAndConsumersLieBelowProducers) {
   ASSERT_EQ(boxes.size(), 40u);
   for (size_t a = 0; a < boxes.size(); ++a) {
     for (size_t b = a + 1; b < boxes.size(); ++b) {
-      const bool apart = boxes[a][2] <= boxes[b][0] || boxes[b][2] <= boxes[a][0] || boxes[a][3] <= boxes[b][1] || boxes[b][3] <= boxes[a][1];
+      const bool apart =
+          boxes[a][2] <= boxes[b][0] || boxes[b][2] <= boxes[a][0] || boxes[a][3] <= boxes[b][1] || boxes[b][3] <= boxes[a][1];
       EXPECT_TRUE(apart) << a << " and " << b;
     }
   }
