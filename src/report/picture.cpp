@@ -11,7 +11,7 @@
 namespace msdbg {
 namespace {
 
-constexpr double kMargin = 8, kPadding = 10, kLine = 15, kLetter = 6.4, kMark = 18, kMarkGap = 4;
+constexpr double kMargin = 8, kPadding = 10, kLine = 15, kLetter = 6.65, kMark = 18, kMarkGap = 4;
 constexpr size_t kLongestLine = 44;
 
 std::string line_of(const std::string& text) { return shorten(printable(text), kLongestLine); }
@@ -29,7 +29,7 @@ double marks_width(const PictureNode& node) {
 BoxSize size_of(const PictureNode& node) {
   const double words = std::max(text_width(line_of(node.label)), text_width(line_of(node.detail)));
   const int lines = 1 + (node.detail.empty() ? 0 : 1) + (node.hits.empty() ? 0 : 1);
-  return {2 * kPadding + std::max({words, marks_width(node), 40.0}), 12 + kLine * lines};
+  return {2 * kPadding + std::max({words, marks_width(node), 40.0}) + (node.parameter ? 18 : 0), 12 + kLine * lines};
 }
 
 std::string slots_text(const PictureEdge& edge) {
