@@ -99,6 +99,11 @@ constexpr Footer kFooters[] = {
                "training is held, the training is ended, unless the script said s:detach().\n"
                "\nThe protocol has neither encryption nor login. With another --bind than 127.0.0.1 whoever reaches the port can pose as\n"
                "the training; a tunnel (ssh -R 50051:127.0.0.1:50051 TRAINING-HOST) needs no other --bind.\n"},
+    {"ckpt", "\nExamples:\n"
+             "  msdbg ckpt show model.ckpt @weight\n"
+             "  msdbg ckpt diff lenet-1_0.ckpt lenet-1_1.safetensors     update ratio of each parameter\n"
+             "  msdbg ckpt match dumps/lenet lenet-1_3.ckpt              the step it was saved after\n"
+             "  msdbg ckpt show secret.ckpt --key env:CKPT_KEY\n"},
     {"demo", "\nExamples:\n"
              "  msdbg demo\n"
              "  msdbg demo --format json\n"},

@@ -136,6 +136,13 @@ std::string step_answer(const StepMatch& step) {
   return step.different > 0 ? "different" : "not compared";
 }
 
+/// What the dump holds besides (inputs, optimizer state) says nothing about the checkpoint.
+ParameterDiff detail_of(const CheckpointMatch& match) {
+  ParameterDiff detail = match.detail;
+  std::erase_if(detail.changes, [](const ParameterChange& change) { return change.kind == ChangeKind::kLost; });
+  return detail;
+}
+
 std::string match_verdict(const CheckpointMatch& match) {
   const auto& [a, b] = std::pair(match.detail.a, match.detail.b);
   std::vector<int64_t> steps;
@@ -148,6 +155,7 @@ std::string match_verdict(const CheckpointMatch& match) {
     if (best.absent > 0) out += fmt::format("; {} of the checkpoint have no value in the dump and were not compared", best.absent);
     return out;
   }
+  if (best.equal == 0) return fmt::format("{} belongs to none of the steps of {}: no parameter is equal in any", printable(b), printable(a));
   return fmt::format("{} belongs to none of the steps of {}; nearest is step {} with {} of {} equal", printable(b), printable(a), best.step,
                      best.equal, counted(best.equal + best.different + best.not_compared, "parameter"));
 }
@@ -162,10 +170,7 @@ std::string match_table(const CheckpointMatch& match, const ReportStyle& style) 
   out += sheet.text(style);
   const StepMatch& best = match.steps[match.best];
   if (best.matches() && best.absent == 0 && !style.wide) return out;
-  ParameterDiff detail = match.detail;
-  // What the dump holds besides (inputs, optimizer state) says nothing about the checkpoint.
-  std::erase_if(detail.changes, [](const ParameterChange& change) { return change.kind == ChangeKind::kLost; });
-  return out + fmt::format("\nstep {} (A) against the checkpoint (B):\n", best.step) + parameter_diff_report(detail, style);
+  return out + fmt::format("\nstep {} (A) against the checkpoint (B):\n", best.step) + parameter_diff_report(detail_of(match), style);
 }
 
 Json step_object(const StepMatch& step) {
@@ -205,8 +210,7 @@ std::string checkpoint_match_report(const CheckpointMatch& match, const ReportSt
       Json object = {{"msdbg", kVersion}, {"dump", match.detail.a}, {"checkpoint", match.detail.b}, {"steps", Json::array()}};
       for (const StepMatch& step : match.steps) object["steps"].push_back(step_object(step));
       object["best"] = match.steps[match.best].step;
-      ReportStyle inner = style;
-      object["detail"] = Json::parse(parameter_diff_report(match.detail, inner));
+      object["detail"] = Json::parse(parameter_diff_report(detail_of(match), style));
       return follow::text(object, true);
     }
     case Format::kJsonl:

@@ -215,6 +215,7 @@ void bind_check(lua_State* L);
 void bind_live(lua_State* L);
 void bind_run(lua_State* L);
 void bind_analysis(lua_State* L);
+void bind_checkpoint(lua_State* L);
 void bind_diff(lua_State* L);
 void bind_follow(lua_State* L);
 void bind_abi(lua_State* L);
