@@ -10,6 +10,8 @@ local M = {}
 
 M.version = core.version
 M.open = core.open
+M.checkpoint = core.checkpoint
+M.checkpoint_diff = core.checkpoint_diff
 M.listen = core.listen
 M.origin = core.origin
 M.report = core.report

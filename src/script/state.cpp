@@ -118,6 +118,7 @@ int open_core(lua_State* L) {
   bind_live(L);
   bind_run(L);
   bind_analysis(L);
+  bind_checkpoint(L);
   bind_diff(L);
   bind_follow(L);
   bind_text(L);
