@@ -59,7 +59,8 @@ class CheckpointTest : public ::testing::Test {
 
   static std::unique_ptr<Checkpoint> open(const std::string& path, const std::string& key = "", CipherMode mode = CipherMode::kAuto) {
     CheckpointOptions options;
-    if (!key.empty()) EXPECT_TRUE(read_checkpoint_key(key, &options).ok());
+    const Status read = key.empty() ? Status() : read_checkpoint_key(key, &options);
+    EXPECT_TRUE(read.ok()) << read.message();
     options.mode = mode;
     auto opened = open_checkpoint(path, options);
     EXPECT_TRUE(opened.ok()) << opened.status().message();

@@ -111,7 +111,7 @@ TEST_F(Diff, CheckpointsBelongToTheStepOfTheDumpThatEndedWithThem) {
       for (const StepMatch& step : match->steps) {
         EXPECT_EQ(step.matches(), step.step == k - 1) << run << " " << k << " step " << step.step;
         EXPECT_EQ(step.absent, 0u);
-        if (step.matches()) EXPECT_EQ(step.equal, 8u);
+        EXPECT_EQ(step.equal, step.matches() ? 8u : 0u);
       }
     }
   }
