@@ -9,7 +9,8 @@ local M = {}
 local LONGEST_BRIEF = 110
 
 -- Classes whose name in the virtual machine is not that of the stub: `node set` is msdbg.NodeSet by itself.
-local stub_names = { watchpoint = "msdbg.Watch", ["check result"] = "msdbg.Result", ["origin result"] = "msdbg.Origins" }
+local stub_names = { watchpoint = "msdbg.Watch", ["check result"] = "msdbg.Result", ["origin result"] = "msdbg.Origins",
+  ["diff result"] = "msdbg.Diff" }
 
 --- The stub class of a class of the virtual machine: "node set" is msdbg.NodeSet.
 ---@param class string

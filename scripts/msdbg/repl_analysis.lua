@@ -1,5 +1,6 @@
 -- Commands for what needs more than one tensor, or more than one condition: rules, comparisons.
 local core = require "msdbg.core"
+local reference = require "msdbg.reference"
 local registry = require "msdbg.repl_registry"
 
 local command, need, number = registry.command, registry.need, registry.number
@@ -27,8 +28,10 @@ local function rule_text(made)
 end
 
 command {
-  name = "rules", usage = "rules [NAME | CHOICE]", summary = "rules that check --rules can run, or one of them", complete = "rule",
-  details = "CHOICE joins names and tags: default and not slow.", examples = { "rules default", "rules dead_relu", "check --rules default" },
+  name = "rules", usage = "rules [NAME | CHOICE]", summary = "rules that check --rules can run, or one of them",
+  complete = "rule",
+  details = "CHOICE joins names and tags: default and not slow.",
+  examples = { "rules default", "rules dead_relu", "check --rules default" },
   run = function(_, rest)
     local rules = require "msdbg.rules"
     local list, known = rules.list()
@@ -74,5 +77,70 @@ command {
     local text = tostring(result)
     other:close()
     return text
+  end,
+}
+
+local function place_of(definition, options)
+  local place = {}
+  for _, key in ipairs { "step", "rank" } do place[key] = options[key] and number(definition, options[key], "a " .. key) end
+  return place
+end
+
+command {
+  name = "bisect", usage = "bisect SELECTOR CONDITION | EXPRESSION", summary = "the first step in which something holds, by halving",
+  complete = "watch", examples = { "bisect fc1.weight TO", "bisect @gradient max(abs(x)) > 100 --steps 0:50" },
+  options = { { "steps", "STEPS", "search only these" }, { "ranks", "RANKS", "which ranks" } },
+  run = function(session, rest, options)
+    local s = need(session)
+    local on, when = registry.split_watch(rest)
+    if not on then registry.usage(registry.find "bisect", "bisect: no condition found") end
+    return tostring(s:bisect { on = on, when = when, steps = options.steps, ranks = options.ranks })
+  end,
+}
+
+command {
+  name = "trend", usage = "trend SELECTOR | TENSOR [STATISTIC]", summary = "a statistic over the steps, with change points",
+  complete = "trend",
+  details = "STATISTIC is a field of t.stats; abs_mean without one.",
+  examples = { "trend fc1.weight", "trend @gradient l2_norm --steps 0:50" },
+  options = { { "steps", "STEPS", "which, e.g. 0:10; default all" }, { "ranks", "RANKS", "which ranks" } },
+  run = function(session, rest, options)
+    local s = need(session)
+    local on, statistic = rest:match "^(.-)%s+([%a_][%w_]*)$"
+    if not on or not reference.class("Stats").members[statistic] then on, statistic = rest, "abs_mean" end
+    if on == "" then registry.usage(registry.find "trend", "trend: of which nodes?") end
+    return tostring(s:trend(statistic, registry.state.held(on) or on, { steps = options.steps, ranks = options.ranks }))
+  end,
+}
+
+command {
+  name = "propagation", usage = "propagation TENSOR [--up]", summary = "how a bad tensor spread, or where it came from",
+  complete = "tensor",
+  options = { { "up", "", "where it came from" }, { "step", "N", "default: the current one" }, { "rank", "N", "where there are several" } },
+  run = function(session, rest, options)
+    local definition = registry.find "propagation"
+    if rest == "" then registry.usage(definition, "propagation: of which tensor?") end
+    local place = place_of(definition, options)
+    place.up = options.up and true
+    return tostring(need(session):propagation(registry.state.held(rest) or rest, place))
+  end,
+}
+
+command {
+  name = "why", usage = "why TENSOR", summary = "why a tensor has no value", complete = "tensor",
+  options = { { "step", "N", "default: the current one" }, { "rank", "N", "where there are several" } },
+  run = function(session, rest, options)
+    local definition = registry.find "why"
+    if rest == "" then registry.usage(definition, "why: which tensor?") end
+    return tostring(need(session):why(rest, place_of(definition, options)))
+  end,
+}
+
+command {
+  name = "list", also = { "l" }, usage = "list [FILE]", summary = "the user's program with findings beside its lines", complete = "file",
+  details = "Findings are those of the last check, or of one that is made now. FILE chooses one of the program's files.",
+  run = function(session, rest)
+    local s = need(session)
+    return tostring(s:source(s.last_result or s:check(), { file = rest ~= "" and rest or nil }))
   end,
 }

@@ -24,6 +24,8 @@ local function split_watch(rest)
   end
 end
 
+registry.split_watch = split_watch
+
 command {
   name = "watch", also = { "b", "w" }, usage = "watch SELECTOR CONDITION [parameter=value ...] | EXPRESSION",
   summary = "add a watchpoint",

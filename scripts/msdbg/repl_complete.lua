@@ -201,6 +201,12 @@ local completers = {
     local s = open_session()
     return s and add_matching({}, word, numbers(s.steps)) or {}
   end,
+  trend = function(word, before)
+    local found = {}
+    if before:match "^%s*%S+%s+%S+%s" then add_matching(found, word, members_of { class = reference.class "Stats" }) end
+    for _, name in ipairs(complete_selector(word)) do found[#found + 1] = name end
+    return found
+  end,
   rule = function(word) return add_matching({}, word, registry.rule_words()) end,
   info = function(word) return add_matching({}, word, registry.info_subjects) end,
   expression = function(word) return add_matching({}, word, functions) end,

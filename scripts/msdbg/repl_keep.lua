@@ -13,7 +13,8 @@ local DEEPEST_SOURCE = 20
 local function count_text(n, noun) return format("%d %s%s", n, noun, n == 1 and "" or "s") end
 
 command {
-  name = "p", also = { "print" }, usage = "p EXPRESSION", summary = "print a Lua expression, as without the p", complete = "lua", raw = true,
+  name = "p", also = { "print" }, usage = "p EXPRESSION", summary = "print a Lua expression, as without the p",
+  complete = "lua", raw = true,
   run = function(_, rest)
     if rest == "" then registry.usage(registry.find "p", "p: which expression?") end
     return state.evaluate(rest, true)

@@ -90,14 +90,6 @@ tensor_command {
   end,
 }
 
-tensor_command {
-  name = "trend", usage = "trend TENSOR [STATISTIC] [--steps STEPS]", summary = "how a statistic moves over the steps",
-  details = "STATISTIC is a field of t.stats, or change; abs_mean without one.",
-  examples = { "trend fc1.weight", "trend Log-op0 nan_count --steps 0:10" },
-  options = with { { "steps", "STEPS", "which, e.g. 0:10; default all" } },
-  run = function(tensor, _, more, options) return look.spark(tensor, more ~= "" and more or nil, { steps = options.steps }) end,
-}
-
 -- A list of coordinates, with a note of what is left out.
 local function places_text(places, total)
   local lines = {}
