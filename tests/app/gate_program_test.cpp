@@ -1,0 +1,160 @@
+// msdbg check as a gate, as a process: Ctrl-C in the middle of a run, a baseline that cannot be written, and the same bytes from
+// every run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "msdbg/tensor.h"
+#include "support/fake_session.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace msdbg::app {
+namespace {
+
+using test::Process;
+
+const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv", "markdown", "junit", "sarif"};
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+std::string quoted(const std::string& path) { return "'" + path + "'"; }
+
+/// Runs a shell command; $0 is the program.
+int shell(const std::string& command, std::string* output = nullptr) {
+  Process process({"sh", "-c", command, MSDBG_PROGRAM});
+  const int status = process.wait().value_or(-1);
+  if (output != nullptr) *output = process.output();
+  return status;
+}
+
+/// A dump that begins with a NaN and goes on with more zeros than any machine reads within a test: the files are sparse.
+class LongDump {
+ public:
+  LongDump() {
+    const std::vector<std::byte> bad = npy_bytes(testing::f32({NAN, 1})->view());
+    write(dir_.file("abad.npy"), std::string(reinterpret_cast<const char*>(bad.data()), bad.size()));
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(kElements) + ",), }";
+    header.resize(117, ' ');
+    for (int i = 0; i < 64; ++i) {
+      const std::string path = dir_.file("b" + std::to_string(100 + i) + ".npy");
+      write(path, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n");
+      std::filesystem::resize_file(path, 128 + kElements * 4);
+    }
+  }
+  std::string path() const { return dir_.file(""); }
+
+ private:
+  static constexpr uint64_t kElements = uint64_t{1} << 29;  // 2 GiB each
+  test::TempDir dir_;
+};
+
+/// Waits until the process has a handler for SIGINT and has read for a while.
+bool is_reading(pid_t pid) {
+  for (int i = 0; i < 3000; ++i) {
+    std::istringstream stat(read("/proc/" + std::to_string(pid) + "/stat"));
+    std::vector<std::string> fields(std::istream_iterator<std::string>(stat), {});
+    // 14 and 15 are the ticks of processor time; a program that has spent 30 is past its beginnings.
+    if (fields.size() > 14 && std::stol(fields[13]) + std::stol(fields[14]) >= 30) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+class CheckInterrupted : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
+  LongDump dump;
+  const test::TempDir dir;
+  const std::string report = dir.file("report"), baseline = dir.file("known.jsonl");
+  write(baseline, "old\n");
+  Process process({MSDBG_PROGRAM, "check", dump.path(), "--when", "TO", "--threads", "1", "--format", GetParam(), "-o", report, "--bless", baseline});
+  ASSERT_TRUE(is_reading(process.pid())) << process.output();
+  process.send_signal(SIGINT);
+  ASSERT_EQ(process.wait(), 130) << process.output();
+  const std::string text = read(report);
+  const std::map<std::string, std::string> marks = {
+      {"table", "interrupted: "},           {"json", "\"partial\":true"}, {"jsonl", "\"partial\":true"}, {"csv", "\r\npartial,"},
+      {"markdown", "**Partial result**"}, {"junit", "<error type=\"interrupted\""}, {"sarif", "\"executionSuccessful\": false"}};
+  std::string searched = text;
+  if (GetParam() == "json") std::erase_if(searched, [](char c) { return c == ' ' || c == '\n'; });
+  EXPECT_NE(searched.find(marks.at(GetParam())), std::string::npos) << text;
+  EXPECT_NE(text.find("abad"), std::string::npos) << "the finding before Ctrl-C is lost: " << text;
+  for (const char* calm : {"clean:", "check: clean", "no new finding"}) EXPECT_EQ(text.find(calm), std::string::npos) << text;
+  // Half a run says nothing about what is known.
+  EXPECT_EQ(read(baseline), "old\n");
+  EXPECT_NE(process.output().find("not written, the run was interrupted"), std::string::npos) << process.output();
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, CheckInterrupted, ::testing::ValuesIn(kFormats), [](const auto& info) { return info.param; });
+
+class Bless : public ::testing::Test {
+ protected:
+  // With `before` in the shell that runs the check.
+  int bless(const std::string& path, const std::string& before, std::string* output) {
+    return shell(before + "\"$0\" check " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") + " --on Log-op0 --when TO -o /dev/null --bless " +
+                     quoted(path),
+                 output);
+  }
+  test::TempDir dir_;
+  std::string output_;
+};
+
+TEST_F(Bless, FullDiskLeavesTheOldFileWhole) {
+  const std::string path = dir_.file("known.jsonl");
+  write(path, "old\n");
+  // No file may grow: every write fails as on a full disk.
+  EXPECT_EQ(bless(path, "trap '' XFSZ; ulimit -f 0; ", &output_), 3) << output_;
+  EXPECT_EQ(read(path), "old\n");
+  EXPECT_NE(output_.find("--bless " + path + ": cannot write"), std::string::npos) << output_;
+  // Nothing is left beside it.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.file("")), std::filesystem::directory_iterator()), 1);
+}
+
+TEST_F(Bless, PlacesThatCannotHoldAFileAreNamed) {
+  EXPECT_EQ(bless(dir_.file("none/known.jsonl"), "", &output_), 3);
+  EXPECT_NE(output_.find("--bless " + dir_.file("none/known.jsonl") + ": cannot create: No such file or directory"), std::string::npos) << output_;
+  std::filesystem::create_directory(dir_.file("folder"));
+  EXPECT_EQ(bless(dir_.file("folder"), "", &output_), 3);
+  EXPECT_NE(output_.find("--bless " + dir_.file("folder") + ": cannot open: Is a directory"), std::string::npos) << output_;
+}
+
+TEST_F(Bless, WrittenFileReplacesTheOldOne) {
+  const std::string path = dir_.file("known.jsonl");
+  write(path, "old\n");
+  EXPECT_EQ(bless(path, "", &output_), 1) << output_;
+  EXPECT_EQ(read(path),
+            "{\"graph\":\"kernel_graph0\",\"node\":\"Default/network-WithLossCell/_backbone-LeNet5/Log-op0\",\"rule\":\"tensor_overflow\","
+            "\"slot\":\"output:0\",\"rank\":0}\n");
+}
+
+class SameBytes : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SameBytes, FromEveryRunAndNumberOfThreads) {
+  const test::TempDir dir;
+  write(dir.file("suppress"), "TO **/Log-op0 # wanted\nTZ **/nothing # old\n");
+  for (const char* name : {"lenet-2.7.1-lognan", "lenet-2.7.1-explode", "two-2.7.1"}) {
+    std::string first;
+    for (const char* threads : {"1", "2", "7", "7"}) {
+      const std::string report = dir.file("report");
+      const int status = shell("\"$0\" check " + quoted(std::string(MSDBG_TEST_DATA "/dumps/") + name) + " --rules recommended,default --threads " + threads +
+                               " --suppress " + quoted(dir.file("suppress")) + " --format " + GetParam() + " -o " + quoted(report));
+      EXPECT_TRUE(status == 0 || status == 1) << status;
+      const std::string text = read(report);
+      ASSERT_FALSE(text.empty());
+      if (first.empty()) first = text;
+      EXPECT_TRUE(text == first) << name << " with " << threads << " threads differs";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, SameBytes, ::testing::ValuesIn(kFormats), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace msdbg::app
