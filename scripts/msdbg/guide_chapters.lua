@@ -318,9 +318,12 @@ function M.weights(talk)
       end
     end
   end
-  if looked == 0 then return talk:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see msdbg ckpt show on a checkpoint") end
+  if looked == 0 then
+    return talk:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see msdbg ckpt show on a checkpoint")
+  end
   if #odd > 0 then
-    talk:finding(fmt("weights after step %d look wrong: %s", step, some(odd)), "look at the initialiser, or whether the checkpoint was loaded", "watch @weight WI")
+    talk:finding(fmt("weights after step %d look wrong: %s", step, some(odd)),
+      "look at the initialiser, or whether the checkpoint was loaded", "watch @weight WI")
   else
     talk:fine(fmt("%s after step %d: finite, not constant, moderate", count(looked, "weight"), step))
   end
