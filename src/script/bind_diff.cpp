@@ -365,10 +365,11 @@ int compare_two_series(lua_State* L) {
 
 void bind_diff(lua_State* L) {
   define_class(L, {ClassName<DiffBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<DiffBox>>, guard<equal_objects<DiffBox>>);
-  for (const auto& [name, function] : {std::pair("diff", guard<diff>), std::pair("tensor_diff", guard<tensor_diff>), std::pair("read_series", guard<read_series>),
-                                       std::pair("compare_series", guard<compare_two_series>)}) {
-    lua_pushcfunction(L, function);
-    lua_setfield(L, -2, name);
+  constexpr Member kFunctions[] = {
+      {"diff", guard<diff>}, {"tensor_diff", guard<tensor_diff>}, {"read_series", guard<read_series>}, {"compare_series", guard<compare_two_series>}};
+  for (const Member& each : kFunctions) {
+    lua_pushcfunction(L, each.function);
+    lua_setfield(L, -2, each.name);
   }
 }
 
