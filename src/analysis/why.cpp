@@ -22,6 +22,12 @@ namespace {
 /// Longer file names are cut by no file system, but refused.
 constexpr size_t kLongestFileName = 255, kRestOfFileName = 60;
 
+/// What describe() says, without the words that are our question.
+std::string without_prefix(const std::string& message) {
+  constexpr std::string_view kPrefix = "not dumped: ";
+  return message.starts_with(kPrefix) ? message.substr(kPrefix.size()) : message;
+}
+
 class Why {
  public:
   Why(Session& session, const WhyOptions& options, const TensorId& id, WhyAnswer& answer)
@@ -208,7 +214,7 @@ class Why {
       say(WhyKind::kKernelsFilter, "only operators that overflowed were dumped", settings_.path,
           fmt::format("op_debug_mode is {}", *settings_.op_debug_mode));
     } else {
-      say(WhyKind::kMissingFile, fmt::format("no file: {}", status.message()), directory_, "searched");
+      say(WhyKind::kMissingFile, fmt::format("no file: {}", without_prefix(status.message())), directory_, "searched");
       if (node_.name.size() + kRestOfFileName > kLongestFileName) {
         add(fmt::format("its name has {} bytes: the file name would be longer than the {} that file systems take, and some releases then "
                         "write nothing",
