@@ -187,6 +187,34 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
 }
 
 template <class A, class T>
+struct RelKernel {
+  static double run(const void* a, const void* b, size_t n);
+};
+
+template <class A, class T>
+double RelKernel<A, T>::run(const void* data_a, const void* data_b, size_t n) {
+  using E = Elements<A, T>;
+  using Double = typename Batches<A>::Double;
+  const char* x = static_cast<const char*>(data_a);
+  const char* p = static_cast<const char*>(data_b);
+  const Double largest(Limits<double>::kMax), zero(0.0);
+  Double first(0.0), second(0.0);
+  const auto rel = [&](Double a, Double b) __attribute__((always_inline)) {
+    const Double size = Ops<A>::magnitude(b);
+    const auto counts = (size != zero) & (size <= largest) & (Ops<A>::magnitude(a) <= largest);
+    return xsimd::select(counts, Ops<A>::magnitude(a - b) / size, zero);
+  };
+  for (size_t i = 0; i < n; i += E::kSize, x += E::kSize * E::kBytes, p += E::kSize * E::kBytes) {
+    Double a, c, b, d;
+    E::doubles(x, &a, &c);
+    E::doubles(p, &b, &d);
+    first = xsimd::max(rel(a, b), first);
+    second = xsimd::max(rel(c, d), second);
+  }
+  return ErrorsKernel<A, T, true>::greatest(first, second);
+}
+
+template <class A, class T>
 struct WidenKernel {
   static void run(const void* data, size_t n, double* out);
 };
@@ -207,7 +235,11 @@ void WidenKernel<A, T>::run(const void* data, size_t n, double* out) {
 template <class A, class T>
 constexpr PairKernel pair_kernel() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
-  return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run};
+  if constexpr (ErrorsKernel<A, T, kMasked>::kFloatLanes) {
+    return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, true>::run, WidenKernel<A, T>::run, RelKernel<A, T>::run};
+  } else {
+    return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run, nullptr};
+  }
 }
 
 /// In the order of DType.

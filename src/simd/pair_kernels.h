@@ -10,7 +10,7 @@ struct PairErrors {
   double diff, diff_squares;  ///< of |d| and d * d
   double a_squares, b_squares, product;
   double max_abs;  ///< largest |d|
-  double max_rel;  ///< about the largest |d| / |b| with b != 0: never below (1 - 1e-6) times it but for errors below 1e-37
+  double max_rel;  ///< largest |d| / |b| with b != 0; where the kernel has a max_rel of its own, only to about 1e-6
   uint64_t pairs, close, max_ulp;
 };
 
@@ -22,6 +22,8 @@ struct PairKernel {
   void (*errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out);
   void (*masked_errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out);
   void (*widen)(const void* data, size_t n, double* out);
+  /// The largest |d| / |b| exactly, over what is finite; null where PairErrors has it already.
+  double (*max_rel)(const void* a, const void* b, size_t n);
 };
 
 /// Indexed by DType.

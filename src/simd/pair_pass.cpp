@@ -78,6 +78,8 @@ struct ComparePass::State {
 
   void add_block(const std::byte* a, const std::byte* b, size_t n);
   PairErrors errors(const std::byte* a, const std::byte* b, size_t n) const;
+  bool may_beat(const PairErrors& sums, size_t n) const;
+  double exact_rel(const std::byte* a, const std::byte* b, size_t n, const PairErrors& sums) const;
   void count_bad(const std::byte* a, const std::byte* b, size_t n);
   void add_scaled(const std::byte* a, const std::byte* b, size_t n);
   void find_abs(const std::byte* a, const std::byte* b, size_t n, double wanted);
@@ -136,7 +138,7 @@ void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_
   if (sums.pairs > 0) {
     // The maxima of a block say whether it holds a new one; where exactly is looked up only then.
     if (sums.max_abs > max_abs) find_abs(a, b, n, sums.max_abs);
-    if (sums.max_rel * (1 + 1e-6) + (max_rel < 1e-36 && sums.max_abs > 0 ? 1e-36 : 0) > max_rel) find_rel(a, b, n);
+    if (may_beat(sums, n) && exact_rel(a, b, n, sums) > max_rel) find_rel(a, b, n);
     if (fits(sums)) {
       plain.add(sums);
     } else {
@@ -144,6 +146,24 @@ void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_
     }
   }
   result.count += n;
+}
+
+// Float lanes are right to about 1e-6, and lose what lies below their range.
+bool ComparePass::State::may_beat(const PairErrors& sums, size_t n) const {
+  if (fast.max_rel == nullptr || n < fast.step) return sums.max_rel > max_rel;
+  return sums.max_rel * (1 + 1e-6) > max_rel || (max_rel < 1e-36 && sums.max_abs > 0);
+}
+
+double ComparePass::State::exact_rel(const std::byte* a, const std::byte* b, size_t n, const PairErrors& sums) const {
+  if (fast.max_rel == nullptr || n < fast.step) return sums.max_rel;
+  const size_t full = n - n % fast.step;
+  double most = fast.max_rel(a, b, full);
+  if (full < n) {
+    PairErrors rest;
+    tail.masked_errors(a + full * item, b + full * item, n - full, &limits, &rest);
+    most = std::max(most, rest.max_rel);
+  }
+  return most;
 }
 
 void ComparePass::State::find_first_difference(const std::byte* a, const std::byte* b, size_t n) {

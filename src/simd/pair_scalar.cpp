@@ -92,7 +92,7 @@ void widen_block(const void* data, size_t n, double* out) {
 
 template <typename T>
 constexpr PairKernel kernel() {
-  return {1, errors<T>, errors<T>, widen_block<T>};
+  return {1, errors<T>, errors<T>, widen_block<T>, nullptr};
 }
 
 }  // namespace
