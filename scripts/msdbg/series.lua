@@ -40,7 +40,9 @@ local function from_table(given)
   end
   if #made.values == 0 then fail "series.read: the table has no values" end
   for i = 2, #made.steps do
-    if made.steps[i] <= made.steps[i - 1] then fail("series.read: step %s comes after step %s", tostring(made.steps[i]), tostring(made.steps[i - 1])) end
+    if made.steps[i] <= made.steps[i - 1] then
+      fail("series.read: step %s comes after step %s", tostring(made.steps[i]), tostring(made.steps[i - 1]))
+    end
   end
   return record(made)
 end
