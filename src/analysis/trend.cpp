@@ -21,6 +21,9 @@ struct Statistic {
 std::optional<double> real(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 std::optional<double> whole(uint64_t value) { return static_cast<double>(value); }
 
+/// The norm of no element is 0, which on a line over the steps would look like a tensor that vanished.
+std::optional<double> norm(const Stats& s) { return s.count > 0 && s.finite_count() == 0 ? std::nullopt : real(s.l2_norm); }
+
 constexpr Statistic kStatistics[] = {
     {"count", kStatCount, [](const Stats& s) { return whole(s.count); }},
     {"min", kStatMin, [](const Stats& s) { return real(s.min); }},
@@ -28,7 +31,7 @@ constexpr Statistic kStatistics[] = {
     {"mean", kStatMean, [](const Stats& s) { return real(s.mean); }},
     {"abs_mean", kStatAbsMean, [](const Stats& s) { return real(s.abs_mean); }},
     {"std", kStatStd, [](const Stats& s) { return real(s.std); }},
-    {"l2_norm", kStatL2Norm, [](const Stats& s) { return real(s.l2_norm); }},
+    {"l2_norm", kStatL2Norm, norm},
     {"nan_count", kStatNan, [](const Stats& s) { return whole(s.nan_count); }},
     {"pos_inf_count", kStatPosInf, [](const Stats& s) { return whole(s.pos_inf_count); }},
     {"neg_inf_count", kStatNegInf, [](const Stats& s) { return whole(s.neg_inf_count); }},

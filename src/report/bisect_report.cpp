@@ -108,7 +108,9 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
       const BisectProbe& probe = rank.probes[i];
       std::string tensor = probe.holds.empty() ? "" : follow::tensor_text(session, probe.holds.front(), style.wide);
       if (probe.holds.size() > 1) tensor += fmt::format(" and {} more", probe.holds.size() - 1);
-      const std::string values = probe.stats ? stats_line(*probe.stats) : printable(probe.reason);
+      // Of several tensors of which none has it, no single one is worth a line.
+      const bool shows = probe.stats && (probe.tensors == 1 || !probe.holds.empty());
+      const std::string values = shows ? stats_line(*probe.stats) : printable(probe.reason);
       table.add({std::to_string(i + 1), std::to_string(probe.step),
                  Table::Cell(std::string(state_word(probe.state)), probe.state == Known::kBad ? Paint::kError : Paint::kNone), tensor,
                  values});

@@ -152,6 +152,7 @@ TEST(Trend, AStepWithoutAFiniteElementEndsTheLine) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->lines[0].ends, 3);
   EXPECT_EQ(result->lines[0].points[3].reason, "every element is NaN");
+  EXPECT_EQ(trend(session, follow_target(session, "w").value(), "l2_norm")->lines[0].ends, 3);
 }
 
 std::vector<std::pair<int64_t, double>> series(int64_t n, double (*value)(int64_t)) {
