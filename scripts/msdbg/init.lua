@@ -3,6 +3,7 @@ local core = require "msdbg.core"
 require "msdbg.record"
 require "msdbg.session"
 require "msdbg.tensor"
+require "msdbg.diff"
 
 local setmetatable, tostring, type = setmetatable, tostring, type
 
@@ -16,7 +17,9 @@ M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
 M.explain = core.explain
+M.diff = core.diff
 for name, call in pairs(require "msdbg.follow") do M[name] = call end
+M.series = require "msdbg.series"
 
 --- Ends with a mistake of the user: the message is shown without a traceback.
 ---@param message string
