@@ -36,6 +36,21 @@ struct ScriptOutcome {
   bool usage = false;      ///< the error is about words that the library was given (code invalid_argument or not_found)
 };
 
+/// Which rules, as the command line says it.
+struct RuleChoice {
+  std::optional<std::string> rules;        ///< `default and not slow`; without it the files' own rules, else the profile's, else `default`
+  std::vector<std::string> files;          ///< rule files and directories, searched first
+  std::vector<std::string> params;         ///< RULE.NAME=VALUE
+  std::string profile;                     ///< "" or a Lua file
+  std::string slots;                       ///< "" or instead of what the rules say
+  bool trust = false;                      ///< read the rules of the project, too
+  double budget_s = 10;                    ///< longest time that one call of a rule's function may take
+};
+struct ChosenRules {
+  std::vector<std::string> names, notes;
+  std::string expression;                  ///< what was chosen, for people
+};
+
 class Script {
  public:
   static Result<std::unique_ptr<Script>> create(ScriptOptions options);
@@ -45,8 +60,15 @@ class Script {
   ScriptOutcome run_file(const std::string& path, const std::vector<std::string>& args);
   ScriptOutcome run_text(std::string_view text, const std::string& chunk_name, const std::vector<std::string>& args = {});
 
-  /// Makes an open session the global `s` of the prompt.
-  void set_session(std::unique_ptr<Session> session);
+  /// Makes an open session the global `s` of the prompt; it lives as long as the Script.
+  Session& set_session(std::unique_ptr<Session> session);
+
+  /// Reads rule files and checks the choice and all parameters; no function of a rule is called.
+  /// Error: kInvalidArgument naming the word that is wrong and the nearest known one.
+  Result<ChosenRules> choose_rules(const RuleChoice& choice);
+  /// Runs the chosen rules on the session of set_session(), in one pass with `also`. Rules that break are in the result.
+  /// Error: that of check().
+  Result<CheckResult> check_rules(std::vector<Watchpoint> also, const CheckOptions& options);
 
   enum class EvalState : uint8_t { kDone, kIncomplete, kError, kExit };
   struct Eval {

@@ -286,6 +286,7 @@ struct CheckResult {
   std::vector<Hit> hits;               ///< by rank, step, graph, execution order, execution, slot, then rule id
   std::vector<NotChecked> not_checked; ///< the same order
   std::vector<RuleProblem> rule_problems;  ///< rules that broke; what they would have found is not known
+  std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with what is said about them
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
   Semantics semantics = Semantics::kCompat;

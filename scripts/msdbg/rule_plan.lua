@@ -128,6 +128,7 @@ function M.make(options)
   end
   local plan = {
     registry = registry, chosen = chosen, expression = expression, budget = options.budget, collections = profile and profile.collections,
+    slots = options.slots,
     notes = registry.notes, problems = {},
   }
   plan.values = values_for(chosen, inline, {

@@ -187,7 +187,8 @@ function M.prepare(session, plan)
   local instances = {}
   for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
     local made = entry.rule
-    local instance, why = M.instance(session, made, plan.values[made], { budget = plan.budget, collections = plan.collections, turn = entry.turn })
+    local instance, why = M.instance(session, made, plan.values[made], { budget = plan.budget, collections = plan.collections, turn = entry.turn,
+      slots = plan.slots })
     if instance then
       instances[#instances + 1] = instance
     elseif why then

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/output.h"
+#include "app/rules.h"
 #include "app/run.h"
 
 namespace msdbg::app {
@@ -132,10 +133,7 @@ Status add_rules(const Options& options, WatchpointList& list) {
   return Status();
 }
 
-}  // namespace
-
-Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
-  WatchpointList list(options);
+Status add_watches(const Options& options, WatchpointList& list) {
   for (const auto& [on, when] : options.watches) {
     auto parsed = parse_when(when);
     if (!parsed) return parsed.status();
@@ -145,6 +143,20 @@ Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
     const Status status = list.add(rule, selector, std::move(*parsed), !on.empty());
     if (!status.ok()) return status;
   }
+  return Status();
+}
+
+}  // namespace
+
+Result<std::vector<Watchpoint>> watches_from(const Options& options) {
+  WatchpointList list(options);
+  if (const Status status = add_watches(options, list); !status.ok()) return status;
+  return list.take();
+}
+
+Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
+  WatchpointList list(options);
+  if (const Status status = add_watches(options, list); !status.ok()) return status;
   // --when stands for itself; rules join only when they were asked for.
   if (options.watches.empty() || options.rules != "default") {
     if (const Status status = add_rules(options, list); !status.ok()) return status;
@@ -185,22 +197,32 @@ Result<GateFiles> read_gate_files(const Options& options) {
   return files;
 }
 
-int status_of(const Options& options, const CheckResult& result, const Gate& gate) {
+int status_of(const Options& options, const CheckResult& result, const Gate& gate, bool nothing_ran) {
   if (result.interrupted) return kExitInterrupted;
   if (gate.fresh > 0) return kExitFindings;
-  return options.strict && (result.coverage.not_checked > 0 || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
+  if (nothing_ran) return kExitScript;
+  return options.strict && (result.coverage.not_checked > 0 || !result.rule_problems.empty() || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
 }  // namespace
 
 int run_check(const Options& options) {
-  const auto watchpoints = watchpoints_from(options);
+  const bool by_files = needs_rule_files(options);
+  const auto watchpoints = by_files ? watches_from(options) : watchpoints_from(options);
   if (!watchpoints) return report_failure(watchpoints.status());
+  RuleMachine machine;
+  if (by_files) {
+    auto made = make_rule_machine(options);
+    if (!made) return report_failure(made.status());
+    machine = std::move(*made);
+  }
   const auto files = read_gate_files(options);
   if (!files) return report_failure(files.status());
   int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
+  auto opened = open_session(options, &status);
+  if (opened == nullptr) return status;
+  Session* const session = opened.get();
+  if (by_files) machine.script->set_session(std::move(opened));  // rules see it as what scripts see
 
   const bool needs_all = files->any() || !options.bless.empty();
   CheckOptions check_options;
@@ -215,15 +237,17 @@ int run_check(const Options& options) {
   {
     Progress progress(options, "checking");
     check_options.progress = progress.callback();
-    result = check(*session, *watchpoints, check_options);
+    result = by_files ? machine.script->check_rules(*watchpoints, check_options) : check(*session, *watchpoints, check_options);
   }
   if (!result) return report_failure(result.status());
   ReportStyle style = style_for(options);
-  if (options.watches.empty()) style.rules = options.rules == "default" || options.rules == "recommended" ? "the " + options.rules + " rules" : options.rules;
+  const std::string& asked = by_files ? machine.chosen.expression : options.rules;
+  if (options.watches.empty()) style.rules = asked == "default" || asked == "recommended" ? "the " + asked + " rules" : asked;
   if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
   for (const Watchpoint& watchpoint : *watchpoints) {
     style.rules_run.push_back(watchpoint.rule);
   }
+  for (const std::string& rule : machine.chosen.names) style.rules_run.push_back(rule);
   // What is suppressed stays out, so that it comes back the day its suppression goes.
   std::vector<Hit> to_bless;
   for (const Hit& hit : result->hits) {
@@ -239,7 +263,8 @@ int run_check(const Options& options) {
                  options.max_hits, !options.steps.is_all() || !options.ranks.is_all());
   }
   if (files->any()) style.gate = &gate;
-  style.exit_status = status_of(options, *result, gate);
+  const bool nothing_ran = watchpoints->empty() && result->rules.empty() && !result->rule_problems.empty();
+  style.exit_status = status_of(options, *result, gate, nothing_ran);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
   // A table on the screen has said so already; a report in a file is read later, or never.
   if (options.format != Format::kTable || !options.output_file.empty()) {

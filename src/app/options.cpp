@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "app/command.h"
+#include "app/rules.h"
 #include "app/help.h"
 
 namespace msdbg::app {
@@ -213,7 +214,12 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
 
   auto* check = app.add_subcommand("check", "run conditions over a dump");
   add_dump(check, o);
-  check->add_option("--rules", o.rules, "which rules, see below")->capture_default_str()->type_name("RULES");
+  check->add_option("--rules", o.rules, "which rules: names, tags, globs with and, or, not; see below")
+      ->capture_default_str()
+      ->type_name("EXPR")
+      ->each([&o](const std::string&) { o.rules_given = true; });
+  declare_rule_files(*check, &o.rule_files, &o.trust, &o.rule_budget_s);
+  check->add_option("--profile", o.profile, "Lua file with rules, their parameters and collections")->type_name("FILE");
   check->add_option("--on", raw.on, "nodes of the --when that follows; default: what the condition is made for")->type_name("SEL")->expected(1)->take_all();
   check->add_option("--when", raw.when, "a condition with its parameters; replaces the default rules")->type_name("COND")->expected(1)->take_all();
   check->add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V")->expected(1)->take_all();

@@ -47,6 +47,11 @@ struct Options {
   std::string subject;          ///< selector or tensor name
   // check
   std::string rules = "default";
+  bool rules_given = false;                                  ///< --rules was written, be it the default
+  std::vector<std::string> rule_files;                       ///< --rule
+  std::string profile;                                       ///< "" = none
+  bool trust = false;                                        ///< read the rules of the project
+  double rule_budget_s = 10;
   std::vector<std::pair<std::string, std::string>> watches;  ///< --on, --when
   std::vector<std::string> params;                           ///< rule.name=value
   std::string slots = "output";

@@ -1,8 +1,12 @@
 // What `check` and `rules` share: where rule files come from.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "app/options.h"
+#include "msdbg/script.h"
 
 namespace CLI {
 class App;
@@ -16,5 +20,16 @@ inline constexpr double kRuleBudget = 10;  ///< seconds
 void declare_rule_files(CLI::App& app, std::vector<std::string>* files, bool* trust, double* budget_s);
 /// True with --trust, or when the person at the terminal says yes. Without rules of a project nobody is asked.
 bool trusts_project_rules(bool trust);
+
+/// True when --rules, --rule or --profile ask for more than conditions of the catalogue, which need no Lua.
+bool needs_rule_files(const Options& options);
+/// A machine with the chosen rules, checked and ready for Script::check_rules().
+struct RuleMachine {
+  std::unique_ptr<Script> script;
+  ChosenRules chosen;
+};
+Result<RuleMachine> make_rule_machine(const Options& options);
+/// The watchpoints of --on and --when alone.
+Result<std::vector<Watchpoint>> watches_from(const Options& options);
 
 }  // namespace msdbg::app

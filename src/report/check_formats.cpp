@@ -52,7 +52,24 @@ std::vector<std::string> rules_of(const CheckResult& result, const ReportStyle& 
   for (const std::string& rule : style.rules_run) add(rule);
   for (const Hit& hit : result.hits) add(hit.rule);
   for (const NotChecked& entry : result.not_checked) add(entry.rule);
+  for (const RuleProblem& problem : result.rule_problems) add(problem.rule);
   return rules;
+}
+
+const RuleInfo* rule_info(const CheckResult& result, std::string_view rule) {
+  for (const auto& info : result.rules) {
+    if (info && info->name == rule) return info.get();
+  }
+  for (const Hit& hit : result.hits) {
+    if (hit.rule == rule && hit.info) return hit.info.get();
+  }
+  return nullptr;
+}
+
+std::string advice_of(const CheckResult& result, std::string_view rule) {
+  if (const RuleInfo* info = rule_info(result, rule)) return info->advice();
+  const auto spec = find_condition(rule);
+  return spec ? std::string((*spec)->advice) : "";
 }
 
 std::string counts_text(const CheckResult& result, const ReportStyle& style) {
@@ -114,6 +131,7 @@ std::string check_csv(const Session& session, const CheckResult& result, const R
     row.front() = std::move(status), row[1] = std::move(rule), row.back() = std::move(reason);
     out += csv_line(row);
   };
+  for (const RuleProblem& problem : result.rule_problems) remark("not_checked", printable(problem.rule), printable(problem.reason));
   if (style.gate) {
     for (const Suppression& s : style.gate->unused) remark("unused_suppression", printable(s.rule), unused_text(s));
   }
@@ -129,7 +147,7 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   std::string out = fmt::format("### msdbg check: {}\n\n", result.interrupted        ? "interrupted"
                                                            : fresh > 0               ? counted(fresh, judged ? "new finding" : "finding")
                                                            : coverage.checked == 0   ? "nothing was checked"
-                                                           : coverage.not_checked > 0 ? "clean otherwise"
+                                                           : coverage.not_checked > 0 || !result.rule_problems.empty() ? "clean otherwise"
                                                                                       : "clean");
   if (result.interrupted) out += fmt::format("**Partial result**, {}.\n\n", partial_text(result));
   out += fmt::format("{}. {} of {} checked, {} not checked; {}, semantics {}.\n", counts_text(result, style), coverage.checked,
@@ -159,11 +177,18 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
     folded("Known from the baseline", table(Standing::kKnown));
     folded("Suppressed", table(Standing::kSuppressed));
   }
+  std::string advice;
+  for (const std::string& rule : rules_of(result, style)) {
+    const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == rule; });
+    if (const std::string text = advice_of(result, rule); found && !text.empty()) advice += fmt::format("- **{}**: {}\n", cell(rule), cell(text));
+  }
+  folded("What to do", advice);
   std::string not_checked;
   for (const NotChecked& entry : result.not_checked) {
     not_checked += fmt::format("| {} | {} | {} | {}:{} | {} |\n", cell(entry.rule), entry.tensor.rank, entry.tensor.step,
                                cell(session.node(entry.tensor).name), slot_name(entry.tensor.slot), cell(entry.reason));
   }
+  for (const RuleProblem& problem : result.rule_problems) not_checked += fmt::format("| {} | | | | {} |\n", cell(problem.rule), cell(problem.reason));
   if (!not_checked.empty()) not_checked = "| rule | rank | step | tensor | reason |\n|---|--:|--:|---|---|\n" + not_checked;
   folded("Not checked", not_checked);
   if (judged && !style.gate->unused.empty()) {

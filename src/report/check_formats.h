@@ -22,6 +22,10 @@ Standing standing_of(const ReportStyle& style, size_t hit);
 std::string reason_of(const ReportStyle& style, size_t hit);
 /// What was run, then what else appears in the result; each once.
 std::vector<std::string> rules_of(const CheckResult& result, const ReportStyle& style);
+/// What is said about a rule of a rule file or of the catalogue; null for other conditions.
+const RuleInfo* rule_info(const CheckResult& result, std::string_view rule);
+/// What to do about a finding of that rule; "" when nothing is known.
+std::string advice_of(const CheckResult& result, std::string_view rule);
 /// `3 findings: 1 new, 2 known, 0 suppressed; 1 listed (--max-hits)`.
 std::string counts_text(const CheckResult& result, const ReportStyle& style);
 /// `suppression of line 3 matched nothing: TO a/b (reason)`.

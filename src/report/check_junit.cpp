@@ -51,7 +51,7 @@ std::string place_text(const Session& session, const TensorId& id) {
   return out;
 }
 
-std::string failure_text(const Session& session, const Hit& hit) {
+std::string failure_text(const Session& session, const CheckResult& result, const Hit& hit) {
   const Node& node = session.node(hit.tensor);
   std::string out = fmt::format("{}\n{}\n{}{} of {}\n", what_text(hit), stats_line(hit.stats), dtype_name(hit.dtype), shape_text(hit.shape), node.op);
   if (const std::string source = source_place(node, true); !source.empty()) {
@@ -59,7 +59,7 @@ std::string failure_text(const Session& session, const Hit& hit) {
     if (const std::string& code = user_frame(node)->code; !code.empty()) out += "   " + code;
     out += '\n';
   }
-  if (const auto spec = find_condition(hit.rule); spec && !(*spec)->advice.empty()) out += fmt::format("{}\n", (*spec)->advice);
+  if (const std::string advice = advice_of(result, hit.rule); !advice.empty()) out += advice + "\n";
   std::string escaped;
   for (std::string_view line : split(out, '\n')) escaped += xml(line) + "\n";
   while (escaped.ends_with("\n\n")) escaped.pop_back();
@@ -81,7 +81,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
         case Standing::kNew:
           ++suite.failures;
           suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity), xml(what_text(hit)),
-                                       failure_text(session, hit)));
+                                       failure_text(session, result, hit)));
           break;
         case Standing::kKnown: suite.skip(place, "known from the baseline: " + what_text(hit)); break;
         case Standing::kSuppressed: suite.skip(place, "suppressed: " + reason_of(style, i)); break;
@@ -90,8 +90,12 @@ std::string check_junit(const Session& session, const CheckResult& result, const
     for (const NotChecked& entry : result.not_checked) {
       if (entry.rule == rule) suite.skip(place_text(session, entry.tensor), "not checked: " + entry.reason);
     }
+    bool broken = false;
+    for (const RuleProblem& problem : result.rule_problems) {
+      if (problem.rule == rule) broken = true, suite.skip("the rule runs", "not checked: " + problem.reason);
+    }
     // A rule that found nothing is a test that passed, not a test that is gone.
-    if (suite.failures == 0 && !result.interrupted && result.coverage.checked > 0) suite.add("no new finding", "");
+    if (suite.failures == 0 && !broken && !result.interrupted && result.coverage.checked > 0) suite.add("no new finding", "");
     suites.push_back(std::move(suite));
   }
   Suite run;

@@ -45,7 +45,13 @@ std::string what_text(const Hit& hit) {
     // The tolerances of weight_not_changed decide together; none of them hits by itself.
     if (param.hit || param.name == "rtol") add(param_text(hit, param));
   }
-  for (const auto& [name, value] : hit.details) add(fmt::format("{} {}", printable(name), printable(value)));
+  // A message says in words what the other fields hold.
+  const auto message = std::find_if(hit.details.begin(), hit.details.end(), [](const auto& detail) { return detail.first == "message"; });
+  if (message != hit.details.end()) {
+    add(printable(message->second));
+  } else {
+    for (const auto& [name, value] : hit.details) add(fmt::format("{} {}", printable(name), printable(value)));
+  }
   add(nonfinite_text(hit.stats));
   return out;
 }
@@ -65,6 +71,8 @@ class CheckText {
     std::string out;
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
+    for (const RuleProblem& problem : result_.rule_problems)
+      out += fmt::format("not checked: rule {}: {}\n", printable(problem.rule), printable(problem.reason));
     if (style_.gate) {
       for (const Suppression& unused : style_.gate->unused) out += unused_text(unused) + "\n";
     }
@@ -229,7 +237,7 @@ class CheckText {
     if (coverage.tensors == 0)
       return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
     if (coverage.checked == 0) return "nothing could be checked\n";
-    if (coverage.not_checked > 0)
+    if (coverage.not_checked > 0 || !result_.rule_problems.empty())
       return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
     return fmt::format("clean: {} of {}, every one checked against {}\n",
                        counted(coverage.checked, style_.tensors + " tensor"), counted(result_.steps.size(), "step"),

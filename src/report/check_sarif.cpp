@@ -50,9 +50,16 @@ Json location_of(const Session& session, const TensorId& id) {
   return location;
 }
 
-Json rule_object(const std::string& id) {
+Json rule_object(const CheckResult& result, const std::string& id) {
   Json rule;
   rule["id"] = id;
+  if (const RuleInfo* info = rule_info(result, id)) {
+    rule["shortDescription"] = {{"text", info->summary.empty() ? id : info->summary}};
+    rule["help"] = {{"text", info->advice().empty() ? info->summary : info->advice()}};
+    rule["defaultConfiguration"] = {{"level", level_of(info->severity)}};
+    if (!info->abbr.empty()) rule["properties"] = {{"abbr", info->abbr}};
+    return rule;
+  }
   const auto spec = find_condition(id);
   if (!spec) {
     rule["shortDescription"] = {{"text", id}};
@@ -75,7 +82,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   std::map<std::string, size_t> index;
   for (const std::string& rule : rules_of(result, style)) {
     index.emplace(rule, index.size());
-    rules.push_back(rule_object(rule));
+    rules.push_back(rule_object(result, rule));
   }
   Json results = Json::array();
   for (size_t i = 0; i < result.hits.size(); ++i) {
@@ -110,6 +117,11 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
     Json note = notification("warning", fmt::format("not checked: {}:{} in step {} of rank {}: {}", printable(session.node(entry.tensor).name),
                                                     slot_name(entry.tensor.slot), entry.tensor.step, entry.tensor.rank, printable(entry.reason)));
     note["associatedRule"] = {{"id", entry.rule}, {"index", index[entry.rule]}};
+    notes.push_back(std::move(note));
+  }
+  for (const RuleProblem& problem : result.rule_problems) {
+    Json note = notification("error", fmt::format("not checked: rule {}: {}", problem.rule, printable(problem.reason)));
+    note["associatedRule"] = {{"id", problem.rule}, {"index", index[problem.rule]}};
     notes.push_back(std::move(note));
   }
   if (style.gate) {

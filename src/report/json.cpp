@@ -1,5 +1,7 @@
+#include "report/check_formats.h"
 #include "report/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -237,6 +239,20 @@ std::string check(const Session& session, const CheckResult& result, const Repor
                       {"checked", result.coverage.checked},
                       {"not_checked", result.coverage.not_checked},
                       {"bytes", result.coverage.bytes}};
+  // Rules with findings, and what to do about them.
+  Json rules = Json::array();
+  for (const std::string& name : rules_of(result, style)) {
+    const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == name; });
+    if (const RuleInfo* info = rule_info(result, name); info && found) {
+      rules.push_back({{"name", info->name}, {"severity", severity_name(info->severity)}, {"summary", info->summary}, {"cause", info->cause},
+                       {"next", info->next}, {"file", info->file.empty() ? Json() : Json(info->file)}});
+    }
+  }
+  Json broken = Json::array();
+  for (const RuleProblem& problem : result.rule_problems) {
+    broken.push_back({{"rule", problem.rule}, {"rank", nullptr}, {"step", nullptr}, {"node", nullptr}, {"slot", nullptr},
+                      {"reason", problem.reason}, {"error_code", 0}});
+  }
   Json counts;
   if (gate) {
     counts = {{"new", gate->fresh}, {"known", gate->known}, {"suppressed", gate->suppressed}};
@@ -248,13 +264,17 @@ std::string check(const Session& session, const CheckResult& result, const Repor
     head["total_hits"] = result.total_hits;
     if (gate) head["gate"] = std::move(counts);
     if (result.interrupted) head["partial"] = true;
+    if (!rules.empty()) head["rules"] = std::move(rules);
+    if (!broken.empty()) head["broken_rules"] = std::move(broken);
     return dumped_lines(hits) + dumped(Json{{"summary", std::move(head)}}, false);
   }
   Json& out = head;
   out["hits"] = std::move(hits);
   Json not_checked = Json::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_object(session, entry));
+  for (Json& entry : broken) not_checked.push_back(std::move(entry));
   out["not_checked"] = std::move(not_checked);
+  if (!rules.empty()) out["rules"] = std::move(rules);
   if (gate) out["gate"] = std::move(counts);
   // Only where the lists above are not the whole answer.
   if (result.total_hits > result.hits.size()) out["total_hits"] = result.total_hits;

@@ -235,23 +235,22 @@ int memory_session(lua_State* L) {
 int run_rules(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "run_rules: session");
   Session& session = box->open();
-  std::vector<Watchpoint> points;
-  for (int i = 1;; ++i) {
-    lua_rawgeti(L, 2, i);
-    const bool end = !lua_istable(L, -1);
-    if (!end) points.push_back(rule_watchpoint(L, lua_gettop(L), *box, i));
-    lua_pop(L, 1);
-    if (end) break;
-  }
-  const CheckOptions options = check_options_at(L, 4, *box, "check");
   auto result = std::make_shared<ResultBox>();
   result->session = box;
+  CheckResult found;
+  found.rule_problems = read_problems(L, 3);
+  std::vector<Watchpoint> points;
+  collect_rules(L, 2, *box, &points, &found);
+  const CheckOptions options = check_options_at(L, 4, *box, "check");
   const InUse guard(*box, "check");
   box->thread = L;
   result->result = value_or_throw(check(session, points, options));
-  result->result.rule_problems = read_problems(L, 3);
-  for (RuleProblem& problem : result->result.rule_problems) problem.reason = "rule error: " + problem.reason;
+  add_rules(std::move(found), &result->result);
   box->last_result = std::make_shared<CheckResult>(result->result);
+  if (result->result.interrupted) {
+    throw ScriptError("interrupted", fmt::format("interrupted after {} of {} tensors; s.last_result has what was found",
+                                                 result->result.coverage.checked, result->result.coverage.tensors), true);
+  }
   push_result(L, std::move(result));
   return 1;
 }

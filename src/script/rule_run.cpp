@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "script/rule_clock.h"
 
@@ -216,12 +217,42 @@ Severity severity_of(const std::string& word) {
 
 }  // namespace
 
+void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result) {
+  int id = 0;
+  for (const Watchpoint& point : *points) id = std::max(id, point.id);
+  for (int i = 1;; ++i) {
+    lua_rawgeti(L, index, i);
+    const int at = lua_gettop(L);
+    if (!lua_istable(L, at)) {
+      lua_pop(L, 1);
+      return;
+    }
+    try {
+      points->push_back(rule_watchpoint(L, at, box, ++id));
+      // A selector without nodes is an error of check(), which would take all other rules with it.
+      if (!points->back().optional) value_or_throw(resolve_or_explain(points->back().on, box.session->graphs()));
+      result->rules.push_back(points->back().info);
+    } catch (const ScriptError& error) {
+      const std::string file = optional_text(L, at, "file");
+      result->rule_problems.push_back({optional_text(L, at, "rule"), fmt::format("rule error: {}{}", file.empty() ? "" : file + ": ", error.message())});
+      if (!points->empty() && points->back().id == id) points->pop_back();
+    }
+    lua_settop(L, at - 1);
+  }
+}
+
+void add_rules(CheckResult found, CheckResult* result) {
+  found.rule_problems.insert(found.rule_problems.end(), result->rule_problems.begin(), result->rule_problems.end());
+  result->rule_problems = std::move(found.rule_problems);
+  result->rules = std::move(found.rules);
+}
+
 std::vector<RuleProblem> read_problems(lua_State* L, int index) {
   std::vector<RuleProblem> out;
   for (int i = 1; lua_istable(L, index); ++i) {
     lua_rawgeti(L, index, i);
     const bool end = !lua_istable(L, -1);
-    if (!end) out.push_back({optional_text(L, lua_gettop(L), "rule"), optional_text(L, lua_gettop(L), "reason")});
+    if (!end) out.push_back({optional_text(L, lua_gettop(L), "rule"), "rule error: " + optional_text(L, lua_gettop(L), "reason")});
     lua_pop(L, 1);
     if (end) break;
   }

@@ -14,6 +14,11 @@ namespace msdbg::script {
 /// Error (ScriptError): a selector or condition that is wrong.
 Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id);
 
+/// The watchpoints of the list of instance tables at `index`, numbered behind those that are there; rules whose selector or condition
+/// is wrong become problems. What is said about them goes to `rules`.
+void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result);
+/// Puts what collect_rules() said before those of the run.
+void add_rules(CheckResult found, CheckResult* result);
 /// {{rule, reason}} at `index` as problems.
 std::vector<RuleProblem> read_problems(lua_State* L, int index);
 

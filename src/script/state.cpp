@@ -252,10 +252,12 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
   return {};
 }
 
-void Script::set_session(std::unique_ptr<Session> session) {
+Session& Script::set_session(std::unique_ptr<Session> session) {
   lua_State* L = state_->vm.L;
+  Session& kept = *session;
   push_object(L, make_session_box(state_->vm, std::move(session)));
   lua_setglobal(L, "s");
+  return kept;
 }
 
 }  // namespace msdbg
