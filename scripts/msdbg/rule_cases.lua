@@ -47,10 +47,12 @@ local function tensor_of(from, case, step)
   flatten(x, values, shape, 1)
   local op = from.op or case.op
   local node = from.node or case.node or "Default/network/case-Layer/" .. (op or "Case") .. "-op0"
+  local flag = from.overflow
+  if flag == nil then flag = case.overflow end
   return {
     node = node, op = op or node:match "([%w_]+)%-op%d+$" or "Case", step = step, slot = from.slot or case.slot, dtype = from.dtype or case.dtype,
     shape = from.shape or case.shape or shape, values = values, inputs = from.inputs or case.inputs,
-    overflow = from.overflow == nil and case.overflow or from.overflow, trainable = from.trainable or case.trainable,
+    overflow = flag, trainable = from.trainable or case.trainable,
   }
 end
 
@@ -176,7 +178,7 @@ end
 ---@param names? string[] names of rules, files or directories
 function M.run(names, options)
   options = options or {}
-  local reports, registry = {}, nil
+  local reports, registry = {}
   local wanted, files = {}, {}
   for i, file in ipairs(options.files or {}) do files[i] = file end
   for _, name in ipairs(names or {}) do

@@ -67,11 +67,11 @@ inline constexpr Text kTensorAllZero{
     "Decide whether zeros are legal here (masks, biases, sparse labels). If not, find the first all-zero output "
     "upstream: a "
     "dead ReLU, a branch that is not used, dropout with keep and drop exchanged. Check the initial weights."};
-inline constexpr Text kWeightChangeTooLarge{"an update changed the weight by more than the given fraction",
+inline constexpr Text kWeightChangeTooLarge{"an update changed a weight by more than the given fraction",
                                             "Check the gradients with GL and GE, lower the learning rate or warm it "
                                             "up. Weights that start at zero exceed any limit in "
                                             "the first steps; leave them out."};
-inline constexpr Text kWeightChangeTooSmall{"an update changed the weight by less than the given fraction",
+inline constexpr Text kWeightChangeTooSmall{"an update changed a weight by less than the given fraction",
                                             "Check the learning-rate schedule and the gradient with GV, and with WNC "
                                             "whether the weight is frozen. Near convergence "
                                             "small updates are expected."};
