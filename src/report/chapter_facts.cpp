@@ -76,7 +76,6 @@ std::optional<Section> coverage_chapter(Context& context) {
   facts.rows.push_back({"Steps", {plain(numbers_text(context.steps_looked_at()))}});
   const auto ranks = context.session.ranks();
   facts.rows.push_back({"Ranks in the dump", {plain(numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())))}});
-  if (coverage.bytes > 0) facts.rows.push_back({"Read", {plain(format_bytes(coverage.bytes))}});
   section.blocks.push_back(std::move(facts));
   if (context.input.check != nullptr) tell_not_checked(context, context.input.check->not_checked, "not checked because", &section);
   if (context.input.origin != nullptr) tell_not_checked(context, context.input.origin->not_checked, "not searched because", &section);
@@ -87,7 +86,7 @@ std::optional<Section> coverage_chapter(Context& context) {
 std::optional<Section> environment_chapter(Context& context) {
   const SessionInfo& info = context.session.info();
   Facts facts;
-  facts.rows.push_back({info.kind == "live" ? "Training" : "Dump", {code(info.source)}});
+  facts.rows.push_back({info.kind == "live" ? "Training" : "Dump", {code(context.options.dump.empty() ? info.source : context.options.dump)}});
   if (!info.layout.empty()) {
     facts.rows.push_back({"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});
   }

@@ -33,14 +33,24 @@ std::string graph_text(const PictureGraph& picture) {
   return out;
 }
 
-Figure figure_of(const PictureGraph& picture, Line caption) {
+Figure figure_of(PictureGraph picture, Line caption) {
+  picture.title = readable(picture.title);
+  for (PictureNode& node : picture.nodes) {
+    for (std::string* text : {&node.id, &node.label, &node.detail, &node.title}) *text = readable(*text);
+  }
   Figure figure;
   figure.wide = true;
   figure.caption = std::move(caption);
   figure.text = graph_text(picture);
   auto svg = graph_svg(picture);
-  if (svg) figure.svg = std::move(*svg);
-  else figure.svg = fmt::format("<pre>{}</pre>\n", escaped(svg.status().message() + "\n" + figure.text));
+  // Inside HTML the name space is known, and a page that names no address is easily seen to load nothing.
+  constexpr std::string_view kNameSpace = " xmlns=\"http://www.w3.org/2000/svg\"";
+  if (svg) {
+    figure.svg = std::move(*svg);
+    if (const size_t at = figure.svg.find(kNameSpace); at != std::string::npos) figure.svg.erase(at, kNameSpace.size());
+  } else {
+    figure.svg = fmt::format("<pre>{}</pre>\n", escaped(svg.status().message()));
+  }
   return figure;
 }
 
@@ -77,19 +87,16 @@ void add_inputs(Context& context, const Origin& origin, PictureGraph* picture) {
       box.label = context.short_name(producer);
       box.parameter = context.node(producer).kind == NodeKind::kParameter;
     }
-    // The fault may come round again through a parameter: then its box is there.
-    const auto there = std::find_if(picture->nodes.begin(), picture->nodes.end(), [&](const PictureNode& node) { return node.id == box.id; });
-    const size_t at = static_cast<size_t>(there - picture->nodes.begin());
-    if (there == picture->nodes.end()) {
-      box.state = input.state == Known::kUnknown ? PictureState::kUnknown : PictureState::kClean;
-      box.detail = input.state == Known::kUnknown ? "unknown" : fmt::format("{} to {}", format_short(input.stats->min, 3), format_short(input.stats->max, 3));
-      box.title = fmt::format("{}  {}", box.id, stats_line(*input.stats));
-      if (input.value) box.link = context.anchor(*input.value).empty() ? "" : "#" + context.anchor(*input.value);
-      picture->nodes.push_back(std::move(box));
-    } else if (at == 0) {
-      continue;
-    }
-    picture->edges.push_back({at, 0, "", slot_name({Io::kInput, input.slot}), false});
+    // A parameter that the fault reached is a box of its own: that is its value behind the step.
+    const bool there = std::any_of(picture->nodes.begin(), picture->nodes.end(), [&](const PictureNode& node) { return node.id == box.id; });
+    if (there) box.label += " before the step";
+    const bool unknown = input.state == Known::kUnknown || !input.stats;
+    box.state = unknown ? PictureState::kUnknown : PictureState::kClean;
+    box.detail = unknown ? "unknown" : fmt::format("{} to {}", format_short(input.stats->min, 3), format_short(input.stats->max, 3));
+    box.title = unknown ? box.id : fmt::format("{}  {}", box.id, stats_line(*input.stats));
+    if (input.value && !context.anchor(*input.value).empty()) box.link = "#" + context.anchor(*input.value);
+    picture->nodes.push_back(std::move(box));
+    picture->edges.push_back({picture->nodes.size() - 1, 0, "", slot_name({Io::kInput, input.slot}), false});
   }
 }
 
@@ -120,7 +127,7 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
   if (cone->nodes.size() > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, cone->nodes.size());
   if (context.stories.size() > 1) section->blocks.push_back(Heading{{plain(fmt::format("From {} in {}", context.short_name(origin.tensor), context.when_text(origin.tensor)))}});
   Line caption = legend(title, marks_in(picture));
-  section->blocks.push_back(figure_of(picture, std::move(caption)));
+  section->blocks.push_back(figure_of(std::move(picture), std::move(caption)));
   return true;
 }
 
@@ -181,7 +188,7 @@ bool hit_graph(Context& context, Section* section) {
   for (const std::string& mark : marks_in(picture)) {
     if (const auto spec = find_condition(mark)) caption.push_back(plain(fmt::format(" {}: {}.", mark, (*spec)->summary)));
   }
-  section->blocks.push_back(figure_of(picture, std::move(caption)));
+  section->blocks.push_back(figure_of(std::move(picture), std::move(caption)));
   return true;
 }
 

@@ -9,7 +9,7 @@
 namespace msdbg::page {
 namespace {
 
-constexpr size_t kMostWays = 6, kMostStops = 24, kFirstShown = 3, kMostFurther = 40;
+constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFirstShown = 3, kMostFurther = 40;
 
 std::string rows_text(const Origin& origin) {
   const auto& [affected, range] = *origin.rows;
@@ -98,11 +98,25 @@ std::string absorbed_text(const Stats& stats) {
                                 : "absorbed here: the output is sound";
 }
 
-Way way_of(Context& context, const std::vector<ChainLink>& chain) {
+size_t shared_stops(const std::vector<ChainLink>& a, const std::vector<ChainLink>& b) {
+  size_t n = 0;
+  // The last stop is always told.
+  while (n + 1 < std::min(a.size(), b.size()) && a[n].tensor == b[n].tensor) ++n;
+  return n;
+}
+
+/// `shared`: how many stops at the beginning an earlier way has told.
+Way way_of(Context& context, const std::vector<ChainLink>& chain, size_t shared) {
   Way way;
-  for (size_t i = 0; i < chain.size(); ++i) {
-    if (chain.size() > kMostStops && i == kMostStops / 2) {
-      const size_t left_out = chain.size() - kMostStops;
+  size_t begin = 0;
+  if (shared > kSharedStops) {
+    begin = shared;
+    way.stops.push_back({{muted("as above as far as "), context.node_run(chain[shared - 1].tensor)}, true});
+  }
+  const size_t length = chain.size() - begin;
+  for (size_t i = begin; i < chain.size(); ++i) {
+    if (length > kMostStops && i == begin + kMostStops / 2) {
+      const size_t left_out = length - kMostStops;
       way.stops.push_back({{muted(fmt::format("... {} more ...", left_out))}, true});
       i += left_out;
     }
@@ -121,6 +135,16 @@ Way way_of(Context& context, const std::vector<ChainLink>& chain) {
     way.stops.push_back({std::move(line), link.bad});
   }
   return way;
+}
+
+Line way_title(Context& context, const std::vector<ChainLink>& chain) {
+  if (chain.size() < 2) return {plain("It went no further:")};
+  const ChainLink& end = chain.back();
+  const bool parameter = context.node(end.tensor).kind == NodeKind::kParameter;
+  Line line{plain(parameter ? "A way to the parameter " : "A way to ")};
+  line.push_back(code(context.short_name(end.tensor), context.node(end.tensor).name));
+  line.push_back(plain(end.bad ? ":" : ", where it ended:"));
+  return line;
 }
 
 Line further_line(Context& context, const Origin& origin) {
@@ -148,8 +172,12 @@ void tell_story(Context& context, const StepOrigins& step, bool title, Section* 
   if (auto inputs = input_sheet(context, first)) section->blocks.push_back(std::move(*inputs));
   const size_t shown = std::min(kMostWays, first.chains.size());
   if (shown > 0) {
-    section->blocks.push_back(Paragraph{{plain(shown == 1 ? "The way it took:" : "The ways it took:")}});
-    for (size_t i = 0; i < shown; ++i) section->blocks.push_back(way_of(context, first.chains[i]));
+    for (size_t i = 0; i < shown; ++i) {
+      section->blocks.push_back(Paragraph{way_title(context, first.chains[i])});
+      size_t shared = 0;
+      for (size_t k = 0; k < i; ++k) shared = std::max(shared, shared_stops(first.chains[k], first.chains[i]));
+      section->blocks.push_back(way_of(context, first.chains[i], shared));
+    }
     if (shown < first.chains.size()) section->blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(first.chains.size() - shown, "way")))}});
   }
   if (step.origins.size() < 2) return;

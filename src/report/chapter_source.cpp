@@ -10,7 +10,7 @@
 namespace msdbg::page {
 namespace {
 
-constexpr size_t kContext = 2;
+constexpr size_t kContext = 2, kMostMarked = 150;
 
 bool is_marked(const SourceRow& row) { return !row.hits.empty(); }
 
@@ -18,8 +18,9 @@ Listing listing_of(Context& context, const SourceFile& file) {
   Listing listing;
   listing.file = file.path;
   std::set<size_t> shown;
+  size_t marked = 0;
   for (size_t i = 0; i < file.rows.size(); ++i) {
-    if (!is_marked(file.rows[i])) continue;
+    if (!is_marked(file.rows[i]) || ++marked > kMostMarked) continue;
     for (size_t k = i >= kContext ? i - kContext : 0; k <= i + kContext && k < file.rows.size(); ++k) shown.insert(k);
   }
   std::optional<size_t> before;
@@ -42,6 +43,7 @@ Listing listing_of(Context& context, const SourceFile& file) {
     if (row.differs) remark.push_back(muted("  recorded otherwise: " + row.recorded_code));
     listing.rows.push_back({row.line, std::move(text), std::move(remark), is_marked(row)});
   }
+  if (marked > kMostMarked) listing.rows.push_back({0, fmt::format("... {} more lines with findings", marked - kMostMarked), {}, false});
   return listing;
 }
 

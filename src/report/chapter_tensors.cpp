@@ -103,7 +103,8 @@ Card card_of(Context& context, const Chosen& chosen) {
     return card;
   }
   Line line{plain(stats_line(*stats))};
-  if (const std::vector<std::string> marks = context.marks(chosen.id); !marks.empty()) line.push_back(bad(fmt::format("   {}", fmt::join(marks, " "))));
+  const bool output = chosen.id.slot.io == Io::kOutput;
+  if (const std::vector<std::string> marks = context.marks(chosen.id); output && !marks.empty()) line.push_back(bad(fmt::format("   {}", fmt::join(marks, " "))));
   card.lines.push_back(std::move(line));
   if (!info->note.empty()) card.lines.push_back({muted(info->note)});
   if (info->availability == Availability::kElements) draw(context, *info, *stats, &card);

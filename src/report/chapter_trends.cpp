@@ -43,6 +43,16 @@ std::vector<size_t> most_interesting(const std::vector<TrendLine>& lines, size_t
   return order;
 }
 
+/// Where a tensor has its place in the run; a parameter where it is used first, since files list parameters in any order.
+uint32_t place_of(const Context& context, const TensorId& id) {
+  const Node& node = context.node(id);
+  const Graph* graph = context.session.graph(id.rank, id.graph);
+  if (node.kind != NodeKind::kParameter || graph == nullptr) return node.order;
+  uint32_t first = UINT32_MAX;
+  for (const Use& use : graph->effective_users(id.node)) first = std::min(first, graph->node(use.node).order);
+  return first;
+}
+
 Card card_of(Context& context, const TrendLine& line) {
   std::vector<SeriesPoint> points;
   for (const TrendPoint& point : line.points) {
@@ -68,9 +78,31 @@ Card card_of(Context& context, const TrendLine& line) {
   return card;
 }
 
+/// Growth by orders of magnitude is told at once: it begins before anything is NaN.
+void tell_growth(Context& context, const std::vector<TrendLine>& lines) {
+  constexpr double kWorthTelling = 1000;
+  const TrendLine* most = nullptr;
+  double factor = kWorthTelling;
+  for (const TrendLine& line : lines) {
+    if (!line.first || !line.last || *line.first <= 0 || *line.last / *line.first <= factor) continue;
+    factor = *line.last / *line.first;
+    most = &line;
+  }
+  if (most == nullptr) return;
+  int64_t from = 0, to = 0;
+  bool any = false;
+  for (const TrendPoint& point : most->points) {
+    if (!point.value) continue;
+    if (!any) from = point.step;
+    to = point.step;
+    any = true;
+  }
+  context.remarks.push_back({plain("The weights grew: mean |x| of "), context.tensor_run(most->tensor),
+                             plain(fmt::format(" from {} in step {} to {} in step {}.", format_short(*most->first), from, format_short(*most->last), to))});
+}
+
 bool tell_group(Context& context, const Group& group, Section* section) {
-  IntSet ranks = IntSet::all();
-  const auto target = follow_target(context.session, group.selector, ranks);
+  const auto target = follow_target(context.session, group.selector);
   if (!target) return false;
   FollowOptions options;
   options.semantics = context.semantics();
@@ -96,6 +128,10 @@ bool tell_group(Context& context, const Group& group, Section* section) {
     if (line.points.size() > 1 && (line.first || line.ends)) lines.push_back(line);
   }
   if (lines.empty()) return false;
+  std::stable_sort(lines.begin(), lines.end(), [&](const TrendLine& a, const TrendLine& b) {
+    return std::tuple(a.tensor.rank, a.tensor.graph, place_of(context, a.tensor)) < std::tuple(b.tensor.rank, b.tensor.graph, place_of(context, b.tensor));
+  });
+  if (group.selector == "@weight") tell_growth(context, lines);
   section->blocks.push_back(Heading{{plain(std::string(group.title))}});
   const std::vector<size_t> shown = most_interesting(lines, context.options.max_layers);
   std::string says = fmt::format("{}, steps {}.", group.says, numbers_text(result->steps));

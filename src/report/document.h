@@ -92,7 +92,8 @@ struct Figure {
   std::string svg;
   Line caption;
   std::string text;
-  bool wide = false;  ///< scrolls in its box instead of shrinking
+  bool wide = false;   ///< scrolls in its box instead of shrinking
+  bool grows = false;  ///< takes the room that is left beside its neighbour
 };
 
 /// Pictures that belong together, side by side where there is room.
@@ -134,7 +135,9 @@ struct Document {
 std::string html(const Document& document);
 std::string markdown(const Document& document);
 
-/// `&`, `<`, `>` and quotes as entities; control characters, invalid UTF-8 and marks that turn the direction of writing as `?`.
+/// Control characters, invalid UTF-8 and marks that turn the direction of writing as `?`.
+std::string readable(std::string_view text);
+/// The same with `&`, `<`, `>` and quotes as entities.
 std::string escaped(std::string_view text);
 
 }  // namespace msdbg::page

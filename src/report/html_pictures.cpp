@@ -12,7 +12,7 @@
 namespace msdbg::page {
 namespace {
 
-constexpr int kWidth = 416, kHeat = 400, kHeatHigh = 256, kLevels = 5;
+constexpr int kWidth = 416, kHeat = 400, kHeatHigh = 192, kLevels = 5;
 constexpr size_t kMostTextRows = 24;
 constexpr std::array<std::string_view, 8> kSparks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
@@ -102,7 +102,7 @@ Figure heat_map(const Grid& grid, std::string_view name) {
   Figure figure;
   if (grid.cells.empty()) return figure;
   const double scale = scale_of(grid);
-  const int cell = std::clamp(std::min(kHeat / static_cast<int>(grid.across), kHeatHigh / static_cast<int>(grid.down)), 4, 18);
+  const int cell = std::clamp(std::min(kHeat / static_cast<int>(grid.across), kHeatHigh / static_cast<int>(grid.down)), 3, 16);
   const int width = cell * static_cast<int>(grid.across), height = cell * static_cast<int>(grid.down);
   // One path a colour, neighbours of a row joined: a picture of 4096 cells stays small.
   std::map<std::string, std::string> paths;
@@ -136,17 +136,21 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
   for (const Outside& kind : {Outside{bins.nan, "nan", "NaN"}, Outside{bins.pos_inf, "pinf", "+Inf"}, Outside{bins.neg_inf, "ninf", "-Inf"}}) {
     if (kind.count > 0) outside.push_back(kind);
   }
-  uint64_t finite = 0, most = 1;
+  uint64_t finite = 0, most = 1, all = bins.nan + bins.pos_inf + bins.neg_inf;
   for (uint64_t count : bins.counts) finite += count, most = std::max(most, count);
-  for (const Outside& kind : outside) most = std::max(most, kind.count);
+  all = std::max<uint64_t>(1, all + finite);
   const int room = kWidth - kOutside * static_cast<int>(outside.size());
   const double step = static_cast<double>(room) / static_cast<double>(bins.counts.size());
-  const auto height_of = [&](uint64_t count) { return count == 0 ? 0.0 : std::max(1.0, kHigh * static_cast<double>(count) / static_cast<double>(most)); };
+  // The numbers have a scale of their own, or a tensor full of NaN would flatten them; the columns beside it are shares of all.
+  const auto height_of = [&](uint64_t count, uint64_t full) {
+    return count == 0 ? 0.0 : std::max(1.0, kHigh * static_cast<double>(count) / static_cast<double>(full));
+  };
   const int base = kTop + kHigh;
   Figure figure;
+  figure.grows = true;
   std::string path;
   for (size_t i = 0; i < bins.counts.size(); ++i) {
-    const double height = height_of(bins.counts[i]);
+    const double height = height_of(bins.counts[i], most);
     if (height > 0) path += fmt::format("M{:.1f} {}v-{:.1f}h{:.1f}v{:.1f}z", static_cast<double>(i) * step, base, height, step - 1, height);
   }
   figure.svg = svg_begin(kWidth, base + kBottom, fmt::format("Histogram of {}", name));
@@ -158,7 +162,7 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
     figure.svg += fmt::format("<text x=\"0\" y=\"{}\">no finite element</text>", base - 4);
   }
   for (size_t i = 0; i < outside.size(); ++i) {
-    const double x = room + kOutside * static_cast<double>(i) + 8, height = height_of(outside[i].count);
+    const double x = room + kOutside * static_cast<double>(i) + 8, height = height_of(outside[i].count, all);
     figure.svg += fmt::format("<path class=\"{}\" d=\"M{:.1f} {}v-{:.1f}h28v{:.1f}z\"/>", outside[i].css, x, base, height, height);
     figure.svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x + 14, base - height - 3, outside[i].count);
     figure.svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x + 14, base + 13, outside[i].label);
@@ -219,9 +223,10 @@ Figure series_figure(std::span<const SeriesPoint> points, std::string_view name)
     const auto known = [](const SeriesPoint& p) { return p.value && std::isfinite(*p.value); };
     const auto first = std::find_if(points.begin(), points.end(), known);
     const auto last = std::find_if(points.rbegin(), points.rend(), known);
-    figure.caption = {plain(first->step == last->step ? fmt::format("{}", format_short(*first->value))
-                                                      : fmt::format("{} to {}{}", format_short(*first->value), format_short(*last->value),
-                                                                    logarithmic ? ", log scale" : ""))};
+    std::string text = format_short(*first->value);
+    if (low == high && first->step != last->step) text += ", unchanged";
+    else if (first->step != last->step) text += fmt::format(" to {}{}", format_short(*last->value), logarithmic ? ", log scale" : "");
+    figure.caption = {plain(std::move(text))};
   }
   std::vector<int64_t> broken;
   for (const SeriesPoint& point : points) {
@@ -229,7 +234,7 @@ Figure series_figure(std::span<const SeriesPoint> points, std::string_view name)
   }
   if (!broken.empty()) {
     if (any) figure.caption.push_back(plain("; "));
-    figure.caption.push_back(bad(fmt::format("× not finite in step {}", numbers_text(broken))));
+    figure.caption.push_back(bad(fmt::format("× not finite in step{} {}", broken.size() == 1 ? "" : "s", numbers_text(broken))));
   }
   return figure;
 }

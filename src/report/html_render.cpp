@@ -18,17 +18,36 @@ std::string breakable(std::string_view text) {
   return out;
 }
 
+/// Prose: gaps of several blanks stay gaps, and a minus stays with its number.
+std::string prose(std::string_view text) {
+  std::string out;
+  const std::string clean = escaped(text);
+  for (size_t i = 0; i < clean.size();) {
+    const size_t gap = std::min(clean.find_first_not_of(' ', i), clean.size()) - i;
+    if (gap > 1) {
+      out += "&#8195; ";
+      i += gap;
+    } else if (clean.compare(i, 4, "-Inf") == 0) {
+      out += "<span class=\"nb\">-Inf</span>";
+      i += 4;
+    } else {
+      out += clean[i++];
+    }
+  }
+  return out;
+}
+
 std::string run_html(const Run& run) {
   const std::string hint = run.hint.empty() || run.hint == run.text ? "" : fmt::format(" title=\"{}\"", escaped(run.hint));
   std::string out;
   switch (run.look) {
     case Look::kPlain:
-      out = hint.empty() ? escaped(run.text) : fmt::format("<span{}>{}</span>", hint, escaped(run.text));
+      out = hint.empty() ? prose(run.text) : fmt::format("<span{}>{}</span>", hint, prose(run.text));
       break;
     case Look::kCode: out = fmt::format("<code{}>{}</code>", hint, breakable(run.text)); break;
-    case Look::kStrong: out = fmt::format("<b{}>{}</b>", hint, escaped(run.text)); break;
-    case Look::kBad: out = fmt::format("<span class=\"bad\"{}>{}</span>", hint, escaped(run.text)); break;
-    case Look::kMuted: out = fmt::format("<span class=\"soft\"{}>{}</span>", hint, escaped(run.text)); break;
+    case Look::kStrong: out = fmt::format("<b{}>{}</b>", hint, prose(run.text)); break;
+    case Look::kBad: out = fmt::format("<span class=\"bad\"{}>{}</span>", hint, prose(run.text)); break;
+    case Look::kMuted: out = fmt::format("<span class=\"soft\"{}>{}</span>", hint, prose(run.text)); break;
   }
   return run.target.empty() ? out : fmt::format("<a href=\"#{}\">{}</a>", escaped(run.target), out);
 }
@@ -143,7 +162,7 @@ class Html {
 
   void rows(const Sheet& block, size_t begin, size_t end) {
     std::vector<std::string> kinds;
-    for (size_t i = 0; i < block.columns.size(); ++i) kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : "");
+    for (size_t i = 0; i < block.columns.size(); ++i) kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : " class=\"s\"");
     // Focusable, so that the arrow keys can move it sideways.
     out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>", escaped(block.caption),
                         escaped(block.caption));
@@ -181,7 +200,8 @@ class Html {
   }
 
   void add(const Figure& block) {
-    out_ += block.wide ? "<figure>\n<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Picture\">\n" : "<figure>\n";
+    out_ += block.grows ? "<figure class=\"grows\">\n" : "<figure>\n";
+    if (block.wide) out_ += "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Picture\">\n";
     out_ += block.svg;
     if (block.wide) out_ += "</div>\n";
     if (!block.caption.empty()) out_ += fmt::format("<figcaption>{}</figcaption>\n", line_html(block.caption));
@@ -195,8 +215,9 @@ class Html {
       if (!card.role.empty()) out_ += fmt::format("<p class=\"role\">{}</p>\n", escaped(card.role));
       out_ += fmt::format("<h3>{}</h3>\n", line_html(card.title));
       for (const Line& line : card.lines) out_ += fmt::format("<p>{}</p>\n", line_html(line));
+      if (!card.figures.empty()) out_ += "<div class=\"figures\">\n";
       for (const Figure& figure : card.figures) add(figure);
-      out_ += "</article>\n";
+      out_ += card.figures.empty() ? "</article>\n" : "</div>\n</article>\n";
     }
     out_ += "</div>\n";
   }
@@ -212,25 +233,27 @@ class Html {
 
 }  // namespace
 
+std::string readable(std::string_view text) {
+  std::string clean = printable(text);
+  for (size_t i = 0; i + 2 < clean.size(); ++i) {
+    // U+202A..U+202E and U+2066..U+2069 make a name read as another one; U+2028 and U+2029 end lines.
+    const bool turns = clean[i] == '\xE2' && ((clean[i + 1] == '\x80' && clean[i + 2] >= '\xA8' && clean[i + 2] <= '\xAE') ||
+                                              (clean[i + 1] == '\x81' && clean[i + 2] >= '\xA6' && clean[i + 2] <= '\xA9'));
+    if (turns) clean.replace(i, 3, "?");
+  }
+  return clean;
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
-  const std::string clean = printable(text);
-  for (size_t i = 0; i < clean.size(); ++i) {
-    const std::string_view rest = std::string_view(clean).substr(i);
-    // U+202A..U+202E and U+2066..U+2069 make a name read as another one; U+2028 and U+2029 end lines.
-    if (rest.size() >= 3 && rest[0] == '\xE2' &&
-        ((rest[1] == '\x80' && rest[2] >= '\xA8' && rest[2] <= '\xAE') || (rest[1] == '\x81' && rest[2] >= '\xA6' && rest[2] <= '\xA9'))) {
-      out += '?';
-      i += 2;
-      continue;
-    }
-    switch (clean[i]) {
+  for (char c : readable(text)) {
+    switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
-      default: out += clean[i];
+      default: out += c;
     }
   }
   return out;

@@ -12,7 +12,7 @@ constexpr size_t kMostRows = 60;
 /// Text that shows as it is, in a table too.
 std::string literal(std::string_view text) {
   std::string out;
-  for (char c : printable(text)) {
+  for (char c : readable(text)) {
     if (std::string_view("\\`*_[]<>|#~&").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
@@ -23,7 +23,7 @@ std::string literal(std::string_view text) {
 std::string code_span(std::string_view text) {
   std::string body;
   size_t run = 0, longest = 0;
-  for (char c : printable(text)) {
+  for (char c : readable(text)) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
     if (c == '|') body += '\\';
@@ -35,11 +35,19 @@ std::string code_span(std::string_view text) {
   return fence + (pad ? " " : "") + body + (pad ? " " : "") + fence;
 }
 
+/// Blanks stand outside the marks, or they are no marks.
+std::string emphasised(std::string_view text) {
+  const std::string_view inner = trim(text);
+  if (inner.empty()) return std::string(text);
+  const size_t before = static_cast<size_t>(inner.data() - text.data());
+  return fmt::format("{}**{}**{}", text.substr(0, before), literal(inner), text.substr(before + inner.size()));
+}
+
 std::string run_text(const Run& run) {
   switch (run.look) {
     case Look::kCode: return code_span(run.text);
     case Look::kStrong:
-    case Look::kBad: return run.text.empty() ? "" : fmt::format("**{}**", literal(run.text));
+    case Look::kBad: return emphasised(run.text);
     default: return literal(run.text);
   }
 }
@@ -52,7 +60,7 @@ std::string line_text(const Line& line) {
 
 std::string plain_text(const Line& line) {
   std::string out;
-  for (const Run& run : line) out += printable(run.text);
+  for (const Run& run : line) out += readable(run.text);
   return out;
 }
 
@@ -111,7 +119,7 @@ class Markdown {
 
   void add(const Commands& block) {
     std::string body;
-    for (const auto& [what, command] : block.rows) body += fmt::format("# {}\n{}\n", printable(what), printable(command));
+    for (const auto& [what, command] : block.rows) body += fmt::format("# {}\n{}\n", readable(what), readable(command));
     fenced(body);
   }
 
@@ -124,7 +132,7 @@ class Markdown {
     std::string body;
     for (const Listing::Row& row : block.rows) {
       const std::string remark = plain_text(row.remark);
-      body += fmt::format("{} {:>5}  {}{}{}\n", row.marked ? '>' : ' ', row.line > 0 ? std::to_string(row.line) : "", printable(row.code),
+      body += fmt::format("{} {:>5}  {}{}{}\n", row.marked ? '>' : ' ', row.line > 0 ? std::to_string(row.line) : "", readable(row.code),
                           remark.empty() ? "" : "    # ", remark);
     }
     fenced(body);

@@ -1,0 +1,65 @@
+// Pages of real dumps say what is known of these dumps.
+#include <gtest/gtest.h>
+
+#include "msdbg/html_report.h"
+#include "report/html_support.h"
+
+namespace msdbg {
+namespace {
+
+using testing::contents;
+
+struct Pages {
+  std::string html, markdown;
+};
+
+Pages pages_of(const std::string& dump) {
+  auto session = open_dump(std::string(MSDBG_TEST_DATA) + "/dumps/" + dump);
+  EXPECT_TRUE(session) << session.status().message();
+  const PageFindings findings = look_for_page(**session, default_watchpoints(), {}).value();
+  PageOptions options;
+  options.dump = dump;
+  return {page_text(**session, {&findings.check, &findings.origin}, options, PageForm::kHtml).value(),
+          page_text(**session, {&findings.check, &findings.origin}, options, PageForm::kMarkdown).value()};
+}
+
+TEST(HtmlDumps, LogOfZeroIsTheVerdict) {
+  const Pages pages = pages_of("lenet-2.7.1-lognan");
+  EXPECT_TRUE(pages.markdown.starts_with("# `Log-op0` **broke first**: 104 of 192 elements are -Inf, in step 0 on rank 0, at `train.py:70`.\n")) << pages.markdown.substr(0, 200);
+  EXPECT_EQ(testing::malformed(pages.html), "");
+  EXPECT_EQ(testing::loads(pages.html), std::vector<std::string>{});
+  for (const char* part : {"104 zeros at the same places", "128 of 128 NaN", "1344 of 1536 NaN", "absorbed here: the output has no NaN, it is all zero"}) {
+    EXPECT_NE(pages.html.find(part), std::string::npos) << part;
+    EXPECT_NE(pages.markdown.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(HtmlDumps, ExplosionIsToldWithBothOfItsPlacesAndItsGrowth) {
+  const Pages pages = pages_of("lenet-2.7.1-explode");
+  EXPECT_NE(pages.markdown.find("its only element is +Inf, in step 2 on rank 0"), std::string::npos);
+  EXPECT_NE(pages.markdown.find("another place breaks first in step 4 (`fc2-Dense/MatMul-op0`)"), std::string::npos);
+  EXPECT_NE(pages.markdown.find("64 of 64 elements are NaN"), std::string::npos);
+  // Mean of |x| of conv1.weight after steps 0 to 3; fc3.weight grew most.
+  EXPECT_NE(pages.html.find("0.09702 to 4.043e+10, log scale"), std::string::npos);
+  EXPECT_NE(pages.markdown.find("The weights grew: mean \\|x\\| of `fc3.weight` from 0.05353 in step 0 to 1.889e+11 in step 3."), std::string::npos);
+  EXPECT_LT(pages.html.size(), size_t{1} << 20);
+}
+
+TEST(HtmlDumps, HealthyDumpIsToldAsSuch) {
+  const Pages pages = pages_of("lenet-2.7.1-ok");
+  EXPECT_TRUE(pages.markdown.starts_with("# Nothing found among 198 tensors of 3 steps, 0 not checked.\n")) << pages.markdown.substr(0, 120);
+  EXPECT_EQ(contents(pages.html, "h2"), (std::vector<std::string>{"Over the steps", "Coverage", "Environment", "To see it again"}));
+}
+
+TEST(HtmlDumps, EveryKindOfDumpGivesAWholePage) {
+  for (const char* dump : {"lenet-1.5.0-ok", "lenet-2.0.0-filter", "lenet-2.7.1-eval", "control-2.7.1", "control-1.5.0", "two-2.7.1", "types-2.7.1", "long-2.7.1",
+                           "synthetic-stat-new", "synthetic-stat-old"}) {
+    const Pages pages = pages_of(dump);
+    EXPECT_EQ(testing::malformed(pages.html), "") << dump;
+    EXPECT_EQ(testing::loads(pages.html), std::vector<std::string>{}) << dump;
+    EXPECT_EQ(contents(pages.html, "h1").size(), 1u) << dump;
+  }
+}
+
+}  // namespace
+}  // namespace msdbg

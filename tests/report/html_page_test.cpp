@@ -1,0 +1,229 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "msdbg/html_report.h"
+#include "report/html_support.h"
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::contents;
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeNode;
+using testing::FakeSession;
+using testing::loads;
+using testing::malformed;
+
+GraphPtr net(const std::string& log = "Default/net/Log-op0", const std::string& code = "x = self.log(x)") {
+  return fake_graph({{"x", "Parameter"},
+                     {"fc.weight", "Parameter"},
+                     {log, "Log", {"x"}, 1, {{"/data/train.py", 70, code}}},
+                     {"Default/net/MatMul-op0", "MatMul", {log, "fc.weight"}},
+                     {"Default/net/ReLU-op0", "ReLU", {"Default/net/MatMul-op0"}},
+                     {"Default/_loss_fn-X/Loss-op0", "CrossEntropyLoss", {"Default/net/ReLU-op0"}}});
+}
+
+void put_broken(FakeSession& s, int64_t step, const std::string& log = "Default/net/Log-op0") {
+  s.put("x", step, f32({2, 2}, std::vector<double>{0, 1, 0, 0.5}));
+  s.put("fc.weight", step, f32({1}));
+  s.put(log, step, f32({2, 2}, std::vector<double>{-INFINITY, 0, -INFINITY, -0.69}));
+  s.put("Default/net/MatMul-op0", step, f32({NAN, NAN}));
+  s.put("Default/net/ReLU-op0", step, f32({0, 0}));
+  s.put("Default/_loss_fn-X/Loss-op0", step, f32({2.3046174}));
+}
+
+void put_sound(FakeSession& s, int64_t step) {
+  for (const Node& node : s.graphs()[0]->nodes()) s.put(node.name, step, f32({0.5, 1}));
+}
+
+std::string page(Session& s, PageForm form = PageForm::kHtml, const PageOptions& options = {}) {
+  const PageFindings findings = look_for_page(s, default_watchpoints(), {}).value();
+  return page_text(s, {&findings.check, &findings.origin}, options, form).value();
+}
+
+TEST(HtmlPage, EndingOfTheFileChoosesTheForm) {
+  EXPECT_EQ(page_form("a/b.HTML").value(), PageForm::kHtml);
+  EXPECT_EQ(page_form("report.md").value(), PageForm::kMarkdown);
+  EXPECT_FALSE(page_form("report.pdf").ok());
+  EXPECT_NE(page_form("report").status().message().find(".html or .md"), std::string::npos);
+}
+
+TEST(HtmlPage, VerdictNamesOperatorElementsStepRankAndLine) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  const std::string text = page(s);
+  const std::vector<std::string> h1 = contents(text, "h1");
+  ASSERT_EQ(h1.size(), 1u);
+  for (const char* part : {"Log-op0", "broke first", "2 of 4 elements are", "step 0 on rank 0", "train.py:70"}) {
+    EXPECT_NE(h1[0].find(part), std::string::npos) << part << " in " << h1[0];
+  }
+  EXPECT_NE(text.find("2.3046, finite: it does not show the fault"), std::string::npos);
+}
+
+TEST(HtmlPage, ChaptersStandInTheirOrderInBothForms) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  const std::vector<std::string> wanted = {"Where it began", "How it hangs together", "The tensors involved", "Over the steps", "Findings",
+                                           "The lines of the program", "Coverage", "Environment", "To see it again"};
+  EXPECT_EQ(contents(page(s), "h2"), wanted);
+  const std::string text = page(s, PageForm::kMarkdown);
+  std::vector<std::string> titles;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.starts_with("## ")) titles.emplace_back(line.substr(3));
+  }
+  EXPECT_EQ(titles, wanted);
+}
+
+TEST(HtmlPage, HeadingsGoDownOneLevelAtATime) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  const std::string text = page(s);
+  int level = 0;
+  for (size_t at = text.find("<h"); at != std::string::npos; at = text.find("<h", at + 1)) {
+    const char digit = text[at + 2];
+    if (digit < '1' || digit > '6' || (text[at + 3] != '>' && text[at + 3] != ' ')) continue;
+    EXPECT_LE(digit - '0', level + 1) << text.substr(at, 60);
+    level = digit - '0';
+  }
+  EXPECT_GE(level, 2);
+}
+
+TEST(HtmlPage, IsWellFormedAndLoadsNothing) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  const std::string text = page(s);
+  EXPECT_EQ(malformed(text), "");
+  EXPECT_EQ(loads(text), std::vector<std::string>{});
+  EXPECT_NE(text.find("default-src 'none'"), std::string::npos);
+}
+
+TEST(HtmlPage, CheckOfTheTestItselfFindsWhatIsWrong) {
+  EXPECT_NE(malformed("<p>a<b></p>"), "");
+  EXPECT_NE(malformed("<p>a & b</p>"), "");
+  EXPECT_NE(malformed("<p title=x>a</p>"), "");
+  EXPECT_EQ(loads("<img src=\"a.png\"/><a href=\"https:x\">").size(), 3u);
+}
+
+TEST(HtmlPage, NamesFromTheDataStayTextEverywhere) {
+  const std::string log = "Default/<script>alert(1)</script>/\"onload=\"x' & Log-op0";
+  FakeSession s(net(log, "x = a</style><script>alert(2)</script>"));
+  s.mutable_info().source = "dump\"><img src=x onerror=alert(3)>";
+  put_broken(s, 0, log);
+  put_broken(s, 1, log);
+  const std::string text = page(s);
+  EXPECT_EQ(malformed(text), "");
+  EXPECT_EQ(contents(text, "script").size(), 1u);
+  EXPECT_EQ(contents(text, "style").size(), 1u);
+  EXPECT_EQ(contents(text, "img").size(), 0u);
+  EXPECT_EQ(text.find("<img"), std::string::npos);
+  EXPECT_EQ(text.find("onload=\"x"), std::string::npos);
+  EXPECT_NE(text.find("&lt;script&gt;alert(1)&lt;/<wbr/>script&gt;"), std::string::npos);
+  // In the picture, too.
+  const std::vector<std::string> pictures = contents(text, "svg");
+  EXPECT_TRUE(std::any_of(pictures.begin(), pictures.end(), [](const std::string& svg) { return svg.find("onload=&quot;x&#39;") != std::string::npos; }));
+}
+
+TEST(HtmlPage, ControlCharactersBrokenUtf8AndTurnedWritingAreReplaced) {
+  const std::string log = "Default/a\x1b[31m\x01 b\xff\xfe c\xe2\x80\xae gol/Log-op0";
+  FakeSession s(net(log));
+  put_broken(s, 0, log);
+  for (PageForm form : {PageForm::kHtml, PageForm::kMarkdown}) {
+    const std::string text = page(s, form);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find('\x01'), std::string::npos);
+    EXPECT_EQ(text.find('\xff'), std::string::npos);
+    EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
+  }
+}
+
+TEST(HtmlPage, MarkdownTablesKeepTheirCells) {
+  const std::string log = "Default/a|b`c/Log-op0";
+  FakeSession s(net(log));
+  put_broken(s, 0, log);
+  for (std::string_view line : split(page(s, PageForm::kMarkdown), '\n')) {
+    if (!line.starts_with("| 0 |") || line.find("TO") == std::string_view::npos) continue;
+    size_t bars = 0;
+    for (size_t i = 0; i < line.size(); ++i) bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    EXPECT_EQ(bars, 6u) << line;
+  }
+}
+
+TEST(HtmlPage, HealthyDumpSaysHowMuchWasLookedAt) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_sound(s, 1);
+  s.set_problem(s.id("fc.weight", 1), Status(Code::kCorrupt, "file is cut off"));
+  const std::string text = page(s);
+  EXPECT_NE(contents(text, "h1").at(0).find("Nothing found among 11 tensors of 2 steps, 1 not checked."), std::string::npos) << contents(text, "h1").at(0);
+  EXPECT_NE(text.find("file is cut off"), std::string::npos);
+  EXPECT_EQ(text.find("Where it began"), std::string::npos);
+}
+
+TEST(HtmlPage, NobodyIsToldThatAnEmptyDumpIsClean) {
+  FakeSession s(net());
+  const CheckResult empty;
+  const std::string text = page_text(s, {&empty, nullptr}, {}, PageForm::kHtml).value();
+  EXPECT_NE(contents(text, "h1").at(0).find("Nothing was looked at"), std::string::npos);
+  EXPECT_EQ(malformed(text), "");
+}
+
+TEST(HtmlPage, UnreadableTensorIsNamedInsteadOfItsPicture) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  const PageFindings findings = look_for_page(s, default_watchpoints(), {}).value();
+  s.set_read_error(s.id("Default/net/Log-op0", 0), Status(Code::kIoError, "the file shrank"));
+  const std::string text = page_text(s, {&findings.check, &findings.origin}, {}, PageForm::kHtml).value();
+  EXPECT_NE(text.find("no picture: the file shrank"), std::string::npos);
+}
+
+TEST(HtmlPage, SameFindingsGiveTheSameBytes) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  const std::string first = page(s);
+  EXPECT_TRUE(first == page(s));
+  EXPECT_TRUE(page(s, PageForm::kMarkdown) == page(s, PageForm::kMarkdown));
+}
+
+TEST(HtmlPage, InterruptGivesNoPage) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  const PageFindings findings = look_for_page(s, default_watchpoints(), {}).value();
+  request_interrupt();
+  const auto text = page_text(s, {&findings.check, &findings.origin}, {}, PageForm::kHtml);
+  clear_interrupt();
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.status().code(), Code::kInterrupted);
+}
+
+TEST(HtmlPage, WithoutResultsThereIsNothingToTell) {
+  FakeSession s(net());
+  EXPECT_EQ(page_text(s, {}, {}, PageForm::kHtml).status().code(), Code::kInvalidArgument);
+}
+
+TEST(HtmlPage, TenThousandBrokenNodesStaySmall) {
+  std::vector<FakeNode> nodes = {{"x", "Parameter"}};
+  std::string before = "x";
+  for (int i = 0; i < 10000; ++i) {
+    const std::string name = "Default/network-WithLossCell/_backbone-Net/layer" + std::to_string(i % 100) + "-Cell/block-Dense/MatMul-op" + std::to_string(i);
+    nodes.push_back({name, "MatMul", {before}, 1, {{"/data/train.py", 1 + i % 500, "x = self.layer(x)"}}});
+    before = name;
+  }
+  FakeSession s(fake_graph(nodes));
+  s.put("x", 0, f32({1, 2}));
+  for (size_t i = 1; i < nodes.size(); ++i) s.put(nodes[i].name, 0, f32({NAN, 1}));
+  const std::string text = page(s);
+  EXPECT_LT(text.size(), 5u << 20);
+  EXPECT_EQ(malformed(text), "");
+  EXPECT_NE(text.find("9700 more are not listed here"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace msdbg
