@@ -2,6 +2,7 @@
 local core = require "msdbg.core"
 require "msdbg.record"
 require "msdbg.session"
+require "msdbg.rules_session"
 require "msdbg.tensor"
 require "msdbg.diff"
 
@@ -17,6 +18,8 @@ M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
 M.explain = core.explain
+M.rule = require "msdbg.rule"
+M.rules = require "msdbg.rules"  -- reads no rule file before one is asked for
 M.diff = core.diff
 for name, call in pairs(require "msdbg.follow") do M[name] = call end
 M.series = require "msdbg.series"

@@ -110,10 +110,13 @@ end
 
 local function check_param(who, name, spec)
   local what = format("%s: parameter '%s'", who, name)
-  if type(spec) ~= "table" then wrong(who, "parameter '%s': a table like { type = \"number\", default = 1 } is expected, not %s", name, shown(spec)) end
+  if type(spec) ~= "table" then
+    wrong(who, "parameter '%s': a table like { type = \"number\", default = 1 } is expected, not %s", name, shown(spec))
+  end
   check_keys(what, "field", spec, param_fields)
   if not param_types[spec.type] then
-    wrong(what, "%s", suggest(format("type %s: number, integer, boolean, string or choice is expected", shown(spec.type)), spec.type or "", keys(param_types)))
+    local text = format("type %s: number, integer, boolean, string or choice is expected", shown(spec.type))
+    wrong(what, "%s", suggest(text, spec.type or "", keys(param_types)))
   end
   if fields[name] then wrong(what, "the name is that of a field of rules; choose another") end
   if not name:match "^[%a_][%w_]*$" then wrong(what, "a name is made of letters, digits and _") end
@@ -169,7 +172,7 @@ local function define(given)
   if not rule.name:match "^%w[%w_-]*$" then wrong(who, "a name is made of letters, digits, - and _") end
   if reserved[rule.name:lower()] then wrong(who, "the name is a word of --rules; choose another") end
   if not rule.summary then wrong(who, "field 'summary' is missing: say in one line what a finding means") end
-  if #rule.summary >= 60 then wrong(who, "field 'summary' has %d characters, 59 is the most", #rule.summary) end
+  if #rule.summary >= 60 and not rule.catalogue then wrong(who, "field 'summary' has %d characters, 59 is the most", #rule.summary) end
   rule.tags, rule.needs = rule.tags or {}, rule.needs
   rule.requires, rule.after, rule.params = rule.requires or {}, rule.after or {}, rule.params or {}
   check_list(who, "tags", rule.tags)
@@ -182,7 +185,8 @@ local function define(given)
   end
   rule.severity = rule.severity or "warning"
   if not severities[rule.severity] then
-    wrong(who, "%s", suggest(format("field 'severity': info, warning or error is expected, not '%s'", rule.severity), rule.severity, keys(severities)))
+    local text = format("field 'severity': info, warning or error is expected, not '%s'", rule.severity)
+    wrong(who, "%s", suggest(text, rule.severity, keys(severities)))
   end
   if rule.optional == nil then rule.optional = true end
   rule.slots = rule.slots or "output"

@@ -36,9 +36,10 @@ local function too_small()
 end
 
 local function range()
+  local half = { range_start_inclusive = -1, range_end_inclusive = 1, range_percentage_lt = 50 }
   return {
-    { name = "outside", x = { -3, 3, 0 }, params = { range_start_inclusive = -1, range_end_inclusive = 1, range_percentage_lt = 50 }, expect = "hit" },
-    { name = "inside", x = { -1, 1, 0 }, params = { range_start_inclusive = -1, range_end_inclusive = 1, range_percentage_lt = 50 }, expect = "clean" },
+    { name = "outside", x = { -3, 3, 0 }, params = half, expect = "hit" },
+    { name = "inside", x = { -1, 1, 0 }, params = half, expect = "clean" },
     { name = "constant", x = { 2, 2 }, params = { max_min_gt = 0 }, expect = "clean" },
   }
 end

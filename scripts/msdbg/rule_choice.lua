@@ -108,7 +108,8 @@ function Parser:word()
   local test, kind, rule = meaning(token.text, self.rules)
   if not test then
     local close = core.nearest(token.text, known_words(self.rules), 3)
-    wrong(self.text, "no rule and no tag is called '%s'%s", token.text, #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them")
+    local hint = #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them"
+    wrong(self.text, "no rule and no tag is called '%s'%s", token.text, hint)
   end
   if kind ~= "name" then self.only_names = false end
   self:parameters(rule, token)

@@ -143,9 +143,4 @@ function M.make(options)
   return plan
 end
 
---- A plan of one rule, e.g. for a case.
-function M.of(made, values, budget)
-  return { registry = { by_name = {} }, chosen = { made }, values = { [made] = values }, problems = {}, notes = {}, expression = made.name, budget = budget }
-end
-
 return M

@@ -5,7 +5,7 @@ local rule = require "msdbg.rule"
 local rules = require "msdbg.rules"
 
 local format = string.format
-local debug, error, ipairs, pairs, tostring, type = debug, error, ipairs, pairs, tostring, type
+local debug, error, ipairs, tostring, type = debug, error, ipairs, tostring, type
 
 local M = {}
 
@@ -74,7 +74,7 @@ function M.instance(session, made, values, options)
     local ok, why = run_limited(budget, made.setup, session, values, ctx)
     if not ok then return nil, why end
   end
-  local on, why = options.on, nil
+  local on, why = options.on
   if not on then
     on, why = select_nodes(made, session, values, budget, options.collections)
     if not on then return on, why end
@@ -173,7 +173,8 @@ local function arrange(chosen, registry, values_of, problems)
     if turn then
       ordered[#ordered + 1] = { rule = made, turn = turn }
     else
-      problems[#problems + 1] = { rule = made.name, reason = format("%s: 'requires' and 'after' lead in a circle back to it", made.file or made.name) }
+      local reason = format("%s: 'requires' and 'after' lead in a circle back to it", made.file or made.name)
+      problems[#problems + 1] = { rule = made.name, reason = reason }
     end
   end
   return ordered
@@ -196,13 +197,6 @@ function M.prepare(session, plan)
     end
   end
   return instances, problems
-end
-
---- Copies of parameter values, so that a run cannot change the next one.
-function M.copy(values)
-  local copy = {}
-  for name, value in pairs(values) do copy[name] = value end
-  return copy
 end
 
 return M

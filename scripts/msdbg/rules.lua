@@ -35,7 +35,8 @@ end
 local function rules_in(value, path)
   if rule.is_rule(value) then return { value } end
   if type(value) ~= "table" or #value == 0 then
-    return nil, format("%s:1: the file returned %s; it has to return rule { ... } or a list of them", path, type(value) == "table" and "an empty table" or type(value))
+    local what = type(value) == "table" and "an empty table" or type(value)
+    return nil, format("%s:1: the file returned %s; it has to return rule { ... } or a list of them", path, what)
   end
   for i, element in ipairs(value) do
     if not rule.is_rule(element) then return nil, format("%s:1: element %d of the returned list is no rule { ... }", path, i) end

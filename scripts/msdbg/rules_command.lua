@@ -112,8 +112,10 @@ end
 local function info_json(made)
   local params = {}
   for i, name in ipairs(rule.keys(made.params)) do
-    local spec = made.params[name]
-    params[i] = { name = name, type = spec.type, default = spec.default == nil and (spec.fallback == nil and json.null or spec.fallback) or spec.default,
+    local spec, default = made.params[name], made.params[name].default
+    if default == nil then default = made.params[name].fallback end
+    if default == nil then default = json.null end
+    params[i] = { name = name, type = spec.type, default = default,
       min = spec.min or json.null, max = spec.max or json.null, choices = spec.choices and json.array(spec.choices) or json.null,
       unit = spec.unit or json.null, help = spec.help or json.null }
   end
@@ -237,17 +239,18 @@ function M.new(options)
   if not name:match "^%w[%w_-]*$" then
     core.raise("invalid_argument", format("rules new: '%s': a name is made of letters, digits, - and _", name), true)
   end
-  if registry.by_name[name:lower()] then
-    core.raise("invalid_argument", format("rules new: a rule '%s' exists in %s; choose another name", name, where(registry.by_name[name:lower()])), true)
+  local there = registry.by_name[name:lower()]
+  if there then
+    core.raise("invalid_argument", format("rules new: a rule '%s' exists in %s; choose another name", name, where(there)), true)
   end
   local text = template:gsub("@NAME@", name)
   if not options.output then
     io.write(text)
     return 0
   end
-  local there = io.open(options.output, "r")
-  if there then
-    there:close()
+  local before = io.open(options.output, "r")
+  if before then
+    before:close()
     core.raise("invalid_argument", format("rules new: %s exists already and is left as it is", options.output), true)
   end
   local file, why = io.open(options.output, "w")

@@ -1,7 +1,7 @@
 -- Rules on a session: s:check { rules = "default and not slow" } and s:watch { rule = "dead-relu", on = ..., limit = ... }.
 local core = require "msdbg.core"
 
-local pairs, type = pairs, type
+local pairs, tostring, type = pairs, tostring, type
 
 local methods = core.members "session"
 local check = methods.check
@@ -34,6 +34,36 @@ function methods.check(session, options)
   local plan = plan_of(given)
   local instances, problems = require "msdbg.rule_run".prepare(session, plan)
   return core.run_rules(session, instances, problems, rest)
+end
+
+local watch = methods.watch
+local watch_options = { on = true, slots = true, name = true, optional = true }
+
+-- What is no option of watchpoints is a parameter of the rule.
+function methods.watch(session, options)
+  if type(options) ~= "table" or options.rule == nil then return watch(session, options) end
+  local rule, run, rules = require "msdbg.rule", require "msdbg.rule_run", require "msdbg.rules"
+  local made = options.rule
+  if type(made) == "string" then made = rules.get(made) end
+  if not rule.is_rule(made) then core.raise("invalid_argument", "watch: option 'rule': a name or rule { ... } is expected", true) end
+  local values, given = rule.defaults(made), { budget = options.rule_budget }
+  for name, value in pairs(options) do
+    if watch_options[name] then
+      given[name] = value
+    elseif name ~= "rule" and name ~= "rule_budget" then
+      local spec = made.params[name]
+      if not spec then
+        local known = rule.keys(made.params)
+        for option in pairs(watch_options) do known[#known + 1] = option end
+        core.raise("invalid_argument", rule.suggest(("watch: rule '%s' has no parameter '%s'"):format(made.name, tostring(name)), name, known), true)
+      end
+      values[name] = rule.value_of(("watch: rule '%s'"):format(made.name), name, spec, value)
+    end
+  end
+  local instance, why = run.instance(session, made, values, given)
+  if instance == false then core.raise("not_found", ("watch: rule '%s' names no node of this session"):format(made.name), true) end
+  if not instance then core.raise("error", ("watch: rule '%s': %s"):format(made.name, why), true) end
+  return core.watch_rule(session, instance)
 end
 
 return methods

@@ -300,7 +300,7 @@ std::vector<Watchpoint> watchpoints_of(SessionBox& box) {
   std::vector<Watchpoint> points;
   for (const auto& watch : box.watches) {
     points.push_back(watch->point);
-    if (!watch->function) continue;
+    if (!watch->function || watch->point.info) continue;  // functions of rules are there already
     points.back().script = [&box, copy = std::make_shared<WatchBox>(*watch)](const CheckedTensor& tensor) {
       return call_watch_function(box.thread, box, *copy, tensor);
     };

@@ -90,6 +90,14 @@ void resolve_watch(SessionBox& session, WatchBox* watch) {
   if (watch->nodes == 0 && !watch->point.optional) value_or_throw(resolve_or_explain(watch->point.on, graphs));
 }
 
+// Another `when` makes it a watchpoint like any other.
+void leave_rule(Watchpoint* point) {
+  point->info.reset();
+  point->script = nullptr;
+  point->step_end = nullptr;
+  point->finish = nullptr;
+}
+
 // Reads the table at `index` into `watch`; keys that are absent keep what is there.
 void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   if (!lua_istable(L, index))
@@ -115,6 +123,7 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   if (has_when && lua_isfunction(L, -1)) {
     options.finish();
     watch->function = std::make_shared<FunctionRef>(*session.vm, L);
+    leave_rule(&watch->point);
     watch->point.condition.reset();
     watch->point.expression.reset();
   } else if (has_when) {
@@ -122,6 +131,7 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
         text_argument(L, lua_gettop(L), "watch: option 'when' (a condition, an expression or a function of a tensor)");
     lua_pop(L, 1);
     When read = read_when(when, options, L);
+    leave_rule(&watch->point);
     watch->point.condition.reset();
     watch->point.expression.reset();
     if (Condition* condition = std::get_if<Condition>(&read)) watch->point.condition = std::move(*condition);
@@ -134,6 +144,7 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   } else {
     options.finish();
   }
+  if (watch->point.info) return;  // a rule keeps its name
   if (watch->point.condition) {
     watch->point.rule = watch->point.condition->spec->id;
     watch->point.severity = watch->point.condition->spec->severity;
@@ -160,6 +171,25 @@ int add_watch(lua_State* L) {
   ++session.next_watch_id;
   session.watches_changed = true;
   session.watches.push_back(watch);
+  push_object(L, std::move(watch));
+  return 1;
+}
+
+// core.watch_rule(session, instance) -> watchpoint; the instance is one of scripts/msdbg/rule_run.lua
+int watch_rule(lua_State* L) {
+  const auto session = object_argument<SessionBox>(L, 1, "watch: session");
+  session->open();
+  auto watch = std::make_shared<WatchBox>();
+  watch->session = session;
+  watch->point = rule_watchpoint(L, 2, *session, session->next_watch_id);
+  lua_getfield(L, 2, "slots");
+  watch->slots = text_at(L, -1).value_or("output");
+  lua_getfield(L, 2, "check");
+  if (lua_isfunction(L, -1) && !watch->point.condition && !watch->point.expression) watch->function = std::make_shared<FunctionRef>(*session->vm, L);
+  resolve_watch(*session, watch.get());
+  ++session->next_watch_id;
+  session->watches_changed = true;
+  session->watches.push_back(watch);
   push_object(L, std::move(watch));
   return 1;
 }
@@ -251,6 +281,7 @@ int watch_text(lua_State* L) {
   std::string text = fmt::format("watch {}: ", watch.point.id);
   const std::string what = watch.point.condition    ? watch.point.condition->text()
                            : watch.point.expression ? watch.point.expression->text()
+                           : watch.point.info       ? "rule " + watch.point.rule
                                                     : "a function";
   text += watch.point.name.empty() ? what : fmt::format("{} ({})", printable(watch.point.name), what);
   text += fmt::format(" on {}", printable(watch.point.on.text()));
@@ -331,6 +362,8 @@ void bind_watch(lua_State* L) {
   lua_setfield(L, -2, "conditions");
   lua_pushcfunction(L, guard<list_recommended>);
   lua_setfield(L, -2, "recommended_rules");
+  lua_pushcfunction(L, guard<watch_rule>);
+  lua_setfield(L, -2, "watch_rule");
 }
 
 }  // namespace msdbg::script
