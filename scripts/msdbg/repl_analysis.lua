@@ -141,6 +141,7 @@ command {
   details = "Findings are those of the last check, or of one that is made now. FILE chooses one of the program's files.",
   run = function(session, rest)
     local s = need(session)
-    return tostring(s:source(s.last_result or s:check(), { file = rest ~= "" and rest or nil }))
+    if not s.last_result then registry.find("check").run(session, "", {}) end
+    return tostring(s:source(s.last_result, { file = rest ~= "" and rest or nil }))
   end,
 }
