@@ -386,9 +386,6 @@ function report:jsonl() end
 ---Of a check only, as the following: RFC 4180, a hit or what was not checked a line.
 ---@return string
 function report:csv() end
----For a comment on a merge request.
----@return string
-function report:markdown() end
 ---XML as CI servers read it, a suite per rule.
 ---@return string
 function report:junit() end

@@ -7,7 +7,9 @@ Action declare_bisect(CLI::App& app);
 Action declare_ckpt(CLI::App& app);
 Action declare_diff(CLI::App& app);
 Action declare_guide(CLI::App& app);
+Action declare_plan(CLI::App& app);
 Action declare_propagation(CLI::App& app);
+Action declare_report(CLI::App& app);
 Action declare_rules(CLI::App& app);
 Action declare_source(CLI::App& app);
 Action declare_trend(CLI::App& app);
@@ -21,7 +23,9 @@ std::span<const CommandEntry> command_table() {
        "table, json, jsonl, csv or markdown"},
       {"guide", "a talk through what usually goes wrong, answered by the dump where it can be", declare_guide, false, false},
       {"bisect", "the first step in which something holds", declare_bisect, true},
+      {"plan", "MindSpore's dump configuration for chosen nodes and steps, with its cost", declare_plan, true, false},
       {"propagation", "how a bad tensor spread, or where it came from; table, dot, SVG", declare_propagation, true, false},
+      {"report", "one page to hand on: what broke, where, with pictures; HTML or Markdown", declare_report, true, false},
       {"rules", "rule libraries: list, info, test, new", declare_rules},
       {"trend", "a statistic over the steps, with sparklines and change points", declare_trend, true, true, Format::kMarkdown,
        "table, json, jsonl, csv or markdown"},

@@ -42,6 +42,10 @@ constexpr Footer kFooters[] = {
                "  msdbg origin dumps/lenet\n"
                "  msdbg origin dumps/lenet --steps 4 --when inf\n"
                "  msdbg origin dumps/lenet --when 'TL max_gt=1e6' --format json\n"},
+    {"report", "\nExamples:\n"
+               "  msdbg report dumps/lenet -o report.html             opens from disk, prints, loads nothing\n"
+               "  msdbg report dumps/lenet -o report.md               the same for a merge request or a mail\n"
+               "  msdbg report dumps/lenet -o report.html --rules recommended --steps 0:10\n"},
     {"stats", "\nExamples:\n"
               "  msdbg stats dumps/lenet @weight\n"
               "  msdbg stats dumps/lenet 'op:MatMul' --steps 0 --slots all\n",

@@ -255,13 +255,16 @@ int render_table(lua_State* L) { return render(L, Format::kTable); }
 int render_json(lua_State* L) { return render(L, Format::kJson); }
 int render_jsonl(lua_State* L) { return render(L, Format::kJsonl); }
 int render_csv(lua_State* L) { return render(L, Format::kCsv); }
-int render_markdown(lua_State* L) { return render(L, Format::kMarkdown); }
+// With a path it is the page, without one the comment.
+int render_markdown(lua_State* L) { return lua_isnoneornil(L, 2) ? render(L, Format::kMarkdown) : render_page(L, PageForm::kMarkdown); }
+int render_html(lua_State* L) { return render_page(L, PageForm::kHtml); }
 int render_junit(lua_State* L) { return render(L, Format::kJunit); }
 int render_sarif(lua_State* L) { return render(L, Format::kSarif); }
 
 constexpr Member kReportMethods[] = {
     {"table", guard<render_table>},       {"json", guard<render_json>},   {"jsonl", guard<render_jsonl>}, {"csv", guard<render_csv>},
-    {"markdown", guard<render_markdown>}, {"junit", guard<render_junit>}, {"sarif", guard<render_sarif>}};
+    {"markdown", guard<render_markdown>}, {"junit", guard<render_junit>}, {"sarif", guard<render_sarif>},
+    {"html", guard<render_html>}};
 
 }  // namespace
 

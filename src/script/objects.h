@@ -7,6 +7,7 @@
 
 #include "msdbg/abi.h"
 #include "msdbg/analysis.h"
+#include "msdbg/html_report.h"
 #include "msdbg/diff.h"
 #include "msdbg/report.h"
 #include "msdbg/script.h"
@@ -235,6 +236,8 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< more coordinates than a script can want by accident
+/// The page of the report at 1, to the path at 2 or as text; options at 3.  [-0, +1, e]
+int render_page(lua_State* L, PageForm form);
 /// The elements of the tensor that a method was called on. Error (ScriptError): its type has no numbers.
 TensorPtr numbers_of(lua_State* L, std::string_view call);
 /// {i, j, ..., value =, index =}  [-0, +1, m]

@@ -1,0 +1,81 @@
+// msdbg report: what a dump shows, as one page to hand on.
+#include <fmt/format.h>
+
+#include "app/follow_command.h"
+#include "msdbg/html_report.h"
+
+namespace msdbg::app {
+namespace {
+
+struct Words {
+  std::string dump, output, rules = "default";
+  size_t max_hits = 300, tensors = 12, layers = 24;
+  bool strict = false;
+};
+
+int status_of(const Words& words, const PageFindings& findings) {
+  if (findings.check.total_hits > 0 || !findings.origin.steps.empty()) return kExitFindings;
+  return words.strict && (findings.check.coverage.not_checked > 0 || !findings.origin.not_checked.empty()) ? kExitIncomplete : kExitClean;
+}
+
+int interrupted(const Options& options) {
+  return report_failure(Status(Code::kInterrupted, fmt::format("interrupted: {} was not written", options.output_file)));
+}
+
+int run(const Words& words, Options options) {
+  options.dump = words.dump;
+  options.rules = words.rules;
+  options.output_file = words.output;
+  const auto form = page_form(options.output_file);
+  if (!form) return report_failure(Status(form.status().code(), "-o " + form.status().message()));
+  const auto watchpoints = watchpoints_from(options);
+  if (!watchpoints) return report_failure(watchpoints.status());
+  int status = kExitClean;
+  const auto session = open_session(options, &status);
+  if (session == nullptr) return status;
+
+  CheckOptions check_options;
+  check_options.steps = options.steps;
+  check_options.ranks = options.ranks;
+  check_options.semantics = options.semantics;
+  check_options.mem_limit_bytes = options.mem_limit_mb << 20;
+  check_options.threads = options.threads;
+  PageOptions page;
+  page.dump = words.dump;
+  const bool preset = words.rules == "default" || words.rules == "recommended";
+  page.rules = preset ? fmt::format("the {} rules", words.rules) : "the rules " + words.rules;
+  if (words.rules != "default") page.rule_words = "--rules " + words.rules;
+  page.max_hits = words.max_hits;
+  page.max_tensors = words.tensors;
+  page.max_layers = words.layers;
+  Result<PageFindings> findings = Status(Code::kInternal, "");
+  Result<std::string> text = Status(Code::kInternal, "");
+  {
+    Progress progress(options, "looking at");
+    check_options.progress = progress.callback();
+    findings = look_for_page(*session, *watchpoints, check_options);
+    if (!findings) return report_failure(findings.status());
+    if (findings->check.interrupted || findings->origin.interrupted) return interrupted(options);
+    text = page_text(*session, {&findings->check, &findings->origin}, page, *form);
+  }
+  if (!text) return text.status().code() == Code::kInterrupted ? interrupted(options) : report_failure(text.status());
+  if (const Status written = write_file(options.output_file, *text); !written.ok()) return report_failure(written);
+  note(options, fmt::format("{}: {}", options.output_file, format_bytes(text->size())));
+  return status_of(words, *findings);
+}
+
+}  // namespace
+
+Action declare_report(CLI::App& app) {
+  auto words = std::make_shared<Words>();
+  app.add_option("DUMP", words->dump, "dump directory")->required();
+  app.add_option("-o,--output", words->output, "the file: .html or .md")->type_name("FILE")->required();
+  app.add_option("--rules", words->rules, "which rules, as check takes them")->capture_default_str()->type_name("RULES");
+  app.add_option("--max-hits", words->max_hits, "list at most so many findings; all are counted")->capture_default_str()->type_name("N")->check(CLI::Range(1, 5000));
+  app.add_option("--tensors", words->tensors, "draw at most so many tensors")->capture_default_str()->type_name("N")->check(CLI::Range(0, 100));
+  app.add_option("--layers", words->layers, "trend lines at most, of losses, weights, gradients and activations each")->capture_default_str()->type_name("N")->check(CLI::Range(0, 500));
+  app.add_flag("--strict", words->strict, "status 4 when nothing was found, but something was not checked");
+  return [words](const Options& options) { return run(*words, options); };
+}
+
+}  // namespace msdbg::app

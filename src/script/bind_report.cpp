@@ -1,0 +1,112 @@
+// report:html and report:markdown(path): the page of a result.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "msdbg/html_report.h"
+#include "script/objects.h"
+
+namespace msdbg::script {
+namespace {
+
+/// A file that is there is whole: written beside, then renamed.
+void replace_file(const std::string& path, std::string_view text) {
+  std::string beside = path + ".XXXXXX";
+  const int fd = ::mkstemp(beside.data());
+  bool made = fd >= 0;
+  const auto fail = [&](std::string_view what) {
+    const int error = errno;
+    if (made) ::unlink(beside.c_str());
+    throw ScriptError("io_error", fmt::format("report: {}: {}: {}", path, what, std::strerror(error)), true);
+  };
+  if (!made) fail("cannot be created");
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int error = errno;
+      ::close(fd);
+      errno = error;
+      fail("cannot be written");
+    }
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const bool readable = ::fchmod(fd, 0666 & ~mask) == 0;
+  if (::close(fd) != 0 || !readable) fail("cannot be written");
+  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot be renamed into place");
+}
+
+size_t count_option(OptionTable& options, const char* key, size_t otherwise, int64_t most) {
+  const auto value = options.integer(key);
+  if (!value) return otherwise;
+  if (*value < 0 || *value > most) misuse(fmt::format("report: option '{}': 0 to {} is expected, not {}", key, most, *value));
+  return static_cast<size_t>(*value);
+}
+
+/// The half that was not asked for: a page tells of findings and of origins. A training is not searched behind its user's back.
+void complete(SessionBox& box, const ReportBox& report, std::optional<CheckResult>* check_result, std::optional<OriginResult>* origins) {
+  Session& session = box.open();
+  if (box.live != nullptr) return;
+  if (!report.check) {
+    CheckOptions options = box.defaults;
+    if (!report.origin->result.steps.empty()) {
+      std::string steps;
+      for (const StepOrigins& step : report.origin->result.steps) steps += fmt::format("{}{}", steps.empty() ? "" : ",", step.step);
+      options.steps = value_or_throw(IntSet::parse(steps));
+    }
+    *check_result = value_or_throw(check(session, default_watchpoints(), options));
+  } else if (!report.check->result.steps.empty()) {
+    OriginOptions options;
+    std::string steps;
+    for (int64_t step : report.check->result.steps) steps += fmt::format("{}{}", steps.empty() ? "" : ",", step);
+    options.steps = value_or_throw(IntSet::parse(steps));
+    if (box.last_check) options.ranks = box.last_check->ranks;
+    options.semantics = report.check->result.semantics;
+    options.threads = box.defaults.threads;
+    options.mem_limit_bytes = box.defaults.mem_limit_bytes;
+    *origins = value_or_throw(find_origins(session, options));
+  }
+  if ((*check_result && (*check_result)->interrupted) || (*origins && (*origins)->interrupted)) {
+    throw ScriptError(Status(Code::kInterrupted, "report: interrupted; nothing was written"));
+  }
+}
+
+}  // namespace
+
+int render_page(lua_State* L, PageForm form) {
+  const ReportBox& report = self<ReportBox>(L);
+  SessionBox& box = report.check ? *report.check->session : *report.origin->session;
+  Session& session = box.open();
+  std::optional<std::string> path;
+  if (!lua_isnoneornil(L, 2)) path = text_argument(L, 2, "report: path");
+  OptionTable options(L, 3, "report");
+  PageOptions page;
+  page.max_hits = count_option(options, "max_hits", page.max_hits, 5000);
+  page.max_tensors = count_option(options, "tensors", page.max_tensors, 100);
+  page.max_layers = count_option(options, "layers", page.max_layers, 500);
+  if (const auto rules = options.text("rules")) page.rules = *rules;
+  options.finish();
+  std::string text;
+  {
+    const InUse guard(box, "report");
+    std::optional<CheckResult> check_result;
+    std::optional<OriginResult> origins;
+    complete(box, report, &check_result, &origins);
+    PageInput input;
+    input.check = report.check ? &report.check->result : check_result ? &*check_result : nullptr;
+    input.origin = report.origin ? &report.origin->result : origins ? &*origins : nullptr;
+    if (page.rules.empty()) page.rules = report.check ? "the watchpoints of the script" : "the default rules";
+    text = value_or_throw(page_text(session, input, page, form));
+  }
+  if (!path) return push_text(L, text), 1;
+  replace_file(*path, text);
+  return push_text(L, *path), 1;
+}
+
+}  // namespace msdbg::script
