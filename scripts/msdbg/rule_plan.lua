@@ -7,7 +7,7 @@ local rules = require "msdbg.rules"
 local strict = require "msdbg.strict"
 
 local format = string.format
-local ipairs, pairs, type = ipairs, pairs, type
+local error, ipairs, pairs, pcall, type = error, ipairs, pairs, pcall, type
 
 local M = {}
 
@@ -109,6 +109,15 @@ end
 --- Options: rules (expression), files, params (list of RULE.NAME=VALUE), values (by rule), profile (path), trust, budget.
 ---@return table plan {registry, chosen, values, problems, notes, expression, budget, collections}
 function M.make(options)
+  local before = rules.budget
+  rules.budget = options.budget or before  -- holds for reading files, too
+  local ok, plan = pcall(M.make_within, options)
+  rules.budget = before
+  if not ok then error(plan, 0) end
+  return plan
+end
+
+function M.make_within(options)
   local profile = options.profile and M.profile(options.profile)
   local files = options.files or {}
   local registry = (#files > 0 or options.trust) and rules.registry(options) or rules.default_registry()

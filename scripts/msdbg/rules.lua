@@ -85,10 +85,11 @@ function Registry:problem(name, why, origin) self.problems[#self.problems + 1] =
 local function stem(path) return path:match "([^/]+)%.lua$" or path end
 
 function Registry:add_file(path, origin)
+  if self.read[path] then return end
+  self.read[path] = true
   local list, why = M.read(path)
   if not list then return self:problem(stem(path), why, origin) end
   for _, made in ipairs(list) do
-    self.files[made.file] = true
     self:add(made, origin)
   end
 end
@@ -122,7 +123,7 @@ local loaded = {}  -- paths given to M.load()
 --- the project's rules), only_files (true: nothing but `files`).
 function M.registry(options)
   options = options or {}
-  local self = setmetatable({ rules = {}, by_name = {}, notes = {}, problems = {}, files = {} }, Registry)
+  local self = setmetatable({ rules = {}, by_name = {}, notes = {}, problems = {}, read = {} }, Registry)
   for _, made in ipairs(catalogue.rules()) do self:add(made, "catalogue") end
   local places = core.rule_places()
   if places.script then self:add_path(places.script, "script") end

@@ -263,7 +263,11 @@ int run_check(const Options& options) {
                  options.max_hits, !options.steps.is_all() || !options.ranks.is_all());
   }
   if (files->any()) style.gate = &gate;
-  const bool nothing_ran = watchpoints->empty() && result->rules.empty() && !result->rule_problems.empty();
+  // Rules that broke before they looked at anything, or on every tensor that they looked at.
+  const auto broke = [](const NotChecked& entry) { return entry.reason.starts_with("rule error"); };
+  const bool all_broke = result->coverage.checked == 0 && !result->not_checked.empty() &&
+                         std::all_of(result->not_checked.begin(), result->not_checked.end(), broke);
+  const bool nothing_ran = by_files && watchpoints->empty() && (all_broke || (result->rules.empty() && !result->rule_problems.empty()));
   style.exit_status = status_of(options, *result, gate, nothing_ran);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
   // A table on the screen has said so already; a report in a file is read later, or never.

@@ -1,0 +1,1 @@
+while true do local _ = 1 end

@@ -1,0 +1,2 @@
+limit = 3
+return {}

@@ -1,0 +1,217 @@
+-- The rule engine: files, choice, parameters, phases, and rules that break.
+local msdbg = require "msdbg"
+local rule = msdbg.rule
+local test = require "msdbg.test"
+local describe, expect, it = test.describe, test.expect, test.it
+
+local data, examples = ...
+local files = examples .. "/../tests/data/rules/"
+local s = msdbg.open(data .. "/dumps/lenet-2.7.1-lognan")
+
+local function names(list)
+  local out = {}
+  for i, made in ipairs(list) do out[i] = made.name end
+  table.sort(out)
+  return table.concat(out, " ")
+end
+
+local function check(options)
+  options.steps = options.steps or "0"
+  return s:check(options)
+end
+
+describe("rule { ... }", function()
+  it("names the field that is wrong and the nearest known one", function()
+    expect(function() rule { name = "a", sumary = "b" } end):raises("field 'sumary' is unknown (did you mean 'summary'?)")
+    expect(function() rule { name = "a", summary = "b" } end):raises "what it looks for is missing"
+    expect(function() rule { name = "a b", summary = "b", when = "max(x) > 1" } end):raises "letters, digits"
+    expect(function() rule { name = "not", summary = "b", when = "max(x) > 1" } end):raises "a word of --rules"
+    expect(function() rule { name = "a", summary = ("b"):rep(60), when = "max(x) > 1" } end):raises "59 is the most"
+    expect(function() rule { name = "a", summary = "b", when = "max(x) > $limt", params = { limit = { type = "number", default = 1 } } } end)
+      :raises("there is no parameter 'limt' (did you mean 'limit'?)")
+    expect(function() rule { name = "a", summary = "b", when = "mx(x) > 1" } end):raises "field 'when'"
+    expect(function() rule { name = "a", summary = "b", when = "max(x) > 1", check = function() end } end):raises "exclude each other"
+  end)
+
+  it("refuses a default outside of its own range", function()
+    expect(function()
+      rule { name = "a", summary = "b", when = "max(x) > $p", params = { p = { type = "number", default = 5, max = 4, unit = "%" } } }
+    end):raises "5 is above 4 %"
+  end)
+end)
+
+describe("a choice of rules", function()
+  local function chosen(text) return names(msdbg.rules.list { rules = text, files = { files .. "good.lua" } }) end
+
+  it("joins names, abbreviations, tags and globs", function()
+    expect(chosen "TO, largest"):equals "largest tensor_overflow"
+    expect(chosen "team"):equals "largest phases"
+    expect(chosen "team and not slow"):equals "phases"
+    expect(chosen "not (not team)"):equals "largest phases"
+    expect(chosen "batch-norm-variance-*"):equals "batch-norm-variance-exploding batch-norm-variance-negative batch-norm-variance-zero"
+    expect(chosen "to or team and slow"):equals "largest tensor_overflow"
+  end)
+
+  it("names what it does not know", function()
+    expect(function() chosen "teem" end):raises "did you mean team"
+    expect(function() chosen "team and" end):raises "ends where"
+    expect(function() chosen "(team" end):raises "not closed"
+    expect(function() chosen "team largest" end):raises "'and', 'or' or ',' is expected"
+    expect(function() chosen "team and not team" end):raises "chooses no rule"
+    expect(function() chosen "" end):raises "names no rule"
+  end)
+
+  it("has the seventeen conditions under their ids, with their advice", function()
+    expect(#msdbg.rules.list { rules = "catalogue" }):equals(17)
+    expect(msdbg.rules.get "TO".name):equals "tensor_overflow"
+    expect(#msdbg.rules.get "weight_not_changed".next > 50):is_true()
+  end)
+end)
+
+describe("parameters", function()
+  local function with(params) return check { rules = "largest", rule_files = { files .. "good.lua" }, params = params } end
+
+  it("are checked before anything is read", function()
+    expect(function() with { "largest.limt=1" } end):raises "did you mean 'limit'?"
+    expect(function() with { "largest.limit=11" } end):raises "11 is above 10 V"
+    expect(function() with { "largest.limit=much" } end):raises "'much' is no number"
+    expect(function() with { "largest.mode=mean" } end):raises "none of max, min"
+    expect(function() with { "phases.limit=1" } end):raises "not among those that run"
+    expect(function() with { "limit=1" } end):raises "RULE.NAME=VALUE"
+    expect(function() with { largest = { limit = "x" } } end):raises "no number"
+  end)
+
+  it("decide", function()
+    -- Log-op0 of this dump lies between -7.276 and -2.644.
+    expect(#with { "largest.limit=0" }.hits):equals(0)
+    local hits = with { "largest.limit=-3" }.hits
+    expect(#hits):equals(1)
+    expect(hits[1].node):contains "Log-op0"
+    expect(tonumber(hits[1].details.actual)):is_near(-2.644, 1e-3)
+    expect(hits[1].advice):equals "The cause. The next step."
+    expect(#with { largest = { limit = -3, mode = "min" } }.hits):equals(0)
+  end)
+
+  it("stand behind a condition's name", function()
+    local r = check { rules = "TZ 50" }
+    expect(#r.hits > 0):is_true()
+    expect(r.hits[1].params[1].threshold):equals(50)
+  end)
+end)
+
+describe("phases", function()
+  it("report at the end of a step and of the run", function()
+    local r = s:check { rules = "phases", rule_files = { files .. "good.lua" }, steps = "0:1" }
+    expect(#r.rule_problems):equals(0)
+    local ends, steps = 0, {}
+    for _, hit in ipairs(r.hits) do
+      expect(hit.rule):equals "phases"
+      if hit.details.message then ends = ends + 1 else steps[#steps + 1] = hit.step end
+    end
+    expect(ends):equals(1)
+    expect(table.concat(steps, ",")):equals "0,1"
+  end)
+
+  it("have the statistics of the value before", function()
+    local made = rule {
+      name = "grew", summary = "grew", needs = { "previous" },
+      check = function(t, _, ctx) return { now = t.stats.max, before = ctx.previous.max } end,
+      cases = {
+        { name = "two", x = { 1, 7 }, prev = { 3, 2 }, expect = "hit" },
+        { name = "one", x = { 1 }, expect = "not checked" },
+      },
+    }
+    expect(#require "msdbg.rule_cases".test(made).failures):equals(0)
+  end)
+end)
+
+describe("a broken rule", function()
+  local function reasons(file, options)
+    options = options or {}
+    options.rule_files, options.rule_budget = { files .. file .. ".lua" }, 0.3
+    local r = check(options)
+    return r.rule_problems[1] and r.rule_problems[1].reason or r.not_checked[1] and r.not_checked[1].reason, r
+  end
+
+  it("is not checked, with file and line", function()
+    expect(reasons "syntax"):contains "syntax.lua:3: '}' expected"
+    expect(reasons "global"):contains "global.lua:1: assignment to global 'limit'"
+    expect(reasons "runtime"):contains "runtime.lua:5: attempt to perform arithmetic"
+    expect(reasons "wrong_return"):contains "wrong_return.lua:4: check returned 7"
+  end)
+
+  it("is stopped when it does not come back, be it in a compiled loop below pcall", function()
+    local reason, r = reasons "endless"
+    expect(reason):contains "endless.lua:5: stopped after 0.3 s"
+    expect(#r.not_checked):equals(r.coverage.tensors)
+    expect(reasons "endless_load"):contains "endless_load.lua:1: stopped after 0.3 s"
+    expect(reasons "huge"):contains "huge.lua:6: stopped"
+  end)
+
+  it("leaves the others alone", function()
+    local reason, r = reasons("runtime", { rules = "runtime or TO" })
+    expect(reason):contains "runtime.lua:5"
+    local overflows = 0
+    for _, hit in ipairs(r.hits) do
+      expect(hit.rule):equals "tensor_overflow"
+      overflows = overflows + 1
+    end
+    expect(overflows):equals(#check { rules = "TO" }.hits)
+  end)
+end)
+
+describe("cases", function()
+  local function failures(cases, fields)
+    local given = { name = "c", summary = "c", when = "max(x) > $limit", params = { limit = { type = "number", default = 1 } }, cases = cases }
+    for key, value in pairs(fields or {}) do given[key] = value end
+    return require "msdbg.rule_cases".test(rule(given)).failures
+  end
+
+  it("tell what was expected and what came", function()
+    local list = failures { { name = "wrong", x = { 0, 1 }, expect = "hit" } }
+    expect(list[1].case):equals "wrong"
+    expect(list[1].expected):equals "hit"
+    expect(list[1].actual):equals "clean"
+  end)
+
+  it("are a duty", function() expect(failures()[1].actual):equals "the rule has none" end)
+
+  it("take nested lists, words, types, steps and several tensors", function()
+    expect(#failures {
+      { x = { { 0, 1 }, { 2, 0 } }, expect = "hit" },
+      { x = { "-inf", 0 }, expect = "clean" },
+      { x = { 1.0001 }, dtype = "float16", expect = "clean" },
+      { steps = { { x = { 0 } }, { x = { 5 } }, { x = { 6 } } }, expect = "hit", hit_steps = { 1, 2 }, hits = 2 },
+      { step = function(i) return i < 4 and { x = { i } } or nil end, expect = "hit", hit_steps = { 2, 3 } },
+      { tensors = { { node = "a", x = { 0 } }, { node = "b", x = { 3 } } }, expect = "hit", hits = 1 },
+      { x = { 3 }, params = { limit = 4 }, expect = "clean" },
+    }):equals(0)
+  end)
+
+  it("fail when they are written wrongly", function()
+    expect(failures { { y = { 1 }, expect = "hit" } }[1].actual):contains "field 'y' is unknown"
+    expect(failures { { x = { 1 }, expect = "hitt" } }[1].actual):contains "is expected"
+    expect(failures { { x = { 1, 2, 3 }, shape = { 2 }, expect = "hit" } }[1].actual):contains "do not fill the shape"
+    expect(failures { { x = { 1 }, params = { limt = 2 }, expect = "hit" } }[1].actual):contains "did you mean 'limit'?"
+  end)
+end)
+
+describe("a watchpoint", function()
+  it("can be a rule with parameters", function()
+    local own = msdbg.open(data .. "/dumps/lenet-2.7.1-lognan")
+    local w = own:watch { rule = "TZ", on = "op:ReLU", zero_percentage_ge = 50 }
+    expect(w.rule):equals "tensor_all_zero"
+    expect(#own:check { steps = "0" }.hits > 0):is_true()
+    w:remove()
+    msdbg.rules.load(files .. "good.lua")
+    own:watch { rule = "largest", limit = -3 }
+    local hits = own:check { steps = "0" }.hits
+    expect(#hits):equals(1)
+    expect(hits[1].rule):equals "largest"
+    expect(function() own:watch { rule = "largest", limt = 1 } end):raises "did you mean 'limit'?"
+    expect(function() own:watch { rule = "largset" } end):raises "did you mean 'largest'?"
+    msdbg.rules.forget()
+  end)
+end)
+
+return test.finish()
