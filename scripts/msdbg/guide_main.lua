@@ -1,9 +1,10 @@
--- What `msdbg guide` does around the talk: opens the dump, prints, writes the report.
+-- What `msdbg guide` does around the talk: opens the dump, reads printed losses, prints, writes the report.
 local guide = require "msdbg.guide"
 local json = require "msdbg.json"
 local msdbg = require "msdbg"
+local series = require "msdbg.series"
 
-local io, print = io, print
+local io, print, tostring = io, print, tostring
 
 local M = {}
 
@@ -14,14 +15,32 @@ local function plain(result, dump)
   }
 end
 
+-- What the training printed says more about the whole run than the few steps that were dumped.
+local function look_at_losses(result, options, say)
+  if not options.loss then return end
+  local own = series.read(options.loss)
+  local entry = { chapter = "Printed losses", kind = "note", text = tostring(own):gsub("^<series ", ""):gsub(">$", "") }
+  if options.reference_loss then
+    local compared = series.compare(own, series.read(options.reference_loss))
+    local alike = compared.verdict == "alike"
+    entry.kind, entry.text, entry.next = alike and "fine" or "finding", tostring(compared), not alike and compared.next or nil
+    if not alike then result.findings = result.findings + 1 end
+  end
+  result.entries[#result.entries + 1] = entry
+  say ""
+  say(entry.chapter)
+  say("  " .. entry.text:gsub("\n", "\n  "))
+end
+
 --- The exit status: 1 when anything was found.
----@param options { dump: string, ask: boolean, format: "table"|"json" }
+---@param options { dump: string, ask: boolean, format: "table"|"json", loss?: string, reference_loss?: string, report?: string }
 ---@return integer
 function M.main(options)
   local s = msdbg.open(options.dump)
   local quiet = options.format == "json"
   local say = quiet and function() end or print
   local result = guide.run(s, { say = say, read = options.ask and io.read or nil })
+  look_at_losses(result, options, say)
   if quiet then print(json.encode(plain(result, options.dump), { indent = 2 })) end
   return result.findings > 0 and 1 or 0
 end

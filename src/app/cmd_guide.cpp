@@ -14,13 +14,16 @@ namespace msdbg::app {
 namespace {
 
 struct GuideOptions {
-  std::string dump, format = "table";
+  std::string dump, format = "table", loss, reference_loss;
   bool yes = false;
 };
 
 constexpr std::string_view kProgram = R"(
-local dump, ask, format = ...
-os.exit(require("msdbg.guide_main").main { dump = dump, ask = ask == "ask", format = format })
+local dump, ask, format, loss, reference_loss = ...
+local function given(text) return text ~= "" and text or nil end
+os.exit(require("msdbg.guide_main").main {
+  dump = dump, ask = ask == "ask", format = format, loss = given(loss), reference_loss = given(reference_loss),
+})
 )";
 
 int run_guide(const GuideOptions& guide, const Options& common) {
@@ -28,7 +31,7 @@ int run_guide(const GuideOptions& guide, const Options& common) {
   if (!script) return report_failure(script.status());
   // Nobody answers a program that reads JSON.
   const bool ask = !guide.yes && guide.format == "table";
-  const ScriptOutcome outcome = (*script)->run_text(kProgram, "guide", {guide.dump, ask ? "ask" : "", guide.format});
+  const ScriptOutcome outcome = (*script)->run_text(kProgram, "guide", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss});
   std::fflush(stdout);
   if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", outcome.error);
   return outcome.exit_status;
@@ -41,6 +44,8 @@ Action declare_guide(CLI::App& app) {
   app.add_option("DUMP", guide->dump, "dump directory")->required();
   app.add_flag("-y,--yes", guide->yes, "ask nothing; questions that only a person can answer stay open");
   app.add_option("--format", guide->format, "table or json; json asks nothing")->capture_default_str()->check(CLI::IsMember({"table", "json"}));
+  auto* loss = app.add_option("--loss", guide->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
+  app.add_option("--reference-loss", guide->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);
   return [guide](const Options& common) { return run_guide(*guide, common); };
 }
 

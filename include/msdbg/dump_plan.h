@@ -1,0 +1,59 @@
+// What to dump next: MindSpore's dump configuration for chosen nodes and steps, and what it will cost on disk.
+//
+// Any thread; nothing is read but the graphs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "msdbg/base.h"
+#include "msdbg/graph.h"
+
+namespace msdbg {
+
+/// What is written of a tensor.
+enum class SavedData : uint8_t {
+  kTensor,
+  kStatistic,  ///< one row of statistic.csv; the CPU backend of every release refuses it
+  kFull,       ///< both
+};
+/// Which slots of a kernel.
+enum class DumpedSlots : uint8_t { kBoth, kInputs, kOutputs };
+
+struct DumpPlanOptions {
+  IntSet steps = IntSet::all();
+  SavedData saved = SavedData::kTensor;
+  DumpedSlots slots = DumpedSlots::kBoth;
+  std::string path = "/tmp/msdbg_dump";  ///< of the dump to come: absolute, only letters, digits, `_`, `-` and `/`
+  std::string net_name = "Net";          ///< letters, digits, `_` and `-`
+  std::string version;                   ///< of MindSpore that will run, "2.7.1"; "": the newest that is known
+  std::string device_target;             ///< "CPU", "GPU", "Ascend"; "": unknown
+};
+
+struct DumpPlan {
+  std::string json;                 ///< the configuration file, ending in a newline
+  std::vector<std::string> notes;   ///< what the person who uses it has to know
+  size_t nodes = 0;                 ///< chosen that a run can write
+  size_t left_out = 0;              ///< chosen that are never written: structural nodes, inline constants
+  bool everything = false;          ///< no list of kernels is needed
+  uint64_t bytes_per_step = 0;      ///< of the tensors whose shape the graph knows
+  uint64_t files_per_step = 0;
+  size_t unknown_sizes = 0;         ///< slots whose shape or type the graph does not know; not in the bytes
+  std::optional<uint64_t> steps;    ///< nullopt: all, so that there is no total
+};
+
+/// Error: kInvalidArgument for a path or name that MindSpore refuses, steps without an end, or statistics where the backend
+/// or the release has none; kNotFound when none of the nodes is ever written.
+/// Source: docs/dump-plan.md; the keys are those of MindSpore's dump configuration.
+Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options);
+
+/// The plan and its cost as JSON: nodes, left_out, bytes_per_step, files_per_step, unknown_sizes, steps, notes, configuration.
+std::string plan_json(const DumpPlan& plan);
+
+/// The nodes within `hops` edges of `centre`, itself included, structural nodes looked through; execution order.
+std::vector<NodeRef> nodes_around(const Graph& graph, NodeId centre, int hops);
+
+}  // namespace msdbg

@@ -1,0 +1,130 @@
+// msdbg plan: the dump configuration for the next run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "app/command.h"
+#include "app/output.h"
+#include "app/run.h"
+#include "msdbg/dump_plan.h"
+#include "msdbg/wire.h"
+
+namespace msdbg::app {
+namespace {
+
+struct Words {
+  std::string source, selector, around, output, mode = "auto", slots = "both", path = DumpPlanOptions().path, net, version;
+  int hops = 2;
+  bool described = false;
+};
+
+/// The graphs that are planned for, and what their run says of itself.
+struct Source {
+  std::unique_ptr<Session> session;  // keeps the graphs of a dump
+  std::vector<GraphPtr> graphs;
+  SessionInfo info;
+};
+
+bool is_graph_file(const std::string& path) { return path.size() > 3 && path.compare(path.size() - 3, 3, ".pb") == 0; }
+
+Result<Source> open_source(const Words& words, const Options& options, int* status) {
+  Source source;
+  if (is_graph_file(words.source)) {
+    std::vector<std::string> notes;
+    auto graph = read_graph_file(words.source, 0, 0, &notes);
+    if (!graph) return graph.status();
+    source.graphs.push_back(graph->build());
+    return source;
+  }
+  source.session = open_session(options, status);
+  if (source.session == nullptr) return source;
+  const auto graphs = source.session->graphs();
+  source.graphs.assign(graphs.begin(), graphs.end());
+  source.info = source.session->info();
+  return source;
+}
+
+Result<std::vector<NodeRef>> choose(const Words& words, std::span<const GraphPtr> graphs) {
+  if (!words.around.empty()) {
+    const auto centre = find_node(graphs, words.around);
+    if (!centre) return centre.status();
+    return nodes_around(*centre->graph, centre->node, words.hops);
+  }
+  const auto selector = Selector::parse(words.selector.empty() ? "**" : words.selector);
+  if (!selector) return selector.status();
+  return resolve_or_explain(*selector, graphs);
+}
+
+Result<DumpPlanOptions> plan_options(const Words& words, const Options& options, const SessionInfo& info) {
+  DumpPlanOptions plan;
+  plan.steps = options.steps;
+  plan.path = words.path;
+  plan.version = words.version.empty() ? info.framework_version : words.version;
+  plan.device_target = info.device_target;
+  plan.net_name = !words.net.empty() ? words.net : info.nets.empty() ? plan.net_name : info.nets.front();
+  plan.slots = words.slots == "inputs" ? DumpedSlots::kInputs : words.slots == "outputs" ? DumpedSlots::kOutputs : DumpedSlots::kBoth;
+  if (words.mode == "statistic") plan.saved = SavedData::kStatistic;
+  if (words.mode == "full") plan.saved = SavedData::kFull;
+  // A first look wants numbers of everything, not its elements; a CPU has no such dump.
+  const bool coarse = words.selector.empty() && words.around.empty();
+  if (words.mode == "auto" && coarse && !plan.device_target.empty() && plan.device_target != "CPU") plan.saved = SavedData::kStatistic;
+  return plan;
+}
+
+std::string summary(const DumpPlan& plan) {
+  std::string out = fmt::format("{}{} nodes, {} files and {} a step", plan.everything ? "all " : "", plan.nodes, plan.files_per_step,
+                                format_bytes(plan.bytes_per_step));
+  if (plan.steps) {
+    out += fmt::format(", {} in {} steps", format_bytes(plan.bytes_per_step * *plan.steps), *plan.steps);
+  } else {
+    out += ", in every step: --steps 0:10 sets a limit";
+  }
+  if (plan.left_out > 0) out += fmt::format("; {} chosen nodes never have a value", plan.left_out);
+  return out;
+}
+
+int run(const Words& words, Options options) {
+  options.dump = words.source;
+  options.output_file = words.output;
+  int status = kExitClean;
+  auto source = open_source(words, options, &status);
+  if (!source) return report_failure(source.status());
+  if (source->graphs.empty() && status != kExitClean) return status;
+  const auto nodes = choose(words, source->graphs);
+  if (!nodes) return report_failure(nodes.status());
+  const auto asked = plan_options(words, options, source->info);
+  if (!asked) return report_failure(asked.status());
+  const auto plan = plan_dump(source->graphs, *nodes, *asked);
+  if (!plan) return report_failure(plan.status());
+  if (const Status written = write_result(options, words.described ? plan_json(*plan) : plan->json); !written.ok()) return report_failure(written);
+  if (!options.quiet) {
+    fmt::print(stderr, "{}\n", summary(*plan));
+    for (const std::string& note : plan->notes) fmt::print(stderr, "note: {}\n", note);
+    const std::string file = options.output_file.empty() ? "dump.json" : options.output_file;
+    fmt::print(stderr, "next: export MINDSPORE_DUMP_CONFIG=$PWD/{} before the training starts; the dump comes to {}\n", file, asked->path);
+  }
+  return kExitClean;
+}
+
+}  // namespace
+
+Action declare_plan(CLI::App& app) {
+  auto words = std::make_shared<Words>();
+  app.add_option("SOURCE", words->source, "dump directory, or a graph file (*.pb)")->required();
+  auto* selector = app.add_option("SEL", words->selector, "nodes to dump; default: everything, as statistics where the device can");
+  app.add_option("--around", words->around, "instead: this node and its neighbours")->type_name("NODE")->excludes(selector);
+  app.add_option("--hops", words->hops, "how far --around goes")->capture_default_str()->check(CLI::Range(0, 1000))->type_name("N");
+  app.add_option("--mode", words->mode, "auto, tensor, statistic or full")
+      ->capture_default_str()->check(CLI::IsMember({"auto", "tensor", "statistic", "full"}));
+  app.add_option("--slots", words->slots, "both, inputs or outputs")->capture_default_str()->check(CLI::IsMember({"both", "inputs", "outputs"}));
+  app.add_option("--path", words->path, "where the run is to write the dump")->capture_default_str()->type_name("DIR");
+  app.add_option("--net-name", words->net, "the directory below the path; default: as in the dump")->type_name("NAME");
+  app.add_option("--ms-version", words->version, "MindSpore that will run; default: that of the dump")->type_name("V");
+  app.add_option("-o,--output", words->output, "write there instead of standard output")->type_name("FILE");
+  app.add_flag("--describe", words->described, "JSON of the plan and its cost instead of the configuration alone");
+  return [words](const Options& options) { return run(*words, options); };
+}
+
+}  // namespace msdbg::app
