@@ -47,6 +47,8 @@ struct PageFindings {
 };
 /// `check_options` chooses steps, ranks, semantics and limits for both. Error: as check() and find_origins().
 Result<PageFindings> look_for_page(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& check_options);
+/// The same for a check that was made already.
+Result<PageFindings> add_origins(Session& session, CheckResult checked, const CheckOptions& check_options);
 /// The rules that are wrong in every training, as watchpoints.
 std::vector<Watchpoint> default_watchpoints();
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/follow_command.h"
+#include "app/rules.h"
 #include "msdbg/html_report.h"
 
 namespace msdbg::app {
@@ -9,13 +10,23 @@ namespace {
 
 struct Words {
   std::string dump, output, rules = "default";
+  std::vector<std::string> rule_files;
+  bool trust = false, rules_given = false;
+  double rule_budget_s = kRuleBudget;
   size_t max_hits = 300, tensors = 12, layers = 24;
   bool strict = false;
 };
 
+/// As a POSIX shell takes it.
+std::string shell_quoted(const std::string& word) {
+  std::string out = "'";
+  for (char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,./:@") == std::string::npos ? word : out + "'";
+}
+
 int status_of(const Words& words, const PageFindings& findings) {
   if (findings.check.total_hits > 0 || !findings.origin.steps.empty()) return kExitFindings;
-  return words.strict && (findings.check.coverage.not_checked > 0 || !findings.origin.not_checked.empty()) ? kExitIncomplete : kExitClean;
+  return words.strict && (!findings.check.rule_problems.empty() || findings.check.coverage.not_checked > 0 || !findings.origin.not_checked.empty()) ? kExitIncomplete : kExitClean;
 }
 
 int interrupted(const Options& options) {
@@ -25,14 +36,27 @@ int interrupted(const Options& options) {
 int run(const Words& words, Options options) {
   options.dump = words.dump;
   options.rules = words.rules;
+  options.rules_given = words.rules_given;
   options.output_file = words.output;
+  options.rule_files = words.rule_files;
+  options.trust = words.trust;
+  options.rule_budget_s = words.rule_budget_s;
   const auto form = page_form(options.output_file);
   if (!form) return report_failure(Status(form.status().code(), "-o " + form.status().message()));
-  const auto watchpoints = watchpoints_from(options);
+  const bool by_files = needs_rule_files(options);
+  const auto watchpoints = by_files ? watches_from(options) : watchpoints_from(options);
   if (!watchpoints) return report_failure(watchpoints.status());
+  RuleMachine machine;
+  if (by_files) {
+    auto made = make_rule_machine(options);
+    if (!made) return report_failure(made.status());
+    machine = std::move(*made);
+  }
   int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
+  auto opened = open_session(options, &status);
+  if (opened == nullptr) return status;
+  Session* const session = opened.get();
+  if (by_files) machine.script->set_session(std::move(opened));  // rules see it as what scripts see
 
   CheckOptions check_options;
   check_options.steps = options.steps;
@@ -44,7 +68,8 @@ int run(const Words& words, Options options) {
   page.dump = words.dump;
   const bool preset = words.rules == "default" || words.rules == "recommended";
   page.rules = preset ? fmt::format("the {} rules", words.rules) : "the rules " + words.rules;
-  if (words.rules != "default") page.rule_words = "--rules " + words.rules;
+  if (words.rules != "default") page.rule_words = "--rules " + shell_quoted(words.rules);
+  for (const std::string& file : words.rule_files) page.rule_words += (page.rule_words.empty() ? "--rule " : " --rule ") + shell_quoted(file);
   page.max_hits = words.max_hits;
   page.max_tensors = words.tensors;
   page.max_layers = words.layers;
@@ -53,7 +78,9 @@ int run(const Words& words, Options options) {
   {
     Progress progress(options, "looking at");
     check_options.progress = progress.callback();
-    findings = look_for_page(*session, *watchpoints, check_options);
+    auto checked = by_files ? machine.script->check_rules(*watchpoints, check_options) : check(*session, *watchpoints, check_options);
+    if (!checked) return report_failure(checked.status());
+    findings = add_origins(*session, std::move(*checked), check_options);
     if (!findings) return report_failure(findings.status());
     if (findings->check.interrupted || findings->origin.interrupted) return interrupted(options);
     text = page_text(*session, {&findings->check, &findings->origin}, page, *form);
@@ -70,7 +97,10 @@ Action declare_report(CLI::App& app) {
   auto words = std::make_shared<Words>();
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("-o,--output", words->output, "the file: .html or .md")->type_name("FILE")->required();
-  app.add_option("--rules", words->rules, "which rules, as check takes them")->capture_default_str()->type_name("RULES");
+  app.add_option("--rules", words->rules, "which rules, as check takes them")->capture_default_str()->type_name("RULES")->each([words](const std::string&) {
+    words->rules_given = true;
+  });
+  declare_rule_files(app, &words->rule_files, &words->trust, &words->rule_budget_s);
   app.add_option("--max-hits", words->max_hits, "list at most so many findings; all are counted")->capture_default_str()->type_name("N")->check(CLI::Range(1, 5000));
   app.add_option("--tensors", words->tensors, "draw at most so many tensors")->capture_default_str()->type_name("N")->check(CLI::Range(0, 100));
   app.add_option("--layers", words->layers, "trend lines at most, of losses, weights, gradients and activations each")->capture_default_str()->type_name("N")->check(CLI::Range(0, 500));

@@ -77,6 +77,14 @@ std::optional<Section> coverage_chapter(Context& context) {
   const auto ranks = context.session.ranks();
   facts.rows.push_back({"Ranks in the dump", {plain(numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())))}});
   section.blocks.push_back(std::move(facts));
+  if (context.input.check != nullptr && !context.input.check->rule_problems.empty()) {
+    Sheet broke;
+    broke.caption = "Rules that broke";
+    broke.columns = {{"rule that broke"}, {"why; what it would have found is not known"}};
+    for (const RuleProblem& problem : context.input.check->rule_problems) broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
+    if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);
+    section.blocks.push_back(std::move(broke));
+  }
   if (context.input.check != nullptr) tell_not_checked(context, context.input.check->not_checked, "not checked because", &section);
   if (context.input.origin != nullptr) tell_not_checked(context, context.input.origin->not_checked, "not searched because", &section);
   tell_problems(context, &section);

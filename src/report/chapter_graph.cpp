@@ -57,7 +57,7 @@ Figure figure_of(PictureGraph picture, Line caption) {
 Line legend(const std::string& title, const std::set<std::string>& marks) {
   Line line;
   if (!title.empty()) line.push_back(plain(title + ". "));
-  line.push_back(plain("Filled: it broke here; tinted: it passed the fault on; cooler tint: it ended there."));
+  line.push_back(plain("Filled: it broke here; tinted: it passed the fault on; thick outline: it ended there."));
   std::string meaning;
   for (const std::string& mark : marks) {
     if (const auto spec = find_condition(mark)) meaning += fmt::format("{}{}: {}", meaning.empty() ? " " : "; ", mark, (*spec)->summary);

@@ -13,6 +13,17 @@ namespace {
 
 std::string name_of(const Hit& hit) { return hit.abbr.empty() ? hit.rule : hit.abbr; }
 
+/// A Parameter file holds the value at the end of its step, so a person looks for it below what led to it.
+std::vector<const Hit*> in_order(const Context& context, const CheckResult& check) {
+  std::vector<const Hit*> order;
+  for (const Hit& hit : check.hits) order.push_back(&hit);
+  const auto key = [&](const Hit* hit) {
+    return std::tuple(hit->tensor.rank, hit->tensor.step, hit->tensor.graph, context.node(hit->tensor).kind != NodeKind::kOperator);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const Hit* a, const Hit* b) { return key(a) < key(b); });
+  return order;
+}
+
 Sheet hit_sheet(Context& context, const CheckResult& check) {
   Sheet sheet;
   sheet.caption = "Findings";
@@ -22,8 +33,9 @@ Sheet hit_sheet(Context& context, const CheckResult& check) {
   sheet.columns.push_back({"step", true});
   if (executions) sheet.columns.push_back({"run", true});
   for (const char* title : {"rule", "tensor", "what", "source"}) sheet.columns.push_back({title});
-  for (const Hit& hit : check.hits) {
+  for (const Hit* listed : in_order(context, check)) {
     if (sheet.rows.size() == context.options.max_hits) break;
+    const Hit& hit = *listed;
     const Node& node = context.node(hit.tensor);
     std::vector<Line> row;
     if (context.several_ranks()) row.push_back({plain(std::to_string(hit.tensor.rank))});
@@ -42,26 +54,28 @@ Sheet hit_sheet(Context& context, const CheckResult& check) {
 }
 
 void tell_advice(const CheckResult& check, Section* section) {
-  struct Kind {
-    uint64_t count = 0;
-    std::string abbr;
-  };
-  std::map<std::string, Kind> kinds;
   std::vector<std::string> order;
+  std::map<std::string, std::string> abbrs;
   for (const Hit& hit : check.hits) {
-    Kind& kind = kinds[hit.rule];
-    if (kind.count++ == 0) order.push_back(hit.rule);
-    kind.abbr = hit.abbr;
+    if (abbrs.try_emplace(hit.rule, hit.abbr).second) order.push_back(hit.rule);
   }
   Facts facts;
   for (const std::string& rule : order) {
-    const auto spec = find_condition(rule);
-    // A rule of another name keeps the advice of the condition it uses.
-    const auto by_abbr = spec ? spec : find_condition(kinds[rule].abbr);
-    if (!by_abbr) continue;
-    std::string summary((*by_abbr)->summary);
-    Line line{strong(fmt::format("{}. ", summary)), plain(std::string((*by_abbr)->advice))};
-    facts.rows.push_back({std::string((*by_abbr)->abbr.empty() ? std::string_view(rule) : (*by_abbr)->abbr), std::move(line)});
+    const std::string& abbr = abbrs[rule];
+    std::string summary, advice = advice_of(check, rule);
+    if (const RuleInfo* info = rule_info(check, rule)) summary = info->summary;
+    // A preset of another name keeps the advice of the condition that it uses.
+    if (const auto spec = find_condition(abbr); spec && advice.empty()) {
+      summary = (*spec)->summary;
+      advice = (*spec)->advice;
+    } else if (spec && summary.empty()) {
+      summary = (*spec)->summary;
+    }
+    if (advice.empty() && summary.empty()) continue;
+    Line line;
+    if (!summary.empty()) line.push_back(strong(summary + (advice.empty() ? "." : ". ")));
+    line.push_back(plain(advice));
+    facts.rows.push_back({abbr.empty() ? rule : abbr, std::move(line)});
   }
   if (facts.rows.empty()) return;
   section->blocks.push_back(Heading{{plain("What to try")}});

@@ -178,6 +178,9 @@ void tell_verdict(Context& context, Document* document) {
   if (document->broken && context.coverage().not_checked > 0) {
     document->remarks.push_back({plain(fmt::format("{} of {}: see Coverage.", not_checked_part(context.coverage()), counted(context.coverage().tensors, "tensor")))});
   }
+  if (check != nullptr && !check->rule_problems.empty()) {
+    document->remarks.push_back({bad(counted(check->rule_problems.size(), "rule")), plain(" broke: what would have been found is not known, see Coverage.")});
+  }
   if (check != nullptr && !context.origins.empty()) {
     document->glance.push_back({"Findings", {plain(std::to_string(check->total_hits))}});
   }

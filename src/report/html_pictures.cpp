@@ -77,7 +77,7 @@ Line heat_caption(const Grid& grid, double scale) {
   if (grid.rows_per_cell * grid.columns_per_cell > 1) {
     text += fmt::format("; a cell shows the largest of {} by {} elements", grid.rows_per_cell, grid.columns_per_cell);
   }
-  if (scale > 0) text += fmt::format("; darkest from {} on", format_short(scale, 3));
+  if (scale > 0) text += fmt::format("; full colour from {} on", format_short(scale, 3));
   Line line{plain(text)};
   bool nan = false, pos = false, neg = false;
   for (const Grid::Cell& cell : grid.cells) {

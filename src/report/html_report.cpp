@@ -41,10 +41,14 @@ std::vector<Watchpoint> default_watchpoints() {
 }
 
 Result<PageFindings> look_for_page(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& check_options) {
-  PageFindings findings;
   auto checked = check(session, watchpoints, check_options);
   if (!checked) return checked.status();
-  findings.check = std::move(*checked);
+  return add_origins(session, std::move(*checked), check_options);
+}
+
+Result<PageFindings> add_origins(Session& session, CheckResult checked, const CheckOptions& check_options) {
+  PageFindings findings;
+  findings.check = std::move(checked);
   if (findings.check.interrupted) return findings;
   OriginOptions options;
   options.steps = check_options.steps;
