@@ -239,8 +239,8 @@ function M.new(options)
   if not name:match "^%w[%w_-]*$" then
     core.raise("invalid_argument", format("rules new: '%s': a name is made of letters, digits, - and _", name), true)
   end
-  local there = registry.by_name[name:lower()]
-  if there then
+  local taken, there = pcall(rules.get, name, registry)
+  if taken then
     core.raise("invalid_argument", format("rules new: a rule '%s' exists in %s; choose another name", name, where(there)), true)
   end
   local text = template:gsub("@NAME@", name)

@@ -53,6 +53,8 @@ std::string what_text(const Hit& hit) {
     for (const auto& [name, value] : hit.details) add(fmt::format("{} {}", printable(name), printable(value)));
   }
   add(nonfinite_text(hit.stats));
+  // An expression joined by `and` has no single value to show.
+  if (out.empty() && hit.info) out = printable(hit.info->summary);
   return out;
 }
 

@@ -196,6 +196,21 @@ describe("cases", function()
   end)
 end)
 
+describe("a new rule", function()
+  it("passes its own cases as it is", function()
+    local path = os.tmpname() .. ".lua"
+    local command = require "msdbg.rules_command"
+    expect(command.main("verb=new", "name=steep", "output=" .. path, "quiet=1")):equals(0)
+    local reports = require "msdbg.rule_cases".run { path }
+    expect(#reports):equals(1)
+    expect(reports[1].name):equals "steep"
+    expect(#reports[1].failures):equals(0)
+    expect(reports[1].cases > 2):is_true()
+    expect(function() command.main("verb=new", "name=steep", "output=" .. path) end):raises "exists already"
+    os.remove(path)
+  end)
+end)
+
 describe("a watchpoint", function()
   it("can be a rule with parameters", function()
     local own = msdbg.open(data .. "/dumps/lenet-2.7.1-lognan")
