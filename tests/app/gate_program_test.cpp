@@ -92,7 +92,7 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   EXPECT_NE(process.output().find("not written, the run was interrupted"), std::string::npos) << process.output();
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, CheckInterrupted, ::testing::ValuesIn(kFormats), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Formats, CheckInterrupted, ::testing::ValuesIn(kFormats), [](const auto& one) { return one.param; });
 
 class Bless : public ::testing::Test {
  protected:
@@ -154,7 +154,7 @@ TEST_P(SameBytes, FromEveryRunAndNumberOfThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, SameBytes, ::testing::ValuesIn(kFormats), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Formats, SameBytes, ::testing::ValuesIn(kFormats), [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace msdbg::app
