@@ -195,7 +195,7 @@ function M.run(names, options)
   end
   if #wanted > 0 then
     local choice = require "msdbg.rule_choice"
-    for _, made in ipairs(choice.choose(concat(wanted, ","), registry.rules)) do list[#list + 1] = made end
+    for _, made in ipairs(choice.choose(concat(wanted, ","), registry)) do list[#list + 1] = made end
   elseif #files == 0 then
     for _, made in ipairs(registry.rules) do list[#list + 1] = made end
   end

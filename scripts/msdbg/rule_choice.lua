@@ -109,6 +109,7 @@ function Parser:word()
   if not test then
     local close = core.nearest(token.text, known_words(self.rules), 3)
     local hint = #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them"
+    if self.left_out then hint = format("%s (the rules of %s were left out; --trust reads them)", hint, self.left_out) end
     wrong(self.text, "no rule and no tag is called '%s'%s", token.text, hint)
   end
   if kind ~= "name" then self.only_names = false end
@@ -143,10 +144,12 @@ end
 
 --- The rules that `text` chooses, in their order.
 ---@param text string
----@param rules table[]
+---@param registry table with rules, and left_out for messages
 ---@return table[] chosen, table params rule -> list of {name, value} written behind it, boolean only_names
-function M.choose(text, rules)
-  local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, only_names = true }, Parser)
+function M.choose(text, registry)
+  local rules = registry.rules
+  local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, only_names = true,
+    left_out = registry.left_out }, Parser)
   if #parser.tokens == 0 then wrong(text, "names no rule; e.g. --rules default or --rules TO,TZ") end
   local test = parser:any()
   local rest = parser:peek()

@@ -124,7 +124,7 @@ function M.make_within(options)
   local expression = options.rules or profile and profile.rules
   local chosen, inline, only_names = {}, {}, false
   if expression then
-    chosen, inline, only_names = choice.choose(expression, registry.rules)
+    chosen, inline, only_names = choice.choose(expression, registry)
   elseif #files > 0 then
     -- Files that are named without a choice stand for themselves.
     for _, made in ipairs(registry.rules) do
@@ -133,7 +133,7 @@ function M.make_within(options)
     expression = "the rules of " .. table.concat(files, ", ")
   else
     expression = "default"
-    chosen = choice.choose(expression, registry.rules)
+    chosen = choice.choose(expression, registry)
   end
   local plan = {
     registry = registry, chosen = chosen, expression = expression, budget = options.budget, collections = profile and profile.collections,

@@ -133,6 +133,7 @@ function M.registry(options)
   if places.project and (options.trust or M.trusted) then
     self:add_path(places.project, "project")
   elseif places.project then
+    self.left_out = places.project
     self.notes[#self.notes + 1] = format("the rules of %s were left out; --trust reads them", places.project)
   end
   if places.user then self:add_path(places.user, "user") end
@@ -193,7 +194,7 @@ function M.list(options)
   options = options or {}
   local registry = (options.files or options.trust) and M.registry(options) or M.default_registry()
   local list = registry.rules
-  if options.rules then list = choice.choose(options.rules, registry.rules) end
+  if options.rules then list = choice.choose(options.rules, registry) end
   return list, registry
 end
 

@@ -35,7 +35,7 @@ constexpr Footer kFooters[] = {
               "  msdbg check dumps/lenet --on @weight --when WNC --format json -o findings.json\n"
               "  msdbg check dumps/lenet --bless known.jsonl                  this run's findings are known from now on\n"
               "  msdbg check dumps/lenet --baseline known.jsonl --suppress suppress.txt --format junit -o msdbg.xml\n"
-              "\nRules (--rules): default (tensor_overflow on every tensor), recommended (what MindInsight proposes), or conditions\n"
+              "\nRules (--rules): names, tags and globs with and, or, not, ( ); default, recommended (what MindInsight proposes), or conditions\n"
               "by id or abbreviation, joined by commas: TO WO GE TL WL GL TS WS GV TZ WCL WCS WNC TR AR WI OO.\n",
      true},
     {"origin", "\nExamples:\n"

@@ -229,4 +229,48 @@ describe("a watchpoint", function()
   end)
 end)
 
+describe("a rule on a training", function()
+  it("is asked in every step, and told when it ends", function()
+    local training, steps = msdbg.listen {}, {}
+    training:watch {
+      rule = rule {
+        name = "nan-count", summary = "NaN", params = { limit = { type = "number", default = 5 } },
+        check = function(t, p) return t.stats.nan_count > p.limit and { actual = t.stats.nan_count } end,
+        step_end = function(_, _, ctx) steps[#steps + 1] = ctx.step end,
+      },
+      limit = 0,
+    }
+    local hits
+    for _ = 1, 3 do hits = training:step(1).hits end
+    expect(table.concat(steps, ",")):equals "0,1,2"
+    expect(#hits):equals(1)
+    expect(hits[1].rule):equals "nan-count"
+    training:terminate()
+  end)
+end)
+
+describe("a profile", function()
+  local path = os.tmpname()
+  local function profile(text)
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+    return function() return check { profile = path, rule_files = { files .. "good.lua" } } end
+  end
+
+  it("chooses rules and sets parameters", function()
+    expect(#profile [[return { rules = "largest", params = { largest = { limit = -3 } } }]]().hits):equals(1)
+    expect(#profile [[return { rules = "largest" }]]().hits):equals(0)
+  end)
+
+  it("is checked, rule by rule", function()
+    expect(profile [[return { rule = "largest" }]]):raises("did you mean 'rules'?")
+    expect(profile [[return { rules = "largest", params = { largest = { limt = 1 } } }]]):raises "did you mean 'limit'?"
+    expect(profile [[return { rules = "largest", params = { largst = { limit = 1 } } }]]):raises "did you mean 'largest'?"
+    expect(profile [[return { collections = { a = "@weigth" } }]]):raises "@weigth"
+    expect(profile [[return 3]]):raises "it returned number"
+    os.remove(path)
+  end)
+end)
+
 return test.finish()

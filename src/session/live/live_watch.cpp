@@ -274,6 +274,7 @@ void LiveSessionImpl::judge_locally(CheckResult& into) {
     }
     std::move(result->hits.begin(), result->hits.end(), std::back_inserter(into.hits));
     std::move(result->not_checked.begin(), result->not_checked.end(), std::back_inserter(into.not_checked));
+    std::move(result->rule_problems.begin(), result->rule_problems.end(), std::back_inserter(into.rule_problems));
     into.total_hits += result->total_hits;
     into.interrupted = into.interrupted || result->interrupted;
     into.coverage.tensors += result->coverage.tensors;
