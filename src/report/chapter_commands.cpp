@@ -4,6 +4,7 @@
 #include <set>
 
 #include "report/chapters.h"
+#include "report/check_formats.h"
 #include "report/table.h"
 
 namespace msdbg::page {
@@ -38,6 +39,8 @@ class CommandText {
     if (const auto spec = find_condition(hit.abbr.empty() ? hit.rule : hit.abbr)) {
       when = (*spec)->abbr.empty() ? std::string((*spec)->id) : std::string((*spec)->abbr);
       for (const ParamResult& param : hit.params) when += fmt::format(" {}={}", param.name, format_double(param.threshold));
+    } else if (rule_info(*context_.input.check, hit.rule) != nullptr) {
+      return fmt::format("msdbg check {} --rules {} --step {}{}{}", dump_, shell_word(hit.rule), hit.tensor.step, rank(hit.tensor.rank), semantics());
     } else if (Expression::parse(hit.rule)) {
       when = hit.rule;
     } else {
