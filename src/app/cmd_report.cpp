@@ -21,12 +21,16 @@ struct Words {
 std::string shell_quoted(const std::string& word) {
   std::string out = "'";
   for (char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,./:@") == std::string::npos ? word : out + "'";
+  return word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,./:@") == std::string::npos ? word
+                                                                                                                              : out + "'";
 }
 
 int status_of(const Words& words, const PageFindings& findings) {
   if (findings.check.total_hits > 0 || !findings.origin.steps.empty()) return kExitFindings;
-  return words.strict && (!findings.check.rule_problems.empty() || findings.check.coverage.not_checked > 0 || !findings.origin.not_checked.empty()) ? kExitIncomplete : kExitClean;
+  return words.strict &&
+                 (!findings.check.rule_problems.empty() || findings.check.coverage.not_checked > 0 || !findings.origin.not_checked.empty())
+             ? kExitIncomplete
+             : kExitClean;
 }
 
 int interrupted(const Options& options) {
@@ -69,7 +73,8 @@ int run(const Words& words, Options options) {
   const bool preset = words.rules == "default" || words.rules == "recommended";
   page.rules = preset ? fmt::format("the {} rules", words.rules) : "the rules " + words.rules;
   if (words.rules != "default") page.rule_words = "--rules " + shell_quoted(words.rules);
-  for (const std::string& file : words.rule_files) page.rule_words += (page.rule_words.empty() ? "--rule " : " --rule ") + shell_quoted(file);
+  for (const std::string& file : words.rule_files)
+    page.rule_words += (page.rule_words.empty() ? "--rule " : " --rule ") + shell_quoted(file);
   page.max_hits = words.max_hits;
   page.max_tensors = words.tensors;
   page.max_layers = words.layers;
@@ -97,13 +102,23 @@ Action declare_report(CLI::App& app) {
   auto words = std::make_shared<Words>();
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("-o,--output", words->output, "the file: .html or .md")->type_name("FILE")->required();
-  app.add_option("--rules", words->rules, "which rules, as check takes them")->capture_default_str()->type_name("RULES")->each([words](const std::string&) {
-    words->rules_given = true;
-  });
+  app.add_option("--rules", words->rules, "which rules, as check takes them")
+      ->capture_default_str()
+      ->type_name("RULES")
+      ->each([words](const std::string&) { words->rules_given = true; });
   declare_rule_files(app, &words->rule_files, &words->trust, &words->rule_budget_s);
-  app.add_option("--max-hits", words->max_hits, "list at most so many findings; all are counted")->capture_default_str()->type_name("N")->check(CLI::Range(1, 5000));
-  app.add_option("--tensors", words->tensors, "draw at most so many tensors")->capture_default_str()->type_name("N")->check(CLI::Range(0, 100));
-  app.add_option("--layers", words->layers, "trend lines at most, of losses, weights, gradients and activations each")->capture_default_str()->type_name("N")->check(CLI::Range(0, 500));
+  app.add_option("--max-hits", words->max_hits, "list at most so many findings; all are counted")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(1, 5000));
+  app.add_option("--tensors", words->tensors, "draw at most so many tensors")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(0, 100));
+  app.add_option("--layers", words->layers, "trend lines at most, of losses, weights, gradients and activations each")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(0, 500));
   app.add_flag("--strict", words->strict, "status 4 when nothing was found, but something was not checked");
   return [words](const Options& options) { return run(*words, options); };
 }

@@ -21,14 +21,16 @@ class CommandText {
   }
 
   std::string check_all() const {
-    return fmt::format("msdbg check {}{}{}", dump_, context_.options.rule_words.empty() ? "" : " " + context_.options.rule_words, semantics());
+    return fmt::format("msdbg check {}{}{}", dump_, context_.options.rule_words.empty() ? "" : " " + context_.options.rule_words,
+                       semantics());
   }
   std::string origin(const StepOrigins& step) const {
     return fmt::format("msdbg origin {} --steps {}{}{}", dump_, step.step, rank(step.rank), semantics());
   }
   std::string show(const TensorId& id) const {
-    std::string out = fmt::format("msdbg show {} {} --step {}{}", dump_, shell_word(printable(fmt::format("{}:{}", context_.short_name(id), slot_name(id.slot)))),
-                                  id.step, rank(id.rank));
+    std::string out =
+        fmt::format("msdbg show {} {} --step {}{}", dump_,
+                    shell_word(printable(fmt::format("{}:{}", context_.short_name(id), slot_name(id.slot)))), id.step, rank(id.rank));
     if (context_.several_graphs()) out += fmt::format(" --graph {}", id.graph);
     if (id.execution > 0) out += fmt::format(" --execution {}", id.execution);
     return out;
@@ -40,14 +42,16 @@ class CommandText {
       when = (*spec)->abbr.empty() ? std::string((*spec)->id) : std::string((*spec)->abbr);
       for (const ParamResult& param : hit.params) when += fmt::format(" {}={}", param.name, format_double(param.threshold));
     } else if (rule_info(*context_.input.check, hit.rule) != nullptr) {
-      return fmt::format("msdbg check {} --rules {} --step {}{}{}", dump_, shell_word(hit.rule), hit.tensor.step, rank(hit.tensor.rank), semantics());
+      return fmt::format("msdbg check {} --rules {} --step {}{}{}", dump_, shell_word(hit.rule), hit.tensor.step, rank(hit.tensor.rank),
+                         semantics());
     } else if (Expression::parse(hit.rule)) {
       when = hit.rule;
     } else {
       return "";
     }
-    std::string out = fmt::format("msdbg check {} --on {} --when {} --step {}{}", dump_, shell_word("=" + printable(context_.node(hit.tensor).name)), shell_word(when),
-                                  hit.tensor.step, rank(hit.tensor.rank));
+    std::string out =
+        fmt::format("msdbg check {} --on {} --when {} --step {}{}", dump_, shell_word("=" + printable(context_.node(hit.tensor).name)),
+                    shell_word(when), hit.tensor.step, rank(hit.tensor.rank));
     if (hit.tensor.slot.io == Io::kInput) out += " --slots input";
     return out + semantics();
   }
@@ -89,13 +93,17 @@ std::optional<Section> command_chapter(Context& context) {
         ++left_out;
         continue;
       }
-      each.rows.emplace_back(fmt::format("{} on {}, {}", hit.abbr.empty() ? hit.rule : hit.abbr, context.tensor_text(hit.tensor), context.when_text(hit.tensor)), std::move(command));
+      each.rows.emplace_back(fmt::format("{} on {}, {}", hit.abbr.empty() ? hit.rule : hit.abbr, context.tensor_text(hit.tensor),
+                                         context.when_text(hit.tensor)),
+                             std::move(command));
     }
   }
   Section section{"commands", "To see it again", {}};
   if (!open.rows.empty()) section.blocks.push_back(std::move(open));
   if (!each.rows.empty()) {
-    Fold fold{fmt::format("One command a finding{}", left_out > 0 ? fmt::format(", the first {} of {}", kMostCommands, kMostCommands + left_out) : ""), {}};
+    Fold fold{fmt::format("One command a finding{}",
+                          left_out > 0 ? fmt::format(", the first {} of {}", kMostCommands, kMostCommands + left_out) : ""),
+              {}};
     fold.blocks.push_back(std::move(each));
     section.blocks.push_back(std::move(fold));
   }

@@ -30,11 +30,15 @@ void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, 
   list.columns = {{"step", true}, {"tensor"}, {"rule"}, {"reason"}};
   for (const NotChecked& entry : entries) {
     if (list.rows.size() == kMostEntries) break;
-    list.rows.push_back({{plain(std::to_string(entry.tensor.step))}, {context.tensor_run(entry.tensor)}, {plain(entry.abbr.empty() ? entry.rule : entry.abbr)},
+    list.rows.push_back({{plain(std::to_string(entry.tensor.step))},
+                         {context.tensor_run(entry.tensor)},
+                         {plain(entry.abbr.empty() ? entry.rule : entry.abbr)},
                          {plain(entry.reason)}});
   }
   list.open = kMostEntries;
-  Fold fold{fmt::format("Each of them{}", entries.size() > kMostEntries ? fmt::format(", the first {} of {}", kMostEntries, entries.size()) : ""), {}};
+  Fold fold{
+      fmt::format("Each of them{}", entries.size() > kMostEntries ? fmt::format(", the first {} of {}", kMostEntries, entries.size()) : ""),
+      {}};
   fold.blocks.push_back(std::move(list));
   section->blocks.push_back(std::move(fold));
 }
@@ -66,11 +70,13 @@ std::optional<Section> coverage_chapter(Context& context) {
   Facts facts;
   if (context.input.check != nullptr) {
     const std::string rules = context.options.rules.empty() ? "" : fmt::format(" by {}", context.options.rules);
-    facts.rows.push_back({"Checked", {plain(fmt::format("{} of {}{}", coverage.checked, counted(coverage.tensors, "output and parameter tensor"), rules))}});
+    facts.rows.push_back(
+        {"Checked", {plain(fmt::format("{} of {}{}", coverage.checked, counted(coverage.tensors, "output and parameter tensor"), rules))}});
   }
   if (context.input.origin != nullptr) {
     const Coverage& looked = context.input.origin->coverage;
-    facts.rows.push_back({"Searched for origins", {plain(fmt::format("{} of {}", looked.checked, counted(looked.tensors, "output, parameter and input tensor")))}});
+    facts.rows.push_back({"Searched for origins",
+                          {plain(fmt::format("{} of {}", looked.checked, counted(looked.tensors, "output, parameter and input tensor")))}});
   }
   facts.rows.push_back({"Not checked", {coverage.not_checked > 0 ? strong(std::to_string(coverage.not_checked)) : plain("none")}});
   facts.rows.push_back({"Steps", {plain(numbers_text(context.steps_looked_at()))}});
@@ -81,7 +87,8 @@ std::optional<Section> coverage_chapter(Context& context) {
     Sheet broke;
     broke.caption = "Rules that broke";
     broke.columns = {{"rule that broke"}, {"why; what it would have found is not known"}};
-    for (const RuleProblem& problem : context.input.check->rule_problems) broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
+    for (const RuleProblem& problem : context.input.check->rule_problems)
+      broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
     if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);
     section.blocks.push_back(std::move(broke));
   }
@@ -94,18 +101,22 @@ std::optional<Section> coverage_chapter(Context& context) {
 std::optional<Section> environment_chapter(Context& context) {
   const SessionInfo& info = context.session.info();
   Facts facts;
-  facts.rows.push_back({info.kind == "live" ? "Training" : "Dump", {code(context.options.dump.empty() ? info.source : context.options.dump)}});
+  facts.rows.push_back(
+      {info.kind == "live" ? "Training" : "Dump", {code(context.options.dump.empty() ? info.source : context.options.dump)}});
   if (!info.layout.empty()) {
-    facts.rows.push_back({"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});
+    facts.rows.push_back(
+        {"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});
   }
   facts.rows.push_back({"MindSpore", {info.framework_version.empty() ? muted("version not recorded") : plain(info.framework_version)}});
   if (!info.device_target.empty()) facts.rows.push_back({"Device", {plain(info.device_target)}});
-  if (!info.nets.empty()) facts.rows.push_back({info.nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(info.nets, ", ")))}});
+  if (!info.nets.empty())
+    facts.rows.push_back({info.nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(info.nets, ", ")))}});
   std::string graphs;
   size_t told = 0;
   for (const GraphPtr& graph : context.session.graphs()) {
     if (++told > 8) continue;
-    graphs += fmt::format("{}{} ({} nodes, {} operators)", graphs.empty() ? "" : "; ", graph->name(), graph->nodes().size(), graph->execution_order().size());
+    graphs += fmt::format("{}{} ({} nodes, {} operators)", graphs.empty() ? "" : "; ", graph->name(), graph->nodes().size(),
+                          graph->execution_order().size());
   }
   if (told > 8) graphs += fmt::format("; and {} more", told - 8);
   if (!graphs.empty()) facts.rows.push_back({"Graphs", {plain(graphs)}});

@@ -19,7 +19,8 @@ std::string graph_text(const PictureGraph& picture) {
   std::vector<std::string> from(picture.nodes.size());
   for (const PictureEdge& edge : picture.edges) {
     std::string& text = from[edge.to];
-    if (text.find(picture.nodes[edge.from].label) == std::string::npos) text += fmt::format("{}{}", text.empty() ? "" : ", ", picture.nodes[edge.from].label);
+    if (text.find(picture.nodes[edge.from].label) == std::string::npos)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", picture.nodes[edge.from].label);
   }
   std::string out;
   for (size_t i = 0; i < picture.nodes.size(); ++i) {
@@ -88,7 +89,8 @@ void add_inputs(Context& context, const Origin& origin, PictureGraph* picture) {
       box.parameter = context.node(producer).kind == NodeKind::kParameter;
     }
     // A parameter that the fault reached is a box of its own: that is its value behind the step.
-    const bool there = std::any_of(picture->nodes.begin(), picture->nodes.end(), [&](const PictureNode& node) { return node.id == box.id; });
+    const bool there =
+        std::any_of(picture->nodes.begin(), picture->nodes.end(), [&](const PictureNode& node) { return node.id == box.id; });
     if (there) box.label += " before the step";
     const bool unknown = input.state == Known::kUnknown || !input.stats;
     box.state = unknown ? PictureState::kUnknown : PictureState::kClean;
@@ -125,7 +127,9 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
   if (!cone->up && cone->nodes.front().passage == Passage::kOrigin) add_inputs(context, origin, &picture);
   std::string title = fmt::format("What {} did to {}", context.short_name(origin.tensor), context.when_text(origin.tensor));
   if (cone->nodes.size() > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, cone->nodes.size());
-  if (context.stories.size() > 1) section->blocks.push_back(Heading{{plain(fmt::format("From {} in {}", context.short_name(origin.tensor), context.when_text(origin.tensor)))}});
+  if (context.stories.size() > 1)
+    section->blocks.push_back(
+        Heading{{plain(fmt::format("From {} in {}", context.short_name(origin.tensor), context.when_text(origin.tensor)))}});
   Line caption = legend(title, marks_in(picture));
   section->blocks.push_back(figure_of(std::move(picture), std::move(caption)));
   return true;
@@ -162,7 +166,9 @@ bool hit_graph(Context& context, Section* section) {
   };
   std::vector<NodeId> hit_nodes;
   for (const Hit& hit : check->hits) {
-    if (hit.tensor.rank != first.rank || hit.tensor.graph != first.graph || hit.tensor.step != first.step || boxes.contains(hit.tensor.node)) continue;
+    if (hit.tensor.rank != first.rank || hit.tensor.graph != first.graph || hit.tensor.step != first.step ||
+        boxes.contains(hit.tensor.node))
+      continue;
     if (boxes.size() == kMostHitBoxes) {
       ++left_out;
       continue;

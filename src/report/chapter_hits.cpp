@@ -95,7 +95,8 @@ std::optional<Section> hit_chapter(Context& context) {
   const size_t listed = sheet.rows.size();
   section.blocks.push_back(std::move(sheet));
   if (listed < check->total_hits) {
-    section.blocks.push_back(Paragraph{{muted(fmt::format("{} more are not listed here; msdbg check lists them all.", check->total_hits - listed))}});
+    section.blocks.push_back(
+        Paragraph{{muted(fmt::format("{} more are not listed here; msdbg check lists them all.", check->total_hits - listed))}});
   }
   tell_advice(*check, &section);
   return section;

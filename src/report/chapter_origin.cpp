@@ -14,8 +14,10 @@ constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFirstShown =
 std::string rows_text(const Origin& origin) {
   const auto& [affected, range] = *origin.rows;
   const int64_t rows = origin.info.shape.empty() ? 0 : origin.info.shape[0];
-  const std::string each = range.first == range.second ? fmt::format("{} each", range.first) : fmt::format("{} to {} each", range.first, range.second);
-  return affected == rows ? fmt::format("all {} rows are affected ({})", rows, each) : fmt::format("{} of {} rows are affected ({})", affected, rows, each);
+  const std::string each =
+      range.first == range.second ? fmt::format("{} each", range.first) : fmt::format("{} to {} each", range.first, range.second);
+  return affected == rows ? fmt::format("all {} rows are affected ({})", rows, each)
+                          : fmt::format("{} of {} rows are affected ({})", affected, rows, each);
 }
 
 Line what_line(const Origin& origin) {
@@ -32,9 +34,12 @@ Line what_line(const Origin& origin) {
 
 std::string kind_text(OriginKind kind) {
   switch (kind) {
-    case OriginKind::kOperator: return "the operator's own arithmetic: no input was broken";
-    case OriginKind::kParameter: return "the parameter was so already when the step began";
-    case OriginKind::kInput: return "it came into the step like this";
+    case OriginKind::kOperator:
+      return "the operator's own arithmetic: no input was broken";
+    case OriginKind::kParameter:
+      return "the parameter was so already when the step began";
+    case OriginKind::kInput:
+      return "it came into the step like this";
   }
   return "";
 }
@@ -42,8 +47,9 @@ std::string kind_text(OriginKind kind) {
 Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& step) {
   Facts facts;
   const Node& node = context.node(origin.tensor);
-  facts.rows.push_back({"First broken", {code(node.kind == NodeKind::kParameter ? node.name : context.session.tensor_name(origin.tensor)),
-                                         muted(fmt::format("  {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)))}});
+  facts.rows.push_back({"First broken",
+                        {code(node.kind == NodeKind::kParameter ? node.name : context.session.tensor_name(origin.tensor)),
+                         muted(fmt::format("  {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)))}});
   facts.rows.push_back({"What", what_line(origin)});
   const std::string& predicate = context.input.origin->predicate;
   if (predicate != "NaN or Inf") facts.rows.push_back({"Satisfies", {code(predicate)}});
@@ -54,9 +60,11 @@ Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& st
   if (!origin.certain) {
     std::string why;
     for (const OriginInput& input : origin.inputs) {
-      if (input.state == Known::kUnknown) why += fmt::format("{}input:{} is unknown ({})", why.empty() ? "" : "; ", input.slot, input.reason);
+      if (input.state == Known::kUnknown)
+        why += fmt::format("{}input:{} is unknown ({})", why.empty() ? "" : "; ", input.slot, input.reason);
     }
-    facts.rows.push_back({"Certain?", {plain(fmt::format("Not later than this node: {}", why.empty() ? "its inputs do not explain it" : why))}});
+    facts.rows.push_back(
+        {"Certain?", {plain(fmt::format("Not later than this node: {}", why.empty() ? "its inputs do not explain it" : why))}});
   }
   if (Line source = context.source_line(node); !source.empty()) facts.rows.push_back({"Source", std::move(source)});
   std::string spread = fmt::format("{} broken in this step", counted(step.bad_tensors, "tensor"));
@@ -71,8 +79,10 @@ Line state_line(const OriginInput& input) {
   const Stats& stats = *input.stats;
   const std::string broken = nonfinite_text(stats);
   Line line{broken.empty() ? plain("finite") : bad(broken)};
-  if (input.zeros_at_bad) line.push_back(strong(fmt::format(", {} at the same places", counted(stats.zero_count, "zero"))));
-  else if (stats.zero_count > 0) line.push_back(plain(fmt::format(", {}", counted(stats.zero_count, "zero"))));
+  if (input.zeros_at_bad)
+    line.push_back(strong(fmt::format(", {} at the same places", counted(stats.zero_count, "zero"))));
+  else if (stats.zero_count > 0)
+    line.push_back(plain(fmt::format(", {}", counted(stats.zero_count, "zero"))));
   return line;
 }
 
@@ -85,8 +95,11 @@ std::optional<Sheet> input_sheet(Context& context, const Origin& origin) {
     const bool known = input.stats && input.stats->min == input.stats->min;
     Run from = code(input_from(context, origin, input));
     if (input.value) from.target = context.anchor(*input.value);
-    sheet.rows.push_back({{code(fmt::format("input:{}", input.slot))}, {std::move(from)}, state_line(input),
-                          {plain(known ? format_short(input.stats->min) : "")}, {plain(known ? format_short(input.stats->max) : "")}});
+    sheet.rows.push_back({{code(fmt::format("input:{}", input.slot))},
+                          {std::move(from)},
+                          state_line(input),
+                          {plain(known ? format_short(input.stats->min) : "")},
+                          {plain(known ? format_short(input.stats->max) : "")}});
   }
   if (sheet.rows.empty()) return std::nullopt;
   return sheet;
@@ -94,8 +107,9 @@ std::optional<Sheet> input_sheet(Context& context, const Origin& origin) {
 
 std::string absorbed_text(const Stats& stats) {
   if (stats.count > 0 && stats.zero_count == stats.count) return "absorbed here: the output has no NaN, it is all zero";
-  return stats.min == stats.min ? fmt::format("absorbed here: the output is finite, min {}, max {}", format_short(stats.min), format_short(stats.max))
-                                : "absorbed here: the output is sound";
+  return stats.min == stats.min
+             ? fmt::format("absorbed here: the output is finite, min {}, max {}", format_short(stats.min), format_short(stats.max))
+             : "absorbed here: the output is sound";
 }
 
 size_t shared_stops(const std::vector<ChainLink>& a, const std::vector<ChainLink>& b) {
@@ -151,12 +165,19 @@ Line further_line(Context& context, const Origin& origin) {
   Line line{context.tensor_run(origin.tensor)};
   const std::string what = nonfinite_text(origin.stats);
   switch (origin.kind) {
-    case OriginKind::kOperator: line.push_back(plain(" broke on its own")); break;
-    case OriginKind::kParameter: line.push_back(plain(" was broken when the step began")); break;
-    case OriginKind::kInput: line.push_back(plain(" came in broken")); break;
+    case OriginKind::kOperator:
+      line.push_back(plain(" broke on its own"));
+      break;
+    case OriginKind::kParameter:
+      line.push_back(plain(" was broken when the step began"));
+      break;
+    case OriginKind::kInput:
+      line.push_back(plain(" came in broken"));
+      break;
   }
   if (!what.empty()) line.push_back(plain(fmt::format(" ({})", what)));
-  if (origin.update) line.push_back(plain(fmt::format(", written by {} in step {}", context.short_name(*origin.update), origin.update->step)));
+  if (origin.update)
+    line.push_back(plain(fmt::format(", written by {} in step {}", context.short_name(*origin.update), origin.update->step)));
   if (!origin.certain) line.push_back(plain(", as far as its inputs are known"));
   return line;
 }
@@ -178,12 +199,15 @@ void tell_story(Context& context, const StepOrigins& step, bool title, Section* 
       for (size_t k = 0; k < i; ++k) shared = std::max(shared, shared_stops(first.chains[k], first.chains[i]));
       section->blocks.push_back(way_of(context, first.chains[i], shared));
     }
-    if (shown < first.chains.size()) section->blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(first.chains.size() - shown, "way")))}});
+    if (shown < first.chains.size())
+      section->blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(first.chains.size() - shown, "way")))}});
   }
   if (step.origins.size() < 2) return;
   Facts also;
-  for (size_t i = 1; i < std::min(step.origins.size(), kMostFurther + 1); ++i) also.rows.push_back({i == 1 ? "Also" : "", further_line(context, step.origins[i])});
-  if (step.origins.size() > kMostFurther + 1) also.rows.push_back({"", {muted(fmt::format("and {} more", step.origins.size() - kMostFurther - 1))}});
+  for (size_t i = 1; i < std::min(step.origins.size(), kMostFurther + 1); ++i)
+    also.rows.push_back({i == 1 ? "Also" : "", further_line(context, step.origins[i])});
+  if (step.origins.size() > kMostFurther + 1)
+    also.rows.push_back({"", {muted(fmt::format("and {} more", step.origins.size() - kMostFurther - 1))}});
   section->blocks.push_back(std::move(also));
 }
 
@@ -208,7 +232,8 @@ std::optional<Section> origin_chapter(Context& context) {
   sheet.caption = "First broken tensor of every broken step";
   if (context.several_ranks()) sheet.columns.push_back({"rank", true});
   if (context.several_graphs()) sheet.columns.push_back({"graph", true});
-  for (Column column : {Column{"step", true}, Column{"first broken"}, Column{"what"}, Column{"broken tensors", true}}) sheet.columns.push_back(column);
+  for (Column column : {Column{"step", true}, Column{"first broken"}, Column{"what"}, Column{"broken tensors", true}})
+    sheet.columns.push_back(column);
   for (const StepOrigins* step : context.origins) {
     const Origin& first = step->origins.front();
     std::vector<Line> row;
@@ -225,7 +250,8 @@ std::optional<Section> origin_chapter(Context& context) {
     section.blocks.push_back(Heading{{plain("Every broken step")}});
     sheet.open = 12;
     section.blocks.push_back(std::move(sheet));
-    if (context.origins.size() > 300) section.blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(context.origins.size() - 300, "step")))}});
+    if (context.origins.size() > 300)
+      section.blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(context.origins.size() - 300, "step")))}});
   }
   return section;
 }

@@ -38,7 +38,8 @@ Listing listing_of(Context& context, const SourceFile& file) {
     }
     if (row.worst && row.worst_tensor && is_marked(row)) {
       const std::string what = nonfinite_text(*row.worst);
-      remark.push_back(muted(fmt::format("  worst {}: {}", context.tensor_text(*row.worst_tensor), what.empty() ? stats_line(*row.worst) : what)));
+      remark.push_back(
+          muted(fmt::format("  worst {}: {}", context.tensor_text(*row.worst_tensor), what.empty() ? stats_line(*row.worst) : what)));
     }
     if (row.differs) remark.push_back(muted("  recorded otherwise: " + row.recorded_code));
     listing.rows.push_back({row.line, std::move(text), std::move(remark), is_marked(row)});

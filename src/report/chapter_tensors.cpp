@@ -42,7 +42,8 @@ void choose_story(Context& context, const StepOrigins& step, Choice* choice) {
     choice->add(*input.value, fmt::format("input:{} of {}", input.slot, context.short_name(origin.tensor)));
   }
   bool history_missing = false;
-  if (const auto before = context.session.previous(origin.tensor, &history_missing)) choice->add(*before, fmt::format("the same, step {}", before->step));
+  if (const auto before = context.session.previous(origin.tensor, &history_missing))
+    choice->add(*before, fmt::format("the same, step {}", before->step));
   size_t links = 0;
   for (const auto& chain : origin.chains) {
     for (size_t i = 1; i < chain.size() && links < kMostLinks; ++i) {
@@ -50,7 +51,10 @@ void choose_story(Context& context, const StepOrigins& step, Choice* choice) {
       if (i > 1 && i + 1 < chain.size()) continue;
       ++links;
       const bool parameter = context.node(chain[i].tensor).kind == NodeKind::kParameter;
-      choice->add(chain[i].tensor, !chain[i].bad ? "absorbed it" : parameter ? "a parameter it reached" : i == 1 ? "next on the way" : "end of a way");
+      choice->add(chain[i].tensor, !chain[i].bad ? "absorbed it"
+                                   : parameter   ? "a parameter it reached"
+                                   : i == 1      ? "next on the way"
+                                                 : "end of a way");
     }
   }
 }
@@ -104,11 +108,14 @@ Card card_of(Context& context, const Chosen& chosen) {
   }
   Line line{plain(stats_line(*stats))};
   const bool output = chosen.id.slot.io == Io::kOutput;
-  if (const std::vector<std::string> marks = context.marks(chosen.id); output && !marks.empty()) line.push_back(bad(fmt::format("   {}", fmt::join(marks, " "))));
+  if (const std::vector<std::string> marks = context.marks(chosen.id); output && !marks.empty())
+    line.push_back(bad(fmt::format("   {}", fmt::join(marks, " "))));
   card.lines.push_back(std::move(line));
   if (!info->note.empty()) card.lines.push_back({muted(info->note)});
-  if (info->availability == Availability::kElements) draw(context, *info, *stats, &card);
-  else card.lines.push_back({muted("only statistics of it were dumped: no picture")});
+  if (info->availability == Availability::kElements)
+    draw(context, *info, *stats, &card);
+  else
+    card.lines.push_back({muted("only statistics of it were dumped: no picture")});
   return card;
 }
 

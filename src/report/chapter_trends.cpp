@@ -97,8 +97,9 @@ void tell_growth(Context& context, const std::vector<TrendLine>& lines) {
     to = point.step;
     any = true;
   }
-  context.remarks.push_back({plain("The weights grew: mean |x| of "), context.tensor_run(most->tensor),
-                             plain(fmt::format(" from {} in step {} to {} in step {}.", format_short(*most->first), from, format_short(*most->last), to))});
+  context.remarks.push_back(
+      {plain("The weights grew: mean |x| of "), context.tensor_run(most->tensor),
+       plain(fmt::format(" from {} in step {} to {} in step {}.", format_short(*most->first), from, format_short(*most->last), to))});
 }
 
 bool tell_group(Context& context, const Group& group, Section* section) {
@@ -129,14 +130,16 @@ bool tell_group(Context& context, const Group& group, Section* section) {
   }
   if (lines.empty()) return false;
   std::stable_sort(lines.begin(), lines.end(), [&](const TrendLine& a, const TrendLine& b) {
-    return std::tuple(a.tensor.rank, a.tensor.graph, place_of(context, a.tensor)) < std::tuple(b.tensor.rank, b.tensor.graph, place_of(context, b.tensor));
+    return std::tuple(a.tensor.rank, a.tensor.graph, place_of(context, a.tensor)) <
+           std::tuple(b.tensor.rank, b.tensor.graph, place_of(context, b.tensor));
   });
   if (group.selector == "@weight") tell_growth(context, lines);
   section->blocks.push_back(Heading{{plain(std::string(group.title))}});
   const std::vector<size_t> shown = most_interesting(lines, context.options.max_layers);
   std::string says = fmt::format("{}, steps {}.", group.says, numbers_text(result->steps));
   says.front() = static_cast<char>(std::toupper(says.front()));
-  if (shown.size() < lines.size()) says += fmt::format(" {} of {} are shown, those that moved most.", shown.size(), counted(lines.size(), "line"));
+  if (shown.size() < lines.size())
+    says += fmt::format(" {} of {} are shown, those that moved most.", shown.size(), counted(lines.size(), "line"));
   section->blocks.push_back(Paragraph{{muted(says)}});
   Cards cards;
   cards.small = true;

@@ -30,7 +30,8 @@ void add_source(Context& context, const TensorId& id, Line* line) {
 std::string what_broke(const Origin& origin) {
   const Stats& stats = origin.stats;
   if (stats.nan_count + stats.inf_count() == 0) return "";
-  if (stats.count == 1) return fmt::format("its only element is {}", stats.nan_count > 0 ? "NaN" : stats.pos_inf_count > 0 ? "+Inf" : "-Inf");
+  if (stats.count == 1)
+    return fmt::format("its only element is {}", stats.nan_count > 0 ? "NaN" : stats.pos_inf_count > 0 ? "+Inf" : "-Inf");
   std::string text = nonfinite_text(stats);
   if (const size_t of = text.find(" of "); of != std::string::npos) {
     const size_t space = text.find(' ', of + 4);
@@ -47,8 +48,10 @@ Line origin_sentence(Context& context, const Origin& origin) {
     case OriginKind::kOperator:
       line.push_back(context.node_run(id));
       line.push_back(bad(origin.certain ? " broke first" : " is the first known to be broken"));
-      if (!what.empty()) line.push_back(plain(": " + what));
-      else line.push_back(plain(fmt::format(": it satisfies '{}'", context.input.origin->predicate)));
+      if (!what.empty())
+        line.push_back(plain(": " + what));
+      else
+        line.push_back(plain(fmt::format(": it satisfies '{}'", context.input.origin->predicate)));
       line.push_back(plain(", in " + place_text(context, id)));
       break;
     case OriginKind::kParameter:
@@ -75,7 +78,8 @@ std::string not_checked_part(const Coverage& coverage) { return fmt::format("{} 
 
 Line findings_sentence(Context& context) {
   const CheckResult& check = *context.input.check;
-  const auto first = std::min_element(check.hits.begin(), check.hits.end(), [](const Hit& a, const Hit& b) { return a.tensor.step < b.tensor.step; });
+  const auto first =
+      std::min_element(check.hits.begin(), check.hits.end(), [](const Hit& a, const Hit& b) { return a.tensor.step < b.tensor.step; });
   Line line;
   line.push_back(bad(counted(check.total_hits, "finding")));
   std::set<int64_t> steps;
@@ -88,8 +92,10 @@ Line findings_sentence(Context& context) {
   line.push_back(plain(", the first on "));
   line.push_back(context.node_run(first->tensor));
   line.push_back(plain(" in " + place_text(context, first->tensor)));
-  if (const std::string what = what_text(*first); !what.empty()) line.push_back(plain(fmt::format(": {} ({})", first->rule, what)));
-  else line.push_back(plain(": " + first->rule));
+  if (const std::string what = what_text(*first); !what.empty())
+    line.push_back(plain(fmt::format(": {} ({})", first->rule, what)));
+  else
+    line.push_back(plain(": " + first->rule));
   add_source(context, first->tensor, &line);
   line.push_back(plain("."));
   return line;
@@ -99,16 +105,20 @@ Line nothing_sentence(Context& context) {
   const Coverage coverage = context.coverage();
   const size_t steps = context.steps_looked_at().size();
   if (coverage.tensors == 0) return {plain("Nothing was looked at: no tensor of these steps and ranks is named by a rule.")};
-  if (coverage.checked == 0) return {plain(fmt::format("Nothing could be checked: none of {} can be evaluated.", counted(coverage.tensors, "tensor")))};
-  return {plain(fmt::format("Nothing found among {} of {}, {}.", counted(coverage.checked, "tensor"), counted(steps, "step"), not_checked_part(coverage)))};
+  if (coverage.checked == 0)
+    return {plain(fmt::format("Nothing could be checked: none of {} can be evaluated.", counted(coverage.tensors, "tensor")))};
+  return {plain(fmt::format("Nothing found among {} of {}, {}.", counted(coverage.checked, "tensor"), counted(steps, "step"),
+                            not_checked_part(coverage)))};
 }
 
 void loss_remark(Context& context, const StepOrigins& step, Document* document) {
   if (step.losses.empty()) return;
   const auto stats = context.session.stats(step.losses.front());
   Line line;
-  if (stats && stats->min == stats->min) line.push_back(plain(fmt::format("The loss of that step is {}, finite: it does not show the fault.", format_short(stats->min, 5))));
-  else line.push_back(plain("The loss of that step looks sound: it does not show the fault."));
+  if (stats && stats->min == stats->min)
+    line.push_back(plain(fmt::format("The loss of that step is {}, finite: it does not show the fault.", format_short(stats->min, 5))));
+  else
+    line.push_back(plain("The loss of that step looks sound: it does not show the fault."));
   document->remarks.push_back(std::move(line));
 }
 
@@ -164,7 +174,8 @@ void tell_verdict(Context& context, Document* document) {
     document->verdict = findings_sentence(context);
     if (!check->hits.empty()) {
       TensorInfo of_first;
-      const auto first = std::min_element(check->hits.begin(), check->hits.end(), [](const Hit& a, const Hit& b) { return a.tensor.step < b.tensor.step; });
+      const auto first = std::min_element(check->hits.begin(), check->hits.end(),
+                                          [](const Hit& a, const Hit& b) { return a.tensor.step < b.tensor.step; });
       of_first.dtype = first->dtype;
       of_first.shape = first->shape;
       glance(context, first->tensor, of_first, 0, document);
@@ -172,14 +183,18 @@ void tell_verdict(Context& context, Document* document) {
   } else {
     document->verdict = nothing_sentence(context);
     const std::string rules = context.options.rules.empty() ? "" : fmt::format("Asked: {}", context.options.rules);
-    if (!rules.empty()) document->remarks.push_back({plain(rules + (context.input.origin != nullptr ? ", and where NaN or Inf comes from." : "."))});
+    if (!rules.empty())
+      document->remarks.push_back({plain(rules + (context.input.origin != nullptr ? ", and where NaN or Inf comes from." : "."))});
   }
-  if (context.partial()) document->remarks.push_back({bad("Partial: the search was interrupted, and what was not looked at may hold more.")});
+  if (context.partial())
+    document->remarks.push_back({bad("Partial: the search was interrupted, and what was not looked at may hold more.")});
   if (document->broken && context.coverage().not_checked > 0) {
-    document->remarks.push_back({plain(fmt::format("{} of {}: see Coverage.", not_checked_part(context.coverage()), counted(context.coverage().tensors, "tensor")))});
+    document->remarks.push_back({plain(
+        fmt::format("{} of {}: see Coverage.", not_checked_part(context.coverage()), counted(context.coverage().tensors, "tensor")))});
   }
   if (check != nullptr && !check->rule_problems.empty()) {
-    document->remarks.push_back({bad(counted(check->rule_problems.size(), "rule")), plain(" broke: what would have been found is not known, see Coverage.")});
+    document->remarks.push_back(
+        {bad(counted(check->rule_problems.size(), "rule")), plain(" broke: what would have been found is not known, see Coverage.")});
   }
   if (check != nullptr && !context.origins.empty()) {
     document->glance.push_back({"Findings", {plain(std::to_string(check->total_hits))}});

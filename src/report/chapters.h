@@ -26,7 +26,7 @@ class Context {
   /// Those that tell something new: another node than the step before. At most kMostStories.
   std::vector<const StepOrigins*> stories;
   std::vector<Line> remarks;  ///< that chapters add to the verdict
-  Status failure;  ///< kInterrupted once Ctrl-C was pressed
+  Status failure;             ///< kInterrupted once Ctrl-C was pressed
 
   static constexpr size_t kMostStories = 4;
 

@@ -13,9 +13,9 @@ namespace msdbg::page {
 
 enum class Look : uint8_t {
   kPlain,
-  kCode,    ///< names, source lines
+  kCode,  ///< names, source lines
   kStrong,
-  kBad,     ///< what broke
+  kBad,  ///< what broke
   kMuted,
 };
 
@@ -126,7 +126,7 @@ struct Document {
   std::string title;    ///< of the window
   std::string subject;  ///< the dump
   bool broken = false;
-  Line verdict;         ///< one sentence
+  Line verdict;               ///< one sentence
   std::vector<Line> remarks;  ///< what else the reader must know at once
   std::vector<std::pair<std::string, Line>> glance;
   std::vector<Section> sections;

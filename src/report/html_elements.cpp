@@ -38,11 +38,16 @@ Grid::Kind kind_of(double value) {
 
 int rank_of(Grid::Kind kind) {
   switch (kind) {
-    case Grid::Kind::kEmpty: return 0;
-    case Grid::Kind::kNumber: return 1;
-    case Grid::Kind::kNegInf: return 2;
-    case Grid::Kind::kPosInf: return 3;
-    case Grid::Kind::kNan: return 4;
+    case Grid::Kind::kEmpty:
+      return 0;
+    case Grid::Kind::kNumber:
+      return 1;
+    case Grid::Kind::kNegInf:
+      return 2;
+    case Grid::Kind::kPosInf:
+      return 3;
+    case Grid::Kind::kNan:
+      return 4;
   }
   return 0;
 }
@@ -74,14 +79,22 @@ Result<Elements> look_at_elements(Session& session, const TensorInfo& info, cons
       const double value = element_as_double(dtype, block.data() + i * size);
       const Grid::Kind kind = kind_of(value);
       const uint64_t at = first + i;
-      Grid::Cell& cell = out.grid.cells[(at / out.grid.columns / out.grid.rows_per_cell) * out.grid.across + at % out.grid.columns / out.grid.columns_per_cell];
-      if (rank_of(kind) > rank_of(cell.kind) || (kind == Grid::Kind::kNumber && cell.kind == kind && std::abs(value) > std::abs(cell.value))) {
+      Grid::Cell& cell = out.grid.cells[(at / out.grid.columns / out.grid.rows_per_cell) * out.grid.across +
+                                        at % out.grid.columns / out.grid.columns_per_cell];
+      if (rank_of(kind) > rank_of(cell.kind) ||
+          (kind == Grid::Kind::kNumber && cell.kind == kind && std::abs(value) > std::abs(cell.value))) {
         cell = {kind, kind == Grid::Kind::kNumber ? value : 0};
       }
       switch (kind) {
-        case Grid::Kind::kNan: ++bins.nan; break;
-        case Grid::Kind::kPosInf: ++bins.pos_inf; break;
-        case Grid::Kind::kNegInf: ++bins.neg_inf; break;
+        case Grid::Kind::kNan:
+          ++bins.nan;
+          break;
+        case Grid::Kind::kPosInf:
+          ++bins.pos_inf;
+          break;
+        case Grid::Kind::kNegInf:
+          ++bins.neg_inf;
+          break;
         default: {
           // A value that changed since its statistics were taken still belongs to an end.
           const double place = half_span > 0 ? (value / 2 - bins.low / 2) / half_span * kBins : 0;

@@ -17,7 +17,8 @@ constexpr size_t kMostTextRows = 24;
 constexpr std::array<std::string_view, 8> kSparks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 std::string svg_begin(int width, int height, std::string_view label) {
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" role=\"img\" aria-label=\"{}\">", width, height, width, height, escaped(label));
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" role=\"img\" aria-label=\"{}\">", width, height, width, height,
+                     escaped(label));
 }
 
 /// Where the colours are darkest: all but the outermost elements stay inside, so that one giant does not whiten the rest.
@@ -41,11 +42,16 @@ int level_of(double value, double scale) {
 
 std::string class_of(const Grid::Cell& cell, double scale) {
   switch (cell.kind) {
-    case Grid::Kind::kEmpty: return "";
-    case Grid::Kind::kNan: return "nan";
-    case Grid::Kind::kPosInf: return "pinf";
-    case Grid::Kind::kNegInf: return "ninf";
-    case Grid::Kind::kNumber: break;
+    case Grid::Kind::kEmpty:
+      return "";
+    case Grid::Kind::kNan:
+      return "nan";
+    case Grid::Kind::kPosInf:
+      return "pinf";
+    case Grid::Kind::kNegInf:
+      return "ninf";
+    case Grid::Kind::kNumber:
+      break;
   }
   const int level = level_of(cell.value, scale);
   return level == 0 ? "z" : fmt::format("{}{}", level < 0 ? 'n' : 'p', std::abs(level));
@@ -59,11 +65,20 @@ std::string heat_text(const Grid& grid, double scale) {
     for (size_t column = 0; column < grid.across; ++column) {
       const Grid::Cell& cell = grid.cells[row * grid.across + column];
       switch (cell.kind) {
-        case Grid::Kind::kEmpty: out += ' '; break;
-        case Grid::Kind::kNan: out += 'N'; break;
-        case Grid::Kind::kPosInf: out += '+'; break;
-        case Grid::Kind::kNegInf: out += '-'; break;
-        case Grid::Kind::kNumber: out += kShades[static_cast<size_t>(std::abs(level_of(cell.value, scale)))];
+        case Grid::Kind::kEmpty:
+          out += ' ';
+          break;
+        case Grid::Kind::kNan:
+          out += 'N';
+          break;
+        case Grid::Kind::kPosInf:
+          out += '+';
+          break;
+        case Grid::Kind::kNegInf:
+          out += '-';
+          break;
+        case Grid::Kind::kNumber:
+          out += kShades[static_cast<size_t>(std::abs(level_of(cell.value, scale)))];
       }
     }
     out += '\n';
@@ -86,7 +101,8 @@ Line heat_caption(const Grid& grid, double scale) {
     neg |= cell.kind == Grid::Kind::kNegInf;
   }
   std::string marks;
-  for (const auto& [there, what] : {std::pair{nan, "NaN filled"}, std::pair{pos, "+Inf hatched upwards"}, std::pair{neg, "-Inf hatched downwards"}}) {
+  for (const auto& [there, what] :
+       {std::pair{nan, "NaN filled"}, std::pair{pos, "+Inf hatched upwards"}, std::pair{neg, "-Inf hatched downwards"}}) {
     if (there) marks += fmt::format("{}{}", marks.empty() ? "" : ", ", what);
   }
   if (!marks.empty()) {
@@ -118,7 +134,8 @@ Figure heat_map(const Grid& grid, std::string_view name) {
       column = end;
     }
   }
-  figure.svg = svg_begin(width + 2, height + 2, fmt::format("Heat map of {}", name)) + "<g transform=\"translate(1 1)\" shape-rendering=\"crispEdges\">";
+  figure.svg = svg_begin(width + 2, height + 2, fmt::format("Heat map of {}", name)) +
+               "<g transform=\"translate(1 1)\" shape-rendering=\"crispEdges\">";
   for (const auto& [css, path] : paths) figure.svg += fmt::format("<path class=\"{}\" d=\"{}\"/>", css, path);
   figure.svg += fmt::format("<rect class=\"frame\" x=\"-.5\" y=\"-.5\" width=\"{}\" height=\"{}\"/></g></svg>\n", width + 1, height + 1);
   figure.caption = heat_caption(grid, scale);
@@ -133,7 +150,8 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
     std::string_view css, label;
   };
   std::vector<Outside> outside;
-  for (const Outside& kind : {Outside{bins.nan, "nan", "NaN"}, Outside{bins.pos_inf, "pinf", "+Inf"}, Outside{bins.neg_inf, "ninf", "-Inf"}}) {
+  for (const Outside& kind :
+       {Outside{bins.nan, "nan", "NaN"}, Outside{bins.pos_inf, "pinf", "+Inf"}, Outside{bins.neg_inf, "ninf", "-Inf"}}) {
     if (kind.count > 0) outside.push_back(kind);
   }
   uint64_t finite = 0, most = 1, all = bins.nan + bins.pos_inf + bins.neg_inf;
@@ -157,14 +175,16 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
   if (finite > 0) {
     figure.svg += fmt::format("<path class=\"bar\" d=\"{}\"/><path class=\"axis\" d=\"M0 {}.5h{}\"/>", path, base, room - 4);
     figure.svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text>", base + 13, format_short(bins.low));
-    if (bins.high > bins.low) figure.svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", room - 4, base + 13, format_short(bins.high));
+    if (bins.high > bins.low)
+      figure.svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", room - 4, base + 13, format_short(bins.high));
   } else {
     figure.svg += fmt::format("<text x=\"0\" y=\"{}\">no finite element</text>", base - 4);
   }
   for (size_t i = 0; i < outside.size(); ++i) {
     const double x = room + kOutside * static_cast<double>(i) + 8, height = height_of(outside[i].count, all);
     figure.svg += fmt::format("<path class=\"{}\" d=\"M{:.1f} {}v-{:.1f}h28v{:.1f}z\"/>", outside[i].css, x, base, height, height);
-    figure.svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x + 14, base - height - 3, outside[i].count);
+    figure.svg +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x + 14, base - height - 3, outside[i].count);
     figure.svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x + 14, base + 13, outside[i].label);
   }
   figure.svg += "</svg>\n";
@@ -175,7 +195,8 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
     uint64_t highest = 1;
     for (uint64_t count : bins.counts) highest = std::max(highest, count);
     for (uint64_t count : bins.counts) {
-      curve += count == 0 ? std::string(" ") : std::string(kSparks[static_cast<size_t>(static_cast<double>(count) / static_cast<double>(highest) * 7)]);
+      curve += count == 0 ? std::string(" ")
+                          : std::string(kSparks[static_cast<size_t>(static_cast<double>(count) / static_cast<double>(highest) * 7)]);
     }
     figure.text = fmt::format("{} {} {}{}\n", format_short(bins.low), curve, format_short(bins.high), rest);
   } else {
@@ -208,7 +229,9 @@ Figure series_figure(std::span<const SeriesPoint> points, std::string_view name)
     if (known) {
       const double y = kPad + (1 - place(*points[i].value)) * (kHigh - 2 * kPad);
       path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", x, y);
-      if (points.size() <= 40) dots += fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.2\"><title>step {}: {}</title></circle>", x, y, points[i].step, format_short(*points[i].value));
+      if (points.size() <= 40)
+        dots += fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.2\"><title>step {}: {}</title></circle>", x, y,
+                            points[i].step, format_short(*points[i].value));
     }
     pen = known;
     if (points[i].broken) marks += fmt::format("M{:.1f} {}l6 6m0 -6l-6 6", x - 3, 1);
@@ -224,8 +247,10 @@ Figure series_figure(std::span<const SeriesPoint> points, std::string_view name)
     const auto first = std::find_if(points.begin(), points.end(), known);
     const auto last = std::find_if(points.rbegin(), points.rend(), known);
     std::string text = format_short(*first->value);
-    if (low == high && first->step != last->step) text += ", unchanged";
-    else if (first->step != last->step) text += fmt::format(" to {}{}", format_short(*last->value), logarithmic ? ", log scale" : "");
+    if (low == high && first->step != last->step)
+      text += ", unchanged";
+    else if (first->step != last->step)
+      text += fmt::format(" to {}{}", format_short(*last->value), logarithmic ? ", log scale" : "");
     figure.caption = {plain(std::move(text))};
   }
   std::vector<int64_t> broken;

@@ -19,11 +19,11 @@ struct Grid {
     Kind kind = Kind::kEmpty;
     double value = 0;
   };
-  uint64_t rows = 0, columns = 0;                 ///< of the tensor as a table: the last axis runs across
+  uint64_t rows = 0, columns = 0;  ///< of the tensor as a table: the last axis runs across
   uint64_t rows_per_cell = 1, columns_per_cell = 1;
-  size_t down = 0, across = 0;                    ///< cells
-  bool wrapped = false;                           ///< one long axis, broken into rows
-  std::vector<Cell> cells;                        ///< row by row
+  size_t down = 0, across = 0;  ///< cells
+  bool wrapped = false;         ///< one long axis, broken into rows
+  std::vector<Cell> cells;      ///< row by row
 };
 
 struct Bins {

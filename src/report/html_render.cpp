@@ -44,10 +44,18 @@ std::string run_html(const Run& run) {
     case Look::kPlain:
       out = hint.empty() ? prose(run.text) : fmt::format("<span{}>{}</span>", hint, prose(run.text));
       break;
-    case Look::kCode: out = fmt::format("<code{}>{}</code>", hint, breakable(run.text)); break;
-    case Look::kStrong: out = fmt::format("<b{}>{}</b>", hint, prose(run.text)); break;
-    case Look::kBad: out = fmt::format("<span class=\"bad\"{}>{}</span>", hint, prose(run.text)); break;
-    case Look::kMuted: out = fmt::format("<span class=\"soft\"{}>{}</span>", hint, prose(run.text)); break;
+    case Look::kCode:
+      out = fmt::format("<code{}>{}</code>", hint, breakable(run.text));
+      break;
+    case Look::kStrong:
+      out = fmt::format("<b{}>{}</b>", hint, prose(run.text));
+      break;
+    case Look::kBad:
+      out = fmt::format("<span class=\"bad\"{}>{}</span>", hint, prose(run.text));
+      break;
+    case Look::kMuted:
+      out = fmt::format("<span class=\"soft\"{}>{}</span>", hint, prose(run.text));
+      break;
   }
   return run.target.empty() ? out : fmt::format("<a href=\"#{}\">{}</a>", escaped(run.target), out);
 }
@@ -83,31 +91,40 @@ class Html {
  public:
   std::string text(const Document& document) {
     head(document);
-    out_ += fmt::format("<body class=\"{}\">\n<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n", document.broken ? "broken" : "sound");
+    out_ += fmt::format("<body class=\"{}\">\n<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n",
+                        document.broken ? "broken" : "sound");
     // Patterns are shared by all pictures of the page.
-    out_ += "<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>"
-            "<pattern id=\"hatch-up\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\"><rect class=\"hatch-ground\" width=\"4\" height=\"4\"/>"
-            "<path class=\"hatch-line\" d=\"M-1 1l2 -2M0 4l4 -4M3 5l2 -2\"/></pattern>"
-            "<pattern id=\"hatch-down\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\"><rect class=\"hatch-ground\" width=\"4\" height=\"4\"/>"
-            "<path class=\"hatch-line\" d=\"M-1 3l2 2M0 0l4 4M3 -1l2 2\"/></pattern></defs></svg>\n";
+    out_ +=
+        "<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>"
+        "<pattern id=\"hatch-up\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\"><rect class=\"hatch-ground\" width=\"4\" "
+        "height=\"4\"/>"
+        "<path class=\"hatch-line\" d=\"M-1 1l2 -2M0 4l4 -4M3 5l2 -2\"/></pattern>"
+        "<pattern id=\"hatch-down\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\"><rect class=\"hatch-ground\" width=\"4\" "
+        "height=\"4\"/>"
+        "<path class=\"hatch-line\" d=\"M-1 3l2 2M0 0l4 4M3 -1l2 2\"/></pattern></defs></svg>\n";
     out_ += "<div class=\"page\">\n<header class=\"masthead\">\n";
-    out_ += fmt::format("<p class=\"subject\"><b>msdbg report</b><span>{}</span></p>\n<h1>{}</h1>\n", breakable(document.subject), line_html(document.verdict));
+    out_ += fmt::format("<p class=\"subject\"><b>msdbg report</b><span>{}</span></p>\n<h1>{}</h1>\n", breakable(document.subject),
+                        line_html(document.verdict));
     for (const Line& remark : document.remarks) out_ += fmt::format("<p class=\"remark\">{}</p>\n", line_html(remark));
     if (!document.glance.empty()) {
       out_ += "<dl class=\"glance\">\n";
-      for (const auto& [name, value] : document.glance) out_ += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), line_html(value));
+      for (const auto& [name, value] : document.glance)
+        out_ += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), line_html(value));
       out_ += "</dl>\n";
     }
     out_ += "</header>\n<div class=\"columns\">\n<nav class=\"contents\" aria-label=\"Contents\"><ol>\n";
-    for (const Section& section : document.sections) out_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escaped(section.id), escaped(section.title));
+    for (const Section& section : document.sections)
+      out_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escaped(section.id), escaped(section.title));
     out_ += "</ol></nav>\n<main id=\"findings\">\n";
     for (const Section& section : document.sections) {
-      out_ += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\">\n<h2 id=\"{}-title\">{}</h2>\n", escaped(section.id), escaped(section.id),
-                          escaped(section.id), escaped(section.title));
+      out_ += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\">\n<h2 id=\"{}-title\">{}</h2>\n", escaped(section.id),
+                          escaped(section.id), escaped(section.id), escaped(section.title));
       blocks(section.blocks);
       out_ += "</section>\n";
     }
-    out_ += fmt::format("</main>\n</div>\n<footer>Made by msdbg {}. This file loads nothing and can be kept, mailed and printed.</footer>\n</div>\n", kVersion);
+    out_ += fmt::format(
+        "</main>\n</div>\n<footer>Made by msdbg {}. This file loads nothing and can be kept, mailed and printed.</footer>\n</div>\n",
+        kVersion);
     out_ += fmt::format("<script>{}</script>\n</body>\n</html>\n", script_asset().text);
     return std::move(out_);
   }
@@ -116,12 +133,15 @@ class Html {
   void head(const Document& document) {
     out_ += "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n";
     // Whatever a name in the data looks like: only our own style and script are obeyed, and nothing is fetched.
-    out_ += fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
-                        "img-src data:; base-uri 'none'; form-action 'none'\"/>\n",
-                        base64_of_hex(style_asset().sha256), base64_of_hex(script_asset().sha256));
-    out_ += fmt::format("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-                        "<meta name=\"generator\" content=\"msdbg {}\"/>\n<link rel=\"icon\" href=\"data:,\"/>\n<title>{}</title>\n<style>{}</style>\n</head>\n",
-                        kVersion, escaped(document.title), style_asset().text);
+    out_ += fmt::format(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'\"/>\n",
+        base64_of_hex(style_asset().sha256), base64_of_hex(script_asset().sha256));
+    out_ += fmt::format(
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+        "<meta name=\"generator\" content=\"msdbg {}\"/>\n<link rel=\"icon\" "
+        "href=\"data:,\"/>\n<title>{}</title>\n<style>{}</style>\n</head>\n",
+        kVersion, escaped(document.title), style_asset().text);
   }
 
   void blocks(const std::vector<Block>& all) {
@@ -162,11 +182,13 @@ class Html {
 
   void rows(const Sheet& block, size_t begin, size_t end) {
     std::vector<std::string> kinds;
-    for (size_t i = 0; i < block.columns.size(); ++i) kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : " class=\"s\"");
+    for (size_t i = 0; i < block.columns.size(); ++i)
+      kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : " class=\"s\"");
     // Focusable, so that the arrow keys can move it sideways.
-    out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>", escaped(block.caption),
-                        escaped(block.caption));
-    for (const Column& column : block.columns) out_ += fmt::format("<th scope=\"col\"{}>{}</th>", column.number ? " class=\"n\"" : "", escaped(column.title));
+    out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>",
+                        escaped(block.caption), escaped(block.caption));
+    for (const Column& column : block.columns)
+      out_ += fmt::format("<th scope=\"col\"{}>{}</th>", column.number ? " class=\"n\"" : "", escaped(column.title));
     out_ += "</tr></thead>\n<tbody>\n";
     for (size_t i = begin; i < end; ++i) {
       out_ += "<tr>";
@@ -185,13 +207,15 @@ class Html {
 
   void add(const Way& block) {
     out_ += "<ol class=\"way\">\n";
-    for (const Way::Stop& stop : block.stops) out_ += fmt::format("<li{}>{}</li>\n", stop.broken ? "" : " class=\"sound\"", line_html(stop.line));
+    for (const Way::Stop& stop : block.stops)
+      out_ += fmt::format("<li{}>{}</li>\n", stop.broken ? "" : " class=\"sound\"", line_html(stop.line));
     out_ += "</ol>\n";
   }
 
   void add(const Listing& block) {
-    out_ += fmt::format("<h3><code>{}</code></h3>\n<div class=\"listing\" role=\"region\" tabindex=\"0\" aria-label=\"Lines of {}\"><table>\n<tbody>\n",
-                        breakable(block.file), escaped(block.file));
+    out_ += fmt::format(
+        "<h3><code>{}</code></h3>\n<div class=\"listing\" role=\"region\" tabindex=\"0\" aria-label=\"Lines of {}\"><table>\n<tbody>\n",
+        breakable(block.file), escaped(block.file));
     for (const Listing::Row& row : block.rows) {
       out_ += fmt::format("<tr{}><td class=\"n\">{}</td><td>{}</td><td class=\"r\">{}</td></tr>\n", row.marked ? " class=\"hit\"" : "",
                           row.line > 0 ? std::to_string(row.line) : "", escaped(row.code), line_html(row.remark));
@@ -248,12 +272,23 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (char c : readable(text)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

@@ -45,10 +45,13 @@ std::string emphasised(std::string_view text) {
 
 std::string run_text(const Run& run) {
   switch (run.look) {
-    case Look::kCode: return code_span(run.text);
+    case Look::kCode:
+      return code_span(run.text);
     case Look::kStrong:
-    case Look::kBad: return emphasised(run.text);
-    default: return literal(run.text);
+    case Look::kBad:
+      return emphasised(run.text);
+    default:
+      return literal(run.text);
   }
 }
 

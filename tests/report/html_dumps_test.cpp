@@ -25,10 +25,13 @@ Pages pages_of(const std::string& dump) {
 
 TEST(HtmlDumps, LogOfZeroIsTheVerdict) {
   const Pages pages = pages_of("lenet-2.7.1-lognan");
-  EXPECT_TRUE(pages.markdown.starts_with("# `Log-op0` **broke first**: 104 of 192 elements are -Inf, in step 0 on rank 0, at `train.py:70`.\n")) << pages.markdown.substr(0, 200);
+  EXPECT_TRUE(
+      pages.markdown.starts_with("# `Log-op0` **broke first**: 104 of 192 elements are -Inf, in step 0 on rank 0, at `train.py:70`.\n"))
+      << pages.markdown.substr(0, 200);
   EXPECT_EQ(testing::malformed(pages.html), "");
   EXPECT_EQ(testing::loads(pages.html), std::vector<std::string>{});
-  for (const char* part : {"104 zeros at the same places", "128 of 128 NaN", "1344 of 1536 NaN", "absorbed here: the output has no NaN, it is all zero"}) {
+  for (const char* part :
+       {"104 zeros at the same places", "128 of 128 NaN", "1344 of 1536 NaN", "absorbed here: the output has no NaN, it is all zero"}) {
     EXPECT_NE(pages.html.find(part), std::string::npos) << part;
     EXPECT_NE(pages.markdown.find(part), std::string::npos) << part;
   }
@@ -41,19 +44,21 @@ TEST(HtmlDumps, ExplosionIsToldWithBothOfItsPlacesAndItsGrowth) {
   EXPECT_NE(pages.markdown.find("64 of 64 elements are NaN"), std::string::npos);
   // Mean of |x| of conv1.weight after steps 0 to 3; fc3.weight grew most.
   EXPECT_NE(pages.html.find("0.09702 to 4.043e+10, log scale"), std::string::npos);
-  EXPECT_NE(pages.markdown.find("The weights grew: mean \\|x\\| of `fc3.weight` from 0.05353 in step 0 to 1.889e+11 in step 3."), std::string::npos);
+  EXPECT_NE(pages.markdown.find("The weights grew: mean \\|x\\| of `fc3.weight` from 0.05353 in step 0 to 1.889e+11 in step 3."),
+            std::string::npos);
   EXPECT_LT(pages.html.size(), size_t{1} << 20);
 }
 
 TEST(HtmlDumps, HealthyDumpIsToldAsSuch) {
   const Pages pages = pages_of("lenet-2.7.1-ok");
-  EXPECT_TRUE(pages.markdown.starts_with("# Nothing found among 198 tensors of 3 steps, 0 not checked.\n")) << pages.markdown.substr(0, 120);
+  EXPECT_TRUE(pages.markdown.starts_with("# Nothing found among 198 tensors of 3 steps, 0 not checked.\n"))
+      << pages.markdown.substr(0, 120);
   EXPECT_EQ(contents(pages.html, "h2"), (std::vector<std::string>{"Over the steps", "Coverage", "Environment", "To see it again"}));
 }
 
 TEST(HtmlDumps, EveryKindOfDumpGivesAWholePage) {
-  for (const char* dump : {"lenet-1.5.0-ok", "lenet-2.0.0-filter", "lenet-2.7.1-eval", "control-2.7.1", "control-1.5.0", "two-2.7.1", "types-2.7.1", "long-2.7.1",
-                           "synthetic-stat-new", "synthetic-stat-old"}) {
+  for (const char* dump : {"lenet-1.5.0-ok", "lenet-2.0.0-filter", "lenet-2.7.1-eval", "control-2.7.1", "control-1.5.0", "two-2.7.1",
+                           "types-2.7.1", "long-2.7.1", "synthetic-stat-new", "synthetic-stat-old"}) {
     const Pages pages = pages_of(dump);
     EXPECT_EQ(testing::malformed(pages.html), "") << dump;
     EXPECT_EQ(testing::loads(pages.html), std::vector<std::string>{}) << dump;

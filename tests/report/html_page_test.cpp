@@ -68,8 +68,9 @@ TEST(HtmlPage, ChaptersStandInTheirOrderInBothForms) {
   FakeSession s(net());
   put_sound(s, 0);
   put_broken(s, 1);
-  const std::vector<std::string> wanted = {"Where it began", "How it hangs together", "The tensors involved", "Over the steps", "Findings",
-                                           "The lines of the program", "Coverage", "Environment", "To see it again"};
+  const std::vector<std::string> wanted = {
+      "Where it began", "How it hangs together", "The tensors involved", "Over the steps", "Findings", "The lines of the program",
+      "Coverage",       "Environment",           "To see it again"};
   EXPECT_EQ(contents(page(s), "h2"), wanted);
   const std::string text = page(s, PageForm::kMarkdown);
   std::vector<std::string> titles;
@@ -127,7 +128,8 @@ TEST(HtmlPage, NamesFromTheDataStayTextEverywhere) {
   EXPECT_NE(text.find("&lt;script&gt;alert(1)&lt;/<wbr/>script&gt;"), std::string::npos);
   // In the picture, too.
   const std::vector<std::string> pictures = contents(text, "svg");
-  EXPECT_TRUE(std::any_of(pictures.begin(), pictures.end(), [](const std::string& svg) { return svg.find("onload=&quot;x&#39;") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(pictures.begin(), pictures.end(),
+                          [](const std::string& svg) { return svg.find("onload=&quot;x&#39;") != std::string::npos; }));
 }
 
 TEST(HtmlPage, ControlCharactersBrokenUtf8AndTurnedWritingAreReplaced) {
@@ -161,7 +163,8 @@ TEST(HtmlPage, HealthyDumpSaysHowMuchWasLookedAt) {
   put_sound(s, 1);
   s.set_problem(s.id("fc.weight", 1), Status(Code::kCorrupt, "file is cut off"));
   const std::string text = page(s);
-  EXPECT_NE(contents(text, "h1").at(0).find("Nothing found among 11 tensors of 2 steps, 1 not checked."), std::string::npos) << contents(text, "h1").at(0);
+  EXPECT_NE(contents(text, "h1").at(0).find("Nothing found among 11 tensors of 2 steps, 1 not checked."), std::string::npos)
+      << contents(text, "h1").at(0);
   EXPECT_NE(text.find("file is cut off"), std::string::npos);
   EXPECT_EQ(text.find("Where it began"), std::string::npos);
 }
@@ -212,7 +215,8 @@ TEST(HtmlPage, TenThousandBrokenNodesStaySmall) {
   std::vector<FakeNode> nodes = {{"x", "Parameter"}};
   std::string before = "x";
   for (int i = 0; i < 10000; ++i) {
-    const std::string name = "Default/network-WithLossCell/_backbone-Net/layer" + std::to_string(i % 100) + "-Cell/block-Dense/MatMul-op" + std::to_string(i);
+    const std::string name =
+        "Default/network-WithLossCell/_backbone-Net/layer" + std::to_string(i % 100) + "-Cell/block-Dense/MatMul-op" + std::to_string(i);
     nodes.push_back({name, "MatMul", {before}, 1, {{"/data/train.py", 1 + i % 500, "x = self.layer(x)"}}});
     before = name;
   }

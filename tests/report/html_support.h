@@ -8,8 +8,8 @@
 
 namespace msdbg::testing {
 
-/// Every tag closes in the right order, attributes are quoted, `&` begins an entity. "" when all is well, else the first place that is wrong.
-/// The text of <style> and <script> is passed over, as a browser does.
+/// Every tag closes in the right order, attributes are quoted, `&` begins an entity. "" when all is well, else the first place that is
+/// wrong. The text of <style> and <script> is passed over, as a browser does.
 inline std::string malformed(std::string_view page) {
   std::vector<std::string> open;
   const auto fail = [&](size_t at, const std::string& what) { return what + " near: " + std::string(page.substr(at, 80)); };

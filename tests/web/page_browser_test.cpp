@@ -52,8 +52,8 @@ class PageInBrowser : public ::testing::Test {
     const std::string file = dir_.file("page.html"), log = dir_.file("log");
     std::ofstream(file) << page;
     Loaded loaded;
-    loaded.dom = run("timeout 120 " + browser() + " --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir='" + dir_.file("profile") +
-                     "' --enable-logging=stderr " + options + " --dump-dom 'file://" + file + "' 2>'" + log + "'");
+    loaded.dom = run("timeout 120 " + browser() + " --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir='" +
+                     dir_.file("profile") + "' --enable-logging=stderr " + options + " --dump-dom 'file://" + file + "' 2>'" + log + "'");
     std::ifstream lines(log);
     for (std::string line; std::getline(lines, line);) {
       if (line.find("CONSOLE") != std::string::npos) loaded.console.push_back(line);
@@ -86,7 +86,8 @@ TEST_F(PageInBrowser, ShowsEveryChapterAndTheConsoleIsSilent) {
 
 TEST_F(PageInBrowser, HostileNamesMakeNoElementsAndNoNoise) {
   const std::string log = "Default/<script>document.title='owned'</script><img src=x>/\"onload=\"x/Log-op0";
-  FakeSession s(fake_graph({{"x", "Parameter"}, {log, "Log", {"x"}, 1, {{"/data/train.py", 70, "</script><script>document.title='owned'</script>"}}}}));
+  FakeSession s(fake_graph(
+      {{"x", "Parameter"}, {log, "Log", {"x"}, 1, {{"/data/train.py", 70, "</script><script>document.title='owned'</script>"}}}}));
   s.put("x", 0, f32({0, 1}));
   s.put(log, 0, f32({-INFINITY, 0}));
   const Loaded loaded = load(page_of(s));
@@ -119,9 +120,10 @@ TEST_F(PageInBrowser, NothingRunsOverTheEdgeOfAPhone) {
   page.erase(policy, page.find('\n', policy) - policy);
   std::string quoted;
   for (char c : page) quoted += c == '"' ? std::string("&quot;") : c == '&' ? std::string("&amp;") : std::string(1, c);
-  const Loaded loaded = load("<!DOCTYPE html><html><body><iframe width=\"390\" height=\"800\" srcdoc=\"" + quoted +
-                             "\"></iframe><p id=\"w\"></p><script>onload = () => { const d = document.querySelector('iframe').contentDocument;"
-                             "document.getElementById('w').textContent = 'width ' + d.documentElement.scrollWidth; };</script></body></html>");
+  const Loaded loaded =
+      load("<!DOCTYPE html><html><body><iframe width=\"390\" height=\"800\" srcdoc=\"" + quoted +
+           "\"></iframe><p id=\"w\"></p><script>onload = () => { const d = document.querySelector('iframe').contentDocument;"
+           "document.getElementById('w').textContent = 'width ' + d.documentElement.scrollWidth; };</script></body></html>");
   const size_t at = loaded.dom.find("<p id=\"w\">width ");
   ASSERT_NE(at, std::string::npos);
   EXPECT_LE(std::stoi(loaded.dom.substr(at + 16)), 390);
