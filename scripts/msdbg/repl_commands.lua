@@ -4,6 +4,7 @@ require "msdbg.repl_look"
 require "msdbg.repl_tensor"
 require "msdbg.repl_check"
 require "msdbg.repl_analysis"
+require "msdbg.repl_handover"
 require "msdbg.repl_run"
 require "msdbg.repl_keep"
 

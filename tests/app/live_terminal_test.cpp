@@ -81,7 +81,7 @@ TEST_F(LiveTerminal, EventsAppearAboveTheLineBeingTyped) {
   ASSERT_TRUE(terminal->see("lost")) << terminal->screen();     // the event, or the prompt that is drawn anew
   ASSERT_TRUE(terminal->see("lost > 40 +")) << terminal->screen();
   terminal->type(" 2\r");
-  EXPECT_TRUE(terminal->see("\n42")) << terminal->screen();
+  EXPECT_TRUE(terminal->see("42")) << terminal->screen();
   terminal->type("quit\r");  // nothing is left to ask about
   EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
 }
@@ -92,7 +92,7 @@ TEST_F(LiveTerminal, EventsAppearWithoutLineEditing) {
   training->send_signal(SIGKILL);
   EXPECT_TRUE(terminal->see("lost > ")) << terminal->screen();
   terminal->type("40 + 2\r");
-  EXPECT_TRUE(terminal->see("\n42")) << terminal->screen();
+  EXPECT_TRUE(terminal->see("42")) << terminal->screen();
 }
 
 TEST_F(LiveTerminal, ASecondTrainingIsTurnedAwayVisibly) {

@@ -1,0 +1,30 @@
+-- Commands that end a search: the page to hand on, and the talk through what is left.
+local core = require "msdbg.core"
+local guide = require "msdbg.guide"
+local registry = require "msdbg.repl_registry"
+
+local command, need = registry.command, registry.need
+local concat = table.concat
+
+command {
+  name = "report", usage = "report FILE.html | FILE.md", summary = "one page of what was found, with pictures", complete = "file",
+  details = "Tells of the last check, or of the origins of NaN and Inf when nothing was checked.",
+  examples = { "report findings.html", "report findings.md" },
+  run = function(session, rest)
+    local s = need(session)
+    if rest == "" then registry.usage(registry.find "report", "report: into which file?") end
+    local report = core.report(s, s.last_result or core.origin(s, {}))
+    local markdown = rest:lower():match "%.md$" or rest:lower():match "%.markdown$"
+    return "report: " .. (markdown and report:markdown(rest) or report:html(rest))
+  end,
+}
+
+command {
+  name = "guide", usage = "guide", summary = "a talk through what usually goes wrong, answered by the data",
+  details = "Asks nothing here: what only a person knows stays open. msdbg guide DUMP asks.",
+  run = function(session)
+    local lines = {}
+    guide.run(need(session), { say = function(line) lines[#lines + 1] = line end })
+    return concat(lines, "\n")
+  end,
+}
