@@ -4,36 +4,10 @@
 
 #include <algorithm>
 
+#include "report/markup.h"
 #include "report/table.h"
 
 namespace msdbg {
-namespace {
-
-// RFC 4180: quotes where a separator, a quote or a line end asks for them.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
-std::string csv_line(const std::vector<std::string>& fields) {
-  std::string out;
-  for (size_t i = 0; i < fields.size(); ++i) out += (i > 0 ? "," : "") + csv_field(fields[i]);
-  return out + "\r\n";
-}
-
-// A cell of a Markdown table that shows the text as it is: names hold `_` and `*`, and a `|` would end the cell.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (char c : printable(text)) {
-    if (std::string_view("\\`*_[]<>|#~&").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-}  // namespace
 
 Standing standing_of(const ReportStyle& style, size_t hit) {
   return style.gate && hit < style.gate->standing.size() ? style.gate->standing[hit] : Standing::kNew;
@@ -159,9 +133,9 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
       if (standing_of(style, i) != standing) continue;
       const Hit& hit = result.hits[i];
       const Node& node = session.node(hit.tensor);
-      rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), cell(hit.rule), hit.tensor.rank, hit.tensor.step,
-                          cell(node.name), slot_name(hit.tensor.slot), cell(what_text(hit)), cell(source_place(node, false)));
-      rows += standing == Standing::kSuppressed ? fmt::format(" {} |\n", cell(reason_of(style, i))) : "\n";
+      rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), markdown_cell(hit.rule), hit.tensor.rank, hit.tensor.step,
+                          markdown_cell(node.name), slot_name(hit.tensor.slot), markdown_cell(what_text(hit)), markdown_cell(source_place(node, false)));
+      rows += standing == Standing::kSuppressed ? fmt::format(" {} |\n", markdown_cell(reason_of(style, i))) : "\n";
     }
     if (rows.empty()) return rows;
     const bool reason = standing == Standing::kSuppressed;
@@ -180,20 +154,20 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   std::string advice;
   for (const std::string& rule : rules_of(result, style)) {
     const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == rule; });
-    if (const std::string text = advice_of(result, rule); found && !text.empty()) advice += fmt::format("- **{}**: {}\n", cell(rule), cell(text));
+    if (const std::string text = advice_of(result, rule); found && !text.empty()) advice += fmt::format("- **{}**: {}\n", markdown_cell(rule), markdown_cell(text));
   }
   folded("What to do", advice);
   std::string not_checked;
   for (const NotChecked& entry : result.not_checked) {
-    not_checked += fmt::format("| {} | {} | {} | {}:{} | {} |\n", cell(entry.rule), entry.tensor.rank, entry.tensor.step,
-                               cell(session.node(entry.tensor).name), slot_name(entry.tensor.slot), cell(entry.reason));
+    not_checked += fmt::format("| {} | {} | {} | {}:{} | {} |\n", markdown_cell(entry.rule), entry.tensor.rank, entry.tensor.step,
+                               markdown_cell(session.node(entry.tensor).name), slot_name(entry.tensor.slot), markdown_cell(entry.reason));
   }
-  for (const RuleProblem& problem : result.rule_problems) not_checked += fmt::format("| {} | | | | {} |\n", cell(problem.rule), cell(problem.reason));
+  for (const RuleProblem& problem : result.rule_problems) not_checked += fmt::format("| {} | | | | {} |\n", markdown_cell(problem.rule), markdown_cell(problem.reason));
   if (!not_checked.empty()) not_checked = "| rule | rank | step | tensor | reason |\n|---|--:|--:|---|---|\n" + not_checked;
   folded("Not checked", not_checked);
   if (judged && !style.gate->unused.empty()) {
     out += "\nSuppressions without use:\n\n";
-    for (const Suppression& s : style.gate->unused) out += fmt::format("- line {}: {} ({})\n", s.line, cell(s.text), cell(s.reason));
+    for (const Suppression& s : style.gate->unused) out += fmt::format("- line {}: {} ({})\n", s.line, markdown_cell(s.text), markdown_cell(s.reason));
   }
   return out;
 }

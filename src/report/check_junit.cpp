@@ -3,27 +3,12 @@
 
 #include <map>
 
+#include "msdbg/picture.h"
 #include "report/check_formats.h"
 #include "report/table.h"
 
 namespace msdbg {
 namespace {
-
-std::string xml(std::string_view text) {
-  std::string out;
-  // printable() first: XML 1.0 cannot hold control characters, not even escaped.
-  for (char c : printable(text)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&apos;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 struct Suite {
   std::string name, cases;
@@ -35,12 +20,12 @@ struct Suite {
     // Servers keep one case of each name, and two watchpoints of one rule may meet on a tensor.
     const int turn = ++seen[std::string(test)];
     const std::string unique = turn == 1 ? std::string(test) : fmt::format("{} ({})", test, turn);
-    const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml("msdbg." + name), xml(unique));
+    const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml_text("msdbg." + name), xml_text(unique));
     cases += inner.empty() ? head + "/>\n" : fmt::format("{}>{}</testcase>\n", head, inner);
   }
   void skip(std::string_view test, std::string_view why) {
     ++skipped;
-    add(test, fmt::format("<skipped message=\"{}\"/>", xml(why)));
+    add(test, fmt::format("<skipped message=\"{}\"/>", xml_text(why)));
   }
 };
 
@@ -61,7 +46,7 @@ std::string failure_text(const Session& session, const CheckResult& result, cons
   }
   if (const std::string advice = advice_of(result, hit.rule); !advice.empty()) out += advice + "\n";
   std::string escaped;
-  for (std::string_view line : split(out, '\n')) escaped += xml(line) + "\n";
+  for (std::string_view line : split(out, '\n')) escaped += xml_text(line) + "\n";
   while (escaped.ends_with("\n\n")) escaped.pop_back();
   return escaped;
 }
@@ -80,7 +65,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
       switch (standing_of(style, i)) {
         case Standing::kNew:
           ++suite.failures;
-          suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity), xml(what_text(hit)),
+          suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity), xml_text(what_text(hit)),
                                        failure_text(session, result, hit)));
           break;
         case Standing::kKnown: suite.skip(place, "known from the baseline: " + what_text(hit)); break;
@@ -102,7 +87,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   run.name = "msdbg check";
   if (result.interrupted) {
     ++run.errors;
-    run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml(partial_text(result))));
+    run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml_text(partial_text(result))));
   }
   if (result.total_hits > result.hits.size()) run.skip("findings beyond --max-hits", counts_text(result, style));
   if (style.gate) {
@@ -114,7 +99,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   for (const Suite& suite : suites) tests += suite.tests, failures += suite.failures, errors += suite.errors, skipped += suite.skipped;
   std::string properties = "    <properties>\n";
   const auto property = [&](std::string_view name, std::string_view value) {
-    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name, xml(value));
+    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name, xml_text(value));
   };
   property("dump", session.info().source);
   property("semantics", semantics_name(result.semantics));
@@ -128,7 +113,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out += fmt::format("<testsuites name=\"msdbg check\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n", tests, failures, errors, skipped);
   for (const Suite& suite : suites) {
-    out += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}{}  </testsuite>\n", xml(suite.name),
+    out += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}{}  </testsuite>\n", xml_text(suite.name),
                        suite.tests, suite.failures, suite.errors, suite.skipped, properties, suite.cases);
   }
   return out + "</testsuites>\n";

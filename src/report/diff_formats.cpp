@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "msdbg/picture.h"
+#include "report/markup.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -85,38 +87,6 @@ Json node_list(Session& session, const std::vector<UnmatchedNode>& nodes) {
 
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
-// RFC 4180: quotes where a separator, a quote or a line end asks for them.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
-// A cell of a Markdown table that shows the text as it is.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (char c : printable(text)) {
-    if (std::string_view("\\`*_[]<>|#~&").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string xml(std::string_view text) {
-  std::string out;
-  for (char c : printable(text)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 std::string entry_name(Session& b, const TensorDiff& entry) {
   return fmt::format("{}:{} step {} rank {}{}", b.node(entry.b).name, slot_name(entry.b.slot), entry.b.step, entry.b.rank,
                      entry.b.execution > 0 ? fmt::format(" execution {}", entry.b.execution) : "");
@@ -181,25 +151,25 @@ std::string diff_csv(Session& a, Session& b, const DiffResult& result) {
 }
 
 std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
-  std::string out = fmt::format("**{}**\n\nA: {}  \nB: {}\n\n", cell(diff_verdict(b, result)), cell(a.info().source), cell(b.info().source));
+  std::string out = fmt::format("**{}**\n\nA: {}  \nB: {}\n\n", markdown_cell(diff_verdict(b, result)), markdown_cell(a.info().source), markdown_cell(b.info().source));
   std::string rows;
   for (const TensorDiff& entry : result.tensors) {
     if (entry.state != DiffState::kDifferent && entry.state != DiffState::kReshaped) continue;
     const std::string share = entry.compared() ? fmt::format("{:.2f} %", 100 * entry.measures.within_share()) : "";
-    rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", entry.b.step, cell(fmt::format("{}:{}", b.node(entry.b).name, slot_name(entry.b.slot))),
-                        cell(diff_what(entry)), share, entry.amplification ? format_short(*entry.amplification, 3) : "", diff_role_name(entry.role));
+    rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", entry.b.step, markdown_cell(fmt::format("{}:{}", b.node(entry.b).name, slot_name(entry.b.slot))),
+                        markdown_cell(diff_what(entry)), share, entry.amplification ? format_short(*entry.amplification, 3) : "", diff_role_name(entry.role));
   }
   if (!rows.empty()) out += "| step | tensor | what differs | within tolerance | amplification | role |\n|---|---|---|---|---|---|\n" + rows + "\n";
   const auto list = [&](Session& session, const std::vector<UnmatchedNode>& nodes, const char* side) {
     for (const UnmatchedNode& unmatched : nodes) {
-      out += fmt::format("- only in {}: {}\n", side, cell(session.graph(unmatched.rank, unmatched.graph)->node(unmatched.node).name));
+      out += fmt::format("- only in {}: {}\n", side, markdown_cell(session.graph(unmatched.rank, unmatched.graph)->node(unmatched.node).name));
     }
   };
   list(a, result.only_a, "A");
   list(b, result.only_b, "B");
-  for (const DiffNote& note : result.notes) out += fmt::format("- {}\n", cell(note.text));
+  for (const DiffNote& note : result.notes) out += fmt::format("- {}\n", markdown_cell(note.text));
   for (const auto& [reason, entries] : diff_uncompared(result)) {
-    out += fmt::format("- {} not compared: {}\n", counted(entries.size(), "tensor"), cell(reason));
+    out += fmt::format("- {} not compared: {}\n", counted(entries.size(), "tensor"), markdown_cell(reason));
   }
   return out;
 }
@@ -211,14 +181,14 @@ std::string diff_junit(Session&, Session& b, const DiffResult& result) {
   for (const TensorDiff& entry : result.tensors) {
     std::string name = entry_name(b, entry);
     if (const int turn = ++seen[name]; turn > 1) name += fmt::format(" ({})", turn);
-    cases += fmt::format("    <testcase classname=\"msdbg.diff\" name=\"{}\"", xml(name));
+    cases += fmt::format("    <testcase classname=\"msdbg.diff\" name=\"{}\"", xml_text(name));
     switch (entry.state) {
       case DiffState::kEqual:
       case DiffState::kClose: cases += "/>\n"; break;
-      case DiffState::kUncompared: cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml(entry.reason)); break;
+      case DiffState::kUncompared: cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml_text(entry.reason)); break;
       case DiffState::kDifferent:
       case DiffState::kReshaped:
-        cases += fmt::format("><failure message=\"{}\">{}</failure></testcase>\n", xml(diff_what(entry)), xml(diff_why(entry, b.node(entry.b).kind)));
+        cases += fmt::format("><failure message=\"{}\">{}</failure></testcase>\n", xml_text(diff_what(entry)), xml_text(diff_why(entry, b.node(entry.b).kind)));
     }
   }
   const uint64_t failures = result.different + result.reshaped;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "msdbg/report.h"
+#include "report/markup.h"
 
 namespace msdbg::follow {
 
@@ -46,19 +47,9 @@ std::string text(const Json& json, bool pretty) {
 }
 
 std::string csv_line(const std::vector<std::string>& fields) {
-  std::string out;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (i > 0) out += ',';
-    const std::string field = printable(fields[i]);
-    if (field.find_first_of(",\"") == std::string::npos) {
-      out += field;
-      continue;
-    }
-    out += '"';
-    for (char c : field) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    out += '"';
-  }
-  return out + "\n";
+  std::vector<std::string> shown;
+  for (const std::string& field : fields) shown.push_back(printable(field));
+  return msdbg::csv_line(shown, "\n");
 }
 
 std::string markdown_line(const std::vector<std::string>& cells) {

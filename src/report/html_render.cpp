@@ -1,6 +1,7 @@
 // The document as one HTML file that loads nothing.
 #include <fmt/format.h>
 
+#include "msdbg/picture.h"
 #include "report/assets.h"
 #include "report/document.h"
 #include "report/table.h"
@@ -268,31 +269,7 @@ std::string readable(std::string_view text) {
   return clean;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : readable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return xml_text(readable(text)); }
 
 std::string html(const Document& document) { return Html().text(document); }
 

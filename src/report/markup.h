@@ -1,0 +1,16 @@
+// Text that stays text inside CSV and Markdown. For XML and HTML see xml_text() in msdbg/picture.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msdbg {
+
+/// RFC 4180: quotes where a separator, a quote or a line end asks for them.
+std::string csv_field(std::string_view text);
+std::string csv_line(const std::vector<std::string>& fields, std::string_view end = "\r\n");
+/// A cell of a Markdown table that shows the text as it is: names hold `_` and `*`, and a `|` would end the cell.
+std::string markdown_cell(std::string_view text);
+
+}  // namespace msdbg
