@@ -1,10 +1,11 @@
 -- What `msdbg guide` does around the talk: opens the dump, reads printed losses, prints, writes the report.
+local core = require "msdbg.core"
 local guide = require "msdbg.guide"
 local json = require "msdbg.json"
 local msdbg = require "msdbg"
 local series = require "msdbg.series"
 
-local io, print, tostring = io, print, tostring
+local io, pcall, print, tostring, type = io, pcall, print, tostring, type
 
 local M = {}
 
@@ -15,13 +16,19 @@ local function plain(result, dump)
   }
 end
 
+-- Calls with what the person typed. A mistake in it is told as such, without a place in this file.
+local function given(fn, path)
+  local ok, value = pcall(fn, path)
+  if ok then return value end
+  core.raise(type(value) == "table" and value.code or "error", type(value) == "table" and value.message or tostring(value), true)
+end
+
 -- What the training printed says more about the whole run than the few steps that were dumped.
-local function look_at_losses(result, options, say)
-  if not options.loss then return end
-  local own = series.read(options.loss)
+local function look_at_losses(result, own, reference, say)
+  if not own then return end
   local entry = { chapter = "Printed losses", kind = "note", text = tostring(own):gsub("^<series ", ""):gsub(">$", "") }
-  if options.reference_loss then
-    local compared = series.compare(own, series.read(options.reference_loss))
+  if reference then
+    local compared = series.compare(own, reference)
     local alike = compared.verdict == "alike"
     entry.kind, entry.text, entry.next = alike and "fine" or "finding", tostring(compared), not alike and compared.next or nil
     if not alike then result.findings = result.findings + 1 end
@@ -36,11 +43,13 @@ end
 ---@param options { dump: string, ask: boolean, format: "table"|"json", loss?: string, reference_loss?: string, report?: string }
 ---@return integer
 function M.main(options)
-  local s = msdbg.open(options.dump)
+  local s = given(msdbg.open, options.dump)
+  local own = options.loss and given(series.read, options.loss)
+  local reference = options.reference_loss and given(series.read, options.reference_loss)
   local quiet = options.format == "json"
   local say = quiet and function() end or print
   local result = guide.run(s, { say = say, read = options.ask and io.read or nil })
-  look_at_losses(result, options, say)
+  look_at_losses(result, own, reference, say)
   if quiet then print(json.encode(plain(result, options.dump), { indent = 2 })) end
   return result.findings > 0 and 1 or 0
 end

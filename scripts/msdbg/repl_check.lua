@@ -101,7 +101,7 @@ change("enable", nil, "ask watchpoints again", "enabled", function(watch) watch:
 command {
   name = "check", usage = "check [STEPS] [--rules CHOICE] [--max-hits N]", summary = "run the watchpoints, e.g. on steps 0:10",
   complete = "step",
-  details = "Without a watchpoint: NaN and Inf in every tensor. Live: on the values of the current step, judged here.",
+  details = "Without a watchpoint: the default rules. Live: on the values of the current step, judged here.",
   examples = { "check", "check 0:10", "check all --rules default", "check all --max-hits 5" },
   options = { { "rules", "CHOICE", "rules instead of the watchpoints, e.g. default" }, { "ranks", "RANKS", "which ranks, e.g. 0,4" },
     { "max-hits", "N", "keep at most so many hits" }, { "semantics", "MODE", "compat or finite" } },
@@ -111,8 +111,11 @@ command {
     local more = { steps = rest ~= "" and rest or nil, ranks = options.ranks, semantics = options.semantics, rules = options.rules }
     more.max_hits = options["max-hits"] and number(registry.find "check", options["max-hits"], "a number of hits")
     if options.rules then return tostring(s:check(more)) end
-    -- Who has not said what to look for wants to know whether anything is wrong: the default rule of `msdbg check`.
-    if #s:watches() == 0 then note = "no watchpoint yet, so the default: " .. tostring(s:watch { on = "@all", when = "TO" }) .. "\n" end
+    -- Who has not said what to look for wants to know whether anything is wrong, as `msdbg check` does.
+    if #s:watches() == 0 then
+      more.rules = "default"
+      note = "no watchpoint yet, so the default rules\n"
+    end
     return note .. tostring(s:check(more))
   end,
 }

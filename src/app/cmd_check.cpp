@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "app/output.h"
 #include "app/rules.h"
@@ -197,6 +198,18 @@ Result<GateFiles> read_gate_files(const Options& options) {
   return files;
 }
 
+// Every rule broke, before it looked at anything or on what it looked at; one that reached a verdict anywhere makes a run of it.
+bool all_broke(const CheckResult& result, const std::vector<std::string>& chosen) {
+  std::set<std::string, std::less<>> broken;
+  for (const RuleProblem& problem : result.rule_problems) broken.insert(problem.rule);
+  if (result.rules.empty()) return !broken.empty();
+  if (result.coverage.checked > 0 || !result.hits.empty()) return false;
+  for (const NotChecked& entry : result.not_checked) {
+    if (entry.reason.starts_with("rule error")) broken.insert(entry.rule);
+  }
+  return !broken.empty() && std::all_of(chosen.begin(), chosen.end(), [&](const std::string& rule) { return broken.contains(rule); });
+}
+
 int status_of(const Options& options, const CheckResult& result, const Gate& gate, bool nothing_ran) {
   if (result.interrupted) return kExitInterrupted;
   if (gate.fresh > 0) return kExitFindings;
@@ -206,48 +219,69 @@ int status_of(const Options& options, const CheckResult& result, const Gate& gat
 
 }  // namespace
 
-int run_check(const Options& options) {
-  const bool by_files = needs_rule_files(options);
-  const auto watchpoints = by_files ? watches_from(options) : watchpoints_from(options);
-  if (!watchpoints) return report_failure(watchpoints.status());
-  RuleMachine machine;
-  if (by_files) {
-    auto made = make_rule_machine(options);
-    if (!made) return report_failure(made.status());
-    machine = std::move(*made);
+std::unique_ptr<RuleCheck> RuleCheck::open(const Options& options, int* exit_status) {
+  auto made = std::make_unique<RuleCheck>();
+  const auto fail = [&](const Status& status) {
+    *exit_status = report_failure(status);
+    return nullptr;
+  };
+  made->by_files_ = needs_rule_files(options);
+  auto watchpoints = made->by_files_ ? watches_from(options) : watchpoints_from(options);
+  if (!watchpoints) return fail(watchpoints.status());
+  made->watchpoints_ = std::move(*watchpoints);
+  if (made->by_files_) {
+    auto machine = make_rule_machine(options);
+    if (!machine) return fail(machine.status());
+    made->machine_ = std::move(*machine);
   }
+  made->own_ = open_session(options, exit_status);
+  if (made->own_ == nullptr) return nullptr;
+  made->session_ = made->own_.get();
+  if (made->by_files_) made->machine_.script->set_session(std::move(made->own_));  // rules see it as what scripts see
+  return made;
+}
+
+Result<CheckResult> RuleCheck::run(const CheckOptions& check_options) {
+  return by_files_ ? machine_.script->check_rules(watchpoints_, check_options) : check(*session_, watchpoints_, check_options);
+}
+
+CheckOptions check_options_of(const Options& options) {
+  CheckOptions out;
+  out.steps = options.steps;
+  out.ranks = options.ranks;
+  out.semantics = options.semantics;
+  out.mem_limit_bytes = options.mem_limit_mb << 20;
+  out.threads = options.threads;
+  return out;
+}
+
+int run_check(const Options& options) {
   const auto files = read_gate_files(options);
   if (!files) return report_failure(files.status());
   int status = kExitClean;
-  auto opened = open_session(options, &status);
-  if (opened == nullptr) return status;
-  Session* const session = opened.get();
-  if (by_files) machine.script->set_session(std::move(opened));  // rules see it as what scripts see
+  const auto rules = RuleCheck::open(options, &status);
+  if (rules == nullptr) return status;
+  Session* const session = &rules->session();
 
   const bool needs_all = files->any() || !options.bless.empty();
-  CheckOptions check_options;
-  check_options.steps = options.steps;
-  check_options.ranks = options.ranks;
-  check_options.semantics = options.semantics;
-  check_options.mem_limit_bytes = options.mem_limit_mb << 20;
-  check_options.threads = options.threads;
+  CheckOptions check_options = check_options_of(options);
   check_options.report_missing = options.report_missing;
   check_options.max_hits = needs_all ? SIZE_MAX : options.max_hits;
   Result<CheckResult> result = Status(Code::kInternal, "");
   {
     Progress progress(options, "checking");
     check_options.progress = progress.callback();
-    result = by_files ? machine.script->check_rules(*watchpoints, check_options) : check(*session, *watchpoints, check_options);
+    result = rules->run(check_options);
   }
   if (!result) return report_failure(result.status());
   ReportStyle style = style_for(options);
-  const std::string& asked = by_files ? machine.chosen.expression : options.rules;
+  const std::string& asked = rules->by_files() ? rules->chosen().expression : options.rules;
   if (options.watches.empty()) style.rules = asked == "default" || asked == "recommended" ? "the " + asked + " rules" : asked;
   if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
-  for (const Watchpoint& watchpoint : *watchpoints) {
+  for (const Watchpoint& watchpoint : rules->watchpoints()) {
     style.rules_run.push_back(watchpoint.rule);
   }
-  for (const std::string& rule : machine.chosen.names) style.rules_run.push_back(rule);
+  for (const std::string& rule : rules->chosen().names) style.rules_run.push_back(rule);
   // What is suppressed stays out, so that it comes back the day its suppression goes.
   std::vector<Hit> to_bless;
   for (const Hit& hit : result->hits) {
@@ -263,11 +297,7 @@ int run_check(const Options& options) {
                  options.max_hits, !options.steps.is_all() || !options.ranks.is_all());
   }
   if (files->any()) style.gate = &gate;
-  // Rules that broke before they looked at anything, or on every tensor that they looked at.
-  const auto broke = [](const NotChecked& entry) { return entry.reason.starts_with("rule error"); };
-  const bool all_broke = result->coverage.checked == 0 && !result->not_checked.empty() &&
-                         std::all_of(result->not_checked.begin(), result->not_checked.end(), broke);
-  const bool nothing_ran = by_files && watchpoints->empty() && (all_broke || (result->rules.empty() && !result->rule_problems.empty()));
+  const bool nothing_ran = rules->by_files() && rules->watchpoints().empty() && all_broke(*result, rules->chosen().names);
   style.exit_status = status_of(options, *result, gate, nothing_ran);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
   // A table on the screen has said so already; a report in a file is read later, or never.

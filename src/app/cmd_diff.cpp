@@ -12,6 +12,7 @@ namespace msdbg::app {
 namespace {
 
 struct DiffWords {
+  bool strict = false;
   std::string a, b, subject, map;
   std::string steps_a, steps_b, ranks_a, ranks_b;
   std::optional<int> graph_a, graph_b;
@@ -79,7 +80,7 @@ int run_loss(const DiffWords& words, const Options& common) {
   if (!result) return report_failure(result.status());
   if (const Status written = write_result(common, series_report(*a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
   if (result->verdict != SeriesVerdict::kAlike) return kExitFindings;
-  return common.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
+  return words.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
 }
 
 int run_diff(const DiffWords& words, const Options& common) {
@@ -109,7 +110,7 @@ int run_diff(const DiffWords& words, const Options& common) {
   if (const Status written = write_result(common, diff_report(**a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (!result->is_equal()) return kExitFindings;
-  return common.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
+  return words.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
 }
 
 }  // namespace
@@ -119,6 +120,7 @@ Action declare_diff(CLI::App& app) {
   app.add_option("A", words->a, "dump directory")->required();
   app.add_option("B", words->b, "the dump it is compared with, the yardstick; left out: another part of A");
   app.add_option("SELECTOR", words->subject, "which nodes; default: all");
+  app.add_flag("--strict", words->strict, "status 4 when nothing differs, but something was not compared");
   app.add_option("--steps-a", words->steps_a, "steps of A; paired in order with those of B")->type_name("SET");
   app.add_option("--steps-b", words->steps_b, "steps of B")->type_name("SET");
   app.add_option("--ranks-a", words->ranks_a, "ranks of A; paired in order with those of B")->type_name("SET");

@@ -19,6 +19,7 @@ struct GuideOptions {
 };
 
 constexpr std::string_view kProgram = R"(
+-- A name without a file is a mistake of the person who typed it: no place in a script, no traceback.
 local dump, ask, format, loss, reference_loss = ...
 local function given(text) return text ~= "" and text or nil end
 os.exit(require("msdbg.guide_main").main {
@@ -31,10 +32,11 @@ int run_guide(const GuideOptions& guide, const Options& common) {
   if (!script) return report_failure(script.status());
   // Nobody answers a program that reads JSON.
   const bool ask = !guide.yes && guide.format == "table";
-  const ScriptOutcome outcome = (*script)->run_text(kProgram, "guide", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss});
+  const ScriptOutcome outcome = (*script)->run_text(kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss});
   std::fflush(stdout);
-  if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", outcome.error);
-  return outcome.exit_status;
+  if (outcome.error.empty()) return outcome.exit_status;
+  fmt::print(stderr, "msdbg: {}\n", outcome.error);
+  return outcome.exit_status == kExitScript ? kExitInput : outcome.exit_status;
 }
 
 }  // namespace

@@ -102,8 +102,12 @@ int run(const Words& words, Options options) {
   if (!options.quiet) {
     fmt::print(stderr, "{}\n", summary(*plan));
     for (const std::string& note : plan->notes) fmt::print(stderr, "note: {}\n", note);
-    const std::string file = options.output_file.empty() ? "dump.json" : options.output_file;
-    fmt::print(stderr, "next: export MINDSPORE_DUMP_CONFIG=$PWD/{} before the training starts; the dump comes to {}\n", file, asked->path);
+    if (options.output_file.empty()) {
+      fmt::print(stderr, "next: write it into a file with -o dump.json\n");
+    } else {
+      const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
+      fmt::print(stderr, "next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}\n", file, asked->path);
+    }
   }
   return kExitClean;
 }

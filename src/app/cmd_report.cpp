@@ -47,27 +47,11 @@ int run(const Words& words, Options options) {
   options.rule_budget_s = words.rule_budget_s;
   const auto form = page_form(options.output_file);
   if (!form) return report_failure(Status(form.status().code(), "-o " + form.status().message()));
-  const bool by_files = needs_rule_files(options);
-  const auto watchpoints = by_files ? watches_from(options) : watchpoints_from(options);
-  if (!watchpoints) return report_failure(watchpoints.status());
-  RuleMachine machine;
-  if (by_files) {
-    auto made = make_rule_machine(options);
-    if (!made) return report_failure(made.status());
-    machine = std::move(*made);
-  }
   int status = kExitClean;
-  auto opened = open_session(options, &status);
-  if (opened == nullptr) return status;
-  Session* const session = opened.get();
-  if (by_files) machine.script->set_session(std::move(opened));  // rules see it as what scripts see
-
-  CheckOptions check_options;
-  check_options.steps = options.steps;
-  check_options.ranks = options.ranks;
-  check_options.semantics = options.semantics;
-  check_options.mem_limit_bytes = options.mem_limit_mb << 20;
-  check_options.threads = options.threads;
+  const auto rules = RuleCheck::open(options, &status);
+  if (rules == nullptr) return status;
+  Session* const session = &rules->session();
+  CheckOptions check_options = check_options_of(options);
   PageOptions page;
   page.dump = words.dump;
   const bool preset = words.rules == "default" || words.rules == "recommended";
@@ -83,7 +67,7 @@ int run(const Words& words, Options options) {
   {
     Progress progress(options, "looking at");
     check_options.progress = progress.callback();
-    auto checked = by_files ? machine.script->check_rules(*watchpoints, check_options) : check(*session, *watchpoints, check_options);
+    auto checked = rules->run(check_options);
     if (!checked) return report_failure(checked.status());
     findings = add_origins(*session, std::move(*checked), check_options);
     if (!findings) return report_failure(findings.status());

@@ -1,11 +1,17 @@
 // msdbg source: the user's program with findings and statistics beside its lines.
+#include <CLI/CLI.hpp>
+
 #include "app/follow_command.h"
+#include "app/rules.h"
 
 namespace msdbg::app {
 namespace {
 
 struct Words {
   std::string dump, rules = "default";
+  std::vector<std::string> rule_files;
+  bool rules_given = false, trust = false;
+  double rule_budget_s = kRuleBudget;
   SourceOptions source;
   size_t context = 2;
   bool all = false, wide = false;
@@ -15,22 +21,20 @@ int run(const Words& words, Options options) {
   options.dump = words.dump;
   options.rules = words.rules;
   options.wide = words.wide;
-  const auto watchpoints = watchpoints_from(options);
-  if (!watchpoints) return report_failure(watchpoints.status());
+  options.rules_given = words.rules_given;
+  options.rule_files = words.rule_files;
+  options.trust = words.trust;
+  options.rule_budget_s = words.rule_budget_s;
   int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  CheckOptions check_options;
-  check_options.steps = options.steps;
-  check_options.ranks = options.ranks;
-  check_options.semantics = options.semantics;
-  check_options.mem_limit_bytes = options.mem_limit_mb << 20;
-  check_options.threads = options.threads;
+  const auto rules = RuleCheck::open(options, &status);
+  if (rules == nullptr) return status;
+  Session* const session = &rules->session();
+  CheckOptions check_options = check_options_of(options);
   Result<CheckResult> result = Status(Code::kInternal, "");
   {
     Progress progress(options, "looking at");
     check_options.progress = progress.callback();
-    result = check(*session, *watchpoints, check_options);
+    result = rules->run(check_options);
   }
   if (!result) return report_failure(result.status());
   const auto files = annotate_source(*session, *result, words.source);
@@ -51,7 +55,11 @@ Action declare_source(CLI::App& app) {
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("FILE", words->source.file, "end of the path of a file, e.g. train.py; default: every file of the program");
   app.add_option("--root", words->source.root, "directory that holds the files now")->type_name("DIR");
-  app.add_option("--rules", words->rules, "which rules, as check takes them")->capture_default_str()->type_name("RULES");
+  app.add_option("--rules", words->rules, "which rules, as check takes them")
+      ->capture_default_str()
+      ->type_name("RULES")
+      ->each([words](const std::string&) { words->rules_given = true; });
+  declare_rule_files(app, &words->rule_files, &words->trust, &words->rule_budget_s);
   app.add_option("--context", words->context, "lines around those with operators")->capture_default_str()->type_name("N");
   app.add_flag("--all", words->all, "every line of the file");
   app.add_flag("--framework", words->source.framework, "files inside the framework, too");

@@ -32,4 +32,26 @@ Result<RuleMachine> make_rule_machine(const Options& options);
 /// The watchpoints of --on and --when alone.
 Result<std::vector<Watchpoint>> watches_from(const Options& options);
 
+/// A session and the rules or conditions that `options` chose for it.
+class RuleCheck {
+ public:
+  /// Reads the rules first: a typo in one should not cost the time to open a dump. `exit_status` says why it is null.
+  static std::unique_ptr<RuleCheck> open(const Options& options, int* exit_status);
+
+  Session& session() { return *session_; }
+  bool by_files() const { return by_files_; }
+  const ChosenRules& chosen() const { return machine_.chosen; }
+  const std::vector<Watchpoint>& watchpoints() const { return watchpoints_; }
+  Result<CheckResult> run(const CheckOptions& check_options);
+
+ private:
+  bool by_files_ = false;
+  RuleMachine machine_;
+  std::vector<Watchpoint> watchpoints_;
+  std::unique_ptr<Session> own_;  ///< unless the machine has it
+  Session* session_ = nullptr;
+};
+/// Steps, ranks, semantics and limits of the command line.
+CheckOptions check_options_of(const Options& options);
+
 }  // namespace msdbg::app

@@ -238,7 +238,14 @@ class CheckText {
     const std::string rules = style_.rules.empty() ? "every watchpoint" : style_.rules;
     if (coverage.tensors == 0)
       return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
-    if (coverage.checked == 0) return "nothing could be checked\n";
+    if (coverage.checked == 0) {
+      // One rule that fails everywhere leaves no tensor that every rule judged; the others have judged all the same.
+      std::set<std::string_view> silent;
+      for (const NotChecked& entry : result_.not_checked) silent.insert(entry.rule);
+      const auto others = std::count_if(style_.rules_run.begin(), style_.rules_run.end(), [&](const std::string& rule) { return !silent.contains(rule); });
+      if (others == 0) return "nothing could be checked\n";
+      return fmt::format("clean otherwise: {} on {}\n", counted(static_cast<size_t>(others), "other rule"), counted(coverage.tensors, "tensor"));
+    }
     if (coverage.not_checked > 0 || !result_.rule_problems.empty())
       return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
     return fmt::format("clean: {} of {}, every one checked against {}\n",
