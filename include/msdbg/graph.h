@@ -95,6 +95,7 @@ class Graph {
   int root_id() const { return root_id_; }
   /// False when there was no graph file and the nodes were made from the names of the tensor files.
   bool from_file() const { return from_file_; }
+  /// The graph file; set without from_file() when there is one that could not be read.
   const std::string& source_path() const { return source_path_; }
 
   std::span<const Node> nodes() const { return nodes_; }

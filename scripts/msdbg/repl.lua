@@ -109,6 +109,8 @@ local function show_only(...)
   return concat(parts, "  ")
 end
 
+local CONSTANTS = { ["nil"] = true, ["true"] = true, ["false"] = true }
+
 local function unknown_word(word)
   local names = commands.names()
   for _, space in ipairs { env, globals } do
@@ -157,7 +159,9 @@ local function run_entry(text, keep)
     if leave then return "exit", "", leave end
     return "done", output or "", 0
   end
-  if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not load(text) then unknown_word(text) end
+  if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not CONSTANTS[text] and not load(text) then
+    unknown_word(text)
+  end
   local chunk, expression_why = load("return " .. text, "=prompt", "t", env)
   -- Who looks at a kept value again does not push it.
   if chunk then return "done", (text:match "^_%d?$" and show_only or keep)(chunk()), 0 end

@@ -31,7 +31,7 @@ command {
   name = "rules", usage = "rules [NAME | CHOICE]", summary = "rules that check --rules can run, or one of them",
   complete = "rule",
   details = "CHOICE joins names and tags: default and not slow.",
-  examples = { "rules default", "rules dead_relu", "check --rules default" },
+  examples = { "rules default", "rules dead-relu", "check --rules default" },
   run = function(_, rest)
     local rules = require "msdbg.rules"
     local list, known = rules.list()
@@ -106,8 +106,12 @@ command {
   options = { { "steps", "STEPS", "which, e.g. 0:10; default all" }, { "ranks", "RANKS", "which ranks" } },
   run = function(session, rest, options)
     local s = need(session)
+    local statistics = reference.class("Stats").members
     local on, statistic = rest:match "^(.-)%s+([%a_][%w_]*)$"
-    if not on or not reference.class("Stats").members[statistic] then on, statistic = rest, "abs_mean" end
+    if not on or not statistics[statistic] then
+      statistic, on = rest:match "^([%a_][%w_]*)%s+(.+)$"  -- the order of the command line
+      if not on or not statistics[statistic] then on, statistic = rest, "abs_mean" end
+    end
     if on == "" then registry.usage(registry.find "trend", "trend: of which nodes?") end
     return tostring(s:trend(statistic, registry.state.held(on) or on, { steps = options.steps, ranks = options.ranks }))
   end,

@@ -19,7 +19,7 @@ local function split_watch(rest)
   while true do
     local first, last, word = rest:find("%s(%S+)", from)
     if not first then return end
-    if known[word:lower()] or word:find "^[%a_][%w_]*%(" then return rest:sub(1, first - 1), rest:sub(first + 1) end
+    if known[word:lower()] or word:find "^[\"']?[%a_][%w_]*%(" then return rest:sub(1, first - 1), rest:sub(first + 1) end
     from = last + 1
   end
 end
@@ -46,7 +46,8 @@ command {
       local hint = close and format(" (did you mean '%s'?)", close) or ""
       registry.usage(registry.find "watch", "watch: no condition found" .. hint)
     end
-    return tostring(s:watch { on = on:match "^[\"'](.*)[\"']$" or on, when = when })
+    local function bare(text) return text:match "^[\"'](.*)[\"']$" or text end  -- quoted as on the command line
+    return tostring(s:watch { on = bare(on), when = bare(when) })
   end,
 }
 

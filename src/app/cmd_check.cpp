@@ -210,14 +210,35 @@ bool all_broke(const CheckResult& result, const std::vector<std::string>& chosen
   return !broken.empty() && std::all_of(chosen.begin(), chosen.end(), [&](const std::string& rule) { return broken.contains(rule); });
 }
 
-int status_of(const Options& options, const CheckResult& result, const Gate& gate, bool nothing_ran) {
+int status_of(const Options& options, const CheckResult& result, const Gate& gate, bool nothing_ran, bool damaged) {
   if (result.interrupted) return kExitInterrupted;
   if (gate.fresh > 0) return kExitFindings;
   if (nothing_ran) return kExitScript;
+  if (damaged) return kExitInput;
   return options.strict && (result.coverage.not_checked > 0 || !result.rule_problems.empty() || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
 }  // namespace
+
+/// Says on standard error what of the input is damaged as a whole, which no coverage of tensors shows.
+bool tell_damage(const Options& options, Session& session) {
+  bool damaged = false;
+  const auto tell = [&](const std::string& text) {
+    damaged = true;
+    if (!options.quiet) fmt::print(stderr, "damaged: {}\n", printable(text));
+  };
+  if (session.info().kind == "checkpoint") {
+    for (const Problem& problem : session.inspect().problems) {
+      if (problem.severity == Severity::kError) tell(problem.message);
+    }
+  }
+  for (const GraphPtr& graph : session.graphs()) {
+    if (!graph->from_file() && !graph->source_path().empty()) {
+      tell(fmt::format("graph {} cannot be read, its nodes are known from file names only: {}", graph->id(), graph->source_path()));
+    }
+  }
+  return damaged;
+}
 
 std::unique_ptr<RuleCheck> RuleCheck::open(const Options& options, int* exit_status) {
   auto made = std::make_unique<RuleCheck>();
@@ -263,6 +284,9 @@ int run_check(const Options& options) {
   if (rules == nullptr) return status;
   Session* const session = &rules->session();
 
+  // What a damaged file no longer holds cannot be found wanting: whoever reads "clean" has to know of it.
+  const bool damaged = tell_damage(options, *session);
+
   const bool needs_all = files->any() || !options.bless.empty();
   CheckOptions check_options = check_options_of(options);
   check_options.report_missing = options.report_missing;
@@ -298,7 +322,7 @@ int run_check(const Options& options) {
   }
   if (files->any()) style.gate = &gate;
   const bool nothing_ran = rules->by_files() && rules->watchpoints().empty() && all_broke(*result, rules->chosen().names);
-  style.exit_status = status_of(options, *result, gate, nothing_ran);
+  style.exit_status = status_of(options, *result, gate, nothing_ran, damaged);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
   // A table on the screen has said so already; a report in a file is read later, or never.
   if (options.format != Format::kTable || !options.output_file.empty()) {

@@ -110,6 +110,7 @@ int run_diff(const DiffWords& words, const Options& common) {
   if (const Status written = write_result(common, diff_report(**a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (!result->is_equal()) return kExitFindings;
+  if (result->equal + result->close == 0) return kExitInput;  // of nothing, nobody can say that it is equal
   return words.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
 }
 

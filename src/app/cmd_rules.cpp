@@ -56,7 +56,7 @@ bool trusts_project_rules(bool trust) {
 }
 
 void declare_rule_files(CLI::App& app, std::vector<std::string>* files, bool* trust, double* budget_s) {
-  app.add_option("--rule", *files, "rule file, or directory of rule files, searched first")->type_name("FILE")->expected(1)->take_all();
+  app.add_option("--rule", *files, "rule file, or directory of rule files; alone, only these run: add --rules for others")->type_name("FILE")->expected(1)->take_all();
   app.add_flag("--trust", *trust, "read the rules of the project, .msdbg/rules, without asking");
   app.add_option("--rule-budget", *budget_s, "longest time that one call of a rule's function may take")
       ->type_name("SECONDS")

@@ -229,6 +229,11 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
   const size_t compared = result.equal + result.close + result.different + result.reshaped;
   if (!result.first) {
     const std::string all = result.close == 0 ? "bit for bit the same" : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
+    if (compared == 0) return "nothing was compared; what stood in the way is listed below";
+    if (result.interrupted) return fmt::format("partial: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
+    if (result.uncompared > 0) {
+      return fmt::format("equal as far as could be compared: {}: {}; {} not compared", counted(compared, "tensor"), all, result.uncompared);
+    }
     const bool complete = result.is_complete();
     return fmt::format("equal: {}: {}{}", counted(compared, "tensor"), all, complete ? "" : "; what was not compared is listed below");
   }

@@ -30,7 +30,7 @@ std::string operators_text(const SourceRow& row) {
   for (size_t i = 0; i < types.size() && i < kNodesShown; ++i) {
     out += (i > 0 ? ", " : "") + (types[i].second > 1 ? fmt::format("{} {}", types[i].second, types[i].first) : types[i].first);
   }
-  if (types.size() > kNodesShown) out += fmt::format(" and {} types more", types.size() - kNodesShown);
+  if (const size_t more = types.size() - std::min(types.size(), kNodesShown); more > 0) out += fmt::format(" and {} more {}", more, more == 1 ? "type" : "types");
   return out;
 }
 

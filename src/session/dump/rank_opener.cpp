@@ -55,6 +55,7 @@ void RankOpener::read_graphs() {
     for (std::string& note : notes) add_problem(out_.problems, Severity::kInfo, path, std::move(note));
     if (!builder) {
       add_problem(out_.problems, Severity::kError, path, "the graph cannot be read: " + builder.status().message());
+      builder_of(id).set_source_path(path);  // a path without from_file() says that there was one
       continue;
     }
     builder->set_source_path(path);
@@ -71,7 +72,7 @@ void RankOpener::read_orders() {
       add_problem(out_.problems, Severity::kError, path, "cannot be read: " + names.status().message());
       continue;
     }
-    const bool known = builders_.count(id) > 0;
+    const bool known = from_file_.count(id) > 0;
     if (!known && names->empty()) continue;
     GraphBuilder& builder = builder_of(id);
     if (!known) {
