@@ -149,7 +149,8 @@ TEST(HtmlPage, MarkdownTablesKeepTheirCells) {
   const std::string log = "Default/a|b`c/Log-op0";
   FakeSession s(net(log));
   put_broken(s, 0, log);
-  for (std::string_view line : split(page(s, PageForm::kMarkdown), '\n')) {
+  const std::string text = page(s, PageForm::kMarkdown);
+  for (std::string_view line : split(text, '\n')) {
     if (!line.starts_with("| 0 |") || line.find("TO") == std::string_view::npos) continue;
     size_t bars = 0;
     for (size_t i = 0; i < line.size(); ++i) bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
