@@ -233,7 +233,7 @@ bool tell_damage(const Options& options, Session& session) {
     }
   }
   for (const GraphPtr& graph : session.graphs()) {
-    if (!graph->from_file() && !graph->source_path().empty()) {
+    if (session.info().kind == "dump" && !graph->from_file() && !graph->source_path().empty()) {
       tell(fmt::format("graph {} cannot be read, its nodes are known from file names only: {}", graph->id(), graph->source_path()));
     }
   }
