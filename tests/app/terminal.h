@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -28,6 +29,11 @@ class Terminal {
     std::filesystem::create_directories(state);
     struct winsize size = {40, 120, 0, 0};
     pid_ = ::forkpty(&fd_, nullptr, nullptr, &size);
+    // What is typed while a command runs is edited by the terminal itself: a real one knows that characters have several bytes.
+    if (struct termios modes; pid_ > 0 && ::tcgetattr(fd_, &modes) == 0) {
+      modes.c_iflag |= IUTF8;
+      ::tcsetattr(fd_, TCSANOW, &modes);
+    }
     if (pid_ == 0) {
       ::setenv("TERM", kind, 1);
       ::setenv("XDG_STATE_HOME", state.c_str(), 1);
