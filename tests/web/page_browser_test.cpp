@@ -45,7 +45,7 @@ struct Loaded {
 class PageInBrowser : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (browser().empty()) GTEST_SKIP() << "no chromium on this machine";
+    ASSERT_FALSE(browser().empty()) << "no chromium on this machine: tools/test installs it, tools/packages.txt lists it";
   }
 
   Loaded load(const std::string& page, const std::string& options = "") {
