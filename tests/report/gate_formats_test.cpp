@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "msdbg/report.h"
+#include "report/check_everything.h"
 #include "support/fake_session.h"
 
 namespace msdbg {
@@ -23,20 +24,7 @@ struct Case {
 
   Case() {
     for (int64_t step : {0, 1}) s.put("Default/f<c>|/Mat\"Mul-op0", step, f32({NAN, 1}));
-    std::vector<Watchpoint> watches;
-    for (const char* text : {"TO", "TL max_gt=5", "TZ 50"}) {
-      Watchpoint w;
-      w.id = static_cast<int>(watches.size()) + 1;
-      w.on = Selector::parse("@all").value();
-      w.condition = parse_condition(text).value();
-      w.rule = w.condition->spec->id;
-      w.severity = w.condition->spec->severity;
-      style.rules_run.push_back(w.rule);
-      watches.push_back(std::move(w));
-    }
-    CheckOptions options;
-    options.threads = 1;
-    result = check(s, watches, options).value();
+    result = check_everything(s, {"TO", "TL max_gt=5", "TZ 50"}, &style);
     const auto suppressions = parse_suppressions("TO ** step=1 # a, \"known\" fault\nGV ** # gone\n", "s").value();
     const Baseline empty;
     gate = judge(s, &result, &empty, &suppressions);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "msdbg/report.h"
+#include "report/check_everything.h"
 #include "support/fake_session.h"
 
 namespace msdbg {
@@ -151,20 +152,7 @@ struct Case {
 
   explicit Case(std::initializer_list<const char*> conditions) {
     for (int64_t step : {0, 1}) s.put("Default/f<c>&'x'/Mat\"Mul-op0", step, f32({NAN, 1}));
-    std::vector<Watchpoint> watches;
-    for (const char* text : conditions) {
-      Watchpoint w;
-      w.id = static_cast<int>(watches.size()) + 1;
-      w.on = Selector::parse("@all").value();
-      w.condition = parse_condition(text).value();
-      w.rule = w.condition->spec->id;
-      w.severity = w.condition->spec->severity;
-      style.rules_run.push_back(w.rule);
-      watches.push_back(std::move(w));
-    }
-    CheckOptions options;
-    options.threads = 1;
-    result = check(s, watches, options).value();
+    result = check_everything(s, conditions, &style);
     style.format = Format::kJunit;
   }
   Element read() { return Reader(check_report(s, result, style)).document(); }
