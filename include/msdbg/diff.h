@@ -50,13 +50,21 @@ struct NameMap {
 /// Error: kInvalidArgument with the line's number.
 Result<NameMap> parse_name_map(std::string_view text, std::string_view source);
 
+/// Shapes by slot, of the nodes of which anything was dumped.
+using SlotShapes = std::map<Slot, Shape>;
+using DumpedShapes = std::map<NodeId, SlotShapes>;
+
 /// Deterministic: the same graphs give the same matches. `problems` takes one line per entry of `map` that names no
-/// node of these graphs.
-GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map = {}, std::vector<std::string>* problems = nullptr);
+/// node of these graphs. A graph without a file (Graph::from_file) has no edges, and the numbers of its nodes are those
+/// of file names: then operators need the same name, type and dumped shapes, and nothing is found by structure.
+GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map = {}, std::vector<std::string>* problems = nullptr,
+                        const DumpedShapes& shapes_a = {}, const DumpedShapes& shapes_b = {});
 
 /// Products that are summed for one element of the node's output: inner dimension of MatMul, kernel times channels of
 /// Conv2D, reduced elements of ReduceSum, BiasAddGrad, ...; 1 for operators that work element by element or are unknown.
 uint64_t reduction_length(const Graph& graph, const Node& node);
+/// The same with the shapes given.
+uint64_t reduction_length(const Node& node, const SlotShapes& shapes);
 
 /// What lies behind a value, along the longest way to it.
 struct PathLength {
@@ -96,7 +104,7 @@ enum class DiffRole : uint8_t {
   kNone,      ///< it does not differ
   kCulprit,   ///< it differs although every input agrees
   kVictim,    ///< an input differs already
-  kUnknown,   ///< no input that was compared differs, but some input is unknown
+  kUnknown,   ///< no input that was compared differs, but some input is unknown; or the edges are
 };
 std::string_view diff_role_name(DiffRole role);  ///< "", "culprit", "victim", "unknown"
 
@@ -115,6 +123,7 @@ struct TensorDiff {
   std::optional<double> amplification;  ///< relative_error() / error_in; infinite when the inputs agree exactly
   std::string worst_input;          ///< `input:1 NODE`, whose error is error_in; "" without
   std::string unknown_input;        ///< first input nothing is known of; "" without
+  bool edges_known = true;          ///< false: no graph file tells what the inputs are
 
   bool compared() const { return state <= DiffState::kDifferent; }
 };
@@ -136,6 +145,7 @@ struct DiffResult {
   std::vector<size_t> culprits;         ///< in the step of `first`; indexes into `tensors`
   std::vector<UnmatchedNode> only_a, only_b;
   std::vector<DiffNote> notes;
+  std::vector<std::string> unknown_edges;  ///< why nobody is called culprit or victim: one sentence per graph without a file
   uint64_t matched_nodes = 0, by_name = 0, by_structure = 0, by_value = 0, by_map = 0;
   uint64_t equal = 0, close = 0, different = 0, reshaped = 0, uncompared = 0;
   uint64_t dtype_changes = 0;           ///< compared all the same
@@ -143,6 +153,11 @@ struct DiffResult {
   bool interrupted = false;             ///< partial
   std::vector<std::pair<int64_t, int64_t>> steps;  ///< that were compared
 
+  /// "different", "equal", "partial" (interrupted before a difference was seen), "nothing compared".
+  std::string_view verdict() const {
+    if (!is_equal()) return "different";
+    return interrupted ? "partial" : equal + close > 0 ? "equal" : "nothing compared";
+  }
   bool is_equal() const { return different + reshaped == 0; }
   /// True when something on either side has no counterpart or could not be read.
   bool is_complete() const { return only_a.empty() && only_b.empty() && notes.empty() && uncompared == 0 && !interrupted; }

@@ -14,7 +14,7 @@ function msdbg.diff(a, b, options) end
 
 ---What msdbg.diff found. Printed, it is the table of `msdbg diff`.
 ---@class msdbg.Diff
----@field verdict "equal"|"different"
+---@field verdict "equal"|"different"|"nothing compared"
 ---@field equal boolean
 ---@field complete boolean  everything on both sides has a counterpart and was read
 ---@field matched integer  nodes
@@ -24,6 +24,7 @@ function msdbg.diff(a, b, options) end
 ---@field counts table  equal, close, different, reshaped, uncompared, dtype_changes
 ---@field only_a string[]  names of nodes without a counterpart
 ---@field only_b string[]
+---@field edges_known boolean  false: a graph file is missing, so that nobody is called culprit or victim
 ---@field notes string[]  steps, ranks and graphs that only one side has
 local diff = {}
 

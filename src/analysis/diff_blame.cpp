@@ -33,6 +33,10 @@ Status Blame::run() {
 
 void Blame::judge(TensorDiff& entry, size_t part) {
   const GraphPair& pair = graphs(part);
+  if (!pair.edges_known) {
+    entry.role = DiffRole::kUnknown;
+    return;
+  }
   const Node& node = pair.b->node(entry.b.node);
   std::vector<Input> inputs;
   if (node.kind == NodeKind::kOperator) {

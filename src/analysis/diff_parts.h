@@ -15,6 +15,7 @@ namespace msdbg {
 /// Two graphs whose nodes were matched.
 struct GraphPair {
   const Graph *a = nullptr, *b = nullptr;
+  bool edges_known = true;                             ///< of both sides; see knows_edges()
   GraphMatch match;
   std::vector<const NodeMatch*> of_a, of_b;            ///< by node; null: only that side has it
   std::vector<PathLength> paths;                       ///< by node of b
@@ -35,6 +36,10 @@ struct DiffPlan {
   std::vector<std::unique_ptr<GraphPair>> graphs;
   std::vector<DiffPart> parts;  ///< by step, rank, graph
 };
+
+/// Matches the nodes of two graphs; where edges are unknown, the first steps asked for tell the shapes.
+std::unique_ptr<GraphPair> pair_nodes(Session& a, Session& b, const Graph& graph_a, const Graph& graph_b, const DiffOptions& options,
+                                      std::vector<std::string>* problems);
 
 /// Pairs ranks, graphs and steps and matches the nodes; what has no counterpart goes to `result`.
 /// Error: kInvalidArgument when both sides are the same.

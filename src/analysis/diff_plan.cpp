@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "analysis/diff_parts.h"
-#include "analysis/in_place.h"
+#include "analysis/match_blind.h"
 
 namespace msdbg {
 namespace {
@@ -110,36 +110,6 @@ std::vector<std::pair<const Graph*, const Graph*>> pair_graphs(const Session& a,
   return pairs;
 }
 
-std::unique_ptr<GraphPair> match_pair(const Graph& a, const Graph& b, const NameMap& map, std::vector<std::string>* problems) {
-  auto pair = std::make_unique<GraphPair>();
-  pair->a = &a;
-  pair->b = &b;
-  pair->match = match_graphs(a, b, map, problems);
-  pair->of_a.resize(a.nodes().size());
-  pair->of_b.resize(b.nodes().size());
-  for (const NodeMatch& match : pair->match.nodes) pair->of_a[match.a] = pair->of_b[match.b] = &match;
-  pair->paths.resize(b.nodes().size());
-  for (NodeId id : b.execution_order()) {
-    const Node& node = b.node(id);
-    PathLength path;
-    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-      const Edge edge = b.effective_producer(id, slot);
-      // Loops through parameters end where the step began.
-      if (edge.node == kNoNode || b.node(edge.node).kind != NodeKind::kOperator) continue;
-      path.additions = std::max(path.additions, pair->paths[edge.node].additions);
-      path.operators = std::max(path.operators, pair->paths[edge.node].operators);
-    }
-    path.additions += reduction_length(b, node);
-    path.operators += 1;
-    pair->paths[id] = path;
-    std::vector<uint32_t> slots = updated_slots(b, node);
-    for (uint32_t slot : slots) pair->updater[node.inputs[slot].node] = id;
-    if (!slots.empty()) pair->updated[id] = std::move(slots);
-  }
-  for (const auto& [parameter, updater] : pair->updater) pair->paths[parameter] = pair->paths[updater];
-  return pair;
-}
-
 /// Structural operators and values that nobody dumped are no loss.
 bool is_worth_listing(const Node& node, const std::set<NodeId>& dumped) {
   return node.kind == NodeKind::kOperator ? !is_structural(node.op) : dumped.count(node.id) > 0;
@@ -180,6 +150,16 @@ void count_matches(const GraphPair& pair, DiffResult& result) {
   }
 }
 
+void note_unknown_edges(const Session& a, const Session& b, const GraphPair& pair, DiffResult& result) {
+  for (const auto& [session, graph, side] : {std::tuple(&a, pair.a, "A"), std::tuple(&b, pair.b, "B")}) {
+    if (knows_edges(*graph)) continue;
+    std::string text = session->info().kind == "checkpoint" ? fmt::format("{} is a checkpoint, which has no graph", side)
+                                                            : fmt::format("{} has no readable file of graph {}", side, graph->id());
+    if (graph->rank() != 0) text += fmt::format(" of rank {}", graph->rank());
+    if (std::find(result.unknown_edges.begin(), result.unknown_edges.end(), text) == result.unknown_edges.end()) result.unknown_edges.push_back(text);
+  }
+}
+
 }  // namespace
 
 Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, DiffResult& result) {
@@ -193,7 +173,7 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
   for (const auto& [rank_a, rank_b] : pair_numbers(ranks_a, ranks_b, ranks_in_order, "rank", result)) {
     for (const auto& [graph_a, graph_b] : pair_graphs(a, b, rank_a, rank_b, options, result)) {
       std::vector<std::string> problems;
-      plan.graphs.push_back(match_pair(*graph_a, *graph_b, options.map, &problems));
+      plan.graphs.push_back(pair_nodes(a, b, *graph_a, *graph_b, options, &problems));
       // An entry is wrong when no pair of graphs knows its names.
       if (pairs_of_graphs++ == 0) {
         map_problems = problems;
@@ -202,6 +182,7 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
       }
       const GraphPair& pair = *plan.graphs.back();
       count_matches(pair, result);
+      note_unknown_edges(a, b, pair, result);
       list_unmatched(a, b, pair, options, result);
       const auto steps_a = chosen(a.steps(graph_a->rank(), graph_a->id()), options.steps_a);
       const auto steps_b = chosen(b.steps(graph_b->rank(), graph_b->id()), options.steps_b);
@@ -267,6 +248,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     entry.b = in_b;
     entry.how = match.how;
     entry.reason = std::move(reason);
+    entry.edges_known = pair.edges_known;
     const PathLength& path = pair.paths[match.b];
     entry.path = {path.additions * (part.ordinal + 1), path.operators * (part.ordinal + 1)};
     entries.push_back(std::move(entry));
@@ -302,10 +284,10 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
       }
     }
   }
-  // A parameter's file holds the value that the step left behind.
+  // A parameter's file holds the value that the step left behind. Without edges any of them may have been updated.
   const auto place = [&](const TensorDiff& entry) {
     const Node& node = pair.b->node(entry.b.node);
-    const int phase = node.kind == NodeKind::kOperator ? 1 : pair.updater.count(node.id) ? 2 : 0;
+    const int phase = node.kind == NodeKind::kOperator ? 1 : !pair.edges_known || pair.updater.count(node.id) ? 2 : 0;
     return std::tuple(phase, entry.b.execution, node.order, node.id, entry.b.slot);
   };
   std::stable_sort(entries.begin(), entries.end(), [&](const TensorDiff& x, const TensorDiff& y) { return place(x) < place(y); });

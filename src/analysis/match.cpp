@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/match_blind.h"
+#include "analysis/node_name.h"
 #include "msdbg/diff.h"
 
 namespace msdbg {
@@ -14,12 +16,6 @@ namespace {
 
 /// Crosses of more users than this say nothing about who is who.
 constexpr size_t kMostUsers = 16;
-
-std::string_view without_number(std::string_view name) {
-  const size_t at = name.rfind("-op");
-  if (at == std::string_view::npos || at + 3 == name.size()) return name;
-  return name.find_first_not_of("0123456789", at + 3) == std::string_view::npos ? name.substr(0, at) : name;
-}
 
 /// Two names of the same place in releases that write scopes differently: `Grad_MatMul`, `gradMatMul-expand`.
 std::string plain_scope(std::string_view scope) {
@@ -42,6 +38,9 @@ class Matcher {
   void apply(const NameMap& map, std::vector<std::string>* problems);
   void match_names();
   void match_structure();
+  void match_blind(const DumpedShapes& shapes_a, const DumpedShapes& shapes_b) {
+    for (const auto& [x, y] : match_without_edges(a_, b_, shapes_a, shapes_b, of_a_, of_b_)) add(x, y, MatchHow::kName);
+  }
   GraphMatch take();
 
  private:
@@ -320,38 +319,16 @@ GraphMatch Matcher::take() {
 
 }  // namespace
 
-std::string_view match_how_name(MatchHow how) {
-  switch (how) {
-    case MatchHow::kMap: return "map";
-    case MatchHow::kName: return "name";
-    case MatchHow::kStructure: return "structure";
-    case MatchHow::kValue: return "value";
-  }
-  return "name";
-}
-
-Result<NameMap> parse_name_map(std::string_view text, std::string_view source) {
-  NameMap map;
-  map.source = source;
-  int number = 0;
-  for (std::string_view line : split(text, '\n')) {
-    ++number;
-    line = trim(line);
-    if (line.empty() || line[0] == '#') continue;
-    const size_t equals = line.find(" = ");
-    if (equals == std::string_view::npos || trim(line.substr(0, equals)).empty() || trim(line.substr(equals + 3)).empty()) {
-      return Status(Code::kInvalidArgument, fmt::format("{}:{}: '{}' is not of the form NAME_A = NAME_B", source, number, printable(line)));
-    }
-    map.entries.push_back({std::string(trim(line.substr(0, equals))), std::string(trim(line.substr(equals + 3))), number});
-  }
-  return map;
-}
-
-GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map, std::vector<std::string>* problems) {
+GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map, std::vector<std::string>* problems, const DumpedShapes& shapes_a,
+                        const DumpedShapes& shapes_b) {
   Matcher matcher(a, b);
   matcher.apply(map, problems);
-  matcher.match_names();
-  matcher.match_structure();
+  if (knows_edges(a) && knows_edges(b)) {
+    matcher.match_names();
+    matcher.match_structure();
+  } else {
+    matcher.match_blind(shapes_a, shapes_b);
+  }
   return matcher.take();
 }
 

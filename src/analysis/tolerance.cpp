@@ -7,19 +7,14 @@
 namespace msdbg {
 namespace {
 
-const Shape* shape_of(const Graph& graph, const Edge& edge) {
-  if (edge.node == kNoNode) return nullptr;
-  const Node& node = graph.node(edge.node);
-  if (edge.slot >= node.outputs.size() || !node.outputs[edge.slot].shape) return nullptr;
-  return &*node.outputs[edge.slot].shape;
+const Shape* input(const SlotShapes& shapes, uint32_t slot) {
+  const auto found = shapes.find({Io::kInput, slot});
+  return found == shapes.end() ? nullptr : &found->second;
 }
 
-const Shape* input_shape(const Graph& graph, const Node& node, uint32_t slot) {
-  return slot < node.inputs.size() ? shape_of(graph, graph.effective_producer(node.id, slot)) : nullptr;
-}
-
-const Shape* output_shape(const Node& node) {
-  return !node.outputs.empty() && node.outputs[0].shape ? &*node.outputs[0].shape : nullptr;
+const Shape* output(const SlotShapes& shapes) {
+  const auto found = shapes.find({Io::kOutput, 0});
+  return found == shapes.end() ? nullptr : &found->second;
 }
 
 uint64_t elements(const Shape* shape) { return shape ? element_count(*shape).value_or(0) : 0; }
@@ -28,8 +23,8 @@ bool starts(std::string_view op, std::string_view prefix) { return op.substr(0, 
 
 // Whatever the transposes: of the |x| * |y| products of each output element, all share the inner dimension, so
 // elements(x) * elements(y) = batch * m * k * k * n, and the output has batch * m * n.
-uint64_t matmul_length(const Graph& graph, const Node& node) {
-  const Shape *x = input_shape(graph, node, 0), *y = input_shape(graph, node, 1), *out = output_shape(node);
+uint64_t matmul_length(const SlotShapes& shapes) {
+  const Shape *x = input(shapes, 0), *y = input(shapes, 1), *out = output(shapes);
   if (!x || !y || !out || x->size() < 2 || y->size() < 2 || out->size() < 2) return 1;
   const int64_t m = (*out)[out->size() - 2], n = (*out)[out->size() - 1];
   for (const auto& [shape, side] : {std::pair(x, m), std::pair(y, n)}) {
@@ -41,8 +36,8 @@ uint64_t matmul_length(const Graph& graph, const Node& node) {
 }
 
 // NCHW: the weight is [out, in / group, h, w]; each output element sums in / group * h * w products.
-uint64_t convolution_length(const Graph& graph, const Node& node) {
-  const Shape* weight = input_shape(graph, node, 1);
+uint64_t convolution_length(const SlotShapes& shapes) {
+  const Shape* weight = input(shapes, 1);
   if (!weight || weight->size() < 3 || (*weight)[0] <= 0) return 1;
   return elements(weight) / static_cast<uint64_t>((*weight)[0]);
 }
@@ -54,40 +49,53 @@ uint64_t share(uint64_t in, const Shape* out) {
 
 }  // namespace
 
-uint64_t reduction_length(const Graph& graph, const Node& node) {
+uint64_t reduction_length(const Node& node, const SlotShapes& shapes) {
   const std::string& op = node.op;
-  if (op.find("MatMul") != std::string::npos) return matmul_length(graph, node);
+  if (op.find("MatMul") != std::string::npos) return matmul_length(shapes);
   if (starts(op, "Conv2DBackpropFilter") || starts(op, "Conv3DBackpropFilter")) {
     // Every place of every image adds to every weight.
-    const Shape* dout = input_shape(graph, node, 0);
+    const Shape* dout = input(shapes, 0);
     if (!dout || dout->size() < 3 || (*dout)[1] <= 0) return 1;
     return std::max<uint64_t>(elements(dout) / static_cast<uint64_t>((*dout)[1]), 1);
   }
   if (starts(op, "Conv2DBackpropInput") || starts(op, "Conv3DBackpropInput")) {
     // dout and weight: each input element collects out * h * w products.
-    const Shape* weight = input_shape(graph, node, 1);
+    const Shape* weight = input(shapes, 1);
     if (!weight || weight->size() < 3 || (*weight)[1] <= 0) return 1;
     return std::max<uint64_t>(elements(weight) / static_cast<uint64_t>((*weight)[1]), 1);
   }
-  if (starts(op, "Conv") || starts(op, "DepthwiseConv")) return convolution_length(graph, node);
+  if (starts(op, "Conv") || starts(op, "DepthwiseConv")) return convolution_length(shapes);
   if (starts(op, "Reduce") || op == "BiasAddGrad" || op == "SumExt" || op == "MeanExt" || op == "L2Loss" || op == "AvgPool") {
-    return share(elements(input_shape(graph, node, 0)), output_shape(node));
+    return share(elements(input(shapes, 0)), output(shapes));
   }
-  if (op.find("SoftmaxCrossEntropy") != std::string::npos) return elements(input_shape(graph, node, 0)) > 0 ? elements(input_shape(graph, node, 0)) : 1;
+  if (op.find("SoftmaxCrossEntropy") != std::string::npos) return elements(input(shapes, 0)) > 0 ? elements(input(shapes, 0)) : 1;
   if (op.find("Softmax") != std::string::npos) {
-    const Shape* in = input_shape(graph, node, 0);
+    const Shape* in = input(shapes, 0);
     return in && !in->empty() && in->back() > 0 ? static_cast<uint64_t>(in->back()) : 1;
   }
   if (op.find("BatchNorm") != std::string::npos) {
-    const Shape* in = input_shape(graph, node, 0);
+    const Shape* in = input(shapes, 0);
     return in && in->size() > 1 && (*in)[1] > 0 ? std::max<uint64_t>(elements(in) / static_cast<uint64_t>((*in)[1]), 1) : 1;
   }
   if (op.find("LayerNorm") != std::string::npos) {
-    const Shape* in = input_shape(graph, node, 0);
+    const Shape* in = input(shapes, 0);
     return in && !in->empty() && in->back() > 0 ? static_cast<uint64_t>(in->back()) : 1;
   }
   if (op == "AddN") return std::max<uint64_t>(node.inputs.size(), 1);
   return 1;
+}
+
+uint64_t reduction_length(const Graph& graph, const Node& node) {
+  SlotShapes shapes;
+  const auto keep = [&](Slot slot, const Node& owner, uint32_t at) {
+    if (at < owner.outputs.size() && owner.outputs[at].shape) shapes[slot] = *owner.outputs[at].shape;
+  };
+  for (uint32_t slot = 0; slot < std::min<size_t>(node.inputs.size(), 2); ++slot) {
+    const Edge edge = graph.effective_producer(node.id, slot);
+    if (edge.node != kNoNode) keep({Io::kInput, slot}, graph.node(edge.node), edge.slot);
+  }
+  keep({Io::kOutput, 0}, node, 0);
+  return reduction_length(node, shapes);
 }
 
 CloseRequest default_tolerance(DType a, DType b, PathLength path) {

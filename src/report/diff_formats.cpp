@@ -105,9 +105,9 @@ std::string diff_json(Session& a, Session& b, const DiffResult& result, bool lin
   out["a"] = a.info().source;
   out["b"] = b.info().source;
   // What was not looked at is not called equal; `complete` says whether all was.
-  const bool looked = result.equal + result.close > 0;
-  out["verdict"] = !result.is_equal() ? "different" : result.interrupted ? "partial" : looked ? "equal" : "nothing compared";
+  out["verdict"] = result.verdict();
   out["complete"] = result.is_complete();
+  out["edges_known"] = result.unknown_edges.empty();
   out["first_divergence"] = result.first ? entry_object(a, b, result.tensors[*result.first]) : Json();
   Json culprits = Json::array();
   for (size_t i : result.culprits) culprits.push_back({{"node_b", b.node(result.tensors[i].b).name}, {"slot", slot_name(result.tensors[i].b.slot)}, {"step", result.tensors[i].b.step}});
@@ -169,6 +169,7 @@ std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
   };
   list(a, result.only_a, "A");
   list(b, result.only_b, "B");
+  for (const std::string& text : result.unknown_edges) out += fmt::format("- edges unknown: {}\n", markdown_cell(text));
   for (const DiffNote& note : result.notes) out += fmt::format("- {}\n", markdown_cell(note.text));
   for (const auto& [reason, entries] : diff_uncompared(result)) {
     out += fmt::format("- {} not compared: {}\n", counted(entries.size(), "tensor"), markdown_cell(reason));

@@ -70,6 +70,9 @@ class DiffText {
     if (result_.dtype_changes) tensors += fmt::format("; {} of another type", result_.dtype_changes);
     out += field("tensors", tensors);
     out += field("steps", steps_text());
+    for (const std::string& text : result_.unknown_edges) {
+      out += field(&text == &result_.unknown_edges.front() ? "edges" : "", "unknown: " + text + (&text == &result_.unknown_edges.back() ? ", so no culprit is named" : ""));
+    }
     return out;
   }
 
@@ -241,6 +244,7 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
   const Node& node = b.node(first.b);
   std::string role;
   if (first.role == DiffRole::kCulprit) role = node.kind == NodeKind::kOperator ? ", whose inputs agree" : ", which came in different";
+  if (!first.edges_known) role = "; what led to it is unknown";
   if (first.role == DiffRole::kVictim) role = ", whose inputs differ already";
   if (first.role == DiffRole::kVictim && first.worst_input.ends_with(')')) {
     // "input:0 [..., in A ]scope/NAME (only in A)"
@@ -270,7 +274,9 @@ std::string diff_why(const TensorDiff& entry, NodeKind kind) {
   switch (entry.role) {
     case DiffRole::kNone: return "";
     case DiffRole::kCulprit: return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
-    case DiffRole::kUnknown: return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
+    case DiffRole::kUnknown:
+      if (!entry.edges_known) return "the first in the order of the run; without the graph nobody can say whether it is the cause";
+      return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
     case DiffRole::kVictim: break;
   }
   std::string out = "it is handed on: ";

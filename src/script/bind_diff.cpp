@@ -146,7 +146,8 @@ const DiffBox& open_diff(lua_State* L) {
   return box;
 }
 
-int get_verdict(lua_State* L) { return push_text(L, self<DiffBox>(L).result.is_equal() ? "equal" : "different"), 1; }
+int get_verdict(lua_State* L) { return push_text(L, self<DiffBox>(L).result.verdict()), 1; }
+int get_edges_known(lua_State* L) { return lua_pushboolean(L, self<DiffBox>(L).result.unknown_edges.empty()), 1; }
 int get_equal(lua_State* L) { return lua_pushboolean(L, self<DiffBox>(L).result.is_equal()), 1; }
 int get_complete(lua_State* L) { return lua_pushboolean(L, self<DiffBox>(L).result.is_complete()), 1; }
 int get_matched(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<DiffBox>(L).result.matched_nodes)), 1; }
@@ -219,7 +220,8 @@ int render(lua_State* L) {
 
 constexpr Member kFields[] = {{"verdict", guard<get_verdict>}, {"equal", guard<get_equal>},       {"complete", guard<get_complete>}, {"matched", guard<get_matched>},
                               {"first", guard<get_first>},     {"tensors", guard<get_tensors>},   {"culprits", guard<get_culprits>}, {"counts", guard<get_counts>},
-                              {"only_a", guard<get_only_a>},   {"only_b", guard<get_only_b>},     {"notes", guard<get_notes>}};
+                              {"only_a", guard<get_only_a>},   {"only_b", guard<get_only_b>},     {"notes", guard<get_notes>},
+                              {"edges_known", guard<get_edges_known>}};
 constexpr Member kMethods[] = {{"table", guard<render<Format::kTable>>}, {"json", guard<render<Format::kJson>>},         {"jsonl", guard<render<Format::kJsonl>>},
                                {"csv", guard<render<Format::kCsv>>},     {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>}};
 constexpr Member kMeta[] = {{"__tostring", guard<render<Format::kTable>>}};

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "msdbg/diff.h"
 #include "msdbg/series.h"
+#include "support/temp_dir.h"
 
 namespace msdbg {
 namespace {
@@ -61,6 +63,52 @@ TEST(DiffDumps, TwoReleasesTrainTheSameNetToTheSameNumbers) {
   EXPECT_NEAR(fused.measures.relative_error() / 3.3090063111463776e-08, 1, 1e-12);
   EXPECT_EQ(both.at(kScope + "relu3-ReLU/MatMulBiasAddReluFusion-op84", 1).state, DiffState::kEqual);
   EXPECT_EQ(both.at(kScope + "conv1-Conv2d/Conv2D-op77", 1).state, DiffState::kEqual);
+}
+
+// The dump without its graph files, or with one that breaks off.
+std::string without_graph(const test::TempDir& dir, const std::string& name, bool cut = false) {
+  namespace fs = std::filesystem;
+  const std::string copy = dir.file(name);
+  fs::copy(path_of(name), copy, fs::copy_options::recursive);
+  const std::string file = copy + "/rank_0/graphs/ms_output_trace_code_graph_0.pb";
+  fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+  if (cut) fs::resize_file(file, fs::file_size(file) / 2);
+  else fs::remove(file);
+  return copy;
+}
+
+TEST(DiffDumps, WithoutGraphsNobodyIsBlamed) {
+  const test::TempDir dir;
+  for (const bool cut : {false, true}) {
+    const auto a = open_dump(without_graph(dir, "lenet-2.7.1-ok", cut)), b = open_dump(without_graph(dir, "lenet-2.0.0-ok", cut));
+    ASSERT_TRUE(a.ok() && b.ok());
+    const auto found = diff_sessions(**a, **b, {});
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->unknown_edges.size(), 2u);
+    // The same weights and data: what can be paired without the graph agrees, and nothing is paired by its number.
+    EXPECT_TRUE(found->is_equal()) << (*b)->node(found->tensors[*found->first].b).name;
+    EXPECT_GT(found->equal + found->close, 50u);
+    EXPECT_TRUE(found->culprits.empty());
+    EXPECT_FALSE(found->only_a.empty());
+    std::filesystem::remove_all(dir.file("lenet-2.7.1-ok"));
+    std::filesystem::remove_all(dir.file("lenet-2.0.0-ok"));
+  }
+}
+
+TEST(DiffDumps, WithoutGraphsTheFirstDifferenceIsNamedAndNoCulprit) {
+  const test::TempDir dir;
+  const auto a = open_dump(without_graph(dir, "lenet-2.7.1-ok")), b = open_dump(path_of("lenet-2.7.1-lognan"));
+  ASSERT_TRUE(a.ok() && b.ok());
+  const auto found = diff_sessions(**a, **b, {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_TRUE(found->first);
+  EXPECT_EQ((*b)->node(found->tensors[*found->first].b).name, kScope + "fc2-Dense/MatMul-op0");
+  EXPECT_EQ(found->unknown_edges, (std::vector<std::string>{"A has no readable file of graph 0"}));
+  EXPECT_TRUE(found->culprits.empty());
+  for (const TensorDiff& entry : found->tensors) {
+    EXPECT_FALSE(entry.amplification);
+    EXPECT_TRUE(entry.role == DiffRole::kNone || entry.role == DiffRole::kUnknown);
+  }
 }
 
 TEST(DiffDumps, NodesWithoutCounterpartAreListed) {

@@ -1,6 +1,8 @@
 // Which node of one graph is which of the other, and what rounding explains.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "msdbg/diff.h"
 #include "support/fake_session.h"
 
@@ -82,6 +84,68 @@ TEST(MatchGraphs, EveryNodeIsInExactlyOneList) {
   const GraphMatch match = match_graphs(*a, *b);
   EXPECT_EQ(match.nodes.size() + match.only_a.size(), a->nodes().size());
   EXPECT_EQ(match.nodes.size() + match.only_b.size(), b->nodes().size());
+}
+
+// ---- without a graph file ----
+
+/// Operators and parameters as file names tell them: no edges, no shapes.
+GraphPtr blind_graph(const std::vector<std::pair<std::string, std::string>>& nodes) {
+  GraphBuilder builder(0, 0);
+  builder.set_from_file(false);
+  for (const auto& [name, op] : nodes) {
+    Node node;
+    node.name = name;
+    node.op = op;
+    node.kind = op == "Parameter" ? NodeKind::kParameter : op == "Const" ? NodeKind::kConstant : NodeKind::kOperator;
+    node.outputs.resize(1);
+    builder.add(std::move(node));
+  }
+  return builder.build();
+}
+/// Shapes of output 0, node by node; an empty one was not dumped.
+DumpedShapes outputs(const std::vector<Shape>& shapes) {
+  DumpedShapes out;
+  for (NodeId id = 0; id < shapes.size(); ++id) {
+    if (!shapes[id].empty()) out[id][Slot{}] = shapes[id];
+  }
+  return out;
+}
+List blind_matches(const Graph& a, const DumpedShapes& shapes_a, const Graph& b, const DumpedShapes& shapes_b) {
+  List out;
+  for (const NodeMatch& match : match_graphs(a, b, {}, nullptr, shapes_a, shapes_b).nodes) out.push_back(a.node(match.a).name + " = " + b.node(match.b).name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(MatchWithoutGraph, NumbersOfFilesProveNothingWithoutTheirShapes) {
+  // op0 and op1 changed places: 2.7 counts from 0 for each type, in an order of its own.
+  const auto a = blind_graph({{"net/MatMul-op0", "MatMul"}, {"net/MatMul-op1", "MatMul"}, {"net/Log-op0", "Log"}});
+  const auto b = blind_graph({{"net/MatMul-op0", "MatMul"}, {"net/MatMul-op1", "MatMul"}, {"net/Exp-op0", "Exp"}});
+  EXPECT_EQ(blind_matches(*a, outputs({{4, 48}, {4, 10}, {4}}), *b, outputs({{4, 10}, {4, 48}, {4}})), List{});
+  EXPECT_EQ(blind_matches(*a, outputs({{4, 48}, {4, 10}}), *b, outputs({{4, 48}, {4, 10}})), (List{"net/MatMul-op0 = net/MatMul-op0", "net/MatMul-op1 = net/MatMul-op1"}));
+}
+
+TEST(MatchWithoutGraph, OtherNumbersAreTheSameNodeOnlyWhereOneShapeFits) {
+  const auto a = blind_graph({{"net/ReLU-op0", "ReLU"}, {"net/ReLU-op1", "ReLU"}, {"net/ReLU-op2", "ReLU"}});
+  const auto b = blind_graph({{"net/ReLU-op7", "ReLU"}, {"net/ReLU-op8", "ReLU"}, {"net/ReLU-op9", "ReLU"}});
+  EXPECT_EQ(blind_matches(*a, outputs({{1}, {2}, {2}}), *b, outputs({{2}, {2}, {1}})), List{"net/ReLU-op0 = net/ReLU-op9"});
+}
+
+TEST(MatchWithoutGraph, OfOneAnotherTypeIsNoMatch) {
+  const auto a = blind_graph({{"net/Fused-op0", "MatMul"}}), b = blind_graph({{"net/Fused-op3", "Conv2D"}});
+  EXPECT_EQ(blind_matches(*a, outputs({{2}}), *b, outputs({{2}})), List{});
+}
+
+TEST(MatchWithoutGraph, TheSameSetOfNamesMayHaveOtherShapes) {
+  const auto a = blind_graph({{"net/ReLU-op0", "ReLU"}, {"w", "Parameter"}});
+  EXPECT_EQ(blind_matches(*a, outputs({{2}, {3}}), *a, outputs({{4}, {5}})), (List{"net/ReLU-op0 = net/ReLU-op0", "w = w"}));
+}
+
+TEST(MatchWithoutGraph, DotsOfParametersMayBeUnderscores) {
+  const auto a = blind_graph({{"conv1.weight", "Parameter"}, {"a.b_c", "Parameter"}, {"data-1", "Const"}, {"net/X-op0", "X"}});
+  const auto b = blind_graph({{"conv1_weight", "Parameter"}, {"a_b.c", "Parameter"}, {"data-1", "Const"}});
+  // The number of a constant means nothing in another release.
+  EXPECT_EQ(blind_matches(*a, {}, *b, {}), (List{"a.b_c = a_b.c", "conv1.weight = conv1_weight"}));
 }
 
 // ---- tolerances ----
