@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "msdbg/condition_numbers.h"
+
 namespace msdbg::agent {
 namespace {
-
-enum Enumerator {
-  kOverflow = 2,
-  kFirstLegacy = 3,
-  kLastLegacy = 12,
-  kInitialization = 14,
-  kNotChanged = 20,
-  kRange = 21
-};
 
 std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
@@ -58,14 +51,14 @@ void WatchTable::clear() {
 
 std::optional<Condition> WatchTable::read_condition(const debugger::WatchCondition& wire) const {
   const int number = wire.condition();
-  if (number == kOverflow || (!traits_.params && number > kLastLegacy)) return std::nullopt;
+  if (number == condition_number::kOperatorOverflow || (!traits_.params && number > condition_number::kLastLegacy)) return std::nullopt;
   Condition condition;
   for (const ConditionSpec& spec : condition_catalogue()) {
     if (spec.enumerator == number && condition.spec == nullptr) condition.spec = &spec;
   }
   if (condition.spec == nullptr) return std::nullopt;
   if (!traits_.params) {
-    if (number >= kFirstLegacy) condition.params["param"] = static_cast<double>(wire.value());
+    if (number >= condition_number::kFirstLegacy) condition.params["param"] = static_cast<double>(wire.value());
     return condition;
   }
   for (const auto& param : wire.params()) {
@@ -75,11 +68,11 @@ std::optional<Condition> WatchTable::read_condition(const debugger::WatchConditi
     if (param.disabled() || known == condition.spec->params.end() || known->kind != ParamKind::kCheck) continue;
     condition.params[param.name()] = param.value();
   }
-  if (number == kNotChanged) {
+  if (number == condition_number::kNotChanged) {
     condition.params["rtol"] = value_at(wire, traits_.swapped_tolerances ? 1 : 0);
     condition.params["atol"] = value_at(wire, traits_.swapped_tolerances ? 0 : 1);
   }
-  if (number == kRange) {
+  if (number == condition_number::kRange) {
     if (enabled_at(wire, 0)) condition.params["range_start_inclusive"] = value_at(wire, 0);
     if (enabled_at(wire, 1)) condition.params["range_end_inclusive"] = value_at(wire, 1);
   }
@@ -148,7 +141,7 @@ void WatchTable::prepare(TensorStore& store) {
 
 bool WatchTable::due(const Watchpoint& watchpoint, Moment moment) const {
   if (!watchpoint.condition) return false;
-  const bool initial = watchpoint.condition->spec->enumerator == kInitialization;
+  const bool initial = watchpoint.condition->spec->enumerator == condition_number::kInitialization;
   if (moment == Moment::kInitialRecheck || initial) return initial && moment == Moment::kInitialRecheck;
   return !watchpoint.condition->spec->needs_previous || moment != Moment::kOperator;
 }
@@ -187,7 +180,7 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
     name = match.name;
     const uint64_t mark = uint64_t{flat} << 32 | match.watchpoint->id;
     if (once && !marks_.insert(mark).second) continue;
-    const bool numeric = match.watchpoint->condition->spec->enumerator >= kFirstLegacy;
+    const bool numeric = match.watchpoint->condition->spec->enumerator >= condition_number::kFirstLegacy;
     if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
     judged.push_back(match.watchpoint);
     add_needs(*match.watchpoint->condition, request);

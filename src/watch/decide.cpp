@@ -4,28 +4,23 @@
 #include <algorithm>
 #include <cmath>
 
+#include "msdbg/condition_numbers.h"
 #include "msdbg/watch.h"
 
 namespace msdbg {
 namespace {
 
-enum Enumerator {
-  kNan = 0,
-  kInf = 1,
-  kOverflowFlag = 2,
-  kGeneralOverflow = 13,
-  kChangeLarge = 18,
-  kChangeSmall = 19,
-  kNotChanged = 20
-};
-
 constexpr uint32_t kBadFields = kStatNan | kStatPosInf | kStatNegInf;
 constexpr std::string_view kNoTensorData = "no tensor data (statistics only)";
 
 bool is_overflow(const ConditionSpec& spec) {
-  return spec.enumerator == kNan || spec.enumerator == kInf || spec.enumerator == kGeneralOverflow;
+  using namespace condition_number;
+  return spec.enumerator == kNan || spec.enumerator == kInf || spec.enumerator == kTensorOverflow;
 }
-bool is_change(const ConditionSpec& spec) { return spec.enumerator == kChangeLarge || spec.enumerator == kChangeSmall; }
+bool is_change(const ConditionSpec& spec) {
+  using namespace condition_number;
+  return spec.enumerator == kChangeTooLarge || spec.enumerator == kChangeTooSmall;
+}
 
 /// `max_min_gt` -> {"max_min", "gt"}. Old conditions carry statistic and direction in their own name.
 struct Comparison {
@@ -99,7 +94,7 @@ class Judge {
 
   Decision run() {
     if (stats_.knows(kStatCount) && stats_.count == 0) return decision_;
-    if (spec_.enumerator == kOverflowFlag)
+    if (spec_.enumerator == condition_number::kOperatorOverflow)
       return not_checked("overflow flags of the hardware are not part of the tensor");
     if (is_overflow(spec_)) return overflow();
     if (const uint32_t code = error_code(); code != 0) return failed(code);
@@ -110,7 +105,7 @@ class Judge {
       return not_checked(kNoTensorData);
     }
     if (!compat_ && stats_.finite_count() == 0) return not_checked("no finite element");
-    if (spec_.enumerator == kNotChanged) return unchanged();
+    if (spec_.enumerator == condition_number::kNotChanged) return unchanged();
     if (is_change(spec_)) {
       if (compat_ && stats_.prev_nonfinite_count > 0) return not_checked("NaN or Inf in the previous value");
       if (stats_.pairs == 0) return not_checked("no element is finite in this and the previous step");
@@ -155,8 +150,8 @@ class Judge {
 
   Decision overflow() {
     uint64_t bad = 0;
-    if (spec_.enumerator != kInf) bad += stats_.nan_count;
-    if (spec_.enumerator != kNan) bad += stats_.inf_count();
+    if (spec_.enumerator != condition_number::kInf) bad += stats_.nan_count;
+    if (spec_.enumerator != condition_number::kNan) bad += stats_.inf_count();
     // One NaN decides, even when a statistics file does not count the rest.
     if (bad == 0 && !stats_.knows(needed_fields(condition_, Semantics::kCompat))) return not_checked(kNoTensorData);
     if (bad > 0) decision_.verdict = Verdict::kHit;
@@ -220,7 +215,7 @@ class Judge {
 }  // namespace
 
 void add_needs(const Condition& condition, StatsRequest& request) {
-  if (condition.spec->enumerator == kNotChanged) {
+  if (condition.spec->enumerator == condition_number::kNotChanged) {
     const CloseRequest close = close_of(condition);
     if (!index_of(request.close, close)) request.close.push_back(close);
   }
@@ -233,15 +228,15 @@ void add_needs(const Condition& condition, StatsRequest& request) {
 uint32_t needed_fields(const Condition& condition, Semantics semantics) {
   const ConditionSpec& spec = *condition.spec;
   switch (spec.enumerator) {
-    case kOverflowFlag:
+    case condition_number::kOperatorOverflow:
       return 0;
-    case kNan:
+    case condition_number::kNan:
       return kStatNan;
-    case kInf:
+    case condition_number::kInf:
       return kStatPosInf | kStatNegInf;
-    case kGeneralOverflow:
+    case condition_number::kTensorOverflow:
       return kBadFields;
-    case kNotChanged:
+    case condition_number::kNotChanged:
       return kBadFields | kStatChange;
     default:
       break;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "msdbg/condition_numbers.h"
+
 namespace msdbg::live {
 namespace {
-
-enum Enumerator { kOverflow = 2, kLastLegacy = 12, kInitialization = 14, kNotChanged = 20 };
 
 /// Room for names in one message; the rest of the 4 MiB is for the fields around them.
 constexpr size_t kBytesPerMessage = size_t{3} << 20;
@@ -31,7 +31,7 @@ void cut(std::span<const WatchedName> names, Take take) {
 
 void add_params(const PeerProfile& profile, const Condition& condition, debugger::WatchCondition* message) {
   const ConditionSpec& spec = *condition.spec;
-  if (spec.enumerator > kOverflow && spec.enumerator <= kLastLegacy) {
+  if (spec.enumerator > condition_number::kOperatorOverflow && spec.enumerator <= condition_number::kLastLegacy) {
     const double value = condition.params.empty() ? 0 : condition.params.begin()->second;
     message->set_value(static_cast<float>(value));
     if (!profile.params) return;
@@ -53,7 +53,7 @@ void add_params(const PeerProfile& profile, const Condition& condition, debugger
     message->set_value(static_cast<float>(*value));
   }
   // They take the first of the two as atol, whatever its name says.
-  if (spec.enumerator == kNotChanged && profile.swaps_tolerances && message->params_size() >= 2) {
+  if (spec.enumerator == condition_number::kNotChanged && profile.swaps_tolerances && message->params_size() >= 2) {
     const double first = message->params(0).value();
     message->mutable_params(0)->set_value(message->params(1).value());
     message->mutable_params(1)->set_value(first);
@@ -80,7 +80,7 @@ std::vector<debugger::EventReply> spread(const debugger::WatchCondition& conditi
 
 bool peer_judges(const PeerProfile& profile, const Condition& condition) {
   const ConditionSpec& spec = *condition.spec;
-  if (!profile.params) return spec.enumerator <= kLastLegacy;
+  if (!profile.params) return spec.enumerator <= condition_number::kLastLegacy;
   // A GPU client without previous values reports an error for every weight at every step, and never a hit.
   if (spec.needs_previous && !profile.previous) return false;
   return true;
