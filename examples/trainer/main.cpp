@@ -43,7 +43,7 @@ class Program {
     Control control = Control::kGo;
     while (done < options_.steps && control == Control::kGo) {
       const auto step_begin = Clock::now();
-      const bool shown = agent_ && !(options_.compare && done % 2 == 1);
+      const bool shown = agent_ && !(options_.compare && done / kCompared % 2 == 1);
       if (shown && agent_->begin_step() == Control::kStop) {
         control = Control::kStop;
         break;
@@ -59,6 +59,7 @@ class Program {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr int64_t kCompared = 10;  ///< steps in a row of one kind, so that each kind finds its own state warm
 
   bool start_agent() {
     if (!options_.agent) return true;

@@ -151,7 +151,7 @@ debugger
 for tests of debuggers
   --extra-tensor MB     one more parameter, 'extra.weight', and an operator that hands it on
   --graph-nodes N       describes N more operators that never run
-  --compare             leaves the agent out of every second step and says the median time of both kinds
+  --compare             leaves the agent out of ten steps in twenty and says the median time of both kinds
 
 exit status
   0  all steps are done, or the debugger ended the training

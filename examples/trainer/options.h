@@ -24,7 +24,7 @@ struct Options {
   Fault fault = Fault::kNone;
   int64_t fault_step = 5;
   bool print_loss = false;
-  bool compare = false;        ///< every second step without the agent
+  bool compare = false;        ///< ten steps with the agent, ten without
   int64_t extra_megabytes = 0;
   int64_t padding_nodes = 0;
   std::chrono::milliseconds step_sleep{0};

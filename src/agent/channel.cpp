@@ -56,9 +56,17 @@ class Caller::Running {
   Caller& caller_;
 };
 
+/// A call that has begun and said nothing.
+struct Caller::Opened {
+  std::string method;
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+};
+
 Caller::Caller(const ChannelPtr& channel) : stub_(channel) {}
 
 Caller::~Caller() {
+  drop_opened();
   queue_.Shutdown();
   void* tag = nullptr;
   bool ok = false;
@@ -118,8 +126,52 @@ Reply Caller::finish_reply(const grpc::Status& status, const grpc::ByteBuffer& b
   return reply;
 }
 
+void Caller::open_ahead(const char* method) {
+  drop_opened();
+  auto opened = std::make_unique<Opened>();
+  opened->method = method;
+  opened->call = stub_.PrepareCall(&opened->context, path_of(method), &queue_);
+  opened->call->StartCall(kTag);
+  const bool started = wait_for_tag();
+  opened_ = std::move(opened);
+  if (!started) drop_opened();
+}
+
+void Caller::drop_opened() {
+  const std::unique_ptr<Opened> opened = std::move(opened_);
+  if (!opened) return;
+  opened->context.TryCancel();
+  grpc::Status status;
+  opened->call->Finish(&status, kTag);
+  wait_for_tag();
+}
+
+/// Nothing when there is no such call, or when it did not survive the time in which nothing was said.
+std::optional<Reply> Caller::finish_opened(const char* method, const grpc::ByteBuffer& request) {
+  if (!opened_ || opened_->method != method) return std::nullopt;
+  const std::unique_ptr<Opened> opened = std::move(opened_);
+  const Running running(*this, opened->context);
+  opened->call->WriteLast(request, grpc::WriteOptions(), kTag);
+  const bool said = wait_for_tag();
+  grpc::ByteBuffer answer;
+  bool answered = false;
+  if (said) {
+    opened->call->Read(&answer, kTag);
+    answered = wait_for_tag();
+  }
+  grpc::Status status;
+  opened->call->Finish(&status, kTag);
+  wait_for_tag();
+  if (!said) return std::nullopt;
+  if (status.ok() && !answered) return Reply{false, "the call was closed without an answer", {}};
+  return finish_reply(status, answer);
+}
+
 Reply Caller::call(const char* method, const grpc::ByteBuffer& request,
                    std::optional<std::chrono::milliseconds> deadline) {
+  if (!deadline) {
+    if (std::optional<Reply> reply = finish_opened(method, request)) return std::move(*reply);
+  }
   grpc::ClientContext context;
   if (deadline) context.set_deadline(std::chrono::system_clock::now() + *deadline);
   const Running running(*this, context);

@@ -44,6 +44,10 @@ class Caller {
   /// `method` is the bare name, e.g. "WaitCMD". Without a deadline it may take for ever.
   Reply call(const char* method, const grpc::ByteBuffer& request,
              std::optional<std::chrono::milliseconds> deadline = std::nullopt);
+  /// Opens the next call of `method` without saying anything yet: what is cold after a step of training (the call's own
+  /// objects, its headers, what the debugger makes of them) is done now. call() finishes it. Any problem is left to call().
+  void open_ahead(const char* method);
+  void drop_opened();
   /// Asks `next` for one message after the other until it gives false, then waits for the answer.
   Reply stream(const char* method, const std::function<bool(grpc::ByteBuffer&)>& next);
 
@@ -56,11 +60,14 @@ class Caller {
 
  private:
   class Running;
+  struct Opened;
+  std::optional<Reply> finish_opened(const char* method, const grpc::ByteBuffer& request);
   bool wait_for_tag();
   Reply finish_reply(const grpc::Status& status, const grpc::ByteBuffer& bytes);
 
   grpc::GenericStub stub_;
   grpc::CompletionQueue queue_;
+  std::unique_ptr<Opened> opened_;
   std::mutex mutex_;
   grpc::ClientContext* running_ = nullptr;  // under mutex_
   bool cancelled_ = false;                  // under mutex_

@@ -64,6 +64,7 @@ bool Conversation::run(const debugger::RunCMD& command) {
   node_level_ = command.run_level() == "node" && !traits_.ascend;
   stop_name_ = command.node_name();
   initial_ = false;
+  caller_->open_ahead("WaitCMD");
   return true;
 }
 

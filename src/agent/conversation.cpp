@@ -128,6 +128,7 @@ void Conversation::finish() {
   debugger::Metadata farewell = metadata(false);
   farewell.set_training_done(true);
   caller_->allow();
+  caller_->drop_opened();
   if (const Reply reply = caller_->call("SendMetadata", to_buffer(farewell), kFarewellTimeout); !reply.ok) {
     note("farewell", reply);
   }

@@ -179,6 +179,24 @@ TEST_F(Handshake, RestartedDebuggerGetsTheNextAttempt) {
   EXPECT_EQ(again.order(), "WaitCMD WaitCMD WaitCMD SendMetadata");  // no second handshake
 }
 
+TEST_F(Handshake, DebuggerReplacedWhileAStepRunsCostsNoAttempt) {
+  agent::Options options = options_for(server);
+  options.retry_unit = std::chrono::hours(1);  // a failed attempt would be followed by that pause
+  server.script({Answer::run()});
+  Agent agent(options);
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  ASSERT_EQ(agent.begin_step(), Control::kGo);
+  const int port = server.port();
+  server.stop();
+  ScriptedServer again(port);
+  ASSERT_EQ(again.port(), port);
+  again.then_always(Answer::run());
+  EXPECT_EQ(agent.end_step(), Control::kGo);
+  EXPECT_EQ(again.order(), "WaitCMD");
+  EXPECT_EQ(again.calls("WaitCMD").at(0).messages.size(), 1u);
+  agent.finish();
+}
+
 TEST_F(Handshake, FinishFromAnotherThreadEndsAHold) {
   Agent agent(options_for(server));
   ASSERT_TRUE(agent.add_graph(net.describe()).ok());

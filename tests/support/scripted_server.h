@@ -127,7 +127,7 @@ class View {
 struct Call {
   std::string rpc;
   std::vector<std::string> messages;  ///< serialized, more than one for streams only
-  std::chrono::steady_clock::time_point begun;
+  std::chrono::steady_clock::time_point begun;  ///< of its first message
   bool answered = false;
 
   template <typename Message>
@@ -243,7 +243,6 @@ class ScriptedServer : public grpc::CallbackGenericService {
    public:
     Reactor(ScriptedServer& server, std::string rpc, bool refused) : server_(server), call_(std::make_shared<Call>()) {
       call_->rpc = std::move(rpc);
-      call_->begun = std::chrono::steady_clock::now();
       live::operation_starts(this);
       if (refused) {
         Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "refused on purpose"));
@@ -253,6 +252,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
     }
     void OnReadDone(bool ok) override {
       live::reaction_begins(this);
+      if (call_->messages.empty()) call_->begun = std::chrono::steady_clock::now();
       if (ok) {
         call_->messages.push_back(text_of(message_));
         live::operation_starts(this);
@@ -260,6 +260,8 @@ class ScriptedServer : public grpc::CallbackGenericService {
         return;
       }
       live::operation_starts(this);
+      // Opened ahead of its message and never used: nothing was said.
+      if (call_->messages.empty() && call_->rpc == "WaitCMD") return answer({{}, grpc::Status::CANCELLED});
       server_.arrived(this, call_);
     }
     void answer(const Answer& answer) {

@@ -305,7 +305,9 @@ void GrpcTransport::on_cancelled(IncomingCall& call) {
     std::lock_guard lock(mutex_);
     if (held_ == &call) held_ = nullptr;
   }
-  if (recorder_) recorder_->status(call.rpc, call.number, grpc::StatusCode::CANCELLED, "given up by the client");
+  // A call that was opened ahead of its message says nothing when it ends.
+  if (recorder_ && call.messages > 0)
+    recorder_->status(call.rpc, call.number, grpc::StatusCode::CANCELLED, "given up by the client");
   if (call.rpc != Rpc::kWaitCmd && call.messages > 0)
     note(WireEvent::Kind::kProblem, fmt::format("{} was broken off after {} messages", rpc_name(call.rpc), call.messages));
 }
