@@ -5,6 +5,8 @@ target_compile_options(msdbg_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough
   # g++ 12 sees overlaps in inlined std::string concatenations that are not there (GCC bug 105329).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  # Several files in one translation unit (sanitizer presets) see names of each other that they do not share.
+  $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-shadow>
   $<$<BOOL:${MSDBG_WERROR}>:-Werror>)
 
 add_library(msdbg_sanitizers INTERFACE)

@@ -7,7 +7,7 @@
 namespace msdbg::agent {
 namespace {
 
-constexpr int kMaxFailures = 5;  // in total, not in a row
+constexpr int kMaxMissedBeats = 5;  // in total, not in a row
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void Heartbeat::run() {
   int failures = 0;
   while (pause(std::chrono::milliseconds(0))) {
     const bool answered = caller_.call("SendHeartbeat", message).ok;
-    if (!answered && ++failures == kMaxFailures) return;
+    if (!answered && ++failures == kMaxMissedBeats) return;
     if (!pause(answered ? period_ : retry_)) return;
   }
 }

@@ -7,7 +7,7 @@
 namespace msdbg::expr {
 
 namespace {
-constexpr double kLarge = 0x1p480, kSmall = 0x1p-480, kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLarge = 0x1p480, kSmall = 0x1p-480;
 constexpr int kUnitShift = 600;
 }  // namespace
 
@@ -73,7 +73,7 @@ void ScaledMoments::add(uint64_t n, double centre, double sum, double squares, i
 }
 
 double ScaledMoments::std() const {
-  if (n_ == 0 || broken_) return kNan;
+  if (n_ == 0 || broken_) return std::numeric_limits<double>::quiet_NaN();
   if (n_ == 1) return 0;
   ScaledSum variance = m2_;
   return variance.root() / std::sqrt(static_cast<double>(n_ - 1));

@@ -38,7 +38,7 @@ Status describe(const Problem& problem, std::string_view expression) {
   const std::string after = one_line(expression.substr(at, last - at));
   const std::string_view marked = expression.substr(at, std::min(problem.place.length, last - at));
   const size_t length = std::max<size_t>(1, columns(marked));
-  return Status(Code::kInvalidArgument,
+  return Status(msdbg::Code::kInvalidArgument,
                 fmt::format("{}\n  {}{}{}\n  {}^{}", problem.text, before, after, last < expression.size() ? "..." : "",
                             std::string(columns(before), ' '), std::string(length - 1, '~')));
 }

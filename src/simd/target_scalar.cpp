@@ -11,8 +11,6 @@
 namespace msdbg::simd {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Half {
   uint16_t bits;
 };
@@ -43,8 +41,8 @@ double widen<Bool>(const void* data, size_t i) {
 template <typename T>
 void masked_sums(const void* data, size_t n, BlockSums* out) {
   BlockSums sums = {};
-  sums.min = kInfinity;
-  sums.max = -kInfinity;
+  sums.min = HUGE_VAL;
+  sums.max = -HUGE_VAL;
   for (size_t i = 0; i < n; ++i) {
     const double x = widen<T>(data, i);
     if (!std::isfinite(x)) {

@@ -7,8 +7,7 @@
 namespace msdbg::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using Limits = std::numeric_limits<double>;
 
 class Maker {
  public:
@@ -42,7 +41,7 @@ class Maker {
     static constexpr double kValues[] = {0, 1, 2, 3, 0.5, 0.1, 1e-3, 10, 100, 65504, 1e6, 1e-6, 1e-40, 1e30, 1e300, -1, -0.1, -3};
     FormulaPtr formula = leaf("number");
     formula->constant = kValues[random_() % std::size(kValues)];
-    if (chance(3)) formula->constant = chance(50) ? kInf : kNan;
+    if (chance(3)) formula->constant = chance(50) ? Limits::infinity() : Limits::quiet_NaN();
     return formula;
   }
 
@@ -176,7 +175,8 @@ RandomTensor random_tensor(Random& random, DType dtype, uint64_t count) {
   if (count != 1 || random() % 2 == 0) tensor.shape = {static_cast<int64_t>(count)};
   tensor.offset = random() % 3 == 0 ? random() % 8 : 0;
   tensor.bytes.resize(tensor.offset + static_cast<size_t>(count) * item_size(dtype));
-  constexpr double kSpecials[] = {kNan, kInf, -kInf, 0.0, -0.0, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, -3e38, 65504, 1e300, 0.1, 1};
+  constexpr double inf = Limits::infinity();
+  constexpr double kSpecials[] = {Limits::quiet_NaN(), inf, -inf, 0.0, -0.0, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, -3e38, 65504, 1e300, 0.1, 1};
   const unsigned kind = random() % 6;
   // Few of them, so that sums and extremes are not NaN in most cases.
   const unsigned special_share = kind == 0 ? 20 : kind == 1 ? 1 : 0;

@@ -2,11 +2,23 @@
 // server did.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <ostream>
 #include <span>
+#include <string>
+
+#include "msdbg/live.h"
 
 namespace msdbg::test {
+
+inline const std::string kFolder = std::string(MSDBG_TEST_DATA) + "/live";
+/// Longer than any answer takes; reached only when one is missing.
+inline constexpr std::chrono::milliseconds kLong{20000};
+
+inline int port_of(const LiveSession& session) {
+  return static_cast<int>(parse_int(session.address().substr(session.address().rfind(':') + 1)).value_or(0));
+}
 
 struct RealPeer {
   const char* name;

@@ -16,13 +16,6 @@ namespace {
 
 using live::Rpc;
 
-const std::string kFolder = std::string(MSDBG_TEST_DATA) + "/live";
-constexpr milliseconds kLong{20000};
-
-int port_of(const LiveSession& session) {
-  return static_cast<int>(parse_int(session.address().substr(session.address().rfind(':') + 1)).value_or(0));
-}
-
 class RealPeers : public testing::TestWithParam<RealPeer> {
  protected:
   void SetUp() override {

@@ -19,13 +19,6 @@
 namespace msdbg::test {
 namespace {
 
-const std::string kFolder = std::string(MSDBG_TEST_DATA) + "/live";
-constexpr milliseconds kLong{20000};
-
-int port_of(const LiveSession& session) {
-  return static_cast<int>(parse_int(session.address().substr(session.address().rfind(':') + 1)).value_or(0));
-}
-
 /// Performs what a recorded server did, as calls of a session, and writes down everything that the session shows.
 class Walk {
  public:
