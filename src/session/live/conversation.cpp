@@ -11,7 +11,6 @@ namespace msdbg::live {
 namespace {
 
 constexpr size_t kMaxEvents = 1000;  ///< texts kept for a session that never asks for them
-constexpr size_t kItemsPerView = 2000;  ///< names of a few hundred bytes stay below the 4 MiB a client accepts
 constexpr size_t kMaxHits = 200000;
 
 }  // namespace
@@ -296,87 +295,6 @@ Status Conversation::let_go(std::vector<debugger::EventReply> first) {
   busy_ = false;
   awaiting_ = ran_ = true;
   return {};
-}
-
-debugger::EventReply Conversation::view_of(std::span<const ViewItem> items, debugger::ViewCMD::Level level) const {
-  debugger::EventReply reply;
-  debugger::ViewCMD* view = reply.mutable_view_cmd();
-  if (profile_.levels) view->set_level(level);
-  for (const ViewItem& item : items) {
-    debugger::TensorProto* tensor = view->add_tensors();
-    tensor->set_node_name(item.name);
-    tensor->set_slot(std::to_string(item.slot));
-    tensor->set_iter(item.previous ? "prev" : "");
-    tensor->set_truncate(false);
-  }
-  return reply;
-}
-
-Result<std::vector<debugger::TensorBase>> Conversation::bases(std::span<const ViewItem> items) {
-  std::vector<debugger::TensorBase> all;
-  while (!items.empty()) {
-    const auto part = items.first(std::min(items.size(), kItemsPerView));
-    items = items.subspan(part.size());
-    std::lock_guard lock(mutex_);
-    const std::string what = fmt::format("shapes of {} tensors", part.size());
-    if (Status status = ensure_held(what); !status.ok()) return status;
-    bases_.reset();
-    if (Status status = transport_->answer(view_of(part, debugger::ViewCMD::base)); !status.ok()) return status;
-    busy_ = true;
-    if (Status status = await_answer(what, true); !status.ok()) return status;
-    if (!bases_ || bases_->size() != part.size()) {
-      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, bases_ ? bases_->size() : 0));
-    }
-    std::move(bases_->begin(), bases_->end(), std::back_inserter(all));
-  }
-  return all;
-}
-
-Result<std::vector<debugger::TensorSummary>> Conversation::summaries(std::span<const ViewItem> items) {
-  std::vector<debugger::TensorSummary> all;
-  while (!items.empty()) {
-    const auto part = items.first(std::min(items.size(), kItemsPerView));
-    items = items.subspan(part.size());
-    std::lock_guard lock(mutex_);
-    const std::string what = fmt::format("statistics of {} tensors", part.size());
-    if (Status status = ensure_held(what); !status.ok()) return status;
-    summaries_.reset();
-    if (Status status = transport_->answer(view_of(part, debugger::ViewCMD::statistics)); !status.ok()) return status;
-    busy_ = true;
-    if (Status status = await_answer(what, true); !status.ok()) return status;
-    if (!summaries_ || summaries_->size() != part.size()) {
-      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, summaries_ ? summaries_->size() : 0));
-    }
-    std::move(summaries_->begin(), summaries_->end(), std::back_inserter(all));
-  }
-  return all;
-}
-
-Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, uint64_t expected_bytes) {
-  std::lock_guard lock(mutex_);
-  const std::string what = fmt::format("the value of {}:{}{}", printable(item.name), item.slot, item.previous ? " (previous)" : "");
-  if (Status status = ensure_held(what); !status.ok()) return status;
-  auto upload = std::make_shared<ValueUpload>();
-  upload->node = item.name;
-  upload->slot = std::to_string(item.slot);
-  upload->iter = item.previous ? "prev" : "";
-  upload->landing.set_memory_limit(mem_limit_bytes_);
-  if (expected_bytes > 0) {
-    if (Status status = upload->landing.reserve(expected_bytes); !status.ok()) return status;
-  }
-  values_ = upload;
-  values_done_ = false;
-  transport_->expect(upload);
-  if (Status status = transport_->answer(view_of({&item, 1}, debugger::ViewCMD::value)); !status.ok()) return status;
-  busy_ = true;
-  Status status = await_answer(what, true);
-  values_.reset();
-  if (!status.ok()) return status;
-  if (!values_done_) return Status(Code::kCorrupt, fmt::format("{}: the training asked again without an answer", what));
-  if (!upload->problem.empty()) return Status(Code::kCorrupt, fmt::format("{}: {}", what, upload->problem));
-  if (upload->data_type == 0 && upload->slices > 0) return std::shared_ptr<ValueUpload>();
-  if (upload->slices > 0 && !upload->finished) return Status(Code::kCorrupt, fmt::format("{}: it ended before its last slice", what));
-  return upload;
 }
 
 }  // namespace msdbg::live

@@ -1,0 +1,162 @@
+// Elements and statistics of a held training, fetched when somebody asks.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "session/live/live_session.h"
+
+namespace msdbg::live {
+namespace {
+
+class MemoryReader final : public ElementReader {
+ public:
+  explicit MemoryReader(TensorPtr tensor) : tensor_(std::move(tensor)) {}
+  DType dtype() const override { return tensor_->dtype(); }
+  uint64_t count() const override { return tensor_->count(); }
+  Status read(uint64_t first, std::span<std::byte> out) override {
+    std::memcpy(out.data(), tensor_->bytes().data() + first * item_size(tensor_->dtype()), out.size());
+    return {};
+  }
+
+ private:
+  TensorPtr tensor_;
+};
+
+}  // namespace
+
+Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  std::vector<std::string> names = view_names(*source->node);
+  uint64_t expected = 0;
+  Shape shape;
+  {
+    std::lock_guard lock(cache_mutex_);
+    const auto known = known_.find({id.rank, id.graph, source->node->id, source->slot});
+    if (known != known_.end() && profile_.levels) {
+      if (!known->second.info.problem.ok()) return known->second.info.problem;
+      names = {known->second.name};
+      expected = known->second.info.bytes;
+      shape = known->second.info.shape;
+    }
+    // What is kept makes room, so that both together stay within the limit.
+    while (!values_.empty() && value_bytes_ + expected > options_.mem_limit_bytes) {
+      value_bytes_ -= values_.back().tensor->bytes().size();
+      values_.pop_back();
+    }
+  }
+  for (const std::string& name : names) {
+    Result<std::shared_ptr<ValueUpload>> upload = talk_.value({name, source->slot, previous}, expected);
+    if (!upload) return upload.status();
+    if (*upload == nullptr) continue;
+    ValueUpload& value = **upload;
+    if (value.slices > 0) shape.assign(value.dims.begin(), value.dims.end());
+    else if (element_count(shape).value_or(1) != 0) shape = {0};
+    DType dtype = dtype_from_mindspore(value.data_type);
+    if (value.slices == 0 && source->slot < source->node->outputs.size()) dtype = source->node->outputs[source->slot].dtype;
+    Result<TensorPtr> tensor = TensorBuffer::create(dtype, shape, value.landing.bytes(), *upload);
+    if (!tensor) return Status(Code::kCorrupt, fmt::format("{}: {}", tensor_name(id), tensor.status().message()));
+    return tensor;
+  }
+  if (previous) return Status(Code::kNotFound, fmt::format("the training has no previous value of {}", tensor_name(id)));
+  return unavailable(id);
+}
+
+Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  const Key key{id.rank, id.graph, source->node->id, source->slot};
+  {
+    std::lock_guard lock(cache_mutex_);
+    if (id.step != step_) {
+      const auto before = before_.find(key);
+      if (before != before_.end() && before->second.step == id.step) return before->second.tensor;
+    } else {
+      for (auto it = values_.begin(); it != values_.end(); ++it) {
+        if (it->key != key) continue;
+        values_.splice(values_.begin(), values_, it);
+        return it->tensor;
+      }
+    }
+  }
+  if (id.step != step_) {
+    if (id.step == step_ - 1 && profile_.previous && source->node->kind == NodeKind::kParameter) return fetch(id, true);
+    return Status(Code::kNoData, fmt::format("{} of step {}: only its statistics are kept", tensor_name(id), id.step));
+  }
+  Result<TensorPtr> tensor = fetch(id, false);
+  if (!tensor) return tensor.status();
+  std::lock_guard lock(cache_mutex_);
+  values_.push_front({key, step_, *tensor});
+  value_bytes_ += (*tensor)->bytes().size();
+  return tensor;
+}
+
+Result<std::unique_ptr<ElementReader>> LiveSessionImpl::read(const TensorId& id) {
+  Result<TensorPtr> tensor = remembered(id);
+  if (!tensor) return tensor.status();
+  return std::unique_ptr<ElementReader>(std::make_unique<MemoryReader>(std::move(*tensor)));
+}
+
+Result<TensorId> LiveSessionImpl::previous(const TensorId& id, bool* history_missing) {
+  if (history_missing != nullptr) *history_missing = false;
+  Result<Source> source = source_of(id);
+  if (!source) return source.status();
+  TensorId before = id;
+  {
+    std::lock_guard lock(cache_mutex_);
+    const auto kept = before_.find({id.rank, id.graph, source->node->id, source->slot});
+    if (kept != before_.end() && id.step == step_ && kept->second.step < step_) {
+      before.step = kept->second.step;
+      return before;
+    }
+  }
+  if (id.step == step_ && step_ > 0 && profile_.previous && source->node->kind == NodeKind::kParameter) {
+    before.step = step_ - 1;
+    return before;
+  }
+  return Status(Code::kNotFound, fmt::format("no previous value of {}", tensor_name(id)));
+}
+
+std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
+  Result<Source> source = source_of(id);
+  if (!source || id.step != step_ || !profile_.levels) return std::nullopt;
+  std::string name;
+  {
+    std::lock_guard lock(cache_mutex_);
+    const auto known = known_.find({id.rank, id.graph, source->node->id, source->slot});
+    if (known == known_.end() || !known->second.exists) return std::nullopt;
+    name = known->second.name;
+  }
+  const ViewItem item{name, source->slot, false};
+  Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries({&item, 1});
+  if (!answer || answer->front().tensor_base().data_type() == 0) return std::nullopt;
+  const debugger::Statistics& sent = answer->front().statistics();
+  Stats stats;
+  stats.dtype = dtype_from_mindspore(answer->front().tensor_base().data_type());
+  stats.count = sent.count();
+  stats.nan_count = sent.nan_count();
+  stats.pos_inf_count = sent.pos_inf_count();
+  stats.neg_inf_count = sent.neg_inf_count();
+  stats.zero_count = sent.zero_count();
+  stats.known = kStatCount | kStatNan | kStatPosInf | kStatNegInf | kStatZero;
+  const bool finite = stats.nan_count + stats.inf_count() == 0;
+  if (finite) {
+    stats.pos_count = sent.pos_zero_count();
+    stats.neg_count = sent.neg_zero_count();
+    stats.known |= kStatPos | kStatNeg;
+  }
+  if (finite || !profile_.nonfinite_in_extremes) {
+    stats.known |= kStatMin | kStatMax;
+    if (stats.finite_count() > 0) {
+      stats.min = sent.min_value();
+      stats.max = sent.max_value();
+    }
+    if (!profile_.bad_mean || stats.count < PeerProfile::kBadMeanFrom) {
+      stats.known |= kStatMean;
+      stats.mean = sent.avg_value();
+    }
+  }
+  return stats;
+}
+
+}  // namespace msdbg::live
