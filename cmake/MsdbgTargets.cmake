@@ -5,8 +5,8 @@ target_compile_options(msdbg_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough
   # g++ 12 sees overlaps in inlined std::string concatenations that are not there (GCC bug 105329).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  # Several files in one translation unit (sanitizer presets) see names of each other that they do not share.
-  $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-shadow>
+  # Several files in one translation unit see names of each other that they do not share.
+  $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow>
   $<$<BOOL:${MSDBG_WERROR}>:-Werror>)
 
 add_library(msdbg_sanitizers INTERFACE)
@@ -15,11 +15,12 @@ if(MSDBG_SANITIZE)
   target_link_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE})
 endif()
 
-# msdbg_module(NAME [NO_INSTALL] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
+# msdbg_module(NAME [NO_INSTALL] [NO_UNITY] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
 # Makes the static library msdbg_NAME; DEPS are other modules and become public, since headers include headers.
-# Installed, it is msdbg::NAME.
+# Installed, it is msdbg::NAME. NO_UNITY: its files use the same short names for their own things, so that each is
+# compiled for itself in every preset.
 function(msdbg_module name)
-  cmake_parse_arguments(ARG "NO_INSTALL" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_INSTALL;NO_UNITY" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
   set(deps ${ARG_DEPS})
   list(TRANSFORM deps PREPEND msdbg_)
   if(ARG_SOURCES)
@@ -27,6 +28,9 @@ function(msdbg_module name)
     target_link_libraries(msdbg_${name} PUBLIC ${deps} PRIVATE $<BUILD_INTERFACE:msdbg_warnings> ${ARG_PRIVATE_LIBS})
     target_link_libraries(msdbg_${name} PUBLIC $<BUILD_INTERFACE:msdbg_sanitizers>)
     target_include_directories(msdbg_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    if(ARG_NO_UNITY)
+      set_target_properties(msdbg_${name} PROPERTIES UNITY_BUILD OFF)
+    endif()
     set(scope PUBLIC)
   else()
     add_library(msdbg_${name} INTERFACE)
@@ -50,6 +54,9 @@ function(msdbg_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   # What is tested is optimised as its preset says; the tests themselves only have to compile soon.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(MSDBG_UNITY_TESTS)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
+  endif()
   set(properties TIMEOUT 300)
   if(ARG_DATA)
     target_compile_definitions(${name} PRIVATE MSDBG_TEST_DATA="${MSDBG_TEST_DATA_DIR}")

@@ -8,6 +8,13 @@
 namespace msdbg::test {
 namespace {
 
+/// Sanitizers look for other mistakes than wrong numbers, and take ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kShare = 5;
+#else
+constexpr int kShare = 1;
+#endif
+
 bool is_narrow(DType dtype) {
   return item_size(dtype) <= 2 || dtype == DType::kFloat32;
 }
@@ -61,7 +68,7 @@ void walk(const ExpressionSet& set, ExpressionRun& run, const RandomTensor& x, c
 void run_scalars(uint64_t seed, int cases, int depth) {
   const EveryTarget restore;
   Tally tally;
-  for (int i = 0; i < cases && !testing::Test::HasFailure(); ++i) {
+  for (int i = 0; i < cases / kShare && !testing::Test::HasFailure(); ++i) {
     Random random(seed * 1000003 + static_cast<uint64_t>(i));
     const bool with_previous = random() % 3 == 0;
     const DType dtype = random_dtype(random), prev_dtype = random() % 4 == 0 ? random_dtype(random) : dtype;
@@ -112,7 +119,7 @@ TEST(Random, LongExpressionsAgreeWithTheInterpreter) { run_scalars(3, 600, 7); }
 TEST(Random, ElementsAgreeWithTheInterpreter) {
   const EveryTarget restore;
   Tally tally;
-  for (int i = 0; i < 2000 && !testing::Test::HasFailure(); ++i) {
+  for (int i = 0; i < 2000 / kShare && !testing::Test::HasFailure(); ++i) {
     Random random(77000000 + static_cast<uint64_t>(i));
     const bool with_previous = random() % 3 == 0, truth = random() % 2 == 0;
     const DType dtype = random_dtype(random);
