@@ -42,6 +42,7 @@ struct CheckpointFacts {
   uint64_t file_bytes = 0;
   std::string cipher;         ///< "" or "AES-GCM", "AES-CBC", "SM4-CBC"
   CrcState crc = CrcState::kNone;
+  bool breaks_off = false;    ///< part of it could not be walked: a parameter that is not listed may have stood there
   std::vector<std::pair<std::string, std::string>> texts;  ///< strings that were stored among the parameters, safetensors' metadata
   std::vector<Problem> problems;                           ///< what is damaged, unknown or was set aside
 };
@@ -107,7 +108,7 @@ struct ParameterDiffOptions {
   bool find_renamed = true;    ///< pair what is left over by content; reads it once more
   unsigned threads = 0;        ///< 0: one per processor
 };
-/// Pairs parameters by name. Error: a selector that matches nothing on either side.
+/// Pairs parameters by name. What a checkpoint that breaks off does not list is kNotCompared, not lost or added. Error: a selector that matches nothing on either side.
 Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterSource& b, const ParameterDiffOptions& options = {});
 
 /// One step of a dump against a checkpoint, bit for bit.

@@ -170,6 +170,11 @@ Status select(const ParameterSource& a, const ParameterSource& b, const std::opt
   return resolve_or_explain(*on, a.session->graphs()).status();
 }
 
+bool breaks_off(const ParameterSource& source) {
+  const auto* checkpoint = dynamic_cast<const Checkpoint*>(source.session);
+  return checkpoint != nullptr && checkpoint->facts().breaks_off;
+}
+
 }  // namespace
 
 double update_ratio(const Comparison& values) {
@@ -239,6 +244,9 @@ Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterS
       diff.changes.push_back(change_of(lost ? &parameter : nullptr, lost ? nullptr : &parameter));
       diff.changes.back().kind = kind;
       diff.changes.back().note = problem_of(parameter, lost ? "A" : "B");
+      if (!breaks_off(lost ? b : a)) continue;
+      diff.changes.back().kind = ChangeKind::kNotCompared;
+      diff.changes.back().note = fmt::format("only in {}, as far as {} can be read: it breaks off", lost ? "A" : "B", lost ? "B" : "A");
     }
   }
   sort_changes(diff.changes);

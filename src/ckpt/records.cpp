@@ -180,6 +180,7 @@ Status read_records(Contents& contents) {
       const std::string what = key == kRecordKey ? "the length of a record is no number or cut off"
                                                  : fmt::format("a record must begin with 0a, not {:02x}", key.value_or(0));
       contents.problem(Severity::kError, fmt::format("offset {}: {}; what follows ({} bytes) was not read; {}", offset, what, end - offset, kNextStep));
+      contents.facts.breaks_off = true;
       break;
     }
     const uint64_t begin = cursor.at();
@@ -187,6 +188,8 @@ Status read_records(Contents& contents) {
     Record record = read_record(file, begin, stop);
     if (!record.io.ok()) return record.io;
     const bool cut = *length > stop - begin;
+    // A record without a name may have been any parameter, and so may what stood behind the end.
+    if (cut || (!record.damage.empty() && record.tag.empty())) contents.facts.breaks_off = true;
     if (cut) {
       contents.problem(Severity::kError, fmt::format("cut off: the record at offset {} promises {} bytes, {} are there; {}", offset, *length, stop - begin, kNextStep));
       if (record.damage.empty()) record.damage = fmt::format("the file ends inside it, at offset {}", end);
@@ -197,6 +200,7 @@ Status read_records(Contents& contents) {
       ++sound;
     } else if (++damaged > kMostDamaged) {
       contents.problem(Severity::kError, fmt::format("more than {} damaged records; what follows offset {} was not read", kMostDamaged, offset));
+      contents.facts.breaks_off = true;
       break;
     }
     if (!record.tag.empty()) assembler.take(std::move(record));

@@ -7,6 +7,7 @@
 #include "msdbg/checkpoint_report.h"
 #include "report/follow_text.h"
 #include "report/table.h"
+#include "report/type_text.h"
 
 namespace msdbg {
 namespace {
@@ -16,14 +17,14 @@ using follow::Json;
 constexpr ChangeKind kOrder[] = {ChangeKind::kChanged, ChangeKind::kRetyped, ChangeKind::kReshaped, ChangeKind::kRenamed,
                                  ChangeKind::kLost, ChangeKind::kAdded, ChangeKind::kNotCompared, ChangeKind::kUnchanged};
 
-std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", dtype_name(dtype), shape_text(shape)); }
-
 /// `float32[3,5]`, or `float32[3,5] -> float16[3,5]`.
 std::string types_of(const ParameterChange& change) {
   if (change.kind == ChangeKind::kAdded) return type_text(change.dtype_b, change.shape_b);
   const std::string a = type_text(change.dtype_a, change.shape_a);
   if (change.kind == ChangeKind::kLost) return a;
   const std::string b = type_text(change.dtype_b, change.shape_b);
+  if (change.kind == ChangeKind::kNotCompared && change.dtype_a == DType::kUnknown) return b;
+  if (change.kind == ChangeKind::kNotCompared && change.dtype_b == DType::kUnknown) return a;
   return a == b ? a : a + " -> " + b;
 }
 
@@ -88,8 +89,10 @@ Json object_of(const ParameterChange& change) {
   out["name"] = change.name;
   out["change"] = change_kind_name(change.kind);
   out["new_name"] = change.new_name.empty() ? Json() : Json(change.new_name);
-  out["a"] = change.kind == ChangeKind::kAdded ? Json() : side(change.dtype_a, change.shape_a);
-  out["b"] = change.kind == ChangeKind::kLost ? Json() : side(change.dtype_b, change.shape_b);
+  // A side that does not have it has no type either.
+  const bool only_one = change.kind == ChangeKind::kNotCompared;
+  out["a"] = change.kind == ChangeKind::kAdded || (only_one && change.dtype_a == DType::kUnknown) ? Json() : side(change.dtype_a, change.shape_a);
+  out["b"] = change.kind == ChangeKind::kLost || (only_one && change.dtype_b == DType::kUnknown) ? Json() : side(change.dtype_b, change.shape_b);
   if (change.values) {
     const Comparison& v = *change.values;
     const auto real = [](double value) { return follow::number(value); };

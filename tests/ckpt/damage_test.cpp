@@ -18,6 +18,22 @@ TEST_F(Damage, AFileCutInHalfServesTheFirstHalf) {
   EXPECT_EQ(broken, 1u);
 }
 
+TEST_F(Damage, WhatLiesBehindACutIsNotCalledLost) {
+  const std::string whole = read_bytes(lenet("ok", 0, ".ckpt"));
+  const auto full = open(write(whole, "full.ckpt")), cut = open(write(whole.substr(0, whole.size() / 2), "cut.ckpt"));
+  EXPECT_TRUE(cut->facts().breaks_off);
+  EXPECT_FALSE(full->facts().breaks_off);
+  for (const bool cut_first : {false, true}) {
+    const ParameterSource a{cut_first ? cut.get() : full.get(), 0, 0, "a"}, b{cut_first ? full.get() : cut.get(), 0, 0, "b"};
+    const auto diff = diff_parameters(a, b);
+    ASSERT_TRUE(diff.ok()) << diff.status().message();
+    EXPECT_EQ(diff->count(ChangeKind::kLost) + diff->count(ChangeKind::kAdded), 0u);
+    EXPECT_EQ(diff->count(ChangeKind::kUnchanged) + diff->count(ChangeKind::kNotCompared), 8u);
+    EXPECT_GT(diff->count(ChangeKind::kNotCompared), 1u);
+    EXPECT_FALSE(diff->complete());
+  }
+}
+
 TEST_F(Damage, ACutSafetensorsFileRefusesWhatLiesBehindItsEnd) {
   const std::string whole = read_bytes(lenet("ok", 0, ".safetensors"));
   const auto checkpoint = open(write(whole.substr(0, whole.size() - 100), "a.safetensors"));
