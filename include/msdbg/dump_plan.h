@@ -11,6 +11,7 @@
 
 #include "msdbg/base.h"
 #include "msdbg/graph.h"
+#include "msdbg/session.h"
 
 namespace msdbg {
 
@@ -33,16 +34,23 @@ struct DumpPlanOptions {
   std::string device_target;             ///< "CPU", "GPU", "Ascend"; "": unknown
 };
 
+/// What a run says of itself: its version, device and net name. `coarse`: everything is asked for, and statistics are enough where the
+/// device has them.
+DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse);
+
 struct DumpPlan {
   std::string json;                 ///< the configuration file, ending in a newline
   std::vector<std::string> notes;   ///< what the person who uses it has to know
   size_t nodes = 0;                 ///< chosen that a run can write
   size_t left_out = 0;              ///< chosen that are never written: structural nodes, inline constants
   bool everything = false;          ///< no list of kernels is needed
-  uint64_t bytes_per_step = 0;      ///< of the tensors whose shape the graph knows
+  uint64_t bytes_per_step = 0;      ///< of the tensors whose shape the graph knows; see size_known()
   uint64_t files_per_step = 0;
   size_t unknown_sizes = 0;         ///< slots whose shape or type the graph does not know; not in the bytes
   std::optional<uint64_t> steps;    ///< nullopt: all, so that there is no total
+
+  /// False: no slot has a size (there is no readable graph file), and the bytes mean nothing.
+  bool size_known() const { return bytes_per_step > 0 || unknown_sizes == 0; }
 };
 
 /// Error: kInvalidArgument for a path or name that MindSpore refuses, steps without an end, or statistics where the backend
@@ -50,7 +58,7 @@ struct DumpPlan {
 /// Source: docs/dump-plan.md; the keys are those of MindSpore's dump configuration.
 Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options);
 
-/// The plan and its cost as JSON: nodes, left_out, bytes_per_step, files_per_step, unknown_sizes, steps, notes, configuration.
+/// The plan and its cost as JSON: nodes, left_out, bytes_per_step (null when unknown), files_per_step, unknown_sizes, steps, notes, configuration.
 std::string plan_json(const DumpPlan& plan);
 
 /// The nodes within `hops` edges of `centre`, itself included, structural nodes looked through; execution order.

@@ -118,7 +118,7 @@ class Cost {
       const Edge from = graph.effective_producer(node.id, slot);
       if (!carries_value(graph, from)) continue;
       if (from.node == kNoNode) {
-        ++plan_->unknown_sizes;
+        slot_cost(nullptr);  // it is written all the same
       } else {
         const auto& types = graph.node(from.node).outputs;
         slot_cost(from.slot < types.size() ? &types[from.slot] : nullptr);
@@ -189,6 +189,16 @@ nlohmann::ordered_json configuration(const DumpPlanOptions& o, const Version& ve
 
 }  // namespace
 
+DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse) {
+  DumpPlanOptions options;
+  options.version = info.framework_version;
+  options.device_target = info.device_target;
+  if (!info.nets.empty()) options.net_name = info.nets.front();
+  // A CPU has no statistics; where the device is not known, elements are the safe choice.
+  if (coarse && !info.device_target.empty() && info.device_target != "CPU") options.saved = SavedData::kStatistic;
+  return options;
+}
+
 Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options) {
   const Version version = version_of(options.version);
   if (!options.version.empty() && version.major == 99) {
@@ -222,7 +232,9 @@ Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const Nod
   if (!plan.everything && kernels.loose()) {
     plan.notes.push_back("from 2.7 on files are numbered otherwise than the graph: every -opN of the same scope and type is taken");
   }
-  if (plan.unknown_sizes > 0) {
+  if (!plan.size_known()) {
+    plan.notes.push_back("the size is unknown: without a readable graph file no shape is");
+  } else if (plan.unknown_sizes > 0) {
     plan.notes.push_back(fmt::format("{} slots have no size in the graph; the estimate leaves them out", plan.unknown_sizes));
   }
   if (options.slots == DumpedSlots::kInputs) plan.notes.push_back("without outputs no parameter and no constant is written");
@@ -233,7 +245,7 @@ std::string plan_json(const DumpPlan& plan) {
   nlohmann::ordered_json out;
   out["nodes"] = plan.nodes;
   out["left_out"] = plan.left_out;
-  out["bytes_per_step"] = plan.bytes_per_step;
+  out["bytes_per_step"] = plan.size_known() ? nlohmann::ordered_json(plan.bytes_per_step) : nlohmann::ordered_json(nullptr);
   out["files_per_step"] = plan.files_per_step;
   out["unknown_sizes"] = plan.unknown_sizes;
   out["steps"] = plan.steps ? nlohmann::ordered_json(*plan.steps) : nlohmann::ordered_json(nullptr);

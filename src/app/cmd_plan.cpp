@@ -57,26 +57,26 @@ Result<std::vector<NodeRef>> choose(const Words& words, std::span<const GraphPtr
   return resolve_or_explain(*selector, graphs);
 }
 
-Result<DumpPlanOptions> plan_options(const Words& words, const Options& options, const SessionInfo& info) {
-  DumpPlanOptions plan;
+DumpPlanOptions plan_options(const Words& words, const Options& options, const SessionInfo& info) {
+  // A first look wants numbers of everything, not its elements.
+  DumpPlanOptions plan = plan_options_of(info, words.selector.empty() && words.around.empty());
   plan.steps = options.steps;
   plan.path = words.path;
-  plan.version = words.version.empty() ? info.framework_version : words.version;
-  plan.device_target = info.device_target;
-  plan.net_name = !words.net.empty() ? words.net : info.nets.empty() ? plan.net_name : info.nets.front();
+  if (!words.version.empty()) plan.version = words.version;
+  if (!words.net.empty()) plan.net_name = words.net;
   plan.slots = words.slots == "inputs" ? DumpedSlots::kInputs : words.slots == "outputs" ? DumpedSlots::kOutputs : DumpedSlots::kBoth;
+  if (words.mode == "tensor") plan.saved = SavedData::kTensor;
   if (words.mode == "statistic") plan.saved = SavedData::kStatistic;
   if (words.mode == "full") plan.saved = SavedData::kFull;
-  // A first look wants numbers of everything, not its elements; a CPU has no such dump.
-  const bool coarse = words.selector.empty() && words.around.empty();
-  if (words.mode == "auto" && coarse && !plan.device_target.empty() && plan.device_target != "CPU") plan.saved = SavedData::kStatistic;
   return plan;
 }
 
 std::string summary(const DumpPlan& plan) {
-  std::string out = fmt::format("{}{} nodes, {} files and {} a step", plan.everything ? "all " : "", plan.nodes, plan.files_per_step,
-                                format_bytes(plan.bytes_per_step));
-  if (plan.steps) {
+  const std::string size = !plan.size_known() ? "an unknown number of bytes" : (plan.unknown_sizes > 0 ? "at least " : "") + format_bytes(plan.bytes_per_step);
+  std::string out = fmt::format("{}{} nodes, {} files and {} a step", plan.everything ? "all " : "", plan.nodes, plan.files_per_step, size);
+  if (plan.steps && !plan.size_known()) {
+    out += fmt::format(", in {} steps", *plan.steps);
+  } else if (plan.steps) {
     out += fmt::format(", {} in {} steps", format_bytes(plan.bytes_per_step * *plan.steps), *plan.steps);
   } else {
     out += ", in every step: --steps 0:10 sets a limit";
@@ -94,9 +94,8 @@ int run(const Words& words, Options options) {
   if (source->graphs.empty() && status != kExitClean) return status;
   const auto nodes = choose(words, source->graphs);
   if (!nodes) return report_failure(nodes.status());
-  const auto asked = plan_options(words, options, source->info);
-  if (!asked) return report_failure(asked.status());
-  const auto plan = plan_dump(source->graphs, *nodes, *asked);
+  const DumpPlanOptions asked = plan_options(words, options, source->info);
+  const auto plan = plan_dump(source->graphs, *nodes, asked);
   if (!plan) return report_failure(plan.status());
   if (const Status written = write_result(options, words.described ? plan_json(*plan) : plan->json); !written.ok()) return report_failure(written);
   if (!options.quiet) {
@@ -106,7 +105,7 @@ int run(const Words& words, Options options) {
       fmt::print(stderr, "next: write it into a file with -o dump.json\n");
     } else {
       const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
-      fmt::print(stderr, "next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}\n", file, asked->path);
+      fmt::print(stderr, "next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}\n", file, asked.path);
     }
   }
   return kExitClean;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "msdbg/session.h"
+#include "support/temp_dir.h"
 
 namespace msdbg {
 namespace {
@@ -57,6 +58,21 @@ TEST_F(PlanOfLenet, WholeStepOfTheRealDumpIsEstimatedWithinTwoPercent) {
   const std::string step = std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-ok/rank_0/LeNet/0/1";
   for (const auto& file : std::filesystem::directory_iterator(step)) bytes += file.file_size();
   EXPECT_NEAR(static_cast<double>(plan->bytes_per_step), static_cast<double>(bytes), 0.02 * static_cast<double>(bytes));
+}
+
+TEST_F(PlanOfLenet, WithoutAGraphFileTheSizeIsUnknownAndNotZero) {
+  const test::TempDir dir;
+  const std::string copy = dir.file("copy");
+  std::filesystem::copy(std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-ok", copy, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(copy + "/rank_0/graphs");
+  session = std::move(*open_dump(copy));
+  const auto plan = this->plan("@gradient");
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_FALSE(plan->size_known());
+  EXPECT_GT(plan->files_per_step, plan->nodes);
+  EXPECT_TRUE(nlohmann::json::parse(plan_json(*plan))["bytes_per_step"].is_null());
+  ASSERT_FALSE(plan->notes.empty());
+  EXPECT_EQ(plan->notes.back(), "the size is unknown: without a readable graph file no shape is");
 }
 
 TEST_F(PlanOfLenet, OlderReleasesGetPlainNames) {
