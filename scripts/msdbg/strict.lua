@@ -3,7 +3,7 @@
 local core = require "msdbg.core"
 
 local globals = _G
-local pairs, setmetatable, tostring, type = pairs, setmetatable, tostring, type
+local pairs, select, setmetatable, table, tostring, type = pairs, select, setmetatable, table, tostring, type
 
 local M = { globals = globals }
 
@@ -41,6 +41,13 @@ function M.environment()
   })
 end
 
+-- print as the prompt has it: where no colours are wanted, no other escape codes pass either. io.write writes what it is given.
+local function visible_print(...)
+  local parts = {}
+  for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
+  globals.print(core.visible(table.concat(parts, "\t")))
+end
+
 --- The environment of the prompt: what is assigned there stays, undefined names still raise.
 ---@return table
 function M.prompt_environment()
@@ -48,6 +55,7 @@ function M.prompt_environment()
   env._G = env
   return setmetatable(env, {
     __index = function(own, name)
+      if name == "print" then return visible_print end
       local value = globals[name]
       if value == nil and name ~= "_" and not tostring(name):match "^_%d$" then undefined(name, own) end
       return value

@@ -7,6 +7,7 @@
 #include "app/output.h"
 #include "app/run.h"
 #include "app/scripting.h"
+#include "msdbg/terminal.h"
 
 namespace msdbg::app {
 
@@ -27,11 +28,14 @@ Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOpt
 
 Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events) {
   ScriptOptions script_options;
-  script_options.open = [key = options.checkpoint](const std::string& path, const DumpOptions& asked) { return open_any(path, asked, key); };
+  script_options.open = [key = options.checkpoint](const std::string& path, const DumpOptions& asked) {
+    return open_any(path, asked, key);
+  };
   script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
   if (events != nullptr) script_options.on_event = [events](const LiveEvent& event) { events->show(event); };
   script_options.search_path = options.script_path;
   if (options.colour != Switch::kAuto) script_options.colour = options.colour == Switch::kAlways;
+  else if (options.batch) script_options.colour = false;
   script_options.check_defaults.semantics = options.semantics;
   script_options.check_defaults.mem_limit_bytes = options.mem_limit_mb << 20;
   script_options.check_defaults.threads = options.threads;
@@ -44,7 +48,7 @@ int run_script(const Options& options) {
   if (!script) return report_failure(script.status());
   const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
   std::fflush(stdout);
-  if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", outcome.error);
+  if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", visible(outcome.error, false));
   return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
 }
 

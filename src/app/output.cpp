@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "msdbg/terminal.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -103,9 +105,17 @@ Status write_result(const Options& options, std::string_view text) {
   return write_all(STDOUT_FILENO, text, "standard output");
 }
 
+Status flush_output() {
+  const bool flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if (flushed && std::ferror(stdout) == 0) return Status();
+  // Of an earlier write only the fact is known.
+  return Status(Code::kIoError, fmt::format("standard output: cannot write{}", flushed ? "" : fmt::format(": {}", std::strerror(error))));
+}
+
 int report_failure(const Status& status) {
   std::fflush(stdout);
-  fmt::print(stderr, "msdbg: {}\n", status.message());
+  fmt::print(stderr, "msdbg: {}\n", visible(status.message(), false));
   return exit_status_for(status);
 }
 

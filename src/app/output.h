@@ -21,6 +21,9 @@ Status write_file(const std::string& path, std::string_view text);
 /// Error: kNotFound or kIoError with the path.
 Result<std::string> read_file(const std::string& path);
 
+/// Error: kIoError when anything that was printed so far, by scripts too, did not reach standard output.
+Status flush_output();
+
 /// `msdbg: message` to standard error, and the exit status for it.
 int report_failure(const Status& status);
 

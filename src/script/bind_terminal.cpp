@@ -7,7 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "script/objects.h"
+#include "msdbg/terminal.h"
+#include "script/state.h"
 
 namespace msdbg::script {
 namespace {
@@ -19,6 +20,13 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// Columns of the terminal that standard output is; nothing where there is none, or one narrower than `least`.
+std::optional<int> terminal_columns(int least) {
+  struct winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least) return std::nullopt;
+  return size.ws_col;
+}
+
 // As setlocale() would choose: the first of the three that is set.
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -28,17 +36,16 @@ bool locale_is_utf8() {
   return false;
 }
 
-bool wants_colour(const Vm& vm) {
-  if (vm.options.colour) return *vm.options.colour;
-  return variable("NO_COLOR").empty() && ::isatty(STDOUT_FILENO) && !variable("TERM").empty() && variable("TERM") != "dumb";
+// core.visible(text): without what steers terminals; colours stay where there are any
+int visible_text(lua_State* L) {
+  push_text(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
+  return 1;
 }
 
 // core.terminal() -> {width, colour, unicode, output_tty, error_tty}; asked anew each time, since windows change
 int terminal(lua_State* L) {
-  struct winsize size = {};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20;
   lua_createtable(L, 0, 5);
-  set_field(L, "width", known ? static_cast<int>(size.ws_col) : kPlainWidth);
+  set_field(L, "width", terminal_columns(20).value_or(kPlainWidth));
   set_field(L, "colour", wants_colour(vm_of(L)));
   set_field(L, "unicode", locale_is_utf8() && variable("MSDBG_ASCII") != "1");
   set_field(L, "output_tty", ::isatty(STDOUT_FILENO) != 0);
@@ -101,11 +108,22 @@ int dtype_facts(lua_State* L) {
 
 }  // namespace
 
+ReportStyle table_style() {
+  ReportStyle style;
+  if (const auto columns = terminal_columns(40)) style.width = static_cast<size_t>(*columns);
+  return style;
+}
+
+bool wants_colour(const Vm& vm) {
+  if (vm.options.colour) return *vm.options.colour;
+  return variable("NO_COLOR").empty() && ::isatty(STDOUT_FILENO) && !variable("TERM").empty() && variable("TERM") != "dumb";
+}
+
 void bind_terminal(lua_State* L) {
   for (const Member& member :
        {Member{"terminal", guard<terminal>}, Member{"seconds", guard<seconds>}, Member{"short_number", guard<short_number>},
         Member{"exact_number", guard<exact_number>}, Member{"byte_count", guard<byte_count>},
-        Member{"printable", guard<printable_text>}, Member{"number_in", guard<number_in>}, Member{"dtype_facts", guard<dtype_facts>}}) {
+        Member{"printable", guard<printable_text>}, Member{"visible", guard<visible_text>}, Member{"number_in", guard<number_in>}, Member{"dtype_facts", guard<dtype_facts>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }

@@ -49,14 +49,14 @@ int stats_text(lua_State* L) {
       row.info.problem = stats.status();
     rows.push_back(std::move(row));
   }
-  push_lines(L, stats_report(session->open(), rows, {}));
+  push_lines(L, stats_report(session->open(), rows, table_style()));
   return 1;
 }
 
 // core.doctor_text(session)
 int doctor_text(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "info: session");
-  push_lines(L, doctor_report(session->open(), session->open().inspect(), {}));
+  push_lines(L, doctor_report(session->open(), session->open().inspect(), table_style()));
   return 1;
 }
 

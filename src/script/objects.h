@@ -208,6 +208,7 @@ MSDBG_LUA_CLASS(ReportBox, "report");
 // Each defines its classes and adds its functions to the table on top of the stack.  [-0, +0, m]
 void bind_session(lua_State* L);
 void bind_node(lua_State* L);
+void bind_node_set(lua_State* L);
 void bind_tensor(lua_State* L);
 void bind_tensor_numbers(lua_State* L);
 void bind_expression(lua_State* L);
@@ -226,6 +227,10 @@ void bind_json(lua_State* L);
 void bind_terminal(lua_State* L);
 void bind_rules(lua_State* L);
 
+/// Tables for the terminal at hand, else of the usual width. Without colours: texts of Lua go anywhere.
+ReportStyle table_style();
+/// Methods of sessions that are written in a file of their own.
+void add_session_methods(lua_State* L, std::initializer_list<Member> members);
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
 GraphPtr graph_pointer(SessionBox& session, const Graph* graph);

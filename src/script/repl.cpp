@@ -1,4 +1,5 @@
 // The C++ half of the prompt; the other is scripts/msdbg/repl.lua.
+#include "msdbg/terminal.h"
 #include "script/interrupt.h"
 #include "script/state.h"
 
@@ -53,6 +54,7 @@ Script::Eval Script::eval(const std::string& text) {
     while (out.output.ends_with('\n')) out.output.pop_back();
     out.exit_status = static_cast<int>(integer_at(L, -1).value_or(0));
   }
+  out.output = visible(out.output, wants_colour(vm));
   lua_settop(L, 0);
   return out;
 }
@@ -61,7 +63,7 @@ std::string Script::prompt() {
   lua_State* L = state_->vm.L;
   lua_settop(L, 0);
   std::string text = "msdbg > ";
-  if (push_repl(L, "prompt") && protected_call(L, 0, 1)) text = text_at(L, -1).value_or(text);
+  if (push_repl(L, "prompt") && protected_call(L, 0, 1)) text = visible(text_at(L, -1).value_or(text), false);
   lua_settop(L, 0);
   return text;
 }

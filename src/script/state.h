@@ -6,6 +6,11 @@
 
 namespace msdbg {
 
+namespace script {
+/// What was asked for, else whether standard output is a terminal that can.
+bool wants_colour(const Vm& vm);
+}  // namespace script
+
 struct Script::State {
   script::Vm vm;
 };

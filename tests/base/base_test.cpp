@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "msdbg/terminal.h"
+
 namespace msdbg {
 namespace {
 
@@ -142,6 +144,19 @@ TEST(Result, CarriesValueOrStatus) {
   EXPECT_TRUE(good.status().ok());
   EXPECT_FALSE(bad);
   EXPECT_EQ(code_name(bad.status().code()), "not_found");
+}
+
+TEST(Visible, ShowsWhatSteersTerminals) {
+  EXPECT_EQ(visible("plain\n\ttext \xd1\x84 \xe2\x96\x88", false), "plain\n\ttext \xd1\x84 \xe2\x96\x88");
+  EXPECT_EQ(visible("\x1b[31m\r\x7f\b", false), "\\x1b[31m\\x0d\\x7f\\x08");
+  EXPECT_EQ(visible("\xc2\x9b" "2J", false), "\\xc2\\x9b" "2J");  // C1: the same as ESC [
+  EXPECT_EQ(visible("\x9b" "2J\xff\xe2\x96", false), "\\x9b" "2J\\xff\\xe2\\x96");
+  EXPECT_EQ(visible(std::string_view("\0a", 2), false), "\\x00a");
+}
+
+TEST(Visible, LetsColoursPassAndNothingElse) {
+  EXPECT_EQ(visible("\x1b[38;5;17mx\x1b[m", true), "\x1b[38;5;17mx\x1b[m");
+  EXPECT_EQ(visible("\x1b[31H\x1b[?25l\x1b[", true), "\\x1b[31H\\x1b[?25l\\x1b[");
 }
 
 }  // namespace
