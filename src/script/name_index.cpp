@@ -1,8 +1,9 @@
 #include "script/name_index.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace msdbg::script {
 namespace {
@@ -34,35 +35,82 @@ bool naturally_less(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+// Puts names into the tree. The first Tab waits for this: names of one scope mostly follow each other, so that its path is walked
+// once for all of them, and the table needs no allocation per entry.
+class NameIndex::Builder {
+ public:
+  Builder(std::vector<Place>* places, size_t names) : places_(*places), slots_(std::bit_ceil(2 * names + 2), 0) {
+    places_.push_back({{}, 0});
+  }
+
+  void add(std::string_view name) {
+    const size_t slash = name.rfind('/');
+    const std::string_view scope = slash == std::string_view::npos ? std::string_view() : name.substr(0, slash + 1);
+    if (scope != scope_) {
+      scope_place_ = 0;
+      for (size_t begin = 0; begin < scope.size();) {
+        const size_t end = scope.find('/', begin);
+        scope_place_ = child_of(scope_place_, scope.substr(begin, end - begin));
+        begin = end + 1;
+      }
+      scope_ = scope;
+    }
+    places_[child_of(scope_place_, name.substr(scope.size()))].is_node = true;
+  }
+
+ private:
+  static size_t hash(uint32_t parent, std::string_view component) {
+    return std::hash<std::string_view>()(component) ^ (parent * size_t{0x9E3779B97F4A7C15});
+  }
+
+  uint32_t child_of(uint32_t parent, std::string_view component) {
+    if (2 * places_.size() > slots_.size()) grow();
+    uint32_t& slot = slot_of(parent, component);
+    if (slot == 0) {
+      slot = static_cast<uint32_t>(places_.size());
+      places_.push_back({component, parent, 0, places_[parent].child, false});
+      places_[parent].child = slot;
+    }
+    return slot;
+  }
+
+  uint32_t& slot_of(uint32_t parent, std::string_view component) {
+    size_t at = hash(parent, component) & (slots_.size() - 1);
+    while (slots_[at] != 0 && !(places_[slots_[at]].parent == parent && places_[slots_[at]].component == component)) {
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    return slots_[at];
+  }
+
+  void grow() {
+    slots_.assign(2 * slots_.size(), 0);
+    for (uint32_t place = 1; place < places_.size(); ++place) slot_of(places_[place].parent, places_[place].component) = place;
+  }
+
+  std::vector<Place>& places_;
+  std::vector<uint32_t> slots_;  // open addressing, masked hashes; 0: free, since the root is nobody's child
+  std::string_view scope_;       // of the name before, with its last slash
+  uint32_t scope_place_ = 0;
+};
+
 NameIndex::NameIndex(std::vector<GraphPtr> graphs) : graphs_(std::move(graphs)) {
   size_t count = 0;
   for (const GraphPtr& graph : graphs_) count += graph->nodes().size();
   places_.reserve(count + count / 8 + 1);
-  by_path_.reserve(count + count / 8 + 1);
-  places_.push_back({{}, 0, false, {}});
-  std::unordered_set<std::string_view> types;
+  Builder builder(&places_, count);
+  std::unordered_map<std::string_view, bool> types;  // whether the operator is structural
   for (const GraphPtr& graph : graphs_) {
     for (const Node& node : graph->nodes()) {
-      types.insert(node.op);
-      if (!is_structural(node.op) && !node.name.empty()) places_[place_of(node.name)].is_node = true;
+      auto type = types.find(node.op);
+      if (type == types.end()) type = types.emplace(node.op, is_structural(node.op)).first;
+      if (!type->second && !node.name.empty()) builder.add(node.name);
     }
   }
-  op_types_.assign(types.begin(), types.end());
+  for (const auto& [type, structural] : types) op_types_.emplace_back(type);
   std::sort(op_types_.begin(), op_types_.end());
 }
 
 bool NameIndex::is_of(std::span<const GraphPtr> graphs) const { return std::ranges::equal(graphs, graphs_); }
-
-uint32_t NameIndex::place_of(std::string_view path) {
-  if (const auto found = by_path_.find(path); found != by_path_.end()) return found->second;
-  const size_t slash = path.rfind('/');
-  const uint32_t parent = slash == std::string_view::npos ? 0 : place_of(path.substr(0, slash));
-  const auto place = static_cast<uint32_t>(places_.size());
-  places_.push_back({slash == std::string_view::npos ? path : path.substr(slash + 1), parent, false, {}});
-  places_[parent].children.push_back(place);
-  by_path_.emplace(path, place);
-  return place;
-}
 
 // Whether the path of `place` ends with the components of `path`; `whole`: is that path.
 bool NameIndex::ends_with(uint32_t place, std::string_view path, bool whole) const {
@@ -82,7 +130,7 @@ std::vector<uint32_t> NameIndex::below(std::string_view path) const {
   for (const bool whole : {true, false}) {
     std::vector<uint32_t> found;
     for (uint32_t place = 1; place < places_.size(); ++place) {
-      if (!places_[place].children.empty() && ends_with(place, path, whole)) found.push_back(place);
+      if (places_[place].child != 0 && ends_with(place, path, whole)) found.push_back(place);
     }
     if (!found.empty()) return found;
   }
@@ -97,17 +145,17 @@ std::vector<std::string> NameIndex::complete(std::string_view word, size_t limit
   // Component -> whether it is a node (1), a scope (2), or both, somewhere.
   std::unordered_map<std::string_view, int> found;
   const auto add = [&](const Place& place) {
-    found[place.component] |= (place.is_node ? 1 : 0) | (place.children.empty() ? 0 : 2);
+    found[place.component] |= (place.is_node ? 1 : 0) | (place.child == 0 ? 0 : 2);
   };
   const auto add_matching = [&](auto&& matches) {
     if (slash != std::string_view::npos) {
       for (const uint32_t scope : below(head)) {
-        for (const uint32_t child : places_[scope].children) {
+        for (uint32_t child = places_[scope].child; child != 0; child = places_[child].sibling) {
           if (matches(places_[child].component)) add(places_[child]);
         }
       }
     } else if (word.empty()) {
-      for (const uint32_t child : places_[0].children) add(places_[child]);
+      for (uint32_t child = places_[0].child; child != 0; child = places_[child].sibling) add(places_[child]);
     } else {
       for (size_t place = 1; place < places_.size(); ++place) {
         if (matches(places_[place].component)) add(places_[place]);

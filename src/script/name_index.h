@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "msdbg/graph.h"
@@ -32,16 +31,16 @@ class NameIndex {
   struct Place {
     std::string_view component;  // lies in a node name of graphs_
     uint32_t parent;
-    bool is_node;
-    std::vector<uint32_t> children;
+    uint32_t child = 0;    // the one that came last; 0 for a leaf
+    uint32_t sibling = 0;  // the one before it; 0 after the last
+    bool is_node = false;
   };
-  uint32_t place_of(std::string_view path);
+  class Builder;
   bool ends_with(uint32_t place, std::string_view path, bool whole) const;
   std::vector<uint32_t> below(std::string_view path) const;
 
   std::vector<GraphPtr> graphs_;
   std::vector<Place> places_;  // [0] is the root
-  std::unordered_map<std::string_view, uint32_t> by_path_;
   std::vector<std::string> op_types_;
 };
 
