@@ -1,27 +1,18 @@
-// msdbg.diff and its result; t:diff(); losses side by side.
+// msdbg.diff and its result; t:diff().
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "msdbg/diff.h"
-#include "msdbg/series.h"
+#include "script/bind_series.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
 namespace {
 
 // ---- two sessions ----------------------------------------------------------------------------------------------------
-
-std::string file_text(const std::string& path, std::string_view call) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) throw ScriptError("io_error", fmt::format("{}: {}: cannot be read", call, path), true);
-  return text.str();
-}
 
 // A path, or { ["name in a"] = "name in b" }.
 NameMap read_map(lua_State* L) {
@@ -44,7 +35,8 @@ DiffOptions read_diff_options(OptionTable& options) {
   DiffOptions made;
   if (const auto steps = options.numbers("steps")) made.steps_a = made.steps_b = *steps;
   if (const auto ranks = options.numbers("ranks")) made.ranks_a = made.ranks_b = *ranks;
-  for (const auto& [key, into] : {std::pair("steps_a", &made.steps_a), std::pair("steps_b", &made.steps_b), std::pair("ranks_a", &made.ranks_a),
+  for (const auto& [key, into] : {std::pair("steps_a", &made.steps_a), std::pair("steps_b", &made.steps_b),
+                                  std::pair("ranks_a", &made.ranks_a),
                                   std::pair("ranks_b", &made.ranks_b)}) {
     if (const auto numbers = options.numbers(key)) *into = *numbers;
   }
@@ -218,12 +210,14 @@ int render(lua_State* L) {
   return 1;
 }
 
-constexpr Member kFields[] = {{"verdict", guard<get_verdict>}, {"equal", guard<get_equal>},       {"complete", guard<get_complete>}, {"matched", guard<get_matched>},
-                              {"first", guard<get_first>},     {"tensors", guard<get_tensors>},   {"culprits", guard<get_culprits>}, {"counts", guard<get_counts>},
-                              {"only_a", guard<get_only_a>},   {"only_b", guard<get_only_b>},     {"notes", guard<get_notes>},
-                              {"edges_known", guard<get_edges_known>}};
-constexpr Member kMethods[] = {{"table", guard<render<Format::kTable>>}, {"json", guard<render<Format::kJson>>},         {"jsonl", guard<render<Format::kJsonl>>},
-                               {"csv", guard<render<Format::kCsv>>},     {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>}};
+constexpr Member kFields[] = {
+    {"verdict", guard<get_verdict>}, {"equal", guard<get_equal>},     {"complete", guard<get_complete>},
+    {"matched", guard<get_matched>}, {"first", guard<get_first>},     {"tensors", guard<get_tensors>},
+    {"counts", guard<get_counts>},   {"only_a", guard<get_only_a>},   {"culprits", guard<get_culprits>},
+    {"notes", guard<get_notes>},     {"only_b", guard<get_only_b>},   {"edges_known", guard<get_edges_known>}};
+constexpr Member kMethods[] = {{"table", guard<render<Format::kTable>>},       {"json", guard<render<Format::kJson>>},
+                               {"jsonl", guard<render<Format::kJsonl>>},       {"csv", guard<render<Format::kCsv>>},
+                               {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>}};
 constexpr Member kMeta[] = {{"__tostring", guard<render<Format::kTable>>}};
 
 // ---- two tensors -----------------------------------------------------------------------------------------------------
@@ -231,7 +225,9 @@ constexpr Member kMeta[] = {{"__tostring", guard<render<Format::kTable>>}};
 TensorPtr numbers_of_box(TensorBox& tensor) {
   TensorPtr elements = tensor.session->elements(tensor);
   if (!is_evaluable(elements->dtype())) {
-    throw ScriptError("unsupported", fmt::format("diff: {}: elements of type {} have no number", tensor.name, dtype_name(elements->dtype())), true);
+    throw ScriptError("unsupported",
+                      fmt::format("diff: {}: elements of type {} have no number", tensor.name, dtype_name(elements->dtype())),
+                      true);
   }
   return elements;
 }
@@ -243,8 +239,10 @@ int tensor_diff(lua_State* L) {
   const std::optional<double> share = number_at(L, 3), rtol = number_at(L, 4), atol = number_at(L, 5);
   if (share && !(*share >= 0 && *share <= 1)) misuse(fmt::format("diff: tolerance {}: a share from 0 to 1 is expected", *share));
   if (left->info.shape != right->info.shape) {
-    throw ScriptError("invalid_argument", fmt::format("diff: {} has shape {}, {} has shape {}; only equal shapes have a difference", left->name,
-                                                      shape_text(left->info.shape), right->name, shape_text(right->info.shape)), true);
+    throw ScriptError("invalid_argument",
+                      fmt::format("diff: {} has shape {}, {} has shape {}; only equal shapes have a difference", left->name,
+                                  shape_text(left->info.shape), right->name, shape_text(right->info.shape)),
+                      true);
   }
   const TensorPtr a = numbers_of_box(*left), b = numbers_of_box(*right);
   CloseRequest tolerance = {rtol.value_or(0), atol.value_or(0)};
@@ -293,86 +291,16 @@ int tensor_diff(lua_State* L) {
   return 1;
 }
 
-// ---- two losses ------------------------------------------------------------------------------------------------------
-
-// core.read_series(path, pattern, column) -> { source, what, counted, steps = {}, values = {} }
-int read_series(lua_State* L) {
-  const std::string path = text_argument(L, 1, "series.read: path");
-  const Series series = value_or_throw(parse_series(file_text(path, "series.read"), path, {text_at(L, 2).value_or(""), text_at(L, 3).value_or("")}));
-  lua_newtable(L);
-  set_field(L, "source", series.source);
-  set_field(L, "what", series.what);
-  set_field(L, "counted", series.counted);
-  for (const char* key : {"steps", "values"}) {
-    lua_createtable(L, static_cast<int>(series.points.size()), 0);
-    for (size_t i = 0; i < series.points.size(); ++i) {
-      const SeriesPoint& point = series.points[i];
-      lua_pushnumber(L, *key == 's' ? static_cast<double>(point.step) : point.value);
-      lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    }
-    lua_setfield(L, -2, key);
-  }
-  return 1;
-}
-
-Series series_at(lua_State* L, int index, const char* name) {
-  Series series;
-  lua_getfield(L, index, "source");
-  series.source = text_at(L, -1).value_or(name);
-  lua_getfield(L, index, "counted");
-  series.counted = lua_toboolean(L, -1) != 0;
-  lua_getfield(L, index, "steps");
-  lua_getfield(L, index, "values");
-  const int values = lua_gettop(L), steps = values - 1;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, values)); ++i) {
-    lua_rawgeti(L, steps, i);
-    lua_rawgeti(L, values, i);
-    series.points.push_back({static_cast<int64_t>(lua_tonumber(L, -2)), lua_tonumber(L, -1)});
-    lua_pop(L, 2);
-  }
-  lua_pop(L, 4);
-  return series;
-}
-
-// core.compare_series(a, b, tolerance) -> table, text
-int compare_two_series(lua_State* L) {
-  const Series a = series_at(L, 1, "A"), b = series_at(L, 2, "B");
-  const SeriesComparison found = value_or_throw(compare_series(a, b, number_at(L, 3).value_or(1e-3)));
-  lua_newtable(L);
-  set_field(L, "verdict", series_verdict_name(found.verdict));
-  set_field(L, "count", found.count);
-  set_field(L, "tolerance", found.tolerance);
-  if (!std::isnan(found.mean_abs_error)) set_field(L, "mean_abs_error", found.mean_abs_error);
-  set_field(L, "max_abs_error", found.max_abs_error);
-  set_field(L, "max_rel_error", found.max_rel_error);
-  if (found.worst_step) set_field(L, "worst_step", *found.worst_step);
-  set_field(L, "nonfinite_mismatch", found.nonfinite_mismatch);
-  if (found.parts_at) {
-    set_field(L, "parts_at", *found.parts_at);
-    set_field(L, "a_there", found.a_there);
-    set_field(L, "b_there", found.b_there);
-  }
-  push_shape(L, found.only_a);
-  lua_setfield(L, -2, "only_a");
-  push_shape(L, found.only_b);
-  lua_setfield(L, -2, "only_b");
-  set_field(L, "next", found.next);
-  std::string text = series_report(a, b, found, {});
-  while (text.ends_with('\n')) text.pop_back();
-  push_text(L, text);
-  return 2;
-}
-
 }  // namespace
 
 void bind_diff(lua_State* L) {
-  define_class(L, {ClassName<DiffBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<DiffBox>>, guard<equal_objects<DiffBox>>);
-  constexpr Member kFunctions[] = {
-      {"diff", guard<diff>}, {"tensor_diff", guard<tensor_diff>}, {"read_series", guard<read_series>}, {"compare_series", guard<compare_two_series>}};
-  for (const Member& each : kFunctions) {
+  define_class(L, {ClassName<DiffBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<DiffBox>>,
+               guard<equal_objects<DiffBox>>);
+  for (const Member& each : {Member{"diff", guard<diff>}, Member{"tensor_diff", guard<tensor_diff>}}) {
     lua_pushcfunction(L, each.function);
     lua_setfield(L, -2, each.name);
   }
+  bind_series(L);
 }
 
 }  // namespace msdbg::script

@@ -110,6 +110,7 @@ int open_core(lua_State* L) {
   bind_abi(L);
   bind_session(L);
   bind_node(L);
+  bind_node_set(L);
   bind_tensor(L);
   bind_tensor_numbers(L);
   bind_watch(L);
