@@ -6,6 +6,7 @@ local help = require "msdbg.repl_help"
 local pretty = require "msdbg.pretty"
 local reference = require "msdbg.reference"
 local strict = require "msdbg.strict"
+local words = require "msdbg.repl_words"
 
 local globals = strict.globals
 local format, concat = string.format, table.concat
@@ -143,7 +144,7 @@ local function explain_value(text)
     return reference.member_text(found) .. shown
   end
   local word = text:match "^[%a_][%w_]*$"
-  if word and lookup(word) == nil then return help.about(word) end
+  if word and lookup(word) == nil and not word:match "^_%d?$" then return help.about(word) end
   local whole, why = load("return " .. text, "=prompt", "t", env)
   if not whole then core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true) end
   local result = whole()
@@ -157,7 +158,7 @@ local function run_entry(text, keep)
   if command then
     local output, leave = run_command(command, rest)
     if leave then return "exit", "", leave end
-    return "done", output or "", 0
+    return "done", output and words.translate(output, session()) or "", 0
   end
   if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not CONSTANTS[text] and not load(text) then
     unknown_word(text)

@@ -2,6 +2,7 @@
 local core = require "msdbg.core"
 local reference = require "msdbg.reference"
 local registry = require "msdbg.repl_registry"
+local watch_words = require "msdbg.watch_words"
 
 local command, need, number = registry.command, registry.need, registry.number
 local concat, format = table.concat, string.format
@@ -26,6 +27,8 @@ local function rule_text(made)
   add("file", made.file or "catalogue")
   return registry.align(rows)
 end
+
+registry.group "rules, other runs, ways through a run"
 
 command {
   name = "rules", usage = "rules [NAME | CHOICE]", summary = "rules that check --rules can run, or one of them",
@@ -92,8 +95,7 @@ command {
   options = { { "steps", "STEPS", "search only these" }, { "ranks", "RANKS", "which ranks" } },
   run = function(session, rest, options)
     local s = need(session)
-    local on, when = registry.split_watch(rest)
-    if not on then registry.usage(registry.find "bisect", "bisect: no condition found") end
+    local on, when = watch_words.of("bisect", rest)
     return tostring(s:bisect { on = on, when = when, steps = options.steps, ranks = options.ranks })
   end,
 }
@@ -108,11 +110,21 @@ command {
     local s = need(session)
     local statistics = reference.class("Stats").members
     local on, statistic = rest:match "^(.-)%s+([%a_][%w_]*)$"
+    local last = statistic
     if not on or not statistics[statistic] then
       statistic, on = rest:match "^([%a_][%w_]*)%s+(.+)$"  -- the order of the command line
       if not on or not statistics[statistic] then on, statistic = rest, "abs_mean" end
     end
     if on == "" then registry.usage(registry.find "trend", "trend: of which nodes?") end
+    -- A name of two words: the second was meant to be a statistic.
+    if on == rest and last and not on:find "[%(%\"]" and not on:find "%sand%s" and not on:find "%sor%s" and not on:find "^not%s" then
+      local names = {}
+      for name in pairs(statistics) do names[#names + 1] = name end
+      table.sort(names)
+      local close = core.nearest(last, names, 1)[1]
+      local hint = close and format(" (did you mean '%s'?)", close) or "; there is " .. concat(names, ", ")
+      registry.mistake(format("trend: no statistic '%s'%s", last, hint))
+    end
     return tostring(s:trend(statistic, registry.state.held(on) or on, { steps = options.steps, ranks = options.ranks }))
   end,
 }

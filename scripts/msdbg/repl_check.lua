@@ -1,30 +1,14 @@
 -- Commands that say what is wrong: watchpoints, checks, and where it began.
 local core = require "msdbg.core"
 local registry = require "msdbg.repl_registry"
+local watch_words = require "msdbg.watch_words"
 local watches = require "msdbg.watches"
 
 local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
 local concat, format = table.concat, string.format
 local ipairs, tonumber, tostring = ipairs, tonumber, tostring
 
--- The condition begins at the first word that names one, an expression at the first word that calls a function; everything
--- before it is the selector.
-local function split_watch(rest)
-  local known = {}
-  for _, condition in ipairs(core.conditions()) do
-    known[condition.id:lower()] = true
-    if condition.abbr ~= "" then known[condition.abbr:lower()] = true end
-  end
-  local from = 1
-  while true do
-    local first, last, word = rest:find("%s(%S+)", from)
-    if not first then return end
-    if known[word:lower()] or word:find "^[\"']?[%a_][%w_]*%(" then return rest:sub(1, first - 1), rest:sub(first + 1) end
-    from = last + 1
-  end
-end
-
-registry.split_watch = split_watch
+registry.group "what is wrong"
 
 command {
   name = "watch", also = { "b", "w" }, usage = "watch SELECTOR CONDITION [parameter=value ...] | EXPRESSION",
@@ -34,20 +18,8 @@ command {
   complete = "watch",
   run = function(session, rest)
     local s = need(session)
-    local on, when = split_watch(rest)
-    if not on then
-      local ids = {}
-      for _, condition in ipairs(core.conditions()) do
-        ids[#ids + 1] = condition.id
-        ids[#ids + 1] = condition.abbr
-      end
-      local last = rest:match "%s(%S+)$"
-      local close = last and core.nearest(last, ids, 1)[1]
-      local hint = close and format(" (did you mean '%s'?)", close) or ""
-      registry.usage(registry.find "watch", "watch: no condition found" .. hint)
-    end
-    local function bare(text) return text:match "^[\"'](.*)[\"']$" or text end  -- quoted as on the command line
-    return tostring(s:watch { on = bare(on), when = bare(when) })
+    local on, when = watch_words.of("watch", rest)
+    return tostring(s:watch { on = on, when = when })
   end,
 }
 
@@ -99,6 +71,8 @@ change("unwatch", { "delete", "d" }, "remove watchpoints", "removed", function(w
 change("disable", nil, "keep watchpoints, but do not ask them", "disabled", function(watch) watch:disable() end)
 change("enable", nil, "ask watchpoints again", "enabled", function(watch) watch:enable() end)
 
+local repeat_check  -- options of the last check when it was one of rules
+
 command {
   name = "check", usage = "check [STEPS] [--rules CHOICE] [--max-hits N]", summary = "run the watchpoints, e.g. on steps 0:10",
   complete = "step",
@@ -111,19 +85,26 @@ command {
     local note = ""
     local more = { steps = rest ~= "" and rest or nil, ranks = options.ranks, semantics = options.semantics, rules = options.rules }
     more.max_hits = options["max-hits"] and number(registry.find "check", options["max-hits"], "a number of hits")
-    if options.rules then return tostring(s:check(more)) end
+    repeat_check = nil
     -- Who has not said what to look for wants to know whether anything is wrong, as `msdbg check` does.
-    if #s:watches() == 0 then
+    if not more.rules and #s:watches() == 0 then
       more.rules = "default"
       note = "no watchpoint yet, so the default rules\n"
     end
-    return note .. tostring(s:check(more))
+    local text = tostring(s:check(more))
+    if more.rules then repeat_check = more end
+    return note .. text
   end,
 }
 
 command {
   name = "recheck", usage = "recheck", summary = "the last check again; live: the values at hand",
-  run = function(session) return tostring(need(session):recheck()) end,
+  run = function(session)
+    local s = need(session)
+    -- Rules have no watchpoint that a recheck could ask: they are run again.
+    if repeat_check and #s:watches() == 0 then return tostring(s:check(repeat_check)) end
+    return tostring(s:recheck())
+  end,
 }
 
 command {

@@ -5,6 +5,7 @@ local help = require "msdbg.repl_help"
 local infer = require "msdbg.infer"
 local reference = require "msdbg.reference"
 local registry = require "msdbg.repl_registry"
+local watch_words = require "msdbg.watch_words"
 
 local format, sort = string.format, table.sort
 local ipairs, math, pairs, pcall, type = ipairs, math, pairs, pcall, type
@@ -94,41 +95,28 @@ local function complete_tensor(word)
   return found
 end
 
+-- As they are written; where nothing begins so, in any case of letters.
 local function complete_condition(word)
-  local names = {}
-  for _, condition in ipairs(core.conditions()) do
-    names[#names + 1] = condition.id
-    if condition.abbr ~= "" then names[#names + 1] = condition.abbr end
-  end
-  return add_matching({}, word, names)
-end
-
--- The condition that stands in `text`, the last one if there are several.
-local function condition_in(text)
-  local found
-  for word in text:gmatch "[%w_]+" do
-    for _, condition in ipairs(core.conditions()) do
-      if word == condition.id or word == condition.abbr then found = condition end
-    end
+  local names = watch_words.names()
+  local found = add_matching({}, word, names)
+  if #found > 0 then return found end
+  for _, name in ipairs(names) do
+    if name:sub(1, #word):lower() == word:lower() then found[#found + 1] = name end
   end
   return found
 end
 
+-- Behind the selector: a condition, then its parameters, or an expression. Node names have no place there.
 local function complete_watch(word, before)
-  local condition = condition_in(before:match "^%s*%S+%s+%S+%s(.*)$" or "")
-  if condition then
-    local found = {}
-    if before:match "=%s*$" then return found end
-    for _, name in ipairs(condition.params) do add_matching(found, word, { name .. "=" }) end
-    return found
-  end
+  local _, when, open = watch_words.split(before:match "^%s*%S+%s+(.*)$" or "")
+  if open then return complete_selector(word) end
+  if not when then return add_matching(add_matching(complete_condition(word), word, functions), word, { "and", "or" }) end
+  local condition = watch_words.condition(when:match "^[\"']?([%w_]+)%s" or "")
+  if not condition then return add_matching({}, word, functions) end
   local found = {}
-  if before:match "%S+%s+%S+%s" then
-    found = complete_condition(word)
-    if word == "" then return found end
-    add_matching(found, word, functions)
+  if not when:match "=%s*$" then
+    for _, name in ipairs(condition.params) do add_matching(found, word, { name .. "=" }) end
   end
-  for _, name in ipairs(complete_selector(word)) do found[#found + 1] = name end
   return found
 end
 

@@ -6,6 +6,8 @@ local registry = require "msdbg.repl_registry"
 local command, need = registry.command, registry.need
 local concat = table.concat
 
+registry.group "the result"
+
 command {
   name = "report", usage = "report FILE.html | FILE.md", summary = "one page of what was found, with pictures", complete = "file",
   details = "Tells of the last check, or of the origins of NaN and Inf when nothing was checked.",

@@ -8,6 +8,8 @@ local debug, ipairs, pairs, rawget, require, type = debug, ipairs, pairs, rawget
 
 local M = {}
 
+local MOST_IN_FULL = 3  -- functions of one name, before they are only listed
+
 local topics = {}
 
 topics.selectors = [[
@@ -114,8 +116,12 @@ function M.command(definition)
 end
 
 function M.overview()
-  local rows = {}
+  local rows, headings = {}, {}
   for _, definition in ipairs(registry.list()) do
+    if definition.group ~= headings[#headings] then
+      headings[#headings + 1] = definition.group
+      rows[#rows + 1] = { definition.group .. ":" }
+    end
     local usage = definition.usage
     if #usage > 34 then usage = usage:sub(1, 34):match "^(.*) [%[%u|]" .. " ..." end
     rows[#rows + 1] = { "  " .. usage, definition.summary .. (definition.also and " (" .. concat(definition.also, ", ") .. ")" or "") }
@@ -147,9 +153,20 @@ local function members_named(name)
   local found = {}
   for _, class in ipairs(reference.load().classes) do
     local one = class.members[name]
-    if one and one.params then found[#found + 1] = reference.member_text(one) end
+    if one and one.params then found[#found + 1] = one end
   end
   return found
+end
+
+-- Other things of that name, a line each: `help session.watch  session:watch(options) -> msdbg.Watch`.
+local function others(class, members)
+  local rows = {}
+  if class then
+    local name = class.name:gsub("^msdbg%.", "")
+    rows[1] = { "  help " .. name, "the class: " .. (class.doc ~= "" and reference.brief(class.doc) or "its fields and functions") }
+  end
+  for _, each in ipairs(members) do rows[#rows + 1] = { format("  help %s.%s", each.owner, each.name), reference.signature(each) } end
+  return registry.align(rows)
 end
 
 --- What is known of a word; a mistake names the nearest words.
@@ -161,10 +178,16 @@ function M.about(word)
   if definition then parts[1] = M.command(definition) end
   local text = M.topic(word) or member(word) or condition(word)
   if text then parts[#parts + 1] = text end
-  local class = reference.class(word)
-  if class and not M.topic(word) then parts[#parts + 1] = reference.class_text(class) end
-  if not text and not class then
-    for _, each in ipairs(members_named(word)) do parts[#parts + 1] = (definition and "in Lua: " or "") .. each end
+  local class, members = not M.topic(word) and reference.class(word) or nil, members_named(word)
+  if class and not definition then
+    parts[#parts + 1] = reference.class_text(class)
+    class = nil
+  elseif #parts == 0 and #members <= MOST_IN_FULL then
+    for i, each in ipairs(members) do parts[i] = reference.member_text(each) end
+    members = {}
+  end
+  if class or #members > 0 then
+    parts[#parts + 1] = (#parts > 0 and "of that name in Lua, too:\n" or "several functions have that name:\n") .. others(class, members)
   end
   if #parts > 0 then return concat(parts, "\n") end
   local beginning = registry.beginning_with(word)

@@ -12,6 +12,8 @@ local DEEPEST_SOURCE = 20
 
 local function count_text(n, noun) return format("%d %s%s", n, noun, n == 1 and "" or "s") end
 
+registry.group "the prompt"
+
 command {
   name = "p", also = { "print" }, usage = "p EXPRESSION", summary = "print a Lua expression, as without the p",
   complete = "lua", raw = true,
@@ -99,9 +101,11 @@ command {
   end,
 }
 
-local depth = 0
+local entered = {}     -- the files that are being entered, the outermost first
+local located = false  -- the mistake on its way out names its file already
 
--- Enters the lines of a file as if they were typed. The first mistake ends it and names its line.
+-- Enters the lines of a file as if they were typed. The first mistake ends it and names its line, once: not those of the
+-- files that sourced this one.
 local function source(path)
   local text = watches.read_file(path)
   local entry, first = nil, 0
@@ -113,15 +117,19 @@ local function source(path)
     local ok, outcome, output, status = pcall(state.enter, whole)
     if not ok then
       if type(outcome) == "table" and outcome.code == "interrupted" then error(outcome, 0) end
+      if located then error(outcome, 0) end
+      located = true
       core.raise("fail", format("%s:%d: %s", path, first, tostring(outcome)), true)
     end
+    located = false
     if outcome == "exit" then return status end
     if output ~= "" then
-      io.write(output, "\n")
+      io.write(core.visible(output), "\n")
       io.flush()
     end
     entry = outcome == "incomplete" and whole or nil
   end
+  located = entry ~= nil
   if entry then core.raise("syntax", format("%s:%d: an open block, bracket or string at the end of the file", path, first), true) end
 end
 
@@ -130,10 +138,17 @@ command {
   details = "Stops at the first mistake. A file may hold what `save` wrote, and may source others.",
   run = function(_, rest)
     if rest == "" then registry.usage(registry.find "source", "source: which file?") end
-    if depth >= DEEPEST_SOURCE then mistake(format("source: %s: files source each other, %d deep", rest, DEEPEST_SOURCE)) end
-    depth = depth + 1
+    for i, path in ipairs(entered) do
+      if path == rest then
+        mistake(i == #entered and format("source: %s would enter itself without end", rest)
+          or format("source: %s is being entered already: %s", rest, concat(entered, " sources ", i)))
+      end
+    end
+    if #entered >= DEEPEST_SOURCE then mistake(format("source: %s: not entered, %d files source each other", rest, DEEPEST_SOURCE)) end
+    if #entered == 0 then located = false end
+    entered[#entered + 1] = rest
     local ok, result = pcall(source, rest)
-    depth = depth - 1
+    entered[#entered] = nil
     if not ok then error(result, 0) end
     return "", result
   end,

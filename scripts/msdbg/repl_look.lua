@@ -20,6 +20,8 @@ local function the_node(definition, session, rest)
   return need(session):node((rest:gsub(":[%a]*:?%d*$", "")))
 end
 
+registry.group "graph and lists of tensors"
+
 command {
   name = "nodes", usage = "nodes [SELECTOR]", summary = "list nodes", complete = "selector",
   examples = { "nodes fc2", "nodes op:MatMul and @gradient" },
@@ -105,6 +107,28 @@ local function tensor_query(rest, options)
   return { on = rest ~= "" and rest or nil, steps = options.steps, ranks = options.ranks, slots = options.slots }
 end
 
+-- `0-3, 7`
+local function ranges_text(values)
+  local parts, first = {}, nil
+  for i, value in ipairs(values) do
+    first = first or value
+    if values[i + 1] ~= value + 1 then
+      parts[#parts + 1] = first == value and format("%d", value) or format("%d-%d", first, value)
+      first = nil
+    end
+  end
+  return #parts > 0 and concat(parts, ", ") or "none"
+end
+
+-- Why a list of tensors is empty, as far as the steps tell.
+local function nothing_there(s, options)
+  local asked, steps = options.steps or s.current_step, s.steps
+  for _, step in ipairs(steps) do
+    if asked and core.number_in(asked, step, "steps") then return "no tensors of these nodes in this step" end
+  end
+  return asked and format("no step %s (have %s)", asked, ranges_text(steps)) or "no step has data"
+end
+
 local query_options = { { "steps", "STEPS", "which steps, e.g. 0:10; default the current one" }, { "ranks", "RANKS", "which ranks" },
   { "slots", "SLOTS", "output, input, all, or a slot such as input:1" } }
 
@@ -114,11 +138,12 @@ command {
   complete = "selector", options = query_options,
   run = function(session, rest, options)
     local rows = { { "step", "tensor", "op", "type", "elements" } }
-    for _, t in ipairs(need(session):tensors(tensor_query(rest, options))) do
+    local s = need(session)
+    for _, t in ipairs(s:tensors(tensor_query(rest, options))) do
       rows[#rows + 1] = { format("%4d", t.step), core.short_name(t), t.node.op, t.dtype .. "[" .. concat(t.shape, ",") .. "]",
         t.problem and "not readable: " .. t.problem or format("%d", t.size) }
     end
-    if #rows == 1 then return "no tensors of these nodes in this step" end
+    if #rows == 1 then return nothing_there(s, options) end
     return registry.align(rows)
   end,
 }
@@ -129,7 +154,8 @@ command {
   complete = "selector", options = query_options, examples = { "stats @weight", "stats relu --steps all" },
   run = function(session, rest, options)
     local s = need(session)
-    return core.stats_text(s, s:tensors(tensor_query(rest, options)))
+    local tensors = s:tensors(tensor_query(rest, options))
+    return #tensors > 0 and core.stats_text(s, tensors) or nothing_there(s, options)
   end,
 }
 

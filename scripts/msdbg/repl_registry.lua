@@ -15,7 +15,14 @@ local list, by_name = {}, {}
 --- What commands share while the prompt runs: `env`, `displays`, `entries`, and from the evaluator `evaluate`, `enter`.
 M.state = { displays = {}, entries = {}, next_display = 1 }
 
+local heading
+
+--- What the commands that follow have in common; `help` lists them below it.
+---@param title string
+function M.group(title) heading = title end
+
 function M.command(definition)
+  definition.group = heading
   list[#list + 1] = definition
   by_name[definition.name] = definition
   for _, other in ipairs(definition.also or {}) do by_name[other] = definition end

@@ -1,13 +1,24 @@
 -- Commands that move: from step to step of a dump, or a training from place to place.
 local registry = require "msdbg.repl_registry"
 
-local command, need, number = registry.command, registry.need, registry.number
-local tostring = tostring
+local command, mistake, number = registry.command, registry.mistake, registry.number
+local format, tostring = string.format, tostring
+
+-- The session, if it can be driven.
+local function training(session, name)
+  local s = registry.need(session)
+  if not s.can.step and s.state ~= "closed" then
+    mistake(format("%s: a %s cannot be driven, all its steps are there; goto STEP chooses one, check looks through them", name, s.kind))
+  end
+  return s
+end
+
+registry.group "steps; a training"
 
 command {
   name = "goto", usage = "goto STEP", summary = "make STEP the current one; live: -1, now", complete = "step",
   run = function(session, rest)
-    local s = need(session)
+    local s = registry.need(session)
     if rest == "now" and s.can.step then return s:goto_step() end
     s:goto_step(number(registry.find "goto", rest, "a step"))
   end,
@@ -16,34 +27,34 @@ command {
 command {
   name = "step", also = { "s" }, usage = "step [N]", summary = "live: run N steps",
   run = function(session, rest)
-    local s = need(session)
+    local s = training(session, "step")
     return tostring(s:step(rest ~= "" and number(registry.find "step", rest, "a number of steps") or 1))
   end,
 }
 
 command {
   name = "next", also = { "n" }, usage = "next", summary = "live: run the next operator",
-  run = function(session) return tostring(need(session):next_node()) end,
+  run = function(session) return tostring(training(session, "next"):next_node()) end,
 }
 
 command {
   name = "run_to", also = { "until" }, usage = "run_to NODE", summary = "live: run until NODE has run", complete = "node",
   run = function(session, rest)
     if rest == "" then registry.usage(registry.find "run_to", "run_to: which node?") end
-    return tostring(need(session):run_to(rest))
+    return tostring(training(session, "run_to"):run_to(rest))
   end,
 }
 
 command {
   name = "continue", also = { "c" }, usage = "continue", summary = "live: run until a hit, the end, or Ctrl-C",
-  run = function(session) return tostring(need(session):continue()) end,
+  run = function(session) return tostring(training(session, "continue"):continue()) end,
 }
 
 command {
   name = "run", also = { "r" }, usage = "run [NODE]", summary = "live: continue, or run_to NODE; dump: check", complete = "node",
   details = "What `run` means to users of gdb and tfdbg: go on until a watchpoint hits. On a dump, which has all steps, that is check.",
   run = function(session, rest)
-    local s = need(session)
+    local s = registry.need(session)
     if rest ~= "" then return registry.find("run_to").run(session, rest) end
     return registry.find(s.can.step and "continue" or "check").run(session, "", {})
   end,
@@ -51,13 +62,13 @@ command {
 
 command {
   name = "pause", usage = "pause", summary = "live: wait until the training is held again",
-  run = function(session) return tostring(need(session):pause()) end,
+  run = function(session) return tostring(training(session, "pause"):pause()) end,
 }
 
 command {
   name = "wait", usage = "wait [SECONDS]", summary = "live: until the training is held or over",
   run = function(session, rest)
-    local s = need(session)
+    local s = training(session, "wait")
     local state, why = s:wait { timeout = rest ~= "" and number(registry.find "wait", rest, "a number of seconds") or nil }
     return state or why
   end,
@@ -65,13 +76,13 @@ command {
 
 command {
   name = "terminate", also = { "kill" }, usage = "terminate", summary = "live: end the training",
-  run = function(session) return tostring(need(session):terminate()) end,
+  run = function(session) return tostring(training(session, "terminate"):terminate()) end,
 }
 
 command {
   name = "detach", usage = "detach", summary = "live: let the training run on by itself",
   run = function(session)
-    need(session):detach()
+    training(session, "detach"):detach()
     return "the training runs on without watchpoints, as long as msdbg stays; wait follows it to its end"
   end,
 }

@@ -21,6 +21,9 @@ local function find(definition, session, name, options)
   local part
   local bare, slice = name:match "^(.-)%[([%d:,%s%-]+)%]$"
   if bare then name, part = bare, slice:gsub("%s+", "") end
+  if not bare and name:find "%[[%d:,%s%-]*$" then
+    registry.usage(definition, format("%s: the slice of '%s' has no ']'", definition.name, name))
+  end
   local held = registry.state.held(name)
   if held then return held, options.slice or part end
   local place = {}
@@ -38,6 +41,7 @@ end
 
 -- `NAME REST`: selectors have blanks, names of tensors have none outside of a slice.
 local function split(rest)
+  rest = rest:gsub("^(%S+)%s+(%b[])", "%1%2")
   local name, more = rest:match "^(%S-%b[])%s*(.*)$"
   if not name then name, more = rest:match "^(%S+)%s*(.*)$" end
   return name or "", more or ""
@@ -57,6 +61,8 @@ end
 local function nothing_behind(definition, more)
   if more ~= "" then registry.usage(definition, format("%s: '%s' is not understood", definition.name, more)) end
 end
+
+registry.group "one tensor"
 
 tensor_command {
   name = "show", also = { "pt" }, usage = "show TENSOR[SLICE] [--previous]", summary = "one tensor: statistics, source line, elements",

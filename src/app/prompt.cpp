@@ -177,7 +177,8 @@ std::string greeting(Session& session) {
   const auto steps = session.steps();
   if (steps.empty()) out += ", no steps";
   else if (steps.size() == 1) out += fmt::format(", step {}", steps[0]);
-  else if (steps.back() - steps.front() + 1 == static_cast<int64_t>(steps.size())) out += fmt::format(", steps {}-{}", steps.front(), steps.back());
+  else if (steps.back() - steps.front() + 1 == static_cast<int64_t>(steps.size()))
+    out += fmt::format(", steps {}-{}", steps.front(), steps.back());
   else out += fmt::format(", {} steps from {} to {}", steps.size(), steps.front(), steps.back());
   return out + ".  Type help, or Lua.";
 }
@@ -209,7 +210,8 @@ int run_prompt(const Options& options) {
   EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
   auto script = make_script(options, &events);
   if (!script) return report_failure(script.status());
-  std::string hello = fmt::format("msdbg {}  no session is open: s = msdbg.open \"PATH\", or s = msdbg.listen().  Type help, or Lua.", kVersion);
+  std::string hello =
+      fmt::format("msdbg {}  no session is open: s = msdbg.open \"PATH\", or s = msdbg.listen().  Type help, or Lua.", kVersion);
   if (!options.dump.empty()) {
     int status = kExitClean;
     auto session = open_session(options, &status);

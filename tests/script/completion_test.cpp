@@ -67,6 +67,31 @@ TEST_F(Completion, KnowsConditionsAndTheirParameters) {
   EXPECT_TRUE(offers("s:watch { on = \"@weight\", when = \"tensor_o", "tensor_overflow"));
 }
 
+TEST_F(Completion, BehindASelectorStandConditionsAndNoNodes) {
+  const Names all = offered("watch @gradient ");
+  ASSERT_GT(all.size(), 2u);
+  EXPECT_EQ(all[0], "operator_overflow");
+  EXPECT_EQ(all[1], "OO");
+  EXPECT_EQ(std::find(all.begin(), all.end(), "Default/"), all.end());
+  EXPECT_EQ(offered("watch @gradient tensor_o"), (Names{"tensor_overflow"}));
+  EXPECT_EQ(offered("watch @gradient wcl"), (Names{"WCL"}));
+  EXPECT_TRUE(offered("watch @gradient MatM").empty());
+  EXPECT_TRUE(offers("watch op:ReLU and not op:Log tensor_ov", "tensor_overflow"));
+  EXPECT_TRUE(offers("bisect (relu or fc) tensor_ov", "tensor_overflow"));
+}
+
+TEST_F(Completion, SelectorsOfWatchGoOnBehindAnd) {
+  EXPECT_EQ(offered("watch MatM"), (Names{"MatMul-op0"}));
+  EXPECT_EQ(offered("watch @activation and MatM"), (Names{"MatMul-op0"}));
+  EXPECT_EQ(offered("watch not op:Re"), (Names{"op:ReLU", "op:ReluGrad"}));
+  EXPECT_TRUE(offers("watch @activation an", "and"));
+}
+
+TEST_F(Completion, ExpressionsOfWatchAreMadeOfFunctions) {
+  EXPECT_EQ(offered("watch @gradient percent(abs(x) > 3*st"), (Names{"std(", "step"}));
+  EXPECT_TRUE(offered("watch @weight WCL abs_mean_update_ratio_gt=").empty());
+}
+
 TEST_F(Completion, KnowsFieldsAndMethodsOfObjects) {
   EXPECT_TRUE(offers("s:wat", "s:watch"));
   EXPECT_TRUE(offers("x = s.cur", "s.current_step"));
@@ -117,6 +142,32 @@ TEST(NameIndex, NumbersAreInTheirOrder) {
   EXPECT_EQ(index.complete("a/", 10), (std::vector<std::string>{"a/op2", "a/op2/", "a/op9", "a/op10"}));
   EXPECT_EQ(index.complete("a/", 2), (std::vector<std::string>{"a/op2", "a/op2/"}));
   EXPECT_EQ(index.op_types(), (std::vector<std::string>{"X", "Y", "Z"}));
+}
+
+// In an order in which few follow a neighbour, and with more scopes than names, so that the index grows.
+TEST(NameIndex, ManyNamesInAnyOrderAreFoundOnce) {
+  constexpr int kNames = 5000;
+  std::vector<FakeNode> names;
+  for (int i = 0; i < kNames; ++i) {
+    const int k = i * 1237 % kNames;  // coprime: each once
+    names.push_back({"net/" + std::to_string(k % 7) + "-cell/op" + std::to_string(k), "X"});
+  }
+  for (int i = 0; i < kNames; ++i) {
+    const std::string number = std::to_string(i);
+    names.push_back({"deep/a" + number + "/b" + number + "/leaf" + number, "X"});
+  }
+  const std::vector<FakeNode> again{{"net/3-cell/op3", "X"}, {"net/3-cell", "Y"}, {"network/3-cell", "Y"}};
+  const script::NameIndex index({fake_graph(names), fake_graph(again)});
+  EXPECT_EQ(index.complete("op", 2 * kNames).size(), size_t{kNames});
+  for (int cell = 0; cell < 7; ++cell) {
+    std::vector<std::string> expected;
+    for (int k = cell; k < kNames; k += 7) expected.push_back("net/" + std::to_string(cell) + "-cell/op" + std::to_string(k));
+    EXPECT_EQ(index.complete("net/" + std::to_string(cell) + "-cell/", kNames), expected);
+  }
+  EXPECT_EQ(index.complete("leaf", 2 * kNames).size(), size_t{kNames});
+  EXPECT_EQ(index.complete("a4321/", 10), (std::vector<std::string>{"a4321/b4321/"}));
+  EXPECT_EQ(index.complete("net/3", 10), (std::vector<std::string>{"net/3-cell", "net/3-cell/"}));
+  EXPECT_EQ(index.complete("ne", 10), (std::vector<std::string>{"net/", "network/"}));
 }
 
 TEST(NameIndex, OddNamesAreKept) {

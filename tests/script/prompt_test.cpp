@@ -1,4 +1,7 @@
 // The prompt: commands, expressions, statements, incomplete input.
+#include <cstdio>
+#include <fstream>
+
 #include "script/support.h"
 
 namespace msdbg::testing {
@@ -179,10 +182,54 @@ TEST_F(Prompt, SourceStopsAtTheFirstMistakeAndNamesItsLine) {
   EXPECT_TRUE(contains(type("source " + file), "broken.msdbg:2: selector 'relu9' matches no node"));
   EXPECT_EQ(type("x"), "1");
   run("local f = io.open('" + file + "', 'w'); f:write('source " + file + "\\n'); f:close()");
-  EXPECT_TRUE(contains(type("source " + file), "source each other"));
+  EXPECT_EQ(type("source " + file), "error: " + file + ":1: source: " + file + " would enter itself without end");
   run("local f = io.open('" + file + "', 'w'); f:write('for i = 1, 2 do\\n'); f:close()");
   EXPECT_TRUE(contains(type("source " + file), "broken.msdbg:1: an open block"));
   EXPECT_TRUE(contains(type("source /no/such/file"), "cannot read /no/such/file"));
+}
+
+// However many files stand between the prompt and the mistake, one place is named: the line that is wrong.
+TEST_F(Prompt, FilesThatSourceEachOtherAreToldInOneLine) {
+  const std::string folder = ::testing::TempDir();
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + name) << text;
+    return folder + name;
+  };
+  const std::string b = folder + "ring_b.msdbg", a = write("ring_a.msdbg", "x = 1\nsource " + b + "\n");
+  write("ring_b.msdbg", "source " + a + "\n");
+  EXPECT_EQ(type("source " + a), "error: " + b + ":1: source: " + a + " is being entered already: " + a + " sources " + b);
+  for (int i = 0; i < 30; ++i) {
+    const std::string next = folder + "chain" + std::to_string(i + 1) + ".msdbg";
+    write("chain" + std::to_string(i) + ".msdbg", "source " + next + "\n");
+  }
+  EXPECT_EQ(type("source " + folder + "chain0.msdbg"), "error: " + folder + "chain19.msdbg:1: source: " + folder +
+                                                           "chain20.msdbg: not entered, 20 files source each other");
+  write("ring_b.msdbg", "nodes relu9\n");
+  const std::string text = type("source " + a);
+  EXPECT_TRUE(contains(text, "error: " + b + ":1: selector 'relu9'"));
+  EXPECT_FALSE(contains(text, "ring_a"));
+}
+
+TEST_F(Prompt, NothingThatSteersTerminalsIsPrinted) {
+  EXPECT_EQ(type("'a\\27[31mb'"), "a\\x1b[31mb");
+  EXPECT_EQ(type("'one\\ntwo\\tthree'"), "one\ntwo\tthree");
+  EXPECT_EQ(type("error('\\27]0;title\\7', 0)"), "error: \\x1b]0;title\\x07");
+  EXPECT_EQ(type("msdbg.fail '\\27[2J'"), "error: \\x1b[2J");
+  const std::string unknown = type("show \x1b[31mLog");
+  EXPECT_FALSE(contains(unknown, "\x1b"));
+  EXPECT_TRUE(contains(unknown, "[31mLog"));
+  ::testing::internal::CaptureStdout();
+  type("print('\\27[31m', 1, nil)");
+  std::fflush(stdout);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "\\x1b[31m\t1\tnil\n");
+}
+
+TEST_F(Prompt, OnlyColoursPassWhereColoursAreWanted) {
+  ScriptOptions options = small_options();
+  options.colour = true;
+  auto coloured = Script::create(std::move(options));
+  ASSERT_TRUE(coloured.ok());
+  EXPECT_EQ((*coloured)->eval("'\\27[1;31mred\\27[0m\\27[2J'").output, "\x1b[1;31mred\x1b[0m\\x1b[2J");
 }
 
 TEST_F(Prompt, QuestionsAreAnsweredFromTheStubs) {
@@ -220,7 +267,22 @@ TEST_F(Prompt, SelectorsOfSeveralWordsAreUnderstood) {
 
 TEST_F(Prompt, WatchWithoutConditionExplains) {
   EXPECT_TRUE(contains(type("watch **"), "usage: watch SELECTOR CONDITION"));
-  EXPECT_TRUE(contains(type("watch ** tensor_overflo"), "did you mean 'tensor_overflow'?"));
+  EXPECT_TRUE(contains(type("watch"), "watch: on which nodes?"));
+  EXPECT_TRUE(contains(type("watch op:Log and"), "the selector 'op:Log and' is not finished"));
+  EXPECT_TRUE(contains(type("watch ** tensor_overflo"),
+                       "no condition 'tensor_overflo'; the nearest:\n  TO  tensor_overflow    the tensor holds NaN or Inf\n"));
+  // Nothing resembles that: what is made for such nodes.
+  EXPECT_TRUE(contains(type("watch ** ZZZZ 3"), "no condition 'ZZZZ'; the nearest:\n  TO  tensor_overflow"));
+  EXPECT_TRUE(contains(type("watch @gradient ZZZZ"), "no condition 'ZZZZ'; the nearest:\n  GE  gradient_exploding"));
+  EXPECT_TRUE(contains(type("bisect fc.weight ZZZZ"), "bisect: no condition 'ZZZZ'"));
+  EXPECT_EQ(type("#s:watches()"), "0");
+}
+
+TEST_F(Prompt, ConditionsOfWatchNeedNoFunctionInFront) {
+  EXPECT_EQ(type("watch op:Log not all(x > 3)"), "watch 1: not all(x > 3) on op:Log (1 node)");
+  EXPECT_EQ(type("watch (op:Log or op:ReLU) and not fc.weight 3 < max(x)"), "watch 2: 3 < max(x) on (op:Log or op:ReLU) and not fc.weight (2 nodes)");
+  EXPECT_TRUE(contains(type("watch ** x > 3"), "this is a truth value for each element"));
+  EXPECT_EQ(type("watch \"op:Log\" \"tensor_overflow\""), "watch 3: tensor_overflow on op:Log (1 node)");
 }
 
 TEST_F(Prompt, SelectorWithoutMatchNamesNearNodes) {
@@ -273,6 +335,43 @@ TEST_F(Prompt, WithoutSessionCommandsSayWhatToDo) {
   EXPECT_TRUE(contains((*empty)->eval("check").output, "msdbg.open"));
   EXPECT_EQ((*empty)->eval("s = msdbg.open 'fake'").output, "");
   EXPECT_EQ((*empty)->prompt(), "fake step 0/1 rank 0 > ");
+}
+
+TEST_F(Prompt, MistakesNameWhatThereIs) {
+  EXPECT_EQ(type("tensors relu --steps 7"), "no step 7 (have 0-1)");
+  EXPECT_EQ(type("stats relu --steps 7:9"), "no step 7:9 (have 0-1)");
+  EXPECT_TRUE(contains(type("show Log-op0[0:2"), "show: the slice of 'Log-op0[0:2' has no ']'"));
+  EXPECT_EQ(type("show Log-op0 [0:1,:]"), type("show Log-op0[0:1,:]"));
+  EXPECT_TRUE(contains(type("trend fc.weight l2norm"), "trend: no statistic 'l2norm' (did you mean 'l2_norm'?)"));
+  EXPECT_EQ(type("step"), "error: step: a dump cannot be driven, all its steps are there; goto STEP chooses one, check looks through them");
+  EXPECT_TRUE(contains(type("terminate"), "terminate: a dump cannot be driven"));
+  EXPECT_TRUE(contains(type("?_"), "nil"));
+}
+
+TEST_F(Prompt, RulesAreCheckedAgainByRecheck) {
+  const std::string first = type("check --rules TO");
+  EXPECT_TRUE(contains(first, "Log-op0"));
+  EXPECT_EQ(type("recheck"), first);
+  EXPECT_FALSE(contains(first, "--format"));  // an option of the program, not of this command
+  type("watch op:ReLU TZ 33.3");
+  EXPECT_FALSE(contains(type("recheck"), "Log-op0"));
+}
+
+TEST_F(Prompt, ReportsNameTheNextCommandAsItIsTypedHere) {
+  const std::string here = type("origin");
+  EXPECT_TRUE(contains(here, "next: show "));
+  EXPECT_FALSE(contains(here, "next: msdbg"));
+  EXPECT_TRUE(contains(type("msdbg.origin(s)"), "next: msdbg show "));
+}
+
+TEST_F(Prompt, ACommandGoesBeforeFunctionsOfItsName) {
+  const std::string text = type("help list");
+  EXPECT_EQ(text.rfind("list [FILE]\n", 0), 0u) << text;
+  EXPECT_TRUE(contains(text, "of that name in Lua, too:\n  help rules.list  rules.list(options?) -> msdbg.Rule[]"));
+  EXPECT_TRUE(contains(type("help watch"), "  help Watch "));
+  EXPECT_TRUE(contains(type("help watch"), "  help session.watch  session:watch(options) -> msdbg.Watch"));
+  EXPECT_TRUE(contains(type("help markdown"), "several functions have that name:\n"));
+  EXPECT_TRUE(contains(type("help quantile"), "tensor:quantile(q) -> number?"));
 }
 
 }  // namespace

@@ -1,0 +1,124 @@
+-- `watch SELECTOR CONDITION`: where the selector ends, and what is said of a condition that does not exist.
+local core = require "msdbg.core"
+local registry = require "msdbg.repl_registry"
+
+local format = string.format
+local ipairs = ipairs
+
+local M = {}
+
+local JOINS = { ["and"] = true, ["or"] = true }
+
+-- The term of a selector that begins at `at`: quoted, in slashes or brackets as a whole, else up to a blank.
+local function term_at(text, at)
+  for _, pattern in ipairs { '^"[^"]*"()', "^'[^']*'()", "^/[^/]*/()", "^%b()()" } do
+    local behind = text:match(pattern, at)
+    if behind and text:match("^%s", behind) then return behind end
+  end
+  return text:match("^%S+()", at)
+end
+
+--- Splits what stands behind `watch`. `on`: the selector, "" without any; `when`: what follows it, nil while nothing does.
+--- `open`: the selector wants another term, as behind `and`.
+---@param text string
+---@return string on
+---@return string? when
+---@return boolean open
+function M.split(text)
+  local first = text:match "^%s*()"
+  local at, last, open = first, first, true
+  while at <= #text do
+    local behind = term_at(text, at)
+    local word = text:sub(at, behind - 1)
+    if JOINS[word:lower()] and not open then
+      open = true
+    elseif not open then
+      return text:sub(first, last - 1), text:sub(at), false
+    elseif word:lower() ~= "not" then
+      open = false
+    end
+    last = behind
+    at = text:match("^%s*()", behind)
+  end
+  return text:sub(first, last - 1), nil, open
+end
+
+local known
+
+-- Lower-case id or abbreviation -> condition.
+local function by_word()
+  if known then return known end
+  known = {}
+  for _, condition in ipairs(core.conditions()) do
+    known[condition.id:lower()] = condition
+    if condition.abbr ~= "" then known[condition.abbr:lower()] = condition end
+  end
+  return known
+end
+
+--- The condition of this id or abbreviation.
+---@param word string
+---@return { id: string, abbr: string, summary: string, params: string[] }?
+function M.condition(word) return by_word()[word:lower()] end
+
+--- Ids and abbreviations in the order of `help conditions`.
+---@return string[]
+function M.names()
+  local names = {}
+  for _, condition in ipairs(core.conditions()) do
+    names[#names + 1] = condition.id
+    if condition.abbr ~= "" then names[#names + 1] = condition.abbr end
+  end
+  return names
+end
+
+local MOST_NAMED = 6
+
+-- Ids that resemble `word`; where none does, those that are made for what the selector chooses.
+local function proposals(word, on)
+  local names = core.nearest(word, M.names(), 3)
+  if #names > 0 then return names end
+  local kind = on:match "@(%a+)" or "tensor"
+  for pass = 1, 2 do
+    for _, condition in ipairs(core.conditions()) do
+      if #names < MOST_NAMED and condition.id:sub(1, #kind + 1) == kind .. "_" then names[#names + 1] = condition.id end
+    end
+    if #names > 0 or pass == 2 then return names end
+    kind = "tensor"
+  end
+end
+
+-- Why `when` is no condition, with the nearest ones; nil where it is one, or an expression, whose mistakes the core explains.
+local function unknown(on, when)
+  local word = when:match "^[\"']?([%a_][%w_]*)"
+  if not word or M.condition(word) or when:gsub("%f[%w_][%a_][%w_]*=[^=]", ""):find "[%(<>=~%+%*/]" then return end
+  local rows, seen = {}, {}
+  for _, name in ipairs(proposals(word, on)) do
+    local condition = M.condition(name)
+    if not seen[condition.id] then
+      seen[condition.id] = true
+      rows[#rows + 1] = { "  " .. condition.abbr, condition.id, condition.summary }
+    end
+  end
+  return format("no condition '%s'; the nearest:\n%s\nhelp conditions tells of all; an expression compares something: max(abs(x)) > 10",
+    word, registry.align(rows))
+end
+
+--- Selector and condition of a command; a mistake where one of them is missing or unknown.
+---@param name string  of the command
+---@param text string  what stands behind it
+---@return string on
+---@return string when
+function M.of(name, text)
+  local definition = registry.find(name)
+  local on, when, open = M.split(text)
+  if on == "" then registry.usage(definition, name .. ": on which nodes?") end
+  if open then registry.usage(definition, format("%s: the selector '%s' is not finished", name, on)) end
+  if not when then registry.usage(definition, format("%s: no condition behind the selector '%s'", name, on)) end
+  local why = unknown(on, when)
+  if why then registry.mistake(name .. ": " .. why) end
+  local function bare(quoted) return quoted:match '^"([^"]*)"$' or quoted:match "^'([^']*)'$" or quoted end  -- as on the command line
+  return bare(on), bare(when)
+end
+
+return M
