@@ -4,68 +4,120 @@
 ---@class msdbg
 local msdbg = {}
 
+---@class msdbg.BisectOptions
+---@field on msdbg.Selector|msdbg.Tensor
+---@field when? string|fun(t: msdbg.Tensor): any  a condition, an expression or a function; default "nan or inf"
+---@field steps? msdbg.Numbers  search only these; default all
+---@field ranks? msdbg.Numbers  each is searched by itself; default all
+---@field graph? integer  its id
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: as many as there are cores
+---@field mem_limit? number  MB
+
 ---The first step in which something holds, found by halving: 11 of 1000 steps are read at most. A step without the tensor is replaced
 ---by the nearest one that has it.
 ---@param session msdbg.Session
----@param options { on: msdbg.Selector|msdbg.Tensor, when?: string|fun(t: msdbg.Tensor): any, steps?: msdbg.Numbers, ranks?: msdbg.Numbers, graph?: integer, semantics?: string, threads?: integer, mem_limit?: number }
+---@param options msdbg.BisectOptions
 ---@return msdbg.Bisect
 function msdbg.bisect(session, options) end
+
+---@class msdbg.TrendOptions
+---@field steps? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default all
+---@field graph? integer  its id
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: as many as there are cores
+---@field mem_limit? number  MB
 
 ---A statistic over the steps, one line per tensor. Without a selector: every node.
 ---@param session msdbg.Session
 ---@param statistic string  a field of msdbg.Stats
 ---@param on? msdbg.Selector|msdbg.Tensor
----@param options? { steps?: msdbg.Numbers, ranks?: msdbg.Numbers, graph?: integer, threads?: integer, mem_limit?: number, semantics?: string }
+---@param options? msdbg.TrendOptions
 ---@return msdbg.Trend
 function msdbg.trend(session, statistic, on, options) end
+
+---@class msdbg.PropagationOptions
+---@field when? string|fun(t: msdbg.Tensor): any  what is bad; default "nan or inf"
+---@field up? boolean  where it came from instead of where it went
+---@field step? integer  default s.current_step
+---@field rank? integer  where several ranks have a node of that name
+---@field graph? integer  where several graphs have one: its id
+---@field execution? integer  which run of the node within the step, from 0
+---@field steps? msdbg.Numbers  of the search for the fault
+---@field ranks? msdbg.Numbers
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: as many as there are cores
+---@field mem_limit? number  MB
 
 ---How a bad tensor spread in its step, or with `up` where it came from.
 ---@param session msdbg.Session
 ---@param tensor string|msdbg.Tensor
----@param options? { when?: string|fun(t: msdbg.Tensor): any, up?: boolean, step?: integer, rank?: integer, graph?: integer, execution?: integer, steps?: msdbg.Numbers, ranks?: msdbg.Numbers, semantics?: string, threads?: integer, mem_limit?: number }
+---@param options? msdbg.PropagationOptions
 ---@return msdbg.Propagation
 function msdbg.propagation(session, tensor, options) end
 
 ---Why a tensor has no value: not dumped, fused, not executed, unreadable, never there.
 ---@param session msdbg.Session
 ---@param tensor string|msdbg.Tensor
----@param options? { step?: integer, rank?: integer, graph?: integer, execution?: integer }
+---@param options? msdbg.TensorOptions
 ---@return msdbg.Why
 function msdbg.why(session, tensor, options) end
+
+---@class msdbg.SourceOptions
+---@field file? string  one of the program's files; default all
+---@field root? string  where the files are looked for, when they are not where the training had them
+---@field framework? boolean  lines of installed packages, too
 
 ---The user's program with findings and statistics beside its lines. Without a result: those of session:check().
 ---@param session msdbg.Session
 ---@param result? msdbg.Result
----@param options? { file?: string, root?: string, framework?: boolean }
+---@param options? msdbg.SourceOptions
 ---@return msdbg.Source
 function msdbg.source(session, result, options) end
+
+---MindSpore's dump configuration for chosen nodes and steps, and what it will cost. Without `on` and `around`: everything, as statistics where
+---the device has them. docs/dump-plan.md tells what the options mean.
+---@param session msdbg.Session
+---@param options? { on?: msdbg.Selector, around?: string, hops?: integer, steps?: msdbg.Numbers, mode?: "tensor"|"statistic"|"full", slots?: "both"|"inputs"|"outputs", path?: string, net_name?: string, version?: string }
+---@return msdbg.Plan
+function msdbg.plan(session, options) end
 
 ---@class msdbg.Session
 local session = {}
 
+---As msdbg.plan.
+---@param options? table
+---@return msdbg.Plan
+function session:plan(options) end
+
 ---As msdbg.bisect.
----@param options { on: msdbg.Selector|msdbg.Tensor, when?: string|fun(t: msdbg.Tensor): any, steps?: msdbg.Numbers, ranks?: msdbg.Numbers, graph?: integer, semantics?: string, threads?: integer, mem_limit?: number }
+---e.g. print(s:bisect { on = "@weight", when = "TO" }.first)
+---@param options msdbg.BisectOptions
 ---@return msdbg.Bisect
 function session:bisect(options) end
 ---As msdbg.trend.
+---e.g. print(s:trend("l2_norm", "@gradient"))
 ---@param statistic string
 ---@param on? msdbg.Selector|msdbg.Tensor
----@param options? table
+---@param options? msdbg.TrendOptions
 ---@return msdbg.Trend
 function session:trend(statistic, on, options) end
 ---As msdbg.propagation.
+---e.g. print(s:propagation("Log-op0", { up = true }))
 ---@param tensor string|msdbg.Tensor
----@param options? table
+---@param options? msdbg.PropagationOptions
 ---@return msdbg.Propagation
 function session:propagation(tensor, options) end
 ---As msdbg.why.
+---e.g. print(s:why "Log-op0:input:0")
 ---@param tensor string|msdbg.Tensor
----@param options? table
+---@param options? msdbg.TensorOptions
 ---@return msdbg.Why
 function session:why(tensor, options) end
 ---As msdbg.source.
 ---@param result? msdbg.Result
----@param options? table
+---@param options? msdbg.SourceOptions
 ---@return msdbg.Source
 function session:source(result, options) end
 
@@ -79,14 +131,17 @@ function session:source(result, options) end
 ---@field steps integer  that were there to be searched
 ---@field looked_at integer
 ---@field reads integer  tensors
----@field probes table[]  step, holds, tensors, reason, hits, stats
+---@field probes table[]  step, holds (nil: undecided), tensors, undecided, reason, hits, stats
 ---@field target string
 ---@field predicate string
 local bisect = {}
+---For people, as the command prints it.
 ---@return string
 function bisect:table() end
+---One object; docs/json.md.
 ---@return string
 function bisect:json() end
+---One probe a line.
 ---@return string
 function bisect:jsonl() end
 
@@ -96,14 +151,19 @@ function bisect:jsonl() end
 ---@field steps integer[]
 ---@field tensors table[]  node, slot, rank, graph_id, execution, first, last, min, max, ends, change, points
 local trend = {}
+---For people, as the command prints it.
 ---@return string
 function trend:table() end
+---One object; docs/json.md.
 ---@return string
 function trend:json() end
+---One tensor a line.
 ---@return string
 function trend:jsonl() end
+---RFC 4180, a point a line.
 ---@return string
 function trend:csv() end
+---A table of Markdown.
 ---@return string
 function trend:markdown() end
 
@@ -112,22 +172,29 @@ function trend:markdown() end
 ---@field direction "down"|"up"
 ---@field holds boolean  false: the tensor is sound
 ---@field tensor table
----@field nodes table[]  index, node, op, kind, execution, passage, distance, slot, step, reason, stats, stack
----@field edges table[]  from, to (indexes), output, input, update, bad
+---@field nodes table[]?  index, node, op, kind, execution, passage, distance, slot, step, reason, stats, stack
+---@field edges table[]?  from, to (indexes), output, input, update, bad
 ---@field bad_in_step integer
----@field bad_elsewhere integer
+---@field edges_known boolean  false: there is no readable graph file, hence no nodes, edges and bad_elsewhere
+---@field bad_elsewhere integer?
 ---@field clean_outputs integer
 local propagation = {}
+---For people, as the command prints it.
 ---@return string
 function propagation:table() end
+---One object; docs/json.md.
 ---@return string
 function propagation:json() end
+---One node a line.
 ---@return string
 function propagation:jsonl() end
+---A table of Markdown.
 ---@return string
 function propagation:markdown() end
+---The graph for Graphviz.
 ---@return string
 function propagation:dot() end
+---The graph as a picture; raises where the program was built without Graphviz.
 ---@return string
 function propagation:svg() end
 
@@ -140,10 +207,13 @@ function propagation:svg() end
 ---@field next string?
 ---@field tensor table?
 local why = {}
+---For people, as the command prints it.
 ---@return string
 function why:table() end
+---One object; docs/json.md.
 ---@return string
 function why:json() end
+---One line.
 ---@return string
 function why:jsonl() end
 
@@ -151,13 +221,29 @@ function why:jsonl() end
 ---@field files table[]  path, read_from, note, findings, lines: those with operators
 ---@field steps integer[]
 local source = {}
+---For people, as the command prints it.
 ---@return string
 function source:table() end
+---One object; docs/json.md.
 ---@return string
 function source:json() end
+---One line of the program a line.
 ---@return string
 function source:jsonl() end
+---A table of Markdown.
 ---@return string
 function source:markdown() end
 
 return msdbg
+
+---Printed, it is the file that MINDSPORE_DUMP_CONFIG names.
+---@class msdbg.Plan
+---@field text string  what the file holds
+---@field configuration table  the same, decoded
+---@field nodes integer  chosen that a run can write
+---@field left_out integer  chosen that never have a value
+---@field bytes_per_step integer?  nil: no size is known, since there is no readable graph file
+---@field files_per_step integer
+---@field unknown_sizes integer
+---@field steps integer?  how many; nil: every step is written
+---@field notes string[]

@@ -4,18 +4,32 @@
 ---@class msdbg
 local msdbg = {}
 
----Opens a checkpoint (.ckpt or safetensors) as a session of one step whose nodes are its parameters. `key` of an encrypted one: hexadecimal
----digits, the bytes themselves, "@FILE" or "env:NAME"; `dec_mode` names the cipher where the file does not tell.
+---@class msdbg.CheckpointOptions
+---@field key? string  of an encrypted one: hexadecimal digits, the bytes themselves, "@FILE" or "env:NAME"
+---@field dec_mode? "auto"|"gcm"|"cbc"|"sm4-cbc"  the cipher, where the file does not tell
+---@field mem_limit? number  MB of tensors that may be in memory at once
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: as many as there are cores
+
+---Opens a checkpoint (.ckpt or safetensors) as a session of one step whose nodes are its parameters. Raises where the file is no
+---checkpoint or the key is wrong.
+---e.g. local s = msdbg.checkpoint("lenet.ckpt", { key = "env:CKPT_KEY" })
 ---@param path string
----@param options? { key?: string, dec_mode?: "auto"|"gcm"|"cbc"|"sm4-cbc", mem_limit?: number, semantics?: "compat"|"finite", threads?: integer }
+---@param options? msdbg.CheckpointOptions
 ---@return msdbg.Session
 function msdbg.checkpoint(path, options) end
 
----What changed from the parameters of `a` to those of `b`; a dump's are those of its current step. `by_content = false` does not look for
----parameters that have another name now. Each of `parameters`: name, change, new_name, a and b with dtype and shape, update_ratio
+---@class msdbg.CheckpointDiffOptions
+---@field on? msdbg.Selector  which parameters; default all
+---@field by_content? boolean  false: do not look for parameters that have another name now
+---@field step_a? integer  of a dump: its step, default the current one
+---@field step_b? integer
+---@field rank? integer  of a dump, default 0
+
+---What changed from the parameters of `a` to those of `b`. Each of `parameters`: name, change, new_name, a and b with dtype and shape, update_ratio
 ---(norm(b - a) / norm(a)), max_abs_difference, differing, count, nan_a, nan_b, inf_a, inf_b, breaks (NaN or Inf that a had not), note.
 ---@param a msdbg.Session
 ---@param b msdbg.Session
----@param options? { on?: msdbg.Selector, by_content?: boolean, step_a?: integer, step_b?: integer, rank?: integer }
+---@param options? msdbg.CheckpointDiffOptions
 ---@return { equal: boolean, complete: boolean, counts: table<string, integer>, parameters: table[], text: string }
 function msdbg.checkpoint_diff(a, b, options) end

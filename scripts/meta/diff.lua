@@ -4,13 +4,56 @@
 ---@class msdbg
 local msdbg = {}
 
----Where two runs part: nodes are matched by name, then by structure, and every tensor of `a` is compared with its counterpart of `b`, the
----yardstick. Left out, `b` is `a`: two steps, ranks or graphs of it.
+---@class msdbg.DiffOptions
+---@field on? msdbg.Selector  nodes of `a`; default all
+---@field steps? msdbg.Numbers  of both; default all that both have
+---@field ranks? msdbg.Numbers  of both
+---@field steps_a? msdbg.Numbers  where they are called otherwise: compared in order with steps_b
+---@field steps_b? msdbg.Numbers
+---@field ranks_a? msdbg.Numbers
+---@field ranks_b? msdbg.Numbers
+---@field graph_a? integer  its id
+---@field graph_b? integer
+---@field rtol? number  a difference below atol + rtol * |b| is within tolerance
+---@field atol? number
+---@field map? string|table<string, string>  names that nodes of `a` have in `b`, or a file of them
+---@field threads? integer  default: as many as there are cores
+
+---Where two runs part: nodes are matched by name, then by structure, and every tensor of `a` is compared with its
+---counterpart of `b`, the yardstick. Left out, `b` is `a`: two steps, ranks or graphs of it.
+---e.g. print(msdbg.diff(s, msdbg.open "/data/good", { rtol = 1e-3 }))
 ---@param a msdbg.Session
 ---@param b? msdbg.Session
----@param options? { steps?: msdbg.Numbers, ranks?: msdbg.Numbers, steps_a?: msdbg.Numbers, steps_b?: msdbg.Numbers, ranks_a?: msdbg.Numbers, ranks_b?: msdbg.Numbers, graph_a?: integer, graph_b?: integer, rtol?: number, atol?: number, on?: msdbg.Selector, map?: string|table<string, string>, threads?: integer }
+---@param options? msdbg.DiffOptions
 ---@return msdbg.Diff
 function msdbg.diff(a, b, options) end
+
+---One tensor on both sides: a plain table.
+---@class msdbg.TensorDiff
+---@field node_a string
+---@field node_b string
+---@field op string
+---@field slot string
+---@field step integer  of `b`
+---@field step_a integer
+---@field state string  how far it was compared
+---@field role string?  what it has to do with the fault: culprit, victim, ...
+---@field equal boolean  bit for bit
+---@field max_abs_error number?
+---@field max_abs_at integer[]?  coordinates
+---@field max_rel_error number?
+---@field mean_abs_error number?
+---@field cosine number?  of the angle between both
+---@field max_ulp number?  distance in units of the last place
+---@field within_tolerance number?  share of elements, 0 to 1
+---@field rtol number
+---@field atol number
+---@field nan_mismatch integer?  elements that are NaN on one side only
+---@field inf_mismatch integer?
+---@field error_in number?  relative error of its inputs
+---@field amplification number?  its relative error by that of its inputs
+---@field worst_input string?
+---@field reason string?  why it was not compared
 
 ---What msdbg.diff found. Printed, it is the table of `msdbg diff`.
 ---@class msdbg.Diff
@@ -18,9 +61,9 @@ function msdbg.diff(a, b, options) end
 ---@field equal boolean
 ---@field complete boolean  everything on both sides has a counterpart and was read
 ---@field matched integer  nodes
----@field first table?  the first tensor that differs, in execution order; fields as of `tensors`
----@field culprits table[]  of its step: tensors that differ although the inputs of their node agree
----@field tensors table[]  node_a, node_b, op, slot, step, step_a, state, role, equal, max_abs_error, max_abs_at, max_rel_error, mean_abs_error, cosine, max_ulp, within_tolerance, rtol, atol, nan_mismatch, inf_mismatch, error_in, amplification, worst_input, reason
+---@field first msdbg.TensorDiff?  the first tensor that differs, in execution order
+---@field culprits msdbg.TensorDiff[]  of its step: tensors that differ although the inputs of their node agree
+---@field tensors msdbg.TensorDiff[]  all that were compared
 ---@field counts table  equal, close, different, reshaped, uncompared, dtype_changes
 ---@field only_a string[]  names of nodes without a counterpart
 ---@field only_b string[]
@@ -28,44 +71,68 @@ function msdbg.diff(a, b, options) end
 ---@field notes string[]  steps, ranks and graphs that only one side has
 local diff = {}
 
+---For people, as `msdbg diff` prints it.
 ---@return string
 function diff:table() end
+---One object; docs/json.md.
 ---@return string
 function diff:json() end
+---One tensor a line.
 ---@return string
 function diff:jsonl() end
+---RFC 4180, a tensor a line.
 ---@return string
 function diff:csv() end
+---A comment for a merge request.
 ---@return string
 function diff:markdown() end
+---XML as CI servers read it.
 ---@return string
 function diff:junit() end
 
 ---@class msdbg.Tensor
 local tensor = {}
 
----Element by element against another tensor of the same shape, e.g. `t:diff(t:previous(), 0.05)`. A number is MindInsight's tolerance: differences
----up to that share of the largest one are shown as 0. Printed, it is a table of statistics and a picture of the differences; `difference` is a
----tensor like any other.
+---Element by element against another tensor of the same shape. A number is MindInsight's tolerance: differences up to that share of the
+---largest one are shown as 0. Printed, it is a table of statistics and a picture of the differences; `difference` is a tensor like any
+---other.
+---e.g. print(t:diff(assert(t:previous()), 0.05))
 ---@param other msdbg.Tensor
 ---@param options? number|{ tolerance?: number, rtol?: number, atol?: number }
----@return table  equal, max_abs_error, max_abs_at, max_rel_error, mean_abs_error, cosine, max_ulp, within_tolerance, nan_mismatch, inf_mismatch, boundary, difference, stats, current_stats, other_stats
+---@return table  measures as of msdbg.TensorDiff, boundary, difference, stats, current_stats, other_stats
 function tensor:diff(other, options) end
 
 ---Losses and metrics over steps: `msdbg.series` or `require "msdbg.series"`.
 ---@class msdbg.series
 local series = {}
 
----From a log that a training printed (`pattern` is a regular expression whose groups are the value, or step and value; without one `loss is X`,
----`loss: X` and the like are found), from csv, or from a table of numbers or of { step =, value = }.
+---From a log that a training printed, from csv, or from a table of numbers or of { step =, value = }. In a log `loss is X`, `loss: X` and
+---the like are found.
+---e.g. msdbg.series.read("train.log", { pattern = [[step: (\d+).*acc: ([0-9.]+)]] })
 ---@param from string|table
----@param options? { pattern?: string, column?: string }
+---@param options? { pattern?: string, column?: string }  a regular expression whose groups are the value, or step and value; csv: a title
 ---@return table  source, what, counted, steps, values
 function series.read(from, options) end
+
+---How two series part: a plain table that prints itself.
+---@class msdbg.SeriesComparison
+---@field verdict "alike"|"forward"|"backward"|"later"  what to suspect: the first steps, the update, or what comes later
+---@field count integer  steps that both have
+---@field mean_abs_error number?
+---@field max_abs_error number
+---@field max_rel_error number
+---@field worst_step integer?
+---@field parts_at integer?  the first step beyond the tolerance
+---@field a_there number?  values in that step
+---@field b_there number?
+---@field nonfinite_mismatch integer  steps where one side only is finite
+---@field only_a integer[]  steps
+---@field only_b integer[]
+---@field next string  what to do
 
 ---Two series, `b` being the yardstick. 1 in 1000 is taken for rounding unless `tolerance` says otherwise.
 ---@param a string|table
 ---@param b string|table
 ---@param options? { tolerance?: number, pattern?: string, column?: string }
----@return table  verdict ("alike", "forward", "backward", "later"), count, mean_abs_error, max_abs_error, max_rel_error, worst_step, parts_at, a_there, b_there, nonfinite_mismatch, only_a, only_b, next
+---@return msdbg.SeriesComparison
 function series.compare(a, b, options) end

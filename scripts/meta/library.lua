@@ -1,21 +1,49 @@
 ---@meta
--- Stubs of the standard library: what `require "msdbg.table"` and its neighbours give. docs/library.md is the page for people.
+-- Stubs of the standard library that makes text: what `require "msdbg.table"` and its neighbours give.
+-- docs/library.md is the page for people.
 
 ---@class msdbg.Tensor
 local tensor = {}
 
----Prints name, source line, statistics and elements. `slice` shows a part, `previous` the value of the step before and the difference
----beside each element, sorted by place, by "difference" or by "value".
----@param options? { rows?: integer, slice?: string, previous?: boolean, sort?: "place"|"difference"|"value" }
+---@class msdbg.ShowOptions
+---@field rows? integer  of elements, default 20
+---@field slice? string  a part, as NumPy writes it
+---@field previous? boolean  the value of the step before and the difference beside each element
+---@field sort? "place"|"difference"|"value"  with `previous`, default place
+
+---Prints name, source line, statistics and elements.
+---e.g. t:show { slice = "0,:", previous = true, sort = "difference" }
+---@param options? msdbg.ShowOptions
 function tensor:show(options) end
----Prints a two-dimensional part as shades: the last two axes, or `axes` counted from 0, or those that `slice` leaves. NaN and Inf have
----marks of their own.
----@param options? { slice?: string, axes?: integer[], rows?: integer, width?: integer, min?: number, max?: number, ascii?: boolean, colour?: boolean }
+
+---@class msdbg.HeatmapOptions
+---@field slice? string  a part that leaves two axes, e.g. "0,:,:"
+---@field axes? integer[]  two of them, counted from 0; default the last two
+---@field rows? integer  at most so many; a cell then stands for several elements
+---@field width? integer  columns, default those of the terminal
+---@field min? number  the lightest shade, default the smallest element
+---@field max? number  the darkest shade, default the largest element
+---@field ascii? boolean  default: where the locale is not UTF-8
+---@field colour? boolean  default: on a terminal that has them
+
+---Prints a two-dimensional part as shades. NaN and Inf have marks of their own.
+---e.g. t:heatmap { slice = "0,0,:,:" }
+---@param options? msdbg.HeatmapOptions
 function tensor:heatmap(options) end
----Prints the histogram of the finite elements; `log` makes the lengths logarithmic.
----@param options? { bins?: integer, slice?: string, width?: integer, log?: boolean, ascii?: boolean }
+
+---@class msdbg.HistOptions
+---@field bins? integer  1 to 10000, default 20
+---@field slice? string  a part, as NumPy writes it
+---@field width? integer  columns, default those of the terminal
+---@field log? boolean  logarithmic lengths, so that rare values show
+---@field ascii? boolean  default: where the locale is not UTF-8
+
+---Prints the histogram of the finite elements.
+---e.g. t:hist { bins = 10, log = true }
+---@param options? msdbg.HistOptions
 function tensor:hist(options) end
 ---Prints a statistic over steps as one line of blocks.
+---e.g. t:spark("l2_norm", "0:50")
 ---@param stat? string  a field of the statistics, or "change"; default abs_mean
 ---@param steps? msdbg.Numbers|{ steps?: msdbg.Numbers, width?: integer, ascii?: boolean, colour?: boolean }
 function tensor:spark(stat, steps) end
@@ -25,6 +53,7 @@ function tensor:spark(stat, steps) end
 local tables = {}
 
 ---An empty table. A column is a title or { title, align =, digits =, shrinks = }.
+---e.g. local made = tables.new { "step", { "node", shrinks = true }, "max" }  made:add(0, t.name, t.stats.max)  made:print()
 ---@param columns (string|table)[]
 ---@return msdbg.Table
 function tables.new(columns) end
@@ -56,8 +85,10 @@ function text_table:text(options) end
 ---RFC 4180, numbers with all their digits.
 ---@return string
 function text_table:csv() end
+---A table of Markdown, with all rows and full texts.
 ---@return string
 function text_table:markdown() end
+---text() to standard output.
 ---@param options? { width?: number, titles?: boolean }
 function text_table:print(options) end
 
@@ -66,6 +97,7 @@ function text_table:print(options) end
 local plot = {}
 
 ---One character per value; `false` leaves a gap.
+---e.g. plot.sparkline { 1, 2, 4, false, 8 }
 ---@param values (number|false)[]
 ---@param options? { min?: number, max?: number, width?: integer, ascii?: boolean, colour?: boolean }
 ---@return string
@@ -137,225 +169,28 @@ function formats.shorten(text, width) end
 ---@return string
 function formats.pad(text, width, right) end
 
----Facts about element types: `require "msdbg.dtype"`.
----@class msdbg.dtype
----@field names string[]
-local dtype = {}
-
----@param what string|msdbg.Tensor
----@return msdbg.DTypeFacts
-function dtype.of(what) end
----Where a value lies: "zero", "subnormal", "normal", "overflow" or "not a number".
----@param value number
----@param what string|msdbg.Tensor
----@return string
-function dtype.place(value, what) end
-
----@class msdbg.DTypeFacts
----@field name string
----@field bits integer
----@field is_float boolean
----@field max number
----@field min number
----@field min_normal number?
----@field min_subnormal number?
----@field eps number?
----@field digits integer?  bits of the significand
-
----Statistics over steps: `require "msdbg.steps"`. Elements that are false, NaN or infinite are passed over.
----@class msdbg.steps
-local steps = {}
-
----A statistic of one tensor in every step that has it.
----@param session msdbg.Session
----@param name string|msdbg.Node
----@param stat? string|fun(t: msdbg.Tensor): number?  a field of the statistics, "change", or a function; default abs_mean
----@param options? { steps?: msdbg.Numbers, rank?: integer, graph?: integer }
----@return msdbg.Series
-function steps.series(session, name, stat, options) end
----@param values (number|false)[]
----@return number?
-function steps.mean(values) end
----Sample standard deviation.
----@param values (number|false)[]
----@return number?
-function steps.std(values) end
----@param values (number|false)[]
----@param q number  0 to 1
----@return number?
-function steps.quantile(values, q) end
----@param values (number|false)[]
----@return number?
-function steps.median(values) end
----Mean of each element and up to `width - 1` before it.
----@param values (number|false)[]
----@param width integer
----@return (number|false)[]
-function steps.moving_mean(values, width) end
----Pearson's correlation; nil with fewer than three pairs.
----@param a (number|false)[]
----@param b (number|false)[]
----@return number?
-function steps.correlation(a, b) end
----Slope of the least-squares line.
----@param values (number|false)[]
----@param at? number[]
----@return number?
-function steps.slope(values, at) end
----Where two levels explain the values best; nil when they differ by fewer than `least` standard deviations (default 3).
----@param values (number|false)[]
----@param options? { least?: number, steps?: integer[] }
----@return { index: integer, step: integer?, before: number, after: number, score: number }?
-function steps.change_point(values, options) end
-
----@class msdbg.Series
----@field name string
----@field stat string
----@field steps integer[]
----@field values (number|false)[]
----@field missing (string|false)[]  why a value is false
-
----A line of progress on standard error, on a terminal only: `require "msdbg.progress"`.
----@class msdbg.progress
-local progress = {}
-
----@param options? { label?: string, total?: integer, stream?: table }
----@return msdbg.Progress
-function progress.new(options) end
-
----@class msdbg.Progress
----@field label string
----@field done integer
----@field total integer?
-local progress_line = {}
----@param n? integer  default 1
-function progress_line:step(n) end
----The line as it would be drawn.
----@return string
-function progress_line:text() end
----Takes the line away.
-function progress_line:finish() end
-
----JSON with exact numbers; NaN and infinities are the strings "NaN", "Infinity", "-Infinity": `require "msdbg.json"`.
----@class msdbg.json
----@field null any  what `null` is in a decoded value
-local json = {}
-
----@param value any
----@param options? { indent?: integer }
----@return string
-function json.encode(value, options) end
----Raises with line and column. Integers beyond 2^53 become 64-bit integers of the FFI.
----@param text string
----@param options? { special?: boolean }  true: "NaN", "Infinity", "-Infinity" become numbers
----@return any
-function json.decode(text, options) end
----@param text string
----@param options? { special?: boolean }
----@return any[]
-function json.decode_lines(text, options) end
----Marks a table as an array, for the empty one.
----@param list any[]
----@return any[]
-function json.array(list) end
----@param value any
----@return boolean
-function json.is_array(value) end
----The value in a file.
----@param path string
----@param options? { special?: boolean }
----@return any
-function json.read(path, options) end
-
----Checks of option tables: `require "msdbg.options"`.
----@class msdbg.options
-local options_module = {}
-
----Raises on unknown fields with the nearest name, on wrong types with what is expected.
----@param call string
----@param given table?
----@param known table<string, string|string[]>
----@return table
-function options_module.check(call, given, known) end
----A whole number within bounds, or `default`.
----@param call string
----@param options table
----@param name string
----@param least integer
----@param most integer
----@param default integer?
----@return integer?
-function options_module.integer(call, options, name, least, most, default) end
-
 ---Pictures of a tensor as text, which the methods of tensors print: `require "msdbg.look"`.
 ---@class msdbg.look
 local look = {}
 
+---What t:show{} prints.
 ---@param t msdbg.Tensor
----@param options? table  as t:show{}
+---@param options? msdbg.ShowOptions
 ---@return string
 function look.show(t, options) end
+---What t:heatmap{} prints.
 ---@param t msdbg.Tensor
----@param options? table  as t:heatmap{}
+---@param options? msdbg.HeatmapOptions
 ---@return string
 function look.heatmap(t, options) end
+---What t:hist{} prints.
 ---@param t msdbg.Tensor
----@param options? table  as t:hist{}
+---@param options? msdbg.HistOptions
 ---@return string
 function look.hist(t, options) end
+---What t:spark() prints.
 ---@param t msdbg.Tensor
 ---@param stat? string
 ---@param options? table  as t:spark()
 ---@return string
 function look.spark(t, stat, options) end
-
----A small test library: `require "msdbg.test"`.
----@class msdbg.test
-local test = {}
-
----Names a group of tests.
----@param name string
----@param body fun()
-function test.describe(name, body) end
----One test; its name states a fact.
----@param name string
----@param body fun()
-function test.it(name, body) end
----@param value any
----@return msdbg.Expectation
-function test.expect(value) end
----The places where two values differ, a line each; nil when they are equal. NaN equals NaN.
----@param got any
----@param wanted any
----@return string?
-function test.differences(got, wanted) end
----Prints the tally; raises when a test failed or none ran.
-function test.finish() end
-
----@class msdbg.Expectation
----@field value any
-local expectation = {}
----Equal; tables element by element.
----@return msdbg.Expectation
-function expectation:equals(wanted) end
----Within a relative tolerance (default 1e-9) or an absolute one; numbers within tables, too.
----@param tolerance? number
----@param absolute? number
----@return msdbg.Expectation
-function expectation:is_near(wanted, tolerance, absolute) end
----@return msdbg.Expectation
-function expectation:is_true() end
----@return msdbg.Expectation
-function expectation:is_nil() end
----@param part string
----@return msdbg.Expectation
-function expectation:contains(part) end
----The function raises an error whose text contains `part`; the error is the new value.
----@param part string
----@param code? string
----@return msdbg.Expectation
-function expectation:raises(part, code) end
----The text of a file; MSDBG_UPDATE_GOLDEN=1 writes it.
----@param path string
----@return msdbg.Expectation
-function expectation:is_golden(path) end

@@ -3,7 +3,7 @@
 local core = require "msdbg.core"
 local reference = require "msdbg.reference"
 
-local rawget, type = rawget, type
+local ipairs, rawget, type = ipairs, rawget, type
 
 local M = {}
 
@@ -118,6 +118,10 @@ function M.options(text, lookup)
     local fields = param.type:match "{(.*)}"
     if fields then
       for key in (" " .. fields):gmatch "[%s,]([%a_][%w_]*)%??:" do names[#names + 1] = key end
+    end
+    local class = reference.options_of(param)
+    for _, field in ipairs(class and class.fields or {}) do
+      if not field.name:find "^%[" then names[#names + 1] = field.name end
     end
   end
   return names

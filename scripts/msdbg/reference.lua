@@ -55,8 +55,8 @@ end
 
 -- Reads one file into `into` = { classes = list, by_name = map, aliases = list }.
 local function parse(text, into)
-  local doc, params, returns, variables, current = {}, {}, {}, {}, nil
-  local function reset() doc, params, returns = {}, {}, {} end
+  local doc, params, returns, examples, variables, current = {}, {}, {}, {}, {}, nil
+  local function reset() doc, params, returns, examples = {}, {}, {}, {} end
   local function class_of(name)
     local class = into.by_name[name]
     if not class then
@@ -88,6 +88,8 @@ local function parse(text, into)
       params[#params + 1] = many and { name = "...", type = many, text = "" } or parse_named(rest)
     elseif tag == "return" then
       returns[#returns + 1] = parse_return(rest)
+    elseif not tag and line:match "^%-%-%-e%.g%. " then
+      examples[#examples + 1] = trim(line:sub(9))
     elseif not tag and line:match "^%-%-%-" then
       doc[#doc + 1] = trim(line:sub(4))
     elseif line:match "^local%s+[%w_]+%s*=%s*{}" and current then
@@ -98,7 +100,7 @@ local function parse(text, into)
       local class = owner and variables[owner]
       if class and not class.members[name] then
         local made = { name = name, owner = owner, separator = separator, arguments = arguments, doc = table.concat(doc, " "),
-          params = params, returns = returns, class = class.name }
+          params = params, returns = returns, examples = examples, class = class.name }
         class.functions[#class.functions + 1] = made
         class.members[name] = made
       end
@@ -108,6 +110,10 @@ local function parse(text, into)
     end
   end
 end
+
+-- Files in the order of a reader: what everybody meets first.
+local FIRST = { ["meta/msdbg.lua"] = 1, ["meta/session.lua"] = 2, ["meta/live.lua"] = 3, ["meta/node.lua"] = 4,
+  ["meta/tensor.lua"] = 5, ["meta/watch.lua"] = 6 }
 
 local loaded
 
@@ -119,7 +125,8 @@ function M.load()
     if name:match "^meta/" then files[#files + 1] = name end
   end
   table.sort(files, function(a, b)
-    if (a == "meta/msdbg.lua") ~= (b == "meta/msdbg.lua") then return a == "meta/msdbg.lua" end
+    local left, right = FIRST[a] or math.huge, FIRST[b] or math.huge
+    if left ~= right then return left < right end
     return a < b
   end)
   loaded = { classes = {}, by_name = {}, aliases = {} }
@@ -143,6 +150,16 @@ function M.class(name)
     if class.name:lower():gsub("^msdbg%.", "") == name then return class end
   end
 end
+
+--- The class that names the fields of an options table, for a parameter of the type `msdbg.CheckOptions` or of one with it among
+--- others; or nil.
+function M.options_of(param)
+  local name = param.type:match "msdbg%.[%w_]+Options"
+  return name and M.load().by_name[name]
+end
+
+--- Whether a class only names the fields of an options table. It is told where the function is.
+function M.is_options(class) return class.name:match "^msdbg%.%u[%w_]*Options$" ~= nil end
 
 --- `session:step(n?) -> msdbg.RunResult`
 function M.signature(member)
@@ -175,12 +192,18 @@ function M.member_text(member)
   if member.doc ~= "" then lines[#lines + 1] = "  " .. member.doc end
   for _, param in ipairs(member.params) do
     lines[#lines + 1] = (format("    %-12s %s  %s", param.name .. (param.optional and "?" or ""), param.type, param.text):gsub("%s+$", ""))
+    local class, width = M.options_of(param), 0
+    for _, field in ipairs(class and class.fields or {}) do width = math.max(width, #field.name + 1) end
+    for _, field in ipairs(class and class.fields or {}) do
+      lines[#lines + 1] = format("      %-" .. width .. "s  %s  %s", field.name .. (field.optional and "?" or ""), field.type, field.text)
+    end
   end
   for _, result in ipairs(member.returns) do
     if result.name or result.text ~= "" then
       lines[#lines + 1] = (format("    -> %-9s %s  %s", result.name or "", result.type, result.text):gsub("%s+$", ""))
     end
   end
+  for i, example in ipairs(member.examples) do lines[#lines + 1] = (i == 1 and "  e.g. " or "       ") .. example end
   return table.concat(lines, "\n")
 end
 

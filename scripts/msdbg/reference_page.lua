@@ -36,10 +36,16 @@ local function add_class(lines, class)
     for _, param in ipairs(member.params) do
       local name = param.name .. (param.optional and "?" or "")
       lines[#lines + 1] = format("  - `%s`: `%s`%s", name, param.type, param.text ~= "" and ", " .. param.text or "")
+      local options = reference.options_of(param)
+      for _, field in ipairs(options and options.fields or {}) do
+        local key = field.name .. (field.optional and "?" or "")
+        lines[#lines + 1] = format("    - `%s`: `%s`%s", key, field.type, field.text ~= "" and ", " .. field.text or "")
+      end
     end
     for _, result in ipairs(member.returns) do
       if result.text ~= "" then lines[#lines + 1] = format("  - gives `%s`: %s", result.type, result.text) end
     end
+    for _, example in ipairs(member.examples) do lines[#lines + 1] = format("  - e.g. `%s`", example) end
   end
   if #class.functions > 0 then lines[#lines + 1] = "" end
 end
@@ -53,7 +59,7 @@ function M.markdown()
     "Explained with examples: [lua.md](lua.md), [prompt.md](prompt.md).\n" }
   add_commands(lines)
   for _, class in ipairs(all.classes) do
-    if #class.fields > 0 or #class.functions > 0 then add_class(lines, class) end
+    if not reference.is_options(class) and #class.fields + #class.functions > 0 then add_class(lines, class) end
   end
   if #all.aliases > 0 then
     lines[#lines + 1] = "## Names of types\n"

@@ -85,9 +85,36 @@ TEST_F(Stubs, StatisticsFieldsAgree) {
 
 TEST_F(Stubs, GuidePageNamesTheMembersOfTheCore) {
   const std::string page = read("docs/lua.md");
-  for (const auto& [name, fields] : parse_stubs(read("scripts/meta/msdbg.lua"))) {
-    for (const std::string& field : fields) EXPECT_TRUE(page.find(field) != std::string::npos) << name << "." << field;
+  for (const char* file : {"msdbg", "session", "live", "node", "tensor", "watch"}) {
+    for (const auto& [name, fields] : parse_stubs(read(std::string("scripts/meta/") + file + ".lua"))) {
+      for (const std::string& field : fields) EXPECT_TRUE(page.find(field) != std::string::npos) << name << "." << field;
+    }
   }
+}
+
+TEST_F(Stubs, EveryFunctionAndEveryOptionIsDescribed) {
+  run(R"(
+    local reference, missing = require "msdbg.reference", {}
+    for _, class in ipairs(reference.load().classes) do
+      for _, member in ipairs(class.functions) do
+        if member.doc == "" then missing[#missing + 1] = class.name .. "." .. member.name end
+        for _, param in ipairs(member.params) do
+          local name = param.type:match "msdbg%.[%w_]+Options"
+          if name and not reference.options_of(param) then missing[#missing + 1] = name end
+        end
+      end
+      if reference.is_options(class) and #class.fields == 0 then missing[#missing + 1] = class.name end
+    end
+    assert(#missing == 0, table.concat(missing, "\n"))
+  )");
+}
+
+TEST_F(Stubs, HelpTellsOptionsAndExamples) {
+  const std::string text = type("help session.tensors");
+  EXPECT_TRUE(contains(text, "session:tensors(options?) -> msdbg.Tensor[]"));
+  EXPECT_TRUE(contains(text, "      steps?  msdbg.Numbers  default the current one"));
+  EXPECT_TRUE(contains(text, "  e.g. for _, t in ipairs(s:tensors {"));
+  EXPECT_FALSE(contains(read("docs/reference.md"), "## msdbg.TensorsOptions"));
 }
 
 TEST_F(Stubs, ReferencePageIsUpToDate) {

@@ -1,0 +1,67 @@
+---@meta
+-- Stubs of nodes and sets of them.
+
+---Several nodes: `#set`, `set[i]`. Printed, it is a table.
+---@class msdbg.NodeSet
+local node_set = {}
+
+---An iterator: `for n in set:each() do`.
+---@return fun(): msdbg.Node?
+function node_set:each() end
+---The nodes for which `keep` gives neither nil nor false.
+---e.g. s:nodes():filter(function(n) return n.trainable end)
+---@param keep fun(n: msdbg.Node): any
+---@return msdbg.NodeSet
+function node_set:filter(keep) end
+---What `make` gives for each node.
+---@param make fun(n: msdbg.Node): any
+---@return any[]  results that are not nil
+function node_set:map(make) end
+---The nodes of both, each once.
+---@param other msdbg.NodeSet
+---@return msdbg.NodeSet
+function node_set:union(other) end
+---The first `n` in execution order.
+---@param n? integer  default 1
+---@return msdbg.NodeSet
+function node_set:first(n) end
+---Full names.
+---@return string[]
+function node_set:names() end
+
+---An operator, a parameter or a constant of a graph.
+---@class msdbg.Node
+---@field name string  full name with scopes
+---@field op string  operator type
+---@field kind "operator"|"parameter"|"constant"
+---@field scope string  name without its last part
+---@field rank integer
+---@field graph string  name
+---@field graph_id integer
+---@field inputs { node: msdbg.Node?, slot: string?, name: string }[]  where they come from; nodes that only bundle are looked through
+---@field outputs { dtype: string, shape: integer[]? }[]
+---@field users { node: msdbg.Node, slot: string, output: string, name: string }[]  who takes its outputs
+---@field stack { file: string, line: integer, code: string }[]  the user's program, innermost first
+---@field attrs table<string, string>
+---@field trainable boolean  a parameter that the optimizer updates
+local node = {}
+
+---@class msdbg.ValueOptions
+---@field step? integer  default s.current_step
+---@field execution? integer  which run of the node within the step, from 0
+
+---The value of a parameter or constant; nil, message, code when it was not dumped.
+---@param options? msdbg.ValueOptions
+---@return msdbg.Tensor?, string?, string?
+function node:value(options) end
+---An output of an operator; nil, message, code when it was not dumped.
+---e.g. local t = assert(s:node("Log-op0"):output(0, { step = 1 }))
+---@param slot? integer  default 0
+---@param options? msdbg.ValueOptions
+---@return msdbg.Tensor?, string?, string?
+function node:output(slot, options) end
+---An input as it was dumped; nil, message, code when only the producer's output was.
+---@param slot? integer  default 0
+---@param options? msdbg.ValueOptions
+---@return msdbg.Tensor?, string?, string?
+function node:input(slot, options) end
