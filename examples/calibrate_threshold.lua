@@ -23,7 +23,8 @@ if #values == 0 then msdbg.fail "no gradient of this dump has a magnitude" end
 -- Above the quantile lies the wanted share of what a healthy run does. Few values cannot promise a small rate: with none of n
 -- above the threshold, the true rate is below 3 / n with 95 % certainty.
 local threshold = steps.quantile(values, 1 - rate)
-print(("%d gradients, median %s, largest %s"):format(#values, format.number(steps.median(values)), format.number(steps.quantile(values, 1))))
+local median, largest = steps.median(values), steps.quantile(values, 1)
+print(("%d gradients, median %s, largest %s"):format(#values, format.number(median), format.number(largest)))
 print(("threshold %s for a false-alarm rate of %s"):format(format.number(threshold), format.percent(rate)))
 if rate < 3 / #values then print(("too few values to promise less than %s"):format(format.percent(3 / #values))) end
 

@@ -80,7 +80,8 @@ local function difference_table(tensor, before, o)
   local shape = tensor.shape
   local limit = options.integer("show", o, "rows", 1, 100000, 20)
   local indices, gap = chosen(now, old, now.n, o, limit)
-  local made = tables.new { { "element", align = "left" }, { "value", align = "right" }, { format("step %d", before.step), align = "right" },
+  local made = tables.new { { "element", align = "left" }, { "value", align = "right" },
+    { format("step %d", before.step), align = "right" },
     { "difference", align = "right" }, { "relative", align = "right" } }
   for at, i in ipairs(indices) do
     if gap and at == gap + 1 then made:add(format("... %d more", now.n - #indices)) end
@@ -106,7 +107,8 @@ end
 ---@param given? { rows?: integer, slice?: string, previous?: boolean, sort?: "place"|"difference"|"value" }
 ---@return string
 function M.show(tensor, given)
-  local o = options.check("show", given, { rows = "number", slice = "string", previous = "boolean", sort = { "place", "difference", "value" } })
+  local o = options.check("show", given,
+    { rows = "number", slice = "string", previous = "boolean", sort = { "place", "difference", "value" } })
   if o.sort and not o.previous then refuse "show: option 'sort' goes with previous = true; t:worst(k) lists the largest elements" end
   local part = part_of(tensor, o.slice)
   local lines = {}
@@ -192,7 +194,7 @@ end
 --- A two-dimensional part as shades; larger ones are condensed, where a cell shows its largest magnitude and NaN and infinities
 --- always win. Without `slice` the last two axes (or `axes`, counted from 0: the first runs down) at index 0 of the others.
 ---@param tensor msdbg.Tensor
----@param given? { slice?: string, axes?: integer[], rows?: integer, width?: integer, min?: number, max?: number, ascii?: boolean, colour?: boolean }
+---@param given? msdbg.HeatmapOptions
 ---@return string
 function M.heatmap(tensor, given)
   local o = options.check("heatmap", given, { slice = "string", axes = "table", rows = "number", width = "number", min = "number",

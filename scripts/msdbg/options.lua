@@ -32,7 +32,8 @@ function M.check(call, given, known)
       local found = false
       for _, word in ipairs(wanted) do found = found or word == value end
       if not found then
-        core.raise("invalid_argument", format("%s: option '%s' is one of %s, not %s", call, name, table.concat(wanted, ", "), tostring(value)))
+        local known_values = table.concat(wanted, ", ")
+        core.raise("invalid_argument", format("%s: option '%s' is one of %s, not %s", call, name, known_values, tostring(value)))
       end
     elseif wanted ~= "any" and type(value) ~= wanted then
       core.raise("invalid_argument", format("%s: option '%s' is %s, not %s", call, name, with_article(wanted), with_article(type(value))))
@@ -53,7 +54,8 @@ function M.integer(call, options, name, least, most, default)
   local value = options[name]
   if value == nil then return default end
   if type(value) ~= "number" or value % 1 ~= 0 or value < least or value > most then
-    core.raise("invalid_argument", format("%s: option '%s' is a whole number from %d to %d, not %s", call, name, least, most, tostring(value)))
+    core.raise("invalid_argument",
+      format("%s: option '%s' is a whole number from %d to %d, not %s", call, name, least, most, tostring(value)))
   end
   return value
 end

@@ -140,7 +140,8 @@ function M.bars(labels, values, given)
     local share = most > 0 and value and value == value and value > 0 and min(1, value / most) or 0
     local drawn = special(value or 0, set, colour) or bar(share, room, set)
     local fill = (" "):rep(room - (special(value or 0, set, false) and 1 or formats.width(drawn)))
-    lines[i] = ("  %s | %s%s %s"):format(formats.pad(labels[i] or "", label_width, true), drawn, fill, formats.pad(texts[i], number_width, true))
+    local label, text = formats.pad(labels[i] or "", label_width, true), formats.pad(texts[i], number_width, true)
+    lines[i] = ("  %s | %s%s %s"):format(label, drawn, fill, text)
   end
   return concat(lines, "\n")
 end
@@ -201,7 +202,9 @@ function M.heatmap(rows, given)
     low, high = bounds(row, low, high)
     for i = 1, #row do
       local value = row[i]
-      if value and value ~= value then seen.nan = true elseif value == HUGE then seen.high = true elseif value == -HUGE then seen.low = true end
+      if value and value ~= value then seen.nan = true
+      elseif value == HUGE then seen.high = true
+      elseif value == -HUGE then seen.low = true end
     end
     label_width = max(label_width, formats.width(o.labels and o.labels[r] or ""))
   end

@@ -57,7 +57,8 @@ function M.series(session, name, stat, given)
   local rank, graph = o.rank, o.graph
   if node then name, rank, graph = node.name, rank or node.rank, graph or node.graph_id end
   local all = o.steps == nil
-  local made = setmetatable({ name = name, stat = type(stat) == "string" and stat or "value", steps = {}, values = {}, missing = {} }, Series)
+  local made = setmetatable(
+    { name = name, stat = type(stat) == "string" and stat or "value", steps = {}, values = {}, missing = {} }, Series)
   for _, step in ipairs(session.steps) do
     if all or core.number_in(o.steps, step, "steps.series: option 'steps'") then
       local t, why = session:tensor(name, { step = step, rank = rank, graph = graph })
