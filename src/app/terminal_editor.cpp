@@ -78,6 +78,7 @@ class TerminalEditor : public LineEditor {
     mark_pastes(false);
     if (interrupt_requested()) {
       pasted_.clear();
+      go_behind_line();
       ::el_reset(editor_);
       std::fputs("^C\n", stdout);
       return Outcome::kInterrupted;
@@ -210,6 +211,15 @@ class TerminalEditor : public LineEditor {
     if (row > 0) std::printf("\033[%zuA", row);
     std::fputs("\r\033[J", stdout);
     std::fflush(stdout);
+  }
+
+  // To where the line ends, so that what comes next does not stand on top of it.
+  void go_behind_line() {
+    const LineInfo* info = ::el_line(editor_);
+    const size_t across = terminal_columns(), begin = columns(prompt_) + columns_before_cursor();
+    const size_t end = begin + columns({info->cursor, static_cast<size_t>(info->lastchar - info->cursor)});
+    if (end / across > begin / across) std::printf("\033[%zuB", end / across - begin / across);
+    std::printf("\033[%zuG", end % across + 1);
   }
 
   // News stand above prompt and line, which are drawn again below.

@@ -59,6 +59,15 @@ TEST(Terminal, ControlCAtThePromptDropsTheLine) {
   EXPECT_TRUE(t.see("still here")) << t.screen();
 }
 
+TEST(Terminal, ControlCInTheMiddleOfAWrappedLineLeavesItBehind) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type(std::string(200, 'x') + "\x01");  // two rows of 120 columns, then back to the first
+  t.type("\x03");
+  EXPECT_TRUE(t.see("\033[1B\033[")) << t.screen();
+  EXPECT_TRUE(t.see("^C")) << t.screen();
+}
+
 TEST(Terminal, EndOfInputEndsThePrompt) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
