@@ -5,38 +5,13 @@
 #include <limits>
 #include <type_traits>
 
-#include "msdbg/tensor.h"
 #include "simd/kernels.h"
+#include "simd/scalar_elements.h"
 
 namespace msdbg::simd {
 namespace {
 
-struct Half {
-  uint16_t bits;
-};
-struct BFloat16 {
-  uint16_t bits;
-};
-
-template <typename T>
-double widen(const void* data, size_t i) {
-  T value;
-  std::memcpy(&value, static_cast<const std::byte*>(data) + i * sizeof value, sizeof value);
-  if constexpr (std::is_same_v<T, Half>) {
-    return static_cast<double>(half_to_float(value.bits));
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return static_cast<double>(bfloat16_to_float(value.bits));
-  } else {
-    return static_cast<double>(value);
-  }
-}
-struct Bool {
-  uint8_t value;
-};
-template <>
-double widen<Bool>(const void* data, size_t i) {
-  return static_cast<const std::byte*>(data)[i] != std::byte{0} ? 1.0 : 0.0;
-}
+using namespace scalar;
 
 template <typename T>
 void masked_sums(const void* data, size_t n, BlockSums* out) {
@@ -44,7 +19,7 @@ void masked_sums(const void* data, size_t n, BlockSums* out) {
   sums.min = HUGE_VAL;
   sums.max = -HUGE_VAL;
   for (size_t i = 0; i < n; ++i) {
-    const double x = widen<T>(data, i);
+    const double x = widen(load<T>(data, i));
     if (!std::isfinite(x)) {
       sums.pos_inf += x > 0;
       sums.neg_inf += x < 0;
@@ -66,7 +41,7 @@ template <typename T>
 void centred(const void* data, size_t n, double centre, Centred* out) {
   Centred result = {};
   for (size_t i = 0; i < n; ++i) {
-    const double x = widen<T>(data, i);
+    const double x = widen(load<T>(data, i));
     if (!std::isfinite(x)) continue;
     const double d = x - centre;
     result.sum += d;
@@ -78,7 +53,7 @@ void centred(const void* data, size_t n, double centre, Centred* out) {
 template <typename T>
 void ranges(const void* data, size_t n, const Bounds* bounds, size_t bounds_count, uint64_t* counts) {
   for (size_t i = 0; i < n; ++i) {
-    const double x = widen<T>(data, i);
+    const double x = widen(load<T>(data, i));
     for (size_t r = 0; r < bounds_count; ++r) counts[r] += x >= bounds[r].low && x <= bounds[r].high;
   }
 }
@@ -87,7 +62,7 @@ template <typename T>
 void masked_pairs(const void* data, const void* previous, size_t n, const Tolerance* tolerance, PairSums* out) {
   PairSums sums = {};
   for (size_t i = 0; i < n; ++i) {
-    const double x = widen<T>(data, i), p = widen<T>(previous, i);
+    const double x = widen(load<T>(data, i)), p = widen(load<T>(previous, i));
     const bool p_finite = std::isfinite(p);
     sums.prev_finite += p_finite;
     if (!p_finite || !std::isfinite(x)) continue;

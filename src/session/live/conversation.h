@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "msdbg/live.h"
@@ -83,6 +84,9 @@ class Conversation {
   Status await_answer(std::string_view what, bool stop_on_interrupt);
   Status not_held(std::string_view what) const;
   debugger::EventReply view_of(std::span<const ViewItem> items, debugger::ViewCMD::Level level) const;
+  template <typename Message>
+  Result<std::vector<Message>> ask(std::span<const ViewItem> items, debugger::ViewCMD::Level level, std::string_view of,
+                                   std::optional<std::vector<Message>>* answer);
 
   const std::unique_ptr<Transport> transport_;
   const std::chrono::milliseconds view_deadline_;

@@ -27,44 +27,35 @@ debugger::EventReply Conversation::view_of(std::span<const ViewItem> items, debu
   return reply;
 }
 
-Result<std::vector<debugger::TensorBase>> Conversation::bases(std::span<const ViewItem> items) {
-  std::vector<debugger::TensorBase> all;
+/// In as many views as the limit of a message asks for. `answer` is where the message that comes back is left.
+template <typename Message>
+Result<std::vector<Message>> Conversation::ask(std::span<const ViewItem> items, debugger::ViewCMD::Level level, std::string_view of,
+                                               std::optional<std::vector<Message>>* answer) {
+  std::vector<Message> all;
   while (!items.empty()) {
     const auto part = items.first(std::min(items.size(), kItemsPerView));
     items = items.subspan(part.size());
     std::lock_guard lock(mutex_);
-    const std::string what = fmt::format("shapes of {} tensors", part.size());
+    const std::string what = fmt::format("{} of {} tensors", of, part.size());
     if (Status status = ensure_held(what); !status.ok()) return status;
-    bases_.reset();
-    if (Status status = transport_->answer(view_of(part, debugger::ViewCMD::base)); !status.ok()) return status;
+    answer->reset();
+    if (Status status = transport_->answer(view_of(part, level)); !status.ok()) return status;
     busy_ = true;
     if (Status status = await_answer(what, true); !status.ok()) return status;
-    if (!bases_ || bases_->size() != part.size()) {
-      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, bases_ ? bases_->size() : 0));
+    if (!*answer || (*answer)->size() != part.size()) {
+      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, *answer ? (*answer)->size() : 0));
     }
-    std::move(bases_->begin(), bases_->end(), std::back_inserter(all));
+    std::move((*answer)->begin(), (*answer)->end(), std::back_inserter(all));
   }
   return all;
 }
 
+Result<std::vector<debugger::TensorBase>> Conversation::bases(std::span<const ViewItem> items) {
+  return ask(items, debugger::ViewCMD::base, "shapes", &bases_);
+}
+
 Result<std::vector<debugger::TensorSummary>> Conversation::summaries(std::span<const ViewItem> items) {
-  std::vector<debugger::TensorSummary> all;
-  while (!items.empty()) {
-    const auto part = items.first(std::min(items.size(), kItemsPerView));
-    items = items.subspan(part.size());
-    std::lock_guard lock(mutex_);
-    const std::string what = fmt::format("statistics of {} tensors", part.size());
-    if (Status status = ensure_held(what); !status.ok()) return status;
-    summaries_.reset();
-    if (Status status = transport_->answer(view_of(part, debugger::ViewCMD::statistics)); !status.ok()) return status;
-    busy_ = true;
-    if (Status status = await_answer(what, true); !status.ok()) return status;
-    if (!summaries_ || summaries_->size() != part.size()) {
-      return Status(Code::kCorrupt, fmt::format("{}: the training answered with {}", what, summaries_ ? summaries_->size() : 0));
-    }
-    std::move(summaries_->begin(), summaries_->end(), std::back_inserter(all));
-  }
-  return all;
+  return ask(items, debugger::ViewCMD::statistics, "statistics", &summaries_);
 }
 
 Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, uint64_t expected_bytes) {
