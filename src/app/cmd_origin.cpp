@@ -28,6 +28,7 @@ int run_origin(const Options& options) {
   if (const Status written = write_result(options, origin_report(*session, *result, style_for(options))); !written.ok()) return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (!result->steps.empty()) return kExitFindings;
+  if (is_damaged(*session)) return kExitInput;
   return options.strict && !result->not_checked.empty() ? kExitIncomplete : kExitClean;
 }
 

@@ -45,7 +45,7 @@ int run(const Words& words, Options options) {
   for (const SourceFile& file : *files) {
     if (file.findings > 0) return kExitFindings;
   }
-  return kExitClean;
+  return is_damaged(*session) ? kExitInput : kExitClean;
 }
 
 }  // namespace

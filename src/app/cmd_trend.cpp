@@ -45,7 +45,8 @@ int run(const Words& words, Options options) {
   const bool ascii = words.ascii || (options.output_file.empty() && plain_terminal());
   if (const Status written = write_result(options, trend_report(*session, *result, style_for(options), ascii)); !written.ok())
     return report_failure(written);
-  return result->interrupted ? kExitInterrupted : kExitClean;
+  if (result->interrupted) return kExitInterrupted;
+  return session->info().kind == "checkpoint" && is_damaged(*session) ? kExitInput : kExitClean;
 }
 
 }  // namespace

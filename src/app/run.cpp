@@ -47,10 +47,13 @@ std::unique_ptr<Session> open_session(const Options& options, int* exit_status) 
     *exit_status = report_failure(session.status());
     return nullptr;
   }
+  if (options.command != Command::kDoctor) tell_damage(options, **session);  // doctor lists it itself
   return std::move(*session);
 }
 
-int run(const std::vector<std::string>& words) {
+namespace {
+
+int run_words(const std::vector<std::string>& words) {
   const Parsed parsed = parse_command_line(words);
   if (!parsed.out.empty()) std::fwrite(parsed.out.data(), 1, parsed.out.size(), stdout);
   if (!parsed.err.empty()) std::fwrite(parsed.err.data(), 1, parsed.err.size(), stderr);
@@ -64,6 +67,14 @@ int run(const std::vector<std::string>& words) {
   } catch (const std::exception& error) {
     return report_failure(Status(Code::kInternal, std::string("internal error: ") + error.what()));
   }
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& words) {
+  const int status = run_words(words);
+  const Status written = flush_output();
+  return written.ok() ? status : report_failure(written);
 }
 
 }  // namespace msdbg::app
