@@ -37,6 +37,7 @@ struct FollowOptions {
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   unsigned threads = 0;
   std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
+  std::function<bool()> cancelled{};  ///< asked after each step of a search; true ends it, marked as interrupted
 };
 
 // ---- bisect ------------------------------------------------------------------------------------------------------------
@@ -44,11 +45,12 @@ struct FollowOptions {
 /// One step that was looked at.
 struct BisectProbe {
   int64_t step = 0;
-  Known state = Known::kUnknown;  ///< kBad: the predicate holds for at least one tensor of the target
+  Known state = Known::kUnknown;  ///< kBad: the predicate holds for at least one tensor of the target; kSound: for none, and all could be judged
   std::string reason;             ///< why unknown
   std::vector<TensorId> holds;    ///< tensors for which it holds
   std::optional<Stats> stats;     ///< of the first of them, or of the first tensor looked at
   uint64_t tensors = 0;           ///< looked at
+  uint64_t undecided = 0;         ///< of those, how many neither have it nor lack it
 };
 
 struct BisectRank {
@@ -157,6 +159,7 @@ struct Propagation {
   std::string predicate;
   bool up = false;
   bool holds = true;                   ///< false: the tensor itself is sound, nothing spreads from it
+  bool edges_known = true;             ///< false: no readable graph file, so that nobody knows who took the value or made it
   std::optional<Stats> stats;          ///< of `tensor`
   std::vector<PropagationNode> nodes;  ///< by distance, then execution order
   std::vector<PropagationEdge> edges;

@@ -83,8 +83,19 @@ function M.source(session, result, options)
   return made("source", core.source(session, result, options))
 end
 
+local Plan = { __name = "plan" }
+-- Printed, it is the file that MindSpore reads.
+function Plan.__tostring(plan) return trimmed(plan.text) end
+
+function M.plan(session, options)
+  local described, text = core.plan(session, options or {})
+  local plan = without_null(json.decode(described))
+  plan.text = text
+  return setmetatable(plan, Plan)
+end
+
 local methods = core.members "session"
-for name, call in pairs { bisect = M.bisect, trend = M.trend, propagation = M.propagation, why = M.why, source = M.source } do
+for name, call in pairs { plan = M.plan, bisect = M.bisect, trend = M.trend, propagation = M.propagation, why = M.why, source = M.source } do
   methods[name] = call
 end
 

@@ -2,12 +2,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <set>
 
 #include "analysis/follow.h"
 
 namespace msdbg {
 namespace {
+
+/// "" when the expression has a value for such a tensor.
+std::string why_undefined(const Expression& expression, const Stats& stats) {
+  if (stats.count == 0 || stats.nan_count == 0) return "";
+  std::set<std::string_view> words;
+  const std::string_view text = expression.text();
+  const auto letter = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && letter(text[end])) ++end;
+    if (end > at) words.insert(text.substr(at, end - at));
+    at = std::max(end, at + 1);
+  }
+  // Those ask for NaN, and have an answer.
+  for (std::string_view word : {"isnan", "isfinite", "isinf"}) {
+    if (words.contains(word)) return "";
+  }
+  if (stats.nan_count == stats.count) return fmt::format("every element is NaN, so '{}' is neither true nor false", text);
+  if (words.contains("finite")) return "";
+  for (std::string_view word : {"sum", "mean", "std", "norm1", "norm2", "norminf"}) {
+    if (words.contains(word)) return fmt::format("{} of {} elements are NaN, and so is {}(); finite(x) leaves them out", stats.nan_count, stats.count, word);
+  }
+  return "";
+}
 
 /// The search on one rank. Steps are positions in `steps_` here.
 class Halving {
@@ -100,6 +126,10 @@ class Halving {
       status_ = Status(Code::kInterrupted, "bisect: interrupted");
       return Known::kUnknown;
     }
+    if (options_.cancelled && options_.cancelled()) {
+      status_ = Status(Code::kInterrupted, "bisect: cancelled");
+      return Known::kUnknown;
+    }
     BisectProbe probe;
     probe.step = step;
     probe.tensors = checked->coverage.tensors;
@@ -108,16 +138,29 @@ class Halving {
     if (!checked->hits.empty()) {
       probe.state = Known::kBad;
       probe.stats = checked->hits.front().stats;
-    } else if (!checked->not_checked.empty()) {
-      probe.reason = checked->not_checked.front().reason;
     } else {
-      probe.state = Known::kSound;
+      probe.undecided = checked->not_checked.size();
+      if (!checked->not_checked.empty()) probe.reason = checked->not_checked.front().reason;
+      note_undefined(tensors, probe);
+      if (probe.undecided == 0) probe.state = Known::kSound;
       if (Result<Stats> stats = session_.stats(tensors.front())) probe.stats = std::move(*stats);
     }
     const Known state = probe.state;
     found_.probes.push_back(std::move(probe));
     if (options_.progress) options_.progress(found_.probes.size(), 0, 0);
     return state;
+  }
+
+  /// A comparison with NaN is false, as IEEE has it, but that is no evidence of health.
+  void note_undefined(const std::vector<TensorId>& tensors, BisectProbe& probe) {
+    if (!watch_.expression) return;
+    for (const TensorId& id : tensors) {
+      const Result<Stats> stats = session_.stats(id);
+      const std::string why = stats ? why_undefined(*watch_.expression, *stats) : "";
+      if (why.empty()) continue;
+      if (probe.reason.empty()) probe.reason = (tensors.size() > 1 ? session_.tensor_name(id) + ": " : "") + why;
+      ++probe.undecided;
+    }
   }
 
   /// The step behind the answer must agree with it.

@@ -25,6 +25,20 @@ std::string exactly(std::string_view name) {
   return text + "\"";
 }
 
+/// Somebody may write what to look for where the tensor belongs.
+bool is_predicate(std::string_view word) {
+  // A name that holds dashes, dots or slashes reads as arithmetic, but no expression compares nothing.
+  const bool compares = word.find_first_of("<>") != std::string_view::npos || word.find("==") != std::string_view::npos;
+  const auto when = parse_predicate(word);
+  return when.ok() && (compares || !std::holds_alternative<Expression>(when->when));
+}
+
+Status with_hint(Status status, std::string_view word) {
+  if (!is_predicate(word)) return status;
+  return Status(Code::kInvalidArgument, fmt::format("'{}' says what to look for (when); a tensor or a selector is expected here, such as conv1.weight or @gradient",
+                                                    printable(word)));
+}
+
 }  // namespace
 
 Result<FollowTarget> follow_target(const Session& session, std::string_view text, const IntSet& ranks, std::optional<int> graph) {
@@ -58,9 +72,9 @@ Result<FollowTarget> follow_target(const Session& session, std::string_view text
     no_tensor = id.status();
   }
   Result<Selector> selector = Selector::parse(word);
-  if (!selector) return no_tensor.ok() ? selector.status() : no_tensor;
+  if (!selector) return with_hint(no_tensor.ok() ? selector.status() : no_tensor, word);
   Result<std::vector<NodeRef>> nodes = resolve_or_explain(*selector, session.graphs());
-  if (!nodes) return no_tensor.ok() ? nodes.status() : no_tensor;
+  if (!nodes) return with_hint(no_tensor.ok() ? nodes.status() : no_tensor, word);
   target.on = std::move(*selector);
   if (graph) {
     Result<Selector> narrowed = Selector::parse(fmt::format("({}) and graph:{}", target.on.text(), *graph));

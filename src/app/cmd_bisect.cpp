@@ -29,10 +29,13 @@ int run(const Words& words, Options options) {
   if (const Status written = write_result(options, bisect_report(*session, *result, style_for(options))); !written.ok())
     return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
+  bool judged = false;
   for (const BisectRank& rank : result->ranks) {
     if (rank.first) return kExitFindings;
+    for (const BisectProbe& probe : rank.probes) judged = judged || probe.state == Known::kSound;
   }
-  return kExitClean;
+  if (!judged) return kExitInput;  // nothing was decided: that is not "nowhere"
+  return is_damaged(*session) ? kExitInput : kExitClean;
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ Json rank_object(Session& session, const BisectRank& rank) {
     Json entry = {{"step", probe.step},
                   {"holds", probe.state == Known::kUnknown ? Json() : Json(probe.state == Known::kBad)},
                   {"tensors", probe.tensors},
+                  {"undecided", probe.undecided},
                   {"reason", probe.reason.empty() ? Json() : Json(probe.reason)}};
     Json holds = Json::array();
     for (const TensorId& id : probe.holds) holds.push_back(follow::place(session, id));
@@ -48,21 +49,34 @@ const BisectProbe* probe_of(const BisectRank& rank, int64_t step) {
   return nullptr;
 }
 
+bool any_judged(const BisectRank& rank) {
+  return std::any_of(rank.probes.begin(), rank.probes.end(), [](const BisectProbe& probe) { return probe.state != Known::kUnknown; });
+}
+
 std::string verdict_text(const BisectResult& result, const BisectRank& rank, const ReportStyle& style) {
   const std::string what = fmt::format("'{}' on {}", printable(result.predicate), printable(result.target));
   if (!rank.first) {
-    if (rank.open.empty()) return fmt::format("{}: in none of the steps that were looked at", what);
-    return fmt::format("{}: nothing can be said, no step could be judged", what);
+    if (!any_judged(rank)) return fmt::format("{}: nothing can be said, no step could be judged", what);
+    if (rank.skipped.empty()) return fmt::format("{}: in none of the steps that were looked at", what);
+    return fmt::format("{}: in none of the steps that could be judged, but not all could", what);
   }
   const std::string first = painted(fmt::format("first in step {}", *rank.first), Paint::kError, style.colour);
   if (rank.last_before) return fmt::format("{}: {}, not yet in step {}", what, first, *rank.last_before);
   return fmt::format("{}: {}{}", what, first, rank.open.empty() ? ", the first there is" : "");
 }
 
+std::string why_skipped(const BisectRank& rank) {
+  for (const BisectProbe& probe : rank.probes) {
+    if (probe.state == Known::kUnknown && !probe.reason.empty()) return "not dumped, or undecided: " + probe.reason;
+  }
+  return "not dumped, or not to be judged";
+}
+
 std::string trust_text(const BisectRank& rank) {
   std::string out;
-  if (!rank.open.empty())
+  if (!rank.open.empty() && rank.first) {
     out += fmt::format("  between them   {}: not dumped or not judged, the change may lie there\n", numbers_text(rank.open));
+  }
   if (!rank.monotone) {
     out += fmt::format(
         "  not monotone   it holds in step {} and no longer in step {}; an earlier spell may have been missed: trend shows them all\n",
@@ -71,10 +85,12 @@ std::string trust_text(const BisectRank& rank) {
     const auto later = std::count_if(rank.probes.begin(), rank.probes.end(),
                                      [&](const BisectProbe& probe) { return probe.state == Known::kBad && probe.step > *rank.first; });
     out += later > 0 ? fmt::format("  monotone       in the {} later steps that were looked at\n", later) : "";
-  } else {
+  } else if (any_judged(rank)) {
     out += "  note           a spell between the steps looked at would not be seen; check looks at every step\n";
   }
-  if (!rank.skipped.empty()) out += fmt::format("  passed over    {}: not dumped, or not to be judged\n", numbers_text(rank.skipped));
+  if (!rank.skipped.empty()) {
+    out += fmt::format("  passed over    {}: {}\n", numbers_text(rank.skipped), printable(why_skipped(rank)));
+  }
   return out;
 }
 
@@ -110,7 +126,8 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
       if (probe.holds.size() > 1) tensor += fmt::format(" and {} more", probe.holds.size() - 1);
       // Of several tensors of which none has it, no single one is worth a line.
       const bool shows = probe.stats && (probe.tensors == 1 || !probe.holds.empty());
-      const std::string values = shows ? stats_line(*probe.stats) : printable(probe.reason);
+      const std::string values = probe.state == Known::kUnknown && !probe.reason.empty() ? printable(probe.reason)
+                                 : shows ? stats_line(*probe.stats) : printable(probe.reason);
       table.add({std::to_string(i + 1), std::to_string(probe.step),
                  Table::Cell(std::string(state_word(probe.state)), probe.state == Known::kBad ? Paint::kError : Paint::kNone), tensor,
                  values});

@@ -12,7 +12,8 @@ namespace {
 // --------------------------------------------------------------------------------------------------------------
 
 // A text, or a function of a tensor; the function is kept by `holder` as long as the search runs.
-Predicate read_predicate(lua_State* L, SessionBox& session, std::shared_ptr<WatchBox>* holder) {
+// The first error that it raises goes to `failure`: it would fail on every tensor alike.
+Predicate read_predicate(lua_State* L, SessionBox& session, std::shared_ptr<WatchBox>* holder, std::shared_ptr<std::string> failure) {
   if (!lua_isfunction(L, -1))
     return value_or_throw(parse_predicate(text_argument(L, lua_gettop(L), "origin: option 'when' (text or function)")));
   auto watch = std::make_shared<WatchBox>();
@@ -23,10 +24,14 @@ Predicate read_predicate(lua_State* L, SessionBox& session, std::shared_ptr<Watc
   *holder = watch;
   Predicate predicate;
   predicate.text = "a function";
-  predicate.when = Predicate::Function([L, &session, watch](const CheckedTensor& tensor) -> std::optional<bool> {
+  predicate.when = Predicate::Function([L, &session, watch, failure](const CheckedTensor& tensor) -> std::optional<bool> {
+    if (!failure->empty()) return std::nullopt;
     const ScriptVerdict verdict = call_watch_function(L, session, *watch, tensor);
     if (verdict.verdict == Verdict::kNotChecked) {
-      log(LogLevel::kWarning, fmt::format("origin: {}: {}", session.session->tensor_name(tensor.id), verdict.reason));
+      const std::string name = fmt::format("{} step {}", session.session->tensor_name(tensor.id), tensor.id.step);
+      constexpr std::string_view kRaised = "rule error: ";  // how call_watch_function() begins it then
+      if (verdict.reason.starts_with(kRaised)) *failure = fmt::format("origin: option 'when' on {}: {}", name, verdict.reason.substr(kRaised.size()));
+      else log(LogLevel::kWarning, fmt::format("origin: {}: {}", name, verdict.reason));
       return std::nullopt;
     }
     return verdict.verdict == Verdict::kHit;
@@ -41,6 +46,7 @@ int find_origin(lua_State* L) {
   OriginOptions made;
   CheckOptions common = box->defaults;
   std::shared_ptr<WatchBox> holder;
+  const auto failure = std::make_shared<std::string>();
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
   if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
   read_check_options(options, &common);
@@ -48,14 +54,16 @@ int find_origin(lua_State* L) {
   made.threads = common.threads;
   made.mem_limit_bytes = common.mem_limit_bytes;
   if (options.push("when")) {
-    made.predicate = read_predicate(L, *box, &holder);
+    made.predicate = read_predicate(L, *box, &holder, failure);
     lua_pop(L, 1);
   }
   options.finish();
   auto result = std::make_shared<OriginBox>();
   result->session = box;
   const InUse guard(*box, "origin");
-  result->result = value_or_throw(find_origins(session, made));
+  Result<OriginResult> found = find_origins(session, made);
+  if (!failure->empty()) throw ScriptError("invalid_argument", *failure, true);
+  result->result = value_or_throw(std::move(found));
   if (result->result.interrupted) throw ScriptError(Status(Code::kInterrupted, "origin: interrupted"));
   push_object(L, std::move(result));
   return 1;

@@ -1,9 +1,11 @@
-// msdbg.bisect, trend, propagation, why and source. The answers cross the border as the JSON of docs/json.md, so that both sides use
+// msdbg.bisect, trend, propagation, why, source and plan. The answers cross the border as the JSON of docs/json.md, so that both sides use
 // the same names; the object behind a result renders it in the other formats. scripts/msdbg/follow.lua makes tables of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <variant>
 
+#include "msdbg/dump_plan.h"
 #include "msdbg/follow_report.h"
 #include "script/objects.h"
 
@@ -54,9 +56,12 @@ FollowTarget target_argument(lua_State* L, int index, const std::string& what, S
   return target;
 }
 
-/// Text, or a function of a tensor, which `holder` keeps as long as the search runs.
+/// How call_watch_function() begins the reason when the function raised.
+constexpr std::string_view kRaised = "rule error: ";
+
+/// Text, or a function of a tensor, which `holder` keeps as long as the search runs. The first error that it raises goes to `failure`.
 Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, const std::string& call,
-                           std::shared_ptr<WatchBox>* holder) {
+                           std::shared_ptr<WatchBox>* holder, std::shared_ptr<std::string> failure) {
   if (!options.push("when")) return value_or_throw(parse_predicate(""));
   if (!lua_isfunction(L, -1)) {
     const std::string text = text_argument(L, lua_gettop(L), call + ": option 'when' (text or function)");
@@ -70,13 +75,20 @@ Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, 
   *holder = watch;
   Predicate predicate;
   predicate.text = "a function";
-  predicate.when = Predicate::Function([L, &box, watch](const CheckedTensor& tensor) -> std::optional<bool> {
+  predicate.when = Predicate::Function([L, &box, watch, failure](const CheckedTensor& tensor) -> std::optional<bool> {
+    if (!failure->empty()) return std::nullopt;  // it would fail on every tensor alike
     const ScriptVerdict verdict = call_watch_function(L, box, *watch, tensor);
     if (verdict.verdict != Verdict::kNotChecked) return verdict.verdict == Verdict::kHit;
-    log(LogLevel::kWarning, fmt::format("{}: {}: {}", watch->point.name, box.session->tensor_name(tensor.id), verdict.reason));
+    const std::string name = fmt::format("{} step {}", box.session->tensor_name(tensor.id), tensor.id.step);
+    if (verdict.reason.starts_with(kRaised)) *failure = fmt::format("{}: option 'when' on {}: {}", watch->point.name, name, verdict.reason.substr(kRaised.size()));
+    else log(LogLevel::kWarning, fmt::format("{}: {}: {}", watch->point.name, name, verdict.reason));
     return std::nullopt;
   });
   return predicate;
+}
+
+void throw_failure(const std::string& failure) {
+  if (!failure.empty()) throw ScriptError("invalid_argument", failure, true);
 }
 
 template <typename Answer>
@@ -96,13 +108,17 @@ int run_bisect(lua_State* L) {
   FollowOptions follow = follow_options(options, *box);
   const std::optional<int> graph = graph_option(options);
   std::shared_ptr<WatchBox> holder;
-  const Predicate predicate = predicate_option(L, options, *box, "bisect", &holder);
+  const auto failure = std::make_shared<std::string>();
+  const Predicate predicate = predicate_option(L, options, *box, "bisect", &holder, failure);
+  follow.cancelled = [failure] { return !failure->empty(); };
   if (!options.push("on")) misuse("bisect: option 'on' names the tensor to look at: a name, a selector, a node or a tensor");
   const FollowTarget target = target_argument(L, lua_gettop(L), "bisect: option 'on'", *box, follow.ranks, graph);
   lua_pop(L, 1);
   options.finish();
   const InUse guard(*box, "bisect");
-  BisectResult result = value_or_throw(bisect(*box->session, target, predicate, follow));
+  Result<BisectResult> found = bisect(*box->session, target, predicate, follow);
+  throw_failure(*failure);
+  BisectResult result = value_or_throw(std::move(found));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "bisect: interrupted"));
   return push_answer(L, box, std::move(result));
 }
@@ -131,7 +147,8 @@ int run_propagation(lua_State* L) {
   PropagationOptions asked;
   static_cast<FollowOptions&>(asked) = follow_options(options, *box);
   std::shared_ptr<WatchBox> holder;
-  asked.predicate = predicate_option(L, options, *box, "propagation", &holder);
+  const auto failure = std::make_shared<std::string>();
+  asked.predicate = predicate_option(L, options, *box, "propagation", &holder, failure);
   asked.up = options.boolean("up").value_or(false);
   const std::optional<int> graph = graph_option(options);
   const auto rank = options.integer("rank");
@@ -148,7 +165,9 @@ int run_propagation(lua_State* L) {
   }
   options.finish();
   const InUse guard(*box, "propagation");
-  Propagation result = value_or_throw(propagation(session, id, asked));
+  Result<Propagation> found = propagation(session, id, asked);
+  throw_failure(*failure);
+  Propagation result = value_or_throw(std::move(found));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "propagation: interrupted"));
   return push_answer(L, box, std::move(result));
 }
@@ -182,6 +201,46 @@ int run_source(lua_State* L) {
   asked.framework = options.boolean("framework").value_or(false);
   options.finish();
   return push_answer(L, box, value_or_throw(annotate_source(session, result->result, asked)), result->result);
+}
+
+// core.plan(session, options) -> the plan as JSON, what the configuration file holds
+int run_plan(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "plan: session");
+  const Session& session = box->open();
+  OptionTable options(L, 2, "plan");
+  const auto around = options.text("around");
+  const int64_t hops = options.integer("hops").value_or(2);
+  const bool chosen = options.push("on");
+  if (chosen && around) misuse("plan: options 'on' and 'around' both choose nodes; give one of them");
+  if (hops < 0 || hops > 1000) misuse(fmt::format("plan: option 'hops' is {}: 0 to 1000 is possible", hops));
+  std::vector<NodeRef> nodes;
+  if (around) {
+    const NodeRef centre = value_or_throw(find_node(session.graphs(), *around));
+    nodes = nodes_around(*centre.graph, centre.node, static_cast<int>(hops));
+  } else {
+    const Selector on = chosen ? selector_argument(L, lua_gettop(L), "plan: option 'on'") : value_or_throw(Selector::parse("**"));
+    nodes = value_or_throw(resolve_or_explain(on, session.graphs()));
+  }
+  if (chosen) lua_pop(L, 1);
+  DumpPlanOptions asked = plan_options_of(session.info(), !chosen && !around);
+  if (const auto steps = options.numbers("steps")) asked.steps = *steps;
+  const auto one_of = [&](const char* key, std::initializer_list<std::string> words) -> std::optional<size_t> {
+    const auto word = options.text(key);
+    if (!word) return std::nullopt;
+    const auto found = std::find(words.begin(), words.end(), *word);
+    if (found == words.end()) misuse(fmt::format("plan: option '{}' is '{}': {} is possible", key, *word, fmt::join(words, ", ")));
+    return static_cast<size_t>(found - words.begin());
+  };
+  if (const auto mode = one_of("mode", {"tensor", "statistic", "full"})) asked.saved = static_cast<SavedData>(*mode);
+  if (const auto slots = one_of("slots", {"both", "inputs", "outputs"})) asked.slots = static_cast<DumpedSlots>(*slots);
+  asked.path = options.text("path").value_or(asked.path);
+  asked.net_name = options.text("net_name").value_or(asked.net_name);
+  asked.version = options.text("version").value_or(asked.version);
+  options.finish();
+  const DumpPlan plan = value_or_throw(plan_dump(session.graphs(), nodes, asked));
+  push_text(L, plan_json(plan));
+  push_text(L, plan.json);
+  return 2;
 }
 
 std::string rendered(FollowBox& box, const std::string& format, size_t context) {
@@ -223,7 +282,8 @@ void bind_follow(lua_State* L) {
   define_class(L, {ClassName<FollowBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<FollowBox>>,
                guard<equal_objects<FollowBox>>);
   const Member functions[] = {{"bisect", guard<run_bisect>},           {"trend", guard<run_trend>},   {"why", guard<run_why>},
-                              {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}};
+                              {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>},
+                              {"plan", guard<run_plan>}};
   for (const Member& member : functions) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);

@@ -87,6 +87,61 @@ TEST(Bisect, ASpikeThatPassesIsNotMonotone) {
   EXPECT_EQ(found.counterexample, 5);
 }
 
+/// `w` is sound up to step 5 and all NaN from step 6 on.
+void fill_with_nan(FakeSession& session) {
+  for (int64_t step = 0; step < 10; ++step) session.put("w", step, step < 6 ? f32({1, 2}) : f32({std::nan(""), std::nan("")}));
+}
+
+TEST(Bisect, AnExpressionThatIsUndefinedIsNeitherYesNorNo) {
+  FakeSession session(one_weight());
+  fill_with_nan(session);
+  const BisectRank found = first_bad(session, "max(abs(x)) > 100");
+  EXPECT_FALSE(found.first);
+  EXPECT_EQ(found.last_before, 5);
+  EXPECT_FALSE(found.skipped.empty());
+  for (const BisectProbe& probe : found.probes) {
+    EXPECT_EQ(probe.state, probe.step < 6 ? Known::kSound : Known::kUnknown) << probe.step;
+    EXPECT_EQ(probe.reason, probe.step < 6 ? "" : "every element is NaN, so 'max(abs(x)) > 100' is neither true nor false");
+  }
+  // One that asks for NaN has an answer.
+  EXPECT_EQ(first_bad(session, "count(isnan(x)) > 1").first, 6);
+  const BisectRank never = first_bad(session, "count(isnan(x)) > 2");
+  EXPECT_TRUE(never.skipped.empty());
+  EXPECT_FALSE(never.first);
+}
+
+TEST(Bisect, AMeanWithOneNanIsUndefinedToo) {
+  FakeSession session(one_weight());
+  fill(session, 4, 2);
+  const BisectRank found = first_bad(session, "mean(abs(x)) > 10");
+  EXPECT_FALSE(found.first);
+  EXPECT_EQ(found.skipped.size(), 2u);
+  EXPECT_TRUE(first_bad(session, "mean(finite(abs(x))) > 10").skipped.empty());
+}
+
+TEST(Bisect, AConditionInThePlaceOfTheTensorIsExplained) {
+  FakeSession session(one_weight());
+  fill(session, 2, 1);
+  for (const char* word : {"TO", "nan or inf", "TL abs_mean_gt=1", "max(abs(x)) > 3"}) {
+    const auto target = follow_target(session, word);
+    ASSERT_FALSE(target.ok()) << word;
+    EXPECT_NE(target.status().message().find("a tensor or a selector is expected"), std::string::npos) << target.status().message();
+  }
+  EXPECT_EQ(follow_target(session, "nowhere-op0").status().message().find("expected"), std::string::npos);
+}
+
+TEST(Bisect, ACancelledSearchEndsAtOnce) {
+  FakeSession session(one_weight());
+  fill(session, 100, 50);
+  FollowOptions options;
+  int asked = 0;
+  options.cancelled = [&] { return ++asked == 2; };
+  const auto found = bisect(session, *follow_target(session, "w"), parse_predicate("nan").value(), options);
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found->interrupted);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(Bisect, ATargetThatWasNeverDumpedIsAnError) {
   FakeSession session(one_weight());
   session.put("Default/MatMul-op0", 0, f32({1}));
@@ -228,6 +283,28 @@ TEST(Propagation, TellsWhoPassesOnWhoAbsorbsAndWhatStaysClean) {
   EXPECT_EQ(passages(session, *up)["Default/Log-op0"], Passage::kOrigin);
   EXPECT_EQ(passages(session, *up)["Default/Mul-op0"], Passage::kPassed);
   EXPECT_FALSE(passages(session, *up).contains("Default/ReLU-op0"));
+}
+
+TEST(Propagation, WithoutAGraphFileNobodyIsSaidToAbsorbIt) {
+  GraphBuilder builder(0, 0);
+  builder.set_from_file(false);
+  for (const char* name : {"Default/Log-op0", "Default/ReLU-op0"}) {
+    Node node;
+    node.name = name;
+    node.op = name == std::string("Default/Log-op0") ? "Log" : "ReLU";
+    node.outputs.resize(1);
+    builder.add(std::move(node));
+  }
+  FakeSession session(builder.build());
+  session.put("Default/Log-op0", 0, f32({-INFINITY, 1}));
+  session.put("Default/ReLU-op0", 0, f32({0, 1}));
+  PropagationOptions options;
+  options.predicate = parse_predicate("nan or inf").value();
+  const auto found = propagation(session, resolve_tensor(session, "Log-op0", 0).value(), options);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_TRUE(found->holds);
+  EXPECT_FALSE(found->edges_known);
+  for (const PropagationNode& node : found->nodes) EXPECT_NE(node.passage, Passage::kAbsorbed);
 }
 
 TEST(Propagation, ASoundTensorSpreadsNothing) {

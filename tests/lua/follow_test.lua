@@ -31,6 +31,30 @@ describe("bisect", function()
     expect(function() s:bisect { on = "conv1.weight", wehn = "nan" } end):raises "when"
     expect(function() s:bisect { when = "nan" } end):raises "option 'on'"
   end)
+
+  it("ends at the first error of a function", function()
+    local s = open "lenet-2.7.1-explode"
+    local calls = 0
+    local function broken(t)
+      calls = calls + 1
+      return t.stats.nonsense.more
+    end
+    expect(function() s:bisect { on = "@all", when = broken } end):raises "bisect: option 'when' on"
+    expect(calls):equals(1)
+    expect(function() msdbg.origin(s, { when = broken }) end):raises "origin: option 'when' on"
+    expect(calls):equals(2)
+    expect(function() s:propagation("conv1.weight", { step = 4, when = broken }) end):raises "propagation: option 'when' on"
+    expect(calls):equals(3)
+    -- One that says that it does not know is asked on.
+    local unsure = s:bisect { on = "conv1.weight", when = function() return { not_checked = "no idea" } end }
+    expect(unsure.first):equals(nil)
+  end)
+
+  it("does not take NaN for a no", function()
+    local found = open("lenet-2.7.1-explode"):bisect { on = "conv1.weight", when = "max(abs(x)) > 1e30" }
+    expect(found.first):equals(nil)
+    expect(found.ranks[1].skipped[1]):equals(4)
+  end)
 end)
 
 describe("trend", function()
@@ -81,6 +105,27 @@ describe("why", function()
     local answer = open("lenet-2.0.0-filter"):why("conv1.weight", { step = 1 })
     expect(answer.kind):equals "iteration_not_dumped"
     expect(answer.evidence[1].path):contains "data_dump.json"
+  end)
+end)
+
+describe("plan", function()
+  it("writes the configuration for the neighbourhood of a node and says what it costs", function()
+    local s = open "lenet-2.7.1-ok"
+    -- The same plan was run with MindSpore: docs/dump-plan.md.
+    local plan = s:plan { around = "conv1-Conv2d/Conv2D-op0", hops = 1, steps = "0:1", path = "/data/fine" }
+    expect({ plan.nodes, plan.files_per_step, plan.bytes_per_step, plan.steps }):equals { 4, 7, 147160, 2 }
+    expect(plan.configuration.common_dump_settings.iteration):equals "0-1"
+    expect(tostring(plan)):contains '"path": "/data/fine"'
+    expect(msdbg.plan(s, { on = s:node "conv1.weight" }).nodes):equals(1)
+    expect(s:plan().steps):equals(nil)
+  end)
+
+  it("refuses what it cannot do", function()
+    local s = open "lenet-2.7.1-ok"
+    expect(function() s:plan { arround = "x" } end):raises "around"
+    expect(function() s:plan { slots = "none" } end):raises "both, inputs, outputs is possible"
+    expect(function() s:plan { on = "@weight", around = "conv1.weight" } end):raises "give one of them"
+    expect(function() s:plan { path = "relative" } end):raises "absolute path"
   end)
 end)
 
