@@ -64,6 +64,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   result.tensor = tensor;
   result.predicate = options.predicate.text;
   result.up = options.up;
+  result.edges_known = graph->from_file();
   std::vector<TensorId> own;
   for (const TensorId& id : evidence.listed()) {
     if (id.graph == tensor.graph && id.rank == tensor.rank) own.push_back(id);

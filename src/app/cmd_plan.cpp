@@ -75,9 +75,9 @@ std::string summary(const DumpPlan& plan) {
   const std::string size = !plan.size_known() ? "an unknown number of bytes" : (plan.unknown_sizes > 0 ? "at least " : "") + format_bytes(plan.bytes_per_step);
   std::string out = fmt::format("{}{} nodes, {} files and {} a step", plan.everything ? "all " : "", plan.nodes, plan.files_per_step, size);
   if (plan.steps && !plan.size_known()) {
-    out += fmt::format(", in {} steps", *plan.steps);
+    out += fmt::format(", in {} step{}", *plan.steps, *plan.steps == 1 ? "" : "s");
   } else if (plan.steps) {
-    out += fmt::format(", {} in {} steps", format_bytes(plan.bytes_per_step * *plan.steps), *plan.steps);
+    out += fmt::format(", {} in {} step{}", format_bytes(plan.bytes_per_step * *plan.steps), *plan.steps, *plan.steps == 1 ? "" : "s");
   } else {
     out += ", in every step: --steps 0:10 sets a limit";
   }

@@ -1,7 +1,10 @@
 // msdbg propagation: how a bad tensor spread in its step, or where it came from.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/follow_command.h"
+#include "app/rules.h"
 
 namespace msdbg::app {
 namespace {
@@ -21,38 +24,76 @@ Result<Format> text_format(const std::string& word) {
                 fmt::format("--format {} is not for this command; use table, json, jsonl, markdown, dot or svg", word));
 }
 
+/// Of each rank asked for that has the tensor.
+struct Found {
+  TensorId tensor;
+  bool bad = false;
+};
+
 /// In the first step asked for where the tensor is there and bad; else in the first where it is there.
-Result<TensorId> find_tensor(const Words& words, const Options& options, Session& session, const Predicate& predicate) {
+Result<Found> find_on(int rank, const Words& words, const Options& options, Session& session, const Predicate& predicate) {
   const std::optional<int> graph = words.graph < 0 ? std::nullopt : std::optional(words.graph);
-  std::optional<TensorId> there;
+  std::optional<Found> there;
   Status last(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
-  const FollowOptions follow = follow_options(options);
-  for (const int rank : session.ranks()) {
-    if (!options.ranks.contains(rank)) continue;
-    for (const int64_t step : session.steps()) {
-      if (!options.steps.contains(step)) continue;
-      const auto id = resolve_tensor(session, words.tensor, step, rank, graph, words.execution);
-      if (!id) return id.status();
-      const auto info = session.describe(*id);
-      if (!info) {
-        last = info.status();
-        continue;
-      }
-      if (!there) there = *id;
-      const auto target = follow_target(session, words.tensor, IntSet::of(rank), id->graph);
-      if (!target) return target.status();
-      FollowOptions one = follow;
-      one.steps = IntSet::of(step);
-      one.ranks = IntSet::of(rank);
-      const auto found = bisect(session, *target, predicate, one);
-      if (!found) continue;
-      for (const BisectRank& each : found->ranks) {
-        if (each.first) return id;
-      }
+  for (const int64_t step : session.steps()) {
+    if (!options.steps.contains(step)) continue;
+    const auto id = resolve_tensor(session, words.tensor, step, rank, graph, words.execution);
+    if (!id) return id.status();
+    const auto info = session.describe(*id);
+    if (!info) {
+      last = info.status();
+      continue;
     }
+    if (!there) there = Found{*id};
+    const auto target = follow_target(session, words.tensor, IntSet::of(rank), id->graph);
+    if (!target) return target.status();
+    FollowOptions one = follow_options(options);
+    one.steps = IntSet::of(step);
+    one.ranks = IntSet::of(rank);
+    const auto found = bisect(session, *target, predicate, one);
+    if (found && !found->ranks.empty() && found->ranks.front().first) return Found{*id, true};
   }
   if (there) return *there;
   return last;
+}
+
+Result<std::vector<Found>> find_tensors(const Words& words, const Options& options, Session& session, const Predicate& predicate) {
+  std::vector<Found> all;
+  const std::vector<int64_t> ranks(session.ranks().begin(), session.ranks().end());
+  Status last(Code::kNotFound, fmt::format("no rank {}; have {}", options.ranks.text(), numbers_text(ranks)));
+  for (const int rank : session.ranks()) {
+    if (!options.ranks.contains(rank)) continue;
+    auto found = find_on(rank, words, options, session, predicate);
+    if (found) all.push_back(std::move(*found));
+    else if (found.status().code() == Code::kInvalidArgument) return found.status();
+    else last = found.status();  // another rank may hold another part of the network
+  }
+  if (all.empty()) return last;
+  return all;
+}
+
+Result<std::string> picture_text(const Words& words, const Options& options, Session& session, const Propagation& result) {
+  Options shown = options;
+  shown.steps = IntSet::of(result.tensor.step);
+  shown.ranks = IntSet::of(result.tensor.rank);
+  const auto watchpoints = watchpoints_from(shown);
+  if (!watchpoints) return watchpoints.status();
+  const auto hits = check(session, *watchpoints, check_options_of(shown));
+  if (!hits) return hits.status();
+  const PictureGraph picture = propagation_picture(session, result, &*hits, words.format == "svg" ? 120 : SIZE_MAX);
+  if (words.format == "dot") return graph_dot(picture);
+  return graph_svg_file(picture);
+}
+
+/// JSON of several ranks is a list, other formats follow one another.
+std::string joined(const std::vector<std::string>& texts, Format format) {
+  if (texts.size() == 1) return texts.front();
+  std::string out;
+  for (const std::string& text : texts) {
+    if (format == Format::kJson) out += (out.empty() ? "[" : ",") + std::string("\n") + text.substr(0, text.find_last_not_of('\n') + 1);
+    else out += (out.empty() || format == Format::kJsonl ? "" : "\n") + text;
+  }
+  return format == Format::kJson ? out + "\n]\n" : out;
 }
 
 int run(const Words& words, Options options) {
@@ -67,46 +108,46 @@ int run(const Words& words, Options options) {
   int status = kExitClean;
   const auto session = open_session(options, &status);
   if (session == nullptr) return status;
-  const auto tensor = find_tensor(words, options, *session, *predicate);
-  if (!tensor) return report_failure(tensor.status());
+  auto tensors = find_tensors(words, options, *session, *predicate);
+  if (!tensors) return report_failure(tensors.status());
+  const bool draws = words.format == "svg" || words.format == "dot";
+  if (draws && tensors->size() > 1) {
+    // One picture shows one rank.
+    const auto bad = std::find_if(tensors->begin(), tensors->end(), [](const Found& found) { return found.bad; });
+    const Found shown = bad == tensors->end() ? tensors->front() : *bad;
+    note(options, fmt::format("drawn: rank {} of {}; choose with --ranks", shown.tensor.rank, tensors->size()));
+    *tensors = {shown};
+  }
 
   PropagationOptions asked;
   static_cast<FollowOptions&>(asked) = follow_options(options);
   asked.predicate = std::move(*predicate);
   asked.up = words.up;
-  Result<Propagation> result = Status(Code::kInternal, "");
-  {
-    Progress progress(options, "looking at");
-    asked.progress = progress.callback();
-    result = propagation(*session, *tensor, asked);
-  }
-  if (!result) return report_failure(result.status());
-  std::string text;
-  if (words.format == "svg" || words.format == "dot") {
-    CheckOptions check_options;
-    check_options.steps = IntSet::of(tensor->step);
-    check_options.ranks = IntSet::of(tensor->rank);
-    check_options.semantics = options.semantics;
-    check_options.mem_limit_bytes = options.mem_limit_mb << 20;
-    check_options.threads = options.threads;
-    const auto watchpoints = watchpoints_from(options);
-    if (!watchpoints) return report_failure(watchpoints.status());
-    const auto hits = check(*session, *watchpoints, check_options);
-    if (!hits) return report_failure(hits.status());
-    const PictureGraph picture = propagation_picture(*session, *result, &*hits, words.format == "svg" ? 120 : SIZE_MAX);
-    if (words.format == "dot") {
-      text = graph_dot(picture);
-    } else {
-      auto svg = graph_svg_file(picture);
-      if (!svg) return report_failure(svg.status());
-      text = std::move(*svg);
+  std::vector<std::string> texts;
+  bool holds = false, interrupted = false;
+  for (const Found& found : *tensors) {
+    Result<Propagation> result = Status(Code::kInternal, "");
+    {
+      Progress progress(options, "looking at");
+      asked.progress = progress.callback();
+      result = propagation(*session, found.tensor, asked);
     }
-  } else {
-    text = propagation_report(*session, *result, style_for(options));
+    if (!result) return report_failure(result.status());
+    if (draws) {
+      auto text = picture_text(words, options, *session, *result);
+      if (!text) return report_failure(text.status());
+      texts.push_back(std::move(*text));
+    } else {
+      texts.push_back(propagation_report(*session, *result, style_for(options)));
+    }
+    holds = holds || result->holds;
+    interrupted = result->interrupted;
+    if (interrupted) break;
   }
-  if (const Status written = write_result(options, text); !written.ok()) return report_failure(written);
-  if (result->interrupted) return kExitInterrupted;
-  return result->holds ? kExitFindings : kExitClean;
+  if (const Status written = write_result(options, joined(texts, options.format)); !written.ok()) return report_failure(written);
+  if (interrupted) return kExitInterrupted;
+  if (holds) return kExitFindings;
+  return is_damaged(*session) ? kExitInput : kExitClean;
 }
 
 }  // namespace

@@ -54,16 +54,7 @@ std::string csv_line(const std::vector<std::string>& fields) {
 
 std::string markdown_line(const std::vector<std::string>& cells) {
   std::string out = "|";
-  for (const std::string& cell : cells) {
-    out += ' ';
-    for (char c : printable(cell)) {
-      // Text from data must stay text, also where the page allows HTML.
-      if (c == '|' || c == '*' || c == '`' || c == '\\' || c == '[' || c == ']') out += '\\';
-      if (c == '<') out += "&lt;";
-      else out += c;
-    }
-    out += " |";
-  }
+  for (const std::string& cell : cells) out += ' ' + markdown_cell(cell) + " |";
   return out + "\n";
 }
 

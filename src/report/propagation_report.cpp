@@ -65,7 +65,10 @@ std::vector<std::string> summary(const View& view) {
   auto add = [&](std::string_view title, const std::string& text) { lines.push_back(fmt::format("{:<14} {}", title, text)); };
   const auto passed = view.with(Passage::kPassed), origins = view.with(Passage::kOrigin), absorbed = view.with(Passage::kAbsorbed),
              cannot = view.with(Passage::kCannot), clean = view.with(Passage::kClean), unknown = view.with(Passage::kUnknown);
-  if (result.up) {
+  if (!result.edges_known) {
+    add("edges unknown", fmt::format("graph {} has no readable file, so nobody can say {}", result.tensor.graph,
+                                     result.up ? "where it came from" : "who took it, passed it on or absorbed it"));
+  } else if (result.up) {
     add("came from",
         origins.empty() ? std::string("no origin is known: every way back ends at a value that was not recorded") : view.names(origins));
     add("passed on by", fmt::format("{} {}", passed.size(), passed.size() == 1 ? "operator or parameter" : "operators and parameters"));
@@ -86,11 +89,12 @@ std::vector<std::string> summary(const View& view) {
       add("the loss", fmt::format("{} ({})", loss->passage == Passage::kPassed ? "bad" : passage_name(loss->passage), values_text(*loss)));
     }
   }
-  if (!unknown.empty()) add("unknown", fmt::format("{}: {}", unknown.size(), view.names(unknown)));
+  if (!unknown.empty() && result.edges_known) add("unknown", fmt::format("{}: {}", unknown.size(), view.names(unknown)));
+  const std::string elsewhere = result.edges_known ? fmt::format("{} of them not connected with this tensor", result.bad_elsewhere)
+                                                   : "connected with this tensor or not";
   add("in this step",
-      fmt::format("{} bad, {} of them not connected with this tensor; {} clean",
-                  fmt::format("{} {}", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters"),
-                  result.bad_elsewhere, counted(result.clean_outputs, "output")));
+      fmt::format("{} {} bad, {}; {} clean", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters", elsewhere,
+                  counted(result.clean_outputs, "output")));
   if (result.coverage.not_checked > 0)
     add("not judged", fmt::format("{} of {} tensors of the step", result.coverage.not_checked, result.coverage.tensors));
   return lines;
@@ -108,6 +112,7 @@ std::string head_text(const View& view) {
 Json json_node(const View& view, const PropagationNode& at, size_t index) {
   const Node& node = view.node(at);
   Json out = {{"index", index},
+              {"rank", view.result.tensor.rank},
               {"node", node.name},
               {"op", node.op},
               {"kind", node_kind_name(node.kind)},
@@ -144,13 +149,15 @@ std::string json_text(const View& view, bool lines) {
   Json out = {{"dump", view.session.info().source},
               {"predicate", result.predicate},
               {"direction", result.up ? "up" : "down"},
-              {"holds", result.holds}};
+              {"holds", result.holds},
+              {"edges_known", result.edges_known}};
   out["tensor"] = follow::place(view.session, result.tensor);
   out["stats"] = follow::stats(view.session, result.stats, result.tensor);
-  out["nodes"] = std::move(nodes);
-  out["edges"] = std::move(edges);
+  // Empty lists would say that nobody took it.
+  out["nodes"] = result.edges_known ? std::move(nodes) : Json();
+  out["edges"] = result.edges_known ? std::move(edges) : Json();
   out["bad_in_step"] = result.bad_in_step;
-  out["bad_elsewhere"] = result.bad_elsewhere;
+  out["bad_elsewhere"] = result.edges_known ? Json(result.bad_elsewhere) : Json();
   out["clean_outputs"] = result.clean_outputs;
   out["coverage"] = {{"tensors", result.coverage.tensors},
                      {"checked", result.coverage.checked},
@@ -177,6 +184,7 @@ std::string propagation_report(Session& session, const Propagation& result, cons
   if (!result.holds) return out + fmt::format("'{}' does not hold here, so nothing spreads from it\n", printable(result.predicate));
   const std::vector<std::string> lines = summary(view);
   for (const std::string& line : lines) out += (markdown ? "- " : "  ") + line + "\n";
+  if (!result.edges_known) return out;
   if (markdown) {
     out += "\n" + follow::markdown_head({"hops", "what", "node", "op", "values"});
     for (const PropagationNode& node : result.nodes) {
@@ -198,6 +206,7 @@ PictureGraph propagation_picture(Session& session, const Propagation& result, co
   PictureGraph picture;
   const size_t shown = std::min(limit, result.nodes.size());  // sorted by distance
   picture.title = head_text(view);
+  if (!result.edges_known) picture.title += " (edges unknown: there is no readable graph file)";
   if (shown < result.nodes.size()) picture.title += fmt::format(" (the nearest {} of {} operators)", shown, result.nodes.size());
   std::map<std::pair<NodeId, uint32_t>, std::set<std::string>> marks;
   if (hits != nullptr) {
