@@ -156,19 +156,28 @@ WhyAnswer explain_absent_name(const Session& session, std::string_view name, con
   WhyAnswer answer;
   const Asked asked = take_apart(name);
   if (find_fused(session, asked, options, answer) || find_removed(session, asked, options, answer)) return answer;
-  std::set<std::string> names;
+  std::set<std::string> names, with_value;
   size_t from_file = 0;
   for (const GraphPtr& graph : session.graphs()) {
     if (!chosen(options, *graph)) continue;
     from_file += graph->from_file() ? 1 : 0;
-    for (const Node& node : graph->nodes()) names.insert(node.name);
+    for (const Node& node : graph->nodes()) {
+      names.insert(node.name);
+      if (!is_structural(node.op)) with_value.insert(node.name);
+    }
   }
-  const std::vector<std::string> all(names.begin(), names.end());
+  const std::vector<std::string> all(with_value.begin(), with_value.end());
   answer.kind = WhyKind::kNeverExisted;
   answer.instead = nearest(name, all, 3);
   answer.answer = fmt::format("no graph of this dump has a node '{}'", name);
-  if (!answer.instead.empty()) answer.answer += fmt::format("; the nearest are {}", fmt::join(answer.instead, ", "));
-  answer.evidence.push_back({fmt::format("{} names in {} graphs", names.size(), session.graphs().size()), session.info().source});
+  if (!answer.instead.empty()) {
+    answer.answer += fmt::format("; the nearest are {}", fmt::join(answer.instead, ", "));
+  } else if (const auto found = find_node(session.graphs(), name, options.rank, options.graph); !found) {
+    // It knows the parts of names, or what names look like here.
+    const std::string& message = found.status().message();
+    if (const size_t tail = message.rfind("; "); tail != std::string::npos) answer.answer += message.substr(tail);
+  }
+  answer.evidence.push_back({fmt::format("{} names in {} graph{}", names.size(), session.graphs().size(), session.graphs().size() == 1 ? "" : "s"), session.info().source});
   if (from_file == 0) answer.evidence.push_back({"there is no graph file: only nodes that wrote a file are known", session.info().source});
   return answer;
 }

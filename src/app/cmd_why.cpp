@@ -28,6 +28,7 @@ int run(const Words& words, Options options) {
   if (!answer) return report_failure(answer.status());
   if (const Status written = write_result(options, why_report(*session, *answer, style_for(options))); !written.ok())
     return report_failure(written);
+  if (answer->kind == WhyKind::kNeverExisted) return kExitInput;  // a name that is wrong, not a value that is missing
   return answer->kind == WhyKind::kHasValue ? kExitClean : kExitFindings;
 }
 

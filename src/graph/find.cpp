@@ -118,6 +118,21 @@ std::string available(Graphs graphs) {
   return seen.size() > 5 ? fmt::format("{} and {} more", out, seen.size() - 5) : out;
 }
 
+// What names look like here, for somebody whose word is like none of them.
+std::string examples(Graphs graphs) {
+  constexpr size_t kShown = 3;
+  std::string out;
+  size_t count = 0;
+  std::unordered_set<std::string_view> ops;
+  each_named(graphs, [&](const Graph&, const Node& node) {
+    ++count;
+    // One of each type: three MatMul would say less.
+    if (ops.size() < kShown && ops.insert(node.op).second) out += (out.empty() ? "" : ", ") + printable(unique_suffix(graphs, node.name));
+  });
+  if (count == 0) return available(graphs);
+  return fmt::format("{} {} node{}, {}{}", graphs.size() == 1 ? "the graph has" : "the graphs together have", count, count == 1 ? "" : "s", count > kShown ? "e.g. " : "", out);
+}
+
 // First term outside a `not` that matches nothing by itself: the one the user will want to correct.
 const Selector::Term* first_empty_term(const Selector::Term& term, Graphs graphs) {
   using Kind = Selector::Term::Kind;
@@ -255,7 +270,7 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
                   fmt::format("'{}' could be any of {} nodes: {}", printable(name), candidates.size(), list));
   }
   const std::string close = join_nearest(picked, name);
-  return Status(Code::kNotFound, close.empty() ? fmt::format("no node '{}'; {}", printable(name), available(picked))
+  return Status(Code::kNotFound, close.empty() ? fmt::format("no node '{}', and none with a name like it; {}", printable(name), examples(picked))
                                                : fmt::format("no node '{}'; nearest: {}", printable(name), close));
 }
 

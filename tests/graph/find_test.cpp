@@ -41,6 +41,11 @@ TEST_F(FindNode, TheFullNameWinsAndTheFirstGraphHasIt) {
   EXPECT_EQ(found->graph, graphs_[0].get());
 }
 
+TEST_F(FindNode, ANameLikeNoOtherGetsExamples) {
+  EXPECT_EQ(message("zzz"), "no node 'zzz', and none with a name like it; the graphs together have 11 nodes, e.g. conv1.weight, Conv2D-op0, relu1-ReLU/ReLU-op0");
+  EXPECT_NE(message("Lok-op0").find("nearest: "), std::string::npos) << message("Lok-op0");
+}
+
 TEST_F(FindNode, RankAndGraphPickAnother) {
   EXPECT_EQ(find_node(graphs_, "Default/net/Log-op0", 1)->graph, graphs_[1].get());
   EXPECT_EQ(find_node(graphs_, "Log-op0", 0, 3)->graph, graphs_[2].get());
