@@ -47,7 +47,9 @@ struct SeriesComparison {
   uint64_t count = 0;               ///< steps that both have
   double tolerance = 1e-3;          ///< share of the yardstick
   double mean_abs_error = 0;        ///< over steps that are finite in both; NaN without any
-  double max_abs_error = 0, max_rel_error = 0;
+  double max_abs_error = 0, max_rel_error = 0;  ///< likewise
+  uint64_t finite = 0;              ///< steps that are finite in both
+  std::vector<int64_t> nonfinite_a, nonfinite_b;  ///< steps that both have in which the value is NaN or Inf
   std::optional<int64_t> worst_step;
   uint64_t nonfinite_mismatch = 0;  ///< steps where NaN or Inf is on one side only
   std::optional<int64_t> parts_at;  ///< first step beyond the tolerance

@@ -43,7 +43,7 @@ Result<SeriesComparison> compare_series(const Series& a, const Series& b, double
   if (!(tolerance > 0)) return Status(Code::kInvalidArgument, fmt::format("series: tolerance {}: more than 0 is expected, e.g. 0.001", tolerance));
   SeriesComparison result;
   result.tolerance = tolerance;
-  size_t i = 0, k = 0, position = 0, finite = 0, parted = 0;
+  size_t i = 0, k = 0, position = 0, parted = 0;
   double sum = 0;
   std::optional<double> worst;
   while (i < a.points.size() || k < b.points.size()) {
@@ -58,12 +58,14 @@ Result<SeriesComparison> compare_series(const Series& a, const Series& b, double
     const int64_t step = a.points[i].step;
     const double x = a.points[i++].value, y = b.points[k++].value;
     ++position;
+    if (!std::isfinite(x)) result.nonfinite_a.push_back(step);
+    if (!std::isfinite(y)) result.nonfinite_b.push_back(step);
     bool parts = false;
     double size = 0;
     if (std::isfinite(x) && std::isfinite(y)) {
       const double error = std::fabs(x - y);
       sum += error;
-      ++finite;
+      ++result.finite;
       result.max_abs_error = std::max(result.max_abs_error, error);
       const double relative = error == 0 ? 0 : error / std::fabs(y);
       result.max_rel_error = std::max(result.max_rel_error, relative);
@@ -84,7 +86,11 @@ Result<SeriesComparison> compare_series(const Series& a, const Series& b, double
   }
   result.count = position;
   if (position == 0) return Status(Code::kNotFound, fmt::format("series: {} and {} have no step in common", a.source, b.source));
-  result.mean_abs_error = finite == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(finite);
+  if (result.finite > 0) {
+    result.mean_abs_error = sum / static_cast<double>(result.finite);
+  } else {
+    result.mean_abs_error = result.max_abs_error = result.max_rel_error = std::numeric_limits<double>::quiet_NaN();
+  }
   if (result.parts_at) result.verdict = parted == 1 ? SeriesVerdict::kForward : parted == 2 ? SeriesVerdict::kBackward : SeriesVerdict::kLater;
   result.next = advice(result);
   return result;

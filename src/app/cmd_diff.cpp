@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "app/command.h"
+#include "app/live.h"
 #include "app/output.h"
 #include "app/run.h"
 
@@ -24,7 +26,9 @@ struct DiffWords {
 Result<std::unique_ptr<Session>> open_side(const std::string& path, const Options& common) {
   DumpOptions options;
   options.net = common.net;
-  return open_dump(path, options);
+  auto opened = open_dump(path, options);
+  if (opened) tell_damage(common, **opened);
+  return opened;
 }
 
 Status read_set(const std::string& text, const char* option, IntSet common, IntSet* into) {
@@ -83,18 +87,34 @@ int run_loss(const DiffWords& words, const Options& common) {
   return words.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
 }
 
+// Files that another command compares; "" for what may be a dump.
+std::string other_command(const DiffWords& words) {
+  const bool a = is_checkpoint(words.a), b = !words.b.empty() && is_checkpoint(words.b);
+  if (a && (b || words.b.empty())) return fmt::format("{} is a checkpoint: msdbg ckpt diff A B compares two", words.a);
+  if (a || b) return fmt::format("{} is a checkpoint: msdbg ckpt match DUMP FILE says which step of a dump it belongs to", a ? words.a : words.b);
+  for (const std::string& path : {words.a, words.b}) {
+    std::error_code ignored;
+    if (!path.empty() && std::filesystem::is_regular_file(path, ignored) && !live_factories().is_recording(path)) {
+      return fmt::format("{} is a file, no dump directory; the losses that two trainings printed: msdbg diff --loss LOG_A LOG_B", path);
+    }
+  }
+  return "";
+}
+
 int run_diff(const DiffWords& words, const Options& common) {
   if (words.loss) return run_loss(words, common);
   if (!words.pattern.empty() || !words.column.empty()) {
     return report_failure(Status(Code::kInvalidArgument, "diff: --pattern and --column read logs; they belong to --loss LOG_A LOG_B"));
   }
+  if (const std::string hint = other_command(words); !hint.empty()) return report_failure(Status(Code::kInvalidArgument, "diff: " + hint));
   DiffOptions options;
   if (const Status status = read_options(words, common, &options); !status.ok()) return report_failure(status);
   auto a = open_side(words.a, common);
   if (!a) return report_failure(a.status());
   std::unique_ptr<Session> other;
   Session* b = a->get();
-  if (!words.b.empty() && words.b != words.a) {
+  // A dump against itself, written twice, is a question with an answer; left out, B is another part of A.
+  if (!words.b.empty()) {
     auto opened = open_side(words.b, common);
     if (!opened) return report_failure(opened.status());
     other = std::move(*opened);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "msdbg/report.h"
@@ -24,7 +25,15 @@ Json number(double value) {
 struct Row {
   int64_t step;
   double a, b;
-  double relative() const { return a == b || (std::isnan(a) && std::isnan(b)) ? 0 : std::fabs(a - b) / std::fabs(b); }
+  /// NaN where either is not finite: that has no size.
+  double relative() const {
+    if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::quiet_NaN();
+    return a == b ? 0 : std::fabs(a - b) / std::fabs(b);
+  }
+  bool parts(double tolerance) const {
+    if (!std::isfinite(a) || !std::isfinite(b)) return !(a == b || (std::isnan(a) && std::isnan(b)));
+    return !(relative() <= tolerance);
+  }
 };
 
 std::vector<Row> rows_of(const Series& a, const Series& b) {
@@ -46,7 +55,7 @@ std::string json_text(const Series& a, const Series& b, const SeriesComparison& 
   Json steps = Json::array();
   std::string out;
   for (const Row& row : rows_of(a, b)) {
-    const Json step = {{"step", row.step}, {"a", number(row.a)}, {"b", number(row.b)}, {"rel_error", number(row.relative())}};
+    const Json step = {{"step", row.step}, {"a", number(row.a)}, {"b", number(row.b)}, {"rel_error", std::isnan(row.relative()) ? Json() : number(row.relative())}};
     if (lines) out += step.dump() + "\n";
     else steps.push_back(step);
   }
@@ -59,10 +68,12 @@ std::string json_text(const Series& a, const Series& b, const SeriesComparison& 
   whole["tolerance"] = result.tolerance;
   whole["parts_at"] = result.parts_at ? Json(*result.parts_at) : Json();
   whole["mean_abs_error"] = std::isnan(result.mean_abs_error) ? Json() : number(result.mean_abs_error);
-  whole["max_abs_error"] = number(result.max_abs_error);
-  whole["max_rel_error"] = number(result.max_rel_error);
+  whole["max_abs_error"] = result.finite == 0 ? Json() : number(result.max_abs_error);
+  whole["max_rel_error"] = result.finite == 0 ? Json() : number(result.max_rel_error);
   whole["worst_step"] = result.worst_step ? Json(*result.worst_step) : Json();
   whole["nonfinite_mismatch"] = result.nonfinite_mismatch;
+  whole["nonfinite_a"] = result.nonfinite_a;
+  whole["nonfinite_b"] = result.nonfinite_b;
   whole["next"] = result.next;
   whole["only_a"] = result.only_a;
   whole["only_b"] = result.only_b;
@@ -74,8 +85,10 @@ std::string share(double value) { return std::isfinite(value) ? fmt::format("{} 
 
 std::string verdict(const SeriesComparison& result) {
   if (!result.parts_at) {
-    return fmt::format("alike: {} within {} of the yardstick, mean absolute error {}", counted(result.count, "step"), share(result.tolerance),
-                       format_short(result.mean_abs_error, 3));
+    if (result.finite == 0) return fmt::format("alike: {}, in all of them the same NaN or Inf on both sides", counted(result.count, "step"));
+    const uint64_t same = result.count - result.finite;
+    return fmt::format("alike: {} within {} of the yardstick, mean absolute error {}{}", counted(result.finite, "step"), share(result.tolerance),
+                       format_short(result.mean_abs_error, 3), same == 0 ? "" : fmt::format("; the same NaN or Inf in {}", counted(same, "step")));
   }
   const std::string where = fmt::format("different: they part in step {} ({} against {})", *result.parts_at, format_short(result.a_there, 6), format_short(result.b_there, 6));
   switch (result.verdict) {
@@ -98,10 +111,19 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
   std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
   out += fmt::format("A          {}   {}\n", printable(a.source), counted(a.points.size(), "value"));
   out += fmt::format("B          {}   {} (the yardstick)\n", printable(b.source), counted(b.points.size(), "value"));
-  out += fmt::format("error      mean {}, largest {} ({})", format_short(result.mean_abs_error, 3), format_short(result.max_abs_error, 3), share(result.max_rel_error));
-  if (result.worst_step) out += fmt::format(" in step {}", *result.worst_step);
-  if (result.nonfinite_mismatch) out += fmt::format("; NaN or Inf on one side only in {}", counted(result.nonfinite_mismatch, "step"));
-  out += "\n";
+  if (result.finite == 0) {
+    out += "error      none: no step is finite on both sides\n";
+  } else if (result.finite < result.count && result.max_abs_error == 0) {
+    out += fmt::format("error      of the {} that are finite on both sides: none\n", counted(result.finite, "step"));
+  } else {
+    out += fmt::format("error      mean {}, largest {} ({})", format_short(result.mean_abs_error, 3), format_short(result.max_abs_error, 3), share(result.max_rel_error));
+    if (result.finite < result.count) out += fmt::format(" over the {} that are finite on both sides", counted(result.finite, "step"));
+    else if (result.worst_step) out += fmt::format(" in step {}", *result.worst_step);
+    out += "\n";
+  }
+  for (const auto& [steps, side] : {std::pair(&result.nonfinite_a, "A"), std::pair(&result.nonfinite_b, "B")}) {
+    if (!steps->empty()) out += fmt::format("not finite {}: NaN or Inf in step{} {}\n", side, steps->size() == 1 ? "" : "s", numbers_text(*steps));
+  }
   if (a.counted || b.counted) out += "steps      counted from 1, since a log does not number them\n";
 
   // The first rows and those around the parting tell the story.
@@ -112,7 +134,7 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
   const size_t end = style.wide ? rows.size() : std::min(rows.size(), begin + kRows);
   for (size_t i = begin; i < end; ++i) {
     const Row& row = rows[i];
-    const bool parts = !(row.relative() <= result.tolerance);
+    const bool parts = row.parts(result.tolerance);
     table.add({std::to_string(row.step), format_short(row.a, 7), format_short(row.b, 7), share(row.relative()), {i == parted ? "parts here" : parts ? "beyond" : "", parts ? Paint::kError : Paint::kNone}});
   }
   out += "\n" + table.text(style);

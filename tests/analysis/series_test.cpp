@@ -91,6 +91,16 @@ TEST(CompareSeries, NanPartsUnlessBothHaveIt) {
   EXPECT_EQ(found.nonfinite_mismatch, 1u);
 }
 
+TEST(CompareSeries, WhereNothingIsFiniteThereIsNoError) {
+  const SeriesComparison found = compare_series(made({NAN, INFINITY}), made({1, 2})).value();
+  EXPECT_EQ(found.verdict, SeriesVerdict::kForward);
+  EXPECT_EQ(found.finite, 0u);
+  EXPECT_TRUE(std::isnan(found.max_abs_error) && std::isnan(found.max_rel_error) && std::isnan(found.mean_abs_error));
+  EXPECT_EQ(found.nonfinite_a, (std::vector<int64_t>{1, 2}));
+  EXPECT_TRUE(found.nonfinite_b.empty());
+  EXPECT_EQ(compare_series(made({2, NAN}), made({2, NAN})).value().finite, 1u);
+}
+
 TEST(CompareSeries, StepsOfOneSideAreListed) {
   const SeriesComparison found = compare_series(made({1, 2, 3}, 0), made({2, 3, 4}, 1)).value();
   EXPECT_EQ(found.only_a, std::vector<int64_t>{0});
