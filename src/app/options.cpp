@@ -10,6 +10,7 @@
 #include "app/command.h"
 #include "app/rules.h"
 #include "app/help.h"
+#include "app/suggestion.h"
 
 namespace msdbg::app {
 namespace {
@@ -157,25 +158,6 @@ std::vector<std::string> insert_default_command(const std::vector<std::string>& 
   *error = near.empty() ? fmt::format("'{}' is neither a command nor a dump directory; see msdbg --help", words[0])
                         : fmt::format("'{}' is neither a command nor a dump directory; did you mean '{}'?", words[0], near[0]);
   return words;
-}
-
-// CLI11 says which word it does not know; we add the nearest option of the command.
-std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
-  std::string message = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return message;
-  const CLI::App* at = &app;
-  for (const CLI::App* sub : app.get_subcommands()) at = sub;
-  std::vector<std::string> names;
-  for (const CLI::Option* option : at->get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const std::string& word : at->remaining()) {
-    if (!word.starts_with('-')) return fmt::format("'{}' is one word too many", word);
-    const std::string bare = word.substr(0, word.find('='));
-    const auto near = nearest(bare, names, 1);
-    return near.empty() ? fmt::format("no option '{}'", bare) : fmt::format("no option '{}'; did you mean '{}'?", bare, near[0]);
-  }
-  return message;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "report/follow_text.h"
 #include "report/table.h"
+#include "report/type_text.h"
 
 namespace msdbg {
 namespace {
@@ -46,15 +47,13 @@ std::string totals_text(const std::vector<StatsRow>& rows) {
   return out;
 }
 
-std::string type_text(const TensorInfo& info) { return fmt::format("{}{}", dtype_name(info.dtype), shape_text(info.shape)); }
-
 std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
 
 /// min, max, mean, std, norm; dashes where there are none.
 std::vector<std::string> numbers_of(const StatsRow& row) {
   if (!row.stats) return std::vector<std::string>(5, "-");
   const Stats& s = *row.stats;
-  return {value_text(s.min), value_text(s.max), value_text(s.mean), value_text(s.std), value_text(s.l2_norm)};
+  return {value_text(s.min), value_text(s.max), value_text(s.mean), value_text(s.std), s.count > 0 && s.finite_count() == 0 ? "-" : value_text(s.l2_norm)};
 }
 
 std::string remark_of(const StatsRow& row) {
@@ -69,7 +68,7 @@ std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, con
   Table sheet({{"parameter", Align::kLeft, true}, {"type"}, {"bytes", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight},
                {"mean", Align::kRight}, {"std", Align::kRight}, {"norm", Align::kRight}, {""}});
   for (const StatsRow& row : rows) {
-    std::vector<Table::Cell> cells = {printable(checkpoint.node(row.info.id).name), type_text(row.info), std::to_string(row.info.bytes)};
+    std::vector<Table::Cell> cells = {printable(checkpoint.node(row.info.id).name), type_text(row.info.dtype, row.info.shape), std::to_string(row.info.bytes)};
     for (std::string& number : numbers_of(row)) cells.emplace_back(std::move(number));
     const bool bad = row.stats && row.stats->nan_count + row.stats->inf_count() > 0;
     cells.emplace_back(remark_of(row), bad || !row.stats ? Paint::kError : Paint::kNone);

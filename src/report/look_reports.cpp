@@ -8,6 +8,7 @@
 #include "msdbg/report.h"
 #include "report/json.h"
 #include "report/table.h"
+#include "report/type_text.h"
 
 namespace msdbg {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 constexpr size_t kProblemsPerKind = 1;
 
 std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
-
-std::string type_text(DType dtype, const Shape& shape) {
-  return fmt::format("{}{}", dtype_name(dtype), shape_text(shape));
-}
 
 std::string outputs_text(const Node& node) {
   std::string out;
@@ -96,7 +93,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
       real(s.mean, kStatMean);
       if (style.wide) real(s.abs_mean, kStatAbsMean);
       real(s.std, kStatStd);
-      if (style.wide) real(s.l2_norm, kStatL2Norm);
+      if (style.wide) real(s.count > 0 && s.finite_count() == 0 ? std::nan("") : s.l2_norm, kStatL2Norm);
       if (style.wide) count(s.zero_count, kStatZero);
       if (style.wide) count(s.dtype_max_count, kStatDtypeMax);
       const std::string bad = nonfinite_text(s);
@@ -164,8 +161,9 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
           return node.kind == NodeKind::kOperator && !is_structural(node.op);
         }));
     std::string line = session.ranks().size() > 1 ? fmt::format("rank {} ", graph->rank()) : "";
-    line += fmt::format("{} {}: {}, steps {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
-                        numbers_text(session.steps(graph->rank(), graph->id())));
+    const std::vector<int64_t> steps = session.steps(graph->rank(), graph->id());
+    line += fmt::format("{} {}: {}, {} {}", graph->id(), printable(graph->name()), counted(operators, "kernel"), steps.size() == 1 ? "step" : "steps",
+                        numbers_text(steps));
     if (!graph->from_file()) line += ", no graph file";
     out += field(titled ? "" : "graphs", line);
     titled = true;

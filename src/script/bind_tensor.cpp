@@ -301,7 +301,7 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
   put(kStatMean, "mean", stats.mean);
   put(kStatAbsMean, "abs_mean", stats.abs_mean);
   put(kStatStd, "std", stats.std);
-  put(kStatL2Norm, "l2_norm", stats.l2_norm);
+  if (stats.count == 0 || stats.finite_count() > 0) put(kStatL2Norm, "l2_norm", stats.l2_norm);  // a norm of nothing is none
   count(kStatNan, "nan_count", stats.nan_count);
   count(kStatPosInf, "pos_inf_count", stats.pos_inf_count);
   count(kStatNegInf, "neg_inf_count", stats.neg_inf_count);

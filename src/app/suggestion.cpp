@@ -1,0 +1,43 @@
+#include "app/suggestion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "msdbg/base.h"
+
+namespace msdbg::app {
+
+// CLI11 says which word it does not know; we add the nearest option of the command.
+std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  const CLI::App* at = &app;
+  for (const CLI::App* sub : app.get_subcommands()) at = sub;
+  // `ckpt shw FILE`: CLI11 misses the word that it wants and leaves over the one that is there.
+  std::vector<std::string> verbs;
+  if (at != &app) {
+    for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
+  }
+  const std::vector<std::string> left = at->remaining();
+  const auto word = std::find_if(left.begin(), left.end(), [](const std::string& each) { return !each.starts_with('-'); });
+  if (!verbs.empty() && at->get_subcommands().empty()) {
+    if (word == left.end()) return fmt::format("{} needs one of {}", at->get_name(), fmt::join(verbs, ", "));
+    const auto near = nearest(*word, verbs, 1);
+    return near.empty() ? fmt::format("'{}' is none of {}", *word, fmt::join(verbs, ", ")) : fmt::format("'{}' is none of {}; did you mean '{}'?", *word, fmt::join(verbs, ", "), near[0]);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return message;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : at->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& each : left) {
+    if (!each.starts_with('-')) return fmt::format("'{}' is one word too many", each);
+    const std::string bare = each.substr(0, each.find('='));
+    const auto near = nearest(bare, names, 1);
+    return near.empty() ? fmt::format("no option '{}'", bare) : fmt::format("no option '{}'; did you mean '{}'?", bare, near[0]);
+  }
+  return message;
+}
+
+}  // namespace msdbg::app
