@@ -136,7 +136,7 @@ bool tell_group(Context& context, const Group& group, Section* section) {
   if (group.selector == "@weight") tell_growth(context, lines);
   section->blocks.push_back(Heading{{plain(std::string(group.title))}});
   const std::vector<size_t> shown = most_interesting(lines, context.options.max_layers);
-  std::string says = fmt::format("{}, steps {}.", group.says, numbers_text(result->steps));
+  std::string says = fmt::format("{}, {} {}.", group.says, result->steps.size() == 1 ? "step" : "steps", numbers_text(result->steps));
   says.front() = static_cast<char>(std::toupper(says.front()));
   if (shown.size() < lines.size())
     says += fmt::format(" {} of {} are shown, those that moved most.", shown.size(), counted(lines.size(), "line"));
