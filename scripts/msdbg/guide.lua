@@ -30,7 +30,7 @@ function Talk:unknown(text, next_step) add(self, "unknown", text, next_step) end
 --- A fact that helps to judge the rest.
 function Talk:note(text) add(self, "note", text) end
 
---- A question that the data cannot answer; without a person it stays open.
+--- A question that the data cannot answer. Without a person it is not asked, and what it is about stays open.
 function Talk:ask(q)
   local answer = self.answers[q.key]
   if answer == nil and self.read then
@@ -42,7 +42,7 @@ function Talk:ask(q)
   end
   if answer == "y" or answer == true then return self:fine(q.yes .. " (your answer)") end
   if answer == "n" or answer == false then return self:finding(q.question .. " No.", q.no) end
-  self:unknown("not answered: " .. q.question, q.no)
+  self:unknown((self.read and "not answered: " or "nobody was asked, taken as not known: ") .. q.open, q.no)
 end
 
 local OPTIONS = { read = "function", say = "function", answers = "table", steps = "number", origin = "table" }
@@ -100,7 +100,19 @@ function M.run(s, options)
   return result
 end
 
---- One or two lines: how many findings, and what to do first.
+-- The beginning of a text up to a place where it may end.
+local function shortened(text, limit)
+  if #text <= limit then return text end
+  local cut = text:sub(1, limit)
+  local last
+  for at in cut:gmatch "()[,;(]" do
+    if at > limit / 3 then last = at end
+  end
+  last = last or cut:match "^.*() "
+  return (cut:sub(1, (last or #cut + 1) - 1):gsub("[%s,;]+$", "")) .. " ..."
+end
+
+--- One line: how many findings, and what to do first.
 function M.verdict(result)
   if result.findings == 0 then
     return fmt("nothing wrong in what could be looked at; %d %s open", result.unknowns, result.unknowns == 1 and "question is" or "questions are")
@@ -110,7 +122,8 @@ function M.verdict(result)
   for _, e in ipairs(result.entries) do
     if e.kind == "finding" and (not first or (e.step or math.huge) < (first.step or math.huge)) then first = e end
   end
-  return fmt("%d finding%s, %d open. Begin with: %s", result.findings, result.findings == 1 and "" or "s", result.unknowns, first.text)
+  return fmt("%d finding%s, %d open. Begin with: %s", result.findings, result.findings == 1 and "" or "s", result.unknowns,
+    shortened(first.text, 100))
 end
 
 return M

@@ -138,6 +138,7 @@ function M.processing(talk)
   talk:ask {
     key = "processing",
     question = "Were augmentation, normalisation, batch order and label encoding compared with the reference, or checked by eye on a few samples?",
+    open = "whether the processing of the data agrees with the reference",
     yes = "the processing of the data was checked by hand",
     no = "compare a few samples behind the whole pipeline with the reference: shape, order of channels, mean and deviation, labels",
   }
@@ -249,6 +250,7 @@ function M.api(talk)
     talk:ask {
       key = "mode",
       question = "The network has dropout or batch normalisation. Is set_train(True) called for training and set_train(False) for evaluation?",
+      open = "whether set_train is called for training and for evaluation (there is dropout or batch normalisation)",
       yes = "set_train is called for both modes",
       no = "call set_train(True) before training and set_train(False) before evaluation",
     }
@@ -361,6 +363,7 @@ function M.precision(talk)
   talk:ask {
     key = "loss scale",
     question = "Is a loss scale set, and are the gradients divided by it again before the update?",
+    open = "whether a loss scale is set, and undone before the update",
     yes = "the loss scale is set and undone",
     no = "use a dynamic loss scale (DynamicLossScaleManager) while 16-bit gradients are in use",
   }

@@ -1,5 +1,6 @@
 // msdbg guide: the playbook for accuracy problems. The talk itself is Lua (scripts/msdbg/guide.lua).
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -30,8 +31,8 @@ os.exit(require("msdbg.guide_main").main {
 int run_guide(const GuideOptions& guide, const Options& common) {
   auto script = make_script(common);
   if (!script) return report_failure(script.status());
-  // Nobody answers a program that reads JSON.
-  const bool ask = !guide.yes && guide.format == "table";
+  // Nobody answers a program that reads JSON, or where there is no terminal.
+  const bool ask = !guide.yes && guide.format == "table" && ::isatty(STDIN_FILENO) != 0;
   const ScriptOutcome outcome = (*script)->run_text(kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss});
   std::fflush(stdout);
   if (outcome.error.empty()) return outcome.exit_status;
@@ -44,7 +45,7 @@ int run_guide(const GuideOptions& guide, const Options& common) {
 Action declare_guide(CLI::App& app) {
   auto guide = std::make_shared<GuideOptions>();
   app.add_option("DUMP", guide->dump, "dump directory")->required();
-  app.add_flag("-y,--yes", guide->yes, "ask nothing; questions that only a person can answer stay open");
+  app.add_flag("-y,--yes", guide->yes, "ask nothing; what only a person can answer stays open, as it does without a terminal");
   app.add_option("--format", guide->format, "table or json; json asks nothing")->capture_default_str()->check(CLI::IsMember({"table", "json"}));
   auto* loss = app.add_option("--loss", guide->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
   app.add_option("--reference-loss", guide->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);

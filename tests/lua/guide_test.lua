@@ -27,7 +27,7 @@ describe("the guide", function()
     local result, text = run "lenet-2.7.1-ok"
     expect(result.findings):equals(0)
     expect(result.unknowns):equals(1)
-    expect(of_kind(result, "unknown")):contains "not answered: Were augmentation"
+    expect(of_kind(result, "unknown")):contains "nobody was asked, taken as not known: whether the processing of the data agrees with the reference"
     expect(of_kind(result, "fine")):contains "2 data inputs over 3 steps: finite, varied, each batch new"
     expect(of_kind(result, "fine")):contains "loss over steps 0 to 2: 2.306, 2.3026, 2.3133"
     expect(of_kind(result, "note")):contains "learning_rate = 0.05"
@@ -47,6 +47,16 @@ describe("the guide", function()
     expect(guide.verdict(result)):contains "Begin with: weights change by more than 10 %"
     expect(of_kind(result, "note")):contains "learning_rate = 30"
     expect(of_kind(result, "finding")):contains "it is nan in step 4"
+  end)
+
+  it("says in one short line where to begin", function()
+    for _, name in ipairs { "lenet-2.7.1-lognan", "lenet-2.7.1-explode" } do
+      local result, text = run(name)
+      expect(#guide.verdict(result) <= 150):equals(true)
+      expect(guide.verdict(result)):contains "Begin with: "
+      -- Nobody is there to answer, so nothing is asked.
+      expect(text:find("?\n", 1, true)):equals(nil)
+    end
   end)
 
   it("sees a batch that comes twice", function()
