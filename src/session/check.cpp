@@ -63,6 +63,7 @@ class CheckRun {
   CheckResult run() {
     result_.semantics = options_.semantics;
     result_.steps = plan_.steps;
+    result_.rule_problems = plan_.problems;
     result_.coverage.tensors = plan_.tensors.size();
     start_workers();
     collect();

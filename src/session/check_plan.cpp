@@ -9,13 +9,13 @@
 #include <set>
 #include <tuple>
 
+#include "msdbg/condition_numbers.h"
+
 namespace msdbg {
 namespace {
 
 /// Beyond this many watched nodes the session lists everything and the plan picks.
 constexpr size_t kFewNodes = 64;
-
-enum Enumerator { kOperatorOverflow = 2, kInitialization = 14 };
 
 bool asks_for_constant(std::string_view selector, const Node& node) {
   return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
@@ -40,9 +40,10 @@ class Planner {
     }
     list_tensors();
     if (options_.report_missing) list_missing();
+    name_idle_rules();
     std::sort(plan_.tensors.begin(), plan_.tensors.end(), [](const PlannedTensor& a, const PlannedTensor& b) {
       auto key = [](const PlannedTensor& t) {
-        return std::tuple(t.id.rank, t.id.step, t.id.graph, t.order, t.id.node, t.id.execution, t.id.slot);
+        return std::tuple(t.id.rank, t.id.step, t.id.graph, t.place, t.id.node, t.id.execution, t.id.slot);
       };
       return key(a) < key(b);
     });
@@ -60,8 +61,9 @@ class Planner {
       graphs_.push_back(graph);
       by_node_.emplace(graph.get(), std::vector<Watches>(graph->nodes().size()));
     }
-    if (!graphs_.empty() || ranks.empty()) return {};
     const std::vector<int64_t> have(ranks.begin(), ranks.end());
+    if (!graphs_.empty()) name_absent("rank", options_.ranks, have);
+    if (!graphs_.empty() || ranks.empty()) return {};
     return Status(Code::kNotFound, fmt::format("no rank {} (have {})", options_.ranks.text(), numbers_text(have)));
   }
 
@@ -69,10 +71,36 @@ class Planner {
     const std::vector<int64_t> have = session_.steps();
     std::copy_if(have.begin(), have.end(), std::back_inserter(plan_.steps),
                  [&](int64_t step) { return options_.steps.contains(step); });
-    if (!plan_.steps.empty()) return {};
+    if (!plan_.steps.empty()) {
+      name_absent("step", options_.steps, have);
+      return {};
+    }
     return Status(Code::kNotFound,
                   have.empty() ? fmt::format("{}: no step has data, nothing can be checked", session_.info().source)
                                : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(have)));
+  }
+
+  /// Numbers and ranges that were asked for and of which nothing is there. A range that reaches beyond the last one is no mistake.
+  void name_absent(std::string_view what, const IntSet& asked, const std::vector<int64_t>& have) {
+    if (asked.is_all()) return;
+    const std::string text = asked.text();
+    for (const std::string_view part : split(text, ',')) {
+      const Result<IntSet> one = IntSet::parse(part);
+      if (!one || std::any_of(have.begin(), have.end(), [&](int64_t number) { return one->contains(number); })) continue;
+      plan_.problems.push_back({"*", fmt::format("no {} {} (have {})", what, part, numbers_text(have))});
+    }
+  }
+
+  /// A network without such nodes is no error of an optional rule, but whoever reads the verdict has to know that it said nothing.
+  void name_idle_rules() {
+    std::set<const Watchpoint*> busy;
+    for (const WatchSet& set : plan_.sets) busy.insert(set.watches.begin(), set.watches.end());
+    for (const Watchpoint& watch : watchpoints_) {
+      if (!watch.enabled || busy.count(&watch) > 0) continue;
+      const bool selected = has_nodes_.count(&watch) > 0;
+      if (selected && session_.can_step()) continue;  // what a training has not computed yet may come
+      plan_.problems.push_back({watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing"});
+    }
   }
 
   Status resolve(const Watchpoint& watch) {
@@ -93,6 +121,7 @@ class Planner {
       watches.push_back(&watch);
       ++kept;
     }
+    if (kept > 0) has_nodes_.insert(&watch);
     if (kept > 0 || watch.optional) return {};
     return Status(Code::kNotFound,
                   fmt::format("'{}' names only constants: write @constant or =NAME to look at them", watch.on.text()));
@@ -132,7 +161,7 @@ class Planner {
 
   void add(const TensorId& id, const Graph& graph, Watches watches, bool missing) {
     if (watches.empty()) return;
-    plan_.tensors.push_back({id, graph.node(id.node).order, set_of(std::move(watches)), missing});
+    plan_.tensors.push_back({id, place_in_step(graph.node(id.node)), set_of(std::move(watches)), missing});
   }
 
   static void add_expression(const Expression& expression, WatchSet& set) {
@@ -196,16 +225,23 @@ class Planner {
   std::vector<GraphPtr> graphs_;
   std::map<const Graph*, std::vector<Watches>> by_node_;
   std::vector<NodeRef> watched_;
+  std::set<const Watchpoint*> has_nodes_;
   std::map<Watches, uint32_t> set_index_;
   CheckPlan plan_;
 };
 
 }  // namespace
 
+PlaceInStep place_in_step(const Node& node) {
+  const int part = node.kind == NodeKind::kConstant ? 0 : node.kind == NodeKind::kOperator ? 1 : 2;
+  return {part, node.order};
+}
+
 bool needs_elements(const Session& session, const Watchpoint& watch) {
   if (!watch.condition) return true;
   const int enumerator = watch.condition->spec->enumerator;
-  return enumerator != kOperatorOverflow && (enumerator != kInitialization || session.info().kind == "live");
+  return enumerator != condition_number::kOperatorOverflow &&
+         (enumerator != condition_number::kInitialization || session.info().kind == "live");
 }
 
 Result<CheckPlan> make_plan(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "msdbg/session.h"
@@ -20,17 +21,24 @@ struct WatchSet {
   bool needs_stats = false;  ///< false: decided from flags alone
 };
 
+/// Where in its step the value of a node is known: constants were there before, operators follow in execution order, and a Parameter
+/// holds its value at the end of the step, so that it stands behind what led to it.
+using PlaceInStep = std::pair<int, uint32_t>;
+PlaceInStep place_in_step(const Node& node);
+
 struct PlannedTensor {
   TensorId id;
-  uint32_t order = 0;    ///< Node::order
+  PlaceInStep place;
   uint32_t set = 0;      ///< index into CheckPlan::sets
   bool missing = false;  ///< watched, but not dumped; only with CheckOptions::report_missing
 };
 
 struct CheckPlan {
-  std::vector<PlannedTensor> tensors;  ///< by rank, step, graph, execution order, execution, slot
+  std::vector<PlannedTensor> tensors;  ///< by rank, step, graph, place in the step, node, execution, slot
   std::vector<WatchSet> sets;
   std::vector<int64_t> steps;
+  /// Rules that have nothing to look at, and what was asked for and is not there.
+  std::vector<RuleProblem> problems;
 };
 
 /// False where a condition is decided without elements: overflow flags, and initial weights, which a dump does not

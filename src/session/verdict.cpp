@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "msdbg/condition_numbers.h"
+
 namespace msdbg {
 namespace {
-
-constexpr int kOperatorOverflow = 2;
-constexpr int kInitialization = 14;
 
 uint32_t code_of(const Status& status) {
   if (status.code() == Code::kOutOfMemory) return kErrorOutOfMemory;
@@ -86,10 +85,10 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   if (planned.missing) return not_checked(evidence.problem.message(), kErrorNoValue);
   if (watch.condition) {
     const int enumerator = watch.condition->spec->enumerator;
-    if (enumerator == kOperatorOverflow) return judge_flag(planned.id);
-    if (enumerator == kInitialization && session_.info().kind != "live")
+    if (enumerator == condition_number::kOperatorOverflow) return judge_flag(planned.id);
+    if (enumerator == condition_number::kInitialization && session_.info().kind != "live")
       return not_checked("initial values are not in a dump", 0);
-    if (enumerator == kInitialization && planned.id.step != 0) {
+    if (enumerator == condition_number::kInitialization && planned.id.step != 0) {
       return not_checked("initial weights can be judged before the first step only", 0);
     }
   }
@@ -209,7 +208,8 @@ void Verdicts::add_finding(const Watchpoint& watch, ScriptFinding finding, Check
 void sort_results(const Session& session, CheckResult& result) {
   const auto key = [&](const auto& entry) {
     const TensorId& id = entry.tensor;
-    return std::tuple(id.rank, id.step, id.graph, session.node(id).order, id.node, id.execution, id.slot, std::string_view(entry.rule), entry.watch_id);
+    return std::tuple(id.rank, id.step, id.graph, place_in_step(session.node(id)), id.node, id.execution, id.slot,
+                      std::string_view(entry.rule), entry.watch_id);
   };
   const auto earlier = [&](const auto& a, const auto& b) { return key(a) < key(b); };
   std::stable_sort(result.hits.begin(), result.hits.end(), earlier);

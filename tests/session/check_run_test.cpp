@@ -84,6 +84,55 @@ TEST(CheckRun, StatisticsOfTheSessionServeTheCheck) {
   EXPECT_EQ(session->reads(), 0u);
 }
 
+TEST(CheckRun, AParameterStandsBehindTheOperatorsOfItsStepAndAConstantBeforeThem) {
+  FakeSession session(fake_graph({{"w", "Parameter"},
+                                  {"c", "Const"},
+                                  {"Default/MatMul-op0", "MatMul", {"w", "c"}},
+                                  {"Default/Log-op0", "Log", {"Default/MatMul-op0"}}}));
+  for (int step : {0, 1}) {
+    for (const char* name : {"w", "Default/MatMul-op0", "Default/Log-op0"}) session.put(name, step, f32({NAN, 0}));
+  }
+  session.put("c", 0, f32({NAN, 0}));
+  Watchpoint ends = watch(3, "**", [](const CheckedTensor&) { return ScriptVerdict{}; });
+  ends.step_end = [](int, int64_t) { return ScriptPhase{}; };
+  const auto nodes = [&](const CheckResult& result) {
+    std::string out;
+    for (const Hit& hit : result.hits)
+      out += std::to_string(hit.tensor.step) + std::string(session.node(hit.tensor).last_component()) + " ";
+    return out;
+  };
+  const Watchpoint overflow = watch(1, "**", "TO"), constants = watch(2, "=c", "TO");
+  constexpr const char* kOrder = "0c 0MatMul-op0 0Log-op0 0w 1MatMul-op0 1Log-op0 1w ";
+  EXPECT_EQ(nodes(checked(session, {overflow, constants})), kOrder);
+  // Rules with phases have their results sorted afterwards: by the same order.
+  EXPECT_EQ(nodes(checked(session, {overflow, constants, ends})), kOrder);
+  // The cause stays when the list is cut.
+  EXPECT_EQ(nodes(checked(session, {overflow}, {.max_hits = 1})), "0MatMul-op0 ");
+}
+
+TEST(CheckRun, WatchpointsWithoutATensorAreNamedAndStepsThatAreNotThereToo) {
+  auto session = wide(3, 2);
+  Watchpoint nowhere = watch(1, "@gradient", "GE");
+  nowhere.optional = true;
+  Watchpoint silent = watch(2, "=Default/op1", "TL max_gt=3");
+  for (int step : {0, 1}) session->erase(session->id("Default/op1", step));
+  Watchpoint off = watch(4, "=Default/op1", "TZ");
+  off.enabled = false;
+  const auto problems = [&](const CheckOptions& options) {
+    Lines lines;
+    for (const RuleProblem& problem : checked(*session, {nowhere, silent, watch(3, "**", "TO"), off}, options).rule_problems) {
+      lines.push_back(problem.rule + ": " + problem.reason);
+    }
+    return lines;
+  };
+  const Lines idle = {"gradient_exploding: selector matched nothing", "tensor_too_large: selected tensors were not dumped"};
+  EXPECT_EQ(problems({}), idle);
+  EXPECT_EQ(problems({.steps = IntSet::parse("0:7").value()}), idle);
+  Lines both = {"*: no rank 3 (have 0)", "*: no step 5 (have 0-1)", "*: no step 7:9 (have 0-1)"};
+  both.insert(both.end(), idle.begin(), idle.end());
+  EXPECT_EQ(problems({.steps = IntSet::parse("0,5,7:9").value(), .ranks = IntSet::parse("0,3").value()}), both);
+}
+
 // ---- scripts -------------------------------------------------------------------------------------------------------
 
 TEST(CheckScript, RunsOnTheCallingThreadInExecutionOrder) {

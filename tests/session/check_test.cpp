@@ -71,12 +71,12 @@ TEST(Check, ResultsStandInExecutionOrderThenByRuleAndId) {
       {watch(4, "**", "TS max_lt=100"), watch(3, "**", "TL max_gt=0"), watch(2, "=Default/relu", "TL max_gt=1")},
       {.steps = IntSet::of(0)});
   EXPECT_EQ(hits(session, result),
-            (Lines{"step 0 Default/w:output:0 tensor_too_large", "step 0 Default/w:output:0 tensor_too_small",
-                   "step 0 Default/matmul:output:0 tensor_too_large", "step 0 Default/matmul:output:0 tensor_too_small",
+            (Lines{"step 0 Default/matmul:output:0 tensor_too_large", "step 0 Default/matmul:output:0 tensor_too_small",
                    "step 0 Default/relu:output:0 tensor_too_large", "step 0 Default/relu:output:0 tensor_too_large",
-                   "step 0 Default/relu:output:0 tensor_too_small"}));
-  EXPECT_EQ(result.hits[4].watch_id, 2);
-  EXPECT_EQ(result.hits[5].watch_id, 3);
+                   "step 0 Default/relu:output:0 tensor_too_small", "step 0 Default/w:output:0 tensor_too_large",
+                   "step 0 Default/w:output:0 tensor_too_small"}));
+  EXPECT_EQ(result.hits[2].watch_id, 2);
+  EXPECT_EQ(result.hits[3].watch_id, 3);
 }
 
 TEST(Check, InputsAreLookedAtWhenAskedFor) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <functional>
 
+#include "msdbg/condition_numbers.h"
+#include "session/check_plan.h"
 #include "session/live/live_session.h"
 #include "session/live/recorded_watch.h"
 
 namespace msdbg::live {
 namespace {
-
-enum Enumerator { kOverflow = 2, kInitialization = 14 };
 
 bool asks_for_constant(std::string_view selector, const Node& node) {
   return contains_nocase(selector, "@constant") || contains_nocase(selector, "op:Const") ||
@@ -22,7 +22,8 @@ bool asks_for_constant(std::string_view selector, const Node& node) {
 
 bool LiveSessionImpl::judged_here(const Watchpoint& watch) const {
   if (!watch.condition || watch.inputs || !watch.outputs) return true;
-  if (watch.condition->spec->enumerator == kOverflow && !profile_.ascend) return true;  // ends as "not checked", with the reason
+  // Ends as "not checked", with the reason.
+  if (watch.condition->spec->enumerator == condition_number::kOperatorOverflow && !profile_.ascend) return true;
   return !peer_judges(profile_, *watch.condition);
 }
 
@@ -129,7 +130,7 @@ Status LiveSessionImpl::tell_peer(Wanted& wanted) {
   told += fmt::format(" on {} names {:x}", names.size(), hash);
   if (told == wanted.told) return {};
 
-  const bool initialization = wanted.watch.condition && wanted.watch.condition->spec->enumerator == kInitialization;
+  const bool initialization = wanted.watch.condition && wanted.watch.condition->spec->enumerator == condition_number::kInitialization;
   if (wanted.local && wanted.watch.condition && wanted.watch.condition->spec->needs_previous) {
     report(Severity::kInfo, fmt::format("watchpoint {}: {} is judged by msdbg, because this training keeps no previous values",
                                         wanted.watch.id, wanted.watch.condition->spec->id));
@@ -246,8 +247,8 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
   raw_hits_.clear();
   const auto key = [this](const auto& entry) {
     const Graph* graph = this->graph(entry.tensor.rank, entry.tensor.graph);
-    return std::tuple(entry.tensor.step, entry.tensor.graph, graph == nullptr ? 0 : graph->node(entry.tensor.node).order,
-                      entry.tensor.node, entry.tensor.slot, entry.rule);
+    return std::tuple(entry.tensor.step, entry.tensor.graph,
+                      graph == nullptr ? PlaceInStep() : place_in_step(graph->node(entry.tensor.node)), entry.tensor.node, entry.tensor.slot, entry.rule);
   };
   const auto earlier = [&](const auto& a, const auto& b) { return key(a) < key(b); };
   std::stable_sort(into.hits.begin(), into.hits.end(), earlier);
