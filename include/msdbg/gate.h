@@ -67,6 +67,19 @@ struct Gate {
   bool has_baseline = false, has_suppressions = false;
 };
 
+/// What it means for the verdict that a rule, or `*` for all of them, gave none as a whole; told from the reason.
+enum class ProblemKind : uint8_t {
+  kBroken,      ///< `rule error: ...`
+  kUnset,       ///< a parameter is missing
+  kIdle,        ///< nothing in this network or dump is what it looks at
+  kNoSuchData,  ///< a step or a rank that was asked for does not exist
+};
+ProblemKind kind_of(const RuleProblem& problem);
+/// Something that was to be judged was not: `--strict` does not let that pass. A rule without nodes in this network is content.
+bool is_incomplete(const CheckResult& result);
+/// Every rule of `chosen` is broken or had nothing to judge, and one at least is broken: there is no verdict.
+bool none_judged(const CheckResult& result, const std::vector<std::string>& chosen);
+
 /// Judges all findings, then cuts `result->hits` to `max_hits` new ones and `max_hits` others. The result must hold every hit.
 /// A finding that is both known and suppressed is suppressed. nullptr: there is no such file. A run cut short proves no
 /// suppression unused, and neither does one over a part of the steps or ranks (`partial`).

@@ -85,8 +85,8 @@ std::optional<Section> coverage_chapter(Context& context) {
   section.blocks.push_back(std::move(facts));
   if (context.input.check != nullptr && !context.input.check->rule_problems.empty()) {
     Sheet broke;
-    broke.caption = "Rules that broke";
-    broke.columns = {{"rule that broke"}, {"why; what it would have found is not known"}};
+    broke.caption = "Rules without a verdict";
+    broke.columns = {{"rule"}, {"why; what it would have found is not known"}};
     for (const RuleProblem& problem : context.input.check->rule_problems)
       broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
     if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);

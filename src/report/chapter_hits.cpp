@@ -13,17 +13,6 @@ namespace {
 
 std::string name_of(const Hit& hit) { return hit.abbr.empty() ? hit.rule : hit.abbr; }
 
-/// A Parameter file holds the value at the end of its step, so a person looks for it below what led to it.
-std::vector<const Hit*> in_order(const Context& context, const CheckResult& check) {
-  std::vector<const Hit*> order;
-  for (const Hit& hit : check.hits) order.push_back(&hit);
-  const auto key = [&](const Hit* hit) {
-    return std::tuple(hit->tensor.rank, hit->tensor.step, hit->tensor.graph, context.node(hit->tensor).kind != NodeKind::kOperator);
-  };
-  std::stable_sort(order.begin(), order.end(), [&](const Hit* a, const Hit* b) { return key(a) < key(b); });
-  return order;
-}
-
 Sheet hit_sheet(Context& context, const CheckResult& check) {
   Sheet sheet;
   sheet.caption = "Findings";
@@ -33,9 +22,8 @@ Sheet hit_sheet(Context& context, const CheckResult& check) {
   sheet.columns.push_back({"step", true});
   if (executions) sheet.columns.push_back({"run", true});
   for (const char* title : {"rule", "tensor", "what", "source"}) sheet.columns.push_back({title});
-  for (const Hit* listed : in_order(context, check)) {
+  for (const Hit& hit : check.hits) {
     if (sheet.rows.size() == context.options.max_hits) break;
-    const Hit& hit = *listed;
     const Node& node = context.node(hit.tensor);
     std::vector<Line> row;
     if (context.several_ranks()) row.push_back({plain(std::to_string(hit.tensor.rank))});

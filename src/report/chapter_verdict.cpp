@@ -192,9 +192,11 @@ void tell_verdict(Context& context, Document* document) {
     document->remarks.push_back({plain(
         fmt::format("{} of {}: see Coverage.", not_checked_part(context.coverage()), counted(context.coverage().tensors, "tensor")))});
   }
-  if (check != nullptr && !check->rule_problems.empty()) {
+  const auto is_broken = [](const RuleProblem& problem) { return kind_of(problem) == ProblemKind::kBroken; };
+  const auto broken = check == nullptr ? 0 : std::count_if(check->rule_problems.begin(), check->rule_problems.end(), is_broken);
+  if (broken > 0) {
     document->remarks.push_back(
-        {bad(counted(check->rule_problems.size(), "rule")), plain(" broke: what would have been found is not known, see Coverage.")});
+        {bad(counted(static_cast<uint64_t>(broken), "rule")), plain(" broke: what would have been found is not known, see Coverage.")});
   }
   if (check != nullptr && !context.origins.empty()) {
     document->glance.push_back({"Findings", {plain(std::to_string(check->total_hits))}});

@@ -26,7 +26,9 @@ std::vector<std::string> rules_of(const CheckResult& result, const ReportStyle& 
   for (const std::string& rule : style.rules_run) add(rule);
   for (const Hit& hit : result.hits) add(hit.rule);
   for (const NotChecked& entry : result.not_checked) add(entry.rule);
-  for (const RuleProblem& problem : result.rule_problems) add(problem.rule);
+  for (const RuleProblem& problem : result.rule_problems) {
+    if (kind_of(problem) != ProblemKind::kNoSuchData) add(problem.rule);
+  }
   return rules;
 }
 
@@ -63,14 +65,15 @@ std::string partial_text(const CheckResult& result) {
 }
 
 std::string check_csv(const Session& session, const CheckResult& result, const ReportStyle& style) {
-  std::string out = csv_line({"status", "rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
-                              "dtype", "shape", "what", "count", "nan_count", "pos_inf_count", "neg_inf_count", "min", "max", "mean", "file",
-                              "line", "reason"});
+  std::string out = csv_line({"status",        "rule", "abbr", "severity", "rank",  "graph", "graph_id", "step",      "execution",
+                              "node",          "op",   "slot", "dtype",    "shape", "what",  "count",    "nan_count", "pos_inf_count",
+                              "neg_inf_count", "min",  "max",  "mean",     "file",  "line",  "reason"});
   const auto place = [&](const TensorId& id, std::vector<std::string>* row) {
     const Graph* graph = session.graph(id.rank, id.graph);
     const Node& node = session.node(id);
-    for (std::string text : {std::to_string(id.rank), graph ? printable(graph->name()) : "", std::to_string(id.graph), std::to_string(id.step),
-                             std::to_string(id.execution), printable(node.name), printable(node.op), slot_name(id.slot)})
+    for (std::string text :
+         {std::to_string(id.rank), graph ? printable(graph->name()) : "", std::to_string(id.graph), std::to_string(id.step),
+          std::to_string(id.execution), printable(node.name), printable(node.op), slot_name(id.slot)})
       row->push_back(std::move(text));
   };
   constexpr size_t kColumns = 25;
@@ -105,7 +108,7 @@ std::string check_csv(const Session& session, const CheckResult& result, const R
     row.front() = std::move(status), row[1] = std::move(rule), row.back() = std::move(reason);
     out += csv_line(row);
   };
-  for (const RuleProblem& problem : result.rule_problems) remark("not_checked", printable(problem.rule), printable(problem.reason));
+  for (const RuleProblem& problem : result.rule_problems) remark("not_checked", printable(problem.rule), lines_text(problem.reason));
   if (style.gate) {
     for (const Suppression& s : style.gate->unused) remark("unused_suppression", printable(s.rule), unused_text(s));
   }
@@ -121,7 +124,7 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   std::string out = fmt::format("### msdbg check: {}\n\n", result.interrupted        ? "interrupted"
                                                            : fresh > 0               ? counted(fresh, judged ? "new finding" : "finding")
                                                            : coverage.checked == 0   ? "nothing was checked"
-                                                           : coverage.not_checked > 0 || !result.rule_problems.empty() ? "clean otherwise"
+                                                           : is_incomplete(result) ? "clean otherwise"
                                                                                       : "clean");
   if (result.interrupted) out += fmt::format("**Partial result**, {}.\n\n", partial_text(result));
   out += fmt::format("{}. {} of {} checked, {} not checked; {}, semantics {}.\n", counts_text(result, style), coverage.checked,
@@ -133,14 +136,15 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
       if (standing_of(style, i) != standing) continue;
       const Hit& hit = result.hits[i];
       const Node& node = session.node(hit.tensor);
-      rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), markdown_cell(hit.rule), hit.tensor.rank, hit.tensor.step,
-                          markdown_cell(node.name), slot_name(hit.tensor.slot), markdown_cell(what_text(hit)), markdown_cell(source_place(node, false)));
+      rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), markdown_cell(hit.rule), hit.tensor.rank,
+                          hit.tensor.step, markdown_cell(node.name), slot_name(hit.tensor.slot), markdown_cell(what_text(hit)),
+                          markdown_cell(source_place(node, false)));
       rows += standing == Standing::kSuppressed ? fmt::format(" {} |\n", markdown_cell(reason_of(style, i))) : "\n";
     }
     if (rows.empty()) return rows;
     const bool reason = standing == Standing::kSuppressed;
-    return fmt::format("| severity | rule | rank | step | tensor | what | source |{}\n|---|---|--:|--:|---|---|---|{}\n{}", reason ? " reason |" : "",
-                       reason ? "---|" : "", rows);
+    return fmt::format("| severity | rule | rank | step | tensor | what | source |{}\n|---|---|--:|--:|---|---|---|{}\n{}",
+                       reason ? " reason |" : "", reason ? "---|" : "", rows);
   };
   // A merge request shows the new ones; the rest opens at a click.
   const auto folded = [&](std::string_view title, const std::string& body) {
@@ -154,7 +158,8 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   std::string advice;
   for (const std::string& rule : rules_of(result, style)) {
     const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == rule; });
-    if (const std::string text = advice_of(result, rule); found && !text.empty()) advice += fmt::format("- **{}**: {}\n", markdown_cell(rule), markdown_cell(text));
+    if (const std::string text = advice_of(result, rule); found && !text.empty())
+      advice += fmt::format("- **{}**: {}\n", markdown_cell(rule), markdown_cell(text));
   }
   folded("What to do", advice);
   std::string not_checked;
@@ -162,12 +167,14 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
     not_checked += fmt::format("| {} | {} | {} | {}:{} | {} |\n", markdown_cell(entry.rule), entry.tensor.rank, entry.tensor.step,
                                markdown_cell(session.node(entry.tensor).name), slot_name(entry.tensor.slot), markdown_cell(entry.reason));
   }
-  for (const RuleProblem& problem : result.rule_problems) not_checked += fmt::format("| {} | | | | {} |\n", markdown_cell(problem.rule), markdown_cell(problem.reason));
+  for (const RuleProblem& problem : result.rule_problems)
+    not_checked += fmt::format("| {} | | | | {} |\n", markdown_cell(problem.rule), markdown_cell(problem.reason));
   if (!not_checked.empty()) not_checked = "| rule | rank | step | tensor | reason |\n|---|--:|--:|---|---|\n" + not_checked;
   folded("Not checked", not_checked);
   if (judged && !style.gate->unused.empty()) {
     out += "\nSuppressions without use:\n\n";
-    for (const Suppression& s : style.gate->unused) out += fmt::format("- line {}: {} ({})\n", s.line, markdown_cell(s.text), markdown_cell(s.reason));
+    for (const Suppression& s : style.gate->unused)
+      out += fmt::format("- line {}: {} ({})\n", s.line, markdown_cell(s.text), markdown_cell(s.reason));
   }
   return out;
 }

@@ -38,7 +38,8 @@ std::string place_text(const Session& session, const TensorId& id) {
 
 std::string failure_text(const Session& session, const CheckResult& result, const Hit& hit) {
   const Node& node = session.node(hit.tensor);
-  std::string out = fmt::format("{}\n{}\n{}{} of {}\n", what_text(hit), stats_line(hit.stats), dtype_name(hit.dtype), shape_text(hit.shape), node.op);
+  std::string out =
+      fmt::format("{}\n{}\n{}{} of {}\n", what_text(hit), stats_line(hit.stats), dtype_name(hit.dtype), shape_text(hit.shape), node.op);
   if (const std::string source = source_place(node, true); !source.empty()) {
     out += source;
     if (const std::string& code = user_frame(node)->code; !code.empty()) out += "   " + code;
@@ -65,8 +66,8 @@ std::string check_junit(const Session& session, const CheckResult& result, const
       switch (standing_of(style, i)) {
         case Standing::kNew:
           ++suite.failures;
-          suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity), xml_text(what_text(hit)),
-                                       failure_text(session, result, hit)));
+          suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity),
+                                       xml_text(what_text(hit)), failure_text(session, result, hit)));
           break;
         case Standing::kKnown: suite.skip(place, "known from the baseline: " + what_text(hit)); break;
         case Standing::kSuppressed: suite.skip(place, "suppressed: " + reason_of(style, i)); break;
@@ -88,6 +89,9 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   if (result.interrupted) {
     ++run.errors;
     run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml_text(partial_text(result))));
+  }
+  for (const RuleProblem& problem : result.rule_problems) {
+    if (kind_of(problem) == ProblemKind::kNoSuchData) run.skip("what was asked for is there", "not checked: " + problem.reason);
   }
   if (result.total_hits > result.hits.size()) run.skip("findings beyond --max-hits", counts_text(result, style));
   if (style.gate) {
@@ -111,10 +115,11 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   properties += "    </properties>\n";
 
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  out += fmt::format("<testsuites name=\"msdbg check\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n", tests, failures, errors, skipped);
+  out += fmt::format("<testsuites name=\"msdbg check\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n", tests, failures,
+                     errors, skipped);
   for (const Suite& suite : suites) {
-    out += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}{}  </testsuite>\n", xml_text(suite.name),
-                       suite.tests, suite.failures, suite.errors, suite.skipped, properties, suite.cases);
+    out += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}{}  </testsuite>\n",
+                       xml_text(suite.name), suite.tests, suite.failures, suite.errors, suite.skipped, properties, suite.cases);
   }
   return out + "</testsuites>\n";
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -60,10 +59,6 @@ std::string what_text(const Hit& hit) {
 
 namespace {
 
-bool same_step(const TensorId& a, const TensorId& b) {
-  return std::tie(a.rank, a.graph, a.step) == std::tie(b.rank, b.graph, b.step);
-}
-
 class CheckText {
  public:
   CheckText(Session& session, const CheckResult& result, const ReportStyle& style)
@@ -73,8 +68,7 @@ class CheckText {
     std::string out;
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
-    for (const RuleProblem& problem : result_.rule_problems)
-      out += fmt::format("not checked: rule {}: {}\n", printable(problem.rule), printable(problem.reason));
+    out += problems();
     if (style_.gate) {
       for (const Suppression& unused : style_.gate->unused) out += unused_text(unused) + "\n";
     }
@@ -85,10 +79,30 @@ class CheckText {
   }
 
  private:
+  /// Rules that gave no verdict, joined where the reason is the same.
+  std::string problems() const {
+    constexpr size_t kMostNames = 8;
+    std::vector<std::pair<std::string_view, std::vector<std::string>>> by_reason;
+    for (const RuleProblem& problem : result_.rule_problems) {
+      const auto same = [&](const auto& entry) { return entry.first == problem.reason; };
+      auto found = std::find_if(by_reason.begin(), by_reason.end(), same);
+      if (found == by_reason.end()) found = by_reason.insert(found, {problem.reason, {}});
+      if (problem.rule != "*") found->second.push_back(printable(problem.rule));
+    }
+    std::string out;
+    for (auto& [reason, rules] : by_reason) {
+      const size_t more = style_.wide || rules.size() <= kMostNames ? 0 : rules.size() - kMostNames;
+      rules.resize(rules.size() - more);
+      out += "not checked: ";
+      if (!rules.empty()) out += fmt::format("{} {}", rules.size() == 1 ? "rule" : "rules", fmt::join(rules, ", "));
+      if (more > 0) out += fmt::format(" and {} more (all: --wide)", more);
+      out += fmt::format("{}{}\n", rules.empty() ? "" : ": ", lines_text(reason));
+    }
+    return out;
+  }
+
   std::string table() {
-    const std::vector<size_t> order = parameters_last();
-    std::vector<Hit> hits;
-    for (size_t i : order) hits.push_back(result_.hits[i]);
+    const std::vector<Hit>& hits = result_.hits;
     const bool ranks = session_.ranks().size() > 1;
     const bool graphs =
         std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.tensor.graph != hits[0].tensor.graph; });
@@ -113,7 +127,7 @@ class CheckText {
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
       std::vector<Table::Cell> row;
-      if (style_.gate) row.emplace_back(std::string(standing_name(standing_of(style_, order[i]))));
+      if (style_.gate) row.emplace_back(std::string(standing_name(standing_of(style_, i))));
       if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
       row.emplace_back(std::to_string(hit.tensor.step));
@@ -126,7 +140,7 @@ class CheckText {
       if (first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second) {
         if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += fmt::format("   {}", inputs);
       }
-      if (const std::string reason = reason_of(style_, order[i]); !reason.empty()) what += fmt::format("   ({})", printable(reason));
+      if (const std::string reason = reason_of(style_, i); !reason.empty()) what += fmt::format("   ({})", printable(reason));
       row.emplace_back(std::move(what));
       if (style_.wide) row.emplace_back(source_place(node, true));
       table.add(std::move(row));
@@ -134,18 +148,6 @@ class CheckText {
     std::string out = table.text(style_);
     if (shown < hits.size()) out += fmt::format("  ... {} more (all: --wide)\n", hits.size() - shown);
     return out;
-  }
-
-  /// A Parameter file holds the value at the end of its step, so a person looks for it below what led to it.
-  std::vector<size_t> parameters_last() const {
-    std::vector<size_t> order(result_.hits.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    for (auto begin = order.begin(); begin != order.end();) {
-      const auto end = std::find_if(begin, order.end(), [&](size_t i) { return !same_step(result_.hits[*begin].tensor, result_.hits[i].tensor); });
-      std::stable_partition(begin, end, [&](size_t i) { return session_.node(result_.hits[i].tensor).kind == NodeKind::kOperator; });
-      begin = end;
-    }
-    return order;
   }
 
   static std::string rule_name(const Hit& hit) { return printable(hit.abbr.empty() ? hit.rule : hit.abbr); }
@@ -242,11 +244,14 @@ class CheckText {
       // One rule that fails everywhere leaves no tensor that every rule judged; the others have judged all the same.
       std::set<std::string_view> silent;
       for (const NotChecked& entry : result_.not_checked) silent.insert(entry.rule);
-      const auto others = std::count_if(style_.rules_run.begin(), style_.rules_run.end(), [&](const std::string& rule) { return !silent.contains(rule); });
+      for (const RuleProblem& problem : result_.rule_problems) silent.insert(problem.rule);
+      const auto others =
+          std::count_if(style_.rules_run.begin(), style_.rules_run.end(), [&](const std::string& rule) { return !silent.contains(rule); });
       if (others == 0) return "nothing could be checked\n";
-      return fmt::format("clean otherwise: {} on {}\n", counted(static_cast<size_t>(others), "other rule"), counted(coverage.tensors, "tensor"));
+      return fmt::format("clean otherwise: {} on {}\n", counted(static_cast<size_t>(others), "other rule"),
+                         counted(coverage.tensors, "tensor"));
     }
-    if (coverage.not_checked > 0 || !result_.rule_problems.empty())
+    if (is_incomplete(result_))
       return fmt::format("clean otherwise: {} on {}\n", rules, counted(coverage.checked, "tensor"));
     return fmt::format("clean: {} of {}, every one checked against {}\n",
                        counted(coverage.checked, style_.tensors + " tensor"), counted(result_.steps.size(), "step"),

@@ -92,8 +92,9 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
     entry["ruleId"] = hit.rule;
     entry["ruleIndex"] = index[hit.rule];
     entry["level"] = level_of(hit.severity);
-    entry["message"] = {{"text", fmt::format("{}:{} in step {} of rank {}: {}", printable(node.name), slot_name(hit.tensor.slot), hit.tensor.step,
-                                             hit.tensor.rank, what_text(hit).empty() ? printable(hit.rule) : what_text(hit))}};
+    entry["message"] = {
+        {"text", fmt::format("{}:{} in step {} of rank {}: {}", printable(node.name), slot_name(hit.tensor.slot), hit.tensor.step,
+                             hit.tensor.rank, what_text(hit).empty() ? printable(hit.rule) : what_text(hit))}};
     entry["locations"] = Json::array({location_of(session, hit.tensor)});
     entry["partialFingerprints"] = {{"msdbgFinding/v1", fingerprint(session, hit, false).hash()}};
     const Standing standing = standing_of(style, i);
@@ -114,13 +115,20 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   Json notes = Json::array();
   if (result.interrupted) notes.push_back(notification("error", partial_text(result)));
   for (const NotChecked& entry : result.not_checked) {
-    Json note = notification("warning", fmt::format("not checked: {}:{} in step {} of rank {}: {}", printable(session.node(entry.tensor).name),
-                                                    slot_name(entry.tensor.slot), entry.tensor.step, entry.tensor.rank, printable(entry.reason)));
+    Json note =
+        notification("warning", fmt::format("not checked: {}:{} in step {} of rank {}: {}", printable(session.node(entry.tensor).name),
+                                            slot_name(entry.tensor.slot), entry.tensor.step, entry.tensor.rank, printable(entry.reason)));
     note["associatedRule"] = {{"id", entry.rule}, {"index", index[entry.rule]}};
     notes.push_back(std::move(note));
   }
   for (const RuleProblem& problem : result.rule_problems) {
-    Json note = notification("error", fmt::format("not checked: rule {}: {}", problem.rule, printable(problem.reason)));
+    const ProblemKind kind = kind_of(problem);
+    const std::string_view level = kind == ProblemKind::kIdle ? "note" : kind == ProblemKind::kUnset ? "warning" : "error";
+    if (kind == ProblemKind::kNoSuchData) {
+      notes.push_back(notification(level, "not checked: " + problem.reason));
+      continue;
+    }
+    Json note = notification(level, fmt::format("not checked: rule {}: {}", problem.rule, problem.reason));
     note["associatedRule"] = {{"id", problem.rule}, {"index", index[problem.rule]}};
     notes.push_back(std::move(note));
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace msdbg {
@@ -113,7 +114,8 @@ std::string Fingerprint::hash() const {
 }
 
 Fingerprint fingerprint(const Session& session, const Hit& hit, bool with_step) {
-  Fingerprint out{graph_name(session, hit.tensor), session.node(hit.tensor).name, hit.rule, slot_name(hit.tensor.slot), hit.tensor.rank, {}};
+  Fingerprint out{
+      graph_name(session, hit.tensor), session.node(hit.tensor).name, hit.rule, slot_name(hit.tensor.slot), hit.tensor.rank, {}};
   if (with_step) out.step = hit.tensor.step;
   return out;
 }
@@ -129,10 +131,12 @@ Result<Baseline> Baseline::parse(std::string_view text, std::string_view name) {
     Fingerprint entry;
     for (const auto& [key, field] : {std::pair{"graph", &entry.graph}, std::pair{"node", &entry.node}, std::pair{"rule", &entry.rule},
                                      std::pair{"slot", &entry.slot}}) {
-      if (!json.contains(key) || !json[key].is_string()) return bad_line(name, number, fmt::format("\"{}\" is missing or no text", key), kBaselineForm);
+      if (!json.contains(key) || !json[key].is_string())
+        return bad_line(name, number, fmt::format("\"{}\" is missing or no text", key), kBaselineForm);
       *field = json[key].get<std::string>();
     }
-    if (!json.contains("rank") || !json["rank"].is_number_integer()) return bad_line(name, number, "\"rank\" is missing or no number", kBaselineForm);
+    if (!json.contains("rank") || !json["rank"].is_number_integer())
+      return bad_line(name, number, "\"rank\" is missing or no number", kBaselineForm);
     entry.rank = json["rank"].get<int>();
     if (json.contains("step")) {
       if (!json["step"].is_number_integer()) return bad_line(name, number, "\"step\" is no number", kBaselineForm);
@@ -210,8 +214,38 @@ std::string_view standing_name(Standing standing) {
   return "new";
 }
 
-Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions, size_t max_hits,
-           bool partial) {
+ProblemKind kind_of(const RuleProblem& problem) {
+  if (problem.rule == "*") return ProblemKind::kNoSuchData;
+  if (problem.reason.starts_with("rule error")) return ProblemKind::kBroken;
+  return problem.reason.starts_with("needs ") ? ProblemKind::kUnset : ProblemKind::kIdle;
+}
+
+bool is_incomplete(const CheckResult& result) {
+  return result.coverage.checked == 0 || result.coverage.not_checked > 0 ||
+         std::any_of(result.rule_problems.begin(), result.rule_problems.end(),
+                     [](const RuleProblem& problem) { return kind_of(problem) != ProblemKind::kIdle; });
+}
+
+bool none_judged(const CheckResult& result, const std::vector<std::string>& chosen) {
+  std::set<std::string, std::less<>> broken, silent;
+  for (const RuleProblem& problem : result.rule_problems) {
+    (kind_of(problem) == ProblemKind::kBroken ? broken : silent).insert(problem.rule);
+  }
+  const auto all_silent = [&] {
+    return !broken.empty() && std::all_of(chosen.begin(), chosen.end(),
+                                          [&](const std::string& rule) { return broken.contains(rule) || silent.contains(rule); });
+  };
+  if (all_silent()) return true;
+  // One that reached a verdict anywhere makes a run of it; which one it was is not known.
+  if (result.coverage.checked > 0 || !result.hits.empty()) return false;
+  for (const NotChecked& entry : result.not_checked) {
+    if (entry.reason.starts_with("rule error")) broken.insert(entry.rule);
+  }
+  return all_silent();
+}
+
+Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions,
+           size_t max_hits, bool partial) {
   Gate gate;
   gate.has_baseline = baseline != nullptr;
   gate.has_suppressions = suppressions != nullptr;

@@ -1,4 +1,4 @@
-// The JSON of docs/json.md. No JSON type leaves the file behind it.
+// The JSON of docs/json.md. No JSON type leaves the files behind it.
 #pragma once
 
 #include <string>

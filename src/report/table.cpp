@@ -134,27 +134,44 @@ std::string source_place(const Node& node, bool full) {
   return printable(frame.line > 0 ? fmt::format("{}:{}", file, frame.line) : file);
 }
 
+std::string lines_text(std::string_view text) {
+  std::string out;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!out.empty()) out += "\n    ";
+    out += printable(line);
+  }
+  return out;
+}
+
 std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage,
                              bool wide) {
   if (entries.empty()) return "";
   constexpr size_t kTensorsPerReason = 3;
+  struct Place {
+    TensorId tensor;
+    std::string rules;  ///< those that say the same of it
+  };
   // In the order in which the reasons first appear, so that equal input gives equal text.
   std::vector<std::string> reasons;
-  std::map<std::string, std::vector<const NotChecked*>> by_reason;
+  std::map<std::string, std::vector<Place>> by_reason;
   for (const NotChecked& entry : entries) {
-    std::vector<const NotChecked*>& list = by_reason[entry.reason];
+    std::vector<Place>& list = by_reason[entry.reason];
     if (list.empty()) reasons.push_back(entry.reason);
-    list.push_back(&entry);
+    if (list.empty() || list.back().tensor != entry.tensor) list.push_back({entry.tensor, ""});
+    const std::string rule = printable(entry.abbr.empty() ? entry.rule : entry.abbr);
+    std::string& rules = list.back().rules;
+    if (!rules.empty() && !rule.empty()) rules += ", ";
+    rules += rule;
   }
   std::string out = fmt::format("not checked: {} of {}\n", coverage.not_checked, counted(coverage.tensors, "tensor"));
   for (const std::string& reason : reasons) {
-    const std::vector<const NotChecked*>& list = by_reason[reason];
+    const std::vector<Place>& list = by_reason[reason];
     const size_t shown = wide ? list.size() : std::min(list.size(), kTensorsPerReason);
     for (size_t i = 0; i < shown; ++i) {
-      const NotChecked& entry = *list[i];
-      out += fmt::format("  step {}  {}{}{}  {}\n", entry.tensor.step, printable(session.tensor_name(entry.tensor)),
-                         entry.tensor.execution > 0 ? fmt::format(" execution {}", entry.tensor.execution) : "",
-                         entry.abbr.empty() ? "" : "  " + entry.abbr, printable(reason));
+      const Place& place = list[i];
+      out += fmt::format("  step {}  {}{}{}  {}\n", place.tensor.step, printable(session.tensor_name(place.tensor)),
+                         place.tensor.execution > 0 ? fmt::format(" execution {}", place.tensor.execution) : "",
+                         place.rules.empty() ? "" : "  " + place.rules, lines_text(reason));
     }
     if (shown < list.size())
       out += fmt::format("  ... {} more for the same reason (all: --wide)\n", list.size() - shown);

@@ -46,6 +46,9 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
+/// Lines of a message, each made printable, the further ones indented alike: a caret stays below what it points at.
+std::string lines_text(std::string_view text);
+
 /// "1 hit", "3 hits".
 std::string counted(uint64_t n, std::string_view word);
 /// "104 of 192 elements are -Inf, none NaN"; the statistics where all are finite.

@@ -96,6 +96,27 @@ TEST(CheckReport, NothingLookedAtIsNotClean) {
   EXPECT_NE(text.find("nothing was checked"), std::string::npos);
 }
 
+TEST(CheckReport, RulesWithoutAVerdictAreNamedOnceForEachReason) {
+  FakeSession s(net());
+  s.put("w", 0, f32({1}));
+  CheckResult result = run(s, {watch("TO")});
+  result.rule_problems = {
+      {"a", "selector matched nothing"}, {"b", "rule error: b.lua:1: bad\n  max(x\n       ^"}, {"c", "selector matched nothing"}};
+  ReportStyle style;
+  style.rules = "the default rules";
+  EXPECT_EQ(check_report(s, result, style),
+            "not checked: rules a, c: selector matched nothing\n"
+            "not checked: rule b: rule error: b.lua:1: bad\n      max(x\n           ^\n"
+            "clean otherwise: the default rules on 1 tensor\n");
+  // What this network does not have leaves the verdict as it is.
+  result.rule_problems = {{"a", "selector matched nothing"}};
+  EXPECT_EQ(check_report(s, result, style),
+            "not checked: rule a: selector matched nothing\n"
+            "clean: 1 output and parameter tensor of 1 step, every one checked against the default rules\n");
+  result.rule_problems = {{"*", "no step 9 (have 0)"}};
+  EXPECT_EQ(check_report(s, result, style), "not checked: no step 9 (have 0)\nclean otherwise: the default rules on 1 tensor\n");
+}
+
 TEST(CheckReport, GroupsJoinTheHitsOfAScope) {
   FakeSession s(net());
   for (int64_t step : {0, 1, 2}) {

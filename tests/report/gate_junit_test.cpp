@@ -75,7 +75,8 @@ class Reader {
         out += c, ++at_;
         continue;
       }
-      static const std::pair<const char*, char> kEntities[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}};
+      static const std::pair<const char*, char> kEntities[] = {
+          {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}};
       bool known = false;
       for (const auto& [entity, meaning] : kEntities) {
         if (text_.compare(at_, std::string(entity).size(), entity) != 0) continue;

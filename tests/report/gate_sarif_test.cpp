@@ -36,8 +36,8 @@ const std::map<std::string, Kind>& kinds() {
       {"message", {{"text"}, {"markdown", "id", "arguments", "properties"}}},
       {"result",
        {{"message"},
-        {"ruleId", "ruleIndex", "level", "kind", "locations", "fingerprints", "partialFingerprints", "baselineState", "suppressions", "rank",
-         "guid", "properties"}}},
+        {"ruleId", "ruleIndex", "level", "kind", "locations", "fingerprints", "partialFingerprints", "baselineState", "suppressions",
+         "rank", "guid", "properties"}}},
       {"location", {{}, {"id", "physicalLocation", "logicalLocations", "message", "annotations", "properties"}}},
       {"physicalLocation", {{"artifactLocation"}, {"region", "contextRegion", "address", "properties"}}},
       {"artifactLocation", {{"uri"}, {"uriBaseId", "index", "description", "properties"}}},
@@ -46,7 +46,8 @@ const std::map<std::string, Kind>& kinds() {
       {"logicalLocation", {{"fullyQualifiedName"}, {"name", "index", "decoratedName", "parentIndex", "kind", "properties"}}},
       {"suppression", {{"kind"}, {"guid", "status", "justification", "location", "properties"}}},
       {"invocation",
-       {{"executionSuccessful"}, {"exitCode", "commandLine", "arguments", "toolExecutionNotifications", "exitCodeDescription", "properties"}}},
+       {{"executionSuccessful"},
+        {"exitCode", "commandLine", "arguments", "toolExecutionNotifications", "exitCodeDescription", "properties"}}},
       {"notification",
        {{"message"}, {"level", "associatedRule", "descriptor", "locations", "timeUtc", "exception", "threadId", "properties"}}},
       {"reportingDescriptorReference", {{}, {"id", "index", "guid", "toolComponent", "properties"}}},
@@ -159,7 +160,8 @@ class Checker {
   void uri(const std::string& text, const std::string& at) {
     for (size_t i = 0; i < text.size(); ++i) {
       const auto c = static_cast<unsigned char>(text[i]);
-      EXPECT_TRUE(std::isalnum(c) || std::string_view("-._~:/?#[]@!$&'()*+,;=%").find(text[i]) != std::string_view::npos) << at << ": " << text;
+      EXPECT_TRUE(std::isalnum(c) || std::string_view("-._~:/?#[]@!$&'()*+,;=%").find(text[i]) != std::string_view::npos)
+          << at << ": " << text;
       if (text[i] == '%') {
         EXPECT_TRUE(i + 2 < text.size() && std::isxdigit(static_cast<unsigned char>(text[i + 1])) &&
                     std::isxdigit(static_cast<unsigned char>(text[i + 2])))

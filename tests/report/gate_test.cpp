@@ -28,6 +28,26 @@ CheckResult two_findings(FakeSession& s) {
 
 GraphPtr net() { return fake_graph({{"w", "Parameter"}, {"Default/fc/MatMul-op0", "MatMul", {"w"}}}); }
 
+TEST(RuleProblems, TellWhatTheyMeanForTheVerdict) {
+  CheckResult result;
+  result.coverage.tensors = result.coverage.checked = 2;
+  EXPECT_FALSE(is_incomplete(result));
+  result.rule_problems = {{"idle", "selector matched nothing"}};
+  EXPECT_FALSE(is_incomplete(result));
+  EXPECT_FALSE(none_judged(result, {"idle"}));
+  for (const RuleProblem& gap : {RuleProblem{"late", "rule error: late.lua:1: x"}, RuleProblem{"*", "no step 9 (have 0)"},
+                                 RuleProblem{"tensor_too_large", "needs --param tensor_too_large.NAME=VALUE with one of max_gt"}}) {
+    result.rule_problems = {gap};
+    EXPECT_TRUE(is_incomplete(result)) << gap.reason;
+  }
+  result.rule_problems = {{"idle", "selector matched nothing"}, {"late", "rule error: late.lua:1: x"}};
+  EXPECT_TRUE(none_judged(result, {"late", "idle"}));
+  EXPECT_FALSE(none_judged(result, {"late", "idle", "other"}));
+  result.rule_problems.clear();
+  result.coverage.checked = 0;
+  EXPECT_TRUE(is_incomplete(result));  // nobody looked at anything
+}
+
 std::string refused(std::string_view text) {
   const auto parsed = parse_suppressions(text, "s.txt");
   return parsed ? "" : parsed.status().message();
@@ -51,7 +71,8 @@ TEST(Baseline, ReadsBackWhatItWrote) {
 }
 
 TEST(Baseline, MistakesNameFileLineAndForm) {
-  for (const char* bad : {"\n{", "\n[]", "\n{\"graph\":\"g\"}", "\n{\"graph\":\"g\",\"node\":\"n\",\"rule\":\"r\",\"slot\":\"s\",\"rank\":\"x\"}"}) {
+  for (const char* bad :
+       {"\n{", "\n[]", "\n{\"graph\":\"g\"}", "\n{\"graph\":\"g\",\"node\":\"n\",\"rule\":\"r\",\"slot\":\"s\",\"rank\":\"x\"}"}) {
     const auto parsed = Baseline::parse(bad, "known.jsonl");
     ASSERT_FALSE(parsed) << bad;
     EXPECT_EQ(parsed.status().code(), Code::kCorrupt);
@@ -61,7 +82,8 @@ TEST(Baseline, MistakesNameFileLineAndForm) {
 }
 
 TEST(Suppressions, EveryPartIsRead) {
-  const auto parsed = parse_suppressions("# head\n\nTO Default/**:output:0 step=0:3 # log of # zero\n\"any(x > 1)\" a:input:1 # r\n* n:2 # r\n", "s");
+  const auto parsed =
+      parse_suppressions("# head\n\nTO Default/**:output:0 step=0:3 # log of # zero\n\"any(x > 1)\" a:input:1 # r\n* n:2 # r\n", "s");
   ASSERT_TRUE(parsed) << parsed.status().message();
   ASSERT_EQ(parsed->size(), 3u);
   const Suppression& first = parsed->front();

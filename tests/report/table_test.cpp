@@ -76,5 +76,23 @@ TEST(NotCheckedText, EqualReasonsAreJoined) {
   EXPECT_EQ(not_checked_text(s, {}, coverage, false), "");
 }
 
+TEST(NotCheckedText, RulesOfOneTensorAreJoinedAndNamedWithoutAnAbbreviation) {
+  testing::FakeSession s(testing::fake_graph({{"a", "X"}}));
+  const TensorId id = s.id("a", 0);
+  Coverage coverage;
+  coverage.tensors = coverage.not_checked = 1;
+  const std::vector<NotChecked> entries = {
+      {1, "tensor_overflow", "TO", id, "cut off", 0}, {2, "dead-relu", "", id, "cut off", 0}, {3, "late", "", id, "slow", 0}};
+  EXPECT_EQ(not_checked_text(s, entries, coverage, false),
+            "not checked: 1 of 1 tensor\n"
+            "  step 0  a:output:0  TO, dead-relu  cut off\n"
+            "  step 0  a:output:0  late  slow\n");
+}
+
+TEST(LinesText, KeepsTheCaretBelowWhatItPointsAt) {
+  EXPECT_EQ(lines_text("wrong\n  max(x) >> 0\n          ^\x1b"), "wrong\n      max(x) >> 0\n              ^?");
+  EXPECT_EQ(lines_text("one"), "one");
+}
+
 }  // namespace
 }  // namespace msdbg
