@@ -53,7 +53,10 @@ local function shown(value) return type(value) == "string" and format("'%s'", va
 
 local function check_keys(who, what, given, known)
   for _, key in ipairs(keys(given)) do
-    if given[key] ~= nil and not known[key] then wrong(who, "%s", suggest(format("%s '%s' is unknown", what, key), key, keys(known))) end
+    if given[key] ~= nil and not known[key] then
+      local text = suggest(format("%s '%s' is unknown", what, key), key, keys(known))
+      wrong(who, "%s; there are %s", text, concat(keys(known), ", "))
+    end
     local accepted = known[key]
     if accepted and accepted ~= "any" and not ("|" .. accepted .. "|"):find("|" .. type(given[key]) .. "|", 1, true) then
       wrong(who, "%s '%s': a %s is expected, not %s", what, key, accepted:gsub("|", " or "), shown(given[key]))
@@ -64,7 +67,9 @@ end
 local function check_list(who, what, list, known)
   for i, word in ipairs(list) do
     if type(word) ~= "string" or word == "" then wrong(who, "field '%s': element %d is no word but %s", what, i, shown(word)) end
-    if known and not known[word] then wrong(who, "%s", suggest(format("field '%s': '%s' is no statistic", what, word), word, keys(known))) end
+    if known and not known[word] then
+      wrong(who, "%s", suggest(format("field '%s': '%s' is no statistic", what, word), word, keys(known)))
+    end
   end
 end
 
@@ -85,7 +90,9 @@ function M.value_of(who, name, spec, given)
   end
   if spec.type == "number" or spec.type == "integer" then
     if type(value) ~= "number" or is_nan(value) then wrong(who, "parameter '%s': a number is expected, not %s", name, shown(value)) end
-    if spec.type == "integer" and value % 1 ~= 0 then wrong(who, "parameter '%s': a whole number is expected, not %s", name, shown(value)) end
+    if spec.type == "integer" and value % 1 ~= 0 then
+      wrong(who, "parameter '%s': a whole number is expected, not %s", name, shown(value))
+    end
     local unit = spec.unit and " " .. spec.unit or ""
     if spec.min and (value < spec.min or spec.min_open and value == spec.min) then
       wrong(who, "parameter '%s': %s is below %s%s, the least that is accepted%s", name, shown(value), shown(spec.min), unit,
@@ -155,7 +162,8 @@ local function check_verdict_fields(rule, who)
     wrong(who, "what it looks for is missing: give 'when' (an expression) or 'check' (a function of a tensor)")
   end
   if (rule.when or rule.catalogue) and (rule.step_end or rule.finish) then
-    wrong(who, "'step_end' and 'finish' belong to rules with a 'check' function, '%s' is decided by the core", rule.when and "when" or "catalogue")
+    wrong(who, "'step_end' and 'finish' belong to rules with a 'check' function, '%s' is decided by the core",
+      rule.when and "when" or "catalogue")
   end
 end
 

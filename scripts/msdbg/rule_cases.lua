@@ -11,11 +11,14 @@ local error, ipairs, pairs, tostring, type = error, ipairs, pairs, tostring, typ
 local M = {}
 
 local case_fields = {
-  name = true, x = true, shape = true, dtype = true, prev = true, params = true, expect = true, steps = true, step = true, op = true, node = true,
+  name = true, x = true, shape = true, dtype = true, prev = true, params = true, expect = true, steps = true, step = true, op = true,
+  node = true,
   slot = true, inputs = true, overflow = true, trainable = true, live = true, select = true, tensors = true, hit_steps = true, hits = true,
   actual = true, needs = true,
 }
-local tensor_fields = { x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, trainable = true }
+local tensor_fields = {
+  x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, trainable = true,
+}
 local verdicts = { hit = true, clean = true, ["not checked"] = true }
 local words = { nan = 0 / 0, inf = huge, ["-inf"] = -huge, ["+inf"] = huge }
 local most_steps = 10000
@@ -50,7 +53,8 @@ local function tensor_of(from, case, step)
   local flag = from.overflow
   if flag == nil then flag = case.overflow end
   return {
-    node = node, op = op or node:match "([%w_]+)%-op%d+$" or "Case", step = step, slot = from.slot or case.slot, dtype = from.dtype or case.dtype,
+    node = node, op = op or node:match "([%w_]+)%-op%d+$" or "Case", step = step, slot = from.slot or case.slot,
+    dtype = from.dtype or case.dtype,
     shape = from.shape or case.shape or shape, values = values, inputs = from.inputs or case.inputs,
     overflow = flag, trainable = from.trainable or case.trainable,
   }
@@ -119,7 +123,8 @@ local function compare(case, result)
   if result.problem then return case.expect, result.problem end
   local verdict, reason = verdict_of(result)
   if verdict ~= case.expect then
-    return case.expect, reason and format("%s (%s)", verdict, reason) or verdict == "hit" and format("hit: %s", tostring(result.hits[1])) or verdict
+    if reason then return case.expect, format("%s (%s)", verdict, reason) end
+    return case.expect, verdict == "hit" and format("hit: %s", tostring(result.hits[1])) or verdict
   end
   if case.hit_steps then
     local wanted = concat(case.hit_steps, ",")
@@ -129,13 +134,17 @@ local function compare(case, result)
   if case.hits and #result.hits ~= case.hits then return format("%d hits", case.hits), format("%d hits", #result.hits) end
   if case.actual then
     local got = result.hits[1] and tonumber(result.hits[1].details.actual)
-    if not got or abs(got - case.actual) > 1e-6 * abs(case.actual) then return format("actual %g", case.actual), "actual " .. tostring(got) end
+    if not got or abs(got - case.actual) > 1e-6 * abs(case.actual) then
+      return format("actual %g", case.actual), "actual " .. tostring(got)
+    end
   end
 end
 
 local function run_case(made, case, budget)
   check_fields("the case", case, case_fields)
-  if not verdicts[case.expect] then error(format("expect = %s: \"hit\", \"clean\" or \"not checked\" is expected", tostring(case.expect)), 0) end
+  if not verdicts[case.expect] then
+    error(format("expect = %s: \"hit\", \"clean\" or \"not checked\" is expected", tostring(case.expect)), 0)
+  end
   local values = rule.defaults(made)
   for name, value in pairs(case.params or {}) do
     if not made.params[name] then error(rule.suggest(format("there is no parameter '%s'", name), name, rule.keys(made.params)), 0) end
@@ -149,8 +158,12 @@ local function run_case(made, case, budget)
   if instance == false then return { hits = {}, not_checked = {}, steps = {} } end
   if not instance then return { problem = why, hits = {}, not_checked = {}, steps = {} } end
   local result = core.run_rules(session, { instance }, {}, { steps = steps or "all" })
-  local problem = result.rule_problems[1]
-  return { hits = result.hits, not_checked = result.not_checked, steps = result.steps, problem = problem and problem.reason }
+  local problem
+  for _, entry in ipairs(result.rule_problems) do
+    -- That a rule selects nothing may be what the case is about.
+    if not problem and entry.reason:find "^rule error" then problem = entry.reason end
+  end
+  return { hits = result.hits, not_checked = result.not_checked, steps = result.steps, problem = problem }
 end
 
 --- Runs the cases of one rule: {name, file, cases, failures = {{case, expected, actual}}}.
@@ -201,7 +214,8 @@ function M.run(names, options)
   end
   for _, problem in ipairs(registry.problems) do
     if #files == 0 and #wanted == 0 or problem.origin == "--rule" then
-      reports[#reports + 1] = { name = problem.rule, cases = 0, failures = { { case = "", expected = "a rule file", actual = problem.reason } } }
+      local failure = { case = "", expected = "a rule file", actual = problem.reason }
+      reports[#reports + 1] = { name = problem.rule, cases = 0, failures = { failure } }
     end
   end
   for _, made in ipairs(list) do reports[#reports + 1] = M.test(made, options.budget) end

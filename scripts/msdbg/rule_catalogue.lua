@@ -83,7 +83,8 @@ local function params_of(spec)
   local params = {}
   for _, param in ipairs(spec.params) do
     params[param.name] = {
-      type = param.is_bool and "boolean" or "number", min = not param.is_bool and param.min or nil, max = not param.is_bool and param.max or nil,
+      type = param.is_bool and "boolean" or "number", min = not param.is_bool and param.min or nil,
+      max = not param.is_bool and param.max or nil,
       min_open = param.min_open or nil, unit = param.unit == "percent" and "%" or param.unit, help = param.help, optional = true,
       -- Left to the core, which fills it in only where no other limit is given.
       fallback = param.default,

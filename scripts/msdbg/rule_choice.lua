@@ -84,7 +84,9 @@ function Parser:parameters(rule, token)
     if not next_token or next_token.mark then return end
     local name, value = next_token.text:match "^([^=]+)=(.*)$"
     if not name and tonumber(next_token.text) then value = next_token.text elseif not name then return end
-    if not rule then wrong(self.text, "'%s' stands behind '%s', which is no single rule and has no parameters", next_token.text, token.text) end
+    if not rule then
+      wrong(self.text, "'%s' stands behind '%s', which is no single rule and has no parameters", next_token.text, token.text)
+    end
     self.at = self.at + 1
     local list = self.params[rule] or {}
     self.params[rule] = list
@@ -105,14 +107,14 @@ function Parser:word()
     wrong(self.text, "'%s' at character %d stands where a rule, a tag or '(' is expected; e.g. --rules TO,TZ", token.text, token.at)
   end
   self.at = self.at + 1
-  local test, kind, rule = meaning(token.text, self.rules)
+  local test, _, rule = meaning(token.text, self.rules)
   if not test then
     local close = core.nearest(token.text, known_words(self.rules), 3)
     local hint = #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them"
     if self.left_out then hint = format("%s (the rules of %s were left out; --trust reads them)", hint, self.left_out) end
     wrong(self.text, "no rule and no tag is called '%s'%s", token.text, hint)
   end
-  if kind ~= "name" then self.only_names = false end
+  if rule then self.named[rule] = true else self.only_names = false end
   self:parameters(rule, token)
   return test
 end
@@ -145,11 +147,11 @@ end
 --- The rules that `text` chooses, in their order.
 ---@param text string
 ---@param registry table with rules, and left_out for messages
----@return table[] chosen, table params rule -> list of {name, value} written behind it, boolean only_names
+---@return table[] chosen, table params rule -> list of {name, value} written behind it, boolean only_names, table named rule -> true
 function M.choose(text, registry)
   local rules = registry.rules
-  local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, only_names = true,
-    left_out = registry.left_out }, Parser)
+  local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, named = {},
+    only_names = true, left_out = registry.left_out }, Parser)
   if #parser.tokens == 0 then wrong(text, "names no rule; e.g. --rules default or --rules TO,TZ") end
   local test = parser:any()
   local rest = parser:peek()
@@ -162,7 +164,7 @@ function M.choose(text, registry)
   for rule in pairs(parser.params) do
     if not test(rule) then wrong(text, "'%s' has parameters and is not chosen", rule.name) end
   end
-  return chosen, parser.params, parser.only_names
+  return chosen, parser.params, parser.only_names, parser.named
 end
 
 return M

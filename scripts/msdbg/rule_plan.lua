@@ -26,8 +26,13 @@ function M.profile(path)
   if type(value) ~= "table" then wrong("--profile %s: it returned %s, not a table like { rules = \"default\" }", path, type(value)) end
   for _, key in ipairs(rule.keys(value)) do
     local expected = profile_fields[key]
-    if not expected then wrong("--profile %s: %s", path, rule.suggest(format("field '%s' is unknown", key), key, rule.keys(profile_fields))) end
-    if type(value[key]) ~= expected then wrong("--profile %s: field '%s': a %s is expected, not %s", path, key, expected, type(value[key])) end
+    if not expected then
+      local known = rule.suggest(format("field '%s' is unknown", key), key, rule.keys(profile_fields))
+      wrong("--profile %s: %s; there are %s", path, known, table.concat(rule.keys(profile_fields), ", "))
+    end
+    if type(value[key]) ~= expected then
+      wrong("--profile %s: field '%s': a %s is expected, not %s", path, key, expected, type(value[key]))
+    end
   end
   for name, selector in pairs(value.collections or {}) do
     local fine, problem = core.check_selector(selector)
@@ -92,18 +97,38 @@ local function values_for(chosen, inline, options, profile)
   return values
 end
 
--- Conditions refuse a lone support parameter or none at all; that is a mistake of the caller, not of a tensor.
-local function check_conditions(chosen, values)
+-- A condition of the catalogue to which no limit was given, by whatever way.
+local function lacks_limit(made, values)
+  for name in pairs(made.params) do
+    if values[name] ~= nil then return false end
+  end
+  return true
+end
+
+-- Conditions refuse a lone support parameter or none at all; that is a mistake of the caller, not of a tensor. Only whoever wrote a
+-- condition's name meant that very one: those that came with a tag, a glob or a `not` are left out when they have no limit.
+local function check_conditions(chosen, values, named, problems)
   local catalogue = require "msdbg.rule_catalogue"
+  local kept = {}
   for _, made in ipairs(chosen) do
+    local keep = true
     if made.catalogue then
       local fine, why = core.check_when(catalogue.when(made, values[made]))
-      if not fine then wrong("rule %s: %s", made.name, why) end
+      if not fine and not named[made] and lacks_limit(made, values[made]) then
+        local names = why:match "one of (.*)$" or table.concat(rule.keys(made.params), ", ")
+        local reason = format("needs --param %s.NAME=VALUE with one of %s", made.name, names)
+        problems[#problems + 1] = { rule = made.name, plain = true, reason = reason }
+        keep = false
+      elseif not fine then
+        wrong("rule %s: %s", made.name, why)
+      end
     elseif made.when then
       local fine, why = core.check_when(rule.fill_in(format("rule '%s'", made.name), made.when, made.params, values[made]))
       if not fine then wrong("rule '%s': %s", made.name, why) end
     end
+    if keep then kept[#kept + 1] = made end
   end
+  return kept
 end
 
 --- Options: rules (expression), files, params (list of RULE.NAME=VALUE), values (by rule), profile (path), trust, budget.
@@ -122,9 +147,9 @@ function M.make_within(options)
   local files = options.files or {}
   local registry = (#files > 0 or options.trust) and rules.registry(options) or rules.default_registry()
   local expression = options.rules or profile and profile.rules
-  local chosen, inline, only_names = {}, {}, false
+  local chosen, inline, only_names, named = {}, {}, false, {}
   if expression then
-    chosen, inline, only_names = choice.choose(expression, registry)
+    chosen, inline, only_names, named = choice.choose(expression, registry)
   elseif #files > 0 then
     -- Files that are named without a choice stand for themselves.
     for _, made in ipairs(registry.rules) do
@@ -143,7 +168,11 @@ function M.make_within(options)
   plan.values = values_for(chosen, inline, {
     registry = registry, params = options.params, values = options.values, expression = expression,
   }, profile)
-  check_conditions(chosen, plan.values)
+  plan.chosen = check_conditions(chosen, plan.values, named, plan.problems)
+  if #plan.chosen == 0 and #plan.problems > 0 then
+    local first = plan.problems[1]
+    wrong("--rules '%s': none of the rules can run; %s: %s", expression, first.rule, first.reason)
+  end
   -- A file that cannot be read may hold what was asked for, unless everything was named and is there.
   for _, problem in ipairs(registry.problems) do
     if not only_names or problem.origin == "--rule" then plan.problems[#plan.problems + 1] = problem end

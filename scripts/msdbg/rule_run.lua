@@ -140,7 +140,8 @@ local function arrange(chosen, registry, values_of, problems)
       end
     end
     if missing then
-      problems[#problems + 1] = { rule = made.name, reason = format("%s: it requires '%s', which is not there", made.file or made.name, missing) }
+      local reason = format("%s: it requires '%s', which is not there", made.file or made.name, missing)
+      problems[#problems + 1] = { rule = made.name, reason = reason }
       index[made.name] = nil
     else
       list[#list + 1] = made
@@ -188,12 +189,14 @@ function M.prepare(session, plan)
   local instances = {}
   for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
     local made = entry.rule
-    local instance, why = M.instance(session, made, plan.values[made], { budget = plan.budget, collections = plan.collections, turn = entry.turn,
-      slots = plan.slots })
+    local options = { budget = plan.budget, collections = plan.collections, turn = entry.turn, slots = plan.slots }
+    local instance, why = M.instance(session, made, plan.values[made], options)
     if instance then
       instances[#instances + 1] = instance
     elseif why then
       problems[#problems + 1] = { rule = made.name, reason = why }
+    else
+      problems[#problems + 1] = { rule = made.name, plain = true, reason = "selector matched nothing" }
     end
   end
   return instances, problems

@@ -26,10 +26,27 @@ local function environment()
   return env
 end
 
--- The place lies in front of the message; a message of the rule module carries none, when the stack was unwound by a tail call.
-local function named(why, path)
+local function escaped(word) return (word:gsub("%p", "%%%0")) end
+
+-- `return rule { ... }` is a tail call: when the rule module complains, the stack no longer tells where. The text does: the line of the
+-- field that is wrong, else that of the rule's name, else that of `rule {`.
+local function place_in(text, why)
+  local name = why:match "^rule '([^']+)'"
+  local at = name and text:find("%f[%w_]name%s*=%s*[\"']" .. escaped(name) .. "[\"']")
+  local from, found = 1, at
+  for start in text:gmatch "()%f[%w_]rule%s*[%({]" do
+    if at and start < at or not at and not found then from, found = start, found or start end
+  end
+  local word = why:match "field '([^']+)'" or why:match "parameter '([^']+)'"
+  if word then found = text:find("%f[%w_]" .. escaped(word) .. "%f[^%w_]%s*[\"%]]*%s*=", from) or found end
+  local _, lines = text:sub(1, found or 1):gsub("\n", "")
+  return lines + 1
+end
+
+-- The place stands in front of the message.
+local function named(why, path, text)
   if why:find(path, 1, true) then return why end
-  return path .. ": " .. why
+  return text and format("%s:%d: %s", path, place_in(text, why), why) or path .. ": " .. why
 end
 
 local function rules_in(value, path)
@@ -53,7 +70,7 @@ function M.read(path)
   local chunk, syntax = load(text, "@" .. shown, "t", environment())
   if not chunk then return nil, named(syntax, shown) end
   local ok, value = core.limited(M.budget, chunk)
-  if not ok then return nil, named(value, shown) end
+  if not ok then return nil, named(value, shown, text) end
   local list, wrong = rules_in(value, shown)
   if not list then return nil, wrong end
   for _, made in ipairs(list) do made.file = shown end

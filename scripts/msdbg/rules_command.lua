@@ -173,8 +173,12 @@ function M.test(options)
     local out = {}
     for i, report in ipairs(reports) do
       local failures = {}
-      for k, failure in ipairs(report.failures) do failures[k] = { case = failure.case, expected = failure.expected, actual = failure.actual } end
-      out[i] = { name = report.name, file = report.file or json.null, cases = report.cases, ok = #failures == 0, failures = json.array(failures) }
+      for k, failure in ipairs(report.failures) do
+        failures[k] = { case = failure.case, expected = failure.expected, actual = failure.actual }
+      end
+      out[i] = {
+        name = report.name, file = report.file or json.null, cases = report.cases, ok = #failures == 0, failures = json.array(failures),
+      }
     end
     if options.format == "jsonl" then
       for _, entry in ipairs(out) do print(json.encode(entry)) end

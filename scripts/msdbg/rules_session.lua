@@ -55,7 +55,8 @@ function methods.watch(session, options)
       if not spec then
         local known = rule.keys(made.params)
         for option in pairs(watch_options) do known[#known + 1] = option end
-        core.raise("invalid_argument", rule.suggest(("watch: rule '%s' has no parameter '%s'"):format(made.name, tostring(name)), name, known), true)
+        local text = ("watch: rule '%s' has no parameter '%s'"):format(made.name, tostring(name))
+        core.raise("invalid_argument", rule.suggest(text, name, known), true)
       end
       values[name] = rule.value_of(("watch: rule '%s'"):format(made.name), name, spec, value)
     end

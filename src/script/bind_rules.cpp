@@ -51,8 +51,9 @@ int rule_files(lua_State* L) {
     return 1;
   }
   if (!fs::is_directory(path, error)) {
-    return push_absence(L, Status(fs::exists(path, error) ? Code::kInvalidArgument : Code::kNotFound,
-                                  fs::exists(path, error) ? path + ": neither a file nor a directory" : path + ": no such file or directory"));
+    return push_absence(L,
+                        Status(fs::exists(path, error) ? Code::kInvalidArgument : Code::kNotFound,
+                               fs::exists(path, error) ? path + ": neither a file nor a directory" : path + ": no such file or directory"));
   }
   std::vector<std::string> files;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
@@ -150,7 +151,7 @@ int limited(lua_State* L) {
   Vm& vm = vm_of(L);
   const double seconds = number_argument(L, 1, "limited: seconds");
   const int nargs = lua_gettop(L) - 2;
-  RuleCall call(vm, seconds);
+  RuleCall call(vm, seconds, "(its setup, its select, or the file itself)");
   if (call.call(L, nargs, 1)) {
     lua_pushboolean(L, 1);
     lua_insert(L, -2);
@@ -160,6 +161,14 @@ int limited(lua_State* L) {
   lua_pushboolean(L, 0);
   push_text(L, call.problem());
   return 2;
+}
+
+// core.rule_memory(mb) -> what the limit was
+int rule_memory(lua_State* L) {
+  const double mb = number_argument(L, 1, "rule_memory: megabytes");
+  if (!(mb > 0)) misuse("rule_memory: a number above 0 is expected");
+  lua_pushnumber(L, set_rule_memory(mb));
+  return 1;
 }
 
 // ---- cases
@@ -261,7 +270,8 @@ void bind_rules(lua_State* L) {
   for (const Member& member :
        {Member{"check_when", guard<check_when>}, Member{"check_selector", guard<check_selector>}, Member{"rule_files", guard<rule_files>},
         Member{"rule_text", guard<rule_text>}, Member{"rule_places", guard<rule_places>}, Member{"catalogue", guard<catalogue>},
-        Member{"limited", guard<limited>}, Member{"memory_session", guard<memory_session>}, Member{"run_rules", guard<run_rules>}}) {
+        Member{"limited", guard<limited>}, Member{"rule_memory", guard<rule_memory>}, Member{"memory_session", guard<memory_session>},
+        Member{"run_rules", guard<run_rules>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "script/interrupt.h"
 
@@ -15,6 +16,7 @@ namespace msdbg::script {
 namespace {
 
 constexpr long kTickNs = 20'000'000;
+constexpr int64_t kPatienceNs = 5'000'000'000;  ///< past the limit, before a person is told
 
 enum class Limit : int { kNone, kTime, kMemory };
 
@@ -23,6 +25,9 @@ std::atomic<Vm*> g_vm{nullptr};
 std::atomic<int64_t> g_deadline_ns{0};
 std::atomic<Limit> g_passed{Limit::kNone};
 std::atomic<double> g_seconds{0};
+std::atomic<double> g_memory_mb{kRuleMemoryMb};
+std::atomic<const char*> g_rule{""};
+std::atomic<bool> g_told{false};
 static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 
 int tick_signal() { return SIGRTMIN + 5; }
@@ -33,14 +38,27 @@ int64_t now_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+void tell(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // there is nobody else to tell
+}
+
+void tell_that_it_is_stuck() {
+  if (g_told.exchange(true)) return;
+  tell("msdbg: rule ");
+  tell(g_rule.load());
+  tell(" is past its limit, in a library call that cannot be stopped; Ctrl-C twice ends the program\n");
+}
+
 // Async-signal-safe: the count of the collector is a plain read, and the hook is armed as for Ctrl-C.
 void on_tick(int) {
   Vm* vm = g_vm.load();
   if (vm == nullptr) return;
   if (g_passed.load() == Limit::kNone) {
-    if (lua_gc(vm->L, LUA_GCCOUNT, 0) > kRuleMemoryMb * 1024) g_passed = Limit::kMemory;
+    if (lua_gc(vm->L, LUA_GCCOUNT, 0) > g_memory_mb.load() * 1024) g_passed = Limit::kMemory;
     else if (now_ns() > g_deadline_ns.load()) g_passed = Limit::kTime;
     else return;
+  } else if (now_ns() > g_deadline_ns.load() + kPatienceNs && *g_rule.load() != '\0') {
+    tell_that_it_is_stuck();
   }
   arm_hook(*vm);
 }
@@ -81,15 +99,19 @@ std::string passed_limit(const Vm& vm) {
   switch (g_passed.load()) {
     case Limit::kNone: return "";
     case Limit::kTime: return fmt::format("stopped after {:g} s (--rule-budget)", g_seconds.load());
-    case Limit::kMemory: return fmt::format("stopped: more than {:g} MB are in use", kRuleMemoryMb);
+    case Limit::kMemory: return fmt::format("stopped: more than {:g} MB are in use", g_memory_mb.load());
   }
   return "";
 }
 
-RuleCall::RuleCall(Vm& vm, double seconds) : vm_(vm), seconds_(seconds) {
+double set_rule_memory(double mb) { return g_memory_mb.exchange(mb); }
+
+RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm), seconds_(seconds) {
   thread_local Timer timer;  // per thread, as its signals go to the thread that made it
   g_passed = Limit::kNone;
   g_seconds = seconds_;
+  g_rule = rule;
+  g_told = false;
   g_deadline_ns = now_ns() + static_cast<int64_t>(seconds_ * 1e9);
   g_vm = &vm_;
 }

@@ -1,7 +1,8 @@
 // Limits what one call into a rule may take: time and memory of the virtual machine.
 //
 // A timer ticks on the thread of the VM while rules may run. Past the limit it arms the hook that Ctrl-C uses, so that compiled
-// loops and pcall loops end as well. Calls into C (a library function that runs for long) end when they return.
+// loops and pcall loops end as well. A call into C (a search for a pathological pattern) cannot be stopped and ends when it returns;
+// once it is long past the limit, standard error says which rule is waited for.
 #pragma once
 
 #include <string>
@@ -11,12 +12,16 @@
 namespace msdbg::script {
 
 inline constexpr double kDefaultRuleBudget = 10;  ///< seconds a call
-inline constexpr double kRuleMemoryMb = 1024;     ///< of the whole virtual machine
+inline constexpr double kRuleMemoryMb = 1024;     ///< of the whole virtual machine, unless set_rule_memory() said otherwise
+
+/// The limit of all calls from now on, in MB; gives the one before.
+double set_rule_memory(double mb);
 
 /// One call of a function of a rule.
 class RuleCall {
  public:
-  RuleCall(Vm& vm, double seconds);
+  /// `rule` is its name, for the message about one that cannot be stopped; it must outlive the call.
+  RuleCall(Vm& vm, double seconds, const char* rule = "");
   ~RuleCall();
   RuleCall(const RuleCall&) = delete;
   RuleCall& operator=(const RuleCall&) = delete;

@@ -28,14 +28,17 @@ struct RuleState {
   }
 };
 
+// clang-format off
 constexpr std::pair<std::string_view, uint32_t> kFields[] = {
-    {"count", kStatCount},       {"min", kStatMin},           {"max", kStatMax},           {"mean", kStatMean},
-    {"abs_mean", kStatAbsMean},  {"std", kStatStd},           {"l2_norm", kStatL2Norm},    {"nan_count", kStatNan},
+    {"count", kStatCount},          {"min", kStatMin},              {"max", kStatMax},         {"mean", kStatMean},
+    {"abs_mean", kStatAbsMean},     {"std", kStatStd},              {"l2_norm", kStatL2Norm},  {"nan_count", kStatNan},
     {"pos_inf_count", kStatPosInf}, {"neg_inf_count", kStatNegInf}, {"zero_count", kStatZero}, {"pos_count", kStatPos},
-    {"neg_count", kStatNeg},     {"zero_percentage", kStatZero | kStatCount}, {"first_bad", kStatFirstBad}, {"dtype_max_count", kStatDtypeMax}};
+    {"neg_count", kStatNeg},        {"first_bad", kStatFirstBad},   {"dtype_max_count", kStatDtypeMax},
+    {"zero_percentage", kStatZero | kStatCount}};
+// clang-format on
 // What a row of statistic.csv may say.
-constexpr uint32_t kRowFields = kStatCount | kStatMin | kStatMax | kStatMean | kStatNan | kStatPosInf | kStatNegInf | kStatZero | kStatPos | kStatNeg |
-                                kStatL2Norm | kStatStd;
+constexpr uint32_t kRowFields = kStatCount | kStatMin | kStatMax | kStatMean | kStatNan | kStatPosInf | kStatNegInf | kStatZero | kStatPos |
+                                kStatNeg | kStatL2Norm | kStatStd;
 
 void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
   lua_getfield(L, index, "needs");
@@ -91,8 +94,9 @@ std::optional<std::pair<Stats, Shape>> previous_stats(SessionBox& box, const Che
   const Result<Stats> stats = session.stats(*id);
   const Result<TensorInfo> info = session.describe(*id);
   if (!stats || !info) {
-    *why = not_checked(fmt::format("previous step {} cannot be used: {}", id->step, stats ? info.status().message() : stats.status().message()),
-                       kErrorNoPrevious);
+    *why = not_checked(
+        fmt::format("previous step {} cannot be used: {}", id->step, stats ? info.status().message() : stats.status().message()),
+        kErrorNoPrevious);
     return std::nullopt;
   }
   return std::pair(*stats, info->shape);
@@ -121,7 +125,7 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
   push_object(L, std::move(object));
   if (previous) push_stats(L, previous->first, previous->second);
   else lua_pushnil(L);
-  RuleCall call(*box.vm, rule.budget);
+  RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
   ScriptVerdict verdict;
   if (call.call(L, 2, 1)) verdict = read_verdict(L);
   else verdict = not_checked(call.stopped_from_outside() ? "interrupted" : rule.broken(call));
@@ -161,7 +165,8 @@ Result<TensorId> place_of(lua_State* L, int index, SessionBox& box, std::optiona
   if (!ref) return ref.status();
   const std::string slot_text = optional_text(L, index, "slot");
   const auto slot = parse_slot(slot_text.empty() ? "output:0" : slot_text);
-  if (!slot) return Status(Code::kInvalidArgument, fmt::format("the finding on '{}' has the slot '{}'; e.g. output:0 is one", node, slot_text));
+  if (!slot)
+    return Status(Code::kInvalidArgument, fmt::format("the finding on '{}' has the slot '{}'; e.g. output:0 is one", node, slot_text));
   return TensorId{ref->graph->rank(), ref->graph->id(), *step, 0, ref->node, *slot};
 }
 
@@ -174,7 +179,8 @@ ScriptPhase read_findings(lua_State* L, SessionBox& box, std::optional<int> rank
     if (lua_isnil(L, -1)) break;
     const int entry = lua_gettop(L);
     if (!lua_istable(L, entry)) {
-      out.problem = fmt::format("rule error: element {} of what {} returned is {}; a table with 'tensor' or 'node' is expected", i, phase, value_text(L, entry));
+      out.problem = fmt::format("rule error: element {} of what {} returned is {}; a table with 'tensor' or 'node' is expected", i, phase,
+                                value_text(L, entry));
       return out;
     }
     const Result<TensorId> place = place_of(L, entry, box, rank, step);
@@ -204,7 +210,7 @@ ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function
   else lua_pushnil(L);
   if (step) lua_pushnumber(L, static_cast<double>(*step));
   else lua_pushnil(L);
-  RuleCall call(*box.vm, rule.budget);
+  RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
   if (call.call(L, 2, 1)) out = read_findings(L, box, rank, step, phase);
   else if (!call.stopped_from_outside()) out.problem = rule.broken(call);
   lua_settop(L, top);
@@ -234,7 +240,8 @@ void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpo
       result->rules.push_back(points->back().info);
     } catch (const ScriptError& error) {
       const std::string file = optional_text(L, at, "file");
-      result->rule_problems.push_back({optional_text(L, at, "rule"), fmt::format("rule error: {}{}", file.empty() ? "" : file + ": ", error.message())});
+      result->rule_problems.push_back(
+          {optional_text(L, at, "rule"), fmt::format("rule error: {}{}", file.empty() ? "" : file + ": ", error.message())});
       if (!points->empty() && points->back().id == id) points->pop_back();
     }
     lua_settop(L, at - 1);
@@ -252,7 +259,13 @@ std::vector<RuleProblem> read_problems(lua_State* L, int index) {
   for (int i = 1; lua_istable(L, index); ++i) {
     lua_rawgeti(L, index, i);
     const bool end = !lua_istable(L, -1);
-    if (!end) out.push_back({optional_text(L, lua_gettop(L), "rule"), "rule error: " + optional_text(L, lua_gettop(L), "reason")});
+    if (!end) {
+      const int entry = lua_gettop(L);
+      lua_getfield(L, entry, "plain");
+      const bool plain = lua_toboolean(L, -1) != 0;
+      lua_pop(L, 1);
+      out.push_back({optional_text(L, entry, "rule"), (plain ? "" : "rule error: ") + optional_text(L, entry, "reason")});
+    }
     lua_pop(L, 1);
     if (end) break;
   }

@@ -19,7 +19,7 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id);
 void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result);
 /// Puts what collect_rules() said before those of the run.
 void add_rules(CheckResult found, CheckResult* result);
-/// {{rule, reason}} at `index` as problems.
+/// {{rule, reason, plain}} at `index` as problems; `plain` ones are no errors of the rule.
 std::vector<RuleProblem> read_problems(lua_State* L, int index);
 
 /// What a function of a watchpoint answered, on top of the stack.  [-1, +0, m]

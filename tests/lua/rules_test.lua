@@ -27,7 +27,8 @@ describe("rule { ... }", function()
     expect(function() rule { name = "a b", summary = "b", when = "max(x) > 1" } end):raises "letters, digits"
     expect(function() rule { name = "not", summary = "b", when = "max(x) > 1" } end):raises "a word of --rules"
     expect(function() rule { name = "a", summary = ("b"):rep(60), when = "max(x) > 1" } end):raises "59 is the most"
-    expect(function() rule { name = "a", summary = "b", when = "max(x) > $limt", params = { limit = { type = "number", default = 1 } } } end)
+    local params = { limit = { type = "number", default = 1 } }
+    expect(function() rule { name = "a", summary = "b", when = "max(x) > $limt", params = params } end)
       :raises("there is no parameter 'limt' (did you mean 'limit'?)")
     expect(function() rule { name = "a", summary = "b", when = "mx(x) > 1" } end):raises "field 'when'"
     expect(function() rule { name = "a", summary = "b", when = "max(x) > 1", check = function() end } end):raises "exclude each other"
@@ -65,6 +66,54 @@ describe("a choice of rules", function()
     expect(#msdbg.rules.list { rules = "catalogue" }):equals(17)
     expect(msdbg.rules.get "TO".name):equals "tensor_overflow"
     expect(#msdbg.rules.get "weight_not_changed".next > 50):is_true()
+  end)
+end)
+
+describe("conditions without a limit", function()
+  it("are left out and named when nobody asked for them by name", function()
+    local r = check { rules = "catalogue" }
+    local seen = {}
+    for _, problem in ipairs(r.rule_problems) do seen[problem.rule] = problem.reason end
+    expect(seen.tensor_too_large):equals "needs --param tensor_too_large.NAME=VALUE with one of abs_mean_gt, max_gt, min_gt, mean_gt"
+    expect(seen.tensor_overflow):equals(nil)
+    expect(#r.hits >= #check { rules = "TO" }.hits):is_true()
+  end)
+
+  it("run once they have one", function()
+    local r = check { rules = "catalogue", params = { "TL.max_gt=1e30" } }
+    for _, problem in ipairs(r.rule_problems) do expect(problem.rule ~= "tensor_too_large"):is_true() end
+  end)
+
+  it("are an error when they were named, or when nothing else is left", function()
+    expect(function() check { rules = "default or TL" } end):raises "tensor_too_large: tensor_too_large: give at least one of"
+    expect(function() check { rules = "*_too_large and not *change*" } end):raises "none of the rules can run"
+    expect(function() check { rules = "catalogue", params = { "TR.range_percentage_lt=5" } } end):raises "range_start_inclusive"
+  end)
+end)
+
+describe("a rule without anything to look at", function()
+  it("is named", function()
+    local made = s:check { rules = "embedding-* or TO", steps = "0" }
+    expect(#made.rule_problems > 0):is_true()
+    for _, problem in ipairs(made.rule_problems) do
+      expect(problem.rule):contains "embedding-"
+      expect(problem.reason):equals "selector matched nothing"
+    end
+  end)
+
+  it("is named when its select function finds nothing", function()
+    local r = check { rules = "chooses-nothing or TO", rule_files = { files .. "chooses_nothing.lua" } }
+    expect(#r.rule_problems):equals(1)
+    expect(r.rule_problems[1].rule):equals "chooses-nothing"
+    expect(r.rule_problems[1].reason):equals "selector matched nothing"
+  end)
+
+  it("and steps that are not there are told beside those that are", function()
+    local r = s:check { rules = "TO", steps = "0,9" }
+    expect(#r.rule_problems):equals(1)
+    expect(r.rule_problems[1].rule):equals "*"
+    expect(r.rule_problems[1].reason):equals "no step 9 (have 0-2)"
+    expect(#s:check { rules = "TO", steps = "0:9" }.rule_problems):equals(0)
   end)
 end)
 
@@ -140,12 +189,35 @@ describe("a broken rule", function()
     expect(reasons "wrong_return"):contains "wrong_return.lua:4: check returned 7"
   end)
 
+  it("names the line of the field that is wrong, and the fields there are", function()
+    local unknown = reasons "unknown_field"
+    expect(unknown):contains "unknown_field.lua:7: rule 'second': field 'sumary' is unknown (did you mean 'summary'?); there are abbr,"
+    expect(reasons "bad_parameter"):contains "bad_parameter.lua:6: rule 'limited': parameter 'limit': field 'mni' is unknown"
+    expect(reasons "no_summary"):contains "no_summary.lua:4: rule 'silent': field 'summary' is missing"
+  end)
+
   it("is stopped when it does not come back, be it in a compiled loop below pcall", function()
     local reason, r = reasons "endless"
     expect(reason):contains "endless.lua:5: stopped after 0.3 s"
     expect(#r.not_checked):equals(r.coverage.tensors)
     expect(reasons "endless_load"):contains "endless_load.lua:1: stopped after 0.3 s"
     expect(reasons "huge"):contains "huge.lua:6: stopped"
+  end)
+
+  it("is stopped when it takes more memory than it may", function()
+    local core = require "msdbg.core"
+    collectgarbage()
+    local limit = math.ceil(collectgarbage "count" / 1024) + 40
+    local before = core.rule_memory(limit)
+    local ok, r = pcall(check, { rule_files = { files .. "huge.lua" }, rule_budget = 60 })
+    core.rule_memory(before)
+    expect(ok):is_true()
+    expect(before):equals(1024)
+    expect(r.not_checked[1].reason):contains(("huge.lua:6: stopped: more than %d MB are in use"):format(limit))
+    -- It is not called again, and what it held is free.
+    expect(#r.not_checked):equals(r.coverage.tensors)
+    collectgarbage()
+    expect(collectgarbage "count" / 1024 < limit):is_true()
   end)
 
   it("leaves the others alone", function()
@@ -162,7 +234,8 @@ end)
 
 describe("cases", function()
   local function failures(cases, fields)
-    local given = { name = "c", summary = "c", when = "max(x) > $limit", params = { limit = { type = "number", default = 1 } }, cases = cases }
+    local params = { limit = { type = "number", default = 1 } }
+    local given = { name = "c", summary = "c", when = "max(x) > $limit", params = params, cases = cases }
     for key, value in pairs(fields or {}) do given[key] = value end
     return require "msdbg.rule_cases".test(rule(given)).failures
   end
