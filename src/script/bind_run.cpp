@@ -1,6 +1,7 @@
-// The commands that run a training, the callbacks of s:on, and the result object of a command.
+// The commands that run a training, and the callbacks of s:on.
 #include <fmt/format.h>
 
+#include "script/bind_parts.h"
 #include "script/interrupt.h"
 #include "script/objects.h"
 
@@ -235,130 +236,6 @@ int terminate(lua_State* L) {
                       [](LiveSession& live, auto timeout) { return live.terminate(timeout); });
 }
 
-// ---- the result ----------------------------------------------------------------------------------------------------
-
-// The check result inside, made once.
-void push_check(lua_State* L) {
-  const RunBox& run = self<RunBox>(L);
-  lua_getfenv(L, 1);
-  lua_getfield(L, -1, "check");
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    push_result(L, run.check);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "check");
-  }
-  lua_remove(L, -2);
-}
-int get_hits(lua_State* L) { return push_check(L), lua_getfield(L, -1, "hits"), 1; }
-int get_not_checked(lua_State* L) { return push_check(L), lua_getfield(L, -1, "not_checked"), 1; }
-int get_check(lua_State* L) { return push_check(L), 1; }
-
-int get_state(lua_State* L) { return push_text(L, live_state_name(self<RunBox>(L).result.state)), 1; }
-int get_reason(lua_State* L) { return push_text(L, stop_reason_name(self<RunBox>(L).result.reason)), 1; }
-int get_step(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.step)), 1; }
-int get_completed(lua_State* L) {
-  return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.completed_steps)), 1;
-}
-int get_steps_run(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.steps_run)), 1; }
-int get_held(lua_State* L) { return lua_pushboolean(L, self<RunBox>(L).result.held), 1; }
-int get_node(lua_State* L) {
-  const std::string& name = self<RunBox>(L).result.node;
-  if (name.empty())
-    lua_pushnil(L);
-  else
-    push_text(L, name);
-  return 1;
-}
-
-std::string count_text(int64_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
-
-std::string stop_text(const RunBox& run) {
-  const RunResult& result = run.result;
-  const std::string at_node = result.node.empty() ? "" : fmt::format(", after {}", printable(result.node));
-  const std::string held = result.held ? "training is held" : std::string(live_state_name(result.state));
-  switch (result.reason) {
-    case StopReason::kDone:
-      if (run.call == "recheck") return fmt::format("recheck of step {}: no hit", result.step);
-      if (run.call == "next_node" || run.call == "run_to" || result.steps_run == 0)
-        return fmt::format("step {}{}; {}", result.step, at_node, held);
-      return fmt::format("step {} is done; {}", result.step, held);
-    case StopReason::kHit: {
-      const CheckResult& check = run.check->result;
-      const auto hits = static_cast<int64_t>(std::max<uint64_t>(check.total_hits, check.hits.size()));
-      return fmt::format("step {}  HIT  {}{}; {}", result.step, count_text(hits, "hit"),
-                         run.call == "recheck" ? "" : at_node, held);
-    }
-    case StopReason::kNodeNotMet:
-      return fmt::format("step {} ended before that node ran; {}", result.step, held);
-    case StopReason::kPaused:
-      return fmt::format("paused in step {}, {} completed; {}", result.step, count_text(result.completed_steps, "step"), held);
-    case StopReason::kNotChecked:
-      return fmt::format("step {}: something could not be checked; {}", result.step, held);
-    case StopReason::kInterrupted:
-      if (result.held) return fmt::format("interrupted after step {}; training is held", result.step);
-      return fmt::format("interrupted in step {}; the training will be held when that step is over (pause waits for it)",
-                         result.step);
-    case StopReason::kEnded:
-      return fmt::format("training has ended after {}", count_text(result.completed_steps, "step"));
-    case StopReason::kLost:
-      return fmt::format("the connection to the training broke in step {}, after {}", result.step,
-                         count_text(result.completed_steps, "step"));
-  }
-  return "";
-}
-
-// `fetch`: what the training judged comes without statistics; they are fetched while the value is there.
-std::string hit_line(Session& session, const Hit& hit, bool fetch) {
-  Stats stats = hit.stats;
-  if (stats.known == 0 && fetch) {
-    if (auto fetched = session.stats(hit.tensor)) stats = std::move(*fetched);
-  }
-  std::string what;
-  for (const ParamResult& param : hit.params) {
-    if (!param.hit) continue;
-    what += fmt::format("{}{} {}", what.empty() ? "" : ", ", param.name, format_short(param.threshold));
-    if (param.actual) what += fmt::format(" (actual {})", format_short(*param.actual));
-  }
-  for (const auto& [name, value] : hit.details)
-    what += fmt::format("{}{} {}", what.empty() ? "" : ", ", printable(name), printable(value));
-  if (const std::string bad = nonfinite_text(stats); !bad.empty())
-    what += fmt::format("{}{}", what.empty() ? "" : ", ", bad);
-  return fmt::format("\n  {}:{}  {}{}{}", short_name(session, hit.tensor), slot_name(hit.tensor.slot),
-                     hit.abbr.empty() ? hit.rule : hit.abbr, what.empty() ? "" : "  ", what);
-}
-
-int run_text(lua_State* L) {
-  constexpr size_t kShown = 5;
-  const RunBox& run = self<RunBox>(L);
-  std::string text = stop_text(run);
-  const CheckResult& check = run.check->result;
-  if (run.session->session) {
-    SessionBox& box = *run.session;
-    const bool fetch = run.suspension == box.suspension && box.in_use.empty() && box.live->state() == LiveState::kHeld;
-    for (size_t i = 0; i < std::min(check.hits.size(), kShown); ++i) text += hit_line(*box.session, check.hits[i], fetch);
-    if (check.hits.size() > kShown) text += fmt::format("\n  ... {} more: hits", check.hits.size() - kShown);
-  }
-  if (!check.not_checked.empty()) {
-    text += fmt::format("\n  not checked: {}, e.g. {}", count_text(static_cast<int64_t>(check.not_checked.size()), "tensor"),
-                        printable(check.not_checked.front().reason));
-  }
-  push_text(L, text);
-  return 1;
-}
-
-constexpr Member kFields[] = {{"state", guard<get_state>},
-                              {"reason", guard<get_reason>},
-                              {"step", guard<get_step>},
-                              {"completed_steps", guard<get_completed>},
-                              {"steps_run", guard<get_steps_run>},
-                              {"node", guard<get_node>},
-                              {"held", guard<get_held>},
-                              {"hits", guard<get_hits>},
-                              {"not_checked", guard<get_not_checked>},
-                              {"check", guard<get_check>}};
-constexpr Member kMeta[] = {{"__tostring", guard<run_text>}};
-
 }  // namespace
 
 int recheck_live(lua_State* L, SessionBox& box) {
@@ -367,8 +244,7 @@ int recheck_live(lua_State* L, SessionBox& box) {
 }
 
 void bind_run(lua_State* L) {
-  define_class(L, {ClassName<RunBox>::value, {}, kFields, kMeta, {}, nullptr}, guard<collect_object<RunBox>>,
-               guard<equal_objects<RunBox>>);
+  define_run_result(L);
   luaL_getmetatable(L, ClassName<SessionBox>::registry);
   lua_getfield(L, -1, "methods");
   for (const Member& member :

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "script/bind_parts.h"
 #include "script/objects.h"
 #include "script/rule_run.h"
 
@@ -305,47 +306,6 @@ constexpr Member kFields[] = {{"id", guard<get_id>},     {"name", guard<get_name
                               {"rule", guard<get_rule>}, {"params", guard<get_params>}, {"nodes", guard<get_nodes>}};
 constexpr Member kMeta[] = {{"__tostring", guard<watch_text>}};
 
-// core.conditions() -> {{id, abbr, summary, params = {names}}}
-int list_conditions(lua_State* L) {
-  lua_newtable(L);
-  int i = 0;
-  for (const ConditionSpec& spec : condition_catalogue()) {
-    lua_newtable(L);
-    set_field(L, "id", spec.id);
-    set_field(L, "abbr", spec.abbr);
-    set_field(L, "summary", spec.summary);
-    lua_newtable(L);
-    int k = 0;
-    for (const ParamSpec& param : spec.params) {
-      if (param.kind == ParamKind::kHidden) continue;
-      push_text(L, param.name);
-      lua_rawseti(L, -2, ++k);
-    }
-    lua_setfield(L, -2, "params");
-    lua_rawseti(L, -2, ++i);
-  }
-  return 1;
-}
-
-// core.recommended_rules(session) -> {{name, on, when}}
-int list_recommended(lua_State* L) {
-  const auto box = object_argument<SessionBox>(L, 1, "recommended_rules: session");
-  const auto* live = dynamic_cast<const LiveSession*>(&box->open());
-  std::vector<PresetRule> rules;
-  if (live != nullptr) rules = recommended_live_rules(live->peer().backend == "Ascend", live->peer().has_previous);
-  else rules.assign(recommended_rules().begin(), recommended_rules().end());
-  lua_newtable(L);
-  int i = 0;
-  for (const PresetRule& rule : rules) {
-    lua_newtable(L);
-    set_field(L, "name", rule.name);
-    set_field(L, "on", rule.on);
-    set_field(L, "when", rule.when);
-    lua_rawseti(L, -2, ++i);
-  }
-  return 1;
-}
-
 }  // namespace
 
 void bind_watch(lua_State* L) {
@@ -358,10 +318,7 @@ void bind_watch(lua_State* L) {
     lua_setfield(L, -2, member.name);
   }
   lua_pop(L, 2);
-  lua_pushcfunction(L, guard<list_conditions>);
-  lua_setfield(L, -2, "conditions");
-  lua_pushcfunction(L, guard<list_recommended>);
-  lua_setfield(L, -2, "recommended_rules");
+  bind_conditions(L);
   lua_pushcfunction(L, guard<watch_rule>);
   lua_setfield(L, -2, "watch_rule");
 }
