@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
+#include "app/gate_files.h"
 #include "app/output.h"
 #include "app/rules.h"
 #include "app/run.h"
@@ -127,8 +127,8 @@ Status add_rules(const Options& options, WatchpointList& list) {
   }
   for (const RuleParam& param : params) {
     if (!param.used) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("--param {}.{}: rule {} is not among --rules {}", param.spec->id, param.name, param.spec->id, options.rules));
+      return Status(Code::kInvalidArgument, fmt::format("--param {}.{}: rule {} is not among --rules {}", param.spec->id, param.name,
+                                                        param.spec->id, options.rules));
     }
   }
   return Status();
@@ -140,7 +140,9 @@ Status add_watches(const Options& options, WatchpointList& list) {
     if (!parsed) return parsed.status();
     const Condition* condition = std::get_if<Condition>(&*parsed);
     const std::string rule(condition != nullptr ? condition->spec->id : std::string_view(std::get<Expression>(*parsed).text()));
-    const std::string selector(!on.empty() ? std::string_view(on) : condition != nullptr ? default_selector(condition->spec->target) : "@all");
+    const std::string selector(!on.empty()            ? std::string_view(on)
+                               : condition != nullptr ? default_selector(condition->spec->target)
+                                                      : "@all");
     const Status status = list.add(rule, selector, std::move(*parsed), !on.empty());
     if (!status.ok()) return status;
   }
@@ -169,76 +171,17 @@ Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
 
 namespace {
 
-struct GateFiles {
-  std::optional<Baseline> baseline;
-  std::optional<std::vector<Suppression>> suppressions;
-  bool any() const { return baseline || suppressions; }
-};
-
-// Before the dump is read: a typo in a file should not cost an hour.
-Result<GateFiles> read_gate_files(const Options& options) {
-  GateFiles files;
-  if (!options.baseline.empty()) {
-    const auto text = read_file(options.baseline);
-    if (!text) {
-      const bool absent = text.status().code() == Code::kNotFound;
-      return Status(text.status().code(), fmt::format("--baseline {}{}", text.status().message(), absent ? "; --bless FILE writes one" : ""));
-    }
-    auto parsed = Baseline::parse(*text, options.baseline);
-    if (!parsed) return Status(parsed.status().code(), "--baseline " + parsed.status().message());
-    files.baseline = std::move(*parsed);
-  }
-  if (!options.suppress.empty()) {
-    const auto text = read_file(options.suppress);
-    if (!text) return Status(text.status().code(), "--suppress " + text.status().message());
-    auto parsed = parse_suppressions(*text, options.suppress);
-    if (!parsed) return Status(parsed.status().code(), "--suppress " + parsed.status().message());
-    files.suppressions = std::move(*parsed);
-  }
-  return files;
-}
-
-// Every rule broke, before it looked at anything or on what it looked at; one that reached a verdict anywhere makes a run of it.
-bool all_broke(const CheckResult& result, const std::vector<std::string>& chosen) {
-  std::set<std::string, std::less<>> broken;
-  for (const RuleProblem& problem : result.rule_problems) broken.insert(problem.rule);
-  if (result.rules.empty()) return !broken.empty();
-  if (result.coverage.checked > 0 || !result.hits.empty()) return false;
-  for (const NotChecked& entry : result.not_checked) {
-    if (entry.reason.starts_with("rule error")) broken.insert(entry.rule);
-  }
-  return !broken.empty() && std::all_of(chosen.begin(), chosen.end(), [&](const std::string& rule) { return broken.contains(rule); });
-}
-
 int status_of(const Options& options, const CheckResult& result, const Gate& gate, bool nothing_ran, bool damaged) {
   if (result.interrupted) return kExitInterrupted;
   if (gate.fresh > 0) return kExitFindings;
   if (nothing_ran) return kExitScript;
-  if (damaged) return kExitInput;
-  return options.strict && (result.coverage.not_checked > 0 || !result.rule_problems.empty() || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
+  const bool absent = std::any_of(result.rule_problems.begin(), result.rule_problems.end(),
+                                  [](const RuleProblem& problem) { return kind_of(problem) == ProblemKind::kNoSuchData; });
+  if (damaged || absent) return kExitInput;
+  return options.strict && (is_incomplete(result) || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
 }  // namespace
-
-/// Says on standard error what of the input is damaged as a whole, which no coverage of tensors shows.
-bool tell_damage(const Options& options, Session& session) {
-  bool damaged = false;
-  const auto tell = [&](const std::string& text) {
-    damaged = true;
-    if (!options.quiet) fmt::print(stderr, "damaged: {}\n", printable(text));
-  };
-  if (session.info().kind == "checkpoint") {
-    for (const Problem& problem : session.inspect().problems) {
-      if (problem.severity == Severity::kError) tell(problem.message);
-    }
-  }
-  for (const GraphPtr& graph : session.graphs()) {
-    if (session.info().kind == "dump" && !graph->from_file() && !graph->source_path().empty()) {
-      tell(fmt::format("graph {} cannot be read, its nodes are known from file names only: {}", graph->id(), graph->source_path()));
-    }
-  }
-  return damaged;
-}
 
 std::unique_ptr<RuleCheck> RuleCheck::open(const Options& options, int* exit_status) {
   auto made = std::make_unique<RuleCheck>();
@@ -285,7 +228,7 @@ int run_check(const Options& options) {
   Session* const session = &rules->session();
 
   // What a damaged file no longer holds cannot be found wanting: whoever reads "clean" has to know of it.
-  const bool damaged = tell_damage(options, *session);
+  const bool damaged = is_damaged(*session);
 
   const bool needs_all = files->any() || !options.bless.empty();
   CheckOptions check_options = check_options_of(options);
@@ -296,6 +239,13 @@ int run_check(const Options& options) {
     Progress progress(options, "checking");
     check_options.progress = progress.callback();
     result = rules->run(check_options);
+  }
+  if (!result && result.status().code() == Code::kInterrupted) {
+    // Before the first tensor: a reader of the report shall not take an empty one for a run that found nothing.
+    CheckResult nothing;
+    nothing.semantics = options.semantics;
+    nothing.interrupted = true;
+    result = std::move(nothing);
   }
   if (!result) return report_failure(result.status());
   ReportStyle style = style_for(options);
@@ -317,26 +267,23 @@ int run_check(const Options& options) {
   Gate gate;
   gate.fresh = result->total_hits;
   if (needs_all) {
-    gate = judge(*session, &*result, files->baseline ? &*files->baseline : nullptr, files->suppressions ? &*files->suppressions : nullptr,
-                 options.max_hits, !options.steps.is_all() || !options.ranks.is_all());
+    gate = judge(*session, &*result, files->baseline_or_null(), files->suppressions_or_null(), options.max_hits,
+                 !options.steps.is_all() || !options.ranks.is_all());
   }
   if (files->any()) style.gate = &gate;
-  const bool nothing_ran = rules->by_files() && rules->watchpoints().empty() && all_broke(*result, rules->chosen().names);
+  const bool nothing_ran = rules->by_files() && rules->watchpoints().empty() && none_judged(*result, rules->chosen().names);
   style.exit_status = status_of(options, *result, gate, nothing_ran, damaged);
   if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
   // A table on the screen has said so already; a report in a file is read later, or never.
-  if (options.format != Format::kTable || !options.output_file.empty()) {
-    for (const Suppression& unused : gate.unused) {
-      log(LogLevel::kWarning, fmt::format("{}:{}: matched nothing: {}", options.suppress, unused.line, unused.text));
-    }
-  }
+  if (options.format != Format::kTable || !options.output_file.empty()) tell_gate_gaps(options, *result, gate);
   if (options.bless.empty()) return style.exit_status;
   if (result->interrupted) {
     fmt::print(stderr, "msdbg: --bless {}: not written, the run was interrupted\n", options.bless);
   } else if (const Status written = write_file(options.bless, blessed.text()); !written.ok()) {
     return report_failure(Status(written.code(), "--bless " + written.message()));
   } else {
-    note(options, fmt::format("{}: {} known from now on", options.bless, blessed.size() == 1 ? "1 finding is" : fmt::format("{} findings are", blessed.size())));
+    note(options, fmt::format("{}: {} known from now on", options.bless,
+                              blessed.size() == 1 ? "1 finding is" : fmt::format("{} findings are", blessed.size())));
   }
   return style.exit_status;
 }

@@ -56,7 +56,10 @@ bool trusts_project_rules(bool trust) {
 }
 
 void declare_rule_files(CLI::App& app, std::vector<std::string>* files, bool* trust, double* budget_s) {
-  app.add_option("--rule", *files, "rule file, or directory of rule files; alone, only these run: add --rules for others")->type_name("FILE")->expected(1)->take_all();
+  app.add_option("--rule", *files, "rule file, or directory of rule files; alone, only these run: add --rules for others")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   app.add_flag("--trust", *trust, "read the rules of the project, .msdbg/rules, without asking");
   app.add_option("--rule-budget", *budget_s, "longest time that one call of a rule's function may take")
       ->type_name("SECONDS")
@@ -79,7 +82,8 @@ Action declare_rules(CLI::App& app) {
       ->add_option("--rules", words->rules, "only those, e.g. 'default and not slow'")
       ->type_name("EXPR");
   verb("info", "all about one rule")->add_option("NAME", words->names, "rule")->required()->expected(1);
-  verb("test", "run the cases of rules; status 1 when one fails")->add_option("NAMES", words->names, "rules, rule files or directories; default: all");
+  verb("test", "run the cases of rules; status 1 when one fails")
+      ->add_option("NAMES", words->names, "rules, rule files or directories; default: all");
   verb("new", "write a commented rule to start from")->add_option("NAME", words->names, "what it will be called")->required()->expected(1);
   return [words](const Options& options) { return run_rules(options, *words); };
 }

@@ -1,0 +1,27 @@
+// The files that make a check a gate, for the commands that take --baseline and --suppress.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "app/options.h"
+#include "msdbg/gate.h"
+
+namespace msdbg::app {
+
+struct GateFiles {
+  std::optional<Baseline> baseline;
+  std::optional<std::vector<Suppression>> suppressions;
+
+  bool any() const { return baseline || suppressions; }
+  const Baseline* baseline_or_null() const { return baseline ? &*baseline : nullptr; }
+  const std::vector<Suppression>* suppressions_or_null() const { return suppressions ? &*suppressions : nullptr; }
+};
+/// --baseline and --suppress. To be called before the dump is read: a typo in a file should not cost an hour.
+/// Error: kNotFound, kIoError or kCorrupt with the option and the file.
+Result<GateFiles> read_gate_files(const Options& options);
+
+/// Warnings of the log: suppressions that matched nothing, and rules that gave no verdict although they were to give one.
+void tell_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate);
+
+}  // namespace msdbg::app
