@@ -165,7 +165,10 @@ local function others(class, members)
     local name = class.name:gsub("^msdbg%.", "")
     rows[1] = { "  help " .. name, "the class: " .. (class.doc ~= "" and reference.brief(class.doc) or "its fields and functions") }
   end
-  for _, each in ipairs(members) do rows[#rows + 1] = { format("  help %s.%s", each.owner, each.name), reference.signature(each) } end
+  for _, each in ipairs(members) do
+    local owner = each.class:lower():gsub("^msdbg%.", "")
+    rows[#rows + 1] = { format("  help %s.%s", owner, each.name), reference.signature(each) }
+  end
   return registry.align(rows)
 end
 

@@ -62,7 +62,10 @@ TEST(Terminal, ControlCAtThePromptDropsTheLine) {
 TEST(Terminal, ControlCInTheMiddleOfAWrappedLineLeavesItBehind) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
-  t.type(std::string(200, 'x') + "\x01");  // two rows of 120 columns, then back to the first
+  t.type(std::string(200, 'x'));  // two rows of 120 columns
+  ASSERT_TRUE(t.see(std::string(90, 'x'))) << t.screen();
+  t.type("\x01");  // back to the first one
+  ASSERT_TRUE(t.see("\033[A")) << t.screen();
   t.type("\x03");
   EXPECT_TRUE(t.see("\033[1B\033[")) << t.screen();
   EXPECT_TRUE(t.see("^C")) << t.screen();

@@ -370,6 +370,8 @@ TEST_F(Prompt, ACommandGoesBeforeFunctionsOfItsName) {
   EXPECT_TRUE(contains(text, "of that name in Lua, too:\n  help rules.list  rules.list(options?) -> msdbg.Rule[]"));
   EXPECT_TRUE(contains(type("help watch"), "  help Watch "));
   EXPECT_TRUE(contains(type("help watch"), "  help session.watch  session:watch(options) -> msdbg.Watch"));
+  EXPECT_TRUE(contains(type("help check"), "  help options.check "));
+  EXPECT_TRUE(contains(type("help options.check"), "Raises on unknown fields"));
   EXPECT_TRUE(contains(type("help markdown"), "several functions have that name:\n"));
   EXPECT_TRUE(contains(type("help quantile"), "tensor:quantile(q) -> number?"));
 }
