@@ -67,14 +67,23 @@ bool is_reading(pid_t pid) {
   return false;
 }
 
-class CheckInterrupted : public ::testing::TestWithParam<std::string> {};
+/// Format, and what chooses the rules: conditions alone need no Lua, rule files do.
+class CheckInterrupted : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   LongDump dump;
   const test::TempDir dir;
   const std::string report = dir.file("report"), baseline = dir.file("known.jsonl");
   write(baseline, "old\n");
-  Process process({MSDBG_PROGRAM, "check", dump.path(), "--when", "TO", "--threads", "1", "--format", GetParam(), "-o", report, "--bless", baseline});
+  const auto& [format, chosen] = GetParam();
+  write(dir.file("rule.lua"), "return rule { name = 'counts', summary = 'has phases', check = function() end, finish = function() end }\n");
+  std::vector<std::string> words = {MSDBG_PROGRAM, "check", dump.path(), "--threads", "1",     "--format",
+                                    format,        "-o",    report,      "--bless",   baseline};
+  const std::vector<std::string> choice = chosen == "when"
+                                              ? std::vector<std::string>{"--when", "TO"}
+                                              : std::vector<std::string>{"--rule", dir.file("rule.lua"), "--rules", "TO or counts"};
+  words.insert(words.end(), choice.begin(), choice.end());
+  Process process(words);
   ASSERT_TRUE(is_reading(process.pid())) << process.output();
   process.send_signal(SIGINT);
   ASSERT_EQ(process.wait(), 130) << process.output();
@@ -83,8 +92,8 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
       {"table", "interrupted: "},           {"json", "\"partial\":true"}, {"jsonl", "\"partial\":true"}, {"csv", "\r\npartial,"},
       {"markdown", "**Partial result**"}, {"junit", "<error type=\"interrupted\""}, {"sarif", "\"executionSuccessful\": false"}};
   std::string searched = text;
-  if (GetParam() == "json") std::erase_if(searched, [](char c) { return c == ' ' || c == '\n'; });
-  EXPECT_NE(searched.find(marks.at(GetParam())), std::string::npos) << text;
+  if (format == "json") std::erase_if(searched, [](char c) { return c == ' ' || c == '\n'; });
+  EXPECT_NE(searched.find(marks.at(format)), std::string::npos) << text;
   EXPECT_NE(text.find("abad"), std::string::npos) << "the finding before Ctrl-C is lost: " << text;
   for (const char* calm : {"clean:", "check: clean", "no new finding"}) EXPECT_EQ(text.find(calm), std::string::npos) << text;
   // Half a run says nothing about what is known.
@@ -92,14 +101,15 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   EXPECT_NE(process.output().find("not written, the run was interrupted"), std::string::npos) << process.output();
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, CheckInterrupted, ::testing::ValuesIn(kFormats), [](const auto& one) { return one.param; });
+INSTANTIATE_TEST_SUITE_P(Formats, CheckInterrupted, ::testing::Combine(::testing::ValuesIn(kFormats), ::testing::Values("when", "rules")),
+                         [](const auto& one) { return std::get<0>(one.param) + "_" + std::get<1>(one.param); });
 
 class Bless : public ::testing::Test {
  protected:
   // With `before` in the shell that runs the check.
   int bless(const std::string& path, const std::string& before, std::string* output) {
-    return shell(before + "\"$0\" check " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") + " --on Log-op0 --when TO -o /dev/null --bless " +
-                     quoted(path),
+    return shell(before + "\"$0\" check " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") +
+                     " --on Log-op0 --when TO -o /dev/null --bless " + quoted(path),
                  output);
   }
   test::TempDir dir_;
@@ -119,7 +129,8 @@ TEST_F(Bless, FullDiskLeavesTheOldFileWhole) {
 
 TEST_F(Bless, PlacesThatCannotHoldAFileAreNamed) {
   EXPECT_EQ(bless(dir_.file("none/known.jsonl"), "", &output_), 3);
-  EXPECT_NE(output_.find("--bless " + dir_.file("none/known.jsonl") + ": cannot create: No such file or directory"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("--bless " + dir_.file("none/known.jsonl") + ": cannot create: No such file or directory"), std::string::npos)
+      << output_;
   std::filesystem::create_directory(dir_.file("folder"));
   EXPECT_EQ(bless(dir_.file("folder"), "", &output_), 3);
   EXPECT_NE(output_.find("--bless " + dir_.file("folder") + ": cannot open: Is a directory"), std::string::npos) << output_;
@@ -134,6 +145,76 @@ TEST_F(Bless, WrittenFileReplacesTheOldOne) {
             "\"slot\":\"output:0\",\"rank\":0}\n");
 }
 
+// ---- what was not looked at, and rules that break as a whole
+
+class Verdict : public ::testing::Test {
+ protected:
+  /// msdbg check of a dump in `arguments`; a rule file `rule.lua` holds `rule`.
+  int check(const std::string& dump, const std::string& arguments, const std::string& rule = "") {
+    write(dir_.file("rule.lua"), rule);
+    return shell(
+        "cd " + quoted(dir_.file("")) + " && \"$0\" check " + quoted(std::string(MSDBG_TEST_DATA "/dumps/") + dump) + " " + arguments,
+        &output_);
+  }
+  bool says(std::string_view text) const { return output_.find(text) != std::string::npos; }
+  test::TempDir dir_;
+  std::string output_;
+};
+
+TEST_F(Verdict, AStepThatIsNotThereIsToldAndNeverClean) {
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--steps 0,9"), 3) << output_;
+  EXPECT_TRUE(says("not checked: no step 9 (have 0-2)")) << output_;
+  EXPECT_TRUE(says("clean otherwise")) << output_;
+  // Findings come before that, and a range is no list of promises.
+  EXPECT_EQ(check("lenet-2.7.1-lognan", "--steps 0,9 --format json"), 1) << output_;
+  EXPECT_TRUE(says("no step 9 (have 0-1)")) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--steps 0:9"), 0) << output_;
+}
+
+TEST_F(Verdict, OfTheOnlyRuleWhoseLastPhaseBreaksIsThatNothingRan) {
+  const std::string check_part = "return rule { name = 'late', summary = 'breaks at the end', check = function() end,\n";
+  for (const char* phase : {"finish = function() return nil + 1 end }", "step_end = function() return nil + 1 end }"}) {
+    EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", check_part + phase), 5) << output_;
+    EXPECT_TRUE(says("not checked: rule late: rule error: rule.lua:2: ")) << output_;
+    // Beside another one it is that one's verdict, and incomplete.
+    EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --rules 'late or TO'", check_part + phase), 0) << output_;
+    EXPECT_TRUE(says("clean otherwise")) << output_;
+    EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --rules 'late or TO' --strict", check_part + phase), 4) << output_;
+  }
+}
+
+TEST_F(Verdict, OfRulesWithoutNodesIsNamedAndPassesTheStrictOnlyBesideOthers) {
+  const std::string rule =
+      "return rule { name = 'mine', summary = 'looks for what is not there', select = 'op:NoSuch', when = 'max(x) > 0' }\n";
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", rule), 0) << output_;
+  EXPECT_TRUE(says("not checked: rule mine: selector matched nothing\nnothing was checked")) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --strict", rule), 4) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --rules 'mine or TO' --strict", rule), 0) << output_;
+  EXPECT_TRUE(says("not checked: rule mine: selector matched nothing\nclean: ")) << output_;
+}
+
+TEST_F(Verdict, OfARuleThatIsMisspeltShowsTheExpressionWithItsCaret) {
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", "return rule { name = 'typo', summary = 'misspelt',\n  when = 'max(x) >> 0' }\n"), 5)
+      << output_;
+  EXPECT_TRUE(says("rule.lua:2: rule 'typo': field 'when': ")) << output_;
+  EXPECT_TRUE(says("\n      max(x) >> 0\n")) << output_;
+}
+
+class FullDisk : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(FullDisk, BehindStandardOutputIsAnInputError) {
+  const test::TempDir dir;
+  write(dir.file("a.lua"), "print 'hello'\n");
+  std::string output;
+  EXPECT_EQ(shell("cd " + quoted(dir.file("")) + " && \"$0\" " + GetParam() + " > /dev/full", &output), 3) << output;
+  EXPECT_NE(output.find("standard output: cannot write"), std::string::npos) << output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, FullDisk,
+                         ::testing::Values("--version", "--help", "check --help", "run a.lua", "rules list", "rules info TO",
+                                           "repl < a.lua", "nodes '" MSDBG_TEST_DATA "/dumps/lenet-2.7.1-ok'"),
+                         [](const auto& one) { return "Case" + std::to_string(one.index); });
+
 class SameBytes : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SameBytes, FromEveryRunAndNumberOfThreads) {
@@ -143,8 +224,9 @@ TEST_P(SameBytes, FromEveryRunAndNumberOfThreads) {
     std::string first;
     for (const char* threads : {"1", "2", "7", "7"}) {
       const std::string report = dir.file("report");
-      const int status = shell("\"$0\" check " + quoted(std::string(MSDBG_TEST_DATA "/dumps/") + name) + " --rules recommended,default --threads " + threads +
-                               " --suppress " + quoted(dir.file("suppress")) + " --format " + GetParam() + " -o " + quoted(report));
+      const int status =
+          shell("\"$0\" check " + quoted(std::string(MSDBG_TEST_DATA "/dumps/") + name) + " --rules recommended,default --threads " +
+                threads + " --suppress " + quoted(dir.file("suppress")) + " --format " + GetParam() + " -o " + quoted(report));
       EXPECT_TRUE(status == 0 || status == 1) << status;
       const std::string text = read(report);
       ASSERT_FALSE(text.empty());
