@@ -2,7 +2,7 @@
 local core = require "msdbg.core"
 
 local concat, format = table.concat, string.format
-local ipairs, pairs, tonumber = ipairs, pairs, tonumber
+local ipairs, next, pairs, tonumber = ipairs, next, pairs, tonumber
 
 local M = {}
 
@@ -50,6 +50,16 @@ local function meaning(word, rules)
     for _, rule in ipairs(rules) do
       if matches(rule) then return matches, "glob" end
     end
+  end
+end
+
+local function nothing() return false end
+
+-- The file that cannot be read and holds the rule of that name, as far as can be told: its own name, or the name in its message.
+local function broken(word, problems)
+  local lower = word:lower()
+  for _, problem in ipairs(problems or {}) do
+    if problem.rule:lower() == lower or problem.reason:lower():find("rule '" .. lower .. "'", 1, true) then return problem end
   end
 end
 
@@ -108,6 +118,12 @@ function Parser:word()
   end
   self.at = self.at + 1
   local test, _, rule = meaning(token.text, self.rules)
+  local problem = not test and broken(token.text, self.problems)
+  if problem then  -- the others go on
+    self.broken[problem] = true
+    while self:peek() and self:peek().text:find("=", 1, true) do self.at = self.at + 1 end  -- its parameters
+    return nothing
+  end
   if not test then
     local close = core.nearest(token.text, known_words(self.rules), 3)
     local hint = #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them"
@@ -147,11 +163,15 @@ end
 --- The rules that `text` chooses, in their order.
 ---@param text string
 ---@param registry table with rules, and left_out for messages
----@return table[] chosen, table params rule -> list of {name, value} written behind it, boolean only_names, table named rule -> true
+---@return table[] chosen
+---@return table params  rule -> list of {name, value} written behind it
+---@return boolean only_names  nothing but names was written
+---@return table named  rule -> true
+---@return table broken  problem -> true, of files that were named and cannot be read
 function M.choose(text, registry)
   local rules = registry.rules
   local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, named = {},
-    only_names = true, left_out = registry.left_out }, Parser)
+    only_names = true, left_out = registry.left_out, problems = registry.problems, broken = {} }, Parser)
   if #parser.tokens == 0 then wrong(text, "names no rule; e.g. --rules default or --rules TO,TZ") end
   local test = parser:any()
   local rest = parser:peek()
@@ -160,11 +180,11 @@ function M.choose(text, registry)
   for _, rule in ipairs(rules) do
     if test(rule) then chosen[#chosen + 1] = rule end
   end
-  if #chosen == 0 then wrong(text, "chooses no rule") end
+  if #chosen == 0 and not next(parser.broken) then wrong(text, "chooses no rule") end
   for rule in pairs(parser.params) do
     if not test(rule) then wrong(text, "'%s' has parameters and is not chosen", rule.name) end
   end
-  return chosen, parser.params, parser.only_names, parser.named
+  return chosen, parser.params, parser.only_names, parser.named, parser.broken
 end
 
 return M

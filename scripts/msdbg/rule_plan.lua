@@ -147,9 +147,9 @@ function M.make_within(options)
   local files = options.files or {}
   local registry = (#files > 0 or options.trust) and rules.registry(options) or rules.default_registry()
   local expression = options.rules or profile and profile.rules
-  local chosen, inline, only_names, named = {}, {}, false, {}
+  local chosen, inline, only_names, named, broken = {}, {}, false, {}, {}
   if expression then
-    chosen, inline, only_names, named = choice.choose(expression, registry)
+    chosen, inline, only_names, named, broken = choice.choose(expression, registry)
   elseif #files > 0 then
     -- Files that are named without a choice stand for themselves.
     for _, made in ipairs(registry.rules) do
@@ -175,7 +175,7 @@ function M.make_within(options)
   end
   -- A file that cannot be read may hold what was asked for, unless everything was named and is there.
   for _, problem in ipairs(registry.problems) do
-    if not only_names or problem.origin == "--rule" then plan.problems[#plan.problems + 1] = problem end
+    if not only_names or problem.origin == "--rule" or broken[problem] then plan.problems[#plan.problems + 1] = problem end
   end
   if #chosen == 0 and #plan.problems == 0 then wrong("%s: no rule is in them", expression) end
   return plan

@@ -43,9 +43,11 @@ local function place_in(text, why)
   return lines + 1
 end
 
--- The place stands in front of the message.
+-- The place stands in front of the message. What Lua knows of it is the line of `rule {` inside of a list, or the script that made rules
+-- be read.
 local function named(why, path, text)
-  if why:find(path, 1, true) then return why end
+  local bare = text and (why:match "^[^\n]-:%d+: (rule '.*)$" or why:match "^[^\n]-:%d+: (rule: .*)$")
+  if bare then why = bare elseif why:find(path, 1, true) then return why end
   return text and format("%s:%d: %s", path, place_in(text, why), why) or path .. ": " .. why
 end
 

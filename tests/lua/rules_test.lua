@@ -112,7 +112,7 @@ describe("a rule without anything to look at", function()
     local r = s:check { rules = "TO", steps = "0,9" }
     expect(#r.rule_problems):equals(1)
     expect(r.rule_problems[1].rule):equals "*"
-    expect(r.rule_problems[1].reason):equals "no step 9 (have 0-2)"
+    expect(r.rule_problems[1].reason):equals "no step 9 (have 0-1)"
     expect(#s:check { rules = "TO", steps = "0:9" }.rule_problems):equals(0)
   end)
 end)
@@ -218,6 +218,16 @@ describe("a broken rule", function()
     expect(#r.not_checked):equals(r.coverage.tensors)
     collectgarbage()
     expect(collectgarbage "count" / 1024 < limit):is_true()
+  end)
+
+  it("that was named by name leaves the others alone, too", function()
+    local reason, r = reasons("syntax", { rules = "TO, syntax" })
+    expect(reason):contains "syntax.lua:3: '}' expected"
+    expect(#r.rule_problems):equals(1)
+    expect(#r.hits):equals(#check { rules = "TO" }.hits)
+    expect(reasons("no_summary", { rules = "silent or TO" })):contains "field 'summary' is missing"
+    -- Alone there is nothing to go on with.
+    expect(#check { rules = "syntax", rule_files = { files .. "syntax.lua" } }.hits):equals(0)
   end)
 
   it("leaves the others alone", function()
