@@ -115,7 +115,8 @@ end
 --- One line: how many findings, and what to do first.
 function M.verdict(result)
   if result.findings == 0 then
-    return fmt("nothing wrong in what could be looked at; %d %s open", result.unknowns, result.unknowns == 1 and "question is" or "questions are")
+    return fmt("nothing wrong in what could be looked at; %d %s open", result.unknowns,
+      result.unknowns == 1 and "question is" or "questions are")
   end
   -- What began first explains what came later.
   local first
