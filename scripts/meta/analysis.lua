@@ -76,10 +76,22 @@ function msdbg.why(session, tensor, options) end
 ---@return msdbg.Source
 function msdbg.source(session, result, options) end
 
----MindSpore's dump configuration for chosen nodes and steps, and what it will cost. Without `on` and `around`: everything, as statistics where
----the device has them. docs/dump-plan.md tells what the options mean.
+---@class msdbg.PlanOptions
+---@field on? msdbg.Selector  nodes to dump; default everything
+---@field around? string  instead: this node and its neighbours
+---@field hops? integer  how far `around` goes, default 2
+---@field steps? msdbg.Numbers  with an end; default every step
+---@field mode? "tensor"|"statistic"|"full"  default: what the amount of nodes and the device allow
+---@field slots? "both"|"inputs"|"outputs"  with "inputs" MindSpore writes no parameter
+---@field path? string  where the run is to write the dump
+---@field net_name? string  the directory below the path; default as in the dump
+---@field version? string  of the MindSpore that will run; default that of the dump
+
+---MindSpore's dump configuration for chosen nodes and steps, and what it will cost. Without `on` and `around`: everything, as statistics
+---where the device has them. docs/dump-plan.md tells what the options mean.
+---e.g. print(msdbg.plan(s, { around = "Log-op0", hops = 1, steps = "0:1" }))
 ---@param session msdbg.Session
----@param options? { on?: msdbg.Selector, around?: string, hops?: integer, steps?: msdbg.Numbers, mode?: "tensor"|"statistic"|"full", slots?: "both"|"inputs"|"outputs", path?: string, net_name?: string, version?: string }
+---@param options? msdbg.PlanOptions
 ---@return msdbg.Plan
 function msdbg.plan(session, options) end
 
@@ -87,7 +99,7 @@ function msdbg.plan(session, options) end
 local session = {}
 
 ---As msdbg.plan.
----@param options? table
+---@param options? msdbg.PlanOptions
 ---@return msdbg.Plan
 function session:plan(options) end
 

@@ -26,8 +26,10 @@ function msdbg.checkpoint(path, options) end
 ---@field step_b? integer
 ---@field rank? integer  of a dump, default 0
 
----What changed from the parameters of `a` to those of `b`. Each of `parameters`: name, change, new_name, a and b with dtype and shape, update_ratio
----(norm(b - a) / norm(a)), max_abs_difference, differing, count, nan_a, nan_b, inf_a, inf_b, breaks (NaN or Inf that a had not), note.
+---What changed from the parameters of `a` to those of `b`. Each of `parameters`: name, change, new_name, a and b with dtype and shape,
+---update_ratio (norm(b - a) / norm(a)), max_abs_difference, differing, count, nan_a, nan_b, inf_a, inf_b, breaks (NaN or Inf that a had
+---not), note.
+---e.g. print(msdbg.checkpoint_diff(msdbg.checkpoint "a.ckpt", msdbg.checkpoint "b.ckpt").text)
 ---@param a msdbg.Session
 ---@param b msdbg.Session
 ---@param options? msdbg.CheckpointDiffOptions
