@@ -13,7 +13,6 @@ const std::string kLoss = "Default/network-WithLossCell/_loss_fn-MaskedLogLikeli
 const std::string kNet = "Default/network-WithLossCell/_backbone-Net/";
 
 std::string script(const std::string& name) { return std::string(MSDBG_EXAMPLES) + "/live/" + name + ".lua"; }
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 size_t lines_of(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
 TEST(LiveExamples, HuntFindsTheOperatorOfALogOfZeroAndEndsTheTraining) {
@@ -81,6 +80,23 @@ TEST(LiveExamples, HuntKeepsItsBudgetOfMinutes) {
   EXPECT_TRUE(contains(pair.script_text, "nothing found: paused after ")) << pair.script_text;
   EXPECT_EQ(pair.script_status, 0);
   EXPECT_TRUE(contains(pair.training_text, "stopped by the debugger")) << pair.training_text;
+}
+
+TEST(LiveExamples, FirstBadNamesTheOperatorAndAsksTheSameValuesAgain) {
+  LivePair pair(script("first_bad"), {}, {"--steps", "200", "--fault", "log-of-zero", "--fault-step", "5"});
+  ASSERT_TRUE(pair.finish());
+  EXPECT_TRUE(contains(pair.script_text, "step 4  nothing to see\nstep 5  HIT  1 hit")) << pair.script_text;
+  EXPECT_TRUE(contains(pair.script_text, "first bad  " + kLoss + "log-Log/Log-op15:output:0")) << pair.script_text;
+  EXPECT_TRUE(contains(pair.script_text, "recheck with tensor_all_zero zero_percentage_ge 3: 5 tensors of this step")) << pair.script_text;
+  EXPECT_EQ(pair.script_status, 1);
+  EXPECT_EQ(pair.training_status, 0);
+}
+
+TEST(LiveExamples, FirstBadIsContentWithAHealthyTraining) {
+  LivePair pair(script("first_bad"), {"3"}, {"--steps", "200"});
+  ASSERT_TRUE(pair.finish());
+  EXPECT_TRUE(contains(pair.script_text, "step 2  nothing to see\nstep 2 is done; training is held\n")) << pair.script_text;
+  EXPECT_EQ(pair.script_status, 0);
 }
 
 TEST(LiveExamples, RateWatchdogEndsATrainingWhoseRateExplodes) {
