@@ -174,7 +174,7 @@ WhyAnswer explain_absent_name(const Session& session, std::string_view name, con
     answer.answer += fmt::format("; the nearest are {}", fmt::join(answer.instead, ", "));
   } else if (const auto found = find_node(session.graphs(), name, options.rank, options.graph); !found) {
     // It knows the parts of names, or what names look like here.
-    const std::string& message = found.status().message();
+    const std::string message = found.status().message();
     if (const size_t tail = message.rfind("; "); tail != std::string::npos) answer.answer += message.substr(tail);
   }
   answer.evidence.push_back({fmt::format("{} names in {} graph{}", names.size(), session.graphs().size(), session.graphs().size() == 1 ? "" : "s"), session.info().source});
