@@ -22,6 +22,8 @@
 
 namespace msdbg::test {
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 class Process {
  public:
   using Duration = std::chrono::milliseconds;

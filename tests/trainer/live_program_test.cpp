@@ -10,8 +10,6 @@
 namespace msdbg::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 /// A session whose script is `lua`.
 struct Live {
   Live(const std::string& lua, const Words& trainer_arguments) {

@@ -24,8 +24,6 @@ Outcome run(std::vector<std::string> arguments, std::vector<std::string> environ
   return {status.value_or(-1), process.output()};
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST(Program, PrintsEachStepAndThatItIsDone) {
   const Outcome outcome = run({"--steps", "3", "--print-loss"});
   EXPECT_EQ(outcome.status, 0);
