@@ -3,7 +3,7 @@
 
 ---An open dump, or a training process. At the prompt it is `s`. After close() everything raises "session is closed".
 ---@class msdbg.Session
----@field kind "dump"|"live"|"recording"
+---@field kind "dump"|"checkpoint"|"live"|"recording"
 ---@field state "open"|"closed"|"waiting"|"connected"|"held"|"running"|"ended"|"lost"
 ---@field current_step integer?  what tensor() and value() mean without a step
 ---@field completed_steps integer?  live: that have run to their end

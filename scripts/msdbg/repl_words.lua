@@ -8,6 +8,7 @@ local M = {}
 -- What reports say of options of the program, and what is typed here instead.
 local HINTS = {
   [" Grouped by scope: --group; all columns: --wide; machine readable: --format json"] = " Beside the lines of your program: list.",
+  [" (all: --wide)"] = " (all: s.last_result.rule_problems)",
 }
 
 -- The same command of the prompt with what stands behind the dump; nil where it does not know an option of the line.
