@@ -277,9 +277,11 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
   }
   // Releases before 1.6 dumped what an optimizer's output buffer happened to hold.
   for (TensorDiff& entry : entries) {
-    if (!entry.reason.empty() || !pair.updated.count(entry.b.node)) continue;
+    // Without edges the type of an operator must do.
+    if (!entry.reason.empty() || (pair.edges_known && !pair.updated.count(entry.b.node))) continue;
     for (const auto& [session, side] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
-      if (session->info().epoch == "B" && in_category(pair.b->node(entry.b.node), Category::kOptimizer)) {
+      const Node& node = pair.b->node(entry.b.node);
+      if (session->info().epoch == "B" && node.kind == NodeKind::kOperator && in_category(node, Category::kOptimizer)) {
         entry.reason = fmt::format("an optimizer's output of this release ({}) is memory that nobody wrote", side);
       }
     }

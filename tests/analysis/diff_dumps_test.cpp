@@ -176,6 +176,17 @@ TEST(DiffDumps, ReleasesThatWroteNothingIntoOptimizerOutputsAreNotBlamed) {
   EXPECT_EQ(unwritten, 16u);  // eight optimizers, two steps
 }
 
+TEST(DiffDumps, NorAreTheyWithoutTheGraph) {
+  const test::TempDir dir;
+  const auto a = open_dump(without_graph(dir, "lenet-1.5.0-ok")), b = open_dump(path_of("lenet-2.7.1-ok"));
+  ASSERT_TRUE(a.ok() && b.ok());
+  const auto found = diff_sessions(**a, **b, {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_GT(found->uncompared, 0u);
+  // The same net, weights and data: nothing that was written differs.
+  EXPECT_TRUE(found->is_equal()) << (*b)->node(found->tensors[*found->first].b).name;
+}
+
 TEST(DiffDumps, PrintedLossesSayThatTheForwardPassDiffers) {
   const auto read = [](const std::string& name) {
     std::ifstream file(path_of(name) + "/printed.txt");
