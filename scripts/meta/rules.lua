@@ -43,4 +43,4 @@ function rules.read(path) end
 function rules.forget() end
 
 ---@class msdbg.Result
----@field rule_problems { rule: string, reason: string }[]  rules that gave no verdict as a whole: broken, without a limit, without anything to look at; `*` for a step or rank that does not exist
+---@field rule_problems { rule: string, reason: string }[]  without a verdict: broken, no limit, nothing to look at; `*`: no such step

@@ -12,7 +12,8 @@ Result<GateFiles> read_gate_files(const Options& options) {
     const auto text = read_file(options.baseline);
     if (!text) {
       const bool absent = text.status().code() == Code::kNotFound;
-      return Status(text.status().code(), fmt::format("--baseline {}{}", text.status().message(), absent ? "; --bless FILE writes one" : ""));
+      return Status(text.status().code(),
+                    fmt::format("--baseline {}{}", text.status().message(), absent ? "; --bless FILE writes one" : ""));
     }
     auto parsed = Baseline::parse(*text, options.baseline);
     if (!parsed) return Status(parsed.status().code(), "--baseline " + parsed.status().message());

@@ -8,112 +8,13 @@
 #include <memory>
 
 #include "app/command.h"
-#include "app/rules.h"
 #include "app/help.h"
+#include "app/raw_options.h"
+#include "app/rules.h"
 #include "app/suggestion.h"
 
 namespace msdbg::app {
 namespace {
-
-constexpr uint64_t kLeastMemLimitMb = 64;
-constexpr std::string_view kLookFormats = "table, json or jsonl";
-constexpr std::string_view kCheckFormats = "table, json, jsonl, csv, markdown, junit or sarif";
-
-// Text options that are parsed after CLI11 is done, so that our own messages are shown.
-struct RawOptions {
-  std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net, key, dec_mode = "auto";
-  std::vector<std::string> on, when;
-  Format last_format = Format::kJsonl;  // of the command that was given
-  std::string formats = std::string(kLookFormats);
-  int64_t graph = -1, port = 50051, history = 16;
-  double timeout_s = -1;
-};
-
-/// `formats`: those that the command has, for the help; "" when it prints none.
-void add_common(CLI::App* app, Options& o, RawOptions& raw, std::string_view formats) {
-  if (!formats.empty()) {
-    app->add_option("--format", raw.format, std::string(formats))->capture_default_str()->type_name("FORMAT");
-    app->add_option("-o,--output", o.output_file, "write there instead of standard output")->type_name("FILE");
-  }
-  app->add_option("--semantics", raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
-      ->capture_default_str()
-      ->type_name("MODE");
-  app->add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")->capture_default_str()->type_name("MB");
-  app->add_option("--threads", o.threads, "worker threads; 0 is one per processor")->capture_default_str()->type_name("N");
-  app->add_option("--net", raw.net, "the net to open where a dump holds several")->type_name("NAME");
-  app->add_option("--key", raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")->type_name("KEY");
-  app->add_option("--dec-mode", raw.dec_mode, "its cipher: auto, gcm, cbc or sm4-cbc")->capture_default_str()->type_name("MODE");
-  app->add_option("--color", raw.colour, "auto, always or never")->capture_default_str()->type_name("WHEN");
-  app->add_flag("-q,--quiet", o.quiet, "no progress, no notes");
-  app->add_flag("-v,--verbose", o.verbose, "more notes on standard error; twice for debugging");
-  app->add_option("--log", o.log_file, "also write the log there")->type_name("FILE");
-}
-
-void add_dump(CLI::App* app, Options& o) { app->add_option("DUMP", o.dump, "dump directory")->required(); }
-
-void add_steps(CLI::App* app, RawOptions& raw) {
-  app->add_option("--steps,--step", raw.steps, "steps: all, 3, 0:10 (both ends), 2:, 0,4,7:9")->capture_default_str()->type_name("STEPS");
-  app->add_option("--ranks,--rank", raw.ranks, "ranks, written like steps")->capture_default_str()->type_name("RANKS");
-}
-
-Status finish(const RawOptions& raw, Options& o) {
-  const auto format = parse_format(raw.format);
-  if (!format) return format.status();
-  o.format = *format;
-  if (*format > raw.last_format) {
-    return Status(Code::kInvalidArgument, fmt::format("--format {} is not for this command; use {}", raw.format, raw.formats));
-  }
-  if (o.baseline_steps && o.bless.empty()) {
-    return Status(Code::kInvalidArgument, "--baseline-steps says what --bless writes; add --bless FILE (a baseline with steps is recognised as it is)");
-  }
-  const auto semantics = parse_semantics(raw.semantics);
-  if (!semantics) return semantics.status();
-  o.semantics = *semantics;
-  if (raw.colour == "auto") o.colour = Switch::kAuto;
-  else if (raw.colour == "always") o.colour = Switch::kAlways;
-  else if (raw.colour == "never") o.colour = Switch::kNever;
-  else return Status(Code::kInvalidArgument, fmt::format("--color '{}' is not known; use auto, always or never", raw.colour));
-  if (o.mem_limit_mb < kLeastMemLimitMb) {
-    return Status(Code::kInvalidArgument, fmt::format("--mem-limit {} is too small; give at least {} (MB)", o.mem_limit_mb, kLeastMemLimitMb));
-  }
-  if (o.threads > 1024) return Status(Code::kInvalidArgument, fmt::format("--threads {} is too many; give 0 to 1024", o.threads));
-  for (auto [text, set, name] : {std::tuple{&raw.steps, &o.steps, "--steps"}, std::tuple{&raw.ranks, &o.ranks, "--ranks"}}) {
-    auto parsed = IntSet::parse(*text);
-    if (!parsed) return Status(Code::kInvalidArgument, fmt::format("{}: {}", name, parsed.status().message()));
-    *set = *parsed;
-  }
-  if (!raw.net.empty()) o.net = raw.net;
-  if (!raw.key.empty()) {
-    const Status read = read_checkpoint_key(raw.key, &o.checkpoint);
-    if (!read.ok()) return Status(Code::kInvalidArgument, fmt::format("--key: {}", read.message()));
-  }
-  const auto cipher = parse_cipher_mode(raw.dec_mode);
-  if (!cipher) return Status(Code::kInvalidArgument, fmt::format("--dec-mode: {}", cipher.status().message()));
-  o.checkpoint.mode = *cipher;
-  if (raw.graph >= 0) o.graph = static_cast<int>(raw.graph);
-  if (raw.on.size() > raw.when.size()) {
-    return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND behind it", raw.on.back()));
-  }
-  for (size_t i = 0; i < raw.when.size(); ++i) o.watches.emplace_back(i < raw.on.size() ? raw.on[i] : "", raw.when[i]);
-  if (raw.port < 0 || raw.port > 65535) {
-    return Status(Code::kInvalidArgument, fmt::format("--port {} is no port; give 1 to 65535, or 0 for any free one", raw.port));
-  }
-  o.port = static_cast<int>(raw.port);
-  if (raw.history < 0 || raw.history > 1000000) {
-    return Status(Code::kInvalidArgument, fmt::format("--history {} is out of range; give 0 to 1000000 (steps)", raw.history));
-  }
-  o.history = static_cast<int>(raw.history);
-  if (raw.timeout_s != -1) {
-    if (!(raw.timeout_s >= 0 && raw.timeout_s <= 1e9)) {
-      return Status(Code::kInvalidArgument, fmt::format("--timeout {} is out of range; give seconds, 0 to 1e9", format_double(raw.timeout_s)));
-    }
-    o.timeout_s = raw.timeout_s;
-  }
-  for (const char* known : {"output", "input", "all"}) {
-    if (o.slots == known) return Status();
-  }
-  return Status(Code::kInvalidArgument, fmt::format("--slots '{}' is not known; use output, input or all", o.slots));
-}
 
 struct CommandName {
   std::string_view name;
@@ -202,8 +103,14 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
       ->each([&o](const std::string&) { o.rules_given = true; });
   declare_rule_files(*check, &o.rule_files, &o.trust, &o.rule_budget_s);
   check->add_option("--profile", o.profile, "Lua file with rules, their parameters and collections")->type_name("FILE");
-  check->add_option("--on", raw.on, "nodes of the --when that follows; default: what the condition is made for")->type_name("SEL")->expected(1)->take_all();
-  check->add_option("--when", raw.when, "a condition with its parameters; replaces the default rules")->type_name("COND")->expected(1)->take_all();
+  check->add_option("--on", raw.on, "nodes of the --when that follows; default: what the condition is made for")
+      ->type_name("SEL")
+      ->expected(1)
+      ->take_all();
+  check->add_option("--when", raw.when, "a condition with its parameters; replaces the default rules")
+      ->type_name("COND")
+      ->expected(1)
+      ->take_all();
   check->add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V")->expected(1)->take_all();
   check->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
   add_steps(check, raw);
@@ -211,7 +118,8 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   check->add_option("--baseline", o.baseline, "findings listed there are known: only others count for the exit status")->type_name("FILE");
   check->add_option("--bless", o.bless, "write the findings of this run there, as a baseline for later ones")->type_name("FILE");
   check->add_flag("--baseline-steps", o.baseline_steps, "--bless distinguishes steps");
-  check->add_option("--suppress", o.suppress, "findings not to count, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")->type_name("FILE");
+  check->add_option("--suppress", o.suppress, "findings not to count, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")
+      ->type_name("FILE");
   check->add_flag("--strict", o.strict, "status 4 when anything was not checked or a suppression matched nothing");
   check->add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
   check->add_flag("--wide", o.wide, "full names");
@@ -219,7 +127,9 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
 
   auto* origin = app.add_subcommand("origin", "the first tensor that broke, the way it spread, its source line");
   add_dump(origin, o);
-  origin->add_option("--when", o.when, "what counts as bad: 'nan or inf', nan, inf, or a condition")->capture_default_str()->type_name("COND");
+  origin->add_option("--when", o.when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
+      ->capture_default_str()
+      ->type_name("COND");
   add_steps(origin, raw);
   origin->add_flag("--strict", o.strict, "status 4 when anything was not checked");
   origin->add_flag("--wide", o.wide, "full names");
@@ -263,8 +173,12 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   open->add_option("PATH", o.dump, "dump directory, or file written by listen --record")->required();
 
   auto* listen = app.add_subcommand("listen", "wait for a training process, hold it, step it, watch it");
-  listen->add_option("--port", raw.port, "port for the training to connect to; 0 is any free one")->capture_default_str()->type_name("PORT");
-  listen->add_option("--bind", o.bind, "address to listen on; see below before you choose another")->capture_default_str()->type_name("ADDR");
+  listen->add_option("--port", raw.port, "port for the training to connect to; 0 is any free one")
+      ->capture_default_str()
+      ->type_name("PORT");
+  listen->add_option("--bind", o.bind, "address to listen on; see below before you choose another")
+      ->capture_default_str()
+      ->type_name("ADDR");
   listen->add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
   listen->add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
   listen->add_option("--timeout", raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
@@ -280,7 +194,8 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
 
   auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
 
-  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo}) add_common(sub, o, raw, sub == check ? kCheckFormats : kLookFormats);
+  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo})
+    add_common(sub, o, raw, sub == check ? kCheckFormats : kLookFormats);
   for (CLI::App* sub : {run, repl, open, listen}) add_common(sub, o, raw, "");
 
   std::vector<std::pair<CLI::App*, Action>> actions;

@@ -76,8 +76,12 @@ std::string check(const Session& session, const CheckResult& result, const Repor
   for (const std::string& name : rules_of(result, style)) {
     const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == name; });
     if (const RuleInfo* info = rule_info(result, name); info && found) {
-      rules.push_back({{"name", info->name}, {"severity", severity_name(info->severity)}, {"summary", info->summary}, {"cause", info->cause},
-                       {"next", info->next}, {"file", info->file.empty() ? Json() : Json(info->file)}});
+      rules.push_back({{"name", info->name},
+                       {"severity", severity_name(info->severity)},
+                       {"summary", info->summary},
+                       {"cause", info->cause},
+                       {"next", info->next},
+                       {"file", info->file.empty() ? Json() : Json(info->file)}});
     }
   }
   Json broken = Json::array();

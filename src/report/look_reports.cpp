@@ -162,8 +162,8 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
         }));
     std::string line = session.ranks().size() > 1 ? fmt::format("rank {} ", graph->rank()) : "";
     const std::vector<int64_t> steps = session.steps(graph->rank(), graph->id());
-    line += fmt::format("{} {}: {}, {} {}", graph->id(), printable(graph->name()), counted(operators, "kernel"), steps.size() == 1 ? "step" : "steps",
-                        numbers_text(steps));
+    line += fmt::format("{} {}: {}, {} {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
+                        steps.size() == 1 ? "step" : "steps", numbers_text(steps));
     if (!graph->from_file()) line += ", no graph file";
     out += field(titled ? "" : "graphs", line);
     titled = true;

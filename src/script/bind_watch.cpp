@@ -186,7 +186,8 @@ int watch_rule(lua_State* L) {
   lua_getfield(L, 2, "slots");
   watch->slots = text_at(L, -1).value_or("output");
   lua_getfield(L, 2, "check");
-  if (lua_isfunction(L, -1) && !watch->point.condition && !watch->point.expression) watch->function = std::make_shared<FunctionRef>(*session->vm, L);
+  if (lua_isfunction(L, -1) && !watch->point.condition && !watch->point.expression)
+    watch->function = std::make_shared<FunctionRef>(*session->vm, L);
   resolve_watch(*session, watch.get());
   ++session->next_watch_id;
   session->watches_changed = true;

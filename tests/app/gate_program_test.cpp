@@ -200,6 +200,20 @@ TEST_F(Verdict, OfARuleThatIsMisspeltShowsTheExpressionWithItsCaret) {
   EXPECT_TRUE(says("\n      max(x) >> 0\n")) << output_;
 }
 
+TEST_F(Verdict, OfAReportIsAboutWhatIsNew) {
+  const std::string dump = quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan"), known = quoted(dir_.file("known")),
+                    page = quoted(dir_.file("page.md"));
+  write(dir_.file("suppress"), "* **/Log-op0 # masked in the loss\nTZ **/nothing # old\n");
+  ASSERT_EQ(shell("\"$0\" check " + dump + " -q -o /dev/null --bless " + known), 1);
+  EXPECT_EQ(shell("\"$0\" report " + dump + " -o " + page + " --baseline " + known, &output_), 0) << output_;
+  EXPECT_NE(read(dir_.file("page.md")).find("48 known and 0 suppressed findings are left out"), std::string::npos)
+      << read(dir_.file("page.md"));
+  EXPECT_EQ(shell("\"$0\" report " + dump + " -o " + page + " --suppress " + quoted(dir_.file("suppress")), &output_), 1) << output_;
+  EXPECT_TRUE(says("suppress:2: matched nothing: TZ **/nothing")) << output_;
+  EXPECT_EQ(read(dir_.file("page.md")).find("--on =Default/network-WithLossCell/_backbone-LeNet5/Log-op0"), std::string::npos);
+  EXPECT_EQ(shell("\"$0\" report " + dump + " -o " + page + " --baseline " + quoted(dir_.file("none")), &output_), 3) << output_;
+}
+
 class FullDisk : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(FullDisk, BehindStandardOutputIsAnInputError) {

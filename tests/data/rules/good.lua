@@ -21,7 +21,8 @@ local phases = rule {
   select = function(s) return s:nodes("op:Log or op:ReLU", { optional = true }) end,
   check = function(_, _, ctx) ctx.state.count = ctx.state.count + 1 end,
   step_end = function(_, _, ctx)
-    return ctx.state.count > 0 and { { node = ctx.state.count > 1 and "Log-op0" or "case", step = ctx.step, actual = ctx.state.count } } or nil
+    local count = ctx.state.count
+    return count > 0 and { { node = count > 1 and "Log-op0" or "case", step = ctx.step, actual = count } } or nil
   end,
   finish = function(_, _, ctx) return { { node = ctx.state.count > 1 and "Log-op0" or "case", step = ctx.step, message = "the end" } } end,
   cases = { { name = "one tensor", x = { 1 }, node = "case", expect = "hit", hits = 2 } },
