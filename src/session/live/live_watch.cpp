@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "msdbg/condition_numbers.h"
-#include "session/check_plan.h"
 #include "session/live/live_session.h"
 #include "session/live/recorded_watch.h"
 
@@ -247,8 +246,11 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
   raw_hits_.clear();
   const auto key = [this](const auto& entry) {
     const Graph* graph = this->graph(entry.tensor.rank, entry.tensor.graph);
-    return std::tuple(entry.tensor.step, entry.tensor.graph,
-                      graph == nullptr ? PlaceInStep() : place_in_step(graph->node(entry.tensor.node)), entry.tensor.node, entry.tensor.slot, entry.rule);
+    const Node* node = graph == nullptr ? nullptr : &graph->node(entry.tensor.node);
+    // As in check(): a parameter holds the value at the end of the step.
+    const bool last = node != nullptr && node->kind == NodeKind::kParameter;
+    return std::tuple(entry.tensor.step, entry.tensor.graph, last, node == nullptr ? 0 : node->order, entry.tensor.node,
+                      entry.tensor.slot, entry.rule);
   };
   const auto earlier = [&](const auto& a, const auto& b) { return key(a) < key(b); };
   std::stable_sort(into.hits.begin(), into.hits.end(), earlier);
