@@ -21,7 +21,7 @@ struct GateFiles {
 /// Error: kNotFound, kIoError or kCorrupt with the option and the file.
 Result<GateFiles> read_gate_files(const Options& options);
 
-/// Warnings of the log: suppressions that matched nothing, and rules that gave no verdict although they were to give one.
+/// Warnings of the log: suppressions that matched nothing, rules that broke, steps that are not there.
 void tell_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate);
 
 }  // namespace msdbg::app
