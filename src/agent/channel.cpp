@@ -162,7 +162,8 @@ std::optional<Reply> Caller::finish_opened(const char* method, const grpc::ByteB
   grpc::Status status;
   opened->call->Finish(&status, kTag);
   wait_for_tag();
-  if (!said) return std::nullopt;
+  // That the connection has gone may show before or after the message; the debugger that is there now was not asked.
+  if (!said || status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::nullopt;
   if (status.ok() && !answered) return Reply{false, "the call was closed without an answer", {}};
   return finish_reply(status, answer);
 }
