@@ -1,4 +1,5 @@
 -- What msdbg.bisect, trend, propagation, why and source give: tables with the names of the JSON, that print as their reports.
+local jit = require "jit"
 local core = require "msdbg.core"
 local json = require "msdbg.json"
 
@@ -12,11 +13,16 @@ local answers = setmetatable({}, { __mode = "k" })
 -- A field that JSON calls null is no field of a Lua table.
 local function without_null(value)
   if type(value) ~= "table" then return value end
+  local gone = {}
   for key, field in pairs(value) do
-    if field == json.null then value[key] = nil else without_null(field) end
+    if field == json.null then gone[#gone + 1] = key else without_null(field) end
   end
+  for i = 1, #gone do value[gone[i]] = nil end
   return value
 end
+
+-- LuaJIT 2.1 of Debian 12 now and then compiles this recursion over pairs() into a loop without an end.
+jit.off(without_null, true)
 
 local function trimmed(text) return (text:gsub("\n+$", "")) end
 
