@@ -67,14 +67,6 @@ struct Gate {
   bool has_baseline = false, has_suppressions = false;
 };
 
-/// What it means for the verdict that a rule, or `*` for all of them, gave none as a whole; told from the reason.
-enum class ProblemKind : uint8_t {
-  kBroken,      ///< `rule error: ...`
-  kUnset,       ///< a parameter is missing
-  kIdle,        ///< nothing in this network or dump is what it looks at
-  kNoSuchData,  ///< a step or a rank that was asked for does not exist
-};
-ProblemKind kind_of(const RuleProblem& problem);
 /// Something that was to be judged was not: `--strict` does not let that pass. A rule without nodes in this network is content.
 bool is_incomplete(const CheckResult& result);
 /// Every rule of `chosen` is broken or had nothing to judge, and one at least is broken: there is no verdict.

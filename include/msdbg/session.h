@@ -257,9 +257,17 @@ struct NotChecked {
   uint32_t error_code = 0;
 };
 
-/// A rule that could not do its work as a whole.
+/// What it means for the verdict that a rule gave none as a whole.
+enum class RuleProblemKind : uint8_t {
+  kBroken,      ///< `rule error: ...`
+  kUnset,       ///< a parameter is missing
+  kIdle,        ///< nothing in this network or dump is what it looks at
+  kNoSuchData,  ///< a step or a rank that was asked for does not exist; told of the rule `*`
+};
+/// A rule, or `*` for all of them, that could not do its work as a whole.
 struct RuleProblem {
   std::string rule, reason;
+  RuleProblemKind kind = RuleProblemKind::kBroken;
 };
 
 struct Coverage {

@@ -117,7 +117,7 @@ local function check_conditions(chosen, values, named, problems)
       if not fine and not named[made] and lacks_limit(made, values[made]) then
         local names = why:match "one of (.*)$" or table.concat(rule.keys(made.params), ", ")
         local reason = format("needs --param %s.NAME=VALUE with one of %s", made.name, names)
-        problems[#problems + 1] = { rule = made.name, plain = true, reason = reason }
+        problems[#problems + 1] = { rule = made.name, kind = "unset", reason = reason }
         keep = false
       elseif not fine then
         wrong("rule %s: %s", made.name, why)

@@ -196,7 +196,7 @@ function M.prepare(session, plan)
     elseif why then
       problems[#problems + 1] = { rule = made.name, reason = why }
     else
-      problems[#problems + 1] = { rule = made.name, plain = true, reason = "selector matched nothing" }
+      problems[#problems + 1] = { rule = made.name, kind = "idle", reason = "selector matched nothing" }
     end
   end
   return instances, problems

@@ -176,7 +176,7 @@ int status_of(const Options& options, const CheckResult& result, const Gate& gat
   if (gate.fresh > 0) return kExitFindings;
   if (nothing_ran) return kExitScript;
   const bool absent = std::any_of(result.rule_problems.begin(), result.rule_problems.end(),
-                                  [](const RuleProblem& problem) { return kind_of(problem) == ProblemKind::kNoSuchData; });
+                                  [](const RuleProblem& problem) { return problem.kind == RuleProblemKind::kNoSuchData; });
   if (damaged || absent) return kExitInput;
   return options.strict && (is_incomplete(result) || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }

@@ -31,9 +31,9 @@ Result<GateFiles> read_gate_files(const Options& options) {
 
 void tell_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate) {
   for (const RuleProblem& problem : result.rule_problems) {
-    const ProblemKind kind = kind_of(problem);
-    if (kind == ProblemKind::kIdle || kind == ProblemKind::kUnset) continue;
-    const std::string rule = kind == ProblemKind::kNoSuchData ? "" : "rule " + problem.rule + ": ";
+    const RuleProblemKind kind = problem.kind;
+    if (kind == RuleProblemKind::kIdle || kind == RuleProblemKind::kUnset) continue;
+    const std::string rule = kind == RuleProblemKind::kNoSuchData ? "" : "rule " + problem.rule + ": ";
     log(LogLevel::kWarning, fmt::format("not checked: {}{}", rule, problem.reason.substr(0, problem.reason.find('\n'))));
   }
   for (const Suppression& unused : gate.unused) {

@@ -192,7 +192,7 @@ void tell_verdict(Context& context, Document* document) {
     document->remarks.push_back({plain(
         fmt::format("{} of {}: see Coverage.", not_checked_part(context.coverage()), counted(context.coverage().tensors, "tensor")))});
   }
-  const auto is_broken = [](const RuleProblem& problem) { return kind_of(problem) == ProblemKind::kBroken; };
+  const auto is_broken = [](const RuleProblem& problem) { return problem.kind == RuleProblemKind::kBroken; };
   const auto broken = check == nullptr ? 0 : std::count_if(check->rule_problems.begin(), check->rule_problems.end(), is_broken);
   if (broken > 0) {
     document->remarks.push_back(

@@ -27,7 +27,7 @@ std::vector<std::string> rules_of(const CheckResult& result, const ReportStyle& 
   for (const Hit& hit : result.hits) add(hit.rule);
   for (const NotChecked& entry : result.not_checked) add(entry.rule);
   for (const RuleProblem& problem : result.rule_problems) {
-    if (kind_of(problem) != ProblemKind::kNoSuchData) add(problem.rule);
+    if (problem.kind != RuleProblemKind::kNoSuchData) add(problem.rule);
   }
   return rules;
 }

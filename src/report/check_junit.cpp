@@ -91,7 +91,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
     run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml_text(partial_text(result))));
   }
   for (const RuleProblem& problem : result.rule_problems) {
-    if (kind_of(problem) == ProblemKind::kNoSuchData) run.skip("what was asked for is there", "not checked: " + problem.reason);
+    if (problem.kind == RuleProblemKind::kNoSuchData) run.skip("what was asked for is there", "not checked: " + problem.reason);
   }
   if (result.total_hits > result.hits.size()) run.skip("findings beyond --max-hits", counts_text(result, style));
   if (style.gate) {

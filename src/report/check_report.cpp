@@ -81,17 +81,21 @@ class CheckText {
  private:
   /// Rules that gave no verdict, joined where the reason is the same.
   std::string problems() const {
-    constexpr size_t kMostNames = 8;
+    // A network that has no such layers is no news; whoever wonders asks for all names.
+    constexpr size_t kMostNames = 8, kMostIdle = 3;
     std::vector<std::pair<std::string_view, std::vector<std::string>>> by_reason;
+    std::set<std::string_view> idle;
     for (const RuleProblem& problem : result_.rule_problems) {
       const auto same = [&](const auto& entry) { return entry.first == problem.reason; };
       auto found = std::find_if(by_reason.begin(), by_reason.end(), same);
       if (found == by_reason.end()) found = by_reason.insert(found, {problem.reason, {}});
+      if (problem.kind == RuleProblemKind::kIdle) idle.insert(problem.reason);
       if (problem.rule != "*") found->second.push_back(printable(problem.rule));
     }
     std::string out;
     for (auto& [reason, rules] : by_reason) {
-      const size_t more = style_.wide || rules.size() <= kMostNames ? 0 : rules.size() - kMostNames;
+      const size_t most = idle.contains(reason) ? kMostIdle : kMostNames;
+      const size_t more = style_.wide || rules.size() <= most ? 0 : rules.size() - most;
       rules.resize(rules.size() - more);
       out += "not checked: ";
       if (!rules.empty()) out += fmt::format("{} {}", rules.size() == 1 ? "rule" : "rules", fmt::join(rules, ", "));

@@ -122,9 +122,9 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
     notes.push_back(std::move(note));
   }
   for (const RuleProblem& problem : result.rule_problems) {
-    const ProblemKind kind = kind_of(problem);
-    const std::string_view level = kind == ProblemKind::kIdle ? "note" : kind == ProblemKind::kUnset ? "warning" : "error";
-    if (kind == ProblemKind::kNoSuchData) {
+    const RuleProblemKind kind = problem.kind;
+    const std::string_view level = kind == RuleProblemKind::kIdle ? "note" : kind == RuleProblemKind::kUnset ? "warning" : "error";
+    if (kind == RuleProblemKind::kNoSuchData) {
       notes.push_back(notification(level, "not checked: " + problem.reason));
       continue;
     }

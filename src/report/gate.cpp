@@ -214,22 +214,16 @@ std::string_view standing_name(Standing standing) {
   return "new";
 }
 
-ProblemKind kind_of(const RuleProblem& problem) {
-  if (problem.rule == "*") return ProblemKind::kNoSuchData;
-  if (problem.reason.starts_with("rule error")) return ProblemKind::kBroken;
-  return problem.reason.starts_with("needs ") ? ProblemKind::kUnset : ProblemKind::kIdle;
-}
-
 bool is_incomplete(const CheckResult& result) {
   return result.coverage.checked == 0 || result.coverage.not_checked > 0 ||
          std::any_of(result.rule_problems.begin(), result.rule_problems.end(),
-                     [](const RuleProblem& problem) { return kind_of(problem) != ProblemKind::kIdle; });
+                     [](const RuleProblem& problem) { return problem.kind != RuleProblemKind::kIdle; });
 }
 
 bool none_judged(const CheckResult& result, const std::vector<std::string>& chosen) {
   std::set<std::string, std::less<>> broken, silent;
   for (const RuleProblem& problem : result.rule_problems) {
-    (kind_of(problem) == ProblemKind::kBroken ? broken : silent).insert(problem.rule);
+    (problem.kind == RuleProblemKind::kBroken ? broken : silent).insert(problem.rule);
   }
   const auto all_silent = [&] {
     return !broken.empty() && std::all_of(chosen.begin(), chosen.end(),

@@ -145,7 +145,7 @@ class CheckRun {
     // The end of every step may fail for the same reason.
     const auto told = [&](const RuleProblem& other) { return other.rule == watch.rule && other.reason == phase.problem; };
     if (phase.problem.empty() || std::any_of(result_.rule_problems.begin(), result_.rule_problems.end(), told)) return;
-    result_.rule_problems.push_back({watch.rule, std::move(phase.problem)});
+    result_.rule_problems.push_back({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
   }
 
   std::unique_ptr<Measured> wait_for(size_t at) {

@@ -87,7 +87,7 @@ class Planner {
     for (const std::string_view part : split(text, ',')) {
       const Result<IntSet> one = IntSet::parse(part);
       if (!one || std::any_of(have.begin(), have.end(), [&](int64_t number) { return one->contains(number); })) continue;
-      plan_.problems.push_back({"*", fmt::format("no {} {} (have {})", what, part, numbers_text(have))});
+      plan_.problems.push_back({"*", fmt::format("no {} {} (have {})", what, part, numbers_text(have)), RuleProblemKind::kNoSuchData});
     }
   }
 
@@ -99,7 +99,7 @@ class Planner {
       if (!watch.enabled || busy.count(&watch) > 0) continue;
       const bool selected = has_nodes_.count(&watch) > 0;
       if (selected && session_.can_step()) continue;  // what a training has not computed yet may come
-      plan_.problems.push_back({watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing"});
+      plan_.problems.push_back({watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing", RuleProblemKind::kIdle});
     }
   }
 

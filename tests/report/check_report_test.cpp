@@ -101,7 +101,9 @@ TEST(CheckReport, RulesWithoutAVerdictAreNamedOnceForEachReason) {
   s.put("w", 0, f32({1}));
   CheckResult result = run(s, {watch("TO")});
   result.rule_problems = {
-      {"a", "selector matched nothing"}, {"b", "rule error: b.lua:1: bad\n  max(x\n       ^"}, {"c", "selector matched nothing"}};
+      {"a", "selector matched nothing", RuleProblemKind::kIdle},
+      {"b", "rule error: b.lua:1: bad\n  max(x\n       ^"},
+      {"c", "selector matched nothing", RuleProblemKind::kIdle}};
   ReportStyle style;
   style.rules = "the default rules";
   EXPECT_EQ(check_report(s, result, style),
@@ -109,11 +111,11 @@ TEST(CheckReport, RulesWithoutAVerdictAreNamedOnceForEachReason) {
             "not checked: rule b: rule error: b.lua:1: bad\n      max(x\n           ^\n"
             "clean otherwise: the default rules on 1 tensor\n");
   // What this network does not have leaves the verdict as it is.
-  result.rule_problems = {{"a", "selector matched nothing"}};
+  result.rule_problems = {{"a", "selector matched nothing", RuleProblemKind::kIdle}};
   EXPECT_EQ(check_report(s, result, style),
             "not checked: rule a: selector matched nothing\n"
             "clean: 1 output and parameter tensor of 1 step, every one checked against the default rules\n");
-  result.rule_problems = {{"*", "no step 9 (have 0)"}};
+  result.rule_problems = {{"*", "no step 9 (have 0)", RuleProblemKind::kNoSuchData}};
   EXPECT_EQ(check_report(s, result, style), "not checked: no step 9 (have 0)\nclean otherwise: the default rules on 1 tensor\n");
 }
 

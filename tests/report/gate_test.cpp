@@ -32,15 +32,15 @@ TEST(RuleProblems, TellWhatTheyMeanForTheVerdict) {
   CheckResult result;
   result.coverage.tensors = result.coverage.checked = 2;
   EXPECT_FALSE(is_incomplete(result));
-  result.rule_problems = {{"idle", "selector matched nothing"}};
+  result.rule_problems = {{"idle", "selector matched nothing", RuleProblemKind::kIdle}};
   EXPECT_FALSE(is_incomplete(result));
   EXPECT_FALSE(none_judged(result, {"idle"}));
-  for (const RuleProblem& gap : {RuleProblem{"late", "rule error: late.lua:1: x"}, RuleProblem{"*", "no step 9 (have 0)"},
-                                 RuleProblem{"tensor_too_large", "needs --param tensor_too_large.NAME=VALUE with one of max_gt"}}) {
+  for (const RuleProblem& gap : {RuleProblem{"late", "rule error: late.lua:1: x"}, RuleProblem{"*", "no step 9 (have 0)", RuleProblemKind::kNoSuchData},
+                                 RuleProblem{"tensor_too_large", "needs --param tensor_too_large.NAME=VALUE with one of max_gt", RuleProblemKind::kUnset}}) {
     result.rule_problems = {gap};
     EXPECT_TRUE(is_incomplete(result)) << gap.reason;
   }
-  result.rule_problems = {{"idle", "selector matched nothing"}, {"late", "rule error: late.lua:1: x"}};
+  result.rule_problems = {{"idle", "selector matched nothing", RuleProblemKind::kIdle}, {"late", "rule error: late.lua:1: x"}};
   EXPECT_TRUE(none_judged(result, {"late", "idle"}));
   EXPECT_FALSE(none_judged(result, {"late", "idle", "other"}));
   result.rule_problems.clear();
