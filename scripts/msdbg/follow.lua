@@ -1,5 +1,4 @@
 -- What msdbg.bisect, trend, propagation, why and source give: tables with the names of the JSON, that print as their reports.
-local jit = require "jit"
 local core = require "msdbg.core"
 local json = require "msdbg.json"
 
@@ -20,9 +19,6 @@ local function without_null(value)
   for i = 1, #gone do value[gone[i]] = nil end
   return value
 end
-
--- LuaJIT 2.1 of Debian 12 now and then compiles this recursion over pairs() into a loop without an end.
-jit.off(without_null, true)
 
 local function trimmed(text) return (text:gsub("\n+$", "")) end
 

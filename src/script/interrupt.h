@@ -12,7 +12,8 @@ namespace msdbg::script {
 void start_exit_checks(lua_State* L);
 void stop_exit_checks(lua_State* L);
 
-/// Makes every following Lua instruction of `vm` raise "interrupted" or end the script.
+/// Makes every following Lua instruction of `vm` raise "interrupted" or end the script. On the thread that runs the VM;
+/// async-signal-safe.
 void arm_hook(Vm& vm);
 
 /// Lives while C++ is inside Lua: the SIGINT handler of the process is ours, and the hook is cleared at the end.

@@ -1,6 +1,7 @@
 // Ctrl-C in loops that never leave the virtual machine: the real signal, sent by another thread. Not built with the
 // thread sanitizer, which holds signals back until the next call of a libc function; such loops make none.
 #include <pthread.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -60,6 +61,17 @@ TEST_F(Signal, ViewLoopStops) {
 }
 TEST_F(Signal, LoopInAWatchFunctionStops) {
   expect_interrupted("s:watch { on = '**', when = function() while true do end end }\ns:check()");
+}
+
+// Ticks of its own meet the recording of loops over pairs() sooner or later, which LuaJIT does not survive.
+TEST_F(Signal, ProfilerTicksOnRequestOnly) {
+  itimerval timer = {};
+  ASSERT_EQ(getitimer(ITIMER_PROF, &timer), 0);
+  EXPECT_GT(timer.it_value.tv_sec, 24 * 3600);
+}
+
+TEST_F(Signal, StoppedProfilerLeavesCtrlCToInterpretedLoops) {
+  expect_interrupted("require('jit.profile').stop()\njit.off()\nwhile true do end");
 }
 
 TEST_F(Signal, MachineWithoutExitChecksStillStopsInterpretedLoops) {
