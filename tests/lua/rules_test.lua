@@ -196,7 +196,10 @@ describe("a broken rule", function()
     expect(reasons "no_summary"):contains "no_summary.lua:4: rule 'silent': field 'summary' is missing"
   end)
 
-  it("is stopped when it does not come back, be it in a compiled loop below pcall", function()
+  -- The thread sanitizer holds signals back until the next call of a libc function, and compiled loops make none.
+  local it_stops = os.getenv "MSDBG_SIGNALS_LATE" and function() end or it
+
+  it_stops("is stopped when it does not come back, be it in a compiled loop below pcall", function()
     local reason, r = reasons "endless"
     expect(reason):contains "endless.lua:5: stopped after 0.3 s"
     expect(#r.not_checked):equals(r.coverage.tensors)
@@ -204,7 +207,7 @@ describe("a broken rule", function()
     expect(reasons "huge"):contains "huge.lua:6: stopped"
   end)
 
-  it("is stopped when it takes more memory than it may", function()
+  it_stops("is stopped when it takes more memory than it may", function()
     local core = require "msdbg.core"
     collectgarbage()
     local limit = math.ceil(collectgarbage "count" / 1024) + 40
