@@ -43,4 +43,5 @@ function rules.read(path) end
 function rules.forget() end
 
 ---@class msdbg.Result
+---@field from_rules boolean  rules were run, whose `watch` numbers are not those of the session's watchpoints
 ---@field rule_problems { rule: string, reason: string }[]  without a verdict: broken, no limit, nothing to look at; `*`: no such step

@@ -13,7 +13,7 @@ function M.list_text(session)
   local watches = session:watches()
   if #watches == 0 then return "no watchpoint; add one, e.g.: watch ** TO" end
   local result, found = session.last_result, {}
-  if result then
+  if result and not result.from_rules then
     for _, hit in ipairs(result.hits) do found[hit.watch] = (found[hit.watch] or 0) + 1 end
   end
   local lines = {}

@@ -162,6 +162,7 @@ int get_steps(lua_State* L) {
   return 1;
 }
 
+int get_from_rules(lua_State* L) { return lua_pushboolean(L, !self<ResultBox>(L).result.rules.empty()), 1; }
 int get_interrupted(lua_State* L) { return lua_pushboolean(L, self<ResultBox>(L).result.interrupted), 1; }
 int get_total_hits(lua_State* L) {
   return lua_pushnumber(L, static_cast<double>(self<ResultBox>(L).result.total_hits)), 1;
@@ -179,7 +180,7 @@ int result_text(lua_State* L) {
 constexpr Member kFields[] = {
     {"hits", guard<get_hits>},          {"not_checked", guard<get_not_checked>}, {"coverage", guard<get_coverage>},
     {"steps", guard<get_steps>},        {"interrupted", guard<get_interrupted>}, {"total_hits", guard<get_total_hits>},
-    {"semantics", guard<get_semantics>}, {"rule_problems", guard<get_rule_problems>}};
+    {"semantics", guard<get_semantics>}, {"rule_problems", guard<get_rule_problems>}, {"from_rules", guard<get_from_rules>}};
 constexpr Member kMeta[] = {{"__tostring", guard<result_text>}};
 
 }  // namespace

@@ -120,7 +120,9 @@ TEST_F(Prompt, OptionsOfCommandsAreChecked) {
 
 TEST_F(Prompt, InfoAnswersToBeginnings) {
   EXPECT_EQ(type("info b"), "no watchpoint; add one, e.g.: watch ** TO");
+  EXPECT_TRUE(contains(type("check"), "Log-op0"));  // the default rules, whose hits are of no watchpoint
   type("b op:Log TO");
+  EXPECT_EQ(type("info b"), "watch 1: tensor_overflow on op:Log (1 node)");
   type("check");
   EXPECT_EQ(type("info b"), "watch 1: tensor_overflow on op:Log (1 node); 2 hits in the last check");
   EXPECT_EQ(type("i steps"), "0 1");
