@@ -30,7 +30,8 @@ std::string why_undefined(const Expression& expression, const Stats& stats) {
   if (stats.nan_count == stats.count) return fmt::format("every element is NaN, so '{}' is neither true nor false", text);
   if (words.contains("finite")) return "";
   for (std::string_view word : {"sum", "mean", "std", "norm1", "norm2", "norminf"}) {
-    if (words.contains(word)) return fmt::format("{} of {} elements are NaN, and so is {}(); finite(x) leaves them out", stats.nan_count, stats.count, word);
+    if (words.contains(word))
+      return fmt::format("{} of {} elements are NaN, and so is {}(); finite(x) leaves them out", stats.nan_count, stats.count, word);
   }
   return "";
 }

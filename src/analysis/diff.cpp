@@ -109,8 +109,9 @@ Result<DiffResult> diff_sessions(Session& a, Session& b, const DiffOptions& opti
     std::move(entries.begin(), entries.end(), std::back_inserter(result.tensors));
   }
   if (result.tensors.empty()) {
-    return Status(Code::kNotFound, options.on ? "diff: no tensor that both sides have matches '" + options.on->text() + "'"
-                                              : "diff: the two sides have no tensor in common; give a mapping file (--map) when names differ");
+    return Status(Code::kNotFound, options.on
+                                       ? "diff: no tensor that both sides have matches '" + options.on->text() + "'"
+                                       : "diff: the two sides have no tensor in common; give a mapping file (--map) when names differ");
   }
   Status status = compare_all(a, b, options, result);
   if (status.ok()) status = Blame(a, b, *plan, options, result, part_of).run();

@@ -18,7 +18,8 @@ double error_of(const TensorDiff& entry) { return entry.state == DiffState::kRes
 
 }  // namespace
 
-Blame::Blame(Session& a, Session& b, const DiffPlan& plan, const DiffOptions& options, DiffResult& result, const std::vector<size_t>& part_of)
+Blame::Blame(Session& a, Session& b, const DiffPlan& plan, const DiffOptions& options, DiffResult& result,
+             const std::vector<size_t>& part_of)
     : a_(a), b_(b), plan_(plan), options_(options), result_(result), part_of_(part_of) {
   for (size_t i = 0; i < result.tensors.size(); ++i) by_b_[result.tensors[i].b] = i;
 }
@@ -85,7 +86,8 @@ Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, ui
   const GraphPair& pair = graphs(part);
   const Edge edge = pair.b->effective_producer(id, slot);
   const auto updated = pair.updated.find(id);
-  const bool overwritten = updated != pair.updated.end() && std::find(updated->second.begin(), updated->second.end(), slot) != updated->second.end();
+  const bool overwritten =
+      updated != pair.updated.end() && std::find(updated->second.begin(), updated->second.end(), slot) != updated->second.end();
   const std::string name = fmt::format("input:{} {}", slot, edge.node == kNoNode ? edge.name : pair.b->node(edge.node).name);
   const auto named = [&](Input input, std::string_view tail = "") {
     input.name = name + std::string(tail);

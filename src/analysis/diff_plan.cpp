@@ -11,8 +11,8 @@ namespace msdbg {
 namespace {
 
 /// Numbers of both sides that belong together; what is left over becomes a note "rank 1: only in A".
-std::vector<std::pair<int64_t, int64_t>> pair_numbers(std::vector<int64_t> a, std::vector<int64_t> b, bool in_order, const std::string& what,
-                                                      DiffResult& result) {
+std::vector<std::pair<int64_t, int64_t>> pair_numbers(std::vector<int64_t> a, std::vector<int64_t> b, bool in_order,
+                                                      const std::string& what, DiffResult& result) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   std::vector<int64_t> only_a, only_b;
   if (in_order) {
@@ -53,7 +53,8 @@ std::vector<int64_t> chosen_ranks(const Session& session, const IntSet& wanted) 
 std::vector<const Graph*> graphs_of(const Session& session, int64_t rank, std::optional<int> id) {
   std::vector<const Graph*> out;
   for (const GraphPtr& graph : session.graphs()) {
-    if (graph->rank() == rank && (!id || *id == graph->id()) && !session.steps(graph->rank(), graph->id()).empty()) out.push_back(graph.get());
+    if (graph->rank() == rank && (!id || *id == graph->id()) && !session.steps(graph->rank(), graph->id()).empty())
+      out.push_back(graph.get());
   }
   return out;
 }
@@ -126,7 +127,8 @@ std::set<NodeId> dumped_nodes(Session& session, const Graph& graph, const IntSet
 }
 
 void list_unmatched(Session& a, Session& b, const GraphPair& pair, const DiffOptions& options, DiffResult& result) {
-  const auto add = [&](Session& session, const Graph& graph, const std::vector<NodeId>& nodes, const IntSet& steps, std::vector<UnmatchedNode>& out) {
+  const auto add = [&](Session& session, const Graph& graph, const std::vector<NodeId>& nodes, const IntSet& steps,
+                       std::vector<UnmatchedNode>& out) {
     const std::set<NodeId> dumped = dumped_nodes(session, graph, steps);
     for (NodeId id : nodes) {
       if (options.on && !options.on->matches(graph, graph.node(id))) continue;
@@ -156,7 +158,8 @@ void note_unknown_edges(const Session& a, const Session& b, const GraphPair& pai
     std::string text = session->info().kind == "checkpoint" ? fmt::format("{} is a checkpoint, which has no graph", side)
                                                             : fmt::format("{} has no readable file of graph {}", side, graph->id());
     if (graph->rank() != 0) text += fmt::format(" of rank {}", graph->rank());
-    if (std::find(result.unknown_edges.begin(), result.unknown_edges.end(), text) == result.unknown_edges.end()) result.unknown_edges.push_back(text);
+    if (std::find(result.unknown_edges.begin(), result.unknown_edges.end(), text) == result.unknown_edges.end())
+      result.unknown_edges.push_back(text);
   }
 }
 
@@ -178,7 +181,8 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
       if (pairs_of_graphs++ == 0) {
         map_problems = problems;
       } else {
-        std::erase_if(map_problems, [&](const std::string& text) { return std::find(problems.begin(), problems.end(), text) == problems.end(); });
+        std::erase_if(map_problems,
+                      [&](const std::string& text) { return std::find(problems.begin(), problems.end(), text) == problems.end(); });
       }
       const GraphPair& pair = *plan.graphs.back();
       count_matches(pair, result);
@@ -210,7 +214,8 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
   }
   if (same) {
     return Status(Code::kInvalidArgument,
-                  "diff: both sides are the same part of the same dump; name two dumps, or two steps (--steps-a 1 --steps-b 2), ranks or graphs of it");
+                  "diff: both sides are the same part of the same dump; name two dumps, or two steps (--steps-a 1 --steps-b 2), ranks or "
+                  "graphs of it");
   }
   std::stable_sort(plan.parts.begin(), plan.parts.end(), [&](const DiffPart& x, const DiffPart& y) {
     return std::tuple(x.step_b, x.rank_b, plan.graphs[x.graphs]->b->id()) < std::tuple(y.step_b, y.rank_b, plan.graphs[y.graphs]->b->id());

@@ -44,7 +44,8 @@ Result<std::string> iterations(const IntSet& steps, std::optional<uint64_t>* cou
     const auto first = colon == 0 ? std::optional<int64_t>(0) : parse_int(item.substr(0, colon));
     const auto last = colon == std::string_view::npos ? first : parse_int(item.substr(colon + 1));
     if (!first || !last || *first < 0) {
-      return Status(Code::kInvalidArgument, fmt::format("steps '{}': MindSpore wants an end and no negative step, e.g. 0:10; or all", text));
+      return Status(Code::kInvalidArgument,
+                    fmt::format("steps '{}': MindSpore wants an end and no negative step, e.g. 0:10; or all", text));
     }
     if (!out.empty()) out += '|';
     out += *first == *last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last);
@@ -149,8 +150,9 @@ class Cost {
 
 Status check_words(const DumpPlanOptions& o, const Version& version) {
   if (o.path.empty() || o.path.front() != '/' || !only(o.path, "_-/")) {
-    return {Code::kInvalidArgument,
-            fmt::format("path '{}': MindSpore takes an absolute path of letters, digits, '_', '-' and '/' only, no dots, no blanks", o.path)};
+    return {
+        Code::kInvalidArgument,
+        fmt::format("path '{}': MindSpore takes an absolute path of letters, digits, '_', '-' and '/' only, no dots, no blanks", o.path)};
   }
   if (!only(o.net_name, "_-")) {
     return {Code::kInvalidArgument, fmt::format("net name '{}': letters, digits, '_' and '-' are possible", o.net_name)};
@@ -160,7 +162,8 @@ Status check_words(const DumpPlanOptions& o, const Version& version) {
     return {Code::kInvalidArgument, "statistics: MindSpore writes none on a CPU; plan whole tensors and let msdbg compute them"};
   }
   if (!version.at_least(1, 6)) {
-    return {Code::kInvalidArgument, fmt::format("statistics: MindSpore {} ignores saved_data (1.6 and later have it); plan whole tensors", o.version)};
+    return {Code::kInvalidArgument,
+            fmt::format("statistics: MindSpore {} ignores saved_data (1.6 and later have it); plan whole tensors", o.version)};
   }
   return {};
 }
@@ -175,7 +178,8 @@ nlohmann::ordered_json configuration(const DumpPlanOptions& o, const Version& ve
   static constexpr const char* kSaved[] = {"tensor", "statistic", "full"};
   if (version.at_least(1, 6)) common["saved_data"] = kSaved[static_cast<int>(o.saved)];
   if (o.saved != SavedData::kTensor && version.at_least(2, 3)) {
-    common["statistic_category"] = {"max", "min", "avg", "l2norm", "count", "zero count", "nan count", "negative inf count", "positive inf count"};
+    common["statistic_category"] = {
+        "max", "min", "avg", "l2norm", "count", "zero count", "nan count", "negative inf count", "positive inf count"};
   }
   common["input_output"] = static_cast<int>(o.slots);
   common["kernels"] = plan.everything ? std::set<std::string>() : kernels.names();
@@ -225,7 +229,8 @@ Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const Nod
     kernels.add(node);
     cost.add(*ref.graph, node);
   }
-  if (plan.nodes == 0) return Status(Code::kNotFound, "plan: none of the chosen nodes is ever written by a run; choose operators or parameters");
+  if (plan.nodes == 0)
+    return Status(Code::kNotFound, "plan: none of the chosen nodes is ever written by a run; choose operators or parameters");
   plan.everything = plan.nodes == writable;
   plan.json = configuration(options, version, *iteration, plan, kernels).dump(2) + "\n";
 
@@ -273,7 +278,8 @@ std::vector<NodeRef> nodes_around(const Graph& graph, NodeId centre, int hops) {
   }
   std::vector<NodeRef> out;
   for (const NodeId id : reached) out.push_back({&graph, id});
-  std::sort(out.begin(), out.end(), [&](const NodeRef& a, const NodeRef& b) { return graph.node(a.node).order < graph.node(b.node).order; });
+  std::sort(out.begin(), out.end(),
+            [&](const NodeRef& a, const NodeRef& b) { return graph.node(a.node).order < graph.node(b.node).order; });
   return out;
 }
 

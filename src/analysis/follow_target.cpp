@@ -35,15 +35,17 @@ bool is_predicate(std::string_view word) {
 
 Status with_hint(Status status, std::string_view word) {
   if (!is_predicate(word)) return status;
-  return Status(Code::kInvalidArgument, fmt::format("'{}' says what to look for (when); a tensor or a selector is expected here, such as conv1.weight or @gradient",
-                                                    printable(word)));
+  return Status(Code::kInvalidArgument,
+                fmt::format("'{}' says what to look for (when); a tensor or a selector is expected here, such as conv1.weight or @gradient",
+                            printable(word)));
 }
 
 }  // namespace
 
 Result<FollowTarget> follow_target(const Session& session, std::string_view text, const IntSet& ranks, std::optional<int> graph) {
   const std::string_view word = trim(text);
-  if (word.empty()) return Status(Code::kInvalidArgument, "which tensor? write NODE, NODE:1, NODE:input:0, or a selector such as @gradient");
+  if (word.empty())
+    return Status(Code::kInvalidArgument, "which tensor? write NODE, NODE:1, NODE:input:0, or a selector such as @gradient");
   FollowTarget target;
   target.text = std::string(word);
   auto keep = [&](std::vector<NodeRef> nodes) {
@@ -83,7 +85,8 @@ Result<FollowTarget> follow_target(const Session& session, std::string_view text
   }
   keep(std::move(*nodes));
   if (target.nodes.empty()) {
-    return Status(Code::kNotFound, fmt::format("'{}' matches no node of these ranks{}", word, graph ? fmt::format(" in graph {}", *graph) : ""));
+    return Status(Code::kNotFound,
+                  fmt::format("'{}' matches no node of these ranks{}", word, graph ? fmt::format(" in graph {}", *graph) : ""));
   }
   return target;
 }

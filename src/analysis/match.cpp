@@ -309,7 +309,8 @@ GraphMatch Matcher::take() {
     for (const Node& node : graph.nodes()) {
       if (taken[node.id] == kNoNode) out.push_back(node.id);
     }
-    std::sort(out.begin(), out.end(), [&](NodeId x, NodeId y) { return std::tuple(graph.node(x).order, x) < std::tuple(graph.node(y).order, y); });
+    std::sort(out.begin(), out.end(),
+              [&](NodeId x, NodeId y) { return std::tuple(graph.node(x).order, x) < std::tuple(graph.node(y).order, y); });
     return out;
   };
   match.only_a = rest(a_, of_a_);
@@ -319,8 +320,8 @@ GraphMatch Matcher::take() {
 
 }  // namespace
 
-GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map, std::vector<std::string>* problems, const DumpedShapes& shapes_a,
-                        const DumpedShapes& shapes_b) {
+GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map, std::vector<std::string>* problems,
+                        const DumpedShapes& shapes_a, const DumpedShapes& shapes_b) {
   Matcher matcher(a, b);
   matcher.apply(map, problems);
   if (knows_edges(a) && knows_edges(b)) {

@@ -116,8 +116,9 @@ class BlindMatcher {
 
 }  // namespace
 
-std::vector<std::pair<NodeId, NodeId>> match_without_edges(const Graph& a, const Graph& b, const DumpedShapes& shapes_a, const DumpedShapes& shapes_b,
-                                                           const std::vector<NodeId>& taken_a, const std::vector<NodeId>& taken_b) {
+std::vector<std::pair<NodeId, NodeId>> match_without_edges(const Graph& a, const Graph& b, const DumpedShapes& shapes_a,
+                                                           const DumpedShapes& shapes_b, const std::vector<NodeId>& taken_a,
+                                                           const std::vector<NodeId>& taken_b) {
   return BlindMatcher(a, b, shapes_a, shapes_b).run(taken_a, taken_b);
 }
 

@@ -12,7 +12,8 @@ namespace msdbg {
 inline bool knows_edges(const Graph& graph) { return graph.from_file(); }
 
 /// Pairs of nodes that are not taken yet; `taken_a` and `taken_b` hold kNoNode for what is free. See docs/diff.md.
-std::vector<std::pair<NodeId, NodeId>> match_without_edges(const Graph& a, const Graph& b, const DumpedShapes& shapes_a, const DumpedShapes& shapes_b,
-                                                           const std::vector<NodeId>& taken_a, const std::vector<NodeId>& taken_b);
+std::vector<std::pair<NodeId, NodeId>> match_without_edges(const Graph& a, const Graph& b, const DumpedShapes& shapes_a,
+                                                           const DumpedShapes& shapes_b, const std::vector<NodeId>& taken_a,
+                                                           const std::vector<NodeId>& taken_b);
 
 }  // namespace msdbg

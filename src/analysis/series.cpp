@@ -33,7 +33,9 @@ std::optional<double> number_after(const std::string& lower, std::string_view li
   std::optional<double> found;
   for (size_t at = lower.find(word); at < limit && at != std::string::npos; at = lower.find(word, at + 1)) {
     const size_t end = at + word.size();
-    if ((at > 0 && std::isalpha(static_cast<unsigned char>(lower[at - 1]))) || (end < lower.size() && is_word(lower[end]) && !std::isdigit(static_cast<unsigned char>(lower[end])))) continue;
+    if ((at > 0 && std::isalpha(static_cast<unsigned char>(lower[at - 1]))) ||
+        (end < lower.size() && is_word(lower[end]) && !std::isdigit(static_cast<unsigned char>(lower[end]))))
+      continue;
     if (const auto value = leading_number(line.substr(end))) found = value;
   }
   return found;
@@ -57,7 +59,9 @@ Status scan_pattern(std::string_view text, const std::string& pattern, Series& s
     return Status(Code::kInvalidArgument, fmt::format("series: pattern '{}': {}", printable(pattern), error.what()));
   }
   if (regex.mark_count() < 1 || regex.mark_count() > 2) {
-    return Status(Code::kInvalidArgument, fmt::format("series: pattern '{}' has {} groups; one (value) or two (step, value) are expected, e.g. 'loss is (\\S+)'", printable(pattern), regex.mark_count()));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("series: pattern '{}' has {} groups; one (value) or two (step, value) are expected, e.g. 'loss is (\\S+)'",
+                              printable(pattern), regex.mark_count()));
   }
   for (std::string_view line : split(text, '\n')) {
     std::match_results<std::string_view::const_iterator> match;
@@ -97,7 +101,8 @@ Status scan_csv(std::string_view text, const SeriesOptions& options, Series& ser
   if (!value_at) {
     if (options.column.empty()) return Status();
     const auto near = nearest(options.column, titles, 1);
-    return Status(Code::kInvalidArgument, fmt::format("series: {} has no column '{}'{}", series.source, options.column, near.empty() ? "" : fmt::format("; did you mean '{}'?", near[0])));
+    return Status(Code::kInvalidArgument, fmt::format("series: {} has no column '{}'{}", series.source, options.column,
+                                                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near[0])));
   }
   series.what = "column " + titles[*value_at];
   for (size_t i = 1; i < lines.size(); ++i) {
@@ -132,11 +137,13 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
     }
   }
   if (series.points.empty()) {
-    return Status(Code::kNotFound, fmt::format("series: {}: no line says a {}; give a pattern whose group is the value, e.g. 'loss is (\\S+)'", source,
-                                               options.pattern.empty() ? "loss" : "value that matches '" + printable(options.pattern) + "'"));
+    return Status(Code::kNotFound,
+                  fmt::format("series: {}: no line says a {}; give a pattern whose group is the value, e.g. 'loss is (\\S+)'", source,
+                              options.pattern.empty() ? "loss" : "value that matches '" + printable(options.pattern) + "'"));
   }
   // A step that comes again means epochs, or a count within them: then only the order says which step it is.
-  const bool rises = std::adjacent_find(series.points.begin(), series.points.end(), [](const SeriesPoint& x, const SeriesPoint& y) { return x.step >= y.step; }) == series.points.end();
+  const bool rises = std::adjacent_find(series.points.begin(), series.points.end(),
+                                        [](const SeriesPoint& x, const SeriesPoint& y) { return x.step >= y.step; }) == series.points.end();
   if (series.counted || !rises) {
     series.counted = true;
     for (size_t i = 0; i < series.points.size(); ++i) series.points[i].step = static_cast<int64_t>(i) + 1;

@@ -15,13 +15,15 @@ std::string advice(const SeriesComparison& result) {
   switch (result.verdict) {
     case SeriesVerdict::kAlike: return "nothing: operators round, and that much adds up over the steps";
     case SeriesVerdict::kForward:
-      return "the forward pass of the first step: the same data in the same order, initial weights, random seeds; then compare the tensors of "
+      return "the forward pass of the first step: the same data in the same order, initial weights, random seeds; then compare the tensors "
+             "of "
              "that step (msdbg diff) from the first node on";
     case SeriesVerdict::kBackward:
       return "gradients and weight update of the first step: its forward pass agrees. Compare gradients and parameters (msdbg diff A B "
              "'@gradient or @parameter'), learning rate, optimizer settings, loss scale";
     case SeriesVerdict::kLater:
-      return "the data and learning rate of the steps before, then how far the error grew: slow growth is accumulated rounding, a jump is an "
+      return "the data and learning rate of the steps before, then how far the error grew: slow growth is accumulated rounding, a jump is "
+             "an "
              "event of its own step (msdbg diff with --steps)";
   }
   return "";
@@ -40,7 +42,8 @@ std::string_view series_verdict_name(SeriesVerdict verdict) {
 }
 
 Result<SeriesComparison> compare_series(const Series& a, const Series& b, double tolerance) {
-  if (!(tolerance > 0)) return Status(Code::kInvalidArgument, fmt::format("series: tolerance {}: more than 0 is expected, e.g. 0.001", tolerance));
+  if (!(tolerance > 0))
+    return Status(Code::kInvalidArgument, fmt::format("series: tolerance {}: more than 0 is expected, e.g. 0.001", tolerance));
   SeriesComparison result;
   result.tolerance = tolerance;
   size_t i = 0, k = 0, position = 0, parted = 0;
@@ -91,7 +94,8 @@ Result<SeriesComparison> compare_series(const Series& a, const Series& b, double
   } else {
     result.mean_abs_error = result.max_abs_error = result.max_rel_error = std::numeric_limits<double>::quiet_NaN();
   }
-  if (result.parts_at) result.verdict = parted == 1 ? SeriesVerdict::kForward : parted == 2 ? SeriesVerdict::kBackward : SeriesVerdict::kLater;
+  if (result.parts_at)
+    result.verdict = parted == 1 ? SeriesVerdict::kForward : parted == 2 ? SeriesVerdict::kBackward : SeriesVerdict::kLater;
   result.next = advice(result);
   return result;
 }

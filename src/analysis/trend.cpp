@@ -98,8 +98,8 @@ Result<TrendResult> trend(Session& session, const FollowTarget& target, std::str
   if (!statistic) return statistic.status();
   const std::vector<TensorId> tensors = target_tensors(session, target, options.steps, options.ranks);
   if (tensors.empty()) {
-    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); 'msdbg why' tells the reason", target.text,
-                                               options.steps.text(), numbers_text(session.steps())));
+    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); 'msdbg why' tells the reason",
+                                               target.text, options.steps.text(), numbers_text(session.steps())));
   }
   TrendResult result;
   result.statistic = (*statistic)->name;

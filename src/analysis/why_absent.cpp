@@ -177,7 +177,9 @@ WhyAnswer explain_absent_name(const Session& session, std::string_view name, con
     const std::string message = found.status().message();
     if (const size_t tail = message.rfind("; "); tail != std::string::npos) answer.answer += message.substr(tail);
   }
-  answer.evidence.push_back({fmt::format("{} names in {} graph{}", names.size(), session.graphs().size(), session.graphs().size() == 1 ? "" : "s"), session.info().source});
+  answer.evidence.push_back(
+      {fmt::format("{} names in {} graph{}", names.size(), session.graphs().size(), session.graphs().size() == 1 ? "" : "s"),
+       session.info().source});
   if (from_file == 0) answer.evidence.push_back({"there is no graph file: only nodes that wrote a file are known", session.info().source});
   return answer;
 }

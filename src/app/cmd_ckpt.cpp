@@ -76,8 +76,10 @@ int show(const Words& words, const Options& options) {
     }
     rows.push_back(std::move(row));
   }
-  if (const Status written = write_result(options, checkpoint_report(checkpoint, rows, style_for(options))); !written.ok()) return report_failure(written);
-  const bool damaged = std::ranges::any_of(checkpoint.facts().problems, [](const Problem& problem) { return problem.severity == Severity::kError; });
+  if (const Status written = write_result(options, checkpoint_report(checkpoint, rows, style_for(options))); !written.ok())
+    return report_failure(written);
+  const bool damaged =
+      std::ranges::any_of(checkpoint.facts().problems, [](const Problem& problem) { return problem.severity == Severity::kError; });
   return damaged ? kExitInput : kExitClean;
 }
 
@@ -96,7 +98,8 @@ int diff(const Words& words, const Options& options) {
   diff_options.threads = options.threads;
   const auto result = diff_parameters({a->get(), 0, 0, words.first}, {b->get(), 0, 0, words.second}, diff_options);
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, parameter_diff_report(*result, style_for(options))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, parameter_diff_report(*result, style_for(options))); !written.ok())
+    return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (result->equal()) return kExitClean;
   const bool only_missing = result->count(ChangeKind::kUnchanged) + result->count(ChangeKind::kNotCompared) == result->changes.size();
@@ -121,11 +124,13 @@ int match(const Words& words, const Options& common) {
   }
   if (!found) {
     const std::vector<int64_t> ranks(dump->ranks().begin(), dump->ranks().end());
-    return report_failure(Status(Code::kNotFound, fmt::format("{} has no rank {}; have {}", words.first, options.ranks.text(), numbers_text(ranks))));
+    return report_failure(
+        Status(Code::kNotFound, fmt::format("{} has no rank {}; have {}", words.first, options.ranks.text(), numbers_text(ranks))));
   }
   const auto result = match_checkpoint(source, options.steps, {checkpoint->get(), 0, 0, words.second}, options.threads);
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, checkpoint_match_report(*result, style_for(options))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, checkpoint_match_report(*result, style_for(options))); !written.ok())
+    return report_failure(written);
   const StepMatch& best = result->steps[result->best];
   if (!best.matches()) return best.different > 0 || (best.equal > 0 && best.not_compared == 0) ? kExitFindings : kExitInput;
   if ((*checkpoint)->facts().breaks_off) return kExitInput;  // what there is fits; the rest nobody knows

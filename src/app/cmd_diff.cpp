@@ -41,9 +41,10 @@ Status read_set(const std::string& text, const char* option, IntSet common, IntS
 }
 
 Status read_options(const DiffWords& words, const Options& common, DiffOptions* options) {
-  for (const auto& [text, name, given, into] :
-       {std::tuple(&words.steps_a, "--steps-a", &common.steps, &options->steps_a), std::tuple(&words.steps_b, "--steps-b", &common.steps, &options->steps_b),
-        std::tuple(&words.ranks_a, "--ranks-a", &common.ranks, &options->ranks_a), std::tuple(&words.ranks_b, "--ranks-b", &common.ranks, &options->ranks_b)}) {
+  for (const auto& [text, name, given, into] : {std::tuple(&words.steps_a, "--steps-a", &common.steps, &options->steps_a),
+                                                std::tuple(&words.steps_b, "--steps-b", &common.steps, &options->steps_b),
+                                                std::tuple(&words.ranks_a, "--ranks-a", &common.ranks, &options->ranks_a),
+                                                std::tuple(&words.ranks_b, "--ranks-b", &common.ranks, &options->ranks_b)}) {
     if (const Status status = read_set(*text, name, *given, into); !status.ok()) return status;
   }
   options->graph_a = words.graph_a;
@@ -76,13 +77,15 @@ Result<Series> read_series(const std::string& path, const DiffWords& words) {
 
 // Two printed logs instead of two dumps.
 int run_loss(const DiffWords& words, const Options& common) {
-  if (words.b.empty()) return report_failure(Status(Code::kInvalidArgument, "diff: --loss compares two logs: msdbg diff --loss LOG_A LOG_B"));
+  if (words.b.empty())
+    return report_failure(Status(Code::kInvalidArgument, "diff: --loss compares two logs: msdbg diff --loss LOG_A LOG_B"));
   const auto a = read_series(words.a, words), b = read_series(words.b, words);
   if (!a) return report_failure(a.status());
   if (!b) return report_failure(b.status());
   const auto result = compare_series(*a, *b, words.rtol.value_or(1e-3));
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(common, series_report(*a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(common, series_report(*a, *b, *result, style_for(common))); !written.ok())
+    return report_failure(written);
   if (result->verdict != SeriesVerdict::kAlike) return kExitFindings;
   return words.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
 }
@@ -91,7 +94,8 @@ int run_loss(const DiffWords& words, const Options& common) {
 std::string other_command(const DiffWords& words) {
   const bool a = is_checkpoint(words.a), b = !words.b.empty() && is_checkpoint(words.b);
   if (a && (b || words.b.empty())) return fmt::format("{} is a checkpoint: msdbg ckpt diff A B compares two", words.a);
-  if (a || b) return fmt::format("{} is a checkpoint: msdbg ckpt match DUMP FILE says which step of a dump it belongs to", a ? words.a : words.b);
+  if (a || b)
+    return fmt::format("{} is a checkpoint: msdbg ckpt match DUMP FILE says which step of a dump it belongs to", a ? words.a : words.b);
   for (const std::string& path : {words.a, words.b}) {
     std::error_code ignored;
     if (!path.empty() && std::filesystem::is_regular_file(path, ignored) && !live_factories().is_recording(path)) {
@@ -127,7 +131,8 @@ int run_diff(const DiffWords& words, const Options& common) {
     result = diff_sessions(**a, *b, options);
   }
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(common, diff_report(**a, *b, *result, style_for(common))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(common, diff_report(**a, *b, *result, style_for(common))); !written.ok())
+    return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (!result->is_equal()) return kExitFindings;
   if (result->equal + result->close == 0) return kExitInput;  // of nothing, nobody can say that it is equal
@@ -152,7 +157,8 @@ Action declare_diff(CLI::App& app) {
   app.add_option("--atol", words->atol, "the same; one of the two alone makes the other 0")->type_name("X");
   app.add_option("--map", words->map, "lines NAME_A = NAME_B for nodes whose names differ")->type_name("FILE");
   app.add_flag("--loss", words->loss, "A and B are logs of two trainings (or csv): their losses are compared, --rtol is 0.001");
-  app.add_option("--pattern", words->pattern, "--loss: regular expression with the value, or step and value, as groups")->type_name("REGEX");
+  app.add_option("--pattern", words->pattern, "--loss: regular expression with the value, or step and value, as groups")
+      ->type_name("REGEX");
   app.add_option("--column", words->column, "--loss: which column of csv")->type_name("NAME");
   return [words](const Options& common) { return run_diff(*words, common); };
 }

@@ -33,7 +33,8 @@ int run_guide(const GuideOptions& guide, const Options& common) {
   if (!script) return report_failure(script.status());
   // Nobody answers a program that reads JSON, or where there is no terminal.
   const bool ask = !guide.yes && guide.format == "table" && ::isatty(STDIN_FILENO) != 0;
-  const ScriptOutcome outcome = (*script)->run_text(kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss});
+  const ScriptOutcome outcome =
+      (*script)->run_text(kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss});
   std::fflush(stdout);
   if (outcome.error.empty()) return outcome.exit_status;
   fmt::print(stderr, "msdbg: {}\n", outcome.error);
@@ -46,7 +47,9 @@ Action declare_guide(CLI::App& app) {
   auto guide = std::make_shared<GuideOptions>();
   app.add_option("DUMP", guide->dump, "dump directory")->required();
   app.add_flag("-y,--yes", guide->yes, "ask nothing; what only a person can answer stays open, as it does without a terminal");
-  app.add_option("--format", guide->format, "table or json; json asks nothing")->capture_default_str()->check(CLI::IsMember({"table", "json"}));
+  app.add_option("--format", guide->format, "table or json; json asks nothing")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"table", "json"}));
   auto* loss = app.add_option("--loss", guide->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
   app.add_option("--reference-loss", guide->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);
   return [guide](const Options& common) { return run_guide(*guide, common); };

@@ -88,9 +88,11 @@ int run_stats(const Options& options) {
   const std::vector<TensorId> tensors = session->tensors(query);
   if (tensors.empty()) {
     const bool no_step = std::ranges::none_of(session->steps(), [&](int64_t step) { return options.steps.contains(step); });
-    return report_failure(no_step ? no_such_step(options, *session)
-                                  : Status(Code::kNotFound, fmt::format("none of the {} selected nodes has a dumped {} in these steps; try --slots all, or msdbg doctor {}",
-                                                                        nodes->size(), options.slots == "all" ? "tensor" : options.slots, options.dump)));
+    return report_failure(
+        no_step ? no_such_step(options, *session)
+                : Status(Code::kNotFound,
+                         fmt::format("none of the {} selected nodes has a dumped {} in these steps; try --slots all, or msdbg doctor {}",
+                                     nodes->size(), options.slots == "all" ? "tensor" : options.slots, options.dump)));
   }
   if (const Status warmed = warm_statistics(options, *session); !warmed.ok()) return report_failure(warmed);
   std::vector<StatsRow> rows;
@@ -114,7 +116,8 @@ int run_stats(const Options& options) {
     failed |= !row.stats;
     rows.push_back(std::move(row));
   }
-  if (const Status written = write_result(options, stats_report(*session, rows, style_for(options))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, stats_report(*session, rows, style_for(options))); !written.ok())
+    return report_failure(written);
   if (interrupt_requested()) return kExitInterrupted;
   const bool lost = session->info().kind == "checkpoint" && is_damaged(*session);
   return lost || (failed && rows.size() == 1) ? kExitInput : kExitClean;
@@ -142,7 +145,8 @@ int run_show(const Options& options) {
   }
 
   const Node& node = session->node(*id);
-  std::string out = fmt::format("{}:{}  {}{}  step {}", printable(node.name), slot_name(id->slot), dtype_name(row.info.dtype), shape_text(row.info.shape), id->step);
+  std::string out = fmt::format("{}:{}  {}{}  step {}", printable(node.name), slot_name(id->slot), dtype_name(row.info.dtype),
+                                shape_text(row.info.shape), id->step);
   if (session->ranks().size() > 1) out += fmt::format("  rank {}", id->rank);
   const uint32_t executions = session->executions(id->rank, id->graph, id->step, id->node);
   if (executions > 1) out += fmt::format("  execution {} of {}", id->execution, executions);

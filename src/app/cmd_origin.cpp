@@ -25,7 +25,8 @@ int run_origin(const Options& options) {
     result = find_origins(*session, origin_options);
   }
   if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, origin_report(*session, *result, style_for(options))); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, origin_report(*session, *result, style_for(options))); !written.ok())
+    return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
   if (!result->steps.empty()) return kExitFindings;
   if (is_damaged(*session)) return kExitInput;

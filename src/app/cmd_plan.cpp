@@ -72,7 +72,8 @@ DumpPlanOptions plan_options(const Words& words, const Options& options, const S
 }
 
 std::string summary(const DumpPlan& plan) {
-  const std::string size = !plan.size_known() ? "an unknown number of bytes" : (plan.unknown_sizes > 0 ? "at least " : "") + format_bytes(plan.bytes_per_step);
+  const std::string size =
+      !plan.size_known() ? "an unknown number of bytes" : (plan.unknown_sizes > 0 ? "at least " : "") + format_bytes(plan.bytes_per_step);
   std::string out = fmt::format("{}{} nodes, {} files and {} a step", plan.everything ? "all " : "", plan.nodes, plan.files_per_step, size);
   if (plan.steps && !plan.size_known()) {
     out += fmt::format(", in {} step{}", *plan.steps, *plan.steps == 1 ? "" : "s");
@@ -97,7 +98,8 @@ int run(const Words& words, Options options) {
   const DumpPlanOptions asked = plan_options(words, options, source->info);
   const auto plan = plan_dump(source->graphs, *nodes, asked);
   if (!plan) return report_failure(plan.status());
-  if (const Status written = write_result(options, words.described ? plan_json(*plan) : plan->json); !written.ok()) return report_failure(written);
+  if (const Status written = write_result(options, words.described ? plan_json(*plan) : plan->json); !written.ok())
+    return report_failure(written);
   if (!options.quiet) {
     fmt::print(stderr, "{}\n", summary(*plan));
     for (const std::string& note : plan->notes) fmt::print(stderr, "note: {}\n", note);
@@ -121,7 +123,9 @@ Action declare_plan(CLI::App& app) {
   app.add_option("--hops", words->hops, "how far --around goes")->capture_default_str()->check(CLI::Range(0, 1000))->type_name("N");
   app.add_option("--mode", words->mode, "auto, tensor, statistic or full")
       ->capture_default_str()->check(CLI::IsMember({"auto", "tensor", "statistic", "full"}));
-  app.add_option("--slots", words->slots, "both, inputs or outputs")->capture_default_str()->check(CLI::IsMember({"both", "inputs", "outputs"}));
+  app.add_option("--slots", words->slots, "both, inputs or outputs")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"both", "inputs", "outputs"}));
   app.add_option("--path", words->path, "where the run is to write the dump")->capture_default_str()->type_name("DIR");
   app.add_option("--net-name", words->net, "the directory below the path; default: as in the dump")->type_name("NAME");
   app.add_option("--ms-version", words->version, "MindSpore that will run; default: that of the dump")->type_name("V");

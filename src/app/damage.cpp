@@ -14,7 +14,8 @@ std::vector<std::string> damage_of(Session& session) {
   }
   for (const GraphPtr& graph : session.graphs()) {
     if (session.info().kind == "dump" && !graph->from_file() && !graph->source_path().empty()) {
-      found.push_back(fmt::format("graph {} cannot be read, its nodes are known from file names only: {}", graph->id(), graph->source_path()));
+      found.push_back(
+          fmt::format("graph {} cannot be read, its nodes are known from file names only: {}", graph->id(), graph->source_path()));
     }
   }
   return found;

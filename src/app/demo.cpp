@@ -26,7 +26,8 @@ std::string demo_dump() {
 }
 
 // Runs one command of the walk after showing what a person would type.
-int say_and_run(const Options& options, std::string_view text, std::string_view typed, int (*command)(const Options&), const Options& call) {
+int say_and_run(const Options& options, std::string_view text, std::string_view typed, int (*command)(const Options&),
+                const Options& call) {
   if (options.format == Format::kTable) {
     const Status status = write_result(Options{}, fmt::format("\n{}\n\n  $ {}\n", text, typed));
     if (!status.ok()) return report_failure(status);
@@ -39,7 +40,9 @@ int say_and_run(const Options& options, std::string_view text, std::string_view 
 int run_demo(const Options& options) {
   const std::string dump = demo_dump();
   if (dump.empty()) {
-    return report_failure(Status(Code::kNotFound, fmt::format("the demo's dump '{}' is not installed; build the target msdbg_demo_data or reinstall msdbg", kDumpName)));
+    return report_failure(
+        Status(Code::kNotFound,
+               fmt::format("the demo's dump '{}' is not installed; build the target msdbg_demo_data or reinstall msdbg", kDumpName)));
   }
   Options call = options;
   call.dump = dump;
@@ -47,8 +50,10 @@ int run_demo(const Options& options) {
   // JSON is for programs: they get the finding and nothing else.
   if (options.format != Format::kTable) return run_origin(call);
 
-  const Status hello = write_result(Options{}, "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and somebody put a Log behind a ReLU. Its printed losses,\n"
-                                               "2.3046 and 2.3027, look healthy. The run left a dump behind; msdbg reads it without MindSpore.\n");
+  const Status hello =
+      write_result(Options{},
+                   "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and somebody put a Log behind a ReLU. Its printed losses,\n"
+                   "2.3046 and 2.3027, look healthy. The run left a dump behind; msdbg reads it without MindSpore.\n");
   if (!hello.ok()) return report_failure(hello);
   int status = say_and_run(options, "1. Is anything wrong, and where first?", fmt::format("msdbg origin {}", dump), run_origin, call);
   if (status != kExitFindings) return status == kExitClean ? kExitInput : status;

@@ -24,7 +24,8 @@ std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
   if (!verbs.empty() && at->get_subcommands().empty()) {
     if (word == left.end()) return fmt::format("{} needs one of {}", at->get_name(), fmt::join(verbs, ", "));
     const auto near = nearest(*word, verbs, 1);
-    return near.empty() ? fmt::format("'{}' is none of {}", *word, fmt::join(verbs, ", ")) : fmt::format("'{}' is none of {}; did you mean '{}'?", *word, fmt::join(verbs, ", "), near[0]);
+    return near.empty() ? fmt::format("'{}' is none of {}", *word, fmt::join(verbs, ", "))
+                        : fmt::format("'{}' is none of {}; did you mean '{}'?", *word, fmt::join(verbs, ", "), near[0]);
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return message;
   std::vector<std::string> names;

@@ -10,7 +10,8 @@
 namespace msdbg::ckpt {
 namespace {
 
-constexpr std::array<std::string_view, 8> kStatePrefixes = {"moments.", "moment1.", "moment2.", "accum.", "accums.", "vhat.", "mean_square.", "mean_grad."};
+constexpr std::array<std::string_view, 8> kStatePrefixes = {"moments.", "moment1.", "moment2.",     "accum.",
+                                                            "accums.",  "vhat.",    "mean_square.", "mean_grad."};
 
 /// Elements from the pieces of a parameter.
 class PiecesReader : public ElementReader {
@@ -87,7 +88,8 @@ std::vector<int64_t> CheckpointSession::steps(int rank, int graph) const {
 
 std::vector<TensorId> CheckpointSession::tensors(const TensorQuery& query) {
   std::vector<TensorId> ids;
-  const bool wanted = query.outputs && query.ranks.contains(0) && query.steps.contains(0) && query.graph.value_or(0) == 0 && query.slot.value_or(0) == 0;
+  const bool wanted =
+      query.outputs && query.ranks.contains(0) && query.steps.contains(0) && query.graph.value_or(0) == 0 && query.slot.value_or(0) == 0;
   if (!wanted) return ids;
   const auto add = [&](NodeId node) {
     TensorId id;
@@ -115,7 +117,8 @@ Result<const Entry*> CheckpointSession::find(const TensorId& id) const {
   if (id.rank != 0 || id.graph != 0) return absent("a checkpoint has one graph, 0, of rank 0");
   if (id.step != 0) return absent(fmt::format("a checkpoint has step 0 only, not {}", id.step));
   if (id.node >= contents_.entries.size()) return absent(fmt::format("the checkpoint has no parameter number {}", id.node));
-  if (id.slot != Slot{} || id.execution != 0) return absent(fmt::format("{} is a parameter and has output:0 only", contents_.entries[id.node].name));
+  if (id.slot != Slot{} || id.execution != 0)
+    return absent(fmt::format("{} is a parameter and has output:0 only", contents_.entries[id.node].name));
   return &contents_.entries[id.node];
 }
 
@@ -142,7 +145,8 @@ Result<std::unique_ptr<ElementReader>> CheckpointSession::read(const TensorId& i
   const auto found = find(id);
   if (!found) return found.status();
   const Entry& entry = **found;
-  if (!entry.problem.ok()) return Status(entry.problem.code(), fmt::format("{}: {}: {}", contents_.file->path(), printable(entry.name), entry.problem.message()));
+  if (!entry.problem.ok())
+    return Status(entry.problem.code(), fmt::format("{}: {}: {}", contents_.file->path(), printable(entry.name), entry.problem.message()));
   return std::unique_ptr<ElementReader>(std::make_unique<PiecesReader>(contents_.file, entry));
 }
 

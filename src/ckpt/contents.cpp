@@ -28,14 +28,15 @@ void settle_type(Entry& entry) {
   }
   entry.count = *count;
   if (item > 0 && *count * item != entry.bytes) {
-    entry.problem = Status(Code::kCorrupt, fmt::format("{}{} takes {} bytes, but {} are stored (offset {}); save the checkpoint again",
-                                                       dtype_name(entry.dtype), shape_text(entry.shape), *count * item, entry.bytes, offset));
+    entry.problem =
+        Status(Code::kCorrupt, fmt::format("{}{} takes {} bytes, but {} are stored (offset {}); save the checkpoint again",
+                                           dtype_name(entry.dtype), shape_text(entry.shape), *count * item, entry.bytes, offset));
     return;
   }
   if (!is_evaluable(entry.dtype)) {
-    entry.problem = Status(Code::kUnsupported, fmt::format("{} elements are not evaluated", entry.dtype == DType::kUnknown
-                                                                                                ? fmt::format("'{}'", printable(entry.type_text))
-                                                                                                : std::string(dtype_name(entry.dtype))));
+    entry.problem = Status(Code::kUnsupported, fmt::format("{} elements are not evaluated",
+                                                           entry.dtype == DType::kUnknown ? fmt::format("'{}'", printable(entry.type_text))
+                                                                                          : std::string(dtype_name(entry.dtype))));
   }
 }
 

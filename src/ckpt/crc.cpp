@@ -32,8 +32,8 @@ void Crc32::update(std::span<const std::byte> bytes) {
   const auto at = [&](size_t i) { return std::to_integer<uint32_t>(bytes[i]); };
   while (bytes.size() >= 8) {
     const uint32_t low = state ^ (at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24);
-    state = kTables[7][low & 0xFF] ^ kTables[6][low >> 8 & 0xFF] ^ kTables[5][low >> 16 & 0xFF] ^ kTables[4][low >> 24] ^ kTables[3][at(4)] ^
-            kTables[2][at(5)] ^ kTables[1][at(6)] ^ kTables[0][at(7)];
+    state = kTables[7][low & 0xFF] ^ kTables[6][low >> 8 & 0xFF] ^ kTables[5][low >> 16 & 0xFF] ^ kTables[4][low >> 24] ^
+            kTables[3][at(4)] ^ kTables[2][at(5)] ^ kTables[1][at(6)] ^ kTables[0][at(7)];
     bytes = bytes.subspan(8);
   }
   for (const std::byte byte : bytes) state = (state >> 8) ^ kTables[0][(state ^ std::to_integer<uint32_t>(byte)) & 0xFF];

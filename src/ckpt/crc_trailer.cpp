@@ -36,9 +36,10 @@ Status strip_crc(Contents& contents, uint64_t& end) {
   }
   contents.facts.crc = crc.value() == stored ? CrcState::kMatches : CrcState::kDiffers;
   if (contents.facts.crc == CrcState::kDiffers) {
-    contents.problem(Severity::kError, fmt::format("CRC mismatch: the trailer at offset {} says {:08x}, the {} bytes before it give {:08x}; some value is "
-                                                   "damaged, take another copy",
-                                                   end, stored, end, crc.value()));
+    contents.problem(Severity::kError,
+                     fmt::format("CRC mismatch: the trailer at offset {} says {:08x}, the {} bytes before it give {:08x}; some value is "
+                                 "damaged, take another copy",
+                                 end, stored, end, crc.value()));
   }
   return {};
 }

@@ -47,8 +47,10 @@ Result<BlockHead> read_head(const File& file, uint64_t offset, CipherMode asked)
   const uint64_t magic = number(0);
   head.mode = magic == kMagicCbc ? CipherMode::kCbc : magic == kMagicSm4 ? CipherMode::kSm4Cbc : CipherMode::kGcm;
   if (magic != kMagicGcm && head.mode == CipherMode::kGcm) {
-    return at_offset(file, offset, "it does not begin as a block does. Unencrypted records (map, huge or random-state parameters) may stand among the blocks, "
-                                   "which nobody can read; save the checkpoint without encryption");
+    return at_offset(
+        file, offset,
+        "it does not begin as a block does. Unencrypted records (map, huge or random-state parameters) may stand among the blocks, "
+        "which nobody can read; save the checkpoint without encryption");
   }
   // Writers up to 1.6 stored no tag, and marked CBC like GCM.
   constexpr size_t kOldHead = 4 + 4 + 4 + kIvBytes + 4;
@@ -58,13 +60,17 @@ Result<BlockHead> read_head(const File& file, uint64_t offset, CipherMode asked)
   const size_t shift = head.tagged ? kTagBytes : 0;
   const size_t head_bytes = kOldHead + shift;
   if (there < head_bytes) return at_offset(file, offset, fmt::format("the file is cut off: {} bytes are there", there));
-  if (number(shift + 8) != kIvBytes) return at_offset(file, offset, fmt::format("an initialisation vector of {} bytes, where 16 are expected; the file is damaged", number(shift + 8)));
+  if (number(shift + 8) != kIvBytes)
+    return at_offset(file, offset,
+                     fmt::format("an initialisation vector of {} bytes, where 16 are expected; the file is damaged", number(shift + 8)));
   std::copy_n(bytes.begin() + 4, kTagBytes, head.tag.begin());
   std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(shift) + 12, kIvBytes, head.iv.begin());
   head.cipher_begin = offset + head_bytes;
   head.cipher_bytes = number(head_bytes - 4);
   if (head.cipher_bytes > file.size() - head.cipher_begin) {
-    return at_offset(file, offset, fmt::format("{} bytes are promised, {} are there: the file is cut off or damaged", head.cipher_bytes, file.size() - head.cipher_begin));
+    return at_offset(file, offset,
+                     fmt::format("{} bytes are promised, {} are there: the file is cut off or damaged", head.cipher_bytes,
+                                 file.size() - head.cipher_begin));
   }
   return head;
 }
@@ -92,14 +98,16 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
   };
   const EVP_CIPHER* cipher = cipher_of(head.mode, key.size());
   if (cipher == nullptr) {
-    return Status(Code::kInvalidArgument, fmt::format("{}: a key of {} bytes is not for {}; give {}", file.path(), key.size(), cipher_mode_name(head.mode),
-                                                      head.mode == CipherMode::kSm4Cbc ? "16" : "16, 24 or 32"));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{}: a key of {} bytes is not for {}; give {}", file.path(), key.size(), cipher_mode_name(head.mode),
+                              head.mode == CipherMode::kSm4Cbc ? "16" : "16, 24 or 32"));
   }
   const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
   const bool gcm = head.mode == CipherMode::kGcm;
   bool good = context && EVP_DecryptInit_ex(context.get(), cipher, nullptr, nullptr, nullptr) == 1;
   if (good && gcm) good = EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_IVLEN, static_cast<int>(gcm_iv_bytes), nullptr) == 1;
-  good = good && EVP_DecryptInit_ex(context.get(), nullptr, nullptr, reinterpret_cast<const unsigned char*>(key.data()), raw(head.iv.data())) == 1;
+  good = good &&
+         EVP_DecryptInit_ex(context.get(), nullptr, nullptr, reinterpret_cast<const unsigned char*>(key.data()), raw(head.iv.data())) == 1;
   if (!good) return Status(Code::kInternal, fmt::format("{}: OpenSSL refuses {}", file.path(), cipher_mode_name(head.mode)));
 
   std::vector<std::byte> in(kStep), plain(kStep + EVP_MAX_BLOCK_LENGTH);
@@ -116,8 +124,9 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
   std::array<std::byte, kTagBytes> tag = head.tag;
   if (gcm) EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data());
   if (EVP_DecryptFinal_ex(context.get(), raw(plain.data()), &made) != 1) {
-    return fail(at_offset(file, head.offset, fmt::format("{} fails: the key is wrong or the block damaged; compare --key{} with what the training used",
-                                                         gcm ? "its authentication" : "its padding", gcm ? "" : " and --dec-mode")));
+    return fail(at_offset(file, head.offset,
+                          fmt::format("{} fails: the key is wrong or the block damaged; compare --key{} with what the training used",
+                                      gcm ? "its authentication" : "its padding", gcm ? "" : " and --dec-mode")));
   }
   const Status status = out.append(std::span(plain.data(), static_cast<size_t>(made)));
   return status.ok() ? status : fail(status);
@@ -149,7 +158,11 @@ Status decrypt(Contents& contents, const std::string& key, CipherMode asked) {
   if (!first) return first.status();
   const std::string mode(cipher_mode_name(first->mode));
   if (key.empty()) {
-    return Status(Code::kInvalidArgument, fmt::format("{}: is encrypted ({}); give the key with --key HEX, @FILE or env:NAME (in Lua: msdbg.checkpoint(path, {{ key = ... }}))", path, mode));
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format(
+            "{}: is encrypted ({}); give the key with --key HEX, @FILE or env:NAME (in Lua: msdbg.checkpoint(path, {{ key = ... }}))", path,
+            mode));
   }
   contents.facts.cipher = mode;
   auto plain = File::temporary(path);

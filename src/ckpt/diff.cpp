@@ -65,7 +65,8 @@ ParameterChange change_of(const Parameter* a, const Parameter* b) {
 
 /// Content says little when all elements are the same: then the ends of the names must agree too.
 bool may_be_same(const Parameter& a, const Parameter& b, const Fingerprint& print_a, const Fingerprint& print_b) {
-  return a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && print_a == print_b && (!print_a.constant || last_part(a.name) == last_part(b.name));
+  return a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && print_a == print_b &&
+         (!print_a.constant || last_part(a.name) == last_part(b.name));
 }
 
 class Renames {
@@ -161,8 +162,8 @@ void sort_changes(std::vector<ParameterChange>& changes) {
 }
 
 /// nullopt: everything. An empty side is fine as long as the other has something.
-Status select(const ParameterSource& a, const ParameterSource& b, const std::optional<Selector>& on, std::optional<std::vector<NodeRef>>& nodes_a,
-              std::optional<std::vector<NodeRef>>& nodes_b) {
+Status select(const ParameterSource& a, const ParameterSource& b, const std::optional<Selector>& on,
+              std::optional<std::vector<NodeRef>>& nodes_a, std::optional<std::vector<NodeRef>>& nodes_b) {
   if (!on) return {};
   nodes_a = on->resolve(a.session->graphs());
   nodes_b = on->resolve(b.session->graphs());
@@ -253,7 +254,8 @@ Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterS
   return diff;
 }
 
-Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntSet& steps, const ParameterSource& checkpoint, unsigned threads) {
+Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntSet& steps, const ParameterSource& checkpoint,
+                                         unsigned threads) {
   std::vector<Parameter> wanted = parameters_of(checkpoint, nullptr);
   CheckpointMatch match;
   bool anything = false;
@@ -271,7 +273,9 @@ Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntS
       const auto found = by_name.find(wanted[i].name);
       if (found == by_name.end()) return;
       const auto same = same_bytes(*dump.session, found->second->id, *checkpoint.session, wanted[i].id);
-      answers[i] = !same ? Answer::kNotCompared : *same && found->second->info.shape == wanted[i].info.shape ? Answer::kEqual : Answer::kDifferent;
+      answers[i] = !same                                                        ? Answer::kNotCompared
+                   : *same && found->second->info.shape == wanted[i].info.shape ? Answer::kEqual
+                                                                                : Answer::kDifferent;
     });
     const auto count = [&](Answer answer) { return static_cast<uint64_t>(std::ranges::count(answers, answer)); };
     match.steps.push_back({step, count(Answer::kEqual), count(Answer::kDifferent), count(Answer::kNotCompared), count(Answer::kAbsent)});
@@ -279,7 +283,8 @@ Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntS
     if (match.steps.back().equal > match.steps[match.best].equal) match.best = match.steps.size() - 1;
   }
   if (match.steps.empty()) {
-    return Status(Code::kNotFound, fmt::format("{} has no data for step {}; have steps {}", dump.name, steps.text(), numbers_text(dump.session->steps())));
+    return Status(Code::kNotFound,
+                  fmt::format("{} has no data for step {}; have steps {}", dump.name, steps.text(), numbers_text(dump.session->steps())));
   }
   if (!anything) {
     std::vector<std::string> names;
@@ -290,8 +295,9 @@ Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntS
     }
     const std::string asked = wanted.empty() ? "" : wanted.front().name;
     const auto near = nearest(asked, names, 1);
-    return Status(Code::kNotFound, fmt::format("no parameter of {} has a value in {} (rank {}, step {}); the checkpoint's first is '{}'{}", checkpoint.name, dump.name, dump.rank,
-                                               steps.text(), printable(asked), near.empty() ? "" : fmt::format(", the dump's graph knows '{}'", printable(near[0]))));
+    return Status(Code::kNotFound, fmt::format("no parameter of {} has a value in {} (rank {}, step {}); the checkpoint's first is '{}'{}",
+                                               checkpoint.name, dump.name, dump.rank, steps.text(), printable(asked),
+                                               near.empty() ? "" : fmt::format(", the dump's graph knows '{}'", printable(near[0]))));
   }
   ParameterSource best = dump;
   best.step = match.steps[match.best].step;

@@ -34,7 +34,8 @@ Result<std::shared_ptr<File>> File::open(const std::string& path) {
   struct stat status;
   if (fstat(descriptor, &status) != 0) return failure(path, "cannot be examined", errno);
   if (!S_ISREG(status.st_mode)) {
-    return Status(Code::kIoError, fmt::format("{}: is {}; a checkpoint is one file", path, S_ISDIR(status.st_mode) ? "a directory" : "no regular file"));
+    return Status(Code::kIoError,
+                  fmt::format("{}: is {}; a checkpoint is one file", path, S_ISDIR(status.st_mode) ? "a directory" : "no regular file"));
   }
   file->size_ = static_cast<uint64_t>(status.st_size);
   return file;
@@ -45,7 +46,8 @@ Result<std::shared_ptr<File>> File::temporary(const std::string& path) {
   const std::string directory = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
   std::string name = directory + "/msdbg-ckpt-XXXXXX";
   const int descriptor = mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor < 0) return failure(path, fmt::format("no temporary file for the decrypted data in {} (TMPDIR chooses another place)", directory), errno);
+  if (descriptor < 0)
+    return failure(path, fmt::format("no temporary file for the decrypted data in {} (TMPDIR chooses another place)", directory), errno);
   ::unlink(name.c_str());
   return std::shared_ptr<File>(new File(path, descriptor, 0));
 }
@@ -58,7 +60,8 @@ Status File::read(uint64_t offset, std::span<std::byte> out) const {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failure(path_, fmt::format("cannot be read at offset {}", offset), errno);
     if (n == 0) {
-      return Status(Code::kIoError, fmt::format("{}: shrank while it was read (offset {}); is it still being written? Open it again", path_, offset));
+      return Status(Code::kIoError,
+                    fmt::format("{}: shrank while it was read (offset {}); is it still being written? Open it again", path_, offset));
     }
     out = out.subspan(static_cast<size_t>(n));
     offset += static_cast<uint64_t>(n);

@@ -33,7 +33,9 @@ Status key_from(std::string_view text, std::string_view source, CheckpointOption
     for (size_t i = 0; i < digits.size(); i += 2) into.key += static_cast<char>(digit(digits[i]) << 4 | digit(digits[i + 1]));
   }
   if (!into.key.empty()) return {};
-  return Status(Code::kInvalidArgument, fmt::format("the key {} has {} characters; give 32, 48 or 64 hexadecimal digits, or 16, 24 or 32 bytes", source, text.size()));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("the key {} has {} characters; give 32, 48 or 64 hexadecimal digits, or 16, 24 or 32 bytes", source, text.size()));
 }
 
 }  // namespace
@@ -42,16 +44,19 @@ Status read_checkpoint_key(std::string_view text, CheckpointOptions* into) {
   if (text.starts_with("env:")) {
     const std::string name(text.substr(4));
     const char* value = std::getenv(name.c_str());
-    if (value == nullptr || *value == '\0') return Status(Code::kInvalidArgument, fmt::format("the environment has no variable '{}' to take the key from", name));
+    if (value == nullptr || *value == '\0')
+      return Status(Code::kInvalidArgument, fmt::format("the environment has no variable '{}' to take the key from", name));
     return key_from(value, fmt::format("of environment variable {}", name), *into);
   }
   if (!text.starts_with("@")) return key_from(text, "given", *into);
   const std::string path(text.substr(1));
   const auto file = ckpt::File::open(path);
   if (!file) return Status(file.status().code(), "key file " + file.status().message());
-  if ((*file)->size() > kMostKeyFile) return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, which is no key", path, (*file)->size()));
+  if ((*file)->size() > kMostKeyFile)
+    return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, which is no key", path, (*file)->size()));
   std::string content((*file)->size(), '\0');
-  if (const Status status = (*file)->read(0, std::as_writable_bytes(std::span(content.data(), content.size()))); !status.ok()) return status;
+  if (const Status status = (*file)->read(0, std::as_writable_bytes(std::span(content.data(), content.size()))); !status.ok())
+    return status;
   return key_from(content, "of " + path, *into);
 }
 

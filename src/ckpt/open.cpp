@@ -43,14 +43,17 @@ Status named(const std::string& path, const Status& status) {
 Status other_kind(const std::string& path, Kind kind, std::span<const std::byte> head) {
   const auto says = [&](std::string_view what) { return Status(Code::kUnsupported, fmt::format("{}: {}", path, what)); };
   switch (kind) {
-    case Kind::kEmpty: return Status(Code::kCorrupt, fmt::format("{}: is empty (0 bytes); the program that saved it may have been stopped, take an earlier one", path));
+    case Kind::kEmpty:
+      return Status(Code::kCorrupt,
+                    fmt::format("{}: is empty (0 bytes); the program that saved it may have been stopped, take an earlier one", path));
     case Kind::kNpy: return says("is an npy file, not a checkpoint");
     case Kind::kZip: return says("is a zip archive, as PyTorch's checkpoints are; save it as safetensors");
     case Kind::kStrategy: return says("begins like a parallel strategy or a graph file, not like a checkpoint");
     default: break;
   }
   std::string bytes;
-  for (const std::byte byte : head.first(std::min<size_t>(head.size(), 4))) bytes += fmt::format("{}{:02x}", bytes.empty() ? "" : " ", std::to_integer<int>(byte));
+  for (const std::byte byte : head.first(std::min<size_t>(head.size(), 4)))
+    bytes += fmt::format("{}{:02x}", bytes.empty() ? "" : " ", std::to_integer<int>(byte));
   return says(fmt::format("is neither a .ckpt nor a safetensors file (offset 0: {})", bytes));
 }
 
@@ -63,7 +66,8 @@ Result<std::vector<std::byte>> head_of(const File& file) {
 bool by_ending(const std::string& path) { return path.ends_with(".ckpt") || path.ends_with(".safetensors"); }
 
 /// `key` is "" for files that are not encrypted.
-Result<std::unique_ptr<Checkpoint>> open_with(const std::string& path, const std::shared_ptr<File>& file, Kind kind, const std::string& key, CipherMode mode) {
+Result<std::unique_ptr<Checkpoint>> open_with(const std::string& path, const std::shared_ptr<File>& file, Kind kind, const std::string& key,
+                                              CipherMode mode) {
   Contents contents;
   contents.file = file;
   contents.facts.file_bytes = file->size();
@@ -77,9 +81,11 @@ Result<std::unique_ptr<Checkpoint>> open_with(const std::string& path, const std
   if (const Status status = decrypt(contents, key, mode); !status.ok()) return named(path, status);
   const auto head = head_of(*contents.file);
   if (!head) return head.status();
-  const Status status = kind_of(*head, contents.file->size()) == Kind::kRecords ? read_records(contents) : Status(Code::kCorrupt, "no record at offset 0");
+  const Status status =
+      kind_of(*head, contents.file->size()) == Kind::kRecords ? read_records(contents) : Status(Code::kCorrupt, "no record at offset 0");
   if (status.code() == Code::kCorrupt) {
-    return Status(Code::kCorrupt, fmt::format("{}: what {} gives with this key is no checkpoint: the key or --dec-mode is wrong, or the file is damaged ({} of the decrypted data)",
+    return Status(Code::kCorrupt, fmt::format("{}: what {} gives with this key is no checkpoint: the key or --dec-mode is wrong, or the "
+                                              "file is damaged ({} of the decrypted data)",
                                               path, contents.facts.cipher, status.message()));
   }
   if (!status.ok()) return named(path, status);

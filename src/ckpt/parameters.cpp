@@ -96,7 +96,8 @@ Result<Fingerprint> fingerprint(Session& session, const TensorId& id) {
     const size_t bytes = std::min(kBlockElements, (*reader)->count() - first) * item;
     if (Status status = (*reader)->read(first, std::span(block.data(), bytes)); !status.ok()) return status;
     if (first_item.empty()) first_item.assign(block.begin(), block.begin() + static_cast<ptrdiff_t>(item));
-    for (size_t at = 0; print.constant && at < bytes; at += item) print.constant = std::memcmp(block.data() + at, first_item.data(), item) == 0;
+    for (size_t at = 0; print.constant && at < bytes; at += item)
+      print.constant = std::memcmp(block.data() + at, first_item.data(), item) == 0;
     for (size_t at = 0; at < bytes; at += 8) {
       uint64_t word = 0;
       std::memcpy(&word, block.data() + at, std::min<size_t>(8, bytes - at));

@@ -97,7 +97,8 @@ class Assembler {
       return;
     }
     if (entry.problem.ok() && entry.type_text == "random_op") {
-      contents_.problem(Severity::kInfo, fmt::format("'{}' holds the state of random operators ({} bytes), which is not shown", printable(entry.name), entry.bytes));
+      contents_.problem(Severity::kInfo, fmt::format("'{}' holds the state of random operators ({} bytes), which is not shown",
+                                                     printable(entry.name), entry.bytes));
       return;
     }
     // Writers up to 2.2 gave a scalar the dimensions of an empty vector.
@@ -131,9 +132,10 @@ class Assembler {
 
   static void join_slice(Entry& entry, const Piece& piece) {
     append(entry, piece.content);
-    const bool same_rest = piece.dims.size() == entry.shape.size() &&
-                           std::equal(piece.dims.begin() + !piece.dims.empty(), piece.dims.end(), entry.shape.begin() + !entry.shape.empty(),
-                                      [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; });
+    const bool same_rest =
+        piece.dims.size() == entry.shape.size() &&
+        std::equal(piece.dims.begin() + !piece.dims.empty(), piece.dims.end(), entry.shape.begin() + !entry.shape.empty(),
+                   [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; });
     const auto rows = piece.dims.empty() ? uint64_t{0} : piece.dims[0];
     int64_t sum = 0;
     if (!same_rest || piece.type != entry.type_text || entry.shape.empty() ||
@@ -179,7 +181,8 @@ Status read_records(Contents& contents) {
     if (!length) {
       const std::string what = key == kRecordKey ? "the length of a record is no number or cut off"
                                                  : fmt::format("a record must begin with 0a, not {:02x}", key.value_or(0));
-      contents.problem(Severity::kError, fmt::format("offset {}: {}; what follows ({} bytes) was not read; {}", offset, what, end - offset, kNextStep));
+      contents.problem(Severity::kError,
+                       fmt::format("offset {}: {}; what follows ({} bytes) was not read; {}", offset, what, end - offset, kNextStep));
       contents.facts.breaks_off = true;
       break;
     }
@@ -191,15 +194,18 @@ Status read_records(Contents& contents) {
     // A record without a name may have been any parameter, and so may what stood behind the end.
     if (cut || (!record.damage.empty() && record.tag.empty())) contents.facts.breaks_off = true;
     if (cut) {
-      contents.problem(Severity::kError, fmt::format("cut off: the record at offset {} promises {} bytes, {} are there; {}", offset, *length, stop - begin, kNextStep));
+      contents.problem(Severity::kError, fmt::format("cut off: the record at offset {} promises {} bytes, {} are there; {}", offset,
+                                                     *length, stop - begin, kNextStep));
       if (record.damage.empty()) record.damage = fmt::format("the file ends inside it, at offset {}", end);
     } else if (!record.damage.empty()) {
-      contents.problem(Severity::kError, fmt::format("damaged record at offset {} ('{}'): {}", offset, printable(record.tag), record.damage));
+      contents.problem(Severity::kError,
+                       fmt::format("damaged record at offset {} ('{}'): {}", offset, printable(record.tag), record.damage));
     }
     if (record.damage.empty()) {
       ++sound;
     } else if (++damaged > kMostDamaged) {
-      contents.problem(Severity::kError, fmt::format("more than {} damaged records; what follows offset {} was not read", kMostDamaged, offset));
+      contents.problem(Severity::kError,
+                       fmt::format("more than {} damaged records; what follows offset {} was not read", kMostDamaged, offset));
       contents.facts.breaks_off = true;
       break;
     }

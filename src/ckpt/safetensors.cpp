@@ -23,9 +23,21 @@ Status corrupt(std::string text) { return Status(Code::kCorrupt, std::move(text)
 
 DType dtype_of(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, DType>, 15> kTypes = {{
-      {"BOOL", DType::kBool}, {"U8", DType::kUInt8}, {"I8", DType::kInt8}, {"U16", DType::kUInt16}, {"I16", DType::kInt16},
-      {"U32", DType::kUInt32}, {"I32", DType::kInt32}, {"U64", DType::kUInt64}, {"I64", DType::kInt64}, {"F16", DType::kFloat16},
-      {"BF16", DType::kBFloat16}, {"F32", DType::kFloat32}, {"F64", DType::kFloat64}, {"F8_E4M3", DType::kFloat8}, {"F8_E5M2", DType::kFloat8},
+      {"BOOL", DType::kBool},
+      {"U8", DType::kUInt8},
+      {"I8", DType::kInt8},
+      {"U16", DType::kUInt16},
+      {"I16", DType::kInt16},
+      {"U32", DType::kUInt32},
+      {"I32", DType::kInt32},
+      {"U64", DType::kUInt64},
+      {"I64", DType::kInt64},
+      {"F16", DType::kFloat16},
+      {"BF16", DType::kBFloat16},
+      {"F32", DType::kFloat32},
+      {"F64", DType::kFloat64},
+      {"F8_E4M3", DType::kFloat8},
+      {"F8_E5M2", DType::kFloat8},
   }};
   const auto found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& type) { return type.first == name; });
   if (found != kTypes.end()) return found->second;
@@ -63,14 +75,16 @@ Entry read_entry(const std::string& name, const json& value, uint64_t data, uint
     entry.problem = corrupt(std::move(text));
     return entry;
   };
-  if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") || !value["shape"].is_array() ||
-      !value.contains("data_offsets") || !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
+  if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") ||
+      !value["shape"].is_array() || !value.contains("data_offsets") || !value["data_offsets"].is_array() ||
+      value["data_offsets"].size() != 2) {
     return fail("its header entry lacks dtype, shape or data_offsets; save the checkpoint again");
   }
   entry.type_text = value["dtype"].get<std::string>();
   entry.dtype = dtype_of(entry.type_text);
   for (const json& dim : value["shape"]) {
-    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX) return fail(fmt::format("its shape holds {}, which is no length", printable(dim.dump(-1, ' ', true))));
+    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX)
+      return fail(fmt::format("its shape holds {}, which is no length", printable(dim.dump(-1, ' ', true))));
     entry.shape.push_back(static_cast<int64_t>(dim.get<uint64_t>()));
   }
   const json& offsets = value["data_offsets"];
@@ -78,9 +92,10 @@ Entry read_entry(const std::string& name, const json& value, uint64_t data, uint
   const auto begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
   if (begin > end) return fail(fmt::format("its data_offsets [{},{}] run backwards", begin, end));
   if (end > file_bytes - data) {
-    return fail(fmt::format("its data_offsets [{},{}] reach behind the end of the file, which holds {} bytes of data (from offset {}); the file is cut off or "
-                            "damaged, take another copy",
-                            begin, end, file_bytes - data, data));
+    return fail(fmt::format(
+        "its data_offsets [{},{}] reach behind the end of the file, which holds {} bytes of data (from offset {}); the file is cut off or "
+        "damaged, take another copy",
+        begin, end, file_bytes - data, data));
   }
   entry.extents.push_back({data + begin, end - begin});
   entry.bytes = end - begin;
@@ -95,7 +110,8 @@ void refuse_overlaps(std::vector<Entry>& entries) {
     if (!entry.problem.ok() || entry.bytes == 0) continue;
     const Extent& extent = entry.extents.front();
     if (extent.offset < taken) {
-      entry.problem = corrupt(fmt::format("its bytes from offset {} on overlap those of '{}', which reach to {}", extent.offset, printable(owner->name), taken));
+      entry.problem = corrupt(fmt::format("its bytes from offset {} on overlap those of '{}', which reach to {}", extent.offset,
+                                          printable(owner->name), taken));
       continue;
     }
     taken = extent.offset + extent.bytes;
@@ -113,7 +129,8 @@ Status check_crc(Contents& contents, const std::string& stored) {
     crc.update(std::as_bytes(std::span(name)));
     for (const Extent& extent : entry->extents) {
       for (uint64_t at = 0; at < extent.bytes; at += kBlock) {
-        if (interrupt_requested()) return Status(Code::kInterrupted, fmt::format("{}: interrupted while its CRC was computed", contents.file->path()));
+        if (interrupt_requested())
+          return Status(Code::kInterrupted, fmt::format("{}: interrupted while its CRC was computed", contents.file->path()));
         const std::span part(block.data(), std::min<uint64_t>(kBlock, extent.bytes - at));
         if (const Status status = contents.file->read(extent.offset + at, part); !status.ok()) return status;
         crc.update(part);
@@ -122,8 +139,9 @@ Status check_crc(Contents& contents, const std::string& stored) {
   }
   contents.facts.crc = stored == std::to_string(crc.value()) ? CrcState::kMatches : CrcState::kDiffers;
   if (contents.facts.crc == CrcState::kDiffers) {
-    contents.problem(Severity::kError, fmt::format("CRC mismatch: the header says {}, names and values give {}; some value is damaged, take another copy",
-                                                   printable(stored), crc.value()));
+    contents.problem(Severity::kError,
+                     fmt::format("CRC mismatch: the header says {}, names and values give {}; some value is damaged, take another copy",
+                                 printable(stored), crc.value()));
   }
   return {};
 }
@@ -136,12 +154,16 @@ Status read_safetensors(Contents& contents) {
   if (file.size() < kLengthBytes + 2) return corrupt(fmt::format("its {} bytes are too few for a header", file.size()));
   if (const Status status = file.read(0, head); !status.ok()) return status;
   const uint64_t length = little_endian(head);
-  if (length > kMostHeader) return corrupt(fmt::format("offset 0: a header of {} bytes is promised, at most {} are allowed; take another copy", length, kMostHeader));
+  if (length > kMostHeader)
+    return corrupt(
+        fmt::format("offset 0: a header of {} bytes is promised, at most {} are allowed; take another copy", length, kMostHeader));
   if (length > file.size() - kLengthBytes) {
-    return corrupt(fmt::format("offset 0: a header of {} bytes is promised, {} are there; the file is cut off, take another copy", length, file.size() - kLengthBytes));
+    return corrupt(fmt::format("offset 0: a header of {} bytes is promised, {} are there; the file is cut off, take another copy", length,
+                               file.size() - kLengthBytes));
   }
   std::string text(length, '\0');
-  if (const Status status = file.read(kLengthBytes, std::as_writable_bytes(std::span(text.data(), text.size()))); !status.ok()) return status;
+  if (const Status status = file.read(kLengthBytes, std::as_writable_bytes(std::span(text.data(), text.size()))); !status.ok())
+    return status;
   auto header = parse_header(text);
   if (!header) return header.status();
 
@@ -168,7 +190,8 @@ Status read_safetensors(Contents& contents) {
   for (Entry& entry : entries) {
     if (int4.contains(entry.name)) entry.type_text = "Int4", entry.dtype = DType::kInt4;
     settle_type(entry);
-    if (header->repeated.contains(entry.name)) contents.problem(Severity::kWarning, fmt::format("parameter '{}' is stored twice; the later one counts", printable(entry.name)));
+    if (header->repeated.contains(entry.name))
+      contents.problem(Severity::kWarning, fmt::format("parameter '{}' is stored twice; the later one counts", printable(entry.name)));
     if (!entry.problem.ok() && entry.problem.code() != Code::kUnsupported) {
       contents.problem(Severity::kError, fmt::format("parameter '{}': {}", printable(entry.name), entry.problem.message()));
     } else {

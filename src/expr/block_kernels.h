@@ -197,7 +197,9 @@ struct BlockKernels {
     constexpr T kStart = Better::kLess ? V::kInfinity : -V::kInfinity;
     constexpr size_t kStep = 4 * V::kSize;
     B best[4] = {V::all(kStart), V::all(kStart), V::all(kStart), V::all(kStart)};
-    const auto keep = [](B& lanes, B x) __attribute__((always_inline)) { lanes = Better::kLess ? V::lower(x, lanes) : V::higher(x, lanes); };
+    const auto keep = [](B & lanes, B x) __attribute__((always_inline)) {
+      lanes = Better::kLess ? V::lower(x, lanes) : V::higher(x, lanes);
+    };
     size_t i = 0;
     for (; i + kStep <= n; i += kStep) {
       for (size_t k = 0; k < 4; ++k) keep(best[k], prepared<prelude>(a + i + k * V::kSize, f));

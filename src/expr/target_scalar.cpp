@@ -22,7 +22,9 @@ struct ScalarLanes {
   MSDBG_EXPR_INLINE T sub(T a, T b) { return a - b; }
   MSDBG_EXPR_INLINE T mul(T a, T b) { return a * b; }
   MSDBG_EXPR_INLINE T div(T a, T b) { return a / b; }
-  MSDBG_EXPR_INLINE T abs(T a) { return kWide ? static_cast<T>(__builtin_fabs(a)) : static_cast<T>(__builtin_fabsf(static_cast<float>(a))); }
+  MSDBG_EXPR_INLINE T abs(T a) {
+    return kWide ? static_cast<T>(__builtin_fabs(a)) : static_cast<T>(__builtin_fabsf(static_cast<float>(a)));
+  }
 #define MSDBG_EXPR_LIBM(NAME)                                              \
   MSDBG_EXPR_INLINE T NAME(T a) {                                          \
     if constexpr (kWide) return static_cast<T>(__builtin_##NAME(a));       \

@@ -17,7 +17,8 @@ struct Widen<xsimd::sse2> {
 // A mask that holds is -1 as an integer.
 template <>
 struct Counting<float, xsimd::sse2> {
-  MSDBG_EXPR_INLINE xsimd::batch<float, xsimd::sse2> add(xsimd::batch<float, xsimd::sse2> counts, xsimd::batch_bool<float, xsimd::sse2> mask) {
+  MSDBG_EXPR_INLINE xsimd::batch<float, xsimd::sse2> add(xsimd::batch<float, xsimd::sse2> counts,
+                                                         xsimd::batch_bool<float, xsimd::sse2> mask) {
     return _mm_castsi128_ps(_mm_sub_epi32(_mm_castps_si128(counts), _mm_castps_si128(mask)));
   }
   MSDBG_EXPR_INLINE uint64_t total(xsimd::batch<float, xsimd::sse2> counts) {
@@ -32,7 +33,8 @@ struct Counting<float, xsimd::sse2> {
 // A mask that holds is -1 as an integer.
 template <>
 struct Counting<double, xsimd::sse2> {
-  MSDBG_EXPR_INLINE xsimd::batch<double, xsimd::sse2> add(xsimd::batch<double, xsimd::sse2> counts, xsimd::batch_bool<double, xsimd::sse2> mask) {
+  MSDBG_EXPR_INLINE xsimd::batch<double, xsimd::sse2> add(xsimd::batch<double, xsimd::sse2> counts,
+                                                          xsimd::batch_bool<double, xsimd::sse2> mask) {
     return _mm_castsi128_pd(_mm_sub_epi64(_mm_castpd_si128(counts), _mm_castpd_si128(mask)));
   }
   MSDBG_EXPR_INLINE uint64_t total(xsimd::batch<double, xsimd::sse2> counts) {

@@ -130,7 +130,8 @@ std::string examples(Graphs graphs) {
     if (ops.size() < kShown && ops.insert(node.op).second) out += (out.empty() ? "" : ", ") + printable(unique_suffix(graphs, node.name));
   });
   if (count == 0) return available(graphs);
-  return fmt::format("{} {} node{}, {}{}", graphs.size() == 1 ? "the graph has" : "the graphs together have", count, count == 1 ? "" : "s", count > kShown ? "e.g. " : "", out);
+  return fmt::format("{} {} node{}, {}{}", graphs.size() == 1 ? "the graph has" : "the graphs together have", count, count == 1 ? "" : "s",
+                     count > kShown ? "e.g. " : "", out);
 }
 
 // First term outside a `not` that matches nothing by itself: the one the user will want to correct.
@@ -270,8 +271,9 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
                   fmt::format("'{}' could be any of {} nodes: {}", printable(name), candidates.size(), list));
   }
   const std::string close = join_nearest(picked, name);
-  return Status(Code::kNotFound, close.empty() ? fmt::format("no node '{}', and none with a name like it; {}", printable(name), examples(picked))
-                                               : fmt::format("no node '{}'; nearest: {}", printable(name), close));
+  return Status(Code::kNotFound, close.empty()
+                                     ? fmt::format("no node '{}', and none with a name like it; {}", printable(name), examples(picked))
+                                     : fmt::format("no node '{}'; nearest: {}", printable(name), close));
 }
 
 }  // namespace msdbg

@@ -42,7 +42,8 @@ std::string file_text(const CheckpointFacts& facts) {
 
 std::string totals_text(const std::vector<StatsRow>& rows) {
   const Totals totals = totals_of(rows);
-  std::string out = fmt::format("{}, {}, {}", counted(rows.size(), "parameter"), counted(totals.elements, "element"), format_bytes(totals.bytes));
+  std::string out =
+      fmt::format("{}, {}, {}", counted(rows.size(), "parameter"), counted(totals.elements, "element"), format_bytes(totals.bytes));
   if (totals.nonfinite > 0) out += fmt::format("; {} not finite", totals.nonfinite);
   return out;
 }
@@ -53,7 +54,8 @@ std::string value_text(double value) { return std::isnan(value) ? "-" : format_s
 std::vector<std::string> numbers_of(const StatsRow& row) {
   if (!row.stats) return std::vector<std::string>(5, "-");
   const Stats& s = *row.stats;
-  return {value_text(s.min), value_text(s.max), value_text(s.mean), value_text(s.std), s.count > 0 && s.finite_count() == 0 ? "-" : value_text(s.l2_norm)};
+  return {value_text(s.min), value_text(s.max), value_text(s.mean), value_text(s.std),
+          s.count > 0 && s.finite_count() == 0 ? "-" : value_text(s.l2_norm)};
 }
 
 std::string remark_of(const StatsRow& row) {
@@ -68,7 +70,8 @@ std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, con
   Table sheet({{"parameter", Align::kLeft, true}, {"type"}, {"bytes", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight},
                {"mean", Align::kRight}, {"std", Align::kRight}, {"norm", Align::kRight}, {""}});
   for (const StatsRow& row : rows) {
-    std::vector<Table::Cell> cells = {printable(checkpoint.node(row.info.id).name), type_text(row.info.dtype, row.info.shape), std::to_string(row.info.bytes)};
+    std::vector<Table::Cell> cells = {printable(checkpoint.node(row.info.id).name), type_text(row.info.dtype, row.info.shape),
+                                      std::to_string(row.info.bytes)};
     for (std::string& number : numbers_of(row)) cells.emplace_back(std::move(number));
     const bool bad = row.stats && row.stats->nan_count + row.stats->inf_count() > 0;
     cells.emplace_back(remark_of(row), bad || !row.stats ? Paint::kError : Paint::kNone);
@@ -79,7 +82,8 @@ std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, con
   for (const auto& [name, text] : facts.texts) out += fmt::format("text       {} = {}\n", printable(name), printable(text));
   for (const Problem& problem : facts.problems) {
     const std::string word(problem.severity == Severity::kInfo ? "note" : severity_name(problem.severity));
-    out += fmt::format("{}{} {}\n", painted(word, paint_for(problem.severity), style.colour), std::string(10 - std::min<size_t>(10, word.size()), ' '), printable(problem.message));
+    out += fmt::format("{}{} {}\n", painted(word, paint_for(problem.severity), style.colour),
+                       std::string(10 - std::min<size_t>(10, word.size()), ' '), printable(problem.message));
   }
   return out;
 }
@@ -99,23 +103,30 @@ Json parameter_object(Checkpoint& checkpoint, const StatsRow& row) {
 std::string json_object(Checkpoint& checkpoint, const std::vector<StatsRow>& rows) {
   const CheckpointFacts& facts = checkpoint.facts();
   const Totals totals = totals_of(rows);
-  Json out = {{"msdbg", kVersion}, {"checkpoint", checkpoint.info().source}, {"format", facts.format}, {"file_bytes", facts.file_bytes},
-              {"cipher", facts.cipher.empty() ? Json() : Json(facts.cipher)}, {"crc", crc_word(facts.crc)},
-              {"totals", {{"parameters", rows.size()}, {"elements", totals.elements}, {"bytes", totals.bytes}, {"nonfinite", totals.nonfinite}}}};
+  Json out = {
+      {"msdbg", kVersion},
+      {"checkpoint", checkpoint.info().source},
+      {"format", facts.format},
+      {"file_bytes", facts.file_bytes},
+      {"cipher", facts.cipher.empty() ? Json() : Json(facts.cipher)},
+      {"crc", crc_word(facts.crc)},
+      {"totals", {{"parameters", rows.size()}, {"elements", totals.elements}, {"bytes", totals.bytes}, {"nonfinite", totals.nonfinite}}}};
   out["parameters"] = Json::array();
   for (const StatsRow& row : rows) out["parameters"].push_back(parameter_object(checkpoint, row));
   out["texts"] = Json::array();
   for (const auto& [name, text] : facts.texts) out["texts"].push_back({{"name", name}, {"text", text}});
   out["problems"] = Json::array();
   for (const Problem& problem : facts.problems) {
-    out["problems"].push_back({{"severity", problem.severity == Severity::kInfo ? "info" : severity_name(problem.severity)}, {"message", problem.message}});
+    out["problems"].push_back(
+        {{"severity", problem.severity == Severity::kInfo ? "info" : severity_name(problem.severity)}, {"message", problem.message}});
   }
   return follow::text(out, true);
 }
 
 /// What csv and markdown share.
 std::vector<std::string> fields_of(Checkpoint& checkpoint, const StatsRow& row) {
-  std::vector<std::string> fields = {checkpoint.node(row.info.id).name, std::string(dtype_name(row.info.dtype)), shape_text(row.info.shape), std::to_string(row.info.bytes)};
+  std::vector<std::string> fields = {checkpoint.node(row.info.id).name, std::string(dtype_name(row.info.dtype)), shape_text(row.info.shape),
+                                     std::to_string(row.info.bytes)};
   for (std::string& number : numbers_of(row)) fields.push_back(number == "-" ? "" : std::move(number));
   fields.push_back(row.stats ? std::to_string(row.stats->nan_count) : "");
   fields.push_back(row.stats ? std::to_string(row.stats->inf_count()) : "");
@@ -124,7 +135,8 @@ std::vector<std::string> fields_of(Checkpoint& checkpoint, const StatsRow& row) 
 }
 
 const std::vector<std::string>& titles() {
-  static const std::vector<std::string> kTitles = {"parameter", "dtype", "shape", "bytes", "min", "max", "mean", "std", "norm", "nan_count", "inf_count", "note"};
+  static const std::vector<std::string> kTitles = {"parameter", "dtype", "shape", "bytes",     "min",       "max",
+                                                   "mean",      "std",   "norm",  "nan_count", "inf_count", "note"};
   return kTitles;
 }
 
@@ -150,18 +162,25 @@ std::string match_verdict(const CheckpointMatch& match) {
   }
   const StepMatch& best = match.steps[match.best];
   if (!steps.empty()) {
-    std::string out = fmt::format("{} holds the parameters of step {} of {}: {} equal bit for bit", printable(b), numbers_text(steps), printable(a), counted(best.equal, "parameter"));
+    std::string out = fmt::format("{} holds the parameters of step {} of {}: {} equal bit for bit", printable(b), numbers_text(steps),
+                                  printable(a), counted(best.equal, "parameter"));
     if (best.absent > 0) out += fmt::format("; {} of the checkpoint have no value in the dump and were not compared", best.absent);
     return out;
   }
-  if (best.equal == 0) return fmt::format("{} belongs to none of the steps of {}: no parameter is equal in any", printable(b), printable(a));
+  if (best.equal == 0)
+    return fmt::format("{} belongs to none of the steps of {}: no parameter is equal in any", printable(b), printable(a));
   return fmt::format("{} belongs to none of the steps of {}; nearest is step {} with {} of {} equal", printable(b), printable(a), best.step,
                      best.equal, counted(best.equal + best.different + best.not_compared, "parameter"));
 }
 
 std::string match_table(const CheckpointMatch& match, const ReportStyle& style) {
   std::string out = match_verdict(match) + "\n";
-  Table sheet({{"step", Align::kRight}, {"equal", Align::kRight}, {"different", Align::kRight}, {"not compared", Align::kRight}, {"not in the dump", Align::kRight}, {""}});
+  Table sheet({{"step", Align::kRight},
+               {"equal", Align::kRight},
+               {"different", Align::kRight},
+               {"not compared", Align::kRight},
+               {"not in the dump", Align::kRight},
+               {""}});
   for (const StepMatch& step : match.steps) {
     sheet.add({std::to_string(step.step), std::to_string(step.equal), std::to_string(step.different), std::to_string(step.not_compared),
                std::to_string(step.absent), Table::Cell(step_answer(step), step.matches() ? Paint::kStrong : Paint::kNone)});
@@ -173,7 +192,8 @@ std::string match_table(const CheckpointMatch& match, const ReportStyle& style) 
 }
 
 Json step_object(const StepMatch& step) {
-  return {{"step", step.step}, {"matches", step.matches()}, {"equal", step.equal}, {"different", step.different}, {"not_compared", step.not_compared}, {"not_in_dump", step.absent}};
+  return {{"step", step.step},           {"matches", step.matches()},         {"equal", step.equal},
+          {"different", step.different}, {"not_compared", step.not_compared}, {"not_in_dump", step.absent}};
 }
 
 }  // namespace
@@ -200,8 +220,8 @@ std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow
 std::string checkpoint_match_report(const CheckpointMatch& match, const ReportStyle& style) {
   static const std::vector<std::string> kTitles = {"step", "equal", "different", "not compared", "not in the dump", "answer"};
   const auto fields = [](const StepMatch& step) {
-    return std::vector<std::string>{std::to_string(step.step), std::to_string(step.equal), std::to_string(step.different), std::to_string(step.not_compared),
-                                    std::to_string(step.absent), step_answer(step)};
+    return std::vector<std::string>{std::to_string(step.step),         std::to_string(step.equal),  std::to_string(step.different),
+                                    std::to_string(step.not_compared), std::to_string(step.absent), step_answer(step)};
   };
   std::string out;
   switch (style.format) {

@@ -110,7 +110,9 @@ std::string diff_json(Session& a, Session& b, const DiffResult& result, bool lin
   out["edges_known"] = result.unknown_edges.empty();
   out["first_divergence"] = result.first ? entry_object(a, b, result.tensors[*result.first]) : Json();
   Json culprits = Json::array();
-  for (size_t i : result.culprits) culprits.push_back({{"node_b", b.node(result.tensors[i].b).name}, {"slot", slot_name(result.tensors[i].b.slot)}, {"step", result.tensors[i].b.step}});
+  for (size_t i : result.culprits)
+    culprits.push_back(
+        {{"node_b", b.node(result.tensors[i].b).name}, {"slot", slot_name(result.tensors[i].b.slot)}, {"step", result.tensors[i].b.step}});
   out["culprits"] = std::move(culprits);
   out["matched"] = result.matched_nodes;
   out["matched_by"] = {{"name", result.by_name}, {"structure", result.by_structure}, {"value", result.by_value}, {"map", result.by_map}};
@@ -153,18 +155,22 @@ std::string diff_csv(Session& a, Session& b, const DiffResult& result) {
 }
 
 std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
-  std::string out = fmt::format("**{}**\n\nA: {}  \nB: {}\n\n", markdown_cell(diff_verdict(b, result)), markdown_cell(a.info().source), markdown_cell(b.info().source));
+  std::string out = fmt::format("**{}**\n\nA: {}  \nB: {}\n\n", markdown_cell(diff_verdict(b, result)), markdown_cell(a.info().source),
+                                markdown_cell(b.info().source));
   std::string rows;
   for (const TensorDiff& entry : result.tensors) {
     if (entry.state != DiffState::kDifferent && entry.state != DiffState::kReshaped) continue;
     const std::string share = entry.compared() ? fmt::format("{:.2f} %", 100 * entry.measures.within_share()) : "";
-    rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", entry.b.step, markdown_cell(fmt::format("{}:{}", b.node(entry.b).name, slot_name(entry.b.slot))),
-                        markdown_cell(diff_what(entry)), share, entry.amplification ? format_short(*entry.amplification, 3) : "", diff_role_name(entry.role));
+    rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", entry.b.step,
+                        markdown_cell(fmt::format("{}:{}", b.node(entry.b).name, slot_name(entry.b.slot))), markdown_cell(diff_what(entry)),
+                        share, entry.amplification ? format_short(*entry.amplification, 3) : "", diff_role_name(entry.role));
   }
-  if (!rows.empty()) out += "| step | tensor | what differs | within tolerance | amplification | role |\n|---|---|---|---|---|---|\n" + rows + "\n";
+  if (!rows.empty())
+    out += "| step | tensor | what differs | within tolerance | amplification | role |\n|---|---|---|---|---|---|\n" + rows + "\n";
   const auto list = [&](Session& session, const std::vector<UnmatchedNode>& nodes, const char* side) {
     for (const UnmatchedNode& unmatched : nodes) {
-      out += fmt::format("- only in {}: {}\n", side, markdown_cell(session.graph(unmatched.rank, unmatched.graph)->node(unmatched.node).name));
+      out +=
+          fmt::format("- only in {}: {}\n", side, markdown_cell(session.graph(unmatched.rank, unmatched.graph)->node(unmatched.node).name));
     }
   };
   list(a, result.only_a, "A");
@@ -191,13 +197,16 @@ std::string diff_junit(Session&, Session& b, const DiffResult& result) {
       case DiffState::kUncompared: cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml_text(entry.reason)); break;
       case DiffState::kDifferent:
       case DiffState::kReshaped:
-        cases += fmt::format("><failure message=\"{}\">{}</failure></testcase>\n", xml_text(diff_what(entry)), xml_text(diff_why(entry, b.node(entry.b).kind)));
+        cases += fmt::format("><failure message=\"{}\">{}</failure></testcase>\n", xml_text(diff_what(entry)),
+                             xml_text(diff_why(entry, b.node(entry.b).kind)));
     }
   }
   const uint64_t failures = result.different + result.reshaped;
   const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" skipped=\"{}\"", result.tensors.size(), failures, result.uncompared);
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"msdbg diff\" {0}>\n  <testsuite name=\"diff\" {0}>\n{1}  </testsuite>\n</testsuites>\n",
-                     counts, cases);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"msdbg diff\" {0}>\n  <testsuite name=\"diff\" {0}>\n{1}  "
+      "</testsuite>\n</testsuites>\n",
+      counts, cases);
 }
 
 }  // namespace msdbg

@@ -71,7 +71,8 @@ class DiffText {
     out += field("tensors", tensors);
     out += field("steps", steps_text());
     for (const std::string& text : result_.unknown_edges) {
-      out += field(&text == &result_.unknown_edges.front() ? "edges" : "", "unknown: " + text + (&text == &result_.unknown_edges.back() ? ", so no culprit is named" : ""));
+      out += field(&text == &result_.unknown_edges.front() ? "edges" : "",
+                   "unknown: " + text + (&text == &result_.unknown_edges.back() ? ", so no culprit is named" : ""));
     }
     return out;
   }
@@ -113,7 +114,8 @@ class DiffText {
         break;
       }
       const bool made = b_.node(result_.tensors[i].b).kind == NodeKind::kOperator;
-      out += field(shown == 1 ? "also" : "", fmt::format("{} {}", name(result_.tensors[i]), made ? "differs although its inputs agree" : "came in different"));
+      out += field(shown == 1 ? "also" : "",
+                   fmt::format("{} {}", name(result_.tensors[i]), made ? "differs although its inputs agree" : "came in different"));
     }
     return out;
   }
@@ -146,19 +148,35 @@ class DiffText {
     const std::vector<size_t> rows = chosen();
     if (rows.empty()) return "";
     using enum Align;
-    Table table({{"step", kRight}, {"tensor", kLeft, true}, {"max error", kRight}, {"rel. error", kRight}, {"cosine", kRight}, {"within", kRight}, {"amplified", kRight}, {"remark"}});
+    Table table({{"step", kRight},
+                 {"tensor", kLeft, true},
+                 {"max error", kRight},
+                 {"rel. error", kRight},
+                 {"cosine", kRight},
+                 {"within", kRight},
+                 {"amplified", kRight},
+                 {"remark"}});
     for (size_t i : rows) {
       const TensorDiff& entry = result_.tensors[i];
       const Comparison& m = entry.measures;
       const Paint paint = entry.role == DiffRole::kCulprit ? Paint::kError : Paint::kNone;
-      const std::string step = entry.a.step == entry.b.step ? std::to_string(entry.b.step) : fmt::format("{}/{}", entry.a.step, entry.b.step);
+      const std::string step =
+          entry.a.step == entry.b.step ? std::to_string(entry.b.step) : fmt::format("{}/{}", entry.a.step, entry.b.step);
       if (!entry.compared()) {
         table.add({step, {name(entry), paint}, "", "", "", "", "", remark(entry)});
         continue;
       }
       // What a tensor of integers multiplies says nothing; nor does a factor that no input has a part in.
-      const std::string factor = !entry.amplification ? "" : std::isinf(*entry.amplification) ? "from 0" : fmt::format("{}x", format_short(*entry.amplification, 3));
-      table.add({step, {name(entry), paint}, shown(m.max_abs_error), shown(m.relative_error()), cosine_text(m.cosine), percent(m.within_share()), factor,
+      const std::string factor = !entry.amplification               ? ""
+                                 : std::isinf(*entry.amplification) ? "from 0"
+                                                                    : fmt::format("{}x", format_short(*entry.amplification, 3));
+      table.add({step,
+                 {name(entry), paint},
+                 shown(m.max_abs_error),
+                 shown(m.relative_error()),
+                 cosine_text(m.cosine),
+                 percent(m.within_share()),
+                 factor,
                  remark(entry)});
     }
     std::string out = "\n";
@@ -180,10 +198,16 @@ class DiffText {
     std::string out;
     const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
     if (entry.role == DiffRole::kCulprit) add("culprit");
-    if (entry.shape_a != entry.shape_b && !entry.shape_a.empty()) add(fmt::format("{} against {}", shape_text(entry.shape_a), shape_text(entry.shape_b)));
-    if (entry.dtype_a != entry.dtype_b && entry.compared()) add(fmt::format("{} against {}", dtype_name(entry.dtype_a), dtype_name(entry.dtype_b)));
+    if (entry.shape_a != entry.shape_b && !entry.shape_a.empty())
+      add(fmt::format("{} against {}", shape_text(entry.shape_a), shape_text(entry.shape_b)));
+    if (entry.dtype_a != entry.dtype_b && entry.compared())
+      add(fmt::format("{} against {}", dtype_name(entry.dtype_a), dtype_name(entry.dtype_b)));
     const uint64_t bad = entry.measures.nan_mismatch + entry.measures.inf_mismatch;
-    if (bad > 0) add(fmt::format("{} {} on one side", bad, entry.measures.inf_mismatch == 0 ? "NaN" : entry.measures.nan_mismatch == 0 ? "Inf" : "NaN or Inf"));
+    if (bad > 0)
+      add(fmt::format("{} {} on one side", bad,
+                      entry.measures.inf_mismatch == 0   ? "NaN"
+                      : entry.measures.nan_mismatch == 0 ? "Inf"
+                                                         : "NaN or Inf"));
     if (entry.how == MatchHow::kValue) add("in A: " + a_.node(entry.a).op);
     return out;
   }
@@ -231,9 +255,11 @@ class DiffText {
 std::string diff_verdict(Session& b, const DiffResult& result) {
   const size_t compared = result.equal + result.close + result.different + result.reshaped;
   if (!result.first) {
-    const std::string all = result.close == 0 ? "bit for bit the same" : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
+    const std::string all = result.close == 0 ? "bit for bit the same"
+                                              : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
     if (compared == 0) return "nothing was compared; what stood in the way is listed below";
-    if (result.interrupted) return fmt::format("partial: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
+    if (result.interrupted)
+      return fmt::format("partial: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
     if (result.uncompared > 0) {
       return fmt::format("equal as far as could be compared: {}: {}; {} not compared", counted(compared, "tensor"), all, result.uncompared);
     }
@@ -251,17 +277,20 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
     const size_t end = first.worst_input.rfind(" ("), begin = first.worst_input.find_last_of("/ ", end - 1) + 1;
     role = fmt::format(", fed by {}", first.worst_input.substr(begin));
   }
-  return fmt::format("different: {} of {}, first in step {} at {}{}", result.different + result.reshaped, counted(compared, "tensor"), first.b.step,
-                     node.name.substr(node.name.rfind('/') + 1), role);
+  return fmt::format("different: {} of {}, first in step {} at {}{}", result.different + result.reshaped, counted(compared, "tensor"),
+                     first.b.step, node.name.substr(node.name.rfind('/') + 1), role);
 }
 
 std::string diff_what(const TensorDiff& entry) {
-  if (!entry.compared()) return fmt::format("{}: {}{} against {}{}", entry.reason, dtype_name(entry.dtype_a), shape_text(entry.shape_a), dtype_name(entry.dtype_b), shape_text(entry.shape_b));
+  if (!entry.compared())
+    return fmt::format("{}: {}{} against {}{}", entry.reason, dtype_name(entry.dtype_a), shape_text(entry.shape_a),
+                       dtype_name(entry.dtype_b), shape_text(entry.shape_b));
   const Comparison& m = entry.measures;
   std::string out;
   if (m.pairs > 0) {
-    out = fmt::format("max error {}{}, mean {}, {} within tolerance (rtol {}, atol {})", format_short(m.max_abs_error, 3), m.max_abs_at ? place_text(*m.max_abs_at, entry.shape_b) : "",
-                      format_short(m.mean_abs_error, 3), percent(m.within_share()), format_short(entry.tolerance.rtol, 2), format_short(entry.tolerance.atol, 2));
+    out = fmt::format("max error {}{}, mean {}, {} within tolerance (rtol {}, atol {})", format_short(m.max_abs_error, 3),
+                      m.max_abs_at ? place_text(*m.max_abs_at, entry.shape_b) : "", format_short(m.mean_abs_error, 3),
+                      percent(m.within_share()), format_short(entry.tolerance.rtol, 2), format_short(entry.tolerance.atol, 2));
   } else {
     out = "no element is finite on both sides";
   }
@@ -273,7 +302,8 @@ std::string diff_what(const TensorDiff& entry) {
 std::string diff_why(const TensorDiff& entry, NodeKind kind) {
   switch (entry.role) {
     case DiffRole::kNone: return "";
-    case DiffRole::kCulprit: return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
+    case DiffRole::kCulprit:
+      return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
     case DiffRole::kUnknown:
       if (!entry.edges_known) return "the first in the order of the run; without the graph nobody can say whether it is the cause";
       return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
@@ -281,7 +311,8 @@ std::string diff_why(const TensorDiff& entry, NodeKind kind) {
   }
   std::string out = "it is handed on: ";
   out += entry.worst_input.empty() ? "an input differs already" : entry.worst_input + " differs already";
-  if (entry.amplification && std::isfinite(*entry.amplification)) out += fmt::format(", and its error leaves {} times as large", format_short(*entry.amplification, 3));
+  if (entry.amplification && std::isfinite(*entry.amplification))
+    out += fmt::format(", and its error leaves {} times as large", format_short(*entry.amplification, 3));
   return out;
 }
 

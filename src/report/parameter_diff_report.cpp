@@ -60,7 +60,11 @@ std::string counts_text(const ParameterDiff& diff) {
 }
 
 std::string verdict_text(const ParameterDiff& diff) {
-  const std::string_view word = diff.equal() ? "equal" : !diff.complete() && diff.count(ChangeKind::kUnchanged) + diff.count(ChangeKind::kNotCompared) == diff.changes.size() ? "not compared as a whole" : "different";
+  const std::string_view word =
+      diff.equal() ? "equal"
+      : !diff.complete() && diff.count(ChangeKind::kUnchanged) + diff.count(ChangeKind::kNotCompared) == diff.changes.size()
+          ? "not compared as a whole"
+          : "different";
   std::string out = fmt::format("{}: {}", word, counts_text(diff));
   if (diff.interrupted) out += "; interrupted, the rest was not compared";
   const auto broken = std::ranges::count_if(diff.changes, [](const ParameterChange& change) { return change.breaks(); });
@@ -70,7 +74,13 @@ std::string verdict_text(const ParameterDiff& diff) {
 
 std::string table(const ParameterDiff& diff, const ReportStyle& style) {
   std::string out = verdict_text(diff) + "\n";
-  Table sheet({{"parameter", Align::kLeft, true}, {"change"}, {"type"}, {"update ratio", Align::kRight}, {"max change", Align::kRight}, {"elements", Align::kRight}, {""}});
+  Table sheet({{"parameter", Align::kLeft, true},
+               {"change"},
+               {"type"},
+               {"update ratio", Align::kRight},
+               {"max change", Align::kRight},
+               {"elements", Align::kRight},
+               {""}});
   for (const ParameterChange& change : diff.changes) {
     if (change.kind == ChangeKind::kUnchanged && !style.wide) continue;
     const bool numbers = change.values && change.kind != ChangeKind::kRenamed;
@@ -91,14 +101,25 @@ Json object_of(const ParameterChange& change) {
   out["new_name"] = change.new_name.empty() ? Json() : Json(change.new_name);
   // A side that does not have it has no type either.
   const bool only_one = change.kind == ChangeKind::kNotCompared;
-  out["a"] = change.kind == ChangeKind::kAdded || (only_one && change.dtype_a == DType::kUnknown) ? Json() : side(change.dtype_a, change.shape_a);
-  out["b"] = change.kind == ChangeKind::kLost || (only_one && change.dtype_b == DType::kUnknown) ? Json() : side(change.dtype_b, change.shape_b);
+  out["a"] =
+      change.kind == ChangeKind::kAdded || (only_one && change.dtype_a == DType::kUnknown) ? Json() : side(change.dtype_a, change.shape_a);
+  out["b"] =
+      change.kind == ChangeKind::kLost || (only_one && change.dtype_b == DType::kUnknown) ? Json() : side(change.dtype_b, change.shape_b);
   if (change.values) {
     const Comparison& v = *change.values;
     const auto real = [](double value) { return follow::number(value); };
-    out["values"] = {{"count", v.count}, {"differing", differing(v)}, {"bit_equal", v.bit_equal}, {"update_ratio", real(update_ratio(v))},
-                     {"norm_a", real(v.norm_a)}, {"norm_b", real(v.norm_b)}, {"norm_difference", real(v.norm_error)}, {"max_abs_difference", real(v.max_abs_error)},
-                     {"nan_a", v.nan_a}, {"nan_b", v.nan_b}, {"inf_a", v.inf_a}, {"inf_b", v.inf_b}};
+    out["values"] = {{"count", v.count},
+                     {"differing", differing(v)},
+                     {"bit_equal", v.bit_equal},
+                     {"update_ratio", real(update_ratio(v))},
+                     {"norm_a", real(v.norm_a)},
+                     {"norm_b", real(v.norm_b)},
+                     {"norm_difference", real(v.norm_error)},
+                     {"max_abs_difference", real(v.max_abs_error)},
+                     {"nan_a", v.nan_a},
+                     {"nan_b", v.nan_b},
+                     {"inf_a", v.inf_a},
+                     {"inf_b", v.inf_b}};
   } else {
     out["values"] = Json();
   }
@@ -107,7 +128,9 @@ Json object_of(const ParameterChange& change) {
 }
 
 const std::vector<std::string>& titles() {
-  static const std::vector<std::string> kTitles = {"parameter", "change", "type", "update_ratio", "max_abs_difference", "differing", "count", "nan_a", "nan_b", "inf_a", "inf_b", "note"};
+  static const std::vector<std::string> kTitles = {"parameter", "change", "type",  "update_ratio", "max_abs_difference",
+                                                   "differing", "count",  "nan_a", "nan_b",        "inf_a",
+                                                   "inf_b",     "note"};
   return kTitles;
 }
 
@@ -133,8 +156,15 @@ std::string parameter_diff_report(const ParameterDiff& diff, const ReportStyle& 
   switch (style.format) {
     case Format::kJson: {
       Json counts;
-      for (const ChangeKind kind : kOrder) counts[kind == ChangeKind::kNotCompared ? "not_compared" : std::string(change_kind_name(kind))] = diff.count(kind);
-      Json object = {{"msdbg", kVersion}, {"a", diff.a}, {"b", diff.b}, {"equal", diff.equal()}, {"complete", diff.complete()}, {"counts", counts}, {"parameters", Json::array()}};
+      for (const ChangeKind kind : kOrder)
+        counts[kind == ChangeKind::kNotCompared ? "not_compared" : std::string(change_kind_name(kind))] = diff.count(kind);
+      Json object = {{"msdbg", kVersion},
+                     {"a", diff.a},
+                     {"b", diff.b},
+                     {"equal", diff.equal()},
+                     {"complete", diff.complete()},
+                     {"counts", counts},
+                     {"parameters", Json::array()}};
       for (const ParameterChange& change : diff.changes) object["parameters"].push_back(object_of(change));
       return follow::text(object, true);
     }

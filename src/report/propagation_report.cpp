@@ -93,8 +93,8 @@ std::vector<std::string> summary(const View& view) {
   const std::string elsewhere = result.edges_known ? fmt::format("{} of them not connected with this tensor", result.bad_elsewhere)
                                                    : "connected with this tensor or not";
   add("in this step",
-      fmt::format("{} {} bad, {}; {} clean", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters", elsewhere,
-                  counted(result.clean_outputs, "output")));
+      fmt::format("{} {} bad, {}; {} clean", result.bad_in_step, result.bad_in_step == 1 ? "output or parameter" : "outputs and parameters",
+                  elsewhere, counted(result.clean_outputs, "output")));
   if (result.coverage.not_checked > 0)
     add("not judged", fmt::format("{} of {} tensors of the step", result.coverage.not_checked, result.coverage.tensors));
   return lines;

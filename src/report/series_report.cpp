@@ -55,7 +55,10 @@ std::string json_text(const Series& a, const Series& b, const SeriesComparison& 
   Json steps = Json::array();
   std::string out;
   for (const Row& row : rows_of(a, b)) {
-    const Json step = {{"step", row.step}, {"a", number(row.a)}, {"b", number(row.b)}, {"rel_error", std::isnan(row.relative()) ? Json() : number(row.relative())}};
+    const Json step = {{"step", row.step},
+                       {"a", number(row.a)},
+                       {"b", number(row.b)},
+                       {"rel_error", std::isnan(row.relative()) ? Json() : number(row.relative())}};
     if (lines) out += step.dump() + "\n";
     else steps.push_back(step);
   }
@@ -85,12 +88,15 @@ std::string share(double value) { return std::isfinite(value) ? fmt::format("{} 
 
 std::string verdict(const SeriesComparison& result) {
   if (!result.parts_at) {
-    if (result.finite == 0) return fmt::format("alike: {}, in all of them the same NaN or Inf on both sides", counted(result.count, "step"));
+    if (result.finite == 0)
+      return fmt::format("alike: {}, in all of them the same NaN or Inf on both sides", counted(result.count, "step"));
     const uint64_t same = result.count - result.finite;
-    return fmt::format("alike: {} within {} of the yardstick, mean absolute error {}{}", counted(result.finite, "step"), share(result.tolerance),
-                       format_short(result.mean_abs_error, 3), same == 0 ? "" : fmt::format("; the same NaN or Inf in {}", counted(same, "step")));
+    return fmt::format("alike: {} within {} of the yardstick, mean absolute error {}{}", counted(result.finite, "step"),
+                       share(result.tolerance), format_short(result.mean_abs_error, 3),
+                       same == 0 ? "" : fmt::format("; the same NaN or Inf in {}", counted(same, "step")));
   }
-  const std::string where = fmt::format("different: they part in step {} ({} against {})", *result.parts_at, format_short(result.a_there, 6), format_short(result.b_there, 6));
+  const std::string where = fmt::format("different: they part in step {} ({} against {})", *result.parts_at,
+                                        format_short(result.a_there, 6), format_short(result.b_there, 6));
   switch (result.verdict) {
     case SeriesVerdict::kForward: return where + ", the first that both have: the forward pass";
     case SeriesVerdict::kBackward: return where + ", the second: the forward pass agrees, gradients or update do not";
@@ -105,7 +111,8 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
   const std::vector<Row> rows = rows_of(a, b);
   if (style.format == Format::kCsv) {
     std::string out = "step,a,b,rel_error\r\n";
-    for (const Row& row : rows) out += fmt::format("{},{},{},{}\r\n", row.step, format_double(row.a), format_double(row.b), format_double(row.relative()));
+    for (const Row& row : rows)
+      out += fmt::format("{},{},{},{}\r\n", row.step, format_double(row.a), format_double(row.b), format_double(row.relative()));
     return out;
   }
   std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
@@ -116,13 +123,15 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
   } else if (result.finite < result.count && result.max_abs_error == 0) {
     out += fmt::format("error      of the {} that are finite on both sides: none\n", counted(result.finite, "step"));
   } else {
-    out += fmt::format("error      mean {}, largest {} ({})", format_short(result.mean_abs_error, 3), format_short(result.max_abs_error, 3), share(result.max_rel_error));
+    out += fmt::format("error      mean {}, largest {} ({})", format_short(result.mean_abs_error, 3), format_short(result.max_abs_error, 3),
+                       share(result.max_rel_error));
     if (result.finite < result.count) out += fmt::format(" over the {} that are finite on both sides", counted(result.finite, "step"));
     else if (result.worst_step) out += fmt::format(" in step {}", *result.worst_step);
     out += "\n";
   }
   for (const auto& [steps, side] : {std::pair(&result.nonfinite_a, "A"), std::pair(&result.nonfinite_b, "B")}) {
-    if (!steps->empty()) out += fmt::format("not finite {}: NaN or Inf in step{} {}\n", side, steps->size() == 1 ? "" : "s", numbers_text(*steps));
+    if (!steps->empty())
+      out += fmt::format("not finite {}: NaN or Inf in step{} {}\n", side, steps->size() == 1 ? "" : "s", numbers_text(*steps));
   }
   if (a.counted || b.counted) out += "steps      counted from 1, since a log does not number them\n";
 
@@ -135,12 +144,20 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
   for (size_t i = begin; i < end; ++i) {
     const Row& row = rows[i];
     const bool parts = row.parts(result.tolerance);
-    table.add({std::to_string(row.step), format_short(row.a, 7), format_short(row.b, 7), share(row.relative()), {i == parted ? "parts here" : parts ? "beyond" : "", parts ? Paint::kError : Paint::kNone}});
+    table.add({std::to_string(row.step),
+               format_short(row.a, 7),
+               format_short(row.b, 7),
+               share(row.relative()),
+               {i == parted ? "parts here"
+                : parts     ? "beyond"
+                            : "",
+                parts ? Paint::kError : Paint::kNone}});
   }
   out += "\n" + table.text(style);
   if (end - begin < rows.size()) out += fmt::format("... {} of {} shown (all: --wide)\n", end - begin, counted(rows.size(), "step"));
   for (const auto& [steps, side] : {std::pair(&result.only_a, "A"), std::pair(&result.only_b, "B")}) {
-    if (!steps->empty()) out += fmt::format("not compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
+    if (!steps->empty())
+      out += fmt::format("not compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
   }
   if (result.parts_at) out += "\nlook at: " + result.next + "\n";
   return out;

@@ -30,7 +30,8 @@ std::string operators_text(const SourceRow& row) {
   for (size_t i = 0; i < types.size() && i < kNodesShown; ++i) {
     out += (i > 0 ? ", " : "") + (types[i].second > 1 ? fmt::format("{} {}", types[i].second, types[i].first) : types[i].first);
   }
-  if (const size_t more = types.size() - std::min(types.size(), kNodesShown); more > 0) out += fmt::format(" and {} more {}", more, more == 1 ? "type" : "types");
+  if (const size_t more = types.size() - std::min(types.size(), kNodesShown); more > 0)
+    out += fmt::format(" and {} more {}", more, more == 1 ? "type" : "types");
   return out;
 }
 
@@ -145,7 +146,8 @@ std::string source_report(Session& session, const std::vector<SourceFile>& files
     findings += file.findings;
   }
   out += fmt::format("\n{} beside these lines, {} {}; {} of {} tensors were looked at\n", counted(findings, "finding"),
-                     result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps), result.coverage.checked, result.coverage.tensors);
+                     result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps), result.coverage.checked,
+                     result.coverage.tensors);
   if (findings < result.total_hits)
     out += fmt::format("{} on nodes without a line, such as parameters: msdbg check lists them\n",
                        counted(result.total_hits - findings, "finding"));

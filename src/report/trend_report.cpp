@@ -147,7 +147,8 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
                       {"steps", result.steps},         {"interrupted", result.interrupted}, {"tensors", lines}};
     return follow::text(out, true);
   }
-  const std::string head = fmt::format("{} of {}, {} {}", result.statistic, printable(result.target), result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps));
+  const std::string head = fmt::format("{} of {}, {} {}", result.statistic, printable(result.target),
+                                       result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps));
   const bool markdown = style.format == Format::kMarkdown;
   std::string rows;
   Table table({{"tensor", Align::kLeft, true},

@@ -30,7 +30,8 @@ Predicate read_predicate(lua_State* L, SessionBox& session, std::shared_ptr<Watc
     if (verdict.verdict == Verdict::kNotChecked) {
       const std::string name = fmt::format("{} step {}", session.session->tensor_name(tensor.id), tensor.id.step);
       constexpr std::string_view kRaised = "rule error: ";  // how call_watch_function() begins it then
-      if (verdict.reason.starts_with(kRaised)) *failure = fmt::format("origin: option 'when' on {}: {}", name, verdict.reason.substr(kRaised.size()));
+      if (verdict.reason.starts_with(kRaised))
+        *failure = fmt::format("origin: option 'when' on {}: {}", name, verdict.reason.substr(kRaised.size()));
       else log(LogLevel::kWarning, fmt::format("origin: {}: {}", name, verdict.reason));
       return std::nullopt;
     }

@@ -84,8 +84,8 @@ int diff_checkpoints(lua_State* L) {
   set_field(L, "equal", diff.equal());
   set_field(L, "complete", diff.complete());
   lua_newtable(L);
-  for (const ChangeKind kind : {ChangeKind::kUnchanged, ChangeKind::kChanged, ChangeKind::kRetyped, ChangeKind::kReshaped, ChangeKind::kRenamed,
-                                ChangeKind::kLost, ChangeKind::kAdded}) {
+  for (const ChangeKind kind : {ChangeKind::kUnchanged, ChangeKind::kChanged, ChangeKind::kRetyped, ChangeKind::kReshaped,
+                                ChangeKind::kRenamed, ChangeKind::kLost, ChangeKind::kAdded}) {
     set_field(L, std::string(change_kind_name(kind)).c_str(), diff.count(kind));
   }
   set_field(L, "not_compared", diff.count(ChangeKind::kNotCompared));

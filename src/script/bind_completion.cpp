@@ -99,8 +99,8 @@ int embedded_names(lua_State* L) {
 
 void bind_completion(lua_State* L) {
   for (const Member& member : {Member{"node_names", guard<node_names>}, Member{"op_types", guard<op_types>},
-                               Member{"file_names", guard<file_names>}, Member{"classes", guard<class_names>}, Member{"embedded_text", guard<embedded_text>},
-                               Member{"embedded_names", guard<embedded_names>}}) {
+                               Member{"file_names", guard<file_names>}, Member{"classes", guard<class_names>},
+                               Member{"embedded_text", guard<embedded_text>}, Member{"embedded_names", guard<embedded_names>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }

@@ -80,7 +80,8 @@ Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, 
     const ScriptVerdict verdict = call_watch_function(L, box, *watch, tensor);
     if (verdict.verdict != Verdict::kNotChecked) return verdict.verdict == Verdict::kHit;
     const std::string name = fmt::format("{} step {}", box.session->tensor_name(tensor.id), tensor.id.step);
-    if (verdict.reason.starts_with(kRaised)) *failure = fmt::format("{}: option 'when' on {}: {}", watch->point.name, name, verdict.reason.substr(kRaised.size()));
+    if (verdict.reason.starts_with(kRaised))
+      *failure = fmt::format("{}: option 'when' on {}: {}", watch->point.name, name, verdict.reason.substr(kRaised.size()));
     else log(LogLevel::kWarning, fmt::format("{}: {}: {}", watch->point.name, name, verdict.reason));
     return std::nullopt;
   });

@@ -171,9 +171,11 @@ int goto_step(lua_State* L) {
     for (const int64_t other : steps) have += fmt::format("{}{}", have.empty() ? "" : ",", other);
     if (have.size() > 60 && !steps.empty())
       have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
-    const std::string which = step == asked ? std::to_string(step)
-                                            : fmt::format("{} before step {}", -asked, box.live->current_step());
-    misuse(fmt::format("goto_step: no step {} (have {})", which, have.empty() ? "none" : have));
+    if (have.empty()) have = "none";
+    if (step == asked) misuse(fmt::format("goto_step: no step {} (have {})", step, have));
+    const std::string which = fmt::format("{} before step {}", -asked, box.live->current_step());
+    if (step < 0) misuse(fmt::format("goto_step: no step {} (have {})", which, have));
+    misuse(fmt::format("goto_step: nothing is kept of step {}, {}: no statistics of it were asked for (have {})", step, which, have));
   }
   box.current_step = step;
   return 0;

@@ -122,8 +122,8 @@ bool wants_colour(const Vm& vm) {
 void bind_terminal(lua_State* L) {
   for (const Member& member :
        {Member{"terminal", guard<terminal>}, Member{"seconds", guard<seconds>}, Member{"short_number", guard<short_number>},
-        Member{"exact_number", guard<exact_number>}, Member{"byte_count", guard<byte_count>},
-        Member{"printable", guard<printable_text>}, Member{"visible", guard<visible_text>}, Member{"number_in", guard<number_in>}, Member{"dtype_facts", guard<dtype_facts>}}) {
+        Member{"exact_number", guard<exact_number>}, Member{"byte_count", guard<byte_count>}, Member{"printable", guard<printable_text>},
+        Member{"visible", guard<visible_text>}, Member{"number_in", guard<number_in>}, Member{"dtype_facts", guard<dtype_facts>}}) {
     lua_pushcfunction(L, member.function);
     lua_setfield(L, -2, member.name);
   }

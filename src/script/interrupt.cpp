@@ -59,7 +59,8 @@ void arm_hook(Vm& vm) {
   lua_sethook(vm.L, on_hook, LUA_MASKCOUNT, 1);
   // A compiled loop looks at the profiler's flag only. Without the profiler (jit.p may have stopped it) the signal would kill.
   struct sigaction profiler = {};
-  if (vm.options.interruptible && sigaction(SIGPROF, nullptr, &profiler) == 0 && profiler.sa_handler != SIG_DFL && profiler.sa_handler != SIG_IGN)
+  if (vm.options.interruptible && sigaction(SIGPROF, nullptr, &profiler) == 0 && profiler.sa_handler != SIG_DFL &&
+      profiler.sa_handler != SIG_IGN)
     raise(SIGPROF);
 }
 

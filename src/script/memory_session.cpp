@@ -66,7 +66,10 @@ template <typename T>
 void store_integer(double value, std::byte* to) {
   const double low = static_cast<double>(std::numeric_limits<T>::min()), high = static_cast<double>(std::numeric_limits<T>::max());
   // The largest 64-bit value is no double; what rounds up to 2^63 or 2^64 would overflow the cast.
-  const T element = std::isnan(value) ? T{0} : value >= high ? std::numeric_limits<T>::max() : value <= low ? std::numeric_limits<T>::min() : static_cast<T>(value);
+  const T element = std::isnan(value) ? T{0}
+                    : value >= high   ? std::numeric_limits<T>::max()
+                    : value <= low    ? std::numeric_limits<T>::min()
+                                      : static_cast<T>(value);
   std::memcpy(to, &element, sizeof element);
 }
 
@@ -91,8 +94,9 @@ void store(DType dtype, double value, std::byte* to) {
     case DType::kFloat32: {
       // A double beyond float's range is undefined to narrow; the rounding rule gives infinity there.
       const double limit = std::ldexp(1.0 - std::ldexp(1.0, -25), 128);
-      const float narrow = std::abs(value) >= limit ? std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(value < 0 ? -1 : 1))
-                                                    : static_cast<float>(value);
+      const float narrow = std::abs(value) >= limit
+                               ? std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(value < 0 ? -1 : 1))
+                               : static_cast<float>(value);
       return store_plain(narrow, to);
     }
     case DType::kFloat64: return store_plain(value, to);

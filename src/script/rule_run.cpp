@@ -240,8 +240,9 @@ void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpo
       result->rules.push_back(points->back().info);
     } catch (const ScriptError& error) {
       const std::string file = optional_text(L, at, "file");
-      result->rule_problems.push_back(
-          {optional_text(L, at, "rule"), fmt::format("rule error: {}{}", file.empty() ? "" : file + ": ", error.message()), RuleProblemKind::kBroken});
+      result->rule_problems.push_back({optional_text(L, at, "rule"),
+                                       fmt::format("rule error: {}{}", file.empty() ? "" : file + ": ", error.message()),
+                                       RuleProblemKind::kBroken});
       if (!points->empty() && points->back().id == id) points->pop_back();
     }
     lua_settop(L, at - 1);
@@ -262,8 +263,11 @@ std::vector<RuleProblem> read_problems(lua_State* L, int index) {
     if (!end) {
       const int entry = lua_gettop(L);
       const std::string kind = optional_text(L, entry, "kind");
-      const RuleProblemKind means = kind == "unset" ? RuleProblemKind::kUnset : kind == "idle" ? RuleProblemKind::kIdle : RuleProblemKind::kBroken;
-      out.push_back({optional_text(L, entry, "rule"), (means == RuleProblemKind::kBroken ? "rule error: " : "") + optional_text(L, entry, "reason"), means});
+      const RuleProblemKind means = kind == "unset"  ? RuleProblemKind::kUnset
+                                    : kind == "idle" ? RuleProblemKind::kIdle
+                                                     : RuleProblemKind::kBroken;
+      out.push_back({optional_text(L, entry, "rule"),
+                     (means == RuleProblemKind::kBroken ? "rule error: " : "") + optional_text(L, entry, "reason"), means});
     }
     lua_pop(L, 1);
     if (end) break;

@@ -99,7 +99,8 @@ class Planner {
       if (!watch.enabled || busy.count(&watch) > 0) continue;
       const bool selected = has_nodes_.count(&watch) > 0;
       if (selected && session_.can_step()) continue;  // what a training has not computed yet may come
-      plan_.problems.push_back({watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing", RuleProblemKind::kIdle});
+      plan_.problems.push_back(
+          {watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing", RuleProblemKind::kIdle});
     }
   }
 

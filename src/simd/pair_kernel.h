@@ -236,7 +236,8 @@ template <class A, class T>
 constexpr PairKernel pair_kernel() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
   if constexpr (ErrorsKernel<A, T, kMasked>::kFloatLanes) {
-    return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, true>::run, WidenKernel<A, T>::run, RelKernel<A, T>::run};
+    return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, true>::run, WidenKernel<A, T>::run,
+            RelKernel<A, T>::run};
   } else {
     return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run, nullptr};
   }

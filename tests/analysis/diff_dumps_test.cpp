@@ -114,7 +114,8 @@ TEST(DiffDumps, WithoutGraphsTheFirstDifferenceIsNamedAndNoCulprit) {
 TEST(DiffDumps, NodesWithoutCounterpartAreListed) {
   const Compared both("lenet-2.7.1-ok", "lenet-2.0.0-ok");
   const auto only_a = both.only(*both.a, both.result.only_a);
-  for (const char* name : {"fc1-Dense/MatMul-op0", "fc1-Dense/BiasAdd-op0", "fc2-Dense/MatMul-op0", "fc2-Dense/BiasAdd-op0", "fc3-Dense/MatMul-op0", "flatten-Flatten/Flatten-op0"}) {
+  for (const char* name : {"fc1-Dense/MatMul-op0", "fc1-Dense/BiasAdd-op0", "fc2-Dense/MatMul-op0", "fc2-Dense/BiasAdd-op0",
+                           "fc3-Dense/MatMul-op0", "flatten-Flatten/Flatten-op0"}) {
     EXPECT_NE(std::find(only_a.begin(), only_a.end(), kScope + name), only_a.end()) << name;
   }
   ASSERT_EQ(both.result.notes.size(), 1u);
@@ -194,7 +195,8 @@ TEST(DiffDumps, PrintedLossesSayThatTheForwardPassDiffers) {
     text << file.rdbuf();
     return parse_series(text.str(), name).value();
   };
-  const Series ok = read("lenet-2.7.1-ok"), old = read("lenet-2.0.0-ok"), explode = read("lenet-2.7.1-explode"), lognan = read("lenet-2.7.1-lognan");
+  const Series ok = read("lenet-2.7.1-ok"), old = read("lenet-2.0.0-ok"), explode = read("lenet-2.7.1-explode"),
+               lognan = read("lenet-2.7.1-lognan");
   EXPECT_EQ(compare_series(ok, old).value().verdict, SeriesVerdict::kAlike);
   EXPECT_EQ(compare_series(ok, old).value().only_a, std::vector<int64_t>{2});
   EXPECT_EQ(compare_series(explode, ok).value().verdict, SeriesVerdict::kForward);

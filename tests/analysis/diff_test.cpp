@@ -87,7 +87,10 @@ TEST(DiffSessions, SmallValuesAmongLargeOnesMayBeOffByWhatTheLargeOnesAre) {
 
 TEST(DiffSessions, RecordedInputsSpeakWhereAProducerHasNoCounterpart) {
   FakeSession a(chain());
-  FakeSession b(fake_graph({{"x", "Parameter"}, {"net/Abs-op0", "Abs", {"x"}}, {"net/Log-op0", "Log", {"net/Abs-op0"}}, {"net/Exp-op0", "Exp", {"net/Log-op0"}}}));
+  FakeSession b(fake_graph({{"x", "Parameter"},
+                            {"net/Abs-op0", "Abs", {"x"}},
+                            {"net/Log-op0", "Log", {"net/Abs-op0"}},
+                            {"net/Exp-op0", "Exp", {"net/Log-op0"}}}));
   fill(a, 0, 1, 2, 3);
   fill(b, 0, 1, 2, 5);
   a.put("net/Exp-op0", 0, f32({2, 1}), {Io::kInput, 0});

@@ -39,23 +39,44 @@ TEST(MatchGraphs, NumbersOfOperatorsMayDiffer) {
 }
 
 TEST(MatchGraphs, OptimizersAreToldApartByTheirParameters) {
-  const auto a = fake_graph({{"u", "Parameter"}, {"v", "Parameter"}, {"opt/ApplyMomentum-op0", "ApplyMomentum", {"u"}}, {"opt/ApplyMomentum-op1", "ApplyMomentum", {"v"}}});
-  const auto b = fake_graph({{"u", "Parameter"}, {"v", "Parameter"}, {"opt/ApplyMomentum-op8", "ApplyMomentum", {"v"}}, {"opt/ApplyMomentum-op9", "ApplyMomentum", {"u"}}});
-  EXPECT_EQ(matches(*a, *b), (List{"u = u (name)", "v = v (name)", "opt/ApplyMomentum-op1 = opt/ApplyMomentum-op8 (name)", "opt/ApplyMomentum-op0 = opt/ApplyMomentum-op9 (name)"}));
+  const auto a = fake_graph({{"u", "Parameter"},
+                             {"v", "Parameter"},
+                             {"opt/ApplyMomentum-op0", "ApplyMomentum", {"u"}},
+                             {"opt/ApplyMomentum-op1", "ApplyMomentum", {"v"}}});
+  const auto b = fake_graph({{"u", "Parameter"},
+                             {"v", "Parameter"},
+                             {"opt/ApplyMomentum-op8", "ApplyMomentum", {"v"}},
+                             {"opt/ApplyMomentum-op9", "ApplyMomentum", {"u"}}});
+  EXPECT_EQ(matches(*a, *b), (List{"u = u (name)", "v = v (name)", "opt/ApplyMomentum-op1 = opt/ApplyMomentum-op8 (name)",
+                                   "opt/ApplyMomentum-op0 = opt/ApplyMomentum-op9 (name)"}));
 }
 
 TEST(MatchGraphs, OtherNamesAreFoundByTheirPlace) {
-  const auto a = fake_graph({{"x", "Parameter"}, {"old/Conv2D-op0", "Conv2D", {"x"}}, {"old/ReLU-op0", "ReLU", {"old/Conv2D-op0"}}, {"old/Log-op0", "Log", {"old/ReLU-op0"}}});
-  const auto b = fake_graph({{"x", "Parameter"}, {"new/Conv2D-op5", "Conv2D", {"x"}}, {"new/ReLU-op6", "ReLU", {"new/Conv2D-op5"}}, {"new/Exp-op7", "Exp", {"new/ReLU-op6"}}});
-  EXPECT_EQ(matches(*a, *b), (List{"x = x (name)", "old/Conv2D-op0 = new/Conv2D-op5 (structure)", "old/ReLU-op0 = new/ReLU-op6 (structure)"}));
+  const auto a = fake_graph({{"x", "Parameter"},
+                             {"old/Conv2D-op0", "Conv2D", {"x"}},
+                             {"old/ReLU-op0", "ReLU", {"old/Conv2D-op0"}},
+                             {"old/Log-op0", "Log", {"old/ReLU-op0"}}});
+  const auto b = fake_graph({{"x", "Parameter"},
+                             {"new/Conv2D-op5", "Conv2D", {"x"}},
+                             {"new/ReLU-op6", "ReLU", {"new/Conv2D-op5"}},
+                             {"new/Exp-op7", "Exp", {"new/ReLU-op6"}}});
+  EXPECT_EQ(matches(*a, *b),
+            (List{"x = x (name)", "old/Conv2D-op0 = new/Conv2D-op5 (structure)", "old/ReLU-op0 = new/ReLU-op6 (structure)"}));
   const GraphMatch match = match_graphs(*a, *b);
   EXPECT_EQ(names(*a, match.only_a), List{"old/Log-op0"});
   EXPECT_EQ(names(*b, match.only_b), List{"new/Exp-op7"});
 }
 
 TEST(MatchGraphs, AFusedKernelIsTheLastOfWhatItReplaced) {
-  const auto a = fake_graph({{"x", "Parameter"}, {"w", "Parameter"}, {"fc/MatMul-op0", "MatMul", {"x", "w"}}, {"relu/ReLU-op0", "ReLU", {"fc/MatMul-op0"}}, {"net/Sum-op0", "ReduceSum", {"relu/ReLU-op0"}}});
-  const auto b = fake_graph({{"x", "Parameter"}, {"w", "Parameter"}, {"relu/MatMulReluFusion-op4", "MatMulReluFusion", {"x", "w"}}, {"net/Sum-op5", "ReduceSum", {"relu/MatMulReluFusion-op4"}}});
+  const auto a = fake_graph({{"x", "Parameter"},
+                             {"w", "Parameter"},
+                             {"fc/MatMul-op0", "MatMul", {"x", "w"}},
+                             {"relu/ReLU-op0", "ReLU", {"fc/MatMul-op0"}},
+                             {"net/Sum-op0", "ReduceSum", {"relu/ReLU-op0"}}});
+  const auto b = fake_graph({{"x", "Parameter"},
+                             {"w", "Parameter"},
+                             {"relu/MatMulReluFusion-op4", "MatMulReluFusion", {"x", "w"}},
+                             {"net/Sum-op5", "ReduceSum", {"relu/MatMulReluFusion-op4"}}});
   const GraphMatch match = match_graphs(*a, *b);
   EXPECT_EQ(matches(*a, *b)[2], "relu/ReLU-op0 = relu/MatMulReluFusion-op4 (value)");
   EXPECT_EQ(names(*a, match.only_a), List{"fc/MatMul-op0"});
@@ -75,7 +96,8 @@ TEST(MatchGraphs, AWrongLineOfTheMapIsNamed) {
   match_graphs(*a, *a, parse_name_map("x = y\n", "names.txt").value(), &problems);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].rfind("names.txt:1: right:", 0), 0u) << problems[0];
-  EXPECT_EQ(parse_name_map("x = y\nnonsense\n", "names.txt").status().message(), "names.txt:2: 'nonsense' is not of the form NAME_A = NAME_B");
+  EXPECT_EQ(parse_name_map("x = y\nnonsense\n", "names.txt").status().message(),
+            "names.txt:2: 'nonsense' is not of the form NAME_A = NAME_B");
 }
 
 TEST(MatchGraphs, EveryNodeIsInExactlyOneList) {
@@ -112,7 +134,8 @@ DumpedShapes outputs(const std::vector<Shape>& shapes) {
 }
 List blind_matches(const Graph& a, const DumpedShapes& shapes_a, const Graph& b, const DumpedShapes& shapes_b) {
   List out;
-  for (const NodeMatch& match : match_graphs(a, b, {}, nullptr, shapes_a, shapes_b).nodes) out.push_back(a.node(match.a).name + " = " + b.node(match.b).name);
+  for (const NodeMatch& match : match_graphs(a, b, {}, nullptr, shapes_a, shapes_b).nodes)
+    out.push_back(a.node(match.a).name + " = " + b.node(match.b).name);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -122,7 +145,8 @@ TEST(MatchWithoutGraph, NumbersOfFilesProveNothingWithoutTheirShapes) {
   const auto a = blind_graph({{"net/MatMul-op0", "MatMul"}, {"net/MatMul-op1", "MatMul"}, {"net/Log-op0", "Log"}});
   const auto b = blind_graph({{"net/MatMul-op0", "MatMul"}, {"net/MatMul-op1", "MatMul"}, {"net/Exp-op0", "Exp"}});
   EXPECT_EQ(blind_matches(*a, outputs({{4, 48}, {4, 10}, {4}}), *b, outputs({{4, 10}, {4, 48}, {4}})), List{});
-  EXPECT_EQ(blind_matches(*a, outputs({{4, 48}, {4, 10}}), *b, outputs({{4, 48}, {4, 10}})), (List{"net/MatMul-op0 = net/MatMul-op0", "net/MatMul-op1 = net/MatMul-op1"}));
+  EXPECT_EQ(blind_matches(*a, outputs({{4, 48}, {4, 10}}), *b, outputs({{4, 48}, {4, 10}})),
+            (List{"net/MatMul-op0 = net/MatMul-op0", "net/MatMul-op1 = net/MatMul-op1"}));
 }
 
 TEST(MatchWithoutGraph, OtherNumbersAreTheSameNodeOnlyWhereOneShapeFits) {

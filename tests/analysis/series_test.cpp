@@ -19,7 +19,8 @@ using Points = std::vector<std::pair<int64_t, double>>;
 
 TEST(ParseSeries, FindsTheLossesThatTrainingsPrint) {
   EXPECT_EQ(points(parse_series("step 0 loss 2.5\nstep 1 loss 2.25\n", "log")), (Points{{0, 2.5}, {1, 2.25}}));
-  EXPECT_EQ(points(parse_series("epoch: 1 step: 1, loss is 2.5\nnoise\nepoch: 1 step: 2, loss is 2.25\n", "log")), (Points{{1, 2.5}, {2, 2.25}}));
+  EXPECT_EQ(points(parse_series("epoch: 1 step: 1, loss is 2.5\nnoise\nepoch: 1 step: 2, loss is 2.25\n", "log")),
+            (Points{{1, 2.5}, {2, 2.25}}));
   EXPECT_EQ(points(parse_series("Epoch:[  0/  1], step:[    1/ 1875], loss:[2.5/2.5], time:5.1\n", "log")), (Points{{1, 2.5}}));
   EXPECT_EQ(points(parse_series("Loss = 2.5.\nLoss = 2.25.\n", "log")), (Points{{1, 2.5}, {2, 2.25}}));
   EXPECT_EQ(points(parse_series("loss: Tensor(shape=[], dtype=Float32, value= 2.5)\n", "log")), (Points{{1, 2.5}}));

@@ -75,7 +75,8 @@ TEST_F(LiveBatch, TheEndOfInputEndsTheTraining) {
 }
 
 TEST_F(LiveBatch, EntriesRunBeforeTheEnd) {
-  start({"-e", "watch @all TO", "-e", "continue", "-e", "terminate", "--batch"}, {"--steps", "100", "--fault", "log-of-zero", "--fault-step", "4"});
+  start({"-e", "watch @all TO", "-e", "continue", "-e", "terminate", "--batch"},
+        {"--steps", "100", "--fault", "log-of-zero", "--fault-step", "4"});
   EXPECT_EQ(debugger->wait(), 0);
   EXPECT_TRUE(has(*debugger, "step 4  HIT  1 hit"));
   EXPECT_TRUE(has(*debugger, "log-Log/Log-op15:output:0  TO") || has(*debugger, "Log-op15:output:0  TO"));
@@ -106,7 +107,8 @@ TEST_F(LiveBatch, ARecordingIsASession) {
   test::Process check({MSDBG_PROGRAM, "check", file});
   EXPECT_EQ(check.wait(), 3);
   EXPECT_TRUE(has(check, "is a recording of a live session, which is played step by step: msdbg open"));
-  test::Process script({MSDBG_PROGRAM, "run", folder.write("look.lua", "local s = msdbg.open(arg[1]) print(s.kind, s.state, s.can.step)"), file});
+  test::Process script(
+      {MSDBG_PROGRAM, "run", folder.write("look.lua", "local s = msdbg.open(arg[1]) print(s.kind, s.state, s.can.step)"), file});
   EXPECT_EQ(script.wait(), 0);
   EXPECT_TRUE(has(script, "recording\theld\ttrue"));
 }

@@ -61,9 +61,10 @@ TEST_P(UsageError, EndsWithStatusTwoAndNamesTheWord) {
 INSTANTIATE_TEST_SUITE_P(
     Options, UsageError,
     testing::Values(BadWords{{"chekc", "d"}, "did you mean 'check'"}, BadWords{{"check"}, "DUMP"},
-                    BadWords{{"check", "d", "--stpes", "3"}, "did you mean '--steps'"}, BadWords{{"check", "d", "--steps", "x"}, "--steps: 'x'"},
-                    BadWords{{"check", "d", "--format", "yaml"}, "yaml"}, BadWords{{"check", "d", "--mem-limit", "5"}, "at least 64"},
-                    BadWords{{"check", "d", "--color", "blue"}, "blue"}, BadWords{{"stats", "d", "--format", "sarif"}, "--format sarif is not for this command; use table"},
+                    BadWords{{"check", "d", "--stpes", "3"}, "did you mean '--steps'"},
+                    BadWords{{"check", "d", "--steps", "x"}, "--steps: 'x'"}, BadWords{{"check", "d", "--format", "yaml"}, "yaml"},
+                    BadWords{{"check", "d", "--mem-limit", "5"}, "at least 64"}, BadWords{{"check", "d", "--color", "blue"}, "blue"},
+                    BadWords{{"stats", "d", "--format", "sarif"}, "--format sarif is not for this command; use table"},
                     BadWords{{"check", "d", "--baseline-steps"}, "--bless"}, BadWords{{"check", "d", "--on", "x"}, "--when"},
                     BadWords{{"check", "d", "--slots", "both"}, "both"}, BadWords{{"check", "d", "--semantics", "strict"}, "strict"},
                     BadWords{{"check", "d", "extra"}, "extra"}, BadWords{{"check", "d", "--threads", "-1"}, "threads"}));

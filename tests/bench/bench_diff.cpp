@@ -24,8 +24,9 @@ struct Case {
   DType dtype;
   size_t nan_every;
 };
-constexpr Case kCases[] = {{"float32", DType::kFloat32, 0},   {"float16", DType::kFloat16, 0}, {"bfloat16", DType::kBFloat16, 0},
-                           {"float64", DType::kFloat64, 0},   {"int32", DType::kInt32, 0},     {"float32_nan_in_every_block", DType::kFloat32, 4096}};
+constexpr Case kCases[] = {{"float32", DType::kFloat32, 0},   {"float16", DType::kFloat16, 0},
+                           {"bfloat16", DType::kBFloat16, 0}, {"float64", DType::kFloat64, 0},
+                           {"int32", DType::kInt32, 0},       {"float32_nan_in_every_block", DType::kFloat32, 4096}};
 
 void store(DType dtype, double value, std::byte* out) {
   const auto put = [&](auto v) { std::memcpy(out, &v, sizeof v); };
@@ -71,8 +72,8 @@ void print_share(const Case& what, size_t bytes, const char* where, bool has_tar
   };
   const bench::Ratio ratio = bench::compare(ours, limit, 11);
   const double streamed = static_cast<double>(2 * bytes * repeat) / 1e9;
-  std::printf("RATIO compare_%s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value, has_target ? "target >= 0.50" : "target none",
-              streamed / ratio.ours, streamed / ratio.baseline);
+  std::printf("RATIO compare_%s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value,
+              has_target ? "target >= 0.50" : "target none", streamed / ratio.ours, streamed / ratio.baseline);
   std::fflush(stdout);
 }
 

@@ -47,7 +47,9 @@ void make_dump(const fs::path& root, size_t tensors, size_t steps, size_t elemen
     fs::create_directories(folder);
     for (size_t i = 0; i < tensors; ++i) {
       values[i % elements] += 0.001f;
-      std::ofstream file(folder / ("Parameter.w" + std::to_string(i) + ".weight.0.0.16500000000" + std::to_string(10000 + i) + ".output.0.DefaultFormat.npy"), std::ios::binary);
+      std::ofstream file(folder / ("Parameter.w" + std::to_string(i) + ".weight.0.0.16500000000" + std::to_string(10000 + i) +
+                                   ".output.0.DefaultFormat.npy"),
+                         std::ios::binary);
       file.write(header.data(), static_cast<std::streamsize>(header.size()));
       file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(elements * sizeof(float)));
     }
@@ -143,11 +145,25 @@ int main(int argc, char** argv) {
 
   const fs::path large = scratch / "large";
   make_dump(large, small ? 4 : 40, 2, (small ? 4 : 64) << 18);
-  const std::vector<std::string> eight = {program, "check", large, "--mem-limit", "256", "-q",
-      "--on", "@parameter", "--when", "TO", "--on", "@parameter", "--when", "TL max_gt=100", "--on", "@parameter", "--when", "TS abs_mean_lt=1e-9",
-      "--on", "@parameter", "--when", "TZ 100", "--on", "@parameter", "--when",
-      "TR range_start_inclusive=-10 range_end_inclusive=10 range_percentage_lt=1", "--on", "@parameter", "--when", "sd_gt param=1000",
-      "--on", "@parameter", "--when", "WCL abs_mean_update_ratio_gt=10", "--on", "@parameter", "--when", "WNC rtol=1e-12"};
+  const std::vector<std::string> eight = {program,  "check",
+                                          large,    "--mem-limit",
+                                          "256",    "-q",
+                                          "--on",   "@parameter",
+                                          "--when", "TO",
+                                          "--on",   "@parameter",
+                                          "--when", "TL max_gt=100",
+                                          "--on",   "@parameter",
+                                          "--when", "TS abs_mean_lt=1e-9",
+                                          "--on",   "@parameter",
+                                          "--when", "TZ 100",
+                                          "--on",   "@parameter",
+                                          "--when", "TR range_start_inclusive=-10 range_end_inclusive=10 range_percentage_lt=1",
+                                          "--on",   "@parameter",
+                                          "--when", "sd_gt param=1000",
+                                          "--on",   "@parameter",
+                                          "--when", "WCL abs_mean_update_ratio_gt=10",
+                                          "--on",   "@parameter",
+                                          "--when", "WNC rtol=1e-12"};
   compare("check_8_watchpoints_40x64MiB_2_steps", eight, files_below(large), 2.5, small ? 3 : 5);
   fs::remove_all(large);
 
@@ -161,7 +177,8 @@ int main(int argc, char** argv) {
       cat.push_back(run_program({"sh", "-c", "find '" + many.string() + "' -name '*.npy' -print0 | xargs -0 cat"}).seconds);
       ours.push_back(run_program({program, "check", many, "-q"}).seconds);
     }
-    std::printf("RATIO check_20000_tensors_against_cat %.2f target <= 3.00   (cat %.3f s, msdbg %.3f s)\n", median(ours) / median(cat), median(cat), median(ours));
+    std::printf("RATIO check_20000_tensors_against_cat %.2f target <= 3.00   (cat %.3f s, msdbg %.3f s)\n", median(ours) / median(cat),
+                median(cat), median(ours));
   }
   fs::remove_all(many);
 

@@ -160,7 +160,8 @@ int main(int argc, char** argv) {
       if (Result<RunResult> result = held.session->run({}); !result || !result->held) die("a step was not held");
       each.push_back(seconds_since(start));
     }
-    std::printf("TIME continue_to_next_suspension %.3f ms target < 1 ms (median of %d steps, the step itself included)\n", median(each) * 1e3, steps);
+    std::printf("TIME continue_to_next_suspension %.3f ms target < 1 ms (median of %d steps, the step itself included)\n",
+                median(each) * 1e3, steps);
     RunRequest request;
     request.count = steps;
     const auto start = Clock::now();
@@ -191,7 +192,8 @@ int main(int argc, char** argv) {
       if (Result<RunResult> result = held.session->run({}); !result) die(result.status().message());
       id->step = held.session->current_step();
     }
-    std::printf("TIME view_%d_MB %.2f GB/s target >= 1 (extra memory %.2f times the tensor, target <= 1 and a little)\n", small ? 16 : 400, median(rates), extra / bytes);
+    std::printf("TIME view_%d_MB %.2f GB/s target >= 1 (extra memory %.2f times the tensor, target <= 1 and a little)\n", small ? 16 : 400,
+                median(rates), extra / bytes);
     (void)held.session->terminate(10s);
   }
 
@@ -204,15 +206,15 @@ int main(int argc, char** argv) {
     const auto start = Clock::now();
     Result<Stats> stats = held.session->stats(*id);
     if (!stats) die(stats.status().message());
-    std::printf("TIME statistics_of_a_tensor_twice_the_memory_limit %.2f s target - (%.0f MB of memory in use, limit %llu MB)\n", seconds_since(start),
-                anonymous_bytes() / 1e6, static_cast<unsigned long long>(options.mem_limit_bytes >> 20));
+    std::printf("TIME statistics_of_a_tensor_twice_the_memory_limit %.2f s target - (%.0f MB of memory in use, limit %llu MB)\n",
+                seconds_since(start), anonymous_bytes() / 1e6, static_cast<unsigned long long>(options.mem_limit_bytes >> 20));
     (void)held.session->terminate(10s);
   }
 
   {
     Held held(trainer, {"--steps", "3", "--width", "1", "--graph-nodes", small ? "5000" : "100000"});
-    std::printf("TIME open_a_graph_of_%zu_nodes %.2f s target < 2 s (from the start of the process to held)\n", held.session->graphs()[0]->nodes().size(),
-                seconds_since(held.started));
+    std::printf("TIME open_a_graph_of_%zu_nodes %.2f s target < 2 s (from the start of the process to held)\n",
+                held.session->graphs()[0]->nodes().size(), seconds_since(held.started));
     (void)held.session->terminate(10s);
   }
   return 0;

@@ -97,7 +97,8 @@ void print_share(const Case& what, size_t bytes, const char* where, bool has_tar
   const double streamed = static_cast<double>(bytes * repeat * (what.previous ? 2 : 1)) / 1e9;
   char target[32] = "target none";
   if (has_target) std::snprintf(target, sizeof target, "target >= %.2f", what.target);
-  std::printf("RATIO %s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value, target, streamed / ratio.ours, streamed / ratio.baseline);
+  std::printf("RATIO %s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value, target, streamed / ratio.ours,
+              streamed / ratio.baseline);
   std::fflush(stdout);
 }
 
@@ -107,7 +108,8 @@ void print_share(const Case& what, size_t bytes, const char* where, bool has_tar
 int main(int argc, char** argv) {
   using namespace msdbg;
   for (const Case& what : kCases) {
-    benchmark::RegisterBenchmark((std::string("statistics/") + what.name + "/in_cache").c_str(), [&what](benchmark::State& state) { statistics(state, what, kInCache); });
+    benchmark::RegisterBenchmark((std::string("statistics/") + what.name + "/in_cache").c_str(),
+                                 [&what](benchmark::State& state) { statistics(state, what, kInCache); });
   }
   benchmark::RegisterBenchmark("read_limit/in_cache", [](benchmark::State& state) { read_limit(state, kInCache); });
   benchmark::Initialize(&argc, argv);

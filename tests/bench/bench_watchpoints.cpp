@@ -39,7 +39,8 @@ void print_ratio(const char* name, const std::vector<Condition>& many, const std
                  const std::vector<float>* previous) {
   const bench::Ratio ratio = bench::compare([&] { benchmark::DoNotOptimize(check(many, data, previous)); },
                                             [&] { benchmark::DoNotOptimize(check(one, data, previous)); }, 11);
-  std::printf("RATIO %s %.2f target <= 1.15   (%zu watchpoints %.1f ms, one %.1f ms)\n", name, ratio.value, many.size(), ratio.ours * 1e3, ratio.baseline * 1e3);
+  std::printf("RATIO %s %.2f target <= 1.15   (%zu watchpoints %.1f ms, one %.1f ms)\n", name, ratio.value, many.size(), ratio.ours * 1e3,
+              ratio.baseline * 1e3);
   std::fflush(stdout);
 }
 
@@ -57,11 +58,22 @@ int main(int argc, char** argv) {
   previous = data;
   for (size_t i = 0; i < previous.size(); i += 3) previous[i] *= 1.01f;
 
-  const auto plain = {"TO", "WO", "GE", "TL max_gt=9", "WL abs_mean_gt=9", "GL mean_gt=9", "TS max_lt=-9", "WS abs_mean_lt=1e-9", "GV mean_lt=-9",
-                      "TZ 100", "TR max_min_gt=99", "AR range_start_inclusive=-0.99 range_end_inclusive=0.99 range_percentage_lt=0.1"};
+  const auto plain = {"TO",
+                      "WO",
+                      "GE",
+                      "TL max_gt=9",
+                      "WL abs_mean_gt=9",
+                      "GL mean_gt=9",
+                      "TS max_lt=-9",
+                      "WS abs_mean_lt=1e-9",
+                      "GV mean_lt=-9",
+                      "TZ 100",
+                      "TR max_min_gt=99",
+                      "AR range_start_inclusive=-0.99 range_end_inclusive=0.99 range_percentage_lt=0.1"};
   std::vector<Condition> all = conditions(plain);
   std::vector<Condition> with_previous = all;
-  for (const Condition& extra : conditions({"sd_gt param=9", "nan", "inf", "max_min_lt param=1e-9", "min_gt param=9"})) all.push_back(extra);
+  for (const Condition& extra : conditions({"sd_gt param=9", "nan", "inf", "max_min_lt param=1e-9", "min_gt param=9"}))
+    all.push_back(extra);
   for (const Condition& extra : conditions({"WCL 1", "WCS 1e-9", "WNC rtol=1e-5", "sd_gt param=9", "nan"})) with_previous.push_back(extra);
   print_ratio("17_watchpoints_against_tensor_overflow", all, conditions({"TO"}), data, nullptr);
   print_ratio("17_watchpoints_with_previous_against_weight_change_too_large", with_previous, conditions({"WCL 1"}), data, &previous);

@@ -74,7 +74,8 @@ TEST_F(Damage, LengthsThatNoFileCanHoldAreRefused) {
   const auto after_good = open(write(floats("w", {1}) + huge));
   EXPECT_EQ(values(*after_good, "w"), std::vector<double>{1});
   EXPECT_CONTAINS(problems(*after_good), "promises 9223372036854775807 bytes");
-  const auto shapes = open(write(floats("w", {1}) + record("big", "Float32", {INT64_MAX, 8}, "1234") + record("minus", "Float32", {-2}, "1234") + record("short", "Float32", {3}, "1234")));
+  const auto shapes = open(write(floats("w", {1}) + record("big", "Float32", {INT64_MAX, 8}, "1234") +
+                                 record("minus", "Float32", {-2}, "1234") + record("short", "Float32", {3}, "1234")));
   EXPECT_CONTAINS(info(*shapes, "big").problem.message(), "no file can hold");
   EXPECT_CONTAINS(info(*shapes, "minus").problem.message(), "no file can hold");
   EXPECT_CONTAINS(info(*shapes, "short").problem.message(), "takes 12 bytes, but 4 are stored");
@@ -89,10 +90,11 @@ std::string safetensors(const std::string& header, size_t data) {
 }
 
 TEST_F(Damage, SafetensorsOffsetsThatOverlapOrDoNotFitAreRefused) {
-  const auto checkpoint = open(write(safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},)"
-                                                 R"("c":{"dtype":"F32","shape":[1],"data_offsets":[12,99]},"d":{"dtype":"F32","shape":[3],"data_offsets":[12,16]},)"
-                                                 R"("e":{"dtype":"F32","shape":[-1],"data_offsets":[16,20]},"f":7,"g":{"dtype":"F32","shape":[1],"data_offsets":[20,16]}})",
-                                                 20)));
+  const auto checkpoint = open(write(safetensors(
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},)"
+      R"("c":{"dtype":"F32","shape":[1],"data_offsets":[12,99]},"d":{"dtype":"F32","shape":[3],"data_offsets":[12,16]},)"
+      R"("e":{"dtype":"F32","shape":[-1],"data_offsets":[16,20]},"f":7,"g":{"dtype":"F32","shape":[1],"data_offsets":[20,16]}})",
+      20)));
   EXPECT_TRUE(info(*checkpoint, "a").problem.ok());
   EXPECT_CONTAINS(info(*checkpoint, "b").problem.message(), "overlap those of 'a'");
   EXPECT_CONTAINS(info(*checkpoint, "c").problem.message(), "reach behind the end");
@@ -100,7 +102,9 @@ TEST_F(Damage, SafetensorsOffsetsThatOverlapOrDoNotFitAreRefused) {
   EXPECT_CONTAINS(info(*checkpoint, "e").problem.message(), "no length");
   EXPECT_CONTAINS(info(*checkpoint, "f").problem.message(), "lacks dtype");
   EXPECT_CONTAINS(info(*checkpoint, "g").problem.message(), "backwards");
-  EXPECT_CONTAINS(problems(*open(write(safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1)))), "stored twice");
+  EXPECT_CONTAINS(problems(*open(write(safetensors(
+                      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1)))),
+                  "stored twice");
 }
 
 TEST_F(Damage, OtherFilesAreNamed) {

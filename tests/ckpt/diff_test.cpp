@@ -63,11 +63,12 @@ TEST_F(Diff, EqualFilesAreEqual) {
 
 TEST_F(Diff, EachKindOfChangeIsNamed) {
   const float inf = std::numeric_limits<float>::infinity();
-  const ParameterDiff result = written(
-      floats("same", {1, 2}) + floats("moved", {3, 4}) + floats("gone", {5, 6, 7}) + floats("shape", {1, 2, 3, 4}, {2, 2}) + floats("type", {1, 2}) +
-          floats("old.weight", {8, 9}) + floats("breaks", {1, 1}) + floats("zero", {0, 0}),
-      floats("same", {1, 2}) + floats("moved", {3, 5}) + floats("shape", {1, 2, 3, 4}, {4}) + record("type", "Float64", {2}, bytes_of<double>({1, 2})) +
-          floats("new.weight", {8, 9}) + floats("extra", {1}) + floats("breaks", {1, inf}) + floats("zero", {0, 1}));
+  const ParameterDiff result =
+      written(floats("same", {1, 2}) + floats("moved", {3, 4}) + floats("gone", {5, 6, 7}) + floats("shape", {1, 2, 3, 4}, {2, 2}) +
+                  floats("type", {1, 2}) + floats("old.weight", {8, 9}) + floats("breaks", {1, 1}) + floats("zero", {0, 0}),
+              floats("same", {1, 2}) + floats("moved", {3, 5}) + floats("shape", {1, 2, 3, 4}, {4}) +
+                  record("type", "Float64", {2}, bytes_of<double>({1, 2})) + floats("new.weight", {8, 9}) + floats("extra", {1}) +
+                  floats("breaks", {1, inf}) + floats("zero", {0, 1}));
   EXPECT_EQ(result.changes[0].name, "breaks");
   EXPECT_TRUE(result.changes[0].breaks());
   EXPECT_EQ(of(result, "same").kind, ChangeKind::kUnchanged);
@@ -85,7 +86,8 @@ TEST_F(Diff, EachKindOfChangeIsNamed) {
 }
 
 TEST_F(Diff, ContentThatSaysNothingRenamesOnlyWhereTheNamesEndAlike) {
-  const ParameterDiff result = written(floats("a.bias", {0, 0}) + floats("b.bias", {0, 0}), floats("c.bias", {0, 0}) + floats("c.gamma", {0, 0}));
+  const ParameterDiff result =
+      written(floats("a.bias", {0, 0}) + floats("b.bias", {0, 0}), floats("c.bias", {0, 0}) + floats("c.gamma", {0, 0}));
   EXPECT_EQ(of(result, "a.bias").new_name, "c.bias");
   EXPECT_EQ(of(result, "b.bias").kind, ChangeKind::kLost);
   EXPECT_EQ(of(result, "c.gamma").kind, ChangeKind::kAdded);

@@ -101,7 +101,8 @@ TEST_F(Open, PiecesOfALargeParameterAreOne) {
   const std::vector<float> all = {1, 2, 3, 4, 5, 6};
   const std::string bytes = bytes_of(all);
   // A cut inside an element, as raw slices have it.
-  const auto checkpoint = open(write(record("w", "Float32", {2, 3}, bytes.substr(0, 10)) + record("w", "Float32", {2, 3}, bytes.substr(10)) + floats("b", {7})));
+  const auto checkpoint = open(
+      write(record("w", "Float32", {2, 3}, bytes.substr(0, 10)) + record("w", "Float32", {2, 3}, bytes.substr(10)) + floats("b", {7})));
   EXPECT_EQ(names(*checkpoint), (std::vector<std::string>{"w", "b"}));
   EXPECT_EQ(values(*checkpoint, "w"), (std::vector<double>{1, 2, 3, 4, 5, 6}));
   EXPECT_CONTAINS(info(*checkpoint, "w").note, "2 pieces");
@@ -125,7 +126,8 @@ TEST_F(Open, SlicesOfAMapParameterJoinAlongTheirFirstAxis) {
   for (const int64_t first : {1, 3}) {
     auto* value = message.add_value();
     value->set_tag("map");
-    const std::vector<std::pair<std::string, std::string>> parts = {{"int64", bytes_of<int64_t>({first, first + 1})}, {"float32", bytes_of<float>({0.5f, 1.5f})}, {"int32", bytes_of<int32_t>({1, 1})}};
+    const std::vector<std::pair<std::string, std::string>> parts = {
+        {"int64", bytes_of<int64_t>({first, first + 1})}, {"float32", bytes_of<float>({0.5f, 1.5f})}, {"int32", bytes_of<int32_t>({1, 1})}};
     for (const auto& [type, content] : parts) {
       auto* tensor = value->mutable_maptensor()->add_tensor();
       tensor->add_dims(2);

@@ -79,7 +79,8 @@ TEST(Evaluate, ReductionsOfPlainValues) {
 }
 
 TEST(Evaluate, NanAndInfinitiesFollowTheRules) {
-  const Floats nan = floats({1, NAN, 3}), up = floats({1, INFINITY, 3}), mixed = floats({-INFINITY, INFINITY, 3}), none = floats({NAN, NAN});
+  const Floats nan = floats({1, NAN, 3}), up = floats({1, INFINITY, 3}), mixed = floats({-INFINITY, INFINITY, 3}),
+               none = floats({NAN, NAN});
   // Each with the statistics, and with an own pass.
   for (const char* x : {"x", "(x * 1)"}) {
     const auto of = [&](const char* name, const Floats& tensor) { return value(std::string(name) + "(" + x + ")", tensor.view()); };
@@ -116,7 +117,8 @@ TEST(Evaluate, NothingHasNoMeanAndNoHits) {
   EXPECT_EQ(value("any(x > 0)", x.view()), 0);
   EXPECT_EQ(value("all(x > 0)", x.view()), 1);
   EXPECT_EQ(value("count(x > 0) + sum(x) + norm1(x) + norm2(x) + norminf(x) + sum(x * 2) + norm2(x * 2) + norminf(x * 2)", x.view()), 0);
-  for (const char* text : {"percent(x > 0)", "percent(x * 2 > 0)", "mean(x)", "min(x)", "max(x)", "std(x)", "mean(x * 2)", "min(x * 2)", "std(x * 2)"}) {
+  for (const char* text :
+       {"percent(x > 0)", "percent(x * 2 > 0)", "mean(x)", "min(x)", "max(x)", "std(x)", "mean(x * 2)", "min(x * 2)", "std(x * 2)"}) {
     EXPECT_TRUE(std::isnan(value(text, x.view()))) << text;
   }
   EXPECT_EQ(value("percent(x > 0) > 5 or percent(x > 0) <= 5", x.view()), 0);
@@ -148,9 +150,9 @@ TEST(Evaluate, ArithmeticIsThatOfTheType) {
 TEST(Evaluate, ComparisonsWithSingleValuesAreExact) {
   // 0.1f is a little above 0.1, whichever way it is asked.
   const Floats x = floats({0.1f});
-  for (const char* text : {"any(x > 0.1)", "max(x) > 0.1", "any(x + 0 > 0.1)", "any(0.1 < abs(x))", "count(x >= 0.1) == 1", "not any(x == 0.1)",
-                           "all(x != 0.1)", "not any(x + 0 <= 0.1)", "not any(-x >= -0.1)", "all(x == max(x))", "all(x + 0 == max(x))",
-                           "any(x < 1e300)", "not any(x + 0 > 1e300)"}) {
+  for (const char* text : {"any(x > 0.1)", "max(x) > 0.1", "any(x + 0 > 0.1)", "any(0.1 < abs(x))", "count(x >= 0.1) == 1",
+                           "not any(x == 0.1)", "all(x != 0.1)", "not any(x + 0 <= 0.1)", "not any(-x >= -0.1)", "all(x == max(x))",
+                           "all(x + 0 == max(x))", "any(x < 1e300)", "not any(x + 0 > 1e300)"}) {
     EXPECT_EQ(value(text, x.view()), 1) << text;
   }
   EXPECT_EQ(value("all(x > 0.1) and all(x + 0 > 1e300)", floats({INFINITY}).view()), 1);

@@ -209,8 +209,9 @@ TEST(Parse, NestingAndLengthHaveALimit) {
 }
 
 TEST(Parse, AnyTextIsAnExpressionOrAnErrorWithAPlace) {
-  constexpr const char* kPieces[] = {"x", "prev", "mean(", ")", "(", " ", "> ", "1e", ".5", "and ", "not ", "^", "-", ",", "max(", "finite(", "any(",
-                                     "\xc3", "\x01", "==", "3", "nan", "std(x)", "percent(x > 1)", "<", "*", "\n"};
+  constexpr const char* kPieces[] = {
+      "x",    "prev",    "mean(", ")",    "(",    " ",  "> ", "1e",  ".5",     "and ",           "not ", "^", "-", ",",
+      "max(", "finite(", "any(",  "\xc3", "\x01", "==", "3",  "nan", "std(x)", "percent(x > 1)", "<",    "*", "\n"};
   std::mt19937 random(5);
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -99,7 +99,8 @@ TEST(Plan, ExplainTellsThePasses) {
 
 TEST(Plan, ExpressionsOfOneTensorShareTheirParts) {
   // The square root is taken once, its sum serves two, and a comparison is the same from both sides.
-  EXPECT_EQ(make_set({"mean(sqrt(x)) > 1", "sum(sqrt(x)) > 100", "any(sqrt(x) > prev)", "all(prev < sqrt(x))", "count(prev < sqrt(x)) > 3"}).explain(),
+  EXPECT_EQ(make_set({"mean(sqrt(x)) > 1", "sum(sqrt(x)) > 100", "any(sqrt(x) > prev)", "all(prev < sqrt(x))", "count(prev < sqrt(x)) > 3"})
+                .explain(),
             "mean(sqrt(x)) > 1\n"
             "sum(sqrt(x)) > 100\n"
             "any(sqrt(x) > prev)\n"

@@ -134,7 +134,8 @@ TEST(Random, ElementsAgreeWithTheInterpreter) {
     for (uint64_t k = 0; k < count; ++k) wanted.push_back(interpreter.element(*formula, k));
     for (std::string_view target : simd_targets()) {
       ASSERT_TRUE(set_simd_target(target).ok());
-      const std::string what = std::string(target) + " case " + std::to_string(i) + " " + std::string(dtype_name(dtype)) + "\n" + formula->text();
+      const std::string what =
+          std::string(target) + " case " + std::to_string(i) + " " + std::string(dtype_name(dtype)) + "\n" + formula->text();
       const Result<std::vector<double>> values = evaluate_elements(*expression, x_view, &prev_view, {7, 1});
       ASSERT_TRUE(values.ok()) << values.status().message();
       for (uint64_t k = 0; k < count; ++k) tally.check((*values)[k], wanted[k], what);

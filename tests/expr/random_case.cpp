@@ -176,7 +176,8 @@ RandomTensor random_tensor(Random& random, DType dtype, uint64_t count) {
   tensor.offset = random() % 3 == 0 ? random() % 8 : 0;
   tensor.bytes.resize(tensor.offset + static_cast<size_t>(count) * item_size(dtype));
   constexpr double inf = Limits::infinity();
-  constexpr double kSpecials[] = {Limits::quiet_NaN(), inf, -inf, 0.0, -0.0, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, -3e38, 65504, 1e300, 0.1, 1};
+  constexpr double kSpecials[] = {
+      Limits::quiet_NaN(), inf, -inf, 0.0, -0.0, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, -3e38, 65504, 1e300, 0.1, 1};
   const unsigned kind = random() % 6;
   // Few of them, so that sums and extremes are not NaN in most cases.
   const unsigned special_share = kind == 0 ? 20 : kind == 1 ? 1 : 0;

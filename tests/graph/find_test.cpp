@@ -42,7 +42,9 @@ TEST_F(FindNode, TheFullNameWinsAndTheFirstGraphHasIt) {
 }
 
 TEST_F(FindNode, ANameLikeNoOtherGetsExamples) {
-  EXPECT_EQ(message("zzz"), "no node 'zzz', and none with a name like it; the graphs together have 11 nodes, e.g. conv1.weight, Conv2D-op0, relu1-ReLU/ReLU-op0");
+  EXPECT_EQ(
+      message("zzz"),
+      "no node 'zzz', and none with a name like it; the graphs together have 11 nodes, e.g. conv1.weight, Conv2D-op0, relu1-ReLU/ReLU-op0");
   EXPECT_NE(message("Lok-op0").find("nearest: "), std::string::npos) << message("Lok-op0");
 }
 

@@ -35,8 +35,9 @@ TEST(RuleProblems, TellWhatTheyMeanForTheVerdict) {
   result.rule_problems = {{"idle", "selector matched nothing", RuleProblemKind::kIdle}};
   EXPECT_FALSE(is_incomplete(result));
   EXPECT_FALSE(none_judged(result, {"idle"}));
-  for (const RuleProblem& gap : {RuleProblem{"late", "rule error: late.lua:1: x"}, RuleProblem{"*", "no step 9 (have 0)", RuleProblemKind::kNoSuchData},
-                                 RuleProblem{"tensor_too_large", "needs --param tensor_too_large.NAME=VALUE with one of max_gt", RuleProblemKind::kUnset}}) {
+  for (const RuleProblem& gap :
+       {RuleProblem{"late", "rule error: late.lua:1: x"}, RuleProblem{"*", "no step 9 (have 0)", RuleProblemKind::kNoSuchData},
+        RuleProblem{"tensor_too_large", "needs --param tensor_too_large.NAME=VALUE with one of max_gt", RuleProblemKind::kUnset}}) {
     result.rule_problems = {gap};
     EXPECT_TRUE(is_incomplete(result)) << gap.reason;
   }

@@ -282,7 +282,8 @@ TEST_F(Prompt, WatchWithoutConditionExplains) {
 
 TEST_F(Prompt, ConditionsOfWatchNeedNoFunctionInFront) {
   EXPECT_EQ(type("watch op:Log not all(x > 3)"), "watch 1: not all(x > 3) on op:Log (1 node)");
-  EXPECT_EQ(type("watch (op:Log or op:ReLU) and not fc.weight 3 < max(x)"), "watch 2: 3 < max(x) on (op:Log or op:ReLU) and not fc.weight (2 nodes)");
+  EXPECT_EQ(type("watch (op:Log or op:ReLU) and not fc.weight 3 < max(x)"),
+            "watch 2: 3 < max(x) on (op:Log or op:ReLU) and not fc.weight (2 nodes)");
   EXPECT_TRUE(contains(type("watch ** x > 3"), "this is a truth value for each element"));
   EXPECT_EQ(type("watch \"op:Log\" \"tensor_overflow\""), "watch 3: tensor_overflow on op:Log (1 node)");
 }

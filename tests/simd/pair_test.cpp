@@ -16,12 +16,14 @@ using testing::make_tensor;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kTypes[] = {DType::kBool,   DType::kInt8,   DType::kInt16,   DType::kInt32,    DType::kInt64,   DType::kUInt8,  DType::kUInt16,
-                            DType::kUInt32, DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64};
+constexpr DType kTypes[] = {DType::kBool,     DType::kInt8,    DType::kInt16,  DType::kInt32,  DType::kInt64,
+                            DType::kUInt8,    DType::kUInt16,  DType::kUInt32, DType::kUInt64, DType::kFloat16,
+                            DType::kBFloat16, DType::kFloat32, DType::kFloat64};
 constexpr size_t kBatch = 16;  // elements of the widest batch
 
 struct Tensor {
-  Tensor(DType type, const std::vector<double>& values, size_t misalign = 0) : dtype(type), shape{static_cast<int64_t>(values.size())}, offset(misalign) {
+  Tensor(DType type, const std::vector<double>& values, size_t misalign = 0)
+      : dtype(type), shape{static_cast<int64_t>(values.size())}, offset(misalign) {
     const TensorPtr made = make_tensor(type, shape, values);
     bytes.resize(offset);
     bytes.insert(bytes.end(), made->bytes().begin(), made->bytes().end());
@@ -49,7 +51,8 @@ uint64_t ulps(const std::byte* a, const std::byte* b) {
 }
 
 void near(double got, long double want, const char* what) {
-  EXPECT_LE(std::fabs(static_cast<double>(static_cast<long double>(got) - want)), 1e-12 * std::fabs(static_cast<double>(want))) << what << ": " << got;
+  EXPECT_LE(std::fabs(static_cast<double>(static_cast<long double>(got) - want)), 1e-12 * std::fabs(static_cast<double>(want)))
+      << what << ": " << got;
 }
 
 void expect_matches(const TensorView& a, const TensorView& b, CloseRequest tolerance) {
@@ -62,7 +65,8 @@ void expect_matches(const TensorView& a, const TensorView& b, CloseRequest toler
   const bool same = a.dtype == b.dtype;
   for (uint64_t i = 0; i < a.count; ++i) {
     const double x = a.at(i), y = b.at(i);
-    const bool differs = same ? std::memcmp(a.data + i * item, b.data + i * item, item) != 0 : !(x == y || (std::isnan(x) && std::isnan(y)));
+    const bool differs =
+        same ? std::memcmp(a.data + i * item, b.data + i * item, item) != 0 : !(x == y || (std::isnan(x) && std::isnan(y)));
     if (differs && !first) first = i;
     nan_a += std::isnan(x);
     inf_b += std::isinf(y);
@@ -201,8 +205,9 @@ TEST_P(EveryPairTarget, DenormalsCountAsTheSmallNumbersTheyAre) {
 }
 
 TEST_P(EveryPairTarget, TheEndsOfARangeAreFarthestApart) {
-  for (const auto& [dtype, distance] : {std::pair(DType::kFloat16, uint64_t{2} * 0x7bff), std::pair(DType::kBFloat16, uint64_t{2} * 0x7f7f),
-                                        std::pair(DType::kFloat32, uint64_t{2} * 0x7f7fffff), std::pair(DType::kFloat64, uint64_t{2} * 0x7fefffffffffffff)}) {
+  for (const auto& [dtype, distance] :
+       {std::pair(DType::kFloat16, uint64_t{2} * 0x7bff), std::pair(DType::kBFloat16, uint64_t{2} * 0x7f7f),
+        std::pair(DType::kFloat32, uint64_t{2} * 0x7f7fffff), std::pair(DType::kFloat64, uint64_t{2} * 0x7fefffffffffffff)}) {
     for (size_t n : {size_t{3}, 2 * kBatch}) {
       const std::vector<double> a(n, dtype_max(dtype)), b(n, -dtype_max(dtype));
       SCOPED_TRACE(dtype_name(dtype));
@@ -250,7 +255,8 @@ TEST(Comparison, ZerosOfBothSignsAgreeButAreNotTheSameBits) {
 }
 
 TEST(Comparison, RelativeErrorIsThatOfTheNorms) {
-  EXPECT_NEAR(compare_tensors(Tensor(DType::kFloat32, {3, 4}).view(), Tensor(DType::kFloat32, {0, 5}).view(), {}).relative_error(), std::sqrt(10.0) / 5, 1e-15);
+  EXPECT_NEAR(compare_tensors(Tensor(DType::kFloat32, {3, 4}).view(), Tensor(DType::kFloat32, {0, 5}).view(), {}).relative_error(),
+              std::sqrt(10.0) / 5, 1e-15);
   EXPECT_EQ(compare_tensors(Tensor(DType::kFloat32, {3, 4}).view(), Tensor(DType::kFloat32, {0, 0}).view(), {}).relative_error(), kInf);
   EXPECT_EQ(compare_tensors(Tensor(DType::kFloat32, {3, kNan}).view(), Tensor(DType::kFloat32, {3, 4}).view(), {}).relative_error(), kInf);
   EXPECT_EQ(compare_tensors(Tensor(DType::kFloat32, {0, kNan}).view(), Tensor(DType::kFloat32, {0, kNan}).view(), {}).relative_error(), 0);

@@ -13,8 +13,9 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kTypes[] = {DType::kBool,   DType::kInt8,   DType::kInt16,  DType::kInt32,   DType::kInt64,    DType::kUInt8,  DType::kUInt16,
-                            DType::kUInt32, DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64};
+constexpr DType kTypes[] = {DType::kBool,     DType::kInt8,    DType::kInt16,  DType::kInt32,  DType::kInt64,
+                            DType::kUInt8,    DType::kUInt16,  DType::kUInt32, DType::kUInt64, DType::kFloat16,
+                            DType::kBFloat16, DType::kFloat32, DType::kFloat64};
 
 // Writes `value`, rounded to the type.
 void put(DType dtype, double value, std::byte* out) {
@@ -37,7 +38,8 @@ void put(DType dtype, double value, std::byte* out) {
 }
 
 struct Tensor {
-  Tensor(DType type, size_t n, size_t misalign = 0) : dtype(type), count(n), offset(misalign), bytes(n * item_size(type) + misalign + 8), shape{static_cast<int64_t>(n)} {}
+  Tensor(DType type, size_t n, size_t misalign = 0)
+      : dtype(type), count(n), offset(misalign), bytes(n * item_size(type) + misalign + 8), shape{static_cast<int64_t>(n)} {}
   std::byte* at(size_t i) { return bytes.data() + offset + i * item_size(dtype); }
   void set(size_t i, double value) { put(dtype, value, at(i)); }
   TensorView view() const { return {dtype, shape, bytes.data() + offset, count}; }
@@ -61,7 +63,8 @@ void expect_near(double got, long double want, long double scale, const char* wh
     EXPECT_TRUE(std::isnan(got)) << what;
     return;
   }
-  EXPECT_LE(std::fabs(static_cast<double>(static_cast<long double>(got) - want)), 1e-12 * static_cast<double>(scale)) << what << ": " << got << " for " << static_cast<double>(want);
+  EXPECT_LE(std::fabs(static_cast<double>(static_cast<long double>(got) - want)), 1e-12 * static_cast<double>(scale))
+      << what << ": " << got << " for " << static_cast<double>(want);
 }
 
 // Everything that Stats defines, the slow way.

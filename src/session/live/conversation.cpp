@@ -172,7 +172,8 @@ void Conversation::handle_handshake(const WireEvent& event) {
     suspension_ = {};
     suspension_.number = number;
   }
-  say(Severity::kInfo, fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
+  say(Severity::kInfo,
+      fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
 }
 
 void Conversation::handle_wait(WireEvent event) {

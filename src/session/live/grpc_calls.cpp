@@ -49,7 +49,8 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
     return fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too much for one call");
   }
   if (decode(call, message)) return;
-  note(WireEvent::Kind::kProblem, fmt::format("{}: message {} cannot be decoded ({} bytes)", rpc_name(call.rpc), call.messages, message.Length()));
+  note(WireEvent::Kind::kProblem,
+       fmt::format("{}: message {} cannot be decoded ({} bytes)", rpc_name(call.rpc), call.messages, message.Length()));
   fail(call, grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be decoded");
 }
 

@@ -22,7 +22,8 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
   if (id.slot.index >= node.inputs.size())
     return Status(Code::kNotFound, fmt::format("{} has {} inputs", node.name, node.inputs.size()));
   const Edge edge = graph->effective_producer(id.node, id.slot.index);
-  if (edge.node == kNoNode) return Status(Code::kNotFound, fmt::format("the producer of input {} of {} is unknown", id.slot.index, node.name));
+  if (edge.node == kNoNode)
+    return Status(Code::kNotFound, fmt::format("the producer of input {} of {} is unknown", id.slot.index, node.name));
   return Source{graph, &graph->node(edge.node), edge.slot};
 }
 
@@ -30,8 +31,10 @@ Status LiveSessionImpl::unavailable(const TensorId& id) const {
   const Node& node = this->node(id);
   std::string why = "the training does not have it now";
   if (options_.recorded) why = "not in the recording: nobody looked at it in this suspension";
-  else if (talk_.state() != LiveState::kHeld) why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
-  else if (node.kind == NodeKind::kConstant) why = profile_.constants ? "the training does not keep this constant" : "constants of this release are in the graph only";
+  else if (talk_.state() != LiveState::kHeld)
+    why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
+  else if (node.kind == NodeKind::kConstant)
+    why = profile_.constants ? "the training does not keep this constant" : "constants of this release are in the graph only";
   else if (hold_ == HoldKind::kInitial) why = "nothing has run yet: parameters and constants can be read";
   else if (!profile_.ascend) why = "a GPU training keeps what was watched in this step: watch the operator, step, and ask again";
   return {Code::kNotFound, fmt::format("not available: {}: {}", tensor_name(id), why)};
@@ -70,10 +73,12 @@ LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const T
   if (size == 0) {
     known.info.problem = {Code::kUnsupported, fmt::format("data type {} of the training cannot be evaluated", base.data_type())};
   } else if (!count || *count * size != known.info.bytes) {
-    known.info.problem = {Code::kCorrupt, fmt::format("the training says shape {} and {} bytes, which do not fit", shape_text(known.info.shape), base.data_size())};
+    known.info.problem = {Code::kCorrupt, fmt::format("the training says shape {} and {} bytes, which do not fit",
+                                                      shape_text(known.info.shape), base.data_size())};
   } else if (known.info.bytes > kMaxValueBytes) {
-    known.info.problem = {Code::kUnsupported, fmt::format("{}: a training cannot send more than 2 GiB, it would end; its statistics can be asked for",
-                                                          format_bytes(known.info.bytes))};
+    known.info.problem = {Code::kUnsupported,
+                          fmt::format("{}: a training cannot send more than 2 GiB, it would end; its statistics can be asked for",
+                                      format_bytes(known.info.bytes))};
   }
   return known;
 }
