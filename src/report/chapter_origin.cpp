@@ -11,15 +11,6 @@ namespace {
 
 constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFirstShown = 3, kMostFurther = 40;
 
-std::string rows_text(const Origin& origin) {
-  const auto& [affected, range] = *origin.rows;
-  const int64_t rows = origin.info.shape.empty() ? 0 : origin.info.shape[0];
-  const std::string each =
-      range.first == range.second ? fmt::format("{} each", range.first) : fmt::format("{} to {} each", range.first, range.second);
-  return affected == rows ? fmt::format("all {} rows are affected ({})", rows, each)
-                          : fmt::format("{} of {} rows are affected ({})", affected, rows, each);
-}
-
 Line what_line(const Origin& origin) {
   Line line{bad(bad_text(origin.stats))};
   std::string rest;
@@ -105,13 +96,6 @@ std::optional<Sheet> input_sheet(Context& context, const Origin& origin) {
   return sheet;
 }
 
-std::string absorbed_text(const Stats& stats) {
-  if (stats.count > 0 && stats.zero_count == stats.count) return "absorbed here: the output has no NaN, it is all zero";
-  return stats.min == stats.min
-             ? fmt::format("absorbed here: the output is finite, min {}, max {}", format_short(stats.min), format_short(stats.max))
-             : "absorbed here: the output is sound";
-}
-
 size_t shared_stops(const std::vector<ChainLink>& a, const std::vector<ChainLink>& b) {
   size_t n = 0;
   // The last stop is always told.
@@ -143,7 +127,7 @@ Way way_of(Context& context, const std::vector<ChainLink>& chain, size_t shared)
       const std::string what = nonfinite_text(link.stats);
       line.push_back(what.empty() ? muted("  bad") : muted("  " + what));
     } else {
-      line.push_back(strong("  " + absorbed_text(link.stats)));
+      line.push_back(strong("  absorbed here: the output " + absorbed_text(link.stats)));
     }
     if (const std::string place = source_place(node, false); !place.empty()) line.push_back(muted("  " + place));
     way.stops.push_back({std::move(line), link.bad});
@@ -212,8 +196,6 @@ void tell_story(Context& context, const StepOrigins& step, bool title, Section* 
 }
 
 }  // namespace
-
-bool worth_showing(const OriginInput& input) { return input.stats && (is_float(input.stats->dtype) || input.stats->count > 1); }
 
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input) {
   if (input.producer.node == kNoNode) return input.producer.name;

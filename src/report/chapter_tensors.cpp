@@ -11,7 +11,7 @@
 namespace msdbg::page {
 namespace {
 
-constexpr size_t kMostInputs = 4, kMostLinks = 6;
+constexpr size_t kMostInputCards = 4, kMostLinks = 6;
 
 struct Chosen {
   TensorId id;
@@ -38,7 +38,7 @@ void choose_story(Context& context, const StepOrigins& step, Choice* choice) {
   choice->add(origin.tensor, "broke first");
   size_t inputs = 0;
   for (const OriginInput& input : origin.inputs) {
-    if (!input.value || !worth_showing(input) || ++inputs > kMostInputs) continue;
+    if (!input.value || !worth_showing(input) || ++inputs > kMostInputCards) continue;
     choice->add(*input.value, fmt::format("input:{} of {}", input.slot, context.short_name(origin.tensor)));
   }
   bool history_missing = false;

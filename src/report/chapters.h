@@ -10,6 +10,7 @@
 
 #include "msdbg/html_report.h"
 #include "report/document.h"
+#include "report/origin_words.h"
 
 namespace msdbg::page {
 
@@ -64,8 +65,6 @@ class Context {
 
 /// Reads the input as judged: the producer's output, the recorded input or the parameter.
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input);
-/// Flags and axes are inputs too, but tell nothing about a value.
-bool worth_showing(const OriginInput& input);
 
 void tell_verdict(Context& context, Document* document);
 // Nothing where there is nothing to tell.

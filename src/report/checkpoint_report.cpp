@@ -8,7 +8,7 @@
 
 #include "report/follow_text.h"
 #include "report/table.h"
-#include "report/type_text.h"
+#include "report/cell_text.h"
 
 namespace msdbg {
 namespace {
@@ -47,8 +47,6 @@ std::string totals_text(const std::vector<StatsRow>& rows) {
   if (totals.nonfinite > 0) out += fmt::format("; {} not finite", totals.nonfinite);
   return out;
 }
-
-std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
 
 /// min, max, mean, std, norm; dashes where there are none.
 std::vector<std::string> numbers_of(const StatsRow& row) {
@@ -134,7 +132,7 @@ std::vector<std::string> fields_of(Checkpoint& checkpoint, const StatsRow& row) 
   return fields;
 }
 
-const std::vector<std::string>& titles() {
+const std::vector<std::string>& parameter_titles() {
   static const std::vector<std::string> kTitles = {"parameter", "dtype", "shape", "bytes",     "min",       "max",
                                                    "mean",      "std",   "norm",  "nan_count", "inf_count", "note"};
   return kTitles;
@@ -206,11 +204,11 @@ std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow
       for (const StatsRow& row : rows) out += follow::text(parameter_object(checkpoint, row), false);
       return out;
     case Format::kCsv:
-      out = follow::csv_line(titles());
+      out = follow::csv_line(parameter_titles());
       for (const StatsRow& row : rows) out += follow::csv_line(fields_of(checkpoint, row));
       return out;
     case Format::kMarkdown:
-      out = fmt::format("{}, {}\n\n", file_text(checkpoint.facts()), totals_text(rows)) + follow::markdown_head(titles());
+      out = fmt::format("{}, {}\n\n", file_text(checkpoint.facts()), totals_text(rows)) + follow::markdown_head(parameter_titles());
       for (const StatsRow& row : rows) out += follow::markdown_line(fields_of(checkpoint, row));
       return out;
     default: return table(checkpoint, rows, style);

@@ -15,12 +15,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
+Json measure(double value) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   return value;
 }
-Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
+Json measure(const std::optional<double>& value) { return value ? measure(*value) : Json(); }
 
 Json place(std::optional<uint64_t> flat, const Shape& shape) {
   if (!flat || element_count(shape).value_or(0) <= *flat) return nullptr;
@@ -49,7 +49,7 @@ Json entry_object(Session& a, Session& b, const TensorDiff& entry) {
   out["reason"] = entry.reason.empty() ? Json() : Json(entry.reason);
   const Comparison& m = entry.measures;
   const bool measured = entry.compared();
-  const auto real = [&](double value) { return measured ? number(value) : Json(); };
+  const auto real = [&](double value) { return measured ? measure(value) : Json(); };
   const auto count = [&](uint64_t value) { return measured ? Json(value) : Json(); };
   out["equal"] = measured ? Json(m.bit_equal) : Json();
   out["max_abs_error"] = real(m.max_abs_error);
@@ -70,9 +70,9 @@ Json entry_object(Session& a, Session& b, const TensorDiff& entry) {
   out["inf_mismatch"] = count(m.inf_mismatch);
   out["first_difference"] = measured ? place(m.first_difference, entry.shape_b) : Json();
   out["role"] = entry.role == DiffRole::kNone ? Json() : Json(diff_role_name(entry.role));
-  out["error_in"] = number(entry.error_in);
+  out["error_in"] = measure(entry.error_in);
   out["worst_input"] = entry.worst_input.empty() ? Json() : Json(entry.worst_input);
-  out["amplification"] = number(entry.amplification);
+  out["amplification"] = measure(entry.amplification);
   return out;
 }
 

@@ -8,14 +8,12 @@
 #include "msdbg/report.h"
 #include "report/json.h"
 #include "report/table.h"
-#include "report/type_text.h"
+#include "report/cell_text.h"
 
 namespace msdbg {
 namespace {
 
 constexpr size_t kProblemsPerKind = 1;
-
-std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
 
 std::string outputs_text(const Node& node) {
   std::string out;

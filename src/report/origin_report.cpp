@@ -6,6 +6,7 @@
 
 #include "msdbg/report.h"
 #include "report/json.h"
+#include "report/origin_words.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -165,17 +166,6 @@ class OriginText {
     return result_.predicate == "NaN or Inf" || result_.predicate == "NaN" || result_.predicate == "Inf";
   }
 
-  std::string rows_text(const Origin& origin) const {
-    const auto& [affected, range] = *origin.rows;
-    const int64_t rows = origin.info.shape.empty() ? 0 : origin.info.shape[0];
-    const std::string each = range.first == range.second ? fmt::format("{} each", range.first)
-                                                         : fmt::format("{} to {} each", range.first, range.second);
-    if (affected == rows)
-      return rows == 1 ? fmt::format("in its only row ({})", range.first)
-                       : fmt::format("all {} rows are affected ({})", rows, each);
-    return fmt::format("{} of {} rows are affected ({})", affected, rows, each);
-  }
-
   std::string uncertain_text(const Origin& origin) const {
     std::string out;
     for (const OriginInput& input : origin.inputs) {
@@ -189,10 +179,6 @@ class OriginText {
   }
 
   /// Flags and axes are inputs too, but tell nothing about a value.
-  static bool worth_showing(const OriginInput& input) {
-    return input.stats && (is_float(input.stats->dtype) || input.stats->count > 1);
-  }
-
   std::string input_text(const Origin& origin, const OriginInput& input) const {
     std::string from = printable(input.producer.name);
     if (input.producer.node != kNoNode) {
@@ -274,13 +260,6 @@ class OriginText {
       }
     }
     return out;
-  }
-
-  static std::string absorbed_text(const Stats& stats) {
-    if (stats.count > 0 && stats.zero_count == stats.count) return "has no NaN, it is all zero";
-    return stats.min == stats.min
-               ? fmt::format("is finite, min {}, max {}", format_short(stats.min), format_short(stats.max))
-               : "is sound";
   }
 
   std::string loss_text(const TensorId& loss) const {

@@ -7,7 +7,7 @@
 #include "msdbg/checkpoint_report.h"
 #include "report/follow_text.h"
 #include "report/table.h"
-#include "report/type_text.h"
+#include "report/cell_text.h"
 
 namespace msdbg {
 namespace {
@@ -127,7 +127,7 @@ Json object_of(const ParameterChange& change) {
   return out;
 }
 
-const std::vector<std::string>& titles() {
+const std::vector<std::string>& change_titles() {
   static const std::vector<std::string> kTitles = {"parameter", "change", "type",  "update_ratio", "max_abs_difference",
                                                    "differing", "count",  "nan_a", "nan_b",        "inf_a",
                                                    "inf_b",     "note"};
@@ -172,11 +172,11 @@ std::string parameter_diff_report(const ParameterDiff& diff, const ReportStyle& 
       for (const ParameterChange& change : diff.changes) out += follow::text(object_of(change), false);
       return out;
     case Format::kCsv:
-      out = follow::csv_line(titles());
+      out = follow::csv_line(change_titles());
       for (const ParameterChange& change : diff.changes) out += follow::csv_line(fields_of(change));
       return out;
     case Format::kMarkdown:
-      out = verdict_text(diff) + "\n\n" + follow::markdown_head(titles());
+      out = verdict_text(diff) + "\n\n" + follow::markdown_head(change_titles());
       for (const ParameterChange& change : diff.changes) out += follow::markdown_line(fields_of(change));
       return out;
     default: return table(diff, style);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "msdbg/report.h"
+#include "report/json_parts.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -14,13 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kRows = 16;
+constexpr size_t kShownRows = 16;
 
-Json number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
+using json::number;
 
 struct Row {
   int64_t step;
@@ -139,8 +136,8 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
   Table table({{"step", Align::kRight}, {"A", Align::kRight}, {"B", Align::kRight}, {"error", Align::kRight}, {""}});
   const auto at = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return result.parts_at && row.step == *result.parts_at; });
   const auto parted = static_cast<size_t>(at - rows.begin());
-  const size_t begin = style.wide || rows.size() <= kRows || parted < kRows / 2 || at == rows.end() ? 0 : parted - kRows / 2;
-  const size_t end = style.wide ? rows.size() : std::min(rows.size(), begin + kRows);
+  const size_t begin = style.wide || rows.size() <= kShownRows || parted < kShownRows / 2 || at == rows.end() ? 0 : parted - kShownRows / 2;
+  const size_t end = style.wide ? rows.size() : std::min(rows.size(), begin + kShownRows);
   for (size_t i = begin; i < end; ++i) {
     const Row& row = rows[i];
     const bool parts = row.parts(result.tolerance);

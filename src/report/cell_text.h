@@ -1,14 +1,19 @@
-// "float32[32,10]", as every table names a tensor's type.
+// Cells that every table writes the same way.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 
+#include "msdbg/base.h"
 #include "msdbg/tensor.h"
 
 namespace msdbg {
 
+/// `float32[32,10]`
 inline std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", dtype_name(dtype), shape_text(shape)); }
+/// `-` where there is no value.
+inline std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
 
 }  // namespace msdbg

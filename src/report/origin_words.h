@@ -1,0 +1,17 @@
+// What the text and the page of an origin say in the same words.
+#pragma once
+
+#include <string>
+
+#include "msdbg/report.h"
+
+namespace msdbg {
+
+/// `all 4 rows are affected (24 to 29 each)`. Precondition: origin.rows.
+std::string rows_text(const Origin& origin);
+/// `has no NaN, it is all zero`: of the output of an operator that let nothing bad through.
+std::string absorbed_text(const Stats& stats);
+/// Flags and axes are inputs too, but tell nothing about a value.
+bool worth_showing(const OriginInput& input);
+
+}  // namespace msdbg
