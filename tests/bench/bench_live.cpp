@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   }
   const std::string trainer = argv[1];
   const bool small = argc > 2 && std::string(argv[2]) == "--small";
-  const int width = small ? 64 : 780;
+  const int width = small ? 64 : 600;  // a step of about 20 ms
 
   cost(trainer, "training_attached_no_watchpoint", "1.02", nullptr, small ? 3 : 7, small ? 20 : 160, width);
   Watchpoint overflow;
