@@ -89,6 +89,9 @@ function diff:markdown() end
 ---XML as CI servers read it.
 ---@return string
 function diff:junit() end
+---SARIF 2.1.0: what differs, at the source lines of B.
+---@return string
+function diff:sarif() end
 
 ---@class msdbg.Tensor
 local tensor = {}

@@ -77,6 +77,8 @@ Result<Series> read_series(const std::string& path, const DiffWords& words) {
 
 // Two printed logs instead of two dumps.
 int run_loss(const DiffWords& words, const Options& common) {
+  if (common.format > Format::kMarkdown)
+    return report_failure(Status(Code::kInvalidArgument, "diff --loss: --format table, json, jsonl, csv or markdown is expected"));
   if (words.b.empty())
     return report_failure(Status(Code::kInvalidArgument, "diff: --loss compares two logs: msdbg diff --loss LOG_A LOG_B"));
   const auto a = read_series(words.a, words), b = read_series(words.b, words);

@@ -17,8 +17,8 @@ Action declare_why(CLI::App& app);
 
 std::span<const CommandEntry> command_table() {
   static const std::vector<CommandEntry> kTable = {
-      {"diff", "where two runs part, and which node is to blame", declare_diff, true, true, Format::kJunit,
-       "table, json, jsonl, csv, markdown or junit"},
+      {"diff", "where two runs part, and which node is to blame", declare_diff, true, true, Format::kSarif,
+       "table, json, jsonl, csv, markdown, junit or sarif"},
       {"ckpt", "checkpoints: what is in one, what changed, which step it belongs to", declare_ckpt, true, true, Format::kMarkdown,
        "table, json, jsonl, csv or markdown"},
       {"guide", "a talk through what usually goes wrong, answered by the dump where it can be", declare_guide, false, false},

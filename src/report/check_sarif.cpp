@@ -5,50 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "report/check_formats.h"
+#include "report/sarif.h"
 #include "report/table.h"
 
 namespace msdbg {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
-
-std::string_view level_of(Severity severity) {
-  switch (severity) {
-    case Severity::kError: return "error";
-    case Severity::kWarning: return "warning";
-    case Severity::kInfo: return "note";
-  }
-  return "warning";
-}
-
-// A URI reference: absolute paths get their scheme, and whatever RFC 3986 does not allow in a path is escaped.
-std::string uri_of(std::string_view path) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  std::string out = path.starts_with('/') ? "file://" : "";
-  for (unsigned char c : path) {
-    if (kPlain.find(static_cast<char>(c)) != std::string_view::npos) out += static_cast<char>(c);
-    else out += fmt::format("%{:02X}", c);
-  }
-  return out;
-}
-
-Json location_of(const Session& session, const TensorId& id) {
-  const Node& node = session.node(id);
-  Json location;
-  if (const StackFrame* frame = user_frame(node); frame && !frame->file.empty()) {
-    Json physical;
-    physical["artifactLocation"] = {{"uri", uri_of(frame->file)}};
-    if (frame->line > 0) {
-      physical["region"] = {{"startLine", frame->line}};
-      if (!frame->code.empty()) physical["region"]["snippet"] = {{"text", frame->code}};
-    }
-    location["physicalLocation"] = std::move(physical);
-  }
-  location["logicalLocations"] = Json::array({{{"fullyQualifiedName", node.name + ":" + slot_name(id.slot)}, {"kind", "tensor"}}});
-  return location;
-}
+using namespace sarif;
 
 Json rule_object(const CheckResult& result, const std::string& id) {
   Json rule;
@@ -73,8 +36,6 @@ Json rule_object(const CheckResult& result, const std::string& id) {
   return rule;
 }
 
-Json notification(std::string_view level, std::string text) { return {{"level", level}, {"message", {{"text", std::move(text)}}}}; }
-
 }  // namespace
 
 std::string check_sarif(const Session& session, const CheckResult& result, const ReportStyle& style) {
@@ -95,7 +56,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
     entry["message"] = {
         {"text", fmt::format("{}:{} in step {} of rank {}: {}", printable(node.name), slot_name(hit.tensor.slot), hit.tensor.step,
                              hit.tensor.rank, what_text(hit).empty() ? printable(hit.rule) : what_text(hit))}};
-    entry["locations"] = Json::array({location_of(session, hit.tensor)});
+    entry["locations"] = Json::array({location_of(node, hit.tensor.slot)});
     entry["partialFingerprints"] = {{"msdbgFinding/v1", fingerprint(session, hit, false).hash()}};
     const Standing standing = standing_of(style, i);
     if (style.gate && style.gate->has_baseline && standing != Standing::kSuppressed)
@@ -137,31 +98,20 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   }
   if (result.total_hits > result.hits.size()) notes.push_back(notification("note", counts_text(result, style)));
 
-  Json driver;
-  driver["name"] = "msdbg";
-  driver["version"] = kVersion;
-  driver["semanticVersion"] = kVersion;
-  driver["rules"] = std::move(rules);
-  Json invocation;
-  invocation["executionSuccessful"] = !result.interrupted;
-  invocation["exitCode"] = style.exit_status;
-  invocation["toolExecutionNotifications"] = std::move(notes);
-  Json run;
-  run["tool"] = {{"driver", std::move(driver)}};
-  run["invocations"] = Json::array({std::move(invocation)});
-  run["results"] = std::move(results);
-  run["properties"] = {{"dump", session.info().source},
-                       {"semantics", semantics_name(result.semantics)},
-                       {"tensors", result.coverage.tensors},
-                       {"checked", result.coverage.checked},
-                       {"notChecked", result.coverage.not_checked},
-                       {"totalHits", result.total_hits},
-                       {"partial", result.interrupted}};
-  Json out;
-  out["$schema"] = kSchema;
-  out["version"] = "2.1.0";
-  out["runs"] = Json::array({std::move(run)});
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Run run;
+  run.rules = std::move(rules);
+  run.results = std::move(results);
+  run.notes = std::move(notes);
+  run.successful = !result.interrupted;
+  run.exit_status = style.exit_status;
+  run.properties = {{"dump", session.info().source},
+                    {"semantics", semantics_name(result.semantics)},
+                    {"tensors", result.coverage.tensors},
+                    {"checked", result.coverage.checked},
+                    {"notChecked", result.coverage.not_checked},
+                    {"totalHits", result.total_hits},
+                    {"partial", result.interrupted}};
+  return log_text(std::move(run));
 }
 
 }  // namespace msdbg

@@ -11,6 +11,7 @@ std::string diff_json(Session& a, Session& b, const DiffResult& result, bool lin
 std::string diff_csv(Session& a, Session& b, const DiffResult& result);
 std::string diff_markdown(Session& a, Session& b, const DiffResult& result);
 std::string diff_junit(Session& a, Session& b, const DiffResult& result);
+std::string diff_sarif(Session& a, Session& b, const DiffResult& result);
 
 // Pieces that the table and these share:
 

@@ -334,6 +334,7 @@ std::string diff_report(Session& a, Session& b, const DiffResult& result, const 
     case Format::kCsv: return diff_csv(a, b, result);
     case Format::kMarkdown: return diff_markdown(a, b, result);
     case Format::kJunit: return diff_junit(a, b, result);
+    case Format::kSarif: return diff_sarif(a, b, result);
     default: return DiffText(a, b, result, style).text();
   }
 }

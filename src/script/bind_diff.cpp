@@ -217,7 +217,8 @@ constexpr Member kFields[] = {
     {"notes", guard<get_notes>},     {"only_b", guard<get_only_b>},   {"edges_known", guard<get_edges_known>}};
 constexpr Member kMethods[] = {{"table", guard<render<Format::kTable>>},       {"json", guard<render<Format::kJson>>},
                                {"jsonl", guard<render<Format::kJsonl>>},       {"csv", guard<render<Format::kCsv>>},
-                               {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>}};
+                               {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>},
+                               {"sarif", guard<render<Format::kSarif>>}};
 constexpr Member kMeta[] = {{"__tostring", guard<render<Format::kTable>>}};
 
 // ---- two tensors -----------------------------------------------------------------------------------------------------

@@ -227,6 +227,25 @@ struct Case {
   json log() { return json::parse(check_report(s, result, style)); }
 };
 
+TEST(DiffSarif, CulpritsAreErrorsAtTheSourceOfB) {
+  FakeSession a(Case::graph()), b(Case::graph());
+  for (FakeSession* s : {&a, &b}) s->put("w", 0, f32({1, 1}));
+  a.put("Default/a b<c>/Mat\"Mul-op0", 0, f32({1, 1}));
+  b.put("Default/a b<c>/Mat\"Mul-op0", 0, f32({1, 2}));
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  ReportStyle style;
+  style.format = Format::kSarif;
+  const json log = json::parse(diff_report(a, b, result, style));
+  Checker().log(log);
+  const json& run = log["runs"][0];
+  ASSERT_EQ(run["results"].size(), 1u);
+  EXPECT_EQ(run["results"][0]["ruleId"], "diff-culprit");
+  EXPECT_EQ(run["results"][0]["level"], "error");
+  EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"], 7);
+  EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
+  EXPECT_EQ(run["properties"]["verdict"], "different");
+}
+
 TEST(GateSarif, EveryObjectFollowsTheSchema) {
   Case c;
   ASSERT_FALSE(c.result.hits.empty());
