@@ -5,7 +5,11 @@ local describe, expect, it = test.describe, test.expect, test.it
 
 local data = ... .. "/dumps/"
 
--- The events of the compiler while `body` runs.
+-- Which counter a loop or function shares depends on its address. One that shares with a loop may be recorded first, on its own,
+-- and given up where it returns: that says where recording began, nothing about the code.
+local began_inside = "NYI: return to lower frame"
+
+-- The loops compiled while `body` runs, and what the compiler cannot do in it.
 local function traced(body)
   local loops, aborts = 0, {}
   local vmdef = require "jit.vmdef"
@@ -14,7 +18,8 @@ local function traced(body)
     if what == "stop" then
       if info(number).linktype == "loop" then loops = loops + 1 end
     elseif what == "abort" then
-      aborts[#aborts + 1] = type(code) == "number" and vmdef.traceerr[code]:format(tostring(reason)) or tostring(code)
+      local message = type(code) == "number" and vmdef.traceerr[code]:format(tostring(reason)) or tostring(code)
+      if message:find("NYI", 1, true) and message ~= began_inside then aborts[#aborts + 1] = message end
     end
   end
   jit.flush()
@@ -43,7 +48,7 @@ describe("a loop over a view", function()
       if not view then error("no tensor of type " .. dtype) end
       local loops, aborts = traced(function() sum(view) end)
       expect(loops > 0):is_true()
-      expect(aborts:find("NYI", 1, true)):is_nil()
+      expect(aborts):equals("")
     end)
   end
 
@@ -51,7 +56,7 @@ describe("a loop over a view", function()
     local t = msdbg.open(data .. "lenet-2.7.1-ok"):tensor "conv1-Conv2d/Conv2D-op0:0"
     local loops, aborts = traced(function() t:where(function(x) return x > 1e9 end) end)
     expect(loops > 0):is_true()
-    expect(aborts:find("NYI", 1, true)):is_nil()
+    expect(aborts):equals("")
   end)
 end)
 
