@@ -1,8 +1,8 @@
 // Transcripts: tests/golden/*.txt hold what a person types and what msdbg answers.
 //
 //   # text            a comment
-//   $ msdbg ARGS      a command, run by a shell in the folder of the unpacked test data; the lines up to the next `$`
-//                     are its output (both streams), the last one `[exit N]` when N is not 0
+//   $ msdbg ARGS      a command, run by a shell in a folder of the transcript's own with links to the unpacked test data; the lines
+//                     up to the next `$` are its output (both streams), the last one `[exit N]` when N is not 0
 //   @ open PATH       opens a dump at the prompt; the `> ` lines that follow are entries of that prompt
 //   @ live            a training process in memory (tests/script/support.h) at the prompt, held before its first step
 //   @ prompt          the line below is what the prompt shows now
@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 
 #include "app/live.h"
 #include "app/options.h"
@@ -42,6 +44,28 @@ void replace_all(std::string* text, const std::string& what, const std::string& 
   for (size_t at = 0; (at = text->find(what, at)) != std::string::npos; at += with.size()) text->replace(at, what.size(), with);
 }
 
+// Transcripts write files, and several of them run at the same time.
+class OwnFolder {
+ public:
+  OwnFolder() {
+    std::string name = (fs::temp_directory_path() / "msdbg-golden-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder " + name);
+    path_ = name;
+    for (const auto& entry : fs::directory_iterator(MSDBG_TEST_DATA)) fs::create_symlink(entry.path(), path_ / entry.path().filename());
+    fs::current_path(path_);
+  }
+  ~OwnFolder() {
+    std::error_code ignored;
+    fs::current_path(MSDBG_TEST_DATA, ignored);
+    fs::remove_all(path_, ignored);
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+
+ private:
+  fs::path path_;
+};
+
 // Paths differ between machines, nothing else may.
 std::string normalised(std::string text) {
   replace_all(&text, MSDBG_TEST_DATA, "DATA");
@@ -56,7 +80,7 @@ std::string run_command(const std::string& typed) {
   replace_all(&command, "| msdbg ", std::string("| ") + MSDBG_PROGRAM + " ");
   replace_all(&command, "EXAMPLES/", std::string(MSDBG_EXAMPLES_DIR) + "/");
   // `exec` would lose pipes; a subshell gathers both streams in order.
-  const std::string shell = "cd '" MSDBG_TEST_DATA "' && { " + command + "; } 2>&1 < /dev/null";
+  const std::string shell = "{ " + command + "; } 2>&1 < /dev/null";
   FILE* pipe = ::popen(shell.c_str(), "r");
   if (pipe == nullptr) return "popen failed\n";
   std::string output;
@@ -152,6 +176,7 @@ TEST_P(Golden, TranscriptIsReproduced) {
   const fs::path path = fs::path(MSDBG_GOLDEN_DIR) / (GetParam() + ".txt");
   const auto lines = read_lines(path);
   ASSERT_FALSE(lines.empty()) << path;
+  const OwnFolder folder;
   const std::string got = replay(lines);
   if (std::getenv("MSDBG_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(path) << got;
@@ -169,6 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, ::testing::ValuesIn(transcripts())
 });
 
 TEST(GoldenFiles, EveryFormatIsTheSameForAnyNumberOfThreads) {
+  const OwnFolder folder;
   for (const std::string dump : {"dumps/lenet-2.7.1-lognan", "dumps/lenet-2.7.1-explode"}) {
     for (const std::string format : {"table", "json", "jsonl", "csv", "markdown", "junit", "sarif"}) {
       const std::string command = "msdbg check " + dump + " --rules recommended,TO --format " + format + " --threads ";
