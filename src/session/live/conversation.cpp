@@ -102,8 +102,20 @@ bool Conversation::wait_held(Clock::time_point deadline, bool stop_on_interrupt)
 
 // ---- what arrives ----------------------------------------------------------------------------------------------------
 
+void Conversation::note_passed() {
+  const Passed passed = transport_->stop_ahead();
+  if (passed.count == 0) return;
+  passed_ += passed.count;
+  suspension_.number += passed.count;
+  suspension_.cur_step = passed.last.cur_step();
+  suspension_.cur_node = passed.last.cur_node();
+  suspension_.initial = suspension_.late_graph = false;
+}
+
 void Conversation::handle(WireEvent event) {
   using Kind = WireEvent::Kind;
+  // What the transport answered by itself lies before everything that it hands over.
+  note_passed();
   switch (event.kind) {
     case Kind::kHandshake:
       return handle_handshake(event);
@@ -272,11 +284,26 @@ Status Conversation::tell(const debugger::EventReply& reply, std::string_view wh
   return await_answer(what, false);
 }
 
-Status Conversation::release(const debugger::EventReply& reply, std::string_view what) {
+void Conversation::stop_ahead() {
+  std::lock_guard lock(mutex_);
+  note_passed();
+}
+
+uint64_t Conversation::take_passed() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(passed_, 0);
+}
+
+Status Conversation::release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead) {
   std::lock_guard lock(mutex_);
   if (Status status = ensure_held(what); !status.ok()) return status;
   hits_.clear();
-  if (Status status = transport_->answer(reply); !status.ok()) return status;
+  // Before the answer: the training may be back before this thread is.
+  if (ahead > 0) transport_->answer_ahead(reply, ahead);
+  if (Status status = transport_->answer(reply); !status.ok()) {
+    note_passed();
+    return status;
+  }
   state_ = LiveState::kRunning;
   awaiting_ = ran_ = true;
   suspension_.node_level = reply.run_cmd().run_level() == "node";

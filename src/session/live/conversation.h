@@ -66,7 +66,12 @@ class Conversation {
   /// Error: kPeerLost; the text says whether the command was delivered.
   Status tell(const debugger::EventReply& reply, std::string_view what);
   /// A reply that lets it go: RunCMD, exit. Returns at once.
-  Status release(const debugger::EventReply& reply, std::string_view what);
+  /// Up to `ahead` suspensions without a hit or anything else to look at are answered in the same way, by the transport.
+  Status release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead = 0);
+  /// Whatever release() said, the next suspension is one again.
+  void stop_ahead();
+  /// Suspensions that were answered ahead since this was last asked.
+  uint64_t take_passed();
   Status let_go(std::vector<debugger::EventReply> first);
 
   // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not fit the question.
@@ -79,6 +84,7 @@ class Conversation {
   void handle(WireEvent event);
   void handle_handshake(const WireEvent& event);
   void handle_wait(WireEvent event);
+  void note_passed();
   void say(Severity severity, std::string text);
   Status ensure_held(std::string_view what);
   Status await_answer(std::string_view what, bool stop_on_interrupt);
@@ -99,6 +105,7 @@ class Conversation {
   bool ran_ = false;           // something was run since the handshake
   bool late_graph_ = false;    // a graph that was compiled later has come; the training is held before its first run
   bool awaiting_ = true;       // the next WaitCMD is a new suspension
+  uint64_t passed_ = 0;        // suspensions that nobody saw
   bool busy_ = false;          // it was told something and has not asked again yet
   bool refused_ = false, orphan_ = false;
   uint64_t handshakes_ = 0, processes_ = 0;

@@ -140,6 +140,12 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
   std::lock_guard lock(mutex_);
   if (alone_) return reply(call, next_alone());
   if (call.cancelled()) return;  // from here on on_cancelled() takes it out of held_
+  if (ahead_times_ > 0) {
+    --ahead_times_;
+    ++passed_.count;
+    passed_.last.Swap(&call.event.metadata);
+    return reply(call, ahead_);
+  }
   if (held_ != nullptr) fail(*held_, grpc::StatusCode::ABORTED, "another WaitCMD took its place");
   held_ = &call;
   WireEvent event = std::move(call.event);
@@ -158,6 +164,7 @@ void GrpcTransport::complete_metadata(IncomingCall& call) {
     std::lock_guard lock(mutex_);
     event.peer = address_of(call.peer);
     if (event.metadata.training_done()) ended_ = true;
+    ahead_times_ = 0;
   }
   if (event.metadata.training_done()) {
     event.kind = WireEvent::Kind::kFarewell;
@@ -179,6 +186,7 @@ void GrpcTransport::post_and_reply(IncomingCall& call, const debugger::EventRepl
   {
     std::lock_guard lock(mutex_);
     if (call.event.peer.empty()) call.event.peer = address_of(call.peer);
+    ahead_times_ = 0;  // somebody has to look at this before the training goes on
     // Nobody reads hits of a training that was let go.
     wanted = !alone_ || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
   }

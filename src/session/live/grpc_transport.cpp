@@ -103,6 +103,18 @@ Status GrpcTransport::answer(const debugger::EventReply& message) {
   return {};
 }
 
+void GrpcTransport::answer_ahead(const debugger::EventReply& message, uint64_t times) {
+  std::lock_guard lock(mutex_);
+  ahead_ = message;
+  ahead_times_ = times;
+}
+
+Passed GrpcTransport::stop_ahead() {
+  std::lock_guard lock(mutex_);
+  ahead_times_ = 0;
+  return std::exchange(passed_, {});
+}
+
 void GrpcTransport::expect(std::shared_ptr<ValueUpload> upload) {
   std::lock_guard lock(mutex_);
   upload_ = std::move(upload);
@@ -148,6 +160,7 @@ void GrpcTransport::on_closed(const std::string& key) {
     turned_away_.erase(key);
     if (key != current_) return;
     current_.clear();
+    ahead_times_ = 0;
     ended = ended_;
   }
   WireEvent event;

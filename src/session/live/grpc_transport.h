@@ -27,6 +27,8 @@ class GrpcTransport final : public Transport, private CallHandler {
 
   bool next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) override;
   Status answer(const debugger::EventReply& reply) override;
+  void answer_ahead(const debugger::EventReply& reply, uint64_t times) override;
+  Passed stop_ahead() override;
   void expect(std::shared_ptr<ValueUpload> upload) override;
   uint64_t received_bytes() const override { return received_; }
   void answer_alone(std::vector<debugger::EventReply> replies) override;
@@ -69,6 +71,9 @@ class GrpcTransport final : public Transport, private CallHandler {
   std::string current_;                           // key of the training's connection; "" while there is none
   bool ended_ = false;                            // it said goodbye
   IncomingCall* held_ = nullptr;                  // the open WaitCMD
+  debugger::EventReply ahead_;                    // the answer to the next `ahead_times_` WaitCMDs
+  uint64_t ahead_times_ = 0;
+  Passed passed_;
   std::shared_ptr<ValueUpload> upload_;
   bool alone_ = false;
   std::deque<debugger::EventReply> alone_replies_;

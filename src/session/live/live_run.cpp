@@ -35,6 +35,7 @@ RunResult LiveSessionImpl::snapshot(StopReason reason) const {
 bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, StopReason* reason) {
   const bool settled = talk_.wait_settled(deadline.value_or(Clock::time_point::max()), true);
   if (!settled) {
+    talk_.stop_ahead();
     *reason = interrupt_requested() ? StopReason::kInterrupted : StopReason::kPaused;
     if (*reason == StopReason::kInterrupted) (void)talk_.wait_settled(Clock::now() + kGrace, false);
   }
@@ -44,6 +45,13 @@ bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, Stop
   else if (now == LiveState::kLost) *reason = StopReason::kLost;
   else return settled;
   return false;
+}
+
+// How many suspensions need nobody here: nothing is judged on this side after a step, and nobody is called.
+uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) const {
+  if (request.kind != RunKind::kStep && request.kind != RunKind::kContinue) return 0;
+  if (request.on_step || stale_ || std::any_of(wanted_.begin(), wanted_.end(), [](const Wanted& w) { return w.local; })) return 0;
+  return request.kind == RunKind::kStep ? static_cast<uint64_t>(request.count - steps_run - 1) : UINT64_MAX;
 }
 
 Status LiveSessionImpl::check_initial(RunResult& result) {
@@ -95,12 +103,14 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     if (!first) {
       if (Status status = flush(); !status.ok()) report(Severity::kWarning, status.message());
     }
-    if (Status status = talk_.release(command, what); !status.ok()) {
+    if (Status status = talk_.release(command, what, unseen(request, steps_run)); !status.ok()) {
       if (first) return status;
       reason = talk_.state() == LiveState::kEnded ? StopReason::kEnded : StopReason::kLost;
       break;
     }
-    if (!await_hold(deadline, &reason)) break;
+    const bool held = await_hold(deadline, &reason);
+    steps_run += static_cast<int64_t>(talk_.take_passed());
+    if (!held) break;
     if (profile_.peer.address != address) {  // it is gone, and another one is held already
       reason = StopReason::kLost;
       break;

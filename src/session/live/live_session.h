@@ -126,6 +126,7 @@ class LiveSessionImpl final : public LiveSession {
   RunResult snapshot(StopReason reason) const;
   bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason);
   Status check_initial(RunResult& result);
+  uint64_t unseen(const RunRequest& request, int64_t steps_run) const;
 
   SessionOptions options_;
   Conversation talk_;

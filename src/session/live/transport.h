@@ -12,6 +12,12 @@ namespace msdbg::live {
 
 using Clock = std::chrono::steady_clock;
 
+/// Suspensions that nobody looked at, because their answer was given ahead.
+struct Passed {
+  uint64_t count = 0;
+  debugger::Metadata last;  ///< what the training said at the last of them
+};
+
 /// One user at a time; the Conversation sees to that.
 class Transport {
  public:
@@ -22,6 +28,11 @@ class Transport {
   virtual bool next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) = 0;
   /// Answers the open WaitCMD. Error: kPeerLost when it was given up meanwhile; nothing was delivered then.
   virtual Status answer(const debugger::EventReply& reply) = 0;
+  /// Up to `times` WaitCMDs from the next one on are answered with `reply` at once and make no event, as long as the training says
+  /// nothing else: its hits, graphs and handshakes end this, and the WaitCMD behind them is an event again. A transport may not be able to.
+  virtual void answer_ahead(const debugger::EventReply& /*reply*/, uint64_t /*times*/) {}
+  /// Ends that, and tells what it led to since it was last asked.
+  virtual Passed stop_ahead() { return {}; }
   /// Where the elements of the next value view go.
   virtual void expect(std::shared_ptr<ValueUpload> upload) = 0;
   /// Bytes of the current upload that have arrived: a sign of life.

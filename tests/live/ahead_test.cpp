@@ -1,0 +1,167 @@
+// Suspensions that nobody has to look at are answered without the session's thread; everything else still comes to it.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "live/faults.h"
+
+namespace msdbg::test {
+namespace {
+
+class AnsweredAhead : public LiveFaults {
+ protected:
+  void SetUp() override {
+    d_.connect();
+    ASSERT_TRUE(d_.session->wait_until_held(10s).ok());
+  }
+
+  /// The training: `steps` steps, each answered with run(step).
+  void run_steps(int first, int steps) {
+    for (int step = first; step < first + steps; ++step) {
+      EXPECT_EQ(d_.reply().run_cmd().run_level(), "step") << step;
+      d_.hold(step, kNode);
+    }
+  }
+  void hit(int id) {
+    debugger::WatchpointHit hit;
+    hit.mutable_tensor()->set_node_name(kNode);
+    hit.mutable_tensor()->set_slot("0");
+    hit.set_id(id);
+    EXPECT_TRUE(d_.client->stream(live::Rpc::kSendWatchpointHits, std::vector<std::string>{hit.SerializeAsString()}).ok());
+  }
+  bool stays_held() { return !d_.wait->get(50ms).has_value(); }
+  Result<RunResult> run(RunKind kind, int64_t count = 1) { return d_.session->run({kind, count, {}, {}, {}}); }
+
+  static constexpr const char* kNode = "Default/net-Net/Add-op30";
+  Driver d_;
+};
+
+TEST_F(AnsweredAhead, StepsAreCountedAndTheLastOneIsHeld) {
+  std::thread training([&] { run_steps(0, 5); });
+  Result<RunResult> result = run(RunKind::kStep, 5);
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kDone);
+  EXPECT_TRUE(result->held);
+  EXPECT_EQ(result->steps_run, 5);
+  EXPECT_EQ(result->step, 4);
+  EXPECT_EQ(result->completed_steps, 5);
+  EXPECT_EQ(result->node, kNode);
+  EXPECT_TRUE(stays_held());
+}
+
+TEST_F(AnsweredAhead, HitEndsIt) {
+  Watchpoint wanted = watch(std::string("=") + kNode, "TO", 3);
+  std::thread training([&] {
+    (void)d_.reply();  // the watchpoint
+    d_.hold(0, "");
+    run_steps(0, 3);
+    (void)d_.reply();
+    hit(1);
+    d_.hold(3, kNode);
+  });
+  ASSERT_TRUE(d_.session->set_watchpoints({&wanted, 1}).ok());
+  Result<RunResult> result = run(RunKind::kContinue);
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kHit);
+  ASSERT_EQ(result->check.hits.size(), 1u);
+  EXPECT_EQ(result->check.hits[0].watch_id, 3);
+  EXPECT_EQ(result->step, 3);
+  EXPECT_TRUE(stays_held());
+}
+
+TEST_F(AnsweredAhead, InterruptHoldsTheNextSuspension) {
+  std::thread training([&] {
+    run_steps(0, 20);
+    (void)d_.reply();
+    request_interrupt();
+    std::this_thread::sleep_for(100ms);  // the session has taken back what it said ahead
+    d_.hold(20, kNode);
+  });
+  Result<RunResult> result = run(RunKind::kContinue);
+  training.join();
+  clear_interrupt();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kInterrupted);
+  EXPECT_EQ(result->steps_run, 20);
+  result = d_.session->pause(10s);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->held);
+  EXPECT_EQ(result->step, 20);
+  EXPECT_EQ(result->completed_steps, 21);
+  EXPECT_TRUE(stays_held());
+}
+
+TEST_F(AnsweredAhead, TimeLimitHoldsTheNextSuspension) {
+  std::thread training([&] { run_steps(0, 4); });
+  RunRequest request;
+  request.kind = RunKind::kContinue;
+  request.timeout = 1s;
+  Result<RunResult> result = d_.session->run(request);
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kPaused);
+  EXPECT_EQ(result->steps_run, 4);
+  EXPECT_FALSE(result->held);
+  EXPECT_EQ(d_.reply().run_cmd().run_level(), "step");
+  d_.hold(4, kNode);
+  EXPECT_TRUE(reaches(*d_.session, LiveState::kHeld));
+  EXPECT_TRUE(stays_held());
+}
+
+TEST_F(AnsweredAhead, WhoeverAsksForEveryStepSeesEveryStep) {
+  std::thread training([&] { run_steps(0, 4); });
+  std::vector<int64_t> seen;
+  RunRequest request;
+  request.kind = RunKind::kContinue;
+  request.on_step = [&](int64_t step) {
+    seen.push_back(step);
+    return step < 3;
+  };
+  Result<RunResult> result = d_.session->run(request);
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(result->steps_run, 4);
+}
+
+TEST_F(AnsweredAhead, NextTrainingIsHeldAtItsFirstSuspension) {
+  std::thread training([&] {
+    run_steps(0, 3);
+    (void)d_.reply();
+    d_.client->drop();
+  });
+  Result<RunResult> result = run(RunKind::kContinue);
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kLost);
+  EXPECT_EQ(result->steps_run, 3);
+  EXPECT_EQ(result->step, 2);
+  d_.connect();
+  ASSERT_TRUE(d_.session->wait_until_held(10s).ok());
+  EXPECT_TRUE(stays_held());
+}
+
+TEST_F(AnsweredAhead, GraphThatComesLaterIsLookedAtFirst) {
+  std::thread training([&] {
+    run_steps(0, 2);
+    (void)d_.reply();
+    debugger::Chunk chunk;
+    chunk.set_buffer(Driver::graph_bytes());
+    ASSERT_TRUE(d_.client->stream(live::Rpc::kSendGraph, std::vector<std::string>{chunk.SerializeAsString()}).ok());
+    d_.hold(2, "");
+    run_steps(2, 2);
+    EXPECT_TRUE(d_.reply().has_exit());
+    d_.farewell(4);
+  });
+  Result<RunResult> result = run(RunKind::kStep, 4);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->steps_run, 4);
+  EXPECT_EQ(result->reason, StopReason::kDone);
+  EXPECT_TRUE(d_.session->terminate(10s).ok());
+  training.join();
+}
+
+}  // namespace
+}  // namespace msdbg::test
