@@ -2,7 +2,7 @@
 // the files of the targets only, behind their Ops.
 //
 // Everything that adds up is done in double, like the statistics. The largest relative error would need a division for
-// each double lane; float lanes tell well enough which blocks deserve an exact second look, and the pass takes it.
+// each lane; a product, with float lanes where those hold the values, tells which blocks deserve an exact second look.
 #pragma once
 
 #include "simd/pair_kernels.h"
@@ -10,15 +10,36 @@
 
 namespace msdbg::simd {
 
+/// Whether |a - b| / |b| may lie above what is known, without a division: the bound is lower by more than the lanes round, and
+/// ties count. NaN never does; where a difference leaves the range of the lanes, it does.
+template <class A, class T>
+struct Ratio {
+  static constexpr bool kFloatLanes = Elements<A, T>::kFloat && !Elements<A, T>::kWide;
+  using Lanes = std::conditional_t<kFloatLanes, typename Batches<A>::Float, typename Batches<A>::Double>;
+  using V = typename Lanes::value_type;
+
+  explicit Ratio(double known) : least(low(known)) {}
+  static V low(double known) {
+    const double bound = known * (1 - (kFloatLanes ? 0x1p-20 : 0x1p-50)), most = Limits<V>::kMax;
+    return static_cast<V>(bound < most ? bound : most);
+  }
+  static auto none() { return Lanes(V(0)) != Lanes(V(0)); }
+  __attribute__((always_inline)) inline auto above(Lanes a, Lanes b) const {
+    const Lanes size = Ops<A>::magnitude(b);
+    return (size != Lanes(V(0))) & (Ops<A>::magnitude(a - b) >= size * least);
+  }
+
+  Lanes least;
+};
+
 template <class A, class T, bool kMasked>
 struct ErrorsKernel {
   using E = Elements<A, T>;
   using Double = typename Batches<A>::Double;
-  static constexpr bool kFloatLanes = E::kFloat && !E::kWide;
 
   struct Lanes {
     Double diff = Double(0.0), diff_squares = Double(0.0), a_squares = Double(0.0), b_squares = Double(0.0), product = Double(0.0);
-    Double max_abs = Double(0.0), max_rel = Double(0.0);
+    Double max_abs = Double(0.0);
     Counter<A, Double> pairs, close;
   };
 
@@ -33,25 +54,21 @@ struct ErrorsKernel {
       size = xsimd::select(both, size, zero);
       const Double error = Ops<A>::magnitude(a - b);
       lanes.close.add(both & (error <= atol + rtol * size));
-      sums(lanes, a, b, size, error);
+      sums(lanes, a, b, error);
     } else {
       const Double error = Ops<A>::magnitude(a - b);
       lanes.close.add(error <= atol + rtol * size);
-      sums(lanes, a, b, size, error);
+      sums(lanes, a, b, error);
     }
   }
 
-  static __attribute__((always_inline)) inline void sums(Lanes& lanes, Double a, Double b, Double size, Double error) {
+  static __attribute__((always_inline)) inline void sums(Lanes& lanes, Double a, Double b, Double error) {
     lanes.diff = lanes.diff + error;
     lanes.diff_squares = xsimd::fma(error, error, lanes.diff_squares);
     lanes.a_squares = xsimd::fma(a, a, lanes.a_squares);
     lanes.b_squares = xsimd::fma(b, b, lanes.b_squares);
     lanes.product = xsimd::fma(a, b, lanes.product);
     lanes.max_abs = xsimd::max(error, lanes.max_abs);
-    if constexpr (!kFloatLanes) {
-      const Double rel = error / size;
-      lanes.max_rel = xsimd::max(xsimd::select(size == Double(0.0), Double(0.0), rel), lanes.max_rel);
-    }
   }
 
   static double greatest(Double a, Double b) {
@@ -62,7 +79,7 @@ struct ErrorsKernel {
     return most;
   }
 
-  static void run(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out);
+  static void run(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
 };
 
 /// The bits of float elements: `load` gives them sign and magnitude, the sign on top of the lane.
@@ -134,14 +151,15 @@ uint64_t Ulps<A, T, kMasked>::total() const {
 }
 
 template <class A, class T, bool kMasked>
-void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, size_t n, const Tolerance* tolerance, PairErrors* out) {
+void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, size_t n, const Tolerance* tolerance, double known,
+                                      PairErrors* out) {
   const char* x = static_cast<const char*>(data_a);
   const char* p = static_cast<const char*>(data_b);
   const Double rtol(tolerance->rtol), atol(tolerance->atol);
   Lanes first, second;
-  using Float = typename Batches<A>::Float;
   std::conditional_t<E::kFloat, Ulps<A, std::conditional_t<E::kFloat, T, float>, kMasked>, int> ulps{};
-  Float rel_lanes(0.0f);
+  const Ratio<A, T> ratio(known);
+  auto above = ratio.none();
   constexpr size_t kBytes = E::kSize * E::kBytes;
   for (size_t i = 0; i < n; i += E::kSize, x += kBytes, p += kBytes) {
     prefetch(x);
@@ -155,15 +173,10 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
     E::doubles(p, &b, &d);
     add(first, a, b, rtol, atol);
     add(second, c, d, rtol, atol);
-    if constexpr (kFloatLanes) {
-      const Float fa = E::load(x), fb = E::load(p);
-      const Float size = Ops<A>::magnitude(fb), error = Ops<A>::magnitude(fa - fb);
-      auto counts = size != Float(0.0f);
-      if constexpr (kMasked) {
-        const Float largest(Limits<float>::kMax);
-        counts = counts & (size <= largest) & (Ops<A>::magnitude(fa) <= largest);
-      }
-      rel_lanes = xsimd::max(xsimd::select(counts, error / size, Float(0.0f)), rel_lanes);
+    if constexpr (Ratio<A, T>::kFloatLanes) {
+      above = above | ratio.above(E::load(x), E::load(p));
+    } else {
+      above = above | ratio.above(a, b) | ratio.above(c, d);
     }
     if constexpr (E::kFloat) {
       ulps.add(x, p);
@@ -173,31 +186,24 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
   *out = PairErrors{Fold<A>::sum(first.diff, second.diff), Fold<A>::sum(first.diff_squares, second.diff_squares),
                     Fold<A>::sum(first.a_squares, second.a_squares), Fold<A>::sum(first.b_squares, second.b_squares),
                     Fold<A>::sum(first.product, second.product), greatest(first.max_abs, second.max_abs),
-                    greatest(first.max_rel, second.max_rel), n, first.close.total() + second.close.total(), 0};
+                    n, first.close.total() + second.close.total(), 0, xsimd::any(above)};
   if constexpr (kMasked) out->pairs = first.pairs.total() + second.pairs.total();
   if constexpr (E::kFloat) out->max_ulp = ulps.total();
-  if constexpr (kFloatLanes) {
-    alignas(64) float parts[Float::size];
-    rel_lanes.store_aligned(parts);
-    for (size_t i = 0; i < Float::size; ++i) {
-      const auto part = static_cast<double>(parts[i]);
-      out->max_rel = part > out->max_rel ? part : out->max_rel;
-    }
-  }
 }
 
 template <class A, class T>
 struct RelKernel {
-  static double run(const void* a, const void* b, size_t n);
+  static double run(const void* a, const void* b, size_t n, double known);
 };
 
 template <class A, class T>
-double RelKernel<A, T>::run(const void* data_a, const void* data_b, size_t n) {
+double RelKernel<A, T>::run(const void* data_a, const void* data_b, size_t n, double known) {
   using E = Elements<A, T>;
   using Double = typename Batches<A>::Double;
   const char* x = static_cast<const char*>(data_a);
   const char* p = static_cast<const char*>(data_b);
   const Double largest(Limits<double>::kMax), zero(0.0);
+  const Ratio<A, T> ratio(known);
   Double first(0.0), second(0.0);
   const auto rel = [&](Double a, Double b) __attribute__((always_inline)) {
     const Double size = Ops<A>::magnitude(b);
@@ -205,9 +211,15 @@ double RelKernel<A, T>::run(const void* data_a, const void* data_b, size_t n) {
     return xsimd::select(counts, Ops<A>::magnitude(a - b) / size, zero);
   };
   for (size_t i = 0; i < n; i += E::kSize, x += E::kSize * E::kBytes, p += E::kSize * E::kBytes) {
+    if constexpr (Ratio<A, T>::kFloatLanes) {
+      if (!xsimd::any(ratio.above(E::load(x), E::load(p)))) continue;
+    }
     Double a, c, b, d;
     E::doubles(x, &a, &c);
     E::doubles(p, &b, &d);
+    if constexpr (!Ratio<A, T>::kFloatLanes) {
+      if (!xsimd::any(ratio.above(a, b) | ratio.above(c, d))) continue;
+    }
     first = xsimd::max(rel(a, b), first);
     second = xsimd::max(rel(c, d), second);
   }
@@ -235,12 +247,8 @@ void WidenKernel<A, T>::run(const void* data, size_t n, double* out) {
 template <class A, class T>
 constexpr PairKernel pair_kernel() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
-  if constexpr (ErrorsKernel<A, T, kMasked>::kFloatLanes) {
-    return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, true>::run, WidenKernel<A, T>::run,
-            RelKernel<A, T>::run};
-  } else {
-    return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run, nullptr};
-  }
+  return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run,
+          RelKernel<A, T>::run};
 }
 
 /// In the order of DType.

@@ -10,20 +10,21 @@ struct PairErrors {
   double diff, diff_squares;  ///< of |d| and d * d
   double a_squares, b_squares, product;
   double max_abs;  ///< largest |d|
-  double max_rel;  ///< largest |d| / |b| with b != 0; where the kernel has a max_rel of its own, only to about 1e-6
   uint64_t pairs, close, max_ulp;
+  bool above;  ///< |d| / |b| with b != 0 may be above what was known somewhere; false is certain
 };
 
 /// For one element type, which both blocks have. Data need no alignment; `n` is a multiple of `step`.
 ///
-/// The plain form takes every element for finite: where one is not, diff is not finite either and the rest is void.
+/// The plain form takes every element for finite: where one is not, diff is not finite either and the rest is void. `known` is
+/// the largest |d| / |b| so far: a division for each element would cost a third of the pass, and few blocks have more.
 struct PairKernel {
   size_t step;
-  void (*errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out);
-  void (*masked_errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, PairErrors* out);
+  void (*errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
+  void (*masked_errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
   void (*widen)(const void* data, size_t n, double* out);
-  /// The largest |d| / |b| exactly, over what is finite; null where PairErrors has it already.
-  double (*max_rel)(const void* a, const void* b, size_t n);
+  /// The largest |d| / |b| exactly, over what is finite, if it is above `known`; else anything up to `known`.
+  double (*max_rel)(const void* a, const void* b, size_t n, double known);
 };
 
 /// Indexed by DType.

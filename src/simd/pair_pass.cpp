@@ -20,8 +20,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 PairErrors join(const PairErrors& a, const PairErrors& b) {
   return {a.diff + b.diff,           a.diff_squares + b.diff_squares,  a.a_squares + b.a_squares,      a.b_squares + b.b_squares,
-          a.product + b.product,     std::max(a.max_abs, b.max_abs),   std::max(a.max_rel, b.max_rel), a.pairs + b.pairs,
-          a.close + b.close,         std::max(a.max_ulp, b.max_ulp)};
+          a.product + b.product,     std::max(a.max_abs, b.max_abs),  a.pairs + b.pairs,        a.close + b.close,
+          std::max(a.max_ulp, b.max_ulp), a.above || b.above};
 }
 
 /// Largest values, squares and products of a double reach beyond its range; from here on they are kept in other units.
@@ -78,13 +78,14 @@ struct ComparePass::State {
 
   void add_block(const std::byte* a, const std::byte* b, size_t n);
   PairErrors errors(const std::byte* a, const std::byte* b, size_t n) const;
-  bool may_beat(const PairErrors& sums, size_t n) const;
-  double exact_rel(const std::byte* a, const std::byte* b, size_t n, const PairErrors& sums) const;
+  double largest_ratio(const std::byte* a, const std::byte* b, size_t n) const;
+  template <typename Visit>
+  void each_part(const std::byte* a, const std::byte* b, size_t n, Visit visit) const;
   void count_bad(const std::byte* a, const std::byte* b, size_t n);
   void count_bad_pair(double x, double y);
   void add_scaled(const std::byte* a, const std::byte* b, size_t n);
   void find_abs(const std::byte* a, const std::byte* b, size_t n, double wanted);
-  void find_rel(const std::byte* a, const std::byte* b, size_t n);
+  void find_rel(const std::byte* a, const std::byte* b, size_t n, double wanted);
   void find_first_difference(const std::byte* a, const std::byte* b, size_t n);
   double value(const std::byte* data, size_t i) const { return element_as_double(type, data + i * item); }
 
@@ -105,13 +106,13 @@ PairErrors ComparePass::State::errors(const std::byte* a, const std::byte* b, si
   const size_t full = n - n % fast.step;
   PairErrors sums = {};
   if (full > 0 && !masked) {
-    fast.errors(a, b, full, &limits, &sums);
+    fast.errors(a, b, full, &limits, max_rel, &sums);
     masked = !std::isfinite(sums.diff);
   }
-  if (full > 0 && masked) fast.masked_errors(a, b, full, &limits, &sums);
+  if (full > 0 && masked) fast.masked_errors(a, b, full, &limits, max_rel, &sums);
   if (full < n) {
     PairErrors rest;
-    tail.masked_errors(a + full * item, b + full * item, n - full, &limits, &rest);
+    tail.masked_errors(a + full * item, b + full * item, n - full, &limits, max_rel, &rest);
     sums = full > 0 ? join(sums, rest) : rest;
   }
   masked = sums.pairs != n;
@@ -139,7 +140,9 @@ void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_
   if (sums.pairs > 0) {
     // The maxima of a block say whether it holds a new one; where exactly is looked up only then.
     if (sums.max_abs > max_abs) find_abs(a, b, n, sums.max_abs);
-    if (may_beat(sums, n) && exact_rel(a, b, n, sums) > max_rel) find_rel(a, b, n);
+    if (sums.above && sums.max_abs > 0) {
+      if (const double most = largest_ratio(a, b, n); most > max_rel) find_rel(a, b, n, most);
+    }
     if (fits(sums)) {
       plain.add(sums);
     } else {
@@ -149,22 +152,10 @@ void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_
   result.count += n;
 }
 
-// Float lanes are right to about 1e-6, and lose what lies below their range.
-bool ComparePass::State::may_beat(const PairErrors& sums, size_t n) const {
-  if (fast.max_rel == nullptr || n < fast.step) return sums.max_rel > max_rel;
-  return sums.max_rel * (1 + 1e-6) > max_rel || (max_rel < 1e-36 && sums.max_abs > 0);
-}
-
-double ComparePass::State::exact_rel(const std::byte* a, const std::byte* b, size_t n, const PairErrors& sums) const {
-  if (fast.max_rel == nullptr || n < fast.step) return sums.max_rel;
+double ComparePass::State::largest_ratio(const std::byte* a, const std::byte* b, size_t n) const {
   const size_t full = n - n % fast.step;
-  double most = fast.max_rel(a, b, full);
-  if (full < n) {
-    PairErrors rest;
-    tail.masked_errors(a + full * item, b + full * item, n - full, &limits, &rest);
-    most = std::max(most, rest.max_rel);
-  }
-  return most;
+  const double most = full > 0 ? fast.max_rel(a, b, full, max_rel) : max_rel;
+  return full < n ? tail.max_rel(a + full * item, b + full * item, n - full, most) : most;
 }
 
 void ComparePass::State::find_first_difference(const std::byte* a, const std::byte* b, size_t n) {
@@ -180,10 +171,11 @@ void ComparePass::State::find_first_difference(const std::byte* a, const std::by
   }
 }
 
-// The kernels widen a part at a time: asking for each element by its type costs ten times the comparison itself.
-void ComparePass::State::count_bad(const std::byte* a, const std::byte* b, size_t n) {
+// visit(first, x, y, count) for one part after the other, until it gives false. The kernels widen a part at a time: asking
+// for each element by its type costs ten times the comparison itself.
+template <typename Visit>
+void ComparePass::State::each_part(const std::byte* a, const std::byte* b, size_t n, Visit visit) const {
   constexpr size_t kPart = 256;
-  constexpr double kLargest = std::numeric_limits<double>::max();
   double x[kPart], y[kPart];
   for (size_t at = 0; at < n; at += kPart) {
     const size_t part = std::min(kPart, n - at), full = part - part % fast.step;
@@ -191,11 +183,19 @@ void ComparePass::State::count_bad(const std::byte* a, const std::byte* b, size_
       if (full > 0) fast.widen(from, full, to);
       if (full < part) tail.widen(from + full * item, part - full, to + full);
     }
+    if (!visit(at, x, y, part)) return;
+  }
+}
+
+void ComparePass::State::count_bad(const std::byte* a, const std::byte* b, size_t n) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  each_part(a, b, n, [&](size_t, const double* x, const double* y, size_t part) {
     for (size_t i = 0; i < part; ++i) {
       if ((std::fabs(x[i]) <= kLargest) & (std::fabs(y[i]) <= kLargest)) continue;
       count_bad_pair(x[i], y[i]);
     }
-  }
+    return true;
+  });
 }
 
 void ComparePass::State::count_bad_pair(double x, double y) {
@@ -213,25 +213,30 @@ void ComparePass::State::count_bad_pair(double x, double y) {
 }
 
 void ComparePass::State::find_abs(const std::byte* a, const std::byte* b, size_t n, double wanted) {
-  for (size_t i = 0; i < n; ++i) {
-    // Infinite only where the difference itself leaves the range of double.
-    const double x = value(a, i), y = value(b, i);
-    if (!std::isfinite(x) || !std::isfinite(y) || std::fabs(x - y) != wanted) continue;
-    max_abs = wanted;
-    result.max_abs_at = result.count + i;
-    return;
-  }
+  each_part(a, b, n, [&](size_t at, const double* x, const double* y, size_t part) {
+    for (size_t i = 0; i < part; ++i) {
+      // Infinite only where the difference itself leaves the range of double.
+      if (std::fabs(x[i] - y[i]) != wanted || !std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+      max_abs = wanted;
+      result.max_abs_at = result.count + at + i;
+      return false;
+    }
+    return true;
+  });
 }
 
-void ComparePass::State::find_rel(const std::byte* a, const std::byte* b, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const double x = value(a, i), y = value(b, i);
-    if (!std::isfinite(x) || !std::isfinite(y) || y == 0) continue;
-    const double rel = std::fabs(x - y) / std::fabs(y);
-    if (!(rel > max_rel)) continue;
-    max_rel = rel;
-    result.max_rel_at = result.count + i;
-  }
+void ComparePass::State::find_rel(const std::byte* a, const std::byte* b, size_t n, double wanted) {
+  const double least = wanted * (1 - 1e-6);
+  each_part(a, b, n, [&](size_t at, const double* x, const double* y, size_t part) {
+    for (size_t i = 0; i < part; ++i) {
+      const double error = std::fabs(x[i] - y[i]), size = std::fabs(y[i]);
+      if (error < size * least || size == 0 || error / size != wanted || !std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+      max_rel = wanted;
+      result.max_rel_at = result.count + at + i;
+      return false;
+    }
+    return true;
+  });
 }
 
 // float64 whose squares or sums leave the range of double. Rare, hence element by element.

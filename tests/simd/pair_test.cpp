@@ -245,6 +245,27 @@ TEST_P(EveryPairTarget, SmallRelativeErrorsOfLargeNumbersAreFound) {
   expect_matches(Tensor(DType::kFloat32, a).view(), Tensor(DType::kFloat32, b).view(), {1e-3, 0});
 }
 
+TEST_P(EveryPairTarget, LargestRelativeErrorIsFoundWhicheverBlockHoldsIt) {
+  constexpr size_t kBlock = ComparePass::kBlock;
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
+    const double least = dtype == DType::kFloat16 ? 0x1p-24 : dtype == DType::kFloat32 ? 0x1p-149 : 0x1p-133;
+    // What every block has, what a later one has more: as much, a little, far more, beyond the range of float.
+    for (const auto& [x, y] : {std::pair(1.5, 1.0), std::pair(1.5078125, 1.0), std::pair(2000.0, 1.0), std::pair(least, -least),
+                               std::pair(dtype_max(dtype), least), std::pair(0.0, dtype_max(dtype))}) {
+      for (size_t block : {1, 3}) {
+        std::vector<double> b(4 * kBlock + 7, 1.0), a = b;
+        for (size_t i = 3; i < a.size(); i += kBlock / 2) a[i] = 1.5;
+        a[block * kBlock + 11] = x;
+        b[block * kBlock + 11] = y;
+        a[3 * kBlock + 100] = 2 * least;
+        b[3 * kBlock + 100] = least;
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + std::to_string(x) + " for " + std::to_string(y));
+        expect_matches(Tensor(dtype, a).view(), Tensor(dtype, b).view(), {1e-3, 0});
+      }
+    }
+  }
+}
+
 TEST(Comparison, ZerosOfBothSignsAgreeButAreNotTheSameBits) {
   const Comparison got = compare_tensors(Tensor(DType::kFloat32, {0.0, 1}).view(), Tensor(DType::kFloat32, {-0.0, 1}).view(), {});
   EXPECT_FALSE(got.bit_equal);
