@@ -138,6 +138,11 @@ Verdicts::Outcome Verdicts::judge_expression(const Expression& expression, const
       outcome.reason = "no tensor data (the statistics do not decide it)";
       return outcome;
     }
+    if (!is_evaluable(evidence.stats->dtype)) {
+      outcome.verdict = Verdict::kNotChecked;
+      outcome.reason = "the statistics do not say of what type they are";
+      return outcome;
+    }
     ExpressionRun run(alone, {evidence.stats->dtype, DType::kUnknown, evidence.stats->count, static_cast<double>(id.step),
                               static_cast<double>(id.rank)});
     run.end_pass(*evidence.stats, alone.stats_request());

@@ -77,6 +77,23 @@ TEST_F(ExpressionCheck, RecheckOfStatisticsReadsNothing) {
   EXPECT_EQ(again.hits.size(), 2u);
 }
 
+TEST_F(ExpressionCheck, StatisticsOfNoKnownTypeDecideNoExpression) {
+  Stats row;
+  row.known = kStatCount | kStatMin | kStatMax | kStatNan | kStatPosInf | kStatNegInf;
+  row.count = 3;
+  row.max = 7;
+  const TensorId id = session_.id("Default/ReLU-op1", 2);
+  for (const DType dtype : {DType::kFloat32, DType::kUnknown}) {
+    row.dtype = dtype;
+    session_.set_statistics_only(id, row, {3});
+    const CheckResult result = check(session_, std::vector<Watchpoint>{watch(1, "max(x) > 6", "op:ReLU")}, {}).value();
+    const bool known = dtype == DType::kFloat32;
+    ASSERT_EQ(result.hits.size() + result.not_checked.size(), 1u) << known;
+    EXPECT_EQ(result.hits.size(), known ? 1u : 0u);
+    EXPECT_EQ(known ? "" : result.not_checked[0].reason, known ? "" : "the statistics do not say of what type they are");
+  }
+}
+
 TEST(ParseWhen, TellsConditionsFromExpressions) {
   EXPECT_TRUE(std::holds_alternative<Condition>(parse_when("TL max_gt=3").value()));
   EXPECT_TRUE(std::holds_alternative<Condition>(parse_when(" tensor_overflow ").value()));
