@@ -41,6 +41,14 @@ struct DiffPlan {
 std::unique_ptr<GraphPair> pair_nodes(Session& a, Session& b, const Graph& graph_a, const Graph& graph_b, const DiffOptions& options,
                                       std::vector<std::string>* problems);
 
+/// Those of `numbers` that are wanted.
+std::vector<int64_t> chosen(std::span<const int64_t> numbers, const IntSet& wanted);
+
+/// Error: kNotFound when a side has nothing of the ranks, the graph or the steps that were asked for.
+Status check_choice(const Session& a, const Session& b, const DiffOptions& options);
+/// Why both sides have what was asked for, and still no step of A belongs to one of B.
+Status nothing_paired(const Session& a, const Session& b, const DiffOptions& options, const DiffPlan& plan);
+
 /// Pairs ranks, graphs and steps and matches the nodes; what has no counterpart goes to `result`.
 /// Error: kInvalidArgument when both sides are the same.
 Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, DiffResult& result);

@@ -37,14 +37,6 @@ std::vector<std::pair<int64_t, int64_t>> pair_numbers(std::vector<int64_t> a, st
   return pairs;
 }
 
-std::vector<int64_t> chosen(std::span<const int64_t> numbers, const IntSet& wanted) {
-  std::vector<int64_t> out;
-  for (int64_t n : numbers) {
-    if (wanted.contains(n)) out.push_back(n);
-  }
-  return out;
-}
-
 std::vector<int64_t> chosen_ranks(const Session& session, const IntSet& wanted) {
   const std::vector<int64_t> ranks(session.ranks().begin(), session.ranks().end());
   return chosen(ranks, wanted);
@@ -167,6 +159,7 @@ void note_unknown_edges(const Session& a, const Session& b, const GraphPair& pai
 
 Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, DiffResult& result) {
   DiffPlan plan;
+  if (const Status status = check_choice(a, b, options); !status.ok()) return status;
   const auto ranks_a = chosen_ranks(a, options.ranks_a), ranks_b = chosen_ranks(b, options.ranks_b);
   const bool ranks_in_order = options.ranks_a.text() != options.ranks_b.text() || (ranks_a.size() == 1 && ranks_b.size() == 1);
   const bool steps_in_order = options.steps_a.text() != options.steps_b.text();
@@ -207,11 +200,7 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
     }
   }
   if (!map_problems.empty()) return Status(Code::kInvalidArgument, "diff: mapping " + map_problems.front());
-  if (plan.parts.empty()) {
-    std::string why = "diff: the two sides have no step of a graph in common";
-    for (const DiffNote& note : result.notes) why += "; " + note.text;
-    return Status(Code::kNotFound, why + " (choose them: --steps-a 1 --steps-b 2)");
-  }
+  if (plan.parts.empty()) return nothing_paired(a, b, options, plan);
   if (same) {
     return Status(Code::kInvalidArgument,
                   "diff: both sides are the same part of the same dump; name two dumps, or two steps (--steps-a 1 --steps-b 2), ranks or "

@@ -99,15 +99,17 @@ void Matcher::apply(const NameMap& map, std::vector<std::string>* problems) {
 
 void Matcher::match_names() {
   // Without the numbers, which differ between releases and between a graph and the same graph with one node more.
-  std::map<std::string_view, std::pair<std::vector<NodeId>, std::vector<NodeId>>> groups;
+  // Old releases call the operator that loads a parameter as the parameter: the two are groups of their own. Parameters come
+  // first, for they tell the operators of a group apart.
+  std::map<std::pair<bool, std::string_view>, std::pair<std::vector<NodeId>, std::vector<NodeId>>> groups;
   const auto collect = [&](const Graph& graph, bool first) {
     for (const Node& node : graph.nodes()) {
       if (node.kind == NodeKind::kOperator) continue;
-      auto& group = groups[node.name];
+      auto& group = groups[{false, node.name}];
       (first ? group.first : group.second).push_back(node.id);
     }
     for (NodeId id : graph.execution_order()) {
-      auto& group = groups[without_number(graph.node(id).name)];
+      auto& group = groups[{true, without_number(graph.node(id).name)}];
       (first ? group.first : group.second).push_back(id);
     }
   };
@@ -117,13 +119,9 @@ void Matcher::match_names() {
     std::erase_if(nodes, [&](NodeId id) { return taken[id] != kNoNode; });
     return nodes;
   };
-  // Parameters first: they tell the operators of a group apart.
-  for (const bool operators : {false, true}) {
-    for (auto& [name, group] : groups) {
-      auto left = unmatched(group.first, of_a_), right = unmatched(group.second, of_b_);
-      if (left.empty() || right.empty() || (a_.node(left[0]).kind == NodeKind::kOperator) != operators) continue;
-      match_group(std::move(left), std::move(right));
-    }
+  for (auto& [name, group] : groups) {
+    auto left = unmatched(group.first, of_a_), right = unmatched(group.second, of_b_);
+    if (!left.empty() && !right.empty()) match_group(std::move(left), std::move(right));
   }
 }
 
@@ -134,8 +132,8 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
   for (NodeId id : right) names_b.insert(b_.node(id).name);
   if (names_a == names_b && names_a.size() == left.size() && names_b.size() == right.size()) {
     for (NodeId x : left) {
-      const Node* y = b_.find(a_.node(x).name);
-      if (y && is_free(x, y->id) && same_kind(x, y->id)) add(x, y->id, MatchHow::kName);
+      const auto y = std::find_if(right.begin(), right.end(), [&](NodeId id) { return b_.node(id).name == a_.node(x).name; });
+      if (is_free(x, *y) && same_kind(x, *y)) add(x, *y, MatchHow::kName);
     }
     return;
   }

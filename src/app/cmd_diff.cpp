@@ -14,7 +14,7 @@ namespace msdbg::app {
 namespace {
 
 struct DiffWords {
-  bool strict = false;
+  bool strict = false, wide = false;
   std::string a, b, subject, map;
   std::string steps_a, steps_b, ranks_a, ranks_b;
   std::optional<int> graph_a, graph_b;
@@ -148,6 +148,7 @@ Action declare_diff(CLI::App& app) {
   app.add_option("A", words->a, "dump directory")->required();
   app.add_option("B", words->b, "the dump it is compared with, the yardstick; left out: another part of A");
   app.add_option("SELECTOR", words->subject, "which nodes; default: all");
+  app.add_flag("--wide", words->wide, "everything that differs, under full names");
   app.add_flag("--strict", words->strict, "status 4 when nothing differs, but something was not compared");
   app.add_option("--steps-a", words->steps_a, "steps of A; paired in order with those of B")->type_name("SET");
   app.add_option("--steps-b", words->steps_b, "steps of B")->type_name("SET");
@@ -162,7 +163,11 @@ Action declare_diff(CLI::App& app) {
   app.add_option("--pattern", words->pattern, "--loss: regular expression with the value, or step and value, as groups")
       ->type_name("REGEX");
   app.add_option("--column", words->column, "--loss: which column of csv")->type_name("NAME");
-  return [words](const Options& common) { return run_diff(*words, common); };
+  return [words](const Options& common) {
+    Options options = common;
+    options.wide = words->wide;
+    return run_diff(*words, options);
+  };
 }
 
 }  // namespace msdbg::app

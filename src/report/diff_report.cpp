@@ -32,8 +32,8 @@ class DiffText {
   DiffText(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) : a_(a), b_(b), result_(result), style_(style) {}
 
   std::string text() {
-    const size_t colon = diff_verdict(b_, result_).find(':');
-    std::string verdict = diff_verdict(b_, result_);
+    const std::string verdict = diff_verdict(b_, result_);
+    const size_t colon = std::min(verdict.find_first_of(":;"), verdict.size());
     const Paint paint = result_.is_equal() ? Paint::kStrong : Paint::kError;
     std::string out = painted(verdict.substr(0, colon), paint, style_.colour) + printable(verdict.substr(colon)) + "\n";
     out += sides();
@@ -42,6 +42,8 @@ class DiffText {
     out += left_out();
     if (result_.interrupted) out += "interrupted: what is above is all that was compared\n";
     if (result_.first) out += next();
+    if (compared_nothing() && needs_elements())
+      out += "next: a dump with saved_data \"tensor\" or \"full\" holds the elements: msdbg plan writes its configuration\n";
     return out;
   }
 
@@ -53,6 +55,12 @@ class DiffText {
     std::string out = plain ? shown : fmt::format("{}:{}", shown, entry.b.slot.index == 0 && !style_.wide ? "0" : slot_name(entry.b.slot));
     if (entry.b.execution > 0) out += fmt::format(" execution {}", entry.b.execution);
     return out;
+  }
+
+  bool compared_nothing() const { return result_.equal + result_.close + result_.different + result_.reshaped == 0; }
+  bool needs_elements() const {
+    return std::any_of(result_.tensors.begin(), result_.tensors.end(),
+                       [](const TensorDiff& entry) { return entry.reason.find("only statistics") != std::string::npos; });
   }
 
   std::string sides() const {

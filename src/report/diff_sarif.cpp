@@ -58,7 +58,8 @@ std::string diff_sarif(Session& a, Session& b, const DiffResult& result) {
   unmatched(a, result.only_a, "A");
   unmatched(b, result.only_b, "B");
   run.successful = !result.interrupted;
-  run.exit_status = result.is_equal() ? 0 : 1;
+  const bool nothing = result.equal + result.close == 0;
+  run.exit_status = result.interrupted ? 130 : !result.is_equal() ? 1 : nothing ? 3 : 0;
   run.properties = {{"a", a.info().source}, {"b", b.info().source}, {"verdict", result.verdict()}, {"complete", result.is_complete()}};
   return sarif::log_text(std::move(run));
 }

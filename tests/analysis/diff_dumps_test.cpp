@@ -65,6 +65,39 @@ TEST(DiffDumps, TwoReleasesTrainTheSameNetToTheSameNumbers) {
   EXPECT_EQ(both.at(kScope + "conv1-Conv2d/Conv2D-op77", 1).state, DiffState::kEqual);
 }
 
+TEST(DiffDumps, ParametersOfOldReleasesAreMatchedThoughTheirLoadsBearTheSameNames) {
+  const Compared both("lenet-2.7.1-ok", "lenet-1.5.0-ok");
+  EXPECT_TRUE(both.result.is_equal());
+  for (const char* name : {"conv1.weight", "conv2.weight", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"}) {
+    EXPECT_EQ(both.a_of(name), name);
+    EXPECT_TRUE(both.at(name, 1).compared()) << name;
+  }
+  EXPECT_EQ(both.only(*both.a, both.result.only_a), (std::vector<std::string>{"global_step", "Default/optimizer-Momentum/AssignAdd-op0"}));
+}
+
+TEST(DiffDumps, WhatNeitherSideHasIsNamed) {
+  const auto eval = open_dump(path_of("lenet-2.7.1-eval")), two = open_dump(path_of("two-2.7.1"));
+  ASSERT_TRUE(eval.ok() && two.ok());
+  const auto message = [](Session& session, const DiffOptions& options) {
+    const auto found = diff_sessions(session, session, options);
+    return found ? "" : std::string(code_name(found.status().code())) + " " + found.status().message();
+  };
+  DiffOptions options;
+  options.graph_a = 0;
+  options.graph_b = 7;
+  EXPECT_EQ(message(**eval, options), "not_found diff: B has no graph 7 (have 0-1)");
+  options.graph_b = 1;
+  options.steps_a = IntSet::of(5);
+  EXPECT_EQ(message(**eval, options), "not_found diff: A has no step 5 of graph 0 (have 0-1)");
+  options = {};
+  options.ranks_b = IntSet::of(3);
+  EXPECT_EQ(message(**eval, options), "not_found diff: B has no rank 3 (have 0)");
+  options = {};
+  options.graph_a = 0;
+  options.graph_b = 2;
+  EXPECT_EQ(message(**two, options), "not_found diff: no step of A is one of B: A has 0-2, B has 3 (pair two: --steps-a 0 --steps-b 3)");
+}
+
 // The dump without its graph files, or with one that breaks off.
 std::string without_graph(const test::TempDir& dir, const std::string& name, bool cut = false) {
   namespace fs = std::filesystem;
