@@ -68,4 +68,6 @@ function watch:remove() end
 ---@field errors string[]
 ---@field stats msdbg.Stats
 ---@field stack table[]  the user's program, innermost first
+---@field not_finite string?  which elements are NaN or infinite: "104 of 192 -Inf"
+---@field summary string?  of the rule; nil for conditions
 ---@field advice string?  what to do next

@@ -17,7 +17,8 @@ local function number_text(value, exact)
   if value ~= value then return "NaN" end
   if value == math.huge then return "Inf" end
   if value == -math.huge then return "-Inf" end
-  if exact or value % 1 == 0 and value > -1e15 and value < 1e15 then return (format("%.14g", value)) end
+  if value % 1 == 0 and value >= -2 ^ 53 and value <= 2 ^ 53 then return format("%.0f", value) end
+  if exact then return (format("%.14g", value)) end
   return format("%.5g", value)
 end
 

@@ -18,6 +18,7 @@ local function short(value)
     if value ~= value then return "NaN" end
     if value == 1 / 0 then return "Inf" end
     if value == -1 / 0 then return "-Inf" end
+    if value % 1 == 0 and value > -2 ^ 53 and value < 2 ^ 53 then return format("%.0f", value) end
     return format("%.5g", value)
   end
   return tostring(value)
@@ -54,15 +55,27 @@ end
 local stats_order = { "count", "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
   "zero_count", "pos_count", "neg_count", "zero_percentage", "dtype_max_count", "first_bad" }
 
-local function what(params)
-  local parts = {}
-  for _, param in ipairs(params) do
+-- What was found, in words: parameters that hit, what the rule says of it, and elements that are not finite.
+local function what(hit)
+  local parts, details = {}, hit.details or {}
+  for _, param in ipairs(hit.params) do
     local part = param.name .. " " .. short(param.threshold)
     if param.actual then part = part .. " (actual " .. short(param.actual) .. ")" end
     if param.hit then parts[#parts + 1] = part end
   end
-  return concat(parts, ", ")
+  if details.message then
+    parts[#parts + 1] = tostring(details.message)
+  else
+    local names = {}
+    for name in pairs(details) do names[#names + 1] = name end
+    table.sort(names)
+    for _, name in ipairs(names) do parts[#parts + 1] = name .. " " .. tostring(details[name]) end
+  end
+  if hit.not_finite then parts[#parts + 1] = hit.not_finite end
+  -- Conditions that are joined have no single value to show.
+  return #parts > 0 and concat(parts, "; ") or hit.summary or ""
 end
+M.what = what
 
 local function define(name, text, index) core.record(name, { __tostring = text, __index = index, __name = name }) end
 
@@ -99,7 +112,7 @@ end)
 define("coverage", function(coverage) return fields(coverage, { "tensors", "checked", "not_checked", "bytes", "from_cache" }) end)
 define("param", function(param) return fields(param, { "name", "threshold", "actual", "hit" }) end)
 define("hit", function(hit)
-  local text = format("step %d  %s:%s  %s  %s", hit.step, brief(hit.node), hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, what(hit.params))
+  local text = format("step %d  %s:%s  %s  %s", hit.step, brief(hit.node), hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, what(hit))
   return (text:gsub("%s+$", ""))
 end)
 define("not_checked", function(entry)

@@ -125,6 +125,10 @@ end
 local function run_command(command, rest)
   local options
   rest, options = commands.options(command, rest)
+  -- What a command has no use for was meant to change what it does: nobody is served by passing over it.
+  if command.usage == command.name and rest:match "%S" then
+    commands.usage(command, format("%s takes nothing behind it, not '%s'", command.name, rest:match "^%s*(.-)%s*$"))
+  end
   return command.run(session, command.raw and rest:match "^%s*(.-)%s*$" or commands.unquote(rest), options)
 end
 
@@ -145,6 +149,8 @@ local function explain_value(text)
   end
   local word = text:match "^[%a_][%w_]*$"
   if word and lookup(word) == nil and not word:match "^_%d?$" then return help.about(word) end
+  local rule = text:match "^%a[%w_]*%-[%w_%-]+$" and commands.rule_text(text)
+  if rule then return rule end
   local whole, why = load("return " .. text, "=prompt", "t", env)
   if not whole then core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true) end
   local result = whole()

@@ -22,7 +22,8 @@ local function rule_text(made)
   table.sort(names)
   for i, name in ipairs(names) do
     local spec = made.params[name]
-    add(i == 1 and "params" or "", format("%s = %s  %s", name, tostring(spec.default), spec.help or ""))
+    local default = spec.default == nil and "(must be given)" or "= " .. tostring(spec.default)
+    add(i == 1 and "params" or "", format("%s %s  %s", name, default, spec.help or ""))
   end
   add("file", made.file or "catalogue")
   return registry.align(rows)
@@ -37,10 +38,9 @@ command {
   examples = { "rules default", "rules dead-relu", "check --rules default" },
   run = function(_, rest)
     local rules = require "msdbg.rules"
+    local one = rest ~= "" and registry.rule_text(rest)
+    if one then return one end
     local list, known = rules.list()
-    for _, made in ipairs(list) do
-      if made.name == rest or made.abbr and made.abbr == rest then return rule_text(made) end
-    end
     if rest ~= "" then list = rules.list { rules = rest } end
     local rows = { { "rule", "short", "tags", "" } }
     for _, made in ipairs(list) do rows[#rows + 1] = { made.name, made.abbr or "", concat(made.tags, ","), made.summary } end
@@ -49,6 +49,15 @@ command {
     return text
   end,
 }
+
+function registry.rule_list() return (require "msdbg.rules".list()) end
+
+--- What is known of the rule of that name or abbreviation, or nil.
+function registry.rule_text(word)
+  for _, made in ipairs(registry.rule_list()) do
+    if made.name == word or made.abbr and made.abbr == word then return rule_text(made) end
+  end
+end
 
 -- The rules, their names and tags, for completion.
 function registry.rule_words()

@@ -108,8 +108,12 @@ command {
 }
 
 command {
-  name = "hits", usage = "hits", summary = "what the last check found",
-  run = function(session) return watches.hits_text(need(session)) end,
+  name = "hits", usage = "hits [N]", summary = "what the last check found, or one finding with its advice",
+  details = "Findings are numbered in execution order; hits N tells the rule, the source line, causes and what to do next.",
+  examples = { "hits", "hits 1" },
+  run = function(session, rest)
+    return watches.hits_text(need(session), rest ~= "" and number(registry.find "hits", rest, "the number of a finding") or nil)
+  end,
 }
 
 command {

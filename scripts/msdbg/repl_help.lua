@@ -1,5 +1,6 @@
 -- Texts of `help`, `?x` and `apropos`. Topics are here, commands describe themselves, the library is described by its stubs.
 local core = require "msdbg.core"
+local expression_words = require "msdbg.expression_words"
 local reference = require "msdbg.reference"
 local registry = require "msdbg.repl_registry"
 
@@ -179,8 +180,10 @@ function M.about(word)
   local parts = {}
   local definition = registry.find(word)
   if definition then parts[1] = M.command(definition) end
-  local text = M.topic(word) or member(word) or condition(word)
+  local text = M.topic(word) or member(word) or condition(word) or registry.rule_text(word)
   if text then parts[#parts + 1] = text end
+  local in_expressions = expression_words.about(word)
+  if in_expressions then parts[#parts + 1] = in_expressions end
   local class, members = not M.topic(word) and reference.class(word) or nil, members_named(word)
   if class and not definition then
     parts[#parts + 1] = reference.class_text(class)
@@ -201,7 +204,7 @@ function M.about(word)
     for name in pairs(each.members) do names[#names + 1] = name end
   end
   local close = core.nearest(word, names, 1)[1]
-  local hint = close and format(" (did you mean '%s'?)", close) or ""
+  local hint = close and close ~= word and format(" (did you mean '%s'?)", close) or ""
   registry.mistake(format("no help on '%s'%s; apropos %s searches, topics: %s", word, hint, word, concat(M.topics(), ", ")))
 end
 
@@ -232,6 +235,14 @@ function M.apropos(words)
   for _, known in ipairs(core.conditions()) do
     if matches(known.id .. " " .. known.abbr .. " " .. known.summary) then add("condition", known.id, known.summary) end
   end
+  for _, entry in ipairs(expression_words.list()) do
+    if matches(entry[1] .. " " .. entry[2]) then add("expression", entry[1], entry[2]) end
+  end
+  for _, made in ipairs(registry.rule_list()) do
+    if not made.catalogue and matches(concat({ made.name, made.summary, concat(made.tags, " "), made.cause or "" }, " ")) then
+      add("rule", made.name, made.summary)
+    end
+  end
   for _, found in ipairs(reference.search(matches)) do add("Lua", found.title, found.text) end
   if #rows == 0 then return format("nothing speaks of '%s'", words) end
   return registry.align(rows)
@@ -246,6 +257,7 @@ function M.value(value, text, shown)
   local class = core.class_of(value)
   local found = class and reference.class(reference.stub_name(class))
   if found then return shown .. "\n" .. reference.class_text(found) end
+  if value == require "msdbg" then return reference.class_text(reference.class "msdbg") end
   if type(value) == "function" then
     local known = member(text)
     if known then return known end
@@ -262,7 +274,6 @@ function M.value(value, text, shown)
     local meta = debug.getmetatable(value)
     local name = type(meta) == "table" and rawget(meta, "__name")
     local stub = type(name) == "string" and reference.class(name)
-    if value == require "msdbg" then stub = reference.class "msdbg" end
     if stub then return shown .. "\n" .. reference.class_text(stub) end
   end
   return type(value) .. "  " .. shown

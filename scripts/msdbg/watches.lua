@@ -1,5 +1,6 @@
 -- Watchpoints as text: lists for people, and files that make them again.
 local core = require "msdbg.core"
+local record = require "msdbg.record"
 
 local concat, format = table.concat, string.format
 local ipairs, loadstring, pairs, setfenv, tostring, type = ipairs, loadstring, pairs, setfenv, tostring, type
@@ -24,12 +25,56 @@ function M.list_text(session)
   return concat(lines, "\n")
 end
 
----@param session msdbg.Session
+-- The lines of the user's program that a finding comes from; where frames of installed packages are the only ones, those.
+local function source_lines(stack)
+  local own = {}
+  for _, frame in ipairs(stack) do
+    if not frame.file:find("-packages/", 1, true) then own[#own + 1] = tostring(frame) end
+  end
+  return #own > 0 and own or { stack[1] and tostring(stack[1]) }
+end
+
+--- One finding with all that its rule says of it.
+---@param hit msdbg.Hit
 ---@return string
-function M.hits_text(session)
+function M.hit_text(hit)
+  local name = hit.rule .. (hit.abbr ~= "" and " (" .. hit.abbr .. ")" or "")
+  local head = hit.severity .. "  step " .. format("%d", hit.step) .. "  rank " .. format("%d", hit.rank)
+  if hit.execution > 0 then head = head .. format("  execution %d", hit.execution) end
+  local rows = { { "rule", name .. "  " .. head },
+    { "tensor", format("%s:%s  %s[%s]", hit.node, hit.slot, hit.dtype, concat(hit.shape, ",")) } }
+  local what = record.what(hit)
+  if what ~= "" then rows[#rows + 1] = { "what", what } end
+  for i, line in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", line } end
+  if hit.advice and hit.advice ~= "" then rows[#rows + 1] = { "advice", hit.advice } end
+  rows[#rows + 1] = { "next", format("show %s:%s --step %d", hit.node, hit.slot, hit.step) }
+  local lines = {}
+  for i, row in ipairs(rows) do
+    lines[i] = format("%-7s %s", row[1], (row[2]:gsub("%s+$", ""):gsub("\n", "\n        ")))
+  end
+  return concat(lines, "\n")
+end
+
+--- The findings of the last check, a numbered line each; with `number` one of them in full.
+---@param session msdbg.Session
+---@param number integer?
+---@return string
+function M.hits_text(session, number)
   local result = session.last_result
   if not result then return "no check yet; type check" end
-  return tostring(result.hits) .. (result.interrupted and "\npartial: the check was interrupted" or "")
+  local hits = result.hits
+  local note = result.interrupted and "\npartial: the check was interrupted" or ""
+  if number then
+    if not hits[number] then
+      core.raise("fail", format("hits: no finding %d (%s)", number, #hits == 0 and "there is none" or format("have 1 to %d", #hits)), true)
+    end
+    return M.hit_text(hits[number]) .. note
+  end
+  if #hits == 0 then return "none" .. note end
+  local lines, digits = {}, #tostring(#hits)
+  for i, hit in ipairs(hits) do lines[i] = format("%" .. digits .. "d  %s", i, tostring(hit)) end
+  if result.total_hits > #hits then lines[#lines + 1] = format("... %d more were not kept (--max-hits)", result.total_hits - #hits) end
+  return concat(lines, "\n") .. note
 end
 
 local function value_text(value)

@@ -218,7 +218,7 @@ std::string without_last_newline(std::string text) {
 
 int origin_text(lua_State* L) {
   const OriginBox& box = self<OriginBox>(L);
-  push_text(L, without_last_newline(origin_report(box.session->open(), box.result, {})));
+  push_text(L, without_last_newline(origin_report(box.session->open(), box.result, table_style())));
   return 1;
 }
 
@@ -247,11 +247,17 @@ int make_report(lua_State* L) {
 int render(lua_State* L, Format format) {
   const ReportBox& box = self<ReportBox>(L);
   if (!box.check && format > Format::kJsonl) misuse("report: csv, markdown, junit and sarif are for the result of a check");
-  ReportStyle style;
+  ReportStyle style = table_style();
   style.format = format;
-  // Formats that list rules without a finding learn them from the watchpoints.
-  for (const auto& watch : box.check ? box.check->session->watches : std::vector<std::shared_ptr<WatchBox>>()) {
-    if (watch->point.enabled) style.rules_run.push_back(watch->point.rule);
+  // Formats that list rules without a finding learn them from the rules, where those were run, else from the watchpoints.
+  if (box.check && !box.check->result.rules.empty()) {
+    for (const auto& info : box.check->result.rules) {
+      if (info) style.rules_run.push_back(info->name);
+    }
+  } else if (box.check) {
+    for (const auto& watch : box.check->session->watches) {
+      if (watch->point.enabled) style.rules_run.push_back(watch->point.rule);
+    }
   }
   if (box.check) style.exit_status = box.check->result.interrupted ? 130 : box.check->result.total_hits > 0 ? 1 : 0;
   if (box.check)

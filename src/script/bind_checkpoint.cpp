@@ -97,7 +97,7 @@ int diff_checkpoints(lua_State* L) {
     lua_rawseti(L, -2, ++i);
   }
   lua_setfield(L, -2, "parameters");
-  set_field(L, "text", parameter_diff_report(diff, {}));
+  set_field(L, "text", parameter_diff_report(diff, table_style()));
   return 1;
 }
 

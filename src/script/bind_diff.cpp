@@ -200,7 +200,7 @@ int get_notes(lua_State* L) {
 template <Format format>
 int render(lua_State* L) {
   const DiffBox& box = open_diff(L);
-  ReportStyle style;
+  ReportStyle style = table_style();
   style.format = format;
   std::string text = diff_report(box.a->open(), box.b->open(), box.result, style);
   if (format == Format::kTable) {

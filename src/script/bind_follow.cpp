@@ -250,7 +250,7 @@ std::string rendered(FollowBox& box, const std::string& format, size_t context) 
     const PictureGraph picture = propagation_picture(session, *cone, nullptr, format == "svg" ? 120 : SIZE_MAX);
     return format == "dot" ? graph_dot(picture) : value_or_throw(graph_svg_file(picture));
   }
-  ReportStyle style;
+  ReportStyle style = table_style();
   style.format = value_or_throw(parse_format(format));
   return std::visit(
       [&](const auto& answer) {

@@ -65,8 +65,13 @@ void push_hit(lua_State* L, const SessionBox& box, const Hit& hit) {
   lua_setfield(L, -2, "stats");
   push_stack(L, box.session->node(hit.tensor).stack);
   lua_setfield(L, -2, "stack");
-  if (hit.info) set_field(L, "advice", hit.info->advice());
-  else if (const auto spec = find_condition(hit.rule)) set_field(L, "advice", (*spec)->advice);
+  if (hit.info) {
+    set_field(L, "summary", hit.info->summary);
+    set_field(L, "advice", hit.info->advice());
+  } else if (const auto spec = find_condition(hit.rule)) {
+    set_field(L, "advice", (*spec)->advice);
+  }
+  if (const std::string bad = nonfinite_text(hit.stats); !bad.empty()) set_field(L, "not_finite", bad);
   set_record_class(L, "hit");
 }
 

@@ -143,3 +143,5 @@ describe("source", function()
     expect(tostring(found)):contains "TO"
   end)
 end)
+
+return test.finish()

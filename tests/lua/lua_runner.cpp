@@ -1,6 +1,8 @@
 // Runs one Lua file with arguments, as `msdbg run` does, without the rest of the program. msdbg.listen gives a training
 // in memory.
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -24,5 +26,12 @@ int main(int argc, char** argv) {
   const msdbg::ScriptOutcome outcome = (*script)->run_file(argv[1], std::vector<std::string>(argv + 2, argv + argc));
   std::fflush(stdout);
   if (!outcome.error.empty()) std::fprintf(stderr, "%s\n", outcome.error.c_str());
+  // Without its last line a file of tests succeeds whatever they say.
+  std::ifstream file(argv[1]);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text.find("describe(") != std::string::npos && text.find("test.finish()") == std::string::npos) {
+    std::fprintf(stderr, "%s does not end with: return test.finish()\n", argv[1]);
+    return 1;
+  }
   return outcome.exit_status;
 }

@@ -57,3 +57,15 @@ describe("report:markdown", function()
     expect(page):contains "## The tensors involved"
   end)
 end)
+
+describe("report:junit", function()
+  it("lists the rules that ran, and not the watchpoints beside them", function()
+    local s = msdbg.open(data .. "lenet-2.7.1-ok")
+    s:watch { on = "@weight", when = "TZ 100" }
+    local text = msdbg.report(s, s:check { rules = "dead-relu" }):junit()
+    expect(text):contains 'name="dead-relu"'
+    expect(text:find("tensor_all_zero", 1, true)):is_nil()
+  end)
+end)
+
+return test.finish()
