@@ -290,6 +290,11 @@ TEST(ReplayOfDamage, PlaysUpToTheBreakAndSaysSo) {
   };
   EXPECT_TRUE(says("ends in the middle of a message"));
   EXPECT_TRUE(says("the recording ends here"));
+  // Nobody will come any more, so that waiting without a limit ends as well.
+  const Status waited = session->wait_until_held({});
+  EXPECT_EQ(waited.code(), Code::kPeerLost);
+  EXPECT_NE(waited.message().find("at its end"), std::string::npos) << waited.message();
+  EXPECT_FALSE(session->pause(milliseconds(60000))->held);
 }
 
 // A limit on file sizes stands for a full disk.

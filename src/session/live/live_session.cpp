@@ -171,6 +171,7 @@ Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds>
     return {};
   }
   if (interrupt_requested()) return {Code::kInterrupted, "interrupted while waiting for a training"};
+  if (options_.recorded) return {Code::kPeerLost, "the recording is at its end: no training is held in it any more"};
   if (talk_.refused()) return {Code::kUnsupported, "the only training that came was refused: its version is not served"};
   return {Code::kNotFound, fmt::format("no training came to {} in time: are the three variables exported there?", address())};
 }
