@@ -198,7 +198,6 @@ enum class WhyKind : uint8_t {
   kNoSuchExecution,
   kFused,
   kOptimisedAway,
-  kOtherGraph,
   kMissingFile,
   kNeverExisted,
 };

@@ -36,6 +36,8 @@ function msdbg.diff(a, b, options) end
 ---@field slot string
 ---@field step integer  of `b`
 ---@field step_a integer
+---@field rank_a integer
+---@field graph_id_a integer
 ---@field state string  how far it was compared
 ---@field role string?  what it has to do with the fault: culprit, victim, ...
 ---@field equal boolean  bit for bit

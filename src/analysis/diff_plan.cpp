@@ -103,6 +103,14 @@ std::vector<std::pair<const Graph*, const Graph*>> pair_graphs(const Session& a,
   return pairs;
 }
 
+/// Which graphs a note speaks of, "" where there is only one: "rank 1, graph 0: ".
+std::string pair_words(const Session& a, const Session& b, const Graph& graph_a, const Graph& graph_b) {
+  if (a.graphs().size() == 1 && b.graphs().size() == 1) return "";
+  const std::string in_b = fmt::format("rank {}, graph {}", graph_b.rank(), graph_b.id());
+  if (graph_a.rank() == graph_b.rank() && graph_a.id() == graph_b.id()) return in_b + ": ";
+  return fmt::format("rank {}, graph {} of A against {} of B: ", graph_a.rank(), graph_a.id(), in_b);
+}
+
 /// Structural operators and values that nobody dumped are no loss.
 bool is_worth_listing(const Node& node, const std::set<NodeId>& dumped) {
   return node.kind == NodeKind::kOperator ? !is_structural(node.op) : dumped.count(node.id) > 0;
@@ -183,8 +191,7 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
       list_unmatched(a, b, pair, options, result);
       const auto steps_a = chosen(a.steps(graph_a->rank(), graph_a->id()), options.steps_a);
       const auto steps_b = chosen(b.steps(graph_b->rank(), graph_b->id()), options.steps_b);
-      std::string what = "step";
-      if (a.graphs().size() > 1 || b.graphs().size() > 1) what = fmt::format("rank {}, graph {}: step", rank_b, graph_b->id());
+      const std::string what = pair_words(a, b, *graph_a, *graph_b) + "step";
       size_t ordinal = 0;
       for (const auto& [step_a, step_b] : pair_numbers(steps_a, steps_b, steps_in_order, what, result)) {
         DiffPart part;

@@ -13,7 +13,7 @@ std::string_view why_kind_name(WhyKind kind) {
                                          "no_such_step",   "iteration_not_dumped", "graph_not_run", "not_executed",
                                          "kernels_filter", "input_output_filter",  "structural",    "inline_constant",
                                          "no_such_slot",   "no_such_execution",    "fused",         "optimised_away",
-                                         "other_graph",    "missing_file",         "never_existed"};
+                                         "missing_file",   "never_existed"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -127,15 +127,25 @@ class Why {
           fmt::format("step {} was not dumped: the configuration asks for iterations \"{}\"", id_.step, settings_.iteration),
           settings_.path, fmt::format("iteration is \"{}\"", settings_.iteration));
       answer_.next = fmt::format("add {} to \"iteration\" in the dump configuration", id_.step);
+    } else if (ran) {
+      // What the configuration asked for and the history lists ought to be there.
+      const std::string have =
+          steps.empty() ? "of no step" : fmt::format("only of {} {}", steps.size() == 1 ? "step" : "steps", numbers_text(steps));
+      say(WhyKind::kMissingFile,
+          fmt::format("graph {} ran in step {}, but its files are missing: the dump has them {}", id_.graph, id_.step, have), directory_,
+          "iteration directories");
     } else if (in_dump) {
       say(WhyKind::kGraphNotRun,
-          fmt::format("graph {} did not run in step {}; it ran in steps {}", id_.graph, id_.step, numbers_text(steps)), "");
+          steps.empty() ? fmt::format("graph {} did not run in step {}, nor in any other", id_.graph, id_.step)
+                        : fmt::format("graph {} did not run in step {}; it ran in steps {}", id_.graph, id_.step, numbers_text(steps)),
+          "");
       std::vector<int64_t> graphs;
       for (const GraphPtr& graph : session_.graphs()) {
         const std::vector<int64_t> own = session_.steps(graph->rank(), graph->id());
         if (graph->rank() == id_.rank && std::binary_search(own.begin(), own.end(), id_.step)) graphs.push_back(graph->id());
       }
-      add(fmt::format("in step {} the dump holds graphs {}", id_.step, numbers_text(graphs)), directory_);
+      const std::string held = graphs.empty() ? "no graph" : (graphs.size() == 1 ? "graph " : "graphs ") + numbers_text(graphs);
+      add(fmt::format("in step {} the dump holds {}", id_.step, held), directory_);
     } else {
       say(WhyKind::kNoSuchStep, fmt::format("the dump has no step {}; it has steps {}", id_.step, numbers_text(all)), directory_,
           "iteration directories");
@@ -197,11 +207,14 @@ class Why {
     if (node_.kind == NodeKind::kConstant && !node_.constant_value.empty()) {
       say(WhyKind::kInlineConstant, fmt::format("a constant whose value stands in the graph: {}", node_.constant_value),
           graph_.source_path());
-    } else if (settings_.dump_mode == 1 && !named_in_kernels()) {
+    } else if (settings_.dump_mode == 1 && !settings_.names(graph_, node_)) {
       say(WhyKind::kKernelsFilter,
           fmt::format("not dumped by the configuration: dump_mode 1 writes the {} listed kernels only, and this is none of them",
                       settings_.kernels.size()),
           settings_.path, fmt::format("kernels: {}", fmt::join(settings_.kernels, ", ")));
+      if (const std::string near = settings_.other_number(node_); !near.empty())
+        add(fmt::format("\"{}\" is listed; since 2.7 the numbers behind -op are those of the files, not of the graph", near),
+            settings_.path);
       answer_.next = fmt::format("add \"{}\" to \"kernels\", or set dump_mode to 0", node_.name);
     } else if (settings_.dump_mode == 2) {
       say(WhyKind::kKernelsFilter, "not dumped by the configuration: dump_mode 2 writes only cells marked with set_dump", settings_.path,
@@ -240,13 +253,6 @@ class Why {
       add(fmt::format("a consumer's recorded input holds the same value: {}", answer_.instead.front()), graph_.source_path());
   }
 
-  bool named_in_kernels() const {
-    return std::any_of(settings_.kernels.begin(), settings_.kernels.end(), [&](const std::string& kernel) {
-      if (kernel == node_.name || kernel == node_.op) return true;
-      return kernel.find('/') == std::string::npos && kernel.find("-op") == std::string::npos && contains_nocase(node_.op, kernel);
-    });
-  }
-
   Session& session_;
   const WhyOptions& options_;
   TensorId id_;
@@ -275,6 +281,9 @@ Result<WhyAnswer> why(Session& session, std::string_view text, const WhyOptions&
   WhyAnswer answer;
   answer.asked = std::string(trim(text));
   const std::string_view name = node_part(answer.asked);
+  const std::vector<int64_t> ranks(session.ranks().begin(), session.ranks().end());
+  if (options.rank && std::find(ranks.begin(), ranks.end(), *options.rank) == ranks.end())
+    return Status(Code::kNotFound, fmt::format("no rank {} (have {})", *options.rank, numbers_text(ranks)));
   const Result<NodeRef> found = find_node(session.graphs(), name, options.rank, options.graph);
   if (!found && found.status().code() == Code::kInvalidArgument) return found.status();
   if (!found) {

@@ -20,6 +20,10 @@ struct DumpSettings {
 
   /// Unknown without the file, or when the text is malformed.
   std::optional<bool> wants_step(int64_t step) const;
+  /// True when an entry of `kernels` takes the node.
+  bool names(const Graph& graph, const Node& node) const;
+  /// An entry that is the node's name but for the number behind `-op`; "" without.
+  std::string other_number(const Node& node) const;
 };
 
 /// `rank_N` of a dump, "" when it cannot be told.

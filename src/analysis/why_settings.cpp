@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analysis/node_name.h"
 #include "analysis/why.h"
 
 namespace msdbg {
@@ -25,7 +26,35 @@ std::optional<std::string> text_of(const fs::path& path) {
   return text.str();
 }
 
+/// An entry `name-regex(EXPR)` as a selector; nullopt for anything else and for expressions that are none.
+std::optional<Selector> name_pattern(std::string_view kernel) {
+  constexpr std::string_view kHead = "name-regex(";
+  if (!kernel.starts_with(kHead) || !kernel.ends_with(')')) return std::nullopt;
+  auto selector = Selector::parse(fmt::format("/{}/", kernel.substr(kHead.size(), kernel.size() - kHead.size() - 1)));
+  return selector ? std::optional(std::move(*selector)) : std::nullopt;
+}
+
+bool takes(const std::string& kernel, const Graph& graph, const Node& node) {
+  if (kernel == node.name || kernel == node.op) return true;
+  if (const auto pattern = name_pattern(kernel)) return pattern->matches(graph, node);
+  if (kernel.find('/') != std::string::npos || kernel.find("-op") != std::string::npos) return false;
+  // A type takes every type that holds it, a parameter's name moments.NAME as well.
+  return node.kind == NodeKind::kOperator ? contains_nocase(node.op, kernel) : node.name.ends_with("." + kernel);
+}
+
 }  // namespace
+
+bool DumpSettings::names(const Graph& graph, const Node& node) const {
+  return std::any_of(kernels.begin(), kernels.end(), [&](const std::string& kernel) { return takes(kernel, graph, node); });
+}
+
+std::string DumpSettings::other_number(const Node& node) const {
+  if (node.kind != NodeKind::kOperator) return "";
+  for (const std::string& kernel : kernels) {
+    if (kernel != node.name && without_number(kernel) == without_number(node.name) && without_number(kernel) != kernel) return kernel;
+  }
+  return "";
+}
 
 std::optional<bool> DumpSettings::wants_step(int64_t step) const {
   if (iteration.empty()) return std::nullopt;

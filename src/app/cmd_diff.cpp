@@ -122,7 +122,14 @@ int run_diff(const DiffWords& words, const Options& common) {
   // A dump against itself, written twice, is a question with an answer; left out, B is another part of A.
   if (!words.b.empty()) {
     auto opened = open_side(words.b, common);
-    if (!opened) return report_failure(opened.status());
+    if (!opened) {
+      // Two parts of one dump were meant, and a selector.
+      const bool parts = words.graph_a || words.graph_b || !(words.steps_a + words.steps_b + words.ranks_a + words.ranks_b).empty();
+      std::error_code ignored;
+      if (!parts || std::filesystem::exists(words.b, ignored)) return report_failure(opened.status());
+      return report_failure(Status(opened.status().code(), fmt::format("{}; a selector stands behind both dumps: msdbg diff {} {} {}",
+                                                                       opened.status().message(), words.a, words.a, words.b)));
+    }
     other = std::move(*opened);
     b = other.get();
   }

@@ -84,7 +84,10 @@ std::string trust_text(const BisectRank& rank) {
   } else if (rank.first) {
     const auto later = std::count_if(rank.probes.begin(), rank.probes.end(),
                                      [&](const BisectProbe& probe) { return probe.state == Known::kBad && probe.step > *rank.first; });
-    out += later > 0 ? fmt::format("  monotone       in the {} later steps that were looked at\n", later) : "";
+    if (later > 0) {
+      out += fmt::format("  monotone       in the {} that {} looked at\n", later == 1 ? "later step" : fmt::format("{} later steps", later),
+                         later == 1 ? "was" : "were");
+    }
   } else if (any_judged(rank)) {
     out += "  note           a spell between the steps looked at would not be seen; check looks at every step\n";
   }

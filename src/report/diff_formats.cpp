@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "msdbg/picture.h"
+#include "report/follow_text.h"
 #include "report/markup.h"
 #include "report/table.h"
 
@@ -40,6 +41,8 @@ Json entry_object(Session& a, Session& b, const TensorDiff& entry) {
   out["slot"] = slot_name(entry.b.slot);
   out["step"] = entry.b.step;
   out["step_a"] = entry.a.step;
+  out["rank_a"] = entry.a.rank;
+  out["graph_id_a"] = entry.a.graph;
   out["execution"] = entry.b.execution;
   out["dtype_a"] = dtype_name(entry.dtype_a);
   out["dtype_b"] = dtype_name(entry.dtype_b);
@@ -162,7 +165,7 @@ std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
     if (entry.state != DiffState::kDifferent && entry.state != DiffState::kReshaped) continue;
     const std::string share = entry.compared() ? fmt::format("{:.2f} %", 100 * entry.measures.within_share()) : "";
     rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", entry.b.step,
-                        markdown_cell(fmt::format("{}:{}", b.node(entry.b).name, slot_name(entry.b.slot))), markdown_cell(diff_what(entry)),
+                        markdown_cell(follow::tensor_text(b, entry.b, true)), markdown_cell(diff_what(entry)),
                         share, entry.amplification ? format_short(*entry.amplification, 3) : "", diff_role_name(entry.role));
   }
   if (!rows.empty())

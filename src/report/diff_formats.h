@@ -21,6 +21,8 @@ std::string diff_verdict(Session& b, const DiffResult& result);
 std::string diff_what(const TensorDiff& entry);
 /// What the role means for this tensor, as a sentence.
 std::string diff_why(const TensorDiff& entry, NodeKind kind);
+/// A share for people: what is not everything never reads "100 %".
+std::string diff_percent(double share);
 /// The same for the entries that were not compared: reason -> how many, in order of appearance.
 std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result);
 

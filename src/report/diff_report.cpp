@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "report/diff_formats.h"
+#include "report/follow_text.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -14,22 +16,16 @@ constexpr size_t kRows = 20, kCulprits = 6, kNames = 6;
 
 bool is_different(const TensorDiff& entry) { return entry.state == DiffState::kDifferent || entry.state == DiffState::kReshaped; }
 
-std::string place_text(uint64_t flat, const Shape& shape) {
-  const auto at = coordinates(flat, shape);
-  return at.empty() ? "" : " at " + shape_text(at);
-}
-
-std::string percent(double share) {
-  if (share == 1) return "100 %";
-  // 99.9996 % must not read as everything.
-  return fmt::format("{} %", format_short(std::min(std::floor(share * 1e4) / 100, 99.99), 4));
-}
-
 std::string field(std::string_view title, std::string_view text) { return fmt::format("{:<10} {}\n", title, text); }
 
 class DiffText {
  public:
-  DiffText(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) : a_(a), b_(b), result_(result), style_(style) {}
+  DiffText(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) : a_(a), b_(b), result_(result), style_(style) {
+    for (const TensorDiff& entry : result.tensors) {
+      ranks_.emplace(entry.a.rank, entry.b.rank);
+      graphs_.emplace(entry.a.graph, entry.b.graph);
+    }
+  }
 
   std::string text() {
     const std::string verdict = diff_verdict(b_, result_);
@@ -48,13 +44,22 @@ class DiffText {
   }
 
  private:
+  using Pairs = std::set<std::pair<int, int>>;
+
   std::string name(const TensorDiff& entry) const {
     const Node& node = b_.node(entry.b);
     const std::string shown = printable(style_.wide ? node.name : short_name(b_, entry.b));
     const bool plain = node.kind != NodeKind::kOperator;
     std::string out = plain ? shown : fmt::format("{}:{}", shown, entry.b.slot.index == 0 && !style_.wide ? "0" : slot_name(entry.b.slot));
     if (entry.b.execution > 0) out += fmt::format(" execution {}", entry.b.execution);
-    return out;
+    if (ranks_.size() > 1) out += fmt::format(" rank {}", entry.b.rank);
+    return out + (graphs_.size() > 1 ? fmt::format(" graph {}", entry.b.graph) : "");
+  }
+
+  /// Pairs of ranks, or of graphs, as the steps are shown; "" when they are only 0 and 0.
+  static std::string pairs_line(std::string_view title, const Pairs& pairs) {
+    if (pairs.empty() || (pairs.size() == 1 && *pairs.begin() == std::pair(0, 0))) return "";
+    return field(title, pairs_text(pairs));
   }
 
   bool compared_nothing() const { return result_.equal + result_.close + result_.different + result_.reshaped == 0; }
@@ -77,7 +82,8 @@ class DiffText {
     if (result_.reshaped) tensors += fmt::format("; {} reshaped", result_.reshaped);
     if (result_.dtype_changes) tensors += fmt::format("; {} of another type", result_.dtype_changes);
     out += field("tensors", tensors);
-    out += field("steps", steps_text());
+    out += pairs_line("ranks", ranks_) + pairs_line("graphs", graphs_);
+    out += field("steps", pairs_text(result_.steps));
     for (const std::string& text : result_.unknown_edges) {
       out += field(&text == &result_.unknown_edges.front() ? "edges" : "",
                    "unknown: " + text + (&text == &result_.unknown_edges.back() ? ", so no culprit is named" : ""));
@@ -85,10 +91,11 @@ class DiffText {
     return out;
   }
 
-  std::string steps_text() const {
+  template <class Numbers>
+  static std::string pairs_text(const Numbers& pairs) {
     std::vector<int64_t> same;
     std::string out;
-    for (const auto& [a, b] : result_.steps) {
+    for (const auto& [a, b] : pairs) {
       if (a == b) same.push_back(b);
       else if (out.size() < 60) out += fmt::format("{}{} of A against {} of B", out.empty() ? "" : ", ", a, b);
       else if (!out.ends_with("...")) out += ", ...";
@@ -183,7 +190,7 @@ class DiffText {
                  shown(m.max_abs_error),
                  shown(m.relative_error()),
                  cosine_text(m.cosine),
-                 percent(m.within_share()),
+                 diff_percent(m.within_share()),
                  factor,
                  remark(entry)});
     }
@@ -250,90 +257,17 @@ class DiffText {
   std::string next() const {
     const TensorDiff& entry = result_.tensors[*result_.first];
     const std::string tensor = shell_word(printable(fmt::format("{}:{}", short_name(b_, entry.b), slot_name(entry.b.slot))));
-    return fmt::format("next: msdbg show {} {} --step {}\n", shell_word(printable(b_.info().source)), tensor, entry.b.step);
+    return fmt::format("next: msdbg show {} {} --step {}{}\n", shell_word(printable(b_.info().source)), tensor, entry.b.step,
+                       follow::place_words(b_, entry.b));
   }
 
   Session &a_, &b_;
   const DiffResult& result_;
   const ReportStyle& style_;
+  Pairs ranks_, graphs_;  // of A and B, that were compared
 };
 
 }  // namespace
-
-std::string diff_verdict(Session& b, const DiffResult& result) {
-  const size_t compared = result.equal + result.close + result.different + result.reshaped;
-  if (!result.first) {
-    const std::string all = result.close == 0 ? "bit for bit the same"
-                                              : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
-    if (compared == 0) return "nothing was compared; what stood in the way is listed below";
-    if (result.interrupted)
-      return fmt::format("partial: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
-    if (result.uncompared > 0) {
-      return fmt::format("equal as far as could be compared: {}: {}; {} not compared", counted(compared, "tensor"), all, result.uncompared);
-    }
-    const bool complete = result.is_complete();
-    return fmt::format("equal: {}: {}{}", counted(compared, "tensor"), all, complete ? "" : "; what was not compared is listed below");
-  }
-  const TensorDiff& first = result.tensors[*result.first];
-  const Node& node = b.node(first.b);
-  std::string role;
-  if (first.role == DiffRole::kCulprit) role = node.kind == NodeKind::kOperator ? ", whose inputs agree" : ", which came in different";
-  if (!first.edges_known) role = "; what led to it is unknown";
-  if (first.role == DiffRole::kVictim) role = ", whose inputs differ already";
-  if (first.role == DiffRole::kVictim && first.worst_input.ends_with(')')) {
-    // "input:0 [..., in A ]scope/NAME (only in A)"
-    const size_t end = first.worst_input.rfind(" ("), begin = first.worst_input.find_last_of("/ ", end - 1) + 1;
-    role = fmt::format(", fed by {}", first.worst_input.substr(begin));
-  }
-  return fmt::format("different: {} of {}, first in step {} at {}{}", result.different + result.reshaped, counted(compared, "tensor"),
-                     first.b.step, node.name.substr(node.name.rfind('/') + 1), role);
-}
-
-std::string diff_what(const TensorDiff& entry) {
-  if (!entry.compared())
-    return fmt::format("{}: {}{} against {}{}", entry.reason, dtype_name(entry.dtype_a), shape_text(entry.shape_a),
-                       dtype_name(entry.dtype_b), shape_text(entry.shape_b));
-  const Comparison& m = entry.measures;
-  std::string out;
-  if (m.pairs > 0) {
-    out = fmt::format("max error {}{}, mean {}, {} within tolerance (rtol {}, atol {})", format_short(m.max_abs_error, 3),
-                      m.max_abs_at ? place_text(*m.max_abs_at, entry.shape_b) : "", format_short(m.mean_abs_error, 3),
-                      percent(m.within_share()), format_short(entry.tolerance.rtol, 2), format_short(entry.tolerance.atol, 2));
-  } else {
-    out = "no element is finite on both sides";
-  }
-  if (m.nan_mismatch) out += fmt::format("; {} NaN on one side only", m.nan_mismatch);
-  if (m.inf_mismatch) out += fmt::format("; {} Inf where the other is not", m.inf_mismatch);
-  return out;
-}
-
-std::string diff_why(const TensorDiff& entry, NodeKind kind) {
-  switch (entry.role) {
-    case DiffRole::kNone: return "";
-    case DiffRole::kCulprit:
-      return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
-    case DiffRole::kUnknown:
-      if (!entry.edges_known) return "the first in the order of the run; without the graph nobody can say whether it is the cause";
-      return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
-    case DiffRole::kVictim: break;
-  }
-  std::string out = "it is handed on: ";
-  out += entry.worst_input.empty() ? "an input differs already" : entry.worst_input + " differs already";
-  if (entry.amplification && std::isfinite(*entry.amplification))
-    out += fmt::format(", and its error leaves {} times as large", format_short(*entry.amplification, 3));
-  return out;
-}
-
-std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result) {
-  std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> out;
-  for (const TensorDiff& entry : result.tensors) {
-    if (entry.state != DiffState::kUncompared) continue;
-    auto found = std::find_if(out.begin(), out.end(), [&](const auto& each) { return each.first == entry.reason; });
-    if (found == out.end()) found = out.insert(out.end(), {entry.reason, {}});
-    found->second.push_back(&entry);
-  }
-  return out;
-}
 
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) {
   switch (style.format) {

@@ -1,9 +1,12 @@
 // Bisect, trend, propagation and why on the real dumps; what is expected is what the makers of the data say about them.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "msdbg/follow.h"
+#include "support/temp_dir.h"
 
 namespace msdbg {
 namespace {
@@ -98,6 +101,61 @@ TEST(FollowDumps, WhyNamesTheFilterOfIterationsAndItsFile) {
   ASSERT_FALSE(answer.evidence.empty());
   EXPECT_TRUE(answer.evidence[0].path.ends_with("data_dump.json"));
   EXPECT_EQ(asked(*session, "conv1.weight", 2).kind, WhyKind::kHasValue);
+}
+
+// A copy that may be changed.
+std::string copy_of(const test::TempDir& dir, const std::string& name) {
+  namespace fs = std::filesystem;
+  const std::string copy = dir.file(name);
+  fs::copy(std::string(MSDBG_TEST_DATA) + "/dumps/" + name, copy, fs::copy_options::recursive);
+  for (const auto& entry : fs::recursive_directory_iterator(copy)) fs::permissions(entry, fs::perms::owner_write, fs::perm_options::add);
+  return copy;
+}
+
+TEST(FollowDumps, WhyTellsAStepWhoseFilesAreGoneFromOneInWhichTheGraphDidNotRun) {
+  const test::TempDir dir;
+  const std::string copy = copy_of(dir, "lenet-2.7.1-ok");
+  std::filesystem::remove_all(copy + "/rank_0/LeNet/0/1");
+  const auto opened = open_dump(copy);
+  ASSERT_TRUE(opened.ok());
+  const WhyAnswer answer = asked(**opened, "conv1.weight", 1);
+  EXPECT_EQ(answer.kind, WhyKind::kMissingFile);
+  EXPECT_EQ(answer.answer, "graph 0 ran in step 1, but its files are missing: the dump has them only of steps 0, 2");
+  WhyOptions options;
+  options.rank = 9;
+  const auto elsewhere = why(**opened, "conv1.weight", options);
+  ASSERT_FALSE(elsewhere.ok());
+  EXPECT_EQ(elsewhere.status().message(), "no rank 9 (have 0)");
+}
+
+TEST(FollowDumps, WhyReadsTheListOfKernelsAsMindSporeDoes) {
+  const test::TempDir dir;
+  const std::string copy = copy_of(dir, "lenet-2.7.1-ok");
+  const std::string settings = copy + "/rank_0/.dump_metadata/data_dump.json";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(copy + "/rank_0/LeNet")) {
+    const std::string file = entry.path().filename().string();
+    if (file.find("MatMul") != std::string::npos || file.find("fc1_bias") != std::string::npos) std::filesystem::remove(entry);
+  }
+  const auto kind_of = [&](const std::string& kernel, const std::string& name) {
+    std::ofstream(settings) << R"({"common_dump_settings": {"dump_mode": 1, "iteration": "all", "input_output": 0, "kernels": [")" << kernel
+                            << R"("]}})";
+    const auto opened = open_dump(copy);
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return opened ? asked(**opened, name, 0) : WhyAnswer();
+  };
+  const std::string matmul = kScope + "fc1-Dense/MatMul-op0";
+  EXPECT_EQ(kind_of("Conv2D", matmul).kind, WhyKind::kKernelsFilter);
+  EXPECT_EQ(kind_of("MatMul", matmul).kind, WhyKind::kMissingFile);
+  EXPECT_EQ(kind_of("name-regex(^Default/.+MatMul-op[0-9]+$)", matmul).kind, WhyKind::kMissingFile);
+  EXPECT_EQ(kind_of("name-regex(^Gradients/.+$)", matmul).kind, WhyKind::kKernelsFilter);
+  EXPECT_EQ(kind_of("name-regex((((", matmul).kind, WhyKind::kKernelsFilter);
+  EXPECT_EQ(kind_of("fc1.bias", "moments.fc1.bias").kind, WhyKind::kMissingFile);
+  EXPECT_EQ(kind_of("fc2.bias", "moments.fc1.bias").kind, WhyKind::kKernelsFilter);
+  // The number that counts is that of the file.
+  const WhyAnswer near = kind_of(kScope + "fc1-Dense/MatMul-op7", matmul);
+  EXPECT_EQ(near.kind, WhyKind::kKernelsFilter);
+  ASSERT_GE(near.evidence.size(), 2u);
+  EXPECT_NE(near.evidence[1].text.find("MatMul-op7\" is listed"), std::string::npos) << near.evidence[1].text;
 }
 
 TEST(FollowDumps, WhyFindsTheFusedOperatorOfTheOlderRelease) {

@@ -1,0 +1,102 @@
+// The sentences that every format of a comparison shares.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/diff_formats.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+std::string place_text(uint64_t flat, const Shape& shape) {
+  const auto at = coordinates(flat, shape);
+  return at.empty() ? "" : " at " + shape_text(at);
+}
+
+}  // namespace
+
+std::string diff_percent(double share) {
+  if (share == 1) return "100 %";
+  // 99.9996 % must not read as everything.
+  return fmt::format("{} %", format_short(std::min(std::floor(share * 1e4) / 100, 99.99), 4));
+}
+
+std::string diff_verdict(Session& b, const DiffResult& result) {
+  const size_t compared = result.equal + result.close + result.different + result.reshaped;
+  if (!result.first) {
+    const std::string all = result.close == 0 ? "bit for bit the same"
+                                              : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
+    if (compared == 0) return "nothing was compared; what stood in the way is listed below";
+    if (result.interrupted)
+      return fmt::format("partial: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
+    if (result.uncompared > 0) {
+      return fmt::format("equal as far as could be compared: {}: {}; {} not compared", counted(compared, "tensor"), all, result.uncompared);
+    }
+    const bool complete = result.is_complete();
+    return fmt::format("equal: {}: {}{}", counted(compared, "tensor"), all, complete ? "" : "; what was not compared is listed below");
+  }
+  const TensorDiff& first = result.tensors[*result.first];
+  const Node& node = b.node(first.b);
+  std::string role;
+  if (first.role == DiffRole::kCulprit) role = node.kind == NodeKind::kOperator ? ", whose inputs agree" : ", which came in different";
+  if (!first.edges_known) role = "; what led to it is unknown";
+  if (first.role == DiffRole::kVictim) role = ", whose inputs differ already";
+  if (first.role == DiffRole::kVictim && first.worst_input.ends_with(')')) {
+    // "input:0 [..., in A ]scope/NAME (only in A)"
+    const size_t end = first.worst_input.rfind(" ("), begin = first.worst_input.find_last_of("/ ", end - 1) + 1;
+    role = fmt::format(", fed by {}", first.worst_input.substr(begin));
+  }
+  const std::string rank = b.ranks().size() > 1 ? fmt::format(" of rank {}", first.b.rank) : "";
+  return fmt::format("different: {} of {}, first in step {}{} at {}{}", result.different + result.reshaped, counted(compared, "tensor"),
+                     first.b.step, rank, node.name.substr(node.name.rfind('/') + 1), role);
+}
+
+std::string diff_what(const TensorDiff& entry) {
+  if (!entry.compared())
+    return fmt::format("{}: {}{} against {}{}", entry.reason, dtype_name(entry.dtype_a), shape_text(entry.shape_a),
+                       dtype_name(entry.dtype_b), shape_text(entry.shape_b));
+  const Comparison& m = entry.measures;
+  std::string out;
+  if (m.pairs > 0) {
+    out = fmt::format("max error {}{}, mean {}, {} within tolerance (rtol {}, atol {})", format_short(m.max_abs_error, 3),
+                      m.max_abs_at ? place_text(*m.max_abs_at, entry.shape_b) : "", format_short(m.mean_abs_error, 3),
+                      diff_percent(m.within_share()), format_short(entry.tolerance.rtol, 2), format_short(entry.tolerance.atol, 2));
+  } else {
+    out = "no element is finite on both sides";
+  }
+  if (m.nan_mismatch) out += fmt::format("; {} NaN on one side only", m.nan_mismatch);
+  if (m.inf_mismatch) out += fmt::format("; {} Inf where the other is not", m.inf_mismatch);
+  return out;
+}
+
+std::string diff_why(const TensorDiff& entry, NodeKind kind) {
+  switch (entry.role) {
+    case DiffRole::kNone: return "";
+    case DiffRole::kCulprit:
+      return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
+    case DiffRole::kUnknown:
+      if (!entry.edges_known) return "the first in the order of the run; without the graph nobody can say whether it is the cause";
+      return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
+    case DiffRole::kVictim: break;
+  }
+  std::string out = "it is handed on: ";
+  out += entry.worst_input.empty() ? "an input differs already" : entry.worst_input + " differs already";
+  if (entry.amplification && std::isfinite(*entry.amplification))
+    out += fmt::format(", and its error leaves {} times as large", format_short(*entry.amplification, 3));
+  return out;
+}
+
+std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result) {
+  std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> out;
+  for (const TensorDiff& entry : result.tensors) {
+    if (entry.state != DiffState::kUncompared) continue;
+    auto found = std::find_if(out.begin(), out.end(), [&](const auto& each) { return each.first == entry.reason; });
+    if (found == out.end()) found = out.insert(out.end(), {entry.reason, {}});
+    found->second.push_back(&entry);
+  }
+  return out;
+}
+
+}  // namespace msdbg
