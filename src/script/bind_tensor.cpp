@@ -209,8 +209,9 @@ int change_ratio(lua_State* L) {
 int tensor_text(lua_State* L) {
   const TensorBox& tensor = self<TensorBox>(L);
   const TensorId& id = tensor.info.id;
-  std::string name = tensor.name;
+  std::string name = tensor.name, rank;
   if (tensor.session->session) {
+    if (tensor.session->session->ranks().size() > 1) rank = fmt::format(" rank {}", id.rank);
     // Short, but still a name that can be typed; a slice keeps its text behind it.
     const std::string full = tensor.session->session->tensor_name(id);
     name = short_name(*tensor.session->session, id);
@@ -218,8 +219,8 @@ int tensor_text(lua_State* L) {
     if (!name.ends_with(slot)) name += slot;
     if (tensor.name.starts_with(full)) name += tensor.name.substr(full.size());
   }
-  push_text(L, fmt::format("<tensor {} {}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype),
-                           shape_text(tensor.info.shape), id.step,
+  push_text(L, fmt::format("<tensor {} {}{}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype),
+                           shape_text(tensor.info.shape), rank, id.step,
                            id.execution > 0 ? fmt::format(" execution {}", id.execution) : ""));
   return 1;
 }
