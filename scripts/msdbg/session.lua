@@ -11,9 +11,10 @@ local function each_live_step(session)
     local before, r = session.completed_steps
     repeat
       r = session:step(1)
-    until r.completed_steps > before or not (r.reason == "hit" or r.reason == "not checked")
+    until not r.held or r.completed_steps > before or not (r.reason == "hit" or r.reason == "not checked")
     if r.reason == "interrupted" then core.raise("interrupted", "interrupted", true) end
-    if r.completed_steps > before then return r.step, r end
+    -- A step behind which the training is gone is given only when it has something to tell: nothing can be read any more.
+    if r.completed_steps > before and (r.held or #r.hits > 0) then return r.step, r end
   end
 end
 

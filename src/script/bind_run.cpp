@@ -68,7 +68,7 @@ void send_watchpoints(SessionBox& box) {
 // The callbacks that the end of a command calls for.
 void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_told, std::unique_ptr<FunctionRef>* problem) {
   const RunBox& run = **holder_at<RunBox>(L, result);
-  if (run.result.completed_steps > steps_told) {
+  if (run.result.held && run.result.completed_steps > steps_told) {
     lua_pushnumber(L, static_cast<double>(run.result.step));
     lua_pushvalue(L, result);
     if (!call_back(L, box, "step", 2, problem)) return;

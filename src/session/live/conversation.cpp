@@ -56,6 +56,10 @@ bool Conversation::refused() const {
   std::lock_guard lock(mutex_);
   return refused_;
 }
+int64_t Conversation::goodbye_steps() const {
+  std::lock_guard lock(mutex_);
+  return state_ == LiveState::kEnded ? goodbye_steps_ : -1;
+}
 std::vector<std::string> Conversation::take_graphs() {
   std::lock_guard lock(mutex_);
   return std::exchange(graphs_, {});
@@ -125,12 +129,14 @@ void Conversation::handle(WireEvent event) {
       if (state_ != LiveState::kEnded) {
         state_ = LiveState::kEnded;
         busy_ = false;
+        goodbye_steps_ = event.metadata.cur_step();
         say(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} steps", event.peer, event.metadata.cur_step()));
       }
       return;
     case Kind::kGone:
       busy_ = false;
       if (state_ == LiveState::kEnded || state_ == LiveState::kWaiting) return;
+      lost_held_ = state_ == LiveState::kHeld;
       state_ = LiveState::kLost;
       return say(Severity::kError, std::move(event.text));
     case Kind::kGraphs:
@@ -188,6 +194,17 @@ void Conversation::handle_handshake(const WireEvent& event) {
       fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
 }
 
+// Whether it is the process that was debugged before: on a new connection only what it says can tell. A held one says again
+// what it said then, a running one has not gone back.
+bool Conversation::is_known(const WireEvent& wait) const {
+  if (handshakes_ == 0) return false;
+  if (peer_ == wait.peer) return true;
+  const debugger::Metadata& metadata = wait.metadata;
+  if (state_ != LiveState::kLost || wait.turned_away || (metadata.backend() == "Ascend") != profile_.ascend) return false;
+  if (!lost_held_) return metadata.cur_step() >= suspension_.cur_step;
+  return metadata.cur_step() == suspension_.cur_step && metadata.cur_node() == suspension_.cur_node;
+}
+
 void Conversation::handle_wait(WireEvent event) {
   if (refused_) {
     if (Status status = transport_->answer(make_exit()); status.ok()) say(Severity::kInfo, "the refused training was told to exit");
@@ -196,7 +213,7 @@ void Conversation::handle_wait(WireEvent event) {
   const debugger::Metadata& metadata = event.metadata;
   if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) {
     // Held by a debugger that is gone, or its connection broke and was made again. The same process goes on.
-    const bool known = state_ == LiveState::kLost && profile_.peer.backend == metadata.backend() && handshakes_ > 0;
+    const bool known = is_known(event);
     if (!known) {
       profile_ = unknown_profile(metadata, event.peer);
       orphan_ = true;

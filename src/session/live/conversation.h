@@ -49,6 +49,7 @@ class Conversation {
   uint64_t processes() const;   ///< grows with every other training process
   bool orphan() const;          ///< it came without a handshake
   bool refused() const;         ///< the last peer speaks a version that is not served
+  int64_t goodbye_steps() const;  ///< what the training counted when it ended; -1 while it has not
   std::string address() const { return transport_->address(); }
   int descriptor() const { return transport_->descriptor(); }
 
@@ -85,6 +86,7 @@ class Conversation {
   void handle_handshake(const WireEvent& event);
   void handle_wait(WireEvent event);
   void note_passed();
+  bool is_known(const WireEvent& wait) const;
   void say(Severity severity, std::string text);
   Status ensure_held(std::string_view what);
   Status await_answer(std::string_view what, bool stop_on_interrupt);
@@ -108,6 +110,8 @@ class Conversation {
   uint64_t passed_ = 0;        // suspensions that nobody saw
   bool busy_ = false;          // it was told something and has not asked again yet
   bool refused_ = false, orphan_ = false;
+  bool lost_held_ = false;     // the connection broke while the training was held
+  int64_t goodbye_steps_ = -1;
   uint64_t handshakes_ = 0, processes_ = 0;
   std::string peer_;           // address
   std::vector<std::string> graphs_;

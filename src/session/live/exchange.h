@@ -68,6 +68,7 @@ struct WireEvent {
   std::vector<debugger::TensorSummary> summaries;
   std::shared_ptr<ValueUpload> values;
   std::optional<CameFrom> came_from;  ///< kWait of a recording
+  bool turned_away = false;           ///< kWait: its handshake was refused while another training was debugged
   std::string text;
 };
 

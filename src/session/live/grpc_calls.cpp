@@ -148,7 +148,9 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
   }
   if (held_ != nullptr) fail(*held_, grpc::StatusCode::ABORTED, "another WaitCMD took its place");
   held_ = &call;
+  ended_ = false;
   WireEvent event = std::move(call.event);
+  if (const auto refused = turned_away_.extract(call.peer)) event.turned_away = refused.mapped();
   event.kind = WireEvent::Kind::kWait;
   event.peer = address_of(call.peer);
   // Posted under the lock, so that the answer to it cannot come before it is known to be open.
@@ -163,7 +165,7 @@ void GrpcTransport::complete_metadata(IncomingCall& call) {
   {
     std::lock_guard lock(mutex_);
     event.peer = address_of(call.peer);
-    if (event.metadata.training_done()) ended_ = true;
+    ended_ = event.metadata.training_done();
     ahead_times_ = 0;
   }
   if (event.metadata.training_done()) {

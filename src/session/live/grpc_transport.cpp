@@ -185,14 +185,16 @@ bool GrpcTransport::admit(IncomingCall& call) {
     if (call.peer == current_) return true;
     // The end of a connection may be noticed before the last word on it.
     if (addresses_.find(call.peer) == addresses_.end()) return false;
-    if (current_.empty()) {
+    if (current_.empty() || ended_) {  // a process may linger after its goodbye
       current_ = call.peer;
       ended_ = false;
       return true;
     }
     const std::string address = address_of(call.peer);
     text = fmt::format("msdbg debugs the training at {}; start another msdbg with its own --port for {}", address_of(current_), address);
-    if (!turned_away_.insert(call.peer).second) {
+    const auto [refused, first] = turned_away_.try_emplace(call.peer, false);
+    refused->second = refused->second || call.rpc == Rpc::kSendMetadata;
+    if (!first) {
       call.event.text = text;
       return false;
     }

@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 
 #include "msdbg/live.h"
 #include "session/live/acceptor.h"
@@ -67,7 +66,7 @@ class GrpcTransport final : public Transport, private CallHandler {
 
   std::mutex mutex_;
   std::map<std::string, std::string> addresses_;  // of open connections, by key
-  std::set<std::string> turned_away_;             // connections whose refusal was reported
+  std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: of a handshake
   std::string current_;                           // key of the training's connection; "" while there is none
   bool ended_ = false;                            // it said goodbye
   IncomingCall* held_ = nullptr;                  // the open WaitCMD

@@ -110,6 +110,11 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     }
     const bool held = await_hold(deadline, &reason);
     steps_run += static_cast<int64_t>(talk_.take_passed());
+    if (!held && (reason == StopReason::kEnded || reason == StopReason::kLost)) {
+      const size_t before = result.check.hits.size();
+      collect_last_hits(result.check);
+      if (result.check.hits.size() > before) reason = StopReason::kHit;
+    }
     if (!held) break;
     if (profile_.peer.address != address) {  // it is gone, and another one is held already
       reason = StopReason::kLost;
@@ -182,9 +187,11 @@ Result<RunResult> LiveSessionImpl::pause(std::chrono::milliseconds timeout) {
   RunResult result = snapshot(reason);
   if (held) {
     collect_hits(result.check);
-    if (!result.check.hits.empty()) result.reason = StopReason::kHit;
-    else result.reason = StopReason::kPaused;
+    result.reason = StopReason::kPaused;
+  } else if (reason == StopReason::kEnded || reason == StopReason::kLost) {
+    collect_last_hits(result.check);
   }
+  if (!result.check.hits.empty()) result.reason = StopReason::kHit;
   return result;
 }
 

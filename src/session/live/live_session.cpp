@@ -67,6 +67,7 @@ void LiveSessionImpl::absorb() {
   }
   for (const std::string& bytes : talk_.take_graphs()) add_graph(bytes);
   if (const Suspension suspension = talk_.suspension(); suspension.number != suspension_.number) arrive(suspension);
+  completed_ = std::max(completed_, talk_.goodbye_steps());  // also those that no suspension followed
 }
 
 void LiveSessionImpl::add_graph(const std::string& bytes) {
@@ -116,7 +117,7 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   facts.last_node = suspension.last_node;
   facts.node_level = suspension.node_level;
   facts.asked_node = suspension.asked_node;
-  facts.hits = !raw_hits_.empty();
+  facts.hits = !raw_hits_.empty() && talk_.state() == LiveState::kHeld;
   facts.hit_at_node = hit_at_current_node(raw_hits_);
   hold_ = hold_kind(profile_, facts);
   step_ = suspension.cur_step;

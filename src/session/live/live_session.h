@@ -118,6 +118,8 @@ class LiveSessionImpl final : public LiveSession {
   const Wanted* by_peer_id(int id) const;
   /// False when none of the hits is about something that was asked for.
   bool collect_hits(CheckResult& into);
+  /// Hits that no suspension followed, because the training is over.
+  void collect_last_hits(CheckResult& into);
   void judge_locally(CheckResult& into);
   void add_hit(const Wanted& wanted, const debugger::WatchpointHit& hit, CheckResult& into);
   bool hit_at_current_node(std::span<const debugger::WatchpointHit> hits) const;

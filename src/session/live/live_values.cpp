@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "msdbg/simd.h"
 #include "session/live/live_session.h"
 
 namespace msdbg::live {
@@ -21,6 +22,17 @@ class MemoryReader final : public ElementReader {
  private:
   TensorPtr tensor_;
 };
+
+/// 1.5 counts in 32 bits, which tensors of 2^31 elements overflow.
+bool plausible(const debugger::Statistics& sent) {
+  constexpr uint64_t kMost = uint64_t{1} << 48;
+  uint64_t parts = 0;
+  for (const uint64_t part : {sent.nan_count(), sent.pos_inf_count(), sent.neg_inf_count(), sent.zero_count()}) {
+    if (part > kMost) return false;
+    parts += part;
+  }
+  return sent.count() <= kMost && parts <= sent.count() && sent.neg_zero_count() <= sent.count() && sent.pos_zero_count() <= sent.count();
+}
 
 }  // namespace
 
@@ -131,6 +143,11 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
   Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries({&item, 1});
   if (!answer || answer->front().tensor_base().data_type() == 0) return std::nullopt;
   const debugger::Statistics& sent = answer->front().statistics();
+  if (!plausible(sent)) {
+    Result<TensorPtr> tensor = remembered(id);
+    if (!tensor) return std::nullopt;
+    return compute_stats((*tensor)->view());
+  }
   Stats stats;
   stats.dtype = dtype_from_mindspore(answer->front().tensor_base().data_type());
   stats.count = sent.count();
@@ -145,7 +162,14 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
     stats.neg_count = sent.neg_zero_count();
     stats.known |= kStatPos | kStatNeg;
   }
-  if (finite || !profile_.nonfinite_in_extremes) {
+  if (stats.dtype == DType::kBool) {  // only its counters are sure to be filled in
+    stats.known |= kStatMin | kStatMax | kStatMean;
+    if (stats.count > 0) {
+      stats.min = stats.zero_count > 0 ? 0 : 1;
+      stats.max = stats.pos_count > 0 ? 1 : 0;
+      stats.mean = static_cast<double>(stats.pos_count) / static_cast<double>(stats.count);
+    }
+  } else if (finite || !profile_.nonfinite_in_extremes) {
     stats.known |= kStatMin | kStatMax;
     if (stats.finite_count() > 0) {
       stats.min = sent.min_value();

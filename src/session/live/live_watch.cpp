@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "msdbg/condition_numbers.h"
 #include "session/live/live_session.h"
@@ -256,6 +257,13 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
   std::stable_sort(into.hits.begin(), into.hits.end(), earlier);
   std::stable_sort(into.not_checked.begin(), into.not_checked.end(), earlier);
   return into.hits.size() + into.not_checked.size() > before;
+}
+
+void LiveSessionImpl::collect_last_hits(CheckResult& into) {
+  std::ranges::move(talk_.take_hits(), std::back_inserter(raw_hits_));
+  // Releases that are held when the next step begins call the end of step k by the number k + 1.
+  if (!raw_hits_.empty() && profile_.counting == Counting::kBoundaryNext) step_ = std::max(step_, completed_);
+  collect_hits(into);
 }
 
 void LiveSessionImpl::judge_locally(CheckResult& into) {

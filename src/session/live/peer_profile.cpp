@@ -11,7 +11,8 @@ std::optional<std::pair<int, int>> parse_version(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, '.');
   if (parts.size() < 2) return std::nullopt;
   const auto major = parse_int(parts[0]);
-  const auto minor = parse_int(parts[1]);
+  // Suffixes such as rc1 stand behind the third number; a build without one may have them here.
+  const auto minor = parse_int(parts[1].substr(0, parts[1].find_first_not_of("0123456789")));
   if (!major || !minor || *major < 0 || *minor < 0 || *major > 1000 || *minor > 1000) return std::nullopt;
   return std::pair(static_cast<int>(*major), static_cast<int>(*minor));
 }
@@ -34,8 +35,9 @@ void fill(PeerProfile& p, const debugger::Metadata& metadata, const std::string&
 
   LivePeer& peer = p.peer;
   peer.address = address;
-  peer.backend = printable(metadata.backend());
-  peer.device = printable(metadata.device_name().substr(0, metadata.device_name().find(':')));
+  const std::string device = metadata.device_name().substr(0, metadata.device_name().find(':'));
+  peer.backend = metadata.backend().empty() ? "GPU" : printable(metadata.backend());
+  peer.device = device.empty() ? "?" : printable(device);
   peer.counts_after_hold = p.counting == Counting::kAfterHold;
   peer.has_levels = p.levels;
   peer.has_recheck = p.recheck;
@@ -75,7 +77,8 @@ Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::
     }
     std::tie(p.major, p.minor) = *parsed;
   }
-  if (metadata.backend() != "GPU" && metadata.backend() != "Ascend" && !metadata.backend().empty())
+  if (metadata.backend().empty()) p.peer.notes.push_back("does not name its backend, treated as GPU");
+  else if (metadata.backend() != "GPU" && metadata.backend() != "Ascend")
     p.peer.notes.push_back(fmt::format("unknown backend '{}', treated as GPU", printable(metadata.backend())));
   fill(p, metadata, address);
   return p;
