@@ -6,7 +6,7 @@ local rules = require "msdbg.rules"
 
 local concat, format = table.concat, string.format
 local abs, floor, huge = math.abs, math.floor, math.huge
-local error, ipairs, pairs, tostring, type = error, ipairs, pairs, tostring, type
+local error, io, ipairs, pairs, tostring, type = error, io, ipairs, pairs, tostring, type
 
 local M = {}
 
@@ -187,6 +187,15 @@ function M.test(made, budget)
   return report
 end
 
+-- Opening a directory succeeds, reading from it does not.
+local function is_directory(name)
+  local file = io.open(name, "r")
+  if not file then return false end
+  local read, why = file:read(0)
+  file:close()
+  return read == nil and why ~= nil
+end
+
 --- Tests rules by name and the rules of files; without names all of them. Files that cannot be read are failures.
 ---@param names? string[] names of rules, files or directories
 function M.run(names, options)
@@ -195,7 +204,7 @@ function M.run(names, options)
   local wanted, files = {}, {}
   for i, file in ipairs(options.files or {}) do files[i] = file end
   for _, name in ipairs(names or {}) do
-    if name:find "[/]" or name:find "%.lua$" then files[#files + 1] = name else wanted[#wanted + 1] = name end
+    if name:find "[/]" or name:find "%.lua$" or is_directory(name) then files[#files + 1] = name else wanted[#wanted + 1] = name end
   end
   local list = {}
   if #files > 0 then

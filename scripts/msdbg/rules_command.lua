@@ -258,9 +258,17 @@ function M.new(options)
     core.raise("invalid_argument", format("rules new: %s exists already and is left as it is", options.output), true)
   end
   local file, why = io.open(options.output, "w")
-  if not file then core.raise("io_error", "rules new: " .. why, true) end
-  file:write(text)
-  file:close()
+  if not file then
+    local directory = options.output:match "^(.*)/[^/]*$"
+    local there = not directory or directory == "" or io.open(directory, "r")
+    core.raise("invalid_argument", "rules new: " .. (there and why or format("the directory %s does not exist; make it first: mkdir -p %s",
+      directory, directory)), true)
+  end
+  local written, problem = file:write(text)
+  local closed, close_problem = file:close()
+  if not (written and closed) then
+    core.raise("invalid_argument", format("rules new: cannot write %s: %s", options.output, problem or close_problem), true)
+  end
   note(format("%s written; try it: msdbg rules test %s", options.output, options.output))
   return 0
 end

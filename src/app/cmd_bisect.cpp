@@ -47,7 +47,7 @@ Action declare_bisect(CLI::App& app) {
   app.add_option("--when", words->when, "what to look for: 'nan or inf', nan, inf, a condition or an expression")
       ->capture_default_str()
       ->type_name("COND");
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
   return [words](const Options& options) { return run(*words, options); };
 }
 

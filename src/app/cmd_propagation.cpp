@@ -160,7 +160,7 @@ Action declare_propagation(CLI::App& app) {
       ->capture_default_str()
       ->type_name("COND");
   app.add_flag("--up", words->up, "where it came from, instead of where it went");
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
   app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");
   app.add_flag("--wide", words->wide, "full names");
   app.add_option("--format", words->format, "table, json, jsonl, markdown, dot or svg")->capture_default_str()->type_name("FORMAT");

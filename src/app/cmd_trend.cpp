@@ -58,7 +58,7 @@ Action declare_trend(CLI::App& app) {
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("STATISTIC", words->statistic, names)->required();
   app.add_option("SEL", words->target, "selector, or one tensor; default: every node");
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
   app.add_flag("--ascii", words->ascii, "sparklines of plain characters");
   app.add_flag("--wide", words->wide, "full names");
   return [words](const Options& options) { return run(*words, options); };

@@ -39,8 +39,8 @@ Action declare_why(CLI::App& app) {
   app.add_option("DUMP", words->dump, "dump directory")->required();
   app.add_option("TENSOR", words->tensor, "NODE, NODE:1, NODE:input:0; NODE may be the end of the name")->required();
   app.add_option("--step", words->step, "default: the first with data of its graph")->type_name("STEP");
-  app.add_option("--rank", words->rank, "default: the first that has the node")->type_name("RANK")->check(CLI::NonNegativeNumber);
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--rank", words->rank, "default: the first that has the node")->type_name("RANK")->check(CLI::Range(0, 1000000000));
+  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
   app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");
   return [words](const Options& options) { return run(*words, options); };
 }

@@ -114,7 +114,9 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   check->add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V")->expected(1)->take_all();
   check->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
   add_steps(check, raw);
-  check->add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")->type_name("N")->check(CLI::NonNegativeNumber);
+  check->add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000000));
   check->add_option("--baseline", o.baseline, "findings listed there are known: only others count for the exit status")->type_name("FILE");
   check->add_option("--bless", o.bless, "write the findings of this run there, as a baseline for later ones")->type_name("FILE");
   check->add_flag("--baseline-steps", o.baseline_steps, "--bless distinguishes steps");

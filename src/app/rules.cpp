@@ -28,6 +28,12 @@ bool is_condition(std::string_view part) {
 bool needs_rule_files(const Options& options) {
   if (!options.rule_files.empty() || !options.profile.empty()) return true;
   if (!options.watches.empty() && !options.rules_given) return false;  // --when stands for itself
+  // A parameter of a rule is judged where rules are known, so that a rule that was not chosen is told from one that is not there.
+  const auto names_rule = [](const std::string& text) {
+    const size_t equals = text.find('='), dot = text.find('.');
+    return dot < equals && equals != std::string::npos && !find_condition(text.substr(0, dot));
+  };
+  if (std::any_of(options.params.begin(), options.params.end(), names_rule)) return true;
   const auto parts = split(options.rules, ',');
   return !std::all_of(parts.begin(), parts.end(), is_condition);
 }

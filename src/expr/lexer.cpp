@@ -65,6 +65,7 @@ std::optional<Problem> Lexer::number(Token* token) {
   if (!value) {
     return Problem{fmt::format("'{}' is not a number (numbers look like 3, 0.5 or 1e-3)", token->text), token->place};
   }
+  if (std::isinf(*value)) return Problem{fmt::format("'{}' is larger than a double holds: write inf", token->text), token->place};
   token->kind = TokenKind::kNumber;
   token->value = *value;
   at_ = end;

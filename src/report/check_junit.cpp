@@ -78,7 +78,14 @@ std::string check_junit(const Session& session, const CheckResult& result, const
     }
     bool broken = false;
     for (const RuleProblem& problem : result.rule_problems) {
-      if (problem.rule == rule) broken = true, suite.skip("the rule runs", "not checked: " + problem.reason);
+      if (problem.rule != rule) continue;
+      broken = true;
+      const std::string why = "not checked: " + problem.reason;
+      // A job that fails because no rule gave a verdict has a case that says so.
+      if (problem.kind == RuleProblemKind::kBroken && style.exit_status > 1)
+        ++suite.errors, suite.add("the rule runs", fmt::format("<error type=\"rule error\" message=\"{}\"/>", xml_text(why)));
+      else
+        suite.skip("the rule runs", why);
     }
     // A rule that found nothing is a test that passed, not a test that is gone.
     if (suite.failures == 0 && !broken && !result.interrupted && result.coverage.checked > 0) suite.add("no new finding", "");

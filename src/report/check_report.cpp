@@ -226,10 +226,12 @@ class CheckText {
   std::string found_line() const {
     std::set<int64_t> steps;
     for (const Hit& hit : result_.hits) steps.insert(hit.tensor.step);
-    std::string out = fmt::format("{} in {} of {}, on {}; {} not checked.", counted(result_.total_hits, "hit"),
-                                  steps.size(), counted(result_.steps.size(), "step"),
+    // In how many steps hits are that were not kept, nobody knows.
+    const bool all = result_.total_hits == result_.hits.size();
+    const std::string where = all ? fmt::format(" in {} of {}", steps.size(), counted(result_.steps.size(), "step")) : "";
+    std::string out = fmt::format("{}{}, on {}; {} not checked.", counted(result_.total_hits, "hit"), where,
                                   counted(result_.coverage.tensors, "tensor"), result_.coverage.not_checked);
-    if (result_.total_hits > result_.hits.size()) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
+    if (!all) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
     if (!steps.empty()) out += fmt::format(" First: step {}.", *steps.begin());
     std::vector<std::string> hints;
     if (!style_.group) hints.push_back("Grouped by scope: --group");
@@ -242,6 +244,14 @@ class CheckText {
   std::string clean_line() const {
     const Coverage& coverage = result_.coverage;
     const std::string rules = style_.rules.empty() ? "every watchpoint" : style_.rules;
+    const auto unable = [&](const std::string& rule) {
+      return std::any_of(result_.rule_problems.begin(), result_.rule_problems.end(), [&](const RuleProblem& problem) {
+        return problem.rule == rule && problem.kind != RuleProblemKind::kIdle;
+      });
+    };
+    const std::vector<std::string>& run = style_.rules_run;
+    if (!run.empty() && std::all_of(run.begin(), run.end(), unable)) return "nothing could be checked\n";
+    if (coverage.tensors == 0 && (result_.interrupted || !result_.rule_problems.empty())) return "nothing was checked\n";
     if (coverage.tensors == 0)
       return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
     if (coverage.checked == 0) {

@@ -93,6 +93,10 @@ TEST(Parse, SyntaxErrorsPointAtThePlace) {
             "'1e' is not a number (numbers look like 3, 0.5 or 1e-3)\n"
             "  mean(x) > 1e\n"
             "            ^~");
+  EXPECT_EQ(error("mean(x) > 1e999"),
+            "'1e999' is larger than a double holds: write inf\n"
+            "  mean(x) > 1e999\n"
+            "            ^~~~~");
   EXPECT_EQ(error("mean() > 1"),
             "mean needs an argument\n"
             "  mean() > 1\n"

@@ -186,6 +186,22 @@ TEST(GateJunit, RuleThatFoundNothingIsATestThatPassed) {
   EXPECT_EQ(root.children[0].children[1].at("name"), "no new finding");
 }
 
+TEST(GateJunit, BrokenRuleIsAnErrorWhereTheRunFailsForIt) {
+  Case c({"TO"});
+  c.result.hits.clear();
+  c.result.total_hits = 0;
+  c.result.rule_problems.push_back({"mine", "rule error: mine.lua:1: x", RuleProblemKind::kBroken});
+  Element root = c.read();
+  expect_junit(root);
+  EXPECT_EQ(root.at("errors"), "0");
+  EXPECT_EQ(root.at("skipped"), "1");
+  c.style.exit_status = 5;
+  root = c.read();
+  expect_junit(root);
+  EXPECT_EQ(root.at("errors"), "1");
+  EXPECT_EQ(root.at("skipped"), "0");
+}
+
 TEST(GateJunit, RunCutShortIsAnErrorAndNoRulePasses) {
   Case c({"TO", "TZ 50"});
   c.result.interrupted = true;

@@ -281,5 +281,17 @@ TEST(GateSarif, PartialAndEmptyRunsFollowTheSchema) {
   EXPECT_TRUE(log["runs"][0].at("results").is_array());  // without the property a scanner takes the run as "no results looked for"
 }
 
+TEST(GateSarif, RunThatCouldNotDoItsWorkIsNoSuccess) {
+  Case c;
+  const auto successful = [&](int status) {
+    c.style.exit_status = status;
+    return c.log()["runs"][0]["invocations"][0]["executionSuccessful"];
+  };
+  EXPECT_EQ(successful(0), true);
+  EXPECT_EQ(successful(1), true);
+  EXPECT_EQ(successful(4), false);
+  EXPECT_EQ(successful(5), false);
+}
+
 }  // namespace
 }  // namespace msdbg
