@@ -260,8 +260,8 @@ function M.new(options)
   local file, why = io.open(options.output, "w")
   if not file then
     local directory = options.output:match "^(.*)/[^/]*$"
-    local there = not directory or directory == "" or io.open(directory, "r")
-    core.raise("invalid_argument", "rules new: " .. (there and why or format("the directory %s does not exist; make it first: mkdir -p %s",
+    local exists = not directory or directory == "" or io.open(directory, "r")
+    core.raise("invalid_argument", "rules new: " .. (exists and why or format("the directory %s does not exist; make it first: mkdir -p %s",
       directory, directory)), true)
   end
   local written, problem = file:write(text)
