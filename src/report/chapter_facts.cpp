@@ -82,15 +82,26 @@ std::optional<Section> coverage_chapter(Context& context) {
   facts.rows.push_back({"Steps", {plain(numbers_text(context.steps_looked_at()))}});
   const auto ranks = context.session.ranks();
   facts.rows.push_back({"Ranks in the dump", {plain(numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())))}});
+  if (context.input.check != nullptr) {
+    Line idle;
+    for (const RuleProblem& problem : context.input.check->rule_problems) {
+      if (problem.kind != RuleProblemKind::kIdle) continue;
+      if (!idle.empty()) idle.push_back(plain(", "));
+      idle.push_back(code(problem.rule, problem.reason));
+    }
+    if (!idle.empty()) facts.rows.push_back({"Rules with nothing to look at", std::move(idle)});
+  }
   section.blocks.push_back(std::move(facts));
   if (context.input.check != nullptr && !context.input.check->rule_problems.empty()) {
     Sheet broke;
     broke.caption = "Rules without a verdict";
     broke.columns = {{"rule"}, {"why; what it would have found is not known"}};
-    for (const RuleProblem& problem : context.input.check->rule_problems)
-      broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
+    for (const RuleProblem& problem : context.input.check->rule_problems) {
+      // A rule for operators that the network does not have is no gap.
+      if (problem.kind != RuleProblemKind::kIdle) broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
+    }
     if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);
-    section.blocks.push_back(std::move(broke));
+    if (!broke.rows.empty()) section.blocks.push_back(std::move(broke));
   }
   if (context.input.check != nullptr) tell_not_checked(context, context.input.check->not_checked, "not checked because", &section);
   if (context.input.origin != nullptr) tell_not_checked(context, context.input.origin->not_checked, "not searched because", &section);

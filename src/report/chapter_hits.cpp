@@ -16,6 +16,7 @@ std::string name_of(const Hit& hit) { return hit.abbr.empty() ? hit.rule : hit.a
 Sheet hit_sheet(Context& context, const CheckResult& check) {
   Sheet sheet;
   sheet.caption = "Findings";
+  sheet.stacks = true;
   const bool executions = std::any_of(check.hits.begin(), check.hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
   if (context.several_ranks()) sheet.columns.push_back({"rank", true});
   if (context.several_graphs()) sheet.columns.push_back({"graph", true});

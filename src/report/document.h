@@ -59,6 +59,7 @@ struct Sheet {
   std::vector<Column> columns;
   std::vector<std::vector<Line>> rows;
   size_t open = 40;
+  bool stacks = false;  ///< on a phone a row becomes a few lines: numbers and short words, then names, sentences, places
 };
 
 /// What to type, with what it answers.

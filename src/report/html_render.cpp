@@ -19,21 +19,35 @@ std::string breakable(std::string_view text) {
   return out;
 }
 
-/// Prose: gaps of several blanks stay gaps, and a minus stays with its number.
-std::string prose(std::string_view text) {
+/// A minus stays with its number.
+std::string sentence(std::string_view text) {
   std::string out;
   const std::string clean = escaped(text);
   for (size_t i = 0; i < clean.size();) {
-    const size_t gap = std::min(clean.find_first_not_of(' ', i), clean.size()) - i;
-    if (gap > 1) {
-      out += "&#8195; ";
-      i += gap;
-    } else if (clean.compare(i, 4, "-Inf") == 0) {
+    if (clean.compare(i, 4, "-Inf") == 0) {
       out += "<span class=\"nb\">-Inf</span>";
       i += 4;
     } else {
       out += clean[i++];
     }
+  }
+  return out;
+}
+
+/// Prose. Gaps of several blanks stay gaps, and what stands between two of them, `max 0.5`, stays on one line.
+std::string prose(std::string_view text) {
+  constexpr size_t kShort = 24;
+  std::string out;
+  while (!text.empty()) {
+    const size_t gap = std::min(text.find("  "), text.size()), next = std::min(text.find_first_not_of(' ', gap), text.size());
+    const std::string_view piece = text.substr(0, gap);
+    const bool whole = text.size() != gap || !out.empty();
+    if (whole && piece.size() <= kShort && piece.find(' ') != std::string_view::npos)
+      out += fmt::format("<span class=\"nb\">{}</span>", escaped(piece));
+    else
+      out += sentence(piece);
+    if (next > gap) out += "&#8195; ";
+    text.remove_prefix(next);
   }
   return out;
 }
@@ -186,14 +200,18 @@ class Html {
     for (size_t i = 0; i < block.columns.size(); ++i)
       kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : " class=\"s\"");
     // Focusable, so that the arrow keys can move it sideways.
-    out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>",
-                        escaped(block.caption), escaped(block.caption));
+    out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table{}><caption>{}</caption><thead><tr>",
+                        escaped(block.caption), block.stacks ? " class=\"stacks\"" : "", escaped(block.caption));
     for (const Column& column : block.columns)
       out_ += fmt::format("<th scope=\"col\"{}>{}</th>", column.number ? " class=\"n\"" : "", escaped(column.title));
     out_ += "</tr></thead>\n<tbody>\n";
     for (size_t i = begin; i < end; ++i) {
       out_ += "<tr>";
-      for (size_t k = 0; k < block.rows[i].size(); ++k) out_ += fmt::format("<td{}>{}</td>", kinds[k], line_html(block.rows[i][k]));
+      for (size_t k = 0; k < block.rows[i].size(); ++k) {
+        const bool named = block.stacks && block.columns[k].number;
+        const std::string title = named ? fmt::format(" data-title=\"{}\"", escaped(block.columns[k].title)) : "";
+        out_ += fmt::format("<td{}{}>{}</td>", kinds[k], title, line_html(block.rows[i][k]));
+      }
       out_ += "</tr>\n";
     }
     out_ += "</tbody></table></div>\n";

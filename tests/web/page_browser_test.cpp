@@ -111,22 +111,49 @@ TEST_F(PageInBrowser, PolicyStopsWhatIsNotOurs) {
   EXPECT_FALSE(loaded.console.empty());
 }
 
-TEST_F(PageInBrowser, NothingRunsOverTheEdgeOfAPhone) {
+/// The page of the explode dump in a frame as narrow as we like, which a window is not; `probe` gets its document as `d` and its value
+/// is the answer. Without its policy the page may be measured by a script of ours.
+std::string framed(int width, const std::string& probe) {
   auto session = open_dump(std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-explode");
-  ASSERT_TRUE(session) << session.status().message();
+  if (!session) return session.status().message();
   std::string page = page_of(**session);
-  // Without its policy the page may be measured by a script of ours; a frame is as narrow as we like, a window is not.
   const size_t policy = page.find("<meta http-equiv");
   page.erase(policy, page.find('\n', policy) - policy);
   std::string quoted;
   for (char c : page) quoted += c == '"' ? std::string("&quot;") : c == '&' ? std::string("&amp;") : std::string(1, c);
-  const Loaded loaded =
-      load("<!DOCTYPE html><html><body><iframe width=\"390\" height=\"800\" srcdoc=\"" + quoted +
-           "\"></iframe><p id=\"w\"></p><script>onload = () => { const d = document.querySelector('iframe').contentDocument;"
-           "document.getElementById('w').textContent = 'width ' + d.documentElement.scrollWidth; };</script></body></html>");
-  const size_t at = loaded.dom.find("<p id=\"w\">width ");
-  ASSERT_NE(at, std::string::npos);
-  EXPECT_LE(std::stoi(loaded.dom.substr(at + 16)), 390);
+  return "<!DOCTYPE html><html><body><iframe width=\"" + std::to_string(width) + "\" height=\"800\" srcdoc=\"" + quoted +
+         "\"></iframe><p id=\"w\"></p><script>onload = () => { const d = document.querySelector('iframe').contentDocument;"
+         "document.getElementById('w').textContent = 'answer ' + (" +
+         probe + "); };</script></body></html>";
+}
+
+std::string answer_in(const Loaded& loaded) {
+  constexpr std::string_view kBefore = "<p id=\"w\">answer ";
+  const size_t at = loaded.dom.find(kBefore);
+  if (at == std::string::npos) return "no answer";
+  return loaded.dom.substr(at + kBefore.size(), loaded.dom.find('<', at + kBefore.size()) - at - kBefore.size());
+}
+
+TEST_F(PageInBrowser, NothingRunsOverTheEdgeOfAPhone) {
+  const std::string width = answer_in(load(framed(390, "d.documentElement.scrollWidth")));
+  ASSERT_NE(width, "no answer");
+  EXPECT_LE(std::stoi(width), 390);
+}
+
+TEST_F(PageInBrowser, APictureLargerThanItsBoxShowsWhereTheFaultBegan) {
+  const std::string probe =
+      "[...d.querySelectorAll('.wide')].map(box => { const f = box.getBoundingClientRect(), o = box.querySelector('.origin')"
+      ".getBoundingClientRect(), middle = (o.left + o.right) / 2; return o.top >= f.top && o.bottom <= f.bottom && middle > f.left && "
+      "middle < f.right; }).join()";
+  EXPECT_EQ(answer_in(load(framed(390, probe))), "true,true");
+  EXPECT_EQ(answer_in(load(framed(1200, probe))), "true,true");
+}
+
+TEST_F(PageInBrowser, OnAPhoneAFindingIsReadWithoutMovingTheTableSideways) {
+  const std::string probe =
+      "[...d.querySelectorAll('.stacks')].every(t => t.getBoundingClientRect().width === 0 || t.scrollWidth <= t.parentNode.clientWidth) "
+      "&& d.querySelectorAll('.stacks tbody tr').length > 12";
+  EXPECT_EQ(answer_in(load(framed(390, probe))), "true");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The page is complete without this: it adds copying, filtering, and opens what is folded for the printer.
+// The page is complete without this: it adds copying, filtering, shows wide pictures from where the fault began, and opens what is
+// folded for the printer.
 (() => {
   "use strict";
   for (const line of document.querySelectorAll(".commands .line")) {
@@ -35,6 +36,14 @@
       if (wanted) for (const fold of folds) fold.open = true;
     });
     sheet.prepend(field);
+  }
+
+  for (const box of document.querySelectorAll(".wide")) {
+    const node = box.querySelector(".origin") ?? box.querySelector(".bad") ?? box.querySelector(".node");
+    if (!node) continue;
+    const place = node.getBoundingClientRect(), frame = box.getBoundingClientRect();
+    box.scrollLeft += place.left + place.width / 2 - frame.left - frame.width / 2;
+    box.scrollTop += place.top - frame.top - frame.height / 5;
   }
 
   let opened = [];
