@@ -1,6 +1,7 @@
 // Trains, and lets a debugger watch: the example of how a training program uses msdbg/agent.h.
 #include <algorithm>
 #include <array>
+#include <cfenv>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -21,12 +22,20 @@ namespace {
 using msdbg::agent::Agent;
 using msdbg::agent::Control;
 
-/// Hands what the network shows to the agent. The memory is the network's own: nothing is copied here.
+/// Hands what the network shows to the agent. The memory is the network's own: nothing is copied here. The processor's own flags of
+/// what got infinite stand for those of an accelerator.
 class AgentHook : public Hook {
  public:
   explicit AgentHook(Agent& agent) : agent_(agent) {}
   void output(Op op, uint32_t slot, const void* data, size_t bytes) override { agent_.publish(op, slot, data, bytes); }
-  void done(Op op, const std::source_location&) override { agent_.node_done(op); }
+  void done(Op op, const std::source_location&) override {
+    constexpr int kFlags = FE_OVERFLOW | FE_DIVBYZERO;
+    if (std::fetestexcept(kFlags) != 0) {
+      agent_.overflowed(op);
+      std::feclearexcept(kFlags);
+    }
+    agent_.node_done(op);
+  }
 
  private:
   Agent& agent_;
@@ -79,6 +88,7 @@ class Program {
     data_.fill(step, net_.batch);
     plant(options_.fault, options_.fault_step, step, net_);
     if (options_.step_sleep.count() > 0) std::this_thread::sleep_for(options_.step_sleep);
+    std::feclearexcept(FE_ALL_EXCEPT);
     net_.train_step(hook);
     if (!extra_.empty() && hook != nullptr) {
       agent_->publish(kOpCount, 0, extra_.data(), extra_.size() * sizeof(float));

@@ -111,6 +111,11 @@ class Agent {
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape& shape) {
     if (attached()) publish_slow(node, slot, data, bytes, &shape);
   }
+  /// The device flagged an overflow while the operator ran: condition operator_overflow hits each of its published outputs when
+  /// the step ends. To be said before end_step(). Backend "Ascend" only, as in MindSpore; a GPU has no such flag.
+  void overflowed(NodeIndex node) {
+    if (attached()) overflowed_slow(node);
+  }
   /// The operator has run; all its outputs are published. May block (GPU): a hit, or a stop at this node.
   void node_done(NodeIndex node) {
     if (attached()) node_done_slow(node);
@@ -126,6 +131,7 @@ class Agent {
  private:
   void publish_slow(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
   void node_done_slow(NodeIndex node);
+  void overflowed_slow(NodeIndex node);
 
   struct State;
   std::unique_ptr<State> state_;

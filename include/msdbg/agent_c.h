@@ -71,6 +71,8 @@ int msdbg_agent_begin_step(msdbg_agent *agent, int graph);
 void msdbg_agent_publish(msdbg_agent *agent, uint32_t node, uint32_t slot, const void *data, size_t bytes);
 void msdbg_agent_publish_shaped(msdbg_agent *agent, uint32_t node, uint32_t slot, const void *data, size_t bytes,
                                 const int64_t *shape, size_t rank);
+/* The device flagged an overflow while the operator ran (backend "Ascend" only); before msdbg_agent_end_step(). */
+void msdbg_agent_overflowed(msdbg_agent *agent, uint32_t node);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);

@@ -27,6 +27,8 @@ void Agent::publish_slow(NodeIndex node, uint32_t slot, const void* data, size_t
   state_->conversation.publish(node, slot, data, bytes, shape);
 }
 
+void Agent::overflowed_slow(NodeIndex node) { state_->conversation.overflowed(node); }
+
 void Agent::node_done_slow(NodeIndex node) { state_->conversation.node_done(node); }
 
 Control Agent::end_step() {

@@ -190,6 +190,11 @@ void msdbg_agent_node_done(msdbg_agent* agent, uint32_t node) {
   guarded([&] { agent->agent.node_done(node); });
 }
 
+void msdbg_agent_overflowed(msdbg_agent* agent, uint32_t node) {
+  if (agent == nullptr || !agent->agent.attached()) return;
+  guarded([&] { agent->agent.overflowed(node); });
+}
+
 int msdbg_agent_end_step(msdbg_agent* agent) {
   if (agent == nullptr) return MSDBG_AGENT_GO;
   return guarded([&] { return as_int(agent->agent.end_step()); }, MSDBG_AGENT_GO);

@@ -59,6 +59,11 @@ void Conversation::publish(NodeIndex node, uint32_t slot, const void* data, size
   problem_ = fmt::format("published output {} of operator {}, which the graph does not have", slot, node);
 }
 
+void Conversation::overflowed(NodeIndex node) {
+  if (store_ == nullptr || store_->flag_overflow(node)) return;
+  problem_ = fmt::format("an overflow of operator {}, which the graph does not have", node);
+}
+
 void Conversation::node_done(NodeIndex node) {
   if (!in_step_ || traits_.ascend || node >= store_->node_count()) return;
   last_node_ = node;

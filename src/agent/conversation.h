@@ -25,6 +25,7 @@ class Conversation {
   Status add_graph(GraphDescription graph);
   Control begin_step(int graph);
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);
+  void overflowed(NodeIndex node);
   void node_done(NodeIndex node);
   Control end_step();
   /// May come from another thread: a wait for the debugger ends then.

@@ -71,6 +71,15 @@ class TensorStore {
     return true;
   }
 
+  /// In this step. False when there is no such operator.
+  bool flag_overflow(NodeIndex node) {
+    if (node >= node_count()) return false;
+    overflowed_.resize(node_count());
+    overflowed_[node] = generation_;
+    return true;
+  }
+  bool has_overflowed(SourceIndex source) const { return source < overflowed_.size() && overflowed_[source] == generation_; }
+
   // What becomes readable. A tensor that is readable already keeps its place in the order.
   void load_parameters(const Traits& traits);
   void load_node(NodeIndex node);
@@ -137,6 +146,7 @@ class TensorStore {
   std::vector<uint32_t> input_begin_;
   std::vector<Loaded> loaded_;
   std::vector<Remembered> remembered_;  // per parameter
+  std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty before the first flag
   std::vector<std::vector<std::byte>> copies_;
   uint64_t generation_ = 1;
   bool reloaded_ = false;  // parameters were loaded once more in this step: the remembered ones are the previous ones

@@ -18,6 +18,8 @@ bool enabled_at(const debugger::WatchCondition& wire, int place) {
   return place < wire.params_size() && !wire.params(place).disabled();
 }
 
+bool is_overflow(const Condition& condition) { return condition.spec->enumerator == condition_number::kOperatorOverflow; }
+
 }  // namespace
 
 struct WatchTable::Found {
@@ -51,7 +53,7 @@ void WatchTable::clear() {
 
 std::optional<Condition> WatchTable::read_condition(const debugger::WatchCondition& wire) const {
   const int number = wire.condition();
-  if (number == condition_number::kOperatorOverflow || (!traits_.params && number > condition_number::kLastLegacy)) return std::nullopt;
+  if (!traits_.params && number > condition_number::kLastLegacy) return std::nullopt;
   Condition condition;
   for (const ConditionSpec& spec : condition_catalogue()) {
     if (spec.enumerator == number && condition.spec == nullptr) condition.spec = &spec;
@@ -142,6 +144,8 @@ void WatchTable::prepare(TensorStore& store) {
 bool WatchTable::due(const Watchpoint& watchpoint, Moment moment) const {
   if (!watchpoint.condition) return false;
   const bool initial = watchpoint.condition->spec->enumerator == condition_number::kInitialization;
+  // The flags of a step are collected when it has ended, and a GPU has none.
+  if (is_overflow(*watchpoint.condition) && (!traits_.ascend || moment == Moment::kOperator)) return false;
   if (moment == Moment::kInitialRecheck || initial) return initial && moment == Moment::kInitialRecheck;
   return !watchpoint.condition->spec->needs_previous || moment != Moment::kOperator;
 }
@@ -174,6 +178,7 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
   std::vector<const Watchpoint*> judged;
   const std::string* name = nullptr;
   StatsRequest request;
+  bool measured = false;  // something is judged by the elements
   for (const Match& match : matches_[source]) {
     if (!due(*match.watchpoint, moment)) continue;
     // With several watchpoints on one tensor, all hits carry the name that the last of them knows.
@@ -183,7 +188,9 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
     const bool numeric = match.watchpoint->condition->spec->enumerator >= condition_number::kFirstLegacy;
     if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
     judged.push_back(match.watchpoint);
+    if (is_overflow(*match.watchpoint->condition)) continue;
     add_needs(*match.watchpoint->condition, request);
+    measured = true;
   }
   if (judged.empty()) return;
   StoredTensor old;
@@ -195,11 +202,14 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
   }
   StatsRequest computed = request;
   if (previous != Previous::kPresent) computed.change = false, computed.close.clear();
-  const Stats stats = previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
-                                                     : compute_stats(tensor.view(), computed);
+  const Stats stats = !measured                        ? Stats()
+                      : previous == Previous::kPresent ? compute_stats(tensor.view(), old.view(), computed)
+                                                       : compute_stats(tensor.view(), computed);
   for (const Watchpoint* watchpoint : judged) {
     const Previous own = watchpoint->condition->spec->needs_previous ? previous : Previous::kNotNeeded;
-    const Decision decision = decide(*watchpoint->condition, stats, computed, own, Semantics::kCompat);
+    Decision decision;
+    if (is_overflow(*watchpoint->condition)) decision.verdict = store.has_overflowed(source) ? Verdict::kHit : Verdict::kClean;
+    else decision = decide(*watchpoint->condition, stats, computed, own, Semantics::kCompat);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
                                     [](const auto& param) { return param.hit(); });
     const bool undecided = traits_.params && decision.error_code != 0;

@@ -61,6 +61,7 @@ TEST(AgentC, NothingHappensToNull) {
   EXPECT_EQ(msdbg_agent_add_graph(nullptr, msdbg_agent_graph_new(1)), MSDBG_AGENT_ERROR);
   EXPECT_EQ(msdbg_agent_graph_node(nullptr, "a", "b"), UINT32_MAX);
   msdbg_agent_publish(nullptr, 0, 0, nullptr, 0);
+  msdbg_agent_overflowed(nullptr, 0);
   msdbg_agent_node_done(nullptr, 0);
   msdbg_agent_finish(nullptr);
   msdbg_agent_free(nullptr);

@@ -25,6 +25,7 @@ struct ChainNet {
     }
   };
   std::function<void(int step)> update = [](int) {};
+  std::function<void(agent::Agent&, int step)> flag = [](agent::Agent&, int) {};
 
   agent::GraphDescription describe() const {
     const OutputType vector{DType::kFloat32, Shape{4}};
@@ -50,6 +51,7 @@ struct ChainNet {
       if (agent.begin_step() == agent::Control::kStop) return step;
       compute(step);
       agent.publish(0, 0, mul.data(), sizeof mul);
+      flag(agent, step);
       agent.node_done(0);
       agent.publish(1, 0, first.data(), sizeof first);
       agent.publish(1, 1, second.data(), sizeof second);

@@ -248,6 +248,64 @@ TEST_F(Watching, ConditionWithoutNodesOrWithAnUnknownNumberNeverHits) {
   EXPECT_EQ(hits(), "");
 }
 
+// ---- the device's flag of an overflow --------------------------------------------------------------------------------
+
+struct Flagged : Watching {
+  Flagged() {
+    steps = 3;
+    net.flag = [](agent::Agent& agent, int step) {
+      if (step == 1) agent.overflowed(1);  // Split
+    };
+  }
+  static Watch overflow(int id) { return Watch(id, Condition::overflow); }
+};
+
+TEST_F(Flagged, OperatorHitsWithEachOutputAtTheEndOfItsStep) {
+  net.compute = [this](int) { net.mul = net.first = {1, kNaN, 3, 4}; };  // values are nothing to it
+  run({overflow(1).leaf(kMul).leaf(kSplit).leaf("net/w").answer()}, Profile::k2_2, "2.2.0", "Ascend");
+  EXPECT_EQ(hits(), "1:Split-op2:1 1:Split-op2:0");
+  EXPECT_EQ(hit(0, 0).watch_condition().condition(), Condition::overflow);
+  EXPECT_EQ(hit(0, 0).watch_condition().params_size(), 0);
+  EXPECT_EQ(holds(), "0, 0, 0, 1, 2");
+}
+
+TEST_F(Flagged, OldReleasesOnAnAscendHaveTheFlagToo) {
+  for (const auto& [profile, version] : std::vector<std::pair<Profile, std::string>>{{Profile::k1_0, ""}, {Profile::k1_5, "1.5.0"}}) {
+    Chain other;
+    other.steps = 3;
+    other.net.flag = net.flag;
+    other.run({overflow(1).leaf(kSplit).answer()}, profile, version, "Ascend");
+    EXPECT_EQ(other.hits(), "1:Split-op2:1 1:Split-op2:0") << version;
+  }
+}
+
+TEST_F(Flagged, GpuHasNoFlag) {
+  run({overflow(1).leaf(kSplit).answer(), Answer::run(), Answer::run(), Answer::recheck()});
+  EXPECT_EQ(hits(), "");
+}
+
+TEST_F(Flagged, RecheckFindsTheFlagOfTheStepAtHand) {
+  run({Answer::run(), Answer::run(), overflow(1).leaf(kSplit).answer(), Answer::recheck(), Answer::run(), Answer::recheck()},
+      Profile::k2_2, "2.2.0", "Ascend");
+  EXPECT_EQ(hits(), "1:Split-op2:1 1:Split-op2:0");
+}
+
+TEST_F(Flagged, ConditionsOnElementsStandBesideIt) {
+  run({overflow(1).leaf(kSplit).answer(), any(2).leaf(kSplit).answer()}, Profile::k2_2, "2.2.0", "Ascend");
+  EXPECT_EQ(hits(), "2:Split-op2:1 2:Split-op2:0 | 1:Split-op2:1 2:Split-op2:1 1:Split-op2:0 2:Split-op2:0 | 2:Split-op2:1 2:Split-op2:0");
+}
+
+TEST_F(Flagged, OperatorThatTheGraphDoesNotHaveIsReported) {
+  server.then_always(Answer::run());
+  agent::Options options = options_for(server);
+  options.backend = "Ascend";
+  agent::Agent agent(options);
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  net.flag = [](agent::Agent& a, int) { a.overflowed(77); };
+  net.train(agent, 1);
+  EXPECT_EQ(agent.problem(), "an overflow of operator 77, which the graph does not have");
+}
+
 TEST_F(Watching, FailedReportDoesNotStopTheTraining) {
   steps = 2;
   server.always("SendWatchpointHits", Answer::broken());

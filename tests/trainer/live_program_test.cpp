@@ -55,6 +55,24 @@ s:detach()
   EXPECT_TRUE(contains(live.pair->training_text, "done: 4 steps")) << live.pair->training_text;
 }
 
+// The processor raises its flags where the logarithm of zero is taken and where that is divided by; what comes behind is only NaN.
+TEST(LiveProgram, OverflowThatTheDeviceFlagsIsAHitOnAnAscend) {
+  const Words options = {"--steps", "9", "--fault", "log-of-zero", "--fault-step", "5", "--backend", "Ascend"};
+  Live live(R"(
+s:watch { on = "op:*", when = "operator_overflow" }
+local r = s:continue()
+print(r.reason, r.step, #r.hits)
+for _, hit in ipairs(r.hits) do print("flagged " .. hit.node) end
+s:terminate()
+)",
+            options);
+  ASSERT_TRUE(live.pair->finish());
+  const std::string& text = live.pair->script_text;
+  EXPECT_TRUE(contains(text, "hit\t5\t2\n")) << text;
+  const std::string loss = "Default/network-WithLossCell/_loss_fn-MaskedLogLikelihood/log-Log/";
+  EXPECT_TRUE(contains(text, "flagged " + loss + "Log-op15\nflagged Gradients/" + loss + "gradLog-expand/Div-op20\n")) << text;
+}
+
 TEST(LiveProgram, ValuesAreThoseOfTheTraining) {
   Live live(R"(
 s:watch { on = "@loss", when = "TO" }
