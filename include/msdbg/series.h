@@ -22,6 +22,7 @@ struct Series {
   std::string source, what;  ///< the path, and the pattern or column that was taken
   std::vector<SeriesPoint> points;
   bool counted = false;      ///< steps were counted, not read
+  bool late = false;         ///< the text says that the first value is that of a later step than 1
 };
 
 struct SeriesOptions {
@@ -37,9 +38,9 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
 
 enum class SeriesVerdict : uint8_t {
   kAlike,       ///< every step within 1 in 1000
-  kForward,     ///< the first step differs already
+  kForward,     ///< the first step of the training differs already
   kBackward,    ///< the first step agrees, the second does not
-  kLater,       ///< they part after the second step
+  kLater,       ///< they part after the second step, or behind steps of which nothing is known
 };
 std::string_view series_verdict_name(SeriesVerdict verdict);  ///< "alike", "forward", "backward", "later"
 
@@ -49,6 +50,7 @@ struct SeriesComparison {
   double mean_abs_error = 0;        ///< over steps that are finite in both; NaN without any
   double max_abs_error = 0, max_rel_error = 0;  ///< likewise
   uint64_t finite = 0;              ///< steps that are finite in both
+  int64_t first_step = 0;           ///< the first that both have
   std::vector<int64_t> nonfinite_a, nonfinite_b;  ///< steps that both have in which the value is NaN or Inf
   std::optional<int64_t> worst_step;
   uint64_t nonfinite_mismatch = 0;  ///< steps where NaN or Inf is on one side only
@@ -59,7 +61,11 @@ struct SeriesComparison {
   std::string next;                 ///< what to look at, for people
 };
 
-/// `b` is the yardstick. Steps that both counted are paired from the first on.
+/// Where one side counted its steps the other's are counted as well, so that the first value meets the first.
+void align_series(Series& a, Series& b);
+
+/// `b` is the yardstick. Sides are aligned as align_series() does it. The forward pass, or the first update, is named only where the
+/// values reach back to the first step.
 /// Error: kNotFound when they have no step in common; kInvalidArgument for a tolerance that is not positive.
 Result<SeriesComparison> compare_series(const Series& a, const Series& b, double tolerance = 1e-3);
 

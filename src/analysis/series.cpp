@@ -12,6 +12,21 @@ namespace {
 // std::regex walks a line recursively; longer ones hold no loss that a person would want.
 constexpr size_t kLongestLine = 4096;
 
+void count_steps(Series& series) {
+  series.counted = true;
+  for (size_t i = 0; i < series.points.size(); ++i) series.points[i].step = static_cast<int64_t>(i) + 1;
+}
+
+/// Progress bars end their lines with a carriage return alone.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    for (std::string_view part : split(line, '\r')) lines.push_back(part);
+  }
+  return lines;
+}
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 /// The number at the start of `text` behind blanks and punctuation; nullopt without one.
@@ -63,7 +78,7 @@ Status scan_pattern(std::string_view text, const std::string& pattern, Series& s
                   fmt::format("series: pattern '{}' has {} groups; one (value) or two (step, value) are expected, e.g. 'loss is (\\S+)'",
                               printable(pattern), regex.mark_count()));
   }
-  for (std::string_view line : split(text, '\n')) {
+  for (std::string_view line : lines_of(text)) {
     std::match_results<std::string_view::const_iterator> match;
     if (line.size() > kLongestLine || !std::regex_search(line.begin(), line.end(), match, regex)) continue;
     const auto group = [&](size_t i) { return parse_double(std::string(match[i].first, match[i].second)); };
@@ -76,26 +91,47 @@ Status scan_pattern(std::string_view text, const std::string& pattern, Series& s
   return Status();
 }
 
-std::vector<std::string> csv_fields(std::string_view line) {
+std::vector<std::string> csv_fields(std::string_view line, char separator) {
   std::vector<std::string> fields(1);
   bool quoted = false;
   for (char c : line) {
     if (c == '"') quoted = !quoted;
-    else if (c == ',' && !quoted) fields.emplace_back();
-    else if (c != '\r') fields.back() += c;
+    else if (c == separator && !quoted) fields.emplace_back();
+    else fields.back() += c;
   }
   for (std::string& field : fields) field = std::string(trim(field));
   return fields;
 }
 
+/// What the titles are separated by; '\0' when there is only one.
+char separator_of(std::string_view titles) {
+  for (char c : {',', ';', '\t'}) {
+    if (titles.find(c) != std::string_view::npos) return c;
+  }
+  return '\0';
+}
+
+/// Where a comma does not separate, it may be the decimal point.
+std::optional<double> csv_number(std::string field, char separator) {
+  if (separator == ';' || separator == '\t') std::replace(field.begin(), field.end(), ',', '.');
+  return parse_double(field);
+}
+
 Status scan_csv(std::string_view text, const SeriesOptions& options, Series& series) {
-  const auto lines = split(text, '\n');
-  const std::vector<std::string> titles = csv_fields(lines.empty() ? "" : lines[0]);
+  const auto lines = lines_of(text);
+  const char separator = separator_of(lines.empty() ? "" : lines[0]);
+  const std::vector<std::string> titles = csv_fields(lines.empty() ? "" : lines[0], separator);
   std::optional<size_t> value_at, step_at;
   for (size_t i = 0; i < titles.size(); ++i) {
     const std::string lower = to_lower(titles[i]);
     if (!options.column.empty() ? titles[i] == options.column : lower == "loss") value_at = i;
     if (lower == "step" || lower == "iteration" || lower == "iter") step_at = i;
+  }
+  if (!value_at && options.column.empty()) {
+    // `train_loss`, when it is the only one.
+    const auto speaks_of_loss = [](const std::string& title) { return to_lower(title).find("loss") != std::string::npos; };
+    const auto found = std::find_if(titles.begin(), titles.end(), speaks_of_loss);
+    if (std::count_if(titles.begin(), titles.end(), speaks_of_loss) == 1) value_at = static_cast<size_t>(found - titles.begin());
   }
   if (!value_at && options.column.empty() && titles.size() == (step_at ? 2u : 1u)) value_at = step_at ? 1 - *step_at : 0;
   if (!value_at) {
@@ -106,9 +142,9 @@ Status scan_csv(std::string_view text, const SeriesOptions& options, Series& ser
   }
   series.what = "column " + titles[*value_at];
   for (size_t i = 1; i < lines.size(); ++i) {
-    const auto fields = csv_fields(lines[i]);
+    const auto fields = csv_fields(lines[i], separator);
     if (*value_at >= fields.size()) continue;
-    const auto value = parse_double(fields[*value_at]);
+    const auto value = csv_number(fields[*value_at], separator);
     const auto step = step_at && *step_at < fields.size() ? parse_int(fields[*step_at]) : std::nullopt;
     if (!value) continue;
     series.counted = series.counted || !step;
@@ -119,16 +155,22 @@ Status scan_csv(std::string_view text, const SeriesOptions& options, Series& ser
 
 }  // namespace
 
+void align_series(Series& a, Series& b) {
+  if (a.counted != b.counted) count_steps(a.counted ? b : a);
+}
+
 Result<Series> parse_series(std::string_view text, std::string_view source, const SeriesOptions& options) {
   Series series;
   series.source = source;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark is no part of the first title
   if (!options.pattern.empty()) {
     series.what = options.pattern;
     if (const Status status = scan_pattern(text, options.pattern, series); !status.ok()) return status;
   } else {
     series.what = "loss";
-    if (options.column.empty()) {
-      for (std::string_view line : split(text, '\n')) {
+    // A column is asked of csv; of two files one may be a log all the same.
+    if (options.column.empty() || separator_of(text.substr(0, text.find('\n'))) == '\0') {
+      for (std::string_view line : lines_of(text)) {
         if (line.size() <= kLongestLine) scan_line(line, series);
       }
     }
@@ -144,10 +186,8 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
   // A step that comes again means epochs, or a count within them: then only the order says which step it is.
   const bool rises = std::adjacent_find(series.points.begin(), series.points.end(),
                                         [](const SeriesPoint& x, const SeriesPoint& y) { return x.step >= y.step; }) == series.points.end();
-  if (series.counted || !rises) {
-    series.counted = true;
-    for (size_t i = 0; i < series.points.size(); ++i) series.points[i].step = static_cast<int64_t>(i) + 1;
-  }
+  series.late = series.points.front().step > 1;
+  if (series.counted || !rises) count_steps(series);
   return series;
 }
 

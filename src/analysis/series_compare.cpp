@@ -11,20 +11,23 @@ namespace {
 
 bool same_nonfinite(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
 
-std::string advice(const SeriesComparison& result) {
+std::string advice(const SeriesComparison& result, bool from_the_start) {
+  if (result.parts_at && !from_the_start) {
+    return std::string(
+        "the steps before the first that both have: whether the forward pass differs or an update did cannot be told. Print the loss of "
+        "every step from the first on");
+  }
   switch (result.verdict) {
     case SeriesVerdict::kAlike: return "nothing: operators round, and that much adds up over the steps";
     case SeriesVerdict::kForward:
       return "the forward pass of the first step: the same data in the same order, initial weights, random seeds; then compare the tensors "
-             "of "
-             "that step (msdbg diff) from the first node on";
+             "of that step (msdbg diff) from the first node on";
     case SeriesVerdict::kBackward:
       return "gradients and weight update of the first step: its forward pass agrees. Compare gradients and parameters (msdbg diff A B "
              "'@gradient or @parameter'), learning rate, optimizer settings, loss scale";
     case SeriesVerdict::kLater:
       return "the data and learning rate of the steps before, then how far the error grew: slow growth is accumulated rounding, a jump is "
-             "an "
-             "event of its own step (msdbg diff with --steps)";
+             "an event of its own step (msdbg diff with --steps)";
   }
   return "";
 }
@@ -41,9 +44,11 @@ std::string_view series_verdict_name(SeriesVerdict verdict) {
   return "alike";
 }
 
-Result<SeriesComparison> compare_series(const Series& a, const Series& b, double tolerance) {
+Result<SeriesComparison> compare_series(const Series& left, const Series& right, double tolerance) {
   if (!(tolerance > 0))
     return Status(Code::kInvalidArgument, fmt::format("series: tolerance {}: more than 0 is expected, e.g. 0.001", tolerance));
+  Series a = left, b = right;
+  align_series(a, b);
   SeriesComparison result;
   result.tolerance = tolerance;
   size_t i = 0, k = 0, position = 0, parted = 0;
@@ -60,7 +65,7 @@ Result<SeriesComparison> compare_series(const Series& a, const Series& b, double
     }
     const int64_t step = a.points[i].step;
     const double x = a.points[i++].value, y = b.points[k++].value;
-    ++position;
+    if (position++ == 0) result.first_step = step;
     if (!std::isfinite(x)) result.nonfinite_a.push_back(step);
     if (!std::isfinite(y)) result.nonfinite_b.push_back(step);
     bool parts = false;
@@ -94,9 +99,15 @@ Result<SeriesComparison> compare_series(const Series& a, const Series& b, double
   } else {
     result.mean_abs_error = result.max_abs_error = result.max_rel_error = std::numeric_limits<double>::quiet_NaN();
   }
-  if (result.parts_at)
-    result.verdict = parted == 1 ? SeriesVerdict::kForward : parted == 2 ? SeriesVerdict::kBackward : SeriesVerdict::kLater;
-  result.next = advice(result);
+  // Only the loss of the very first step knows no update, and only that of the next one knows a single one.
+  const bool from_the_start = !a.late && !b.late && result.first_step <= 1;
+  if (result.parts_at) {
+    const bool next = *result.parts_at == result.first_step + 1;
+    result.verdict = from_the_start && parted == 1           ? SeriesVerdict::kForward
+                     : from_the_start && parted == 2 && next ? SeriesVerdict::kBackward
+                                                             : SeriesVerdict::kLater;
+  }
+  result.next = advice(result, from_the_start || parted > 1);
   return result;
 }
 

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "msdbg/report.h"
+#include "report/follow_text.h"
 #include "report/json_parts.h"
+#include "report/markup.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -101,9 +103,30 @@ std::string verdict(const SeriesComparison& result) {
   }
 }
 
+std::string markdown_text(const Series& a, const Series& b, const SeriesComparison& result, const std::vector<Row>& rows) {
+  std::string out = fmt::format("**{}**\n\nA: {}, {}  \nB: {}, {} (the yardstick)\n\n", markdown_cell(verdict(result)),
+                                markdown_cell(a.source), counted(a.points.size(), "value"), markdown_cell(b.source),
+                                counted(b.points.size(), "value"));
+  out += follow::markdown_head({"step", "A", "B", "error", ""});
+  for (const Row& row : rows) {
+    out += follow::markdown_line({std::to_string(row.step), format_short(row.a, 7), format_short(row.b, 7), share(row.relative()),
+                                  result.parts_at == row.step     ? "parts here"
+                                  : row.parts(result.tolerance) ? "beyond"
+                                                                  : ""});
+  }
+  for (const auto& [steps, side] : {std::pair(&result.only_a, "A"), std::pair(&result.only_b, "B")}) {
+    if (!steps->empty())
+      out += fmt::format("\nNot compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
+  }
+  if (result.parts_at) out += "\nLook at: " + markdown_cell(result.next) + "\n";
+  return out;
+}
+
 }  // namespace
 
-std::string series_report(const Series& a, const Series& b, const SeriesComparison& result, const ReportStyle& style) {
+std::string series_report(const Series& left, const Series& right, const SeriesComparison& result, const ReportStyle& style) {
+  Series a = left, b = right;
+  align_series(a, b);
   if (style.format == Format::kJson || style.format == Format::kJsonl) return json_text(a, b, result, style.format == Format::kJsonl);
   const std::vector<Row> rows = rows_of(a, b);
   if (style.format == Format::kCsv) {
@@ -112,6 +135,7 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
       out += fmt::format("{},{},{},{}\r\n", row.step, format_double(row.a), format_double(row.b), format_double(row.relative()));
     return out;
   }
+  if (style.format == Format::kMarkdown) return markdown_text(a, b, result, rows);
   std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
   out += fmt::format("A          {}   {}\n", printable(a.source), counted(a.points.size(), "value"));
   out += fmt::format("B          {}   {} (the yardstick)\n", printable(b.source), counted(b.points.size(), "value"));
@@ -130,7 +154,7 @@ std::string series_report(const Series& a, const Series& b, const SeriesComparis
     if (!steps->empty())
       out += fmt::format("not finite {}: NaN or Inf in step{} {}\n", side, steps->size() == 1 ? "" : "s", numbers_text(*steps));
   }
-  if (a.counted || b.counted) out += "steps      counted from 1, since a log does not number them\n";
+  if (a.counted || b.counted) out += "steps      counted from 1, since a log does not number them all\n";
 
   // The first rows and those around the parting tell the story.
   Table table({{"step", Align::kRight}, {"A", Align::kRight}, {"B", Align::kRight}, {"error", Align::kRight}, {""}});

@@ -22,6 +22,7 @@ int read_series(lua_State* L) {
   set_field(L, "source", series.source);
   set_field(L, "what", series.what);
   set_field(L, "counted", series.counted);
+  set_field(L, "late", series.late);
   for (const char* key : {"steps", "values"}) {
     lua_createtable(L, static_cast<int>(series.points.size()), 0);
     for (size_t i = 0; i < series.points.size(); ++i) {
@@ -40,6 +41,8 @@ Series series_at(lua_State* L, int index, const char* name) {
   series.source = text_at(L, -1).value_or(name);
   lua_getfield(L, index, "counted");
   series.counted = lua_toboolean(L, -1) != 0;
+  lua_getfield(L, index, "late");
+  series.late = lua_toboolean(L, -1) != 0;
   lua_getfield(L, index, "steps");
   lua_getfield(L, index, "values");
   const int values = lua_gettop(L), steps = values - 1;
@@ -49,7 +52,7 @@ Series series_at(lua_State* L, int index, const char* name) {
     series.points.push_back({static_cast<int64_t>(lua_tonumber(L, -2)), lua_tonumber(L, -1)});
     lua_pop(L, 2);
   }
-  lua_pop(L, 4);
+  lua_pop(L, 5);
   return series;
 }
 

@@ -66,6 +66,37 @@ Series made(std::vector<double> values, int64_t first = 1) {
   return series;
 }
 
+TEST(ParseSeries, ReadsTheCsvOfOtherPrograms) {
+  EXPECT_EQ(points(parse_series("\xEF\xBB\xBFstep,loss\r\n10,2.5\r\n20,2.25\r\n", "x.csv")), (Points{{10, 2.5}, {20, 2.25}}));
+  EXPECT_EQ(points(parse_series("\"step\";\"loss\"\n1;2,5\n2;2,25\n", "x.csv")), (Points{{1, 2.5}, {2, 2.25}}));
+  EXPECT_EQ(points(parse_series("iter\ttrain_loss\n1\t2.5\n", "x.tsv")), (Points{{1, 2.5}}));
+  // The column is that of the csv; the other side is a log.
+  EXPECT_EQ(points(parse_series("step 1 loss 2.5\n", "log", {"", "loss"})), (Points{{1, 2.5}}));
+}
+
+TEST(ParseSeries, ProgressBarsOverwriteTheirLine) {
+  EXPECT_EQ(points(parse_series("step 1 loss 3\rstep 2 loss 2\rstep 3 loss 1\n", "log")), (Points{{1, 3}, {2, 2}, {3, 1}}));
+}
+
+TEST(CompareSeries, StepsThatOnlyOneSideNumbersAreCountedOnBoth) {
+  const auto numbered = parse_series("step 0 loss 3\nstep 1 loss 2\n", "a"), counted = parse_series("loss 3\nloss 2\n", "b");
+  const auto found = compare_series(*numbered, *counted);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->verdict, SeriesVerdict::kAlike);
+  EXPECT_EQ(found->count, 2u);
+}
+
+TEST(CompareSeries, LossesThatBeginLaterSayNothingOfTheForwardPass) {
+  const auto verdict = [](const char* a, const char* b) { return compare_series(*parse_series(a, "a"), *parse_series(b, "b"))->verdict; };
+  EXPECT_EQ(verdict("step 0 loss 3\nstep 1 loss 2\n", "step 0 loss 4\nstep 1 loss 2\n"), SeriesVerdict::kForward);
+  EXPECT_EQ(verdict("step 0 loss 3\nstep 1 loss 2\n", "step 0 loss 3\nstep 1 loss 1\n"), SeriesVerdict::kBackward);
+  EXPECT_EQ(verdict("step 100 loss 3\nstep 200 loss 2\n", "step 100 loss 4\nstep 200 loss 2\n"), SeriesVerdict::kLater);
+  EXPECT_EQ(verdict("step 1 loss 3\nstep 100 loss 2\n", "step 1 loss 3\nstep 100 loss 1\n"), SeriesVerdict::kLater);
+  // A monitor that prints once an epoch says the same step again and again.
+  EXPECT_EQ(verdict("epoch 1 step 1875 loss 3\nepoch 2 step 1875 loss 2\n", "epoch 1 step 1875 loss 4\nepoch 2 step 1875 loss 2\n"),
+            SeriesVerdict::kLater);
+}
+
 TEST(CompareSeries, OneInAThousandIsRounding) {
   const SeriesComparison found = compare_series(made({2.001, 1}), made({2, 1.0009})).value();
   EXPECT_EQ(found.verdict, SeriesVerdict::kAlike);
