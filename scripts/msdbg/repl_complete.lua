@@ -21,6 +21,9 @@ local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(",
   "std(", "norm1(", "norm2(", "norminf(", "finite(", "prev", "size", "step", "rank", "dtype_max",
   "dtype_min_normal", "dtype_eps" }
 
+local modules = { "msdbg", "msdbg.dtype", "msdbg.format", "msdbg.json", "msdbg.look", "msdbg.options", "msdbg.plot", "msdbg.progress",
+  "msdbg.rule", "msdbg.rules", "msdbg.series", "msdbg.steps", "msdbg.table", "msdbg.test" }
+
 local function add_matching(found, word, names, before)
   for _, name in ipairs(names) do
     if type(name) == "string" and name:sub(1, #word) == word then found[#found + 1] = (before or "") .. name end
@@ -151,6 +154,9 @@ local function complete_lua(word, before)
   end
   local found = {}
   for _, name in ipairs(infer.options(before, lookup) or {}) do add_matching(found, word, { name }) end
+  -- Parameters of a condition are further keys of the call that makes the watchpoint.
+  local condition = #found == 0 and watch_words.condition(before:match "watch%s*%(?%s*{.*when%s*=%s*[\"']([%w_]+)" or "")
+  if condition then add_matching(found, word, condition.params) end
   if #found > 0 then return found end
   add_matching(found, word, keys_of(registry.state.env))
   return add_matching(found, word, keys_of(registry.state.globals))
@@ -163,7 +169,9 @@ local function complete_string(word, before)
     local condition = complete_condition(word)
     return add_matching(condition, word, functions)
   end
+  if ahead:match "[%s{,]rules?%s*=%s*$" then return add_matching({}, word, registry.rule_words()) end
   local call = ahead:match "([%a_]+)%s*%(?%s*$" or ""
+  if call == "require" then return add_matching({}, word, modules) end
   for _, name in ipairs { "open", "save", "load", "dofile", "checkpoint", "html" } do
     if call:find("^" .. name) then return complete_file(word) end
   end
@@ -228,7 +236,9 @@ local function complete_command(command, word, before)
     for i, option in ipairs(command.options or {}) do names[i] = "--" .. option[1] end
     return add_matching({}, word, names)
   end
-  local option = before:match "%s%-%-([%a%-]+)[%s=]+$"
+  local option = before:match "%s%-%-([%a%-]+)[%s=]+[\"']?$"
+  -- A choice of rules goes on behind its first word.
+  if before:match "%s%-%-rules[%s=]+[^%-]*$" then option = "rules" end
   for _, known in ipairs(command.options or {}) do
     if known[1] == option and known[2] ~= "" then
       return option_values[option] and add_matching({}, word, option_values[option]()) or {}

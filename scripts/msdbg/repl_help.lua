@@ -51,7 +51,7 @@ values, newest first.
   for step in s:each_step() do print(step, s:tensor("Log-op0").stats.neg_inf_count) end
   for w in s:nodes "@weight":each() do print(w.name, w:value().stats.abs_mean) end
   r = s:check { steps = "0:10" }   #r.hits   r.hits[1].node   r.coverage.checked
-An open block or bracket asks for more lines; an empty line gives up. help session, help tensor, ?x: what an object has.]]
+An open block or bracket asks for more lines; Ctrl-C drops them. help session, help tensor, ?x: what an object has.]]
 
 topics.live = [[
   msdbg listen                      then start the training with the variables that it prints

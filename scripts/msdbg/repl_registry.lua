@@ -81,6 +81,17 @@ function M.unquote(text)
   return text:match '^"([^"]*)"$' or text:match "^'([^']*)'$" or text
 end
 
+-- What a value and the words `and`, `or`, `not` behind it join, and where it ends.
+local function joined(rest, value, at)
+  while true do
+    local last = value:match "%S+$"
+    local word, ends = rest:match("^%s+(%S+)()", at)
+    local open = last == "and" or last == "or" or last == "not"
+    if not word or word:match "^%-%-" or not (open or word == "and" or word == "or") then return value, at end
+    value, at = value .. " " .. word, ends
+  end
+end
+
 --- Takes `--name VALUE` and `--name=VALUE` out of what stands behind a command.
 ---@return string rest
 ---@return table<string, string> options
@@ -113,8 +124,10 @@ function M.options(definition, rest)
         if not from then from, to, value = rest:find("^%s*'([^']*)'", at) end
         if not from then from, to, value = rest:find(sign == "=" and "^(%S+)" or "^%s*(%S+)", at) end
         if not from then M.mistake(format("%s: --%s wants a value: --%s %s", definition.name, name, name, option[2])) end
-        options[name] = value
         at = to + 1
+        -- A choice of rules is several words: `--rules default and not slow`.
+        if option[2] == "CHOICE" then value, at = joined(rest, value, at) end
+        options[name] = value
       end
     end
   end

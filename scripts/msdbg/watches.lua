@@ -81,7 +81,7 @@ local function value_text(value)
   if type(value) ~= "number" then return format("%q", tostring(value)) end
   if value ~= value then return "0/0" end
   if value == math.huge or value == -math.huge then return value > 0 and "math.huge" or "-math.huge" end
-  return value % 1 == 0 and format("%d", value) or format("%.17g", value)
+  return value % 1 == 0 and value > -2 ^ 53 and value < 2 ^ 53 and format("%.0f", value) or core.exact_number(value)
 end
 
 local function one(watch, conditions)

@@ -17,6 +17,15 @@ class Completion : public ScriptTest {
   using Names = std::vector<std::string>;
 };
 
+TEST_F(Completion, KnowsRulesWhereverTheyAreChosen) {
+  EXPECT_EQ(offered("check --rules dead"), (Names{"dead-relu"}));
+  EXPECT_EQ(offered("check --rules default and no"), (Names{"not"}));
+  EXPECT_EQ(offered("check --rules \"default and not dead"), (Names{"dead-relu"}));
+  EXPECT_EQ(offered("s:check { rules = \"dead"), (Names{"dead-relu"}));
+  EXPECT_EQ(offered("s:watch { rule = \"dead"), (Names{"dead-relu"}));
+  EXPECT_EQ(offered("plot = require \"msdbg.pl"), (Names{"msdbg.plot"}));
+}
+
 TEST_F(Completion, KnowsCommandsAndTopics) {
   EXPECT_TRUE(offers("reche", "recheck"));
   EXPECT_TRUE(offers("help sel", "selectors"));
@@ -63,6 +72,7 @@ TEST_F(Completion, KnowsConditionsAndTheirParameters) {
   EXPECT_TRUE(offers("watch @weight tensor_o", "tensor_overflow"));
   EXPECT_TRUE(offers("watch @weight W", "WCL"));
   EXPECT_EQ(offered("watch @weight WCL abs"), (Names{"abs_mean_update_ratio_gt="}));
+  EXPECT_EQ(offered("s:watch { on = \"@weight\", when = \"WCL\", abs"), (Names{"abs_mean_update_ratio_gt"}));
   EXPECT_TRUE(offers("watch @weight perc", "percent("));
   EXPECT_TRUE(offers("s:watch { on = \"@weight\", when = \"tensor_o", "tensor_overflow"));
 }
