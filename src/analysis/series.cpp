@@ -168,14 +168,17 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
     if (const Status status = scan_pattern(text, options.pattern, series); !status.ok()) return status;
   } else {
     series.what = "loss";
-    // A column is asked of csv; of two files one may be a log all the same.
-    if (options.column.empty() || separator_of(text.substr(0, text.find('\n'))) == '\0') {
+    const auto scan_log = [&] {
       for (std::string_view line : lines_of(text)) {
         if (line.size() <= kLongestLine) scan_line(line, series);
       }
-    }
+    };
+    if (options.column.empty()) scan_log();
     if (series.points.empty()) {
-      if (const Status status = scan_csv(text, options, series); !status.ok()) return status;
+      const Status status = scan_csv(text, options, series);
+      // A column is asked of csv; of two files one may be a log all the same.
+      if (!status.ok()) scan_log();
+      if (!status.ok() && series.points.empty()) return status;
     }
   }
   if (series.points.empty()) {

@@ -127,6 +127,9 @@ int match(const Words& words, const Options& common) {
     return report_failure(
         Status(Code::kNotFound, fmt::format("{} has no rank {}; have {}", words.first, options.ranks.text(), numbers_text(ranks))));
   }
+  // One rank is looked at; for people its number belongs to the name.
+  const bool for_people = options.format == Format::kTable || options.format == Format::kMarkdown;
+  if (for_people && (dump->ranks().size() > 1 || source.rank != 0)) source.name += fmt::format(" (rank {})", source.rank);
   const auto result = match_checkpoint(source, options.steps, {checkpoint->get(), 0, 0, words.second}, options.threads);
   if (!result) return report_failure(result.status());
   if (const Status written = write_result(options, checkpoint_match_report(*result, style_for(options))); !written.ok())

@@ -38,6 +38,10 @@ Result<Source> open_source(const Words& words, const Options& options, int* stat
     source.graphs.push_back(graph->build());
     return source;
   }
+  if (is_checkpoint(words.source)) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("plan: {} is a checkpoint, which has no graph; give a dump directory or a graph file (*.pb)", words.source));
+  }
   source.session = open_session(options, status);
   if (source.session == nullptr) return source;
   const auto graphs = source.session->graphs();

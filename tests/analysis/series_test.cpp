@@ -71,7 +71,7 @@ TEST(ParseSeries, ReadsTheCsvOfOtherPrograms) {
   EXPECT_EQ(points(parse_series("\"step\";\"loss\"\n1;2,5\n2;2,25\n", "x.csv")), (Points{{1, 2.5}, {2, 2.25}}));
   EXPECT_EQ(points(parse_series("iter\ttrain_loss\n1\t2.5\n", "x.tsv")), (Points{{1, 2.5}}));
   // The column is that of the csv; the other side is a log.
-  EXPECT_EQ(points(parse_series("step 1 loss 2.5\n", "log", {"", "loss"})), (Points{{1, 2.5}}));
+  EXPECT_EQ(points(parse_series("step: 1, loss is 2.5\n", "log", {"", "loss"})), (Points{{1, 2.5}}));
 }
 
 TEST(ParseSeries, ProgressBarsOverwriteTheirLine) {
