@@ -51,7 +51,7 @@ function session:node(name, options) end
 ---@param options? msdbg.TensorOptions
 ---@return msdbg.Tensor? tensor
 ---@return string? message
----@return string? code  "no_data"
+---@return string? code  "not_found" or "no_data"
 function session:tensor(name, options) end
 
 ---@class msdbg.TensorsOptions
@@ -78,7 +78,7 @@ function session:goto_step(step) end
 
 ---@class msdbg.WatchOptions
 ---@field on msdbg.Selector  which nodes; none is an error unless `optional`
----@field when string|fun(t: msdbg.Tensor, ctx: msdbg.Context): any  a condition, an expression, or a function: true or a table is a hit
+---@field when? string|fun(t: msdbg.Tensor, ctx: msdbg.Context): any  a condition, an expression, or a function: true or a table is a hit
 ---@field name? string  for hits and lists
 ---@field rule? string  a rule in place of `when`; its parameters are further keys
 ---@field slots? string|integer  "output" (default), "input", "all", one such as "input:1", or the number of an output
@@ -110,7 +110,7 @@ function session:watch_recommended() end
 ---@field params? table<string, table>  rule name -> parameter -> value
 ---@field profile? string  a file with parameters of rules
 ---@field trust? boolean  take rule files of the working directory (.msdbg/rules), too
----@field rule_budget? number  seconds that one call of a rule's function may take
+---@field rule_budget? number  seconds that one call of a rule's function may take, default 10
 ---@field semantics? "compat"|"finite"  as of msdbg.open
 ---@field threads? integer  default: as many as there are cores
 ---@field mem_limit? number  MB

@@ -103,12 +103,12 @@ function tensor:release() end
 ---@field abs_mean number?  mean magnitude
 ---@field std number?  divisor n - 1
 ---@field l2_norm number?
----@field nan_count integer
----@field pos_inf_count integer
----@field neg_inf_count integer
----@field zero_count integer
----@field pos_count integer  above zero
----@field neg_count integer  below zero
+---@field nan_count integer?
+---@field pos_inf_count integer?
+---@field neg_inf_count integer?
+---@field zero_count integer?
+---@field pos_count integer?  above zero
+---@field neg_count integer?  below zero
 ---@field zero_percentage number?  of all elements, 0 to 100
 ---@field first_bad integer[]?  coordinates of the first NaN or Inf
----@field dtype_max_count integer  at the largest number of the type
+---@field dtype_max_count integer?  at the largest number of the type
