@@ -12,6 +12,7 @@ for _ = 1, steps do
 end
 print(r)
 if r.reason ~= "hit" then os.exit(0) end
+if not r.held then os.exit(1) end  -- found when the last step was over: nothing can be read any more
 
 print(msdbg.origin(s))
 

@@ -30,6 +30,10 @@ end
 
 local node = s:node(r.hits[1].node)
 print(("step %d  %s: %s"):format(r.step, r.hits[1].watch_name, node.name))
+if not r.held then
+  print("the training was over before anything could be read")
+  os.exit(1)
+end
 local what, from
 
 -- 2. Narrow: operator by operator to the one that broke first.

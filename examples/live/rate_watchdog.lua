@@ -21,7 +21,7 @@ repeat
     for _, hit in ipairs(r.hits) do
       print(("step %d  %s changed by %.3g of itself, learning rate %s"):format(hit.step, hit.node, hit.params[1].actual, rate()))
     end
-    if in_a_row >= patience then
+    if in_a_row >= patience and r.held then
       s:terminate()
       print(("%d steps in a row: the training was ended"):format(in_a_row))
       os.exit(1)

@@ -28,4 +28,4 @@ for i = 0, #node.outputs - 1 do save(node:output(i)) end
 for i = 0, #node.inputs - 1 do save(node:input(i)) end
 print(count .. " files")
 
-s:detach()
+if r.held then s:detach() end

@@ -58,6 +58,8 @@ class Script {
 
   /// Runs a file ("-" is standard input) in an environment of its own; `args` arrive as `...` and `arg`.
   ScriptOutcome run_file(const std::string& path, const std::vector<std::string>& args);
+  /// Whether the file can be read and is Lua; nothing of it runs.
+  ScriptOutcome check_file(const std::string& path);
   ScriptOutcome run_text(std::string_view text, const std::string& chunk_name, const std::vector<std::string>& args = {});
 
   /// Makes an open session the global `s` of the prompt; it lives as long as the Script.

@@ -69,6 +69,6 @@ function session:on(event, fn) end
 ---@field steps_run integer  by this command
 ---@field node string?  that ran last
 ---@field held boolean  the training waits for the next command
----@field hits msdbg.Hit[]
+---@field hits msdbg.Hit[]  with state "ended": of a last step that no suspension follows (GPU 1.3 to 1.5)
 ---@field not_checked table[]  as of msdbg.Result
 ---@field check msdbg.Result  hits and not_checked as a check result, for msdbg.report

@@ -47,6 +47,14 @@ int run_listen(const Options& options) {
   auto script = make_script(options, &events);
   if (!script) return report_failure(script.status());
 
+  // Told now: a training may take minutes to come.
+  if (!options.script.empty() && options.script != "-") {
+    const ScriptOutcome outcome = (*script)->check_file(options.script);
+    if (!outcome.error.empty()) {
+      fmt::print(stderr, "msdbg: {}\n", outcome.error);
+      return outcome.exit_status;
+    }
+  }
   auto made = live_factories().listen(listen_options(options));
   if (!made) return report_failure(made.status());
   LiveSession& session = **made;

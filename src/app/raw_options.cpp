@@ -84,10 +84,10 @@ Status finish(const RawOptions& raw, Options& o) {
     return Status(Code::kInvalidArgument, fmt::format("--history {} is out of range; give 0 to 1000000 (steps)", raw.history));
   }
   o.history = static_cast<int>(raw.history);
-  if (raw.timeout_s != -1) {
-    if (!(raw.timeout_s >= 0 && raw.timeout_s <= 1e9)) {
+  if (raw.timeout_s) {
+    if (!(*raw.timeout_s >= 0 && *raw.timeout_s <= 1e9)) {
       return Status(Code::kInvalidArgument,
-                    fmt::format("--timeout {} is out of range; give seconds, 0 to 1e9", format_double(raw.timeout_s)));
+                    fmt::format("--timeout {} is out of range; give seconds, 0 to 1e9", format_double(*raw.timeout_s)));
     }
     o.timeout_s = raw.timeout_s;
   }

@@ -20,7 +20,7 @@ struct RawOptions {
   Format last_format = Format::kJsonl;  // of the command that was given
   std::string formats = std::string(kLookFormats);
   int64_t graph = -1, port = 50051, history = 16;
-  double timeout_s = -1;
+  std::optional<double> timeout_s;
 };
 
 /// `formats`: those that the command has, for the help; "" when it prints none.

@@ -212,6 +212,16 @@ ScriptOutcome Script::run_file(const std::string& path, const std::vector<std::s
   return outcome;
 }
 
+ScriptOutcome Script::check_file(const std::string& path) {
+  const auto text = read_script(path);
+  if (!text) return {kStatusError, text.status().message()};
+  lua_State* L = state_->vm.L;
+  ScriptOutcome outcome;
+  if (!load_text(L, *text, "@" + path)) outcome = {kStatusError, error_text(read_error(L, -1), true)};
+  lua_settop(L, 0);
+  return outcome;
+}
+
 ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_name,
                                const std::vector<std::string>& args) {
   lua_State* L = state_->vm.L;

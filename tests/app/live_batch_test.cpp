@@ -153,6 +153,17 @@ TEST_F(LiveBatch, ACommandForATrainingThatIsGoneHasAStatusOfItsOwn) {
   EXPECT_TRUE(has(*debugger, "gone.lua:5: step: "));
 }
 
+TEST_F(LiveBatch, AScriptThatCannotRunIsToldBeforeATrainingIsWaitedFor) {
+  test::Process missing({MSDBG_PROGRAM, "listen", "--port", "0", "--script", "no/such.lua"});
+  EXPECT_EQ(missing.wait(), 5);
+  EXPECT_TRUE(has(missing, "no/such.lua"));
+  EXPECT_FALSE(has(missing, "listening"));
+  test::Process half({MSDBG_PROGRAM, "listen", "--port", "0", "--script", folder.write("half.lua", "s:watch {\n")});
+  EXPECT_EQ(half.wait(), 5);
+  EXPECT_TRUE(has(half, "half.lua:"));
+  EXPECT_FALSE(has(half, "listening"));
+}
+
 TEST_F(LiveBatch, NobodyComing) {
   test::Process waiting({MSDBG_PROGRAM, "listen", "--port", "0", "--timeout", "0.2"});
   EXPECT_EQ(waiting.wait(), 3);

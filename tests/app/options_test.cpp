@@ -142,6 +142,7 @@ TEST(Options, ListenTakesItsWords) {
 
 TEST(Options, ListenRefusesWhatCannotBe) {
   EXPECT_NE(parse({"listen", "--port", "70000"}).err.find("--port 70000 is no port"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--timeout", "-1"}).err.find("--timeout -1 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--timeout", "-3"}).err.find("--timeout -3 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--history", "-1"}).err.find("--history -1 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--", "x"}).err.find("'x' behind -- is for a script"), std::string::npos);

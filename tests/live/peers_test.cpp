@@ -77,6 +77,63 @@ TEST_F(LivePeers, HitsOfTheLastStepAreToldThoughNoSuspensionFollows) {
   EXPECT_EQ(result->completed_steps, 2);
 }
 
+TEST_F(LivePeers, HitThatCameWhileNobodyWaitedIsToldBeforeAnythingRuns) {
+  Driver d;
+  d.connect();
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  const Watchpoint wanted = watch(std::string("=") + kNode, "TO", 3);
+  std::thread training([&] {
+    (void)d.reply();  // the watchpoint
+    d.hold(0, "");
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+  });
+  ASSERT_TRUE(d.session->set_watchpoints({&wanted, 1}).ok());
+  RunRequest request;
+  request.timeout = 50ms;
+  Result<RunResult> result = d.session->run(request);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kPaused);
+  training.join();
+  hit(d, kNode, 1);
+  d.hold(0, kNode);
+  ASSERT_TRUE(reaches(*d.session, LiveState::kHeld));
+  result = d.session->run({});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->reason, StopReason::kHit);
+  ASSERT_EQ(result->check.hits.size(), 1u);
+  EXPECT_EQ(result->steps_run, 0);
+  EXPECT_FALSE(d.wait->get(50ms).has_value());
+  request.timeout = 50ms;
+  EXPECT_EQ(d.session->run(request)->reason, StopReason::kPaused);
+  EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+}
+
+// Old runtimes on an Ascend hold a training behind each graph of a step.
+TEST_F(LivePeers, StepsAreCountedByTheTrainingWhenItIsHeldSeveralTimesInEach) {
+  for (const bool looked_at : {false, true}) {
+    Driver d;
+    d.backend = "Ascend";
+    d.connect("1.9.0");
+    ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+    std::thread training([&] {
+      for (int held = 0; held < 5; ++held) {
+        EXPECT_EQ(d.reply().run_cmd().run_level(), "step") << held;
+        d.hold(held / 2, "");
+      }
+    });
+    RunRequest request;
+    request.count = 3;
+    if (looked_at) request.on_step = [](int64_t) { return true; };
+    const Result<RunResult> result = d.session->run(request);
+    training.join();
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->steps_run, 3);
+    EXPECT_EQ(result->completed_steps, 3);
+    EXPECT_EQ(result->step, 2);
+    EXPECT_FALSE(d.wait->get(50ms).has_value());
+  }
+}
+
 TEST_F(LivePeers, GoodbyeTellsHowManyStepsHaveRun) {
   Driver d;
   d.connect();

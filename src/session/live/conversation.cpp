@@ -198,9 +198,9 @@ void Conversation::handle_handshake(const WireEvent& event) {
 // what it said then, a running one has not gone back.
 bool Conversation::is_known(const WireEvent& wait) const {
   if (handshakes_ == 0) return false;
-  if (peer_ == wait.peer) return true;
+  if (state_ == LiveState::kEnded) return peer_ == wait.peer;  // its connection stayed open
   const debugger::Metadata& metadata = wait.metadata;
-  if (state_ != LiveState::kLost || wait.turned_away || (metadata.backend() == "Ascend") != profile_.ascend) return false;
+  if (wait.turned_away || (metadata.backend() == "Ascend") != profile_.ascend) return false;
   if (!lost_held_) return metadata.cur_step() >= suspension_.cur_step;
   return metadata.cur_step() == suspension_.cur_step && metadata.cur_node() == suspension_.cur_node;
 }

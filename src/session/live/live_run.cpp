@@ -18,6 +18,11 @@ bool broken(const CheckResult& check) {
                      [](const NotChecked& entry) { return (entry.error_code & kErrorBad) != 0; });
 }
 
+/// Steps behind so many suspensions at the end of one. The training's own count decides: some are held once per graph of a step.
+int64_t steps_between(int64_t before, int64_t completed, int64_t suspensions) {
+  return completed < before ? suspensions : std::min(completed - before, suspensions);  // a new handshake counts from 0
+}
+
 }  // namespace
 
 RunResult LiveSessionImpl::snapshot(StopReason reason) const {
@@ -91,6 +96,12 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   if (request.timeout) deadline = Clock::now() + *request.timeout;
 
   RunResult result = snapshot(StopReason::kDone);
+  // It came to a hit while nobody waited, behind an interrupt or a timeout: that is told first.
+  if (talk_.state() == LiveState::kHeld && !raw_hits_.empty()) {
+    collect_hits(result.check);
+    result.reason = StopReason::kHit;
+    if (!result.check.hits.empty()) return result;
+  }
   if (Status status = check_initial(result); !status.ok()) return status;
   const bool initial_hits = !result.check.hits.empty();
   const debugger::EventReply command = make_run(node_level ? "node" : "step", node);
@@ -103,23 +114,30 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     if (!first) {
       if (Status status = flush(); !status.ok()) report(Severity::kWarning, status.message());
     }
+    const int64_t completed = completed_;
     if (Status status = talk_.release(command, what, unseen(request, steps_run)); !status.ok()) {
       if (first) return status;
       reason = talk_.state() == LiveState::kEnded ? StopReason::kEnded : StopReason::kLost;
       break;
     }
     const bool held = await_hold(deadline, &reason);
-    steps_run += static_cast<int64_t>(talk_.take_passed());
+    int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
+    if (!held) steps_run += steps_between(completed, completed_, suspensions);
     if (!held && (reason == StopReason::kEnded || reason == StopReason::kLost)) {
       const size_t before = result.check.hits.size();
       collect_last_hits(result.check);
       if (result.check.hits.size() > before) reason = StopReason::kHit;
+    } else if (!held) {
+      collect_hits(result.check);  // interrupted at a hit
     }
     if (!held) break;
     if (profile_.peer.address != address) {  // it is gone, and another one is held already
       reason = StopReason::kLost;
       break;
     }
+    const bool step_end = hold_ == HoldKind::kStepEnd;
+    if (step_end) ++suspensions;
+    steps_run += steps_between(completed, completed_, suspensions);
     if (suspension_.late_graph) {  // nothing of the step has run yet
       if (Status status = flush(); !status.ok()) return status;
       continue;
@@ -127,11 +145,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     CheckResult& check = result.check;
     const size_t hits_before = initial_hits && first ? check.hits.size() : 0;
     collect_hits(check);
-    const bool step_end = hold_ == HoldKind::kStepEnd;
-    if (step_end) {
-      ++steps_run;
-      judge_locally(check);
-    }
+    if (step_end) judge_locally(check);
     if (check.hits.size() > hits_before) reason = StopReason::kHit;
     else if (broken(check)) reason = StopReason::kNotChecked;
     else if (check.interrupted || interrupt_requested()) reason = StopReason::kInterrupted;
