@@ -274,6 +274,10 @@ class OriginText {
     const std::string subject =
         is_builtin() ? "no " + (result_.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result_.predicate)
                      : fmt::format("nothing satisfies '{}'", printable(result_.predicate));
+    if (coverage.checked == 0 && coverage.not_checked == 0) {
+      return session_.can_step() ? "nothing was looked at: no tensor can be read from the training now\n"
+                                 : "nothing was looked at: there is no output, parameter or input tensor\n";
+    }
     const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
     if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
     return fmt::format("healthy: {} in {}, every one looked at\n", subject, tensors);

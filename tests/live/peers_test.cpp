@@ -75,6 +75,10 @@ TEST_F(LivePeers, HitsOfTheLastStepAreToldThoughNoSuspensionFollows) {
   EXPECT_EQ(result->check.hits[0].watch_id, 3);
   EXPECT_EQ(result->steps_run, 1);  // that could be looked at
   EXPECT_EQ(result->completed_steps, 2);
+  (void)events_of(*d.session);
+  const Result<TensorInfo> value = d.session->describe(result->check.hits[0].tensor);
+  EXPECT_NE(value.status().message().find("the training is ended"), std::string::npos) << value.status().message();
+  EXPECT_EQ(events_of(*d.session), "");  // nobody is asked, nobody is warned
 }
 
 TEST_F(LivePeers, HitThatCameWhileNobodyWaitedIsToldBeforeAnythingRuns) {

@@ -85,6 +85,8 @@ LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const T
 
 // One question for many tensors, and a second one for those that have another spelling.
 void LiveSessionImpl::ask_bases(std::span<const TensorId> ids) {
+  const LiveState state = talk_.state();
+  if (state == LiveState::kWaiting || state == LiveState::kEnded || state == LiveState::kLost) return;
   struct Open { TensorId id; Source source; std::vector<std::string> names; };
   std::vector<Open> open;
   {
