@@ -181,7 +181,7 @@ function M.test(made, budget)
       local result = run_case(made, case, budget)
       expected, actual = compare(case, result)
     end)
-    if not ok then expected, actual = case.expect or "a case", tostring(problem) end
+    if not ok then expected, actual = type(case) == "table" and case.expect or "a case", tostring(problem) end
     if expected then report.failures[#report.failures + 1] = { case = name, expected = expected, actual = actual } end
   end
   return report

@@ -7,7 +7,7 @@ local rules = require "msdbg.rules"
 local strict = require "msdbg.strict"
 
 local format = string.format
-local error, ipairs, pairs, pcall, type = error, ipairs, pairs, pcall, type
+local error, ipairs, pairs, pcall, tostring, type = error, ipairs, pairs, pcall, tostring, type
 
 local M = {}
 
@@ -73,6 +73,9 @@ local function values_for(chosen, inline, options, profile)
   end
   for name, params in pairs(profile and profile.params or {}) do
     local made = rules.get(name, options.registry)
+    if type(params) ~= "table" then
+      wrong("--profile: parameters of '%s' are a table such as { limit = 50 }, not %s", name, tostring(params))
+    end
     if values[made] then
       for key, value in pairs(params) do set(format("--profile: %s", name), made, values[made], key, value) end
     else  -- not chosen this time; its names are checked all the same
@@ -92,6 +95,9 @@ local function values_for(chosen, inline, options, profile)
   for name, params in pairs(options.values or {}) do  -- from Lua: { ["dead-relu"] = { limit = 50 } }
     local made = rules.get(name, options.registry)
     if not values[made] then wrong("check: parameters are given for '%s', which is not among the rules that run", made.name) end
+    if type(params) ~= "table" then
+      wrong("check: parameters of '%s' are a table such as { limit = 50 }, not %s", name, tostring(params))
+    end
     for key, value in pairs(params) do set(format("check: rule '%s'", name), made, values[made], key, value) end
   end
   return values

@@ -128,6 +128,7 @@ describe("parameters", function()
     expect(function() with { "phases.limit=1" } end):raises "not among those that run"
     expect(function() with { "limit=1" } end):raises "RULE.NAME=VALUE"
     expect(function() with { largest = { limit = "x" } } end):raises "no number"
+    expect(function() with { largest = 5 } end):raises "parameters of 'largest' are a table"
   end)
 
   it("decide", function()
@@ -279,6 +280,7 @@ describe("cases", function()
     expect(failures { { x = { 1 }, expect = "hitt" } }[1].actual):contains "is expected"
     expect(failures { { x = { 1, 2, 3 }, shape = { 2 }, expect = "hit" } }[1].actual):contains "do not fill the shape"
     expect(failures { { x = { 1 }, params = { limt = 2 }, expect = "hit" } }[1].actual):contains "did you mean 'limit'?"
+    expect(failures { 5 }[1].actual):contains "a case is a table"
   end)
 end)
 
@@ -354,6 +356,7 @@ describe("a profile", function()
     expect(profile [[return { rules = "largest", params = { largest = { limt = 1 } } }]]):raises "did you mean 'limit'?"
     expect(profile [[return { rules = "largest", params = { largst = { limit = 1 } } }]]):raises "did you mean 'largest'?"
     expect(profile [[return { collections = { a = "@weigth" } }]]):raises "@weigth"
+    expect(profile [[return { params = { largest = 5 } }]]):raises "parameters of 'largest' are a table"
     expect(profile [[return 3]]):raises "it returned number"
     os.remove(path)
   end)
