@@ -143,6 +143,50 @@ TEST_F(AnsweredAhead, NextTrainingIsHeldAtItsFirstSuspension) {
   EXPECT_TRUE(stays_held());
 }
 
+// Up to 1.5 a graph that is compiled later comes with a handshake, and the table of watchpoints is empty behind it.
+TEST_F(AnsweredAhead, WatchpointsAreSetAgainBehindAnotherHandshake) {
+  Driver d;
+  d.connect("1.5.0", Driver::graph_bytes("graph-real-1.5.0.pb"));
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  Watchpoint wanted = watch("op:MatMul", "TO", 3);
+  std::thread training([&] {
+    const std::string first = d.reply().SerializeAsString();
+    d.hold(0, "");
+    for (int step = 1; step < 4; ++step) {
+      EXPECT_EQ(d.reply().run_cmd().run_level(), "step") << step;
+      d.hold(step, kNode);
+    }
+    (void)d.reply();
+    EXPECT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("1.5.0", 4).SerializeAsString()).parsed().version_matched());
+    std::vector<std::string> chunks;
+    for (const char* name : {"kernel_graph_0", "kernel_graph_9"}) {
+      debugger::GraphProto graph;
+      graph.ParsePartialFromString(Driver::graph_bytes("graph-real-1.5.0.pb"));
+      graph.set_name(name);
+      debugger::Chunk chunk;
+      chunk.set_buffer(graph.SerializeAsString());
+      chunk.set_finished(true);
+      chunks.push_back(chunk.SerializeAsString());
+    }
+    EXPECT_TRUE(d.client->stream(live::Rpc::kSendMultiGraphs, chunks).ok());
+    d.hold(4, kNode);
+    const debugger::EventReply again = d.reply();
+    EXPECT_TRUE(again.has_set_cmd()) << again.ShortDebugString();
+    d.hold(4, kNode);
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+    d.hold(5, kNode);
+    EXPECT_TRUE(d.reply().has_exit());
+    d.farewell(6);
+  });
+  ASSERT_TRUE(d.session->set_watchpoints({&wanted, 1}).ok());
+  Result<RunResult> result = d.session->run({RunKind::kStep, 4, {}, {}, {}});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->steps_run, 4);
+  EXPECT_EQ(d.session->graphs().size(), 2u);
+  EXPECT_TRUE(d.session->terminate(10s).ok());
+  training.join();
+}
+
 TEST_F(AnsweredAhead, GraphThatComesLaterIsLookedAtFirst) {
   std::thread training([&] {
     run_steps(0, 2);

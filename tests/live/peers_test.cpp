@@ -284,6 +284,42 @@ TEST_F(LivePeers, TruthValuesAreCountedWhateverTheExtremesSay) {
   EXPECT_EQ(stats->mean, 0.75);
 }
 
+// 1.1 and 1.2 send the last slice of a large graph twice, and its first one with the mark of the graph before.
+TEST_F(LivePeers, SlicesThatAreMarkedWronglyMakeOneGraph) {
+  constexpr size_t kSlice = 3145728;
+  debugger::GraphProto large;
+  large.set_name("kernel_graph_7");
+  for (int i = 0; i < 7000; ++i) {
+    debugger::NodeProto& node = *large.add_node();
+    node.set_name(std::to_string(i + 1));
+    node.set_op_type("Add");
+    node.set_full_name("Default/" + std::string(1000, 'x') + "/Add-op" + std::to_string(i));
+  }
+  const std::string bytes = large.SerializeAsString();
+  ASSERT_GT(bytes.size(), 2 * kSlice);
+  std::vector<std::string> chunks;
+  const auto add = [&chunks](const std::string& buffer, bool finished) {
+    debugger::Chunk chunk;
+    chunk.set_buffer(buffer);
+    chunk.set_finished(finished);
+    chunks.push_back(chunk.SerializeAsString());
+  };
+  add(Driver::graph_bytes("graph-real-1.3.0.pb"), true);
+  add(bytes.substr(0, kSlice), true);
+  add(bytes.substr(kSlice, kSlice), false);
+  add(bytes.substr(2 * kSlice), false);
+  add(bytes.substr(2 * kSlice), true);
+  Driver d;
+  d.client = RawClient::connect(d.port());
+  EXPECT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("1.1.0").SerializeAsString()).ok());
+  EXPECT_TRUE(d.client->stream(live::Rpc::kSendMultiGraphs, chunks).ok());
+  d.hold(0, "");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  ASSERT_EQ(d.session->graphs().size(), 2u) << events_of(*d.session);
+  EXPECT_EQ(d.session->graphs()[1]->name(), "kernel_graph_7");
+  EXPECT_EQ(d.session->graphs()[1]->nodes().size(), 7000u);
+}
+
 TEST_F(LivePeers, VersionsAreReadByTheirFirstTwoNumbers) {
   for (const char* version : {"2.3.0.rc1", "2.0.0a0", "2.2.14", "2.3rc1", "1.10", "2.1.0+cu111"}) {
     Driver d;
