@@ -130,7 +130,8 @@ void Conversation::handle(WireEvent event) {
         state_ = LiveState::kEnded;
         busy_ = false;
         goodbye_steps_ = event.metadata.cur_step();
-        say(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} step{}", event.peer, goodbye_steps_, goodbye_steps_ == 1 ? "" : "s"));
+        say(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} step{}", event.peer, goodbye_steps_,
+                                         goodbye_steps_ == 1 ? "" : "s"));
       }
       return;
     case Kind::kGone:

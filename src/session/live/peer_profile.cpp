@@ -92,8 +92,8 @@ PeerProfile unknown_profile(const debugger::Metadata& metadata, const std::strin
   fill(p, metadata, address);
   p.peer.version = "unknown";
   p.peer.notes.insert(p.peer.notes.begin(),
-                      "came without handshake and graph (it was held by another debugger before, or turned away by this one): it can be run, "
-                      "continued and ended; the version is taken as 1.6 or later");
+                      "came without handshake and graph (it was held by another debugger before, or turned away by this one): it can be "
+                      "run, continued and ended; the version is taken as 1.6 or later");
   return p;
 }
 
