@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "msdbg/analysis.h"
 #include "msdbg/gate.h"
@@ -26,10 +27,18 @@ struct PageInput {
   const OriginResult* origin = nullptr;
 };
 
+/// What somebody, or the playbook of `msdbg guide`, found out by asking.
+struct PageRemark {
+  std::string chapter;      ///< "Data"
+  std::string kind;         ///< "finding", "unknown", "fine" or "note"
+  std::string text, next;   ///< `next` may be empty
+};
+
 struct PageOptions {
   std::string dump;              ///< how the commands name the dump; "": SessionInfo::source
   std::string rules;             ///< which rules were asked, for the reader: "the default rules"
   std::string rule_words;        ///< the same as words of the command line: "--rules TO,TZ"; "" for the default
+  std::vector<PageRemark> guide; ///< told in this order, in a chapter of its own; none without
   size_t max_hits = 300;         ///< rows of the table; the rest is counted
   size_t max_tensors = 12;       ///< with pictures
   size_t max_layers = 24;        ///< with trend lines

@@ -9,6 +9,7 @@ local report = {}
 ---@field tensors? integer  tensors to draw
 ---@field layers? integer  lines of trends in a group
 ---@field rules? string  what the rules that ran are called
+---@field guide? { chapter: string, kind: string, text: string, next?: string }[]  entries of a guide, for a chapter of their own
 
 ---One self-contained page: verdict, origin with its ways, relation graph, pictures of the tensors, trends, findings with advice, source
 ---lines, coverage, commands. Of a dump, the half that the result does not hold (findings or origins) is looked up. Gives the path; without

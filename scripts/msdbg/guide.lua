@@ -37,8 +37,13 @@ function Talk:ask(q)
     self.say("  ? " .. q.question)
     self.say("      y: yes   n: no   Enter: do not know")
     local line = self.read()
-    answer = line and line:match "^%s*(%a?)"
-    answer = answer and answer:lower()
+    answer = line and line:match("^%s*(.-)%s*$"):lower()
+    if answer and ("yes"):sub(1, #answer) ~= answer and ("no"):sub(1, #answer) ~= answer then
+      self.say(fmt("      '%s' is neither y nor n", answer))
+      line = self.read()
+      answer = line and line:match("^%s*(.-)%s*$"):lower()
+    end
+    answer = answer and answer:sub(1, 1)
   end
   if answer == "y" or answer == true then return self:fine(q.yes .. " (your answer)") end
   if answer == "n" or answer == false then return self:finding(q.question .. " No.", q.no) end

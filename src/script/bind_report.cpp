@@ -77,6 +77,28 @@ void complete(SessionBox& box, const ReportBox& report, std::optional<CheckResul
   }
 }
 
+/// The entries of a guide: { { chapter =, kind =, text =, next = }, ... }.
+std::vector<PageRemark> guide_option(lua_State* L, OptionTable& options) {
+  std::vector<PageRemark> remarks;
+  if (!options.push("guide")) return remarks;
+  if (!lua_istable(L, -1)) misuse("report: option 'guide': the entries of a guide are expected, a list of tables");
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, -1)); ++i) {
+    lua_rawgeti(L, -1, i);
+    if (!lua_istable(L, -1)) misuse(fmt::format("report: option 'guide': element {}: a table is expected", i));
+    PageRemark remark;
+    for (const auto& [key, into] : {std::pair("chapter", &remark.chapter), std::pair("kind", &remark.kind), std::pair("text", &remark.text),
+                                    std::pair("next", &remark.next)}) {
+      lua_getfield(L, -1, key);
+      *into = text_at(L, -1).value_or("");
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    remarks.push_back(std::move(remark));
+  }
+  lua_pop(L, 1);
+  return remarks;
+}
+
 }  // namespace
 
 int render_page(lua_State* L, PageForm form) {
@@ -91,6 +113,7 @@ int render_page(lua_State* L, PageForm form) {
   page.max_tensors = count_option(options, "tensors", page.max_tensors, 100);
   page.max_layers = count_option(options, "layers", page.max_layers, 500);
   if (const auto rules = options.text("rules")) page.rules = *rules;
+  page.guide = guide_option(L, options);
   options.finish();
   std::string text;
   {
