@@ -144,7 +144,8 @@ TEST_F(AnsweredAhead, NextTrainingIsHeldAtItsFirstSuspension) {
 }
 
 // Up to 1.5 a graph that is compiled later comes with a handshake, and the table of watchpoints is empty behind it.
-TEST_F(AnsweredAhead, WatchpointsAreSetAgainBehindAnotherHandshake) {
+TEST_F(LiveFaults, WatchpointsAreSetAgainBehindAnotherHandshake) {
+  const std::string kNode = "Default/net-Net/Add-op30";
   Driver d;
   d.connect("1.5.0", Driver::graph_bytes("graph-real-1.5.0.pb"));
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

@@ -22,6 +22,7 @@ class GrpcTransport::Service final : public grpc::CallbackGenericService {
   explicit Service(GrpcTransport& transport) : transport_(transport) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    reaction_begins(this);
     const std::optional<Rpc> rpc = find_rpc(context->method());
     if (!rpc) return CallbackGenericService::CreateReactor(context);
     return new IncomingCall(transport_, *rpc, transport_.next_call_++, context->peer());
@@ -65,6 +66,7 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  operation_starts(transport->service_.get());
   transport->server_ = builder.BuildAndStart();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!transport->server_) return Status(Code::kInternal, "the gRPC server could not be started");
