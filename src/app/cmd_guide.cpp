@@ -39,8 +39,8 @@ int run_guide(const GuideOptions& guide, const Options& common) {
   if (!script) return report_failure(script.status());
   // Nobody answers a program that reads JSON, or where there is no terminal.
   const bool ask = !guide.yes && guide.format == "table" && ::isatty(STDIN_FILENO) != 0;
-  const ScriptOutcome outcome =
-      (*script)->run_text(kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss, guide.report});
+  const ScriptOutcome outcome = (*script)->run_text(
+      kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss, guide.report});
   std::fflush(stdout);
   if (outcome.error.empty()) return outcome.exit_status;
   fmt::print(stderr, "msdbg: {}\n", outcome.error);
