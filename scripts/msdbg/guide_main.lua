@@ -39,20 +39,16 @@ local function look_at_losses(result, own, reference, say)
   say("  " .. entry.text:gsub("\n", "\n  "))
 end
 
--- How a file of this name is written.
-local function writer(path)
-  local lower = path:lower()
-  if lower:find "%.md$" or lower:find "%.markdown$" then return "markdown" end
-  if lower:find "%.html?$" then return "html" end
-  core.raise("invalid_argument", ("guide: --report %s: a file that ends in .html or .md is expected"):format(path), true)
-end
-
 --- The page of the whole talk. Without a file at the command line a person is asked for one; where nobody is, the command is named.
 local function hand_on(s, result, options, say)
   local path = options.report
   if not path and options.ask then
     say "A page to hand on, with pictures and these answers? Its file, e.g. report.html; Enter: none"
-    path = (io.read() or ""):match "^%s*(.-)%s*$"
+    repeat
+      path = (io.read() or ""):match "^%s*(.-)%s*$"
+      local ok, problem = pcall(core.page_form, path)
+      if path ~= "" and not ok then say("      " .. problem.message) end
+    until ok or path == ""
     if path == "" then path = nil end
   end
   if not path then
@@ -60,7 +56,7 @@ local function hand_on(s, result, options, say)
     return
   end
   local page = msdbg.report(s, s:check { rules = "default" })
-  page[writer(path)](page, path, { guide = result.entries, rules = "the default rules" })
+  page[core.page_form(path)](page, path, { guide = result.entries, rules = "the default rules" })
   say("report: " .. path)
 end
 
@@ -68,7 +64,6 @@ end
 ---@param options { dump: string, ask: boolean, format: "table"|"json", loss?: string, reference_loss?: string, report?: string }
 ---@return integer
 function M.main(options)
-  if options.report then writer(options.report) end
   local s = given(msdbg.open, options.dump)
   local own = options.loss and given(series.read, options.loss)
   local reference = options.reference_loss and given(series.read, options.reference_loss)

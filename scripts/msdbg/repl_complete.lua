@@ -238,7 +238,7 @@ local function complete_command(command, word, before)
   end
   local option = before:match "%s%-%-([%a%-]+)[%s=]+[\"']?$"
   -- A choice of rules goes on behind its first word.
-  if before:match "%s%-%-rules[%s=]+[^%-]*$" then option = "rules" end
+  if before:match ".*%s%-%-([%a%-]+)[%s=]" == "rules" then option = "rules" end
   for _, known in ipairs(command.options or {}) do
     if known[1] == option and known[2] ~= "" then
       return option_values[option] and add_matching({}, word, option_values[option]()) or {}

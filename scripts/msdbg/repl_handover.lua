@@ -15,13 +15,10 @@ command {
   run = function(session, rest)
     local s = need(session)
     if rest == "" then registry.usage(registry.find "report", "report: into which file?") end
-    local ending = rest:lower():match "%.(%w+)$"
-    local markdown = ending == "md" or ending == "markdown"
-    if not markdown and ending ~= "html" and ending ~= "htm" then
-      registry.usage(registry.find "report", "report: " .. rest .. " ends neither in .html nor in .md")
-    end
+    local known, form = pcall(core.page_form, rest)
+    if not known then registry.usage(registry.find "report", "report: " .. form.message) end
     local report = core.report(s, s.last_result or core.origin(s, {}))
-    return "report: " .. (markdown and report:markdown(rest) or report:html(rest))
+    return "report: " .. report[form](report, rest)
   end,
 }
 

@@ -292,6 +292,8 @@ void bind_analysis(lua_State* L) {
   lua_setfield(L, -2, "origin");
   lua_pushcfunction(L, guard<make_report>);
   lua_setfield(L, -2, "report");
+  lua_pushcfunction(L, guard<page_form_of>);
+  lua_setfield(L, -2, "page_form");
 }
 
 }  // namespace msdbg::script

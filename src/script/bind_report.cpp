@@ -101,6 +101,11 @@ std::vector<PageRemark> guide_option(lua_State* L, OptionTable& options) {
 
 }  // namespace
 
+int page_form_of(lua_State* L) {
+  const PageForm form = value_or_throw(page_form(text_argument(L, 1, "report: file")));
+  return push_text(L, form == PageForm::kHtml ? "html" : "markdown"), 1;
+}
+
 int render_page(lua_State* L, PageForm form) {
   const ReportBox& report = self<ReportBox>(L);
   SessionBox& box = report.check ? *report.check->session : *report.origin->session;

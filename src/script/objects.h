@@ -241,6 +241,8 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< more coordinates than a script can want by accident
+/// core.page_form(path): "html" or "markdown", by the ending.  [-0, +1, e]
+int page_form_of(lua_State* L);
 /// The page of the report at 1, to the path at 2 or as text; options at 3.  [-0, +1, e]
 int render_page(lua_State* L, PageForm form);
 /// The elements of the tensor that a method was called on. Error (ScriptError): its type has no numbers.

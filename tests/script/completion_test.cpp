@@ -21,6 +21,7 @@ TEST_F(Completion, KnowsRulesWhereverTheyAreChosen) {
   EXPECT_EQ(offered("check --rules dead"), (Names{"dead-relu"}));
   EXPECT_EQ(offered("check --rules default and no"), (Names{"not"}));
   EXPECT_EQ(offered("check --rules \"default and not dead"), (Names{"dead-relu"}));
+  EXPECT_EQ(offered("check --rules dead-relu or loss-e"), (Names{"loss-explosion"}));
   EXPECT_EQ(offered("s:check { rules = \"dead"), (Names{"dead-relu"}));
   EXPECT_EQ(offered("s:watch { rule = \"dead"), (Names{"dead-relu"}));
   EXPECT_EQ(offered("plot = require \"msdbg.pl"), (Names{"msdbg.plot"}));
