@@ -3,11 +3,12 @@
 // Nothing here prints or exits. Functions are safe from any thread unless they say otherwise.
 #pragma once
 
-#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <source_location>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,22 @@
 namespace msdbg {
 
 inline constexpr std::string_view kVersion = "0.1.0";
+
+// ---- assertions ------------------------------------------------------------------------------------------------
+
+/// A defect of msdbg, found by MSDBG_CHECK. It ends the question that was asked (Code::kInternal), not the session.
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+/// Throws InternalError: "internal error: CONDITION does not hold (session/pass.cpp:48): please report it".
+[[noreturn]] void check_failed(const char* condition, const std::source_location& where);
+
+/// Guards memory and invariants, in release builds too. Not for input: what comes from outside gets a Status.
+#define MSDBG_CHECK(condition) \
+  (static_cast<bool>(condition) ? void() : ::msdbg::check_failed(#condition, std::source_location::current()))
+
+// ---- status ----------------------------------------------------------------------------------------------------
 
 /// Why a call did not give a value. The text of the Status says what, which value, and what to do next.
 enum class Code : uint8_t {
@@ -50,13 +67,13 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-/// A value or the Status that tells why there is none. Reading the wrong one is a programming error and asserts.
+/// A value or the Status that tells why there is none. Reading the wrong one is a defect and throws.
 template <typename T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}                 // NOLINT(google-explicit-constructor)
   Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {           // NOLINT(google-explicit-constructor)
-    assert(!std::get<1>(state_).ok());
+    MSDBG_CHECK(!std::get<1>(state_).ok());
   }
 
   bool ok() const { return state_.index() == 0; }

@@ -34,7 +34,7 @@ class PiecesReader : public ElementReader {
       out = out.subspan(part.size());
       skip = 0;
     }
-    assert(out.empty());
+    MSDBG_CHECK(out.empty());
     return {};
   }
 

@@ -1,5 +1,4 @@
 // One evaluation: passes over the blocks, and the scalars between them.
-#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -45,7 +44,7 @@ class Evaluation {
   }
 
   std::optional<ExpressionValue> value(size_t i) const {
-    assert(pass_ > program_->passes && !program_->root_is_element[i]);
+    MSDBG_CHECK(pass_ > program_->passes && !program_->root_is_element[i]);
     if (program_->root_uses_previous[i] && !has_previous_) return std::nullopt;
     const Root& root = program_->roots[i];
     ExpressionValue result;
@@ -59,7 +58,7 @@ class Evaluation {
   }
 
   bool elements(size_t i, const std::byte* block, const std::byte* previous, size_t n, double* out) {
-    assert(pass_ > program_->passes && program_->root_is_element[i]);
+    MSDBG_CHECK(pass_ > program_->passes && program_->root_is_element[i]);
     if (program_->root_uses_previous[i] && !has_previous_) return false;
     if (elements_of_ != i) {
       machine_->prepare(program_->element_code(i), values_);
@@ -135,7 +134,7 @@ class Evaluation {
 
 ExpressionRun::ExpressionRun(const ExpressionSet& set, const ExpressionInputs& inputs)
     : state_(std::make_unique<expr::Evaluation>(set.program_, inputs)) {
-  assert(is_evaluable(inputs.dtype) && (inputs.prev_dtype == DType::kUnknown || is_evaluable(inputs.prev_dtype)));
+  MSDBG_CHECK(is_evaluable(inputs.dtype) && (inputs.prev_dtype == DType::kUnknown || is_evaluable(inputs.prev_dtype)));
 }
 ExpressionRun::~ExpressionRun() = default;
 ExpressionRun::ExpressionRun(ExpressionRun&&) noexcept = default;

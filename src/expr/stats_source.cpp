@@ -1,7 +1,6 @@
 #include "expr/stats_source.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -132,7 +131,7 @@ uint64_t finite_hits(const StatsCount& count, const Stats& stats, const StatsReq
     case Part::kRange:
     case Part::kNotRange: {
       const auto at = std::find(request.ranges.begin(), request.ranges.end(), count.range);
-      assert(at != request.ranges.end());
+      MSDBG_CHECK(at != request.ranges.end());
       hits = stats.range_counts[static_cast<size_t>(at - request.ranges.begin())];
       break;
     }

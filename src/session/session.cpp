@@ -35,7 +35,7 @@ const Graph* Session::graph(int rank, int id) const {
 
 const Node& Session::node(const TensorId& id) const {
   const Graph* owner = graph(id.rank, id.graph);
-  assert(owner && id.node < owner->nodes().size());
+  MSDBG_CHECK(owner && id.node < owner->nodes().size());
   return owner->node(id.node);
 }
 

@@ -1,6 +1,5 @@
 // Walks two tensors block by block and joins what the kernels give. Definitions of the measures: docs/diff.md.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -54,7 +53,7 @@ double Comparison::relative_error() const {
 struct ComparePass::State {
   State(DType a, DType b, CloseRequest tolerance)
       : item_a(item_size(a)), item_b(item_size(b)), same(a == b), limits{tolerance.rtol, tolerance.atol} {
-    assert(is_evaluable(a) && is_evaluable(b));
+    MSDBG_CHECK(is_evaluable(a) && is_evaluable(b));
     const simd::PairTarget& target = simd::current_pair_target();
     const auto at = [](DType dtype) { return static_cast<size_t>(dtype); };
     const DType common = same ? a : DType::kFloat64;
@@ -295,7 +294,7 @@ Comparison ComparePass::finish() {
 }
 
 Comparison compare_tensors(const TensorView& a, const TensorView& b, CloseRequest tolerance) {
-  assert(a.count == b.count);
+  MSDBG_CHECK(a.count == b.count);
   ComparePass pass(a.dtype, b.dtype, tolerance);
   pass.update(a.data, b.data, a.count);
   return pass.finish();

@@ -1,6 +1,5 @@
 // Walks a tensor block by block and joins what the kernels give. Definitions of the statistics: docs/conditions.md.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -41,7 +40,7 @@ struct StatsPass::State {
         same_type(type == previous_type),
         block_pass(simd::current_target(), type),
         double_pass(simd::current_target(), DType::kFloat64) {
-    assert(is_evaluable(type));
+    MSDBG_CHECK(is_evaluable(type));
     stats.dtype = type;
     stats.range_counts.assign(request.ranges.size(), 0);
     stats.close_counts.assign(request.close.size(), 0);
@@ -201,7 +200,7 @@ Stats compute_stats(const TensorView& view, const StatsRequest& request) {
 }
 
 Stats compute_stats(const TensorView& view, const TensorView& previous, const StatsRequest& request) {
-  assert(view.count == previous.count);
+  MSDBG_CHECK(view.count == previous.count);
   StatsPass pass(view.dtype, request, previous.dtype);
   pass.update(view.data, previous.data, view.count);
   return pass.finish();

@@ -146,6 +146,22 @@ TEST(Result, CarriesValueOrStatus) {
   EXPECT_EQ(code_name(bad.status().code()), "not_found");
 }
 
+TEST(Result, ReadingTheWrongSideThrowsInEveryBuild) {
+  const Result<int> bad = Status(Code::kNotFound, "no such step");
+  EXPECT_THROW(static_cast<void>(bad.value()), std::bad_variant_access);
+  EXPECT_THROW(Result<int>(Status()), InternalError);
+}
+
+TEST(Check, NamesConditionAndPlaceWithoutTheFolderOfTheBuild) {
+  try {
+    MSDBG_CHECK(1 + 1 == 3);
+    FAIL() << "no exception";
+  } catch (const InternalError& error) {
+    EXPECT_TRUE(std::string_view(error.what()).starts_with("internal error: 1 + 1 == 3 does not hold (base/base_test.cpp:"))
+        << error.what();
+  }
+}
+
 TEST(Visible, ShowsWhatSteersTerminals) {
   EXPECT_EQ(visible("plain\n\ttext \xd1\x84 \xe2\x96\x88", false), "plain\n\ttext \xd1\x84 \xe2\x96\x88");
   EXPECT_EQ(visible("\x1b[31m\r\x7f\b", false), "\\x1b[31m\\x0d\\x7f\\x08");

@@ -193,7 +193,7 @@ class FileReader : public ElementReader {
 
   Status read(uint64_t first, std::span<std::byte> out) override {
     const size_t item = item_size(content_.dtype);
-    assert(out.size() % item == 0 && first + out.size() / item <= content_.count);
+    MSDBG_CHECK(out.size() % item == 0 && first + out.size() / item <= content_.count);
     if (content_.fortran_order && content_.shape.size() > 1) {
       if (Status status = load_rows(); !status.ok()) return status;
       if (!out.empty()) std::memcpy(out.data(), rows_.data() + first * item, out.size());
