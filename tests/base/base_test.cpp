@@ -149,7 +149,7 @@ TEST(Result, CarriesValueOrStatus) {
 TEST(Result, ReadingTheWrongSideThrowsInEveryBuild) {
   const Result<int> bad = Status(Code::kNotFound, "no such step");
   EXPECT_THROW(static_cast<void>(bad.value()), std::bad_variant_access);
-  EXPECT_THROW(Result<int>(Status()), InternalError);
+  EXPECT_THROW(Result<int>(Status{}), InternalError);
 }
 
 TEST(Check, NamesConditionAndPlaceWithoutTheFolderOfTheBuild) {
