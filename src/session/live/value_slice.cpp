@@ -12,15 +12,23 @@ using google::protobuf::internal::WireFormatLite;
 
 enum Field { kNodeName = 1, kSlot = 2, kContent = 3, kDims = 4, kDataType = 5, kFinished = 6, kIter = 7 };
 
+/// The length of a field; false when the message has fewer bytes left, so nothing is reserved for what cannot come.
+bool read_length(google::protobuf::io::CodedInputStream& in, int* size) {
+  uint32_t length = 0;
+  if (!in.ReadVarint32(&length) || in.BytesUntilLimit() < 0 || length > static_cast<uint32_t>(in.BytesUntilLimit())) return false;
+  *size = static_cast<int>(length);
+  return true;
+}
+
 bool read_text(google::protobuf::io::CodedInputStream& in, std::string* text) {
-  uint32_t size = 0;
-  return in.ReadVarint32(&size) && in.ReadString(text, static_cast<int>(size));
+  int size = 0;
+  return read_length(in, &size) && in.ReadString(text, size);
 }
 
 bool read_packed(google::protobuf::io::CodedInputStream& in, std::vector<int64_t>* values) {
-  uint32_t size = 0;
-  if (!in.ReadVarint32(&size)) return false;
-  const auto limit = in.PushLimit(static_cast<int>(size));
+  int size = 0;
+  if (!read_length(in, &size)) return false;
+  const auto limit = in.PushLimit(size);
   while (in.BytesUntilLimit() > 0) {
     uint64_t value = 0;
     if (!in.ReadVarint64(&value)) return false;
@@ -35,7 +43,9 @@ bool read_packed(google::protobuf::io::CodedInputStream& in, std::vector<int64_t
 bool take_slice(grpc::ByteBuffer& message, ValueUpload& upload, std::atomic<uint64_t>& received) {
   grpc::ProtoBufferReader stream(&message);
   google::protobuf::io::CodedInputStream in(&stream);
+  if (message.Length() > INT32_MAX) return false;
   in.SetTotalBytesLimit(INT32_MAX);
+  in.PushLimit(static_cast<int>(message.Length()));
   std::string node, slot, iter;
   std::vector<int64_t> dims;
   int data_type = 0;
@@ -53,17 +63,18 @@ bool take_slice(grpc::ByteBuffer& message, ValueUpload& upload, std::atomic<uint
         foreign = foreign || slot != upload.slot;
         break;
       case kContent: {
-        uint32_t size = 0;
-        if (!text || !in.ReadVarint32(&size)) return false;
-        std::byte* place = foreign ? nullptr : upload.landing.grow(size);
+        int size = 0;
+        if (!text || !read_length(in, &size)) return false;
+        const auto bytes = static_cast<uint64_t>(size);
+        std::byte* place = foreign ? nullptr : upload.landing.grow(bytes);
         if (place == nullptr) {
-          if (!foreign) upload.problem = fmt::format("no room for its {} bytes", upload.landing.bytes().size() + size);
-          if (!in.Skip(static_cast<int>(size))) return false;
+          if (!foreign) upload.problem = fmt::format("no room for its {} bytes", upload.landing.bytes().size() + bytes);
+          if (!in.Skip(size)) return false;
           break;
         }
-        if (!in.ReadRaw(place, static_cast<int>(size))) return false;
-        upload.landing.commit(size);
-        received.fetch_add(size, std::memory_order_relaxed);
+        if (!in.ReadRaw(place, size)) return false;
+        upload.landing.commit(bytes);
+        received.fetch_add(bytes, std::memory_order_relaxed);
         break;
       }
       case kDims:

@@ -1,0 +1,120 @@
+// Slices of a tensor whose lengths lie, from the network and from a recording.
+#include "session/live/value_slice.h"
+
+#include <gtest/gtest.h>
+
+#include "live/faults.h"
+#include "session/live/recorder.h"
+#include "session/live/replay.h"
+#include "support/temp_dir.h"
+
+namespace msdbg::test {
+namespace {
+
+using namespace std::string_literals;
+
+/// Messages whose fields promise more bytes than follow.
+const std::vector<std::string>& lying_lengths() {
+  static const std::vector<std::string> messages = {
+      "\x1a\xff\xff\xff\xff\x0f"s,          // content of 4 GiB - 1
+      "\x1a\x80\x80\x80\x80\x08"s,          // of 2 GiB
+      "\x1a\xff\xff\xff\xff\x07"s,          // of 2 GiB - 1
+      "\x1a\x05" "abcd"s,                   // of one byte more than there is
+      "\x0a\xff\xff\xff\xff\x0f"s,          // the same in the name
+      "\x12\x05" "abcd"s,                   // the slot
+      "\x22\xff\xff\xff\xff\x0f\x01"s,      // the shape
+      "\x22\x05\x01\x02"s,
+      "\x3a\xff\xff\xff\xff\x07"s,          // the iteration
+      "\x5a\xff\xff\xff\xff\x0f"s,          // a field that nobody knows
+  };
+  return messages;
+}
+
+grpc::ByteBuffer buffer_of(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return {&slice, 1};
+}
+
+TEST(ValueSlice, LengthsBeyondTheMessageAreRefusedBeforeAnythingIsReserved) {
+  for (const std::string& message : lying_lengths()) {
+    live::ValueUpload upload;
+    std::atomic<uint64_t> received{0};
+    grpc::ByteBuffer buffer = buffer_of(message);
+    EXPECT_FALSE(live::take_slice(buffer, upload, received)) << testing::PrintToString(message);
+    EXPECT_TRUE(upload.landing.bytes().empty());
+    EXPECT_EQ(upload.landing.bytes().data(), nullptr) << "memory was reserved for " << testing::PrintToString(message);
+    EXPECT_EQ(received, 0u);
+  }
+}
+
+TEST(ValueSlice, MessageInPiecesIsJoined) {
+  debugger::TensorProto slice;
+  slice.set_node_name("n");
+  slice.set_slot("0");
+  slice.set_data_type(11);
+  slice.add_dims(3);
+  slice.set_tensor_content(std::string(12, 'x'));
+  slice.set_finished(true);
+  const std::string whole = slice.SerializeAsString();
+  std::vector<grpc::Slice> parts;
+  for (const char& byte : whole) parts.emplace_back(&byte, 1);
+  grpc::ByteBuffer buffer(parts.data(), parts.size());
+  live::ValueUpload upload;
+  upload.node = "n";
+  upload.slot = "0";
+  std::atomic<uint64_t> received{0};
+  ASSERT_TRUE(live::take_slice(buffer, upload, received));
+  EXPECT_EQ(upload.landing.bytes().size(), 12u);
+  EXPECT_EQ(upload.dims, std::vector<int64_t>{3});
+  EXPECT_EQ(upload.data_type, 11);
+  EXPECT_TRUE(upload.finished);
+  EXPECT_EQ(upload.problem, "");
+  EXPECT_EQ(received, 12u);
+}
+
+TEST_F(LiveFaults, SliceWithALyingLengthIsRefusedAndTheSessionGoesOn) {
+  Driver d;
+  // Before any handshake, from whoever comes first.
+  d.client = RawClient::connect(d.port());
+  for (const std::string& message : lying_lengths())
+    EXPECT_NE(d.client->stream(live::Rpc::kSendTensors, std::vector<std::string>{message}).code, 0);
+  ASSERT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("1.10.0").SerializeAsString()).ok());
+  d.hold(0, "");
+  EXPECT_TRUE(d.session->wait_until_held(10s).ok());
+}
+
+TEST(ValueSlice, RecordedSliceWithALyingLengthIsAProblemOfThatTensor) {
+  const TempDir directory;
+  const std::string path = directory.file("lying.msdbg");
+  debugger::ViewCMD view;
+  view.add_tensors();
+  {
+    Result<std::unique_ptr<live::Recorder>> recorder = live::Recorder::create(path);
+    ASSERT_TRUE(recorder.ok()) << recorder.status().message();
+    const auto client = [&](live::Rpc rpc, uint64_t call, const std::string& message) {
+      const std::string_view part = message;
+      (*recorder)->client(rpc, call, 0, {&part, 1});
+    };
+    debugger::Metadata metadata;
+    metadata.set_backend("GPU");
+    client(live::Rpc::kWaitCmd, 1, metadata.SerializeAsString());
+    debugger::EventReply reply;
+    *reply.mutable_view_cmd() = view;
+    (*recorder)->server(live::Rpc::kWaitCmd, 1, reply.SerializeAsString());
+    client(live::Rpc::kSendTensors, 2, lying_lengths().front());
+    (*recorder)->server(live::Rpc::kSendTensors, 2, "");
+    client(live::Rpc::kWaitCmd, 3, metadata.SerializeAsString());
+  }
+  Result<std::unique_ptr<live::ReplayTransport>> replay = live::ReplayTransport::open(path);
+  ASSERT_TRUE(replay.ok()) << replay.status().message();
+  auto upload = std::make_shared<live::ValueUpload>();
+  (*replay)->expect(upload);
+  debugger::EventReply question;
+  *question.mutable_view_cmd() = view;
+  ASSERT_TRUE((*replay)->answer(question).ok());
+  EXPECT_NE(upload->problem, "");
+  EXPECT_TRUE(upload->landing.bytes().empty());
+}
+
+}  // namespace
+}  // namespace msdbg::test
