@@ -3,45 +3,17 @@
 #include <array>
 
 #include "agent/thread_order.h"
+#include "msdbg/wire_fields.h"
 
 namespace msdbg::agent {
 namespace {
 
-/// Writes protobuf fields. Source of the numbers: proto/debug_grpc.proto, proto/debug_graph.proto.
-class Fields {
- public:
-  void number(uint32_t field, uint64_t value) {
-    varint(field << 3);
-    varint(value);
-  }
-  void length(uint32_t field, uint64_t size) {
-    varint(field << 3 | 2);
-    varint(size);
-  }
-  void text(uint32_t field, std::string_view value) {
-    length(field, value.size());
-    bytes_ += value;
-  }
-  grpc::Slice slice() const { return grpc::Slice(bytes_); }
-  bool empty() const { return bytes_.empty(); }
-
- private:
-  void varint(uint64_t value) {
-    while (value >= 0x80) {
-      bytes_ += static_cast<char>(value | 0x80);
-      value >>= 7;
-    }
-    bytes_ += static_cast<char>(value);
-  }
-  std::string bytes_;
-};
-
-grpc::ByteBuffer join(Loan& loan, const Fields& before, std::span<const std::byte> content, const Fields& behind) {
+grpc::ByteBuffer join(Loan& loan, const std::string& before, std::span<const std::byte> content, const std::string& behind) {
   std::array<grpc::Slice, 3> parts;
   size_t count = 0;
-  parts[count++] = before.slice();
+  parts[count++] = grpc::Slice(before);
   if (!content.empty()) parts[count++] = loan.lend(content);
-  if (!behind.empty()) parts[count++] = behind.slice();
+  if (!behind.empty()) parts[count++] = grpc::Slice(behind);
   return {parts.data(), count};
 }
 
@@ -78,26 +50,29 @@ grpc::Slice Loan::lend(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size(), &Loan::give_back, count};
 }
 
+// Source of the field numbers: proto/debug_grpc.proto, proto/debug_graph.proto.
+
 grpc::ByteBuffer chunk_message(Loan& loan, std::span<const std::byte> buffer, bool finished) {
-  Fields before, behind;
-  if (!buffer.empty()) before.length(1, buffer.size());
-  if (finished) behind.number(2, 1);
+  std::string before, behind;
+  if (!buffer.empty()) WireWriter(before).begin_bytes(1, buffer.size());
+  if (finished) WireWriter(behind).field(2, 1);
   return join(loan, before, buffer, behind);
 }
 
 grpc::ByteBuffer tensor_message(Loan& loan, const TensorHeader& header, std::span<const std::byte> content,
                                 bool finished) {
-  Fields before, behind;
-  before.text(1, header.node_name);
-  before.text(2, header.slot);
+  std::string before, behind;
+  WireWriter head(before), tail(behind);
+  head.field(1, header.node_name);
+  head.field(2, header.slot);
   if (header.found) {
-    before.length(3, content.size());
-    for (const int64_t dim : header.dims) behind.number(4, static_cast<uint64_t>(dim));
-    behind.number(5, static_cast<uint64_t>(mindspore_number(header.dtype)));
+    head.begin_bytes(3, content.size());
+    for (const int64_t dim : header.dims) tail.field(4, static_cast<uint64_t>(dim));
+    tail.field(5, static_cast<uint64_t>(mindspore_number(header.dtype)));
   }
-  behind.number(6, finished ? 1 : 0);
-  behind.text(7, header.iter);
-  behind.number(8, header.truncate ? 1 : 0);
+  tail.field(6, finished ? 1 : 0);
+  tail.field(7, header.iter);
+  tail.field(8, header.truncate ? 1 : 0);
   return join(loan, before, content, behind);
 }
 

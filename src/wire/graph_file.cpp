@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "msdbg/wire.h"
+#include "msdbg/wire_fields.h"
 #include "wire/graph_reader.h"
-#include "wire/wire_fields.h"
 
 namespace msdbg {
 namespace {
@@ -88,12 +88,11 @@ Result<GraphBuilder> parse_graph(std::span<const std::byte> bytes, int rank, int
   WireField field;
   bool found = false;
   while (reader.next(field)) {
-    if (field.number != 4 || field.type != WireType::kBytes) continue;
+    if (!field.is(4, WireType::kBytes)) continue;
     found = true;
-    const auto offset = static_cast<uint64_t>(field.bytes.data() - bytes.data());
-    if (Status status = graph.add(field.bytes, offset); !status.ok()) return status;
+    if (Status status = graph.add(reader.bytes(field), field.start); !status.ok()) return status;
   }
-  if (!reader.problem().empty()) return Status(Code::kCorrupt, reader.problem());
+  if (!reader.status().ok()) return reader.status();
   if (!found) return Status(Code::kCorrupt, "holds no graph");
   return graph.finish();
 }

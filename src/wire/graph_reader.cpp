@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "msdbg/wire.h"
-#include "wire/wire_fields.h"
+#include "msdbg/wire_fields.h"
 
 namespace msdbg {
 namespace {
@@ -61,25 +61,25 @@ void GraphReader::note_name(const std::string& name) {
 Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
   WireReader reader(bytes, offset);
   WireField field;
-  const auto text = [&field] {
-    return std::string(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
-  };
   while (reader.next(field)) {
     if (field.type != WireType::kBytes) continue;
-    const uint64_t start = offset + static_cast<uint64_t>(field.bytes.data() - bytes.data());
+    const Piece content{reader.bytes(field), field.start};
+    const auto text = [&content] {
+      return std::string(reinterpret_cast<const char*>(content.bytes.data()), content.bytes.size());
+    };
     switch (field.number) {
       case 1:
         // Calls of sub-graphs are written as messages without content.
-        if (!field.bytes.empty()) nodes_.push_back({field.bytes, start});
+        if (field.size > 0) nodes_.push_back(content);
         break;
       case 2:
         name_ = text();
         break;
       case 3:
-        parameters_.push_back({field.bytes, start});
+        parameters_.push_back(content);
         break;
       case 5:
-        constants_.push_back({field.bytes, start});
+        constants_.push_back(content);
         break;
       case 6:
         root_name_ = text();
@@ -88,8 +88,7 @@ Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
         break;
     }
   }
-  if (!reader.problem().empty()) return {Code::kCorrupt, reader.problem()};
-  return {};
+  return reader.status();
 }
 
 // Only the debugger flavour has source addresses, root names and full names of constants.

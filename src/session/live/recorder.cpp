@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,21 +9,14 @@
 #include <cstring>
 #include <new>
 
+#include "msdbg/wire_fields.h"
 #include "recording.pb.h"
 #include "session/live/recording_format.h"
 
 namespace msdbg::live {
 namespace {
 
-using google::protobuf::io::CodedOutputStream;
-
 constexpr size_t kBufferBytes = size_t{1} << 20;
-
-void append_varint(std::string* out, uint64_t value) {
-  std::array<uint8_t, 10> bytes;
-  const uint8_t* end = CodedOutputStream::WriteVarint64ToArray(value, bytes.data());
-  out->append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(end - bytes.data()));
-}
 
 /// Empty files and recordings may be overwritten, anything else is somebody's work.
 bool may_overwrite(int descriptor) {
@@ -60,7 +52,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path) {
     return Status(Code::kIoError, fmt::format("record: cannot empty '{}': {}", path, std::strerror(errno)));
   }
   recorder->buffer_.append(kRecordingMagic);
-  append_varint(&recorder->buffer_, kRecordingVersion);
+  WireWriter(recorder->buffer_).number(kRecordingVersion);
   Status written = recorder->flush();
   if (!written.ok()) return written;
   return recorder;
@@ -127,11 +119,8 @@ void Recorder::append(const Head& head, std::span<const std::string_view> parts,
     // The payload is the last field, so that the parts need no copy of their own before they reach the buffer.
     std::string bytes;
     frame.AppendToString(&bytes);
-    if (payload != 0) {
-      append_varint(&bytes, uint64_t{RecordedFrame::kPayloadFieldNumber} << 3 | 2);
-      append_varint(&bytes, payload);
-    }
-    append_varint(&buffer_, bytes.size() + payload);
+    if (payload != 0) WireWriter(bytes).begin_bytes(RecordedFrame::kPayloadFieldNumber, payload);
+    WireWriter(buffer_).number(bytes.size() + payload);
     buffer_.append(bytes);
     for (const std::string_view part : parts) buffer_.append(part);
     if (flush_after || buffer_.size() >= kBufferBytes) write_out();
