@@ -195,7 +195,7 @@ class BlockMachine : public Machine {
     } else {
       double largest = kernels_.largest[x.prelude](x.a, x.first, body());
       if (body() != n_) largest = std::max(largest, tail_.largest[x.prelude](x.a + body(), x.first, n_ - body()));
-      return unit_shift(largest);
+      return simd::unit_shift(largest);
     }
   }
 
@@ -302,7 +302,7 @@ class BlockMachine : public Machine {
     for (size_t i = 0; i < n_; ++i) {
       if (mask[i] != 0) largest = std::max(largest, std::fabs(static_cast<double>(a[i])));
     }
-    return unit_shift(largest);
+    return simd::unit_shift(largest);
   }
 
   const Program& program_;

@@ -5,15 +5,15 @@
 #include <memory>
 
 #include "expr/program.h"
-#include "expr/sums.h"
+#include "simd/sums.h"
 
 namespace msdbg::expr {
 
 /// What one accumulator has gathered so far.
 struct Gathered {
   uint64_t count = 0;
-  ScaledSum sum;
-  ScaledMoments moments;
+  simd::ScaledSum sum;
+  simd::ScaledMoments moments;
   double extreme;       ///< of kLeast, kGreatest, kLargest; NaN before the first element
   bool any = false;
   bool all_equal = true;  ///< of moments: every element so far is `first`

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simd/sums.h"
+
 namespace msdbg::simd {
 namespace {
 

@@ -5,9 +5,16 @@
 
 #include "msdbg/tensor.h"
 #include "simd/kernels.h"
-#include "simd/moments.h"
 
 namespace msdbg::simd {
+
+/// Moments of one block in units of 2^shift.
+struct BlockMoments {
+  uint64_t n = 0;
+  double sum = 0, abs_sum = 0, squares = 0;
+  double m2 = 0;  ///< sum of (x - mean)^2
+  int shift = 0;
+};
 
 /// Sums of pairs in units of 2^shift.
 struct ScaledPairs {

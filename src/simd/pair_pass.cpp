@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "msdbg/compare.h"
-#include "simd/moments.h"
 #include "simd/pair_kernels.h"
+#include "simd/sums.h"
 
 namespace msdbg {
 namespace {
 
-using simd::CompensatedSum;
 using simd::PairErrors;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -23,22 +22,23 @@ PairErrors join(const PairErrors& a, const PairErrors& b) {
           std::max(a.max_ulp, b.max_ulp), a.above || b.above};
 }
 
-/// Largest values, squares and products of a double reach beyond its range; from here on they are kept in other units.
-constexpr int kShift = simd::kUnitShift;
+/// Squares and products of doubles leave their range on both sides; what is not surely inside is summed in other units.
 bool fits(const PairErrors& sums) {
-  constexpr double kHuge = 0x1p900;
-  return sums.diff < kHuge && sums.diff_squares < kHuge && sums.a_squares < kHuge && sums.b_squares < kHuge;
+  constexpr double kHuge = 0x1p900, kTiny = 0x1p-900;
+  const auto inside = [](double squares) { return squares > kTiny && squares < kHuge; };
+  return sums.diff < kHuge && inside(sums.a_squares) && inside(sums.b_squares) && (sums.diff == 0 || inside(sums.diff_squares));
 }
 
 struct Sums {
-  CompensatedSum diff, diff_squares, a_squares, b_squares, product;
+  simd::ScaledSum diff, diff_squares, a_squares, b_squares, product;
 
-  void add(const PairErrors& block) {
-    diff.add(block.diff);
-    diff_squares.add(block.diff_squares);
-    a_squares.add(block.a_squares);
-    b_squares.add(block.b_squares);
-    product.add(block.product);
+  /// The block in units of its own: 2^shift_a for a, and so on.
+  void add(const PairErrors& block, int shift_a, int shift_b, int shift_diff) {
+    diff.add(block.diff, shift_diff);
+    diff_squares.add(block.diff_squares, 2 * shift_diff);
+    a_squares.add(block.a_squares, 2 * shift_a);
+    b_squares.add(block.b_squares, 2 * shift_b);
+    product.add(block.product, shift_a + shift_b);
   }
 };
 
@@ -52,7 +52,11 @@ double Comparison::relative_error() const {
 
 struct ComparePass::State {
   State(DType a, DType b, CloseRequest tolerance)
-      : item_a(item_size(a)), item_b(item_size(b)), same(a == b), limits{tolerance.rtol, tolerance.atol} {
+      : item_a(item_size(a)),
+        item_b(item_size(b)),
+        same(a == b),
+        wide(a == DType::kFloat64 || b == DType::kFloat64),
+        limits{tolerance.rtol, tolerance.atol} {
     MSDBG_CHECK(is_evaluable(a) && is_evaluable(b));
     const simd::PairTarget& target = simd::current_pair_target();
     const auto at = [](DType dtype) { return static_cast<size_t>(dtype); };
@@ -90,12 +94,12 @@ struct ComparePass::State {
 
   size_t item_a, item_b, item = 0;
   bool same;
+  bool wide;  // squares may leave the range of double
   DType type = DType::kUnknown;  // of the blocks that the kernels see
   simd::Tolerance limits;
   simd::PairKernel fast, tail, widen_a, widen_b, tail_a, tail_b;
   Comparison result;
-  Sums plain, huge;  // huge: in units of 2^kShift, squares of 2^(2 kShift)
-  bool has_huge = false;
+  Sums sums;
   double max_abs = 0, max_rel = 0;
   mutable bool masked = false;  // a NaN rarely comes alone: the next block starts with the kernel that masks
   std::vector<double> room;     // both blocks, when their types differ
@@ -103,19 +107,19 @@ struct ComparePass::State {
 
 PairErrors ComparePass::State::errors(const std::byte* a, const std::byte* b, size_t n) const {
   const size_t full = n - n % fast.step;
-  PairErrors sums = {};
+  PairErrors block = {};
   if (full > 0 && !masked) {
-    fast.errors(a, b, full, &limits, max_rel, &sums);
-    masked = !std::isfinite(sums.diff);
+    fast.errors(a, b, full, &limits, max_rel, &block);
+    masked = !std::isfinite(block.diff);
   }
-  if (full > 0 && masked) fast.masked_errors(a, b, full, &limits, max_rel, &sums);
+  if (full > 0 && masked) fast.masked_errors(a, b, full, &limits, max_rel, &block);
   if (full < n) {
     PairErrors rest;
     tail.masked_errors(a + full * item, b + full * item, n - full, &limits, max_rel, &rest);
-    sums = full > 0 ? join(sums, rest) : rest;
+    block = full > 0 ? join(block, rest) : rest;
   }
-  masked = sums.pairs != n;
-  return sums;
+  masked = block.pairs != n;
+  return block;
 }
 
 void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_t n) {
@@ -130,22 +134,22 @@ void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_
     a = reinterpret_cast<const std::byte*>(room.data());
     b = reinterpret_cast<const std::byte*>(room.data() + kBlock);
   }
-  const PairErrors sums = errors(a, b, n);
+  const PairErrors block = errors(a, b, n);
   if (!result.first_difference) find_first_difference(a, b, n);
-  result.pairs += sums.pairs;
-  result.within += sums.close;
-  if (result.max_ulp) result.max_ulp = std::max(*result.max_ulp, sums.max_ulp);
-  if (sums.pairs != n) count_bad(a, b, n);
-  if (sums.pairs > 0) {
+  result.pairs += block.pairs;
+  result.within += block.close;
+  if (result.max_ulp) result.max_ulp = std::max(*result.max_ulp, block.max_ulp);
+  if (block.pairs != n) count_bad(a, b, n);
+  if (block.pairs > 0) {
     // The maxima of a block say whether it holds a new one; where exactly is looked up only then.
-    if (sums.max_abs > max_abs) find_abs(a, b, n, sums.max_abs);
-    if (sums.above && sums.max_abs > 0) {
+    if (block.max_abs > max_abs) find_abs(a, b, n, block.max_abs);
+    if (block.above && block.max_abs > 0) {
       if (const double most = largest_ratio(a, b, n); most > max_rel) find_rel(a, b, n, most);
     }
-    if (fits(sums)) {
-      plain.add(sums);
-    } else {
+    if (wide && !fits(block)) {
       add_scaled(a, b, n);
+    } else {
+      sums.add(block, 0, 0, 0);
     }
   }
   result.count += n;
@@ -225,7 +229,7 @@ void ComparePass::State::find_abs(const std::byte* a, const std::byte* b, size_t
 }
 
 void ComparePass::State::find_rel(const std::byte* a, const std::byte* b, size_t n, double wanted) {
-  const double least = wanted * (1 - 1e-6);
+  const double least = std::min(wanted * (1 - 1e-6), std::numeric_limits<double>::max());  // wanted may be infinite
   each_part(a, b, n, [&](size_t at, const double* x, const double* y, size_t part) {
     for (size_t i = 0; i < part; ++i) {
       const double error = std::fabs(x[i] - y[i]), size = std::fabs(y[i]);
@@ -238,23 +242,35 @@ void ComparePass::State::find_rel(const std::byte* a, const std::byte* b, size_t
   });
 }
 
-// float64 whose squares or sums leave the range of double. Rare, hence element by element.
+// Squares or sums that leave the range of double. Rare, hence element by element.
 void ComparePass::State::add_scaled(const std::byte* a, const std::byte* b, size_t n) {
-  const double factor = std::ldexp(1.0, -kShift);
-  PairErrors sums = {};
-  for (size_t i = 0; i < n; ++i) {
-    double x = value(a, i), y = value(b, i);
-    if (!std::isfinite(x) || !std::isfinite(y)) continue;
-    x *= factor;
-    y *= factor;
-    sums.diff += std::fabs(x - y);
-    sums.diff_squares += (x - y) * (x - y);
-    sums.a_squares += x * x;
-    sums.b_squares += y * y;
-    sums.product += x * y;
-  }
-  huge.add(sums);
-  has_huge = true;
+  const auto each_pair = [&](auto visit) {
+    for (size_t i = 0; i < n; ++i) {
+      const double x = value(a, i), y = value(b, i);
+      if (std::isfinite(x) && std::isfinite(y)) visit(x, y);
+    }
+  };
+  double largest_a = 0, largest_b = 0, largest_diff = 0;
+  each_pair([&](double x, double y) {
+    largest_a = std::max(largest_a, std::fabs(x));
+    largest_b = std::max(largest_b, std::fabs(y));
+    largest_diff = std::max(largest_diff, std::fabs(x - y));
+  });
+  const int shift_a = simd::unit_shift(largest_a), shift_b = simd::unit_shift(largest_b), shift_diff = simd::unit_shift(largest_diff);
+  const double unit_a = std::ldexp(1.0, -shift_a), unit_b = std::ldexp(1.0, -shift_b), unit_diff = std::ldexp(1.0, -shift_diff);
+  PairErrors block = {};
+  each_pair([&](double x, double y) {
+    // Large values are scaled before their difference overflows, equal ones only after it.
+    const double error = shift_diff > 0 ? x * unit_diff - y * unit_diff : (x - y) * unit_diff;
+    x *= unit_a;
+    y *= unit_b;
+    block.diff += std::fabs(error);
+    block.diff_squares += error * error;
+    block.a_squares += x * x;
+    block.b_squares += y * y;
+    block.product += x * y;
+  });
+  sums.add(block, shift_a, shift_b, shift_diff);
 }
 
 ComparePass::ComparePass(DType a, DType b, CloseRequest tolerance) : state_(std::make_unique<State>(a, b, tolerance)) {}
@@ -273,18 +289,15 @@ Comparison ComparePass::finish() {
   State& state = *state_;
   Comparison& result = state.result;
   if (result.pairs == 0) return std::move(result);
-  // With values near the limits of double, what is in plain units hardly matters any more.
-  const int shift = state.has_huge ? kShift : 0;
-  const auto sum = [&](CompensatedSum Sums::*which, int power) {
-    return (state.huge.*which).value() + std::ldexp((state.plain.*which).value(), -power * shift);
-  };
-  const double a = std::sqrt(sum(&Sums::a_squares, 2)), b = std::sqrt(sum(&Sums::b_squares, 2));
-  result.norm_a = std::ldexp(a, shift);
-  result.norm_b = std::ldexp(b, shift);
-  result.norm_error = std::ldexp(std::sqrt(sum(&Sums::diff_squares, 2)), shift);
-  result.mean_abs_error = std::ldexp(sum(&Sums::diff, 1) / static_cast<double>(result.pairs), shift);
+  const Sums& sums = state.sums;
+  result.norm_a = sums.a_squares.root();
+  result.norm_b = sums.b_squares.root();
+  result.norm_error = sums.diff_squares.root();
+  result.mean_abs_error = sums.diff.mean(result.pairs);
+  const int shift_a = sums.a_squares.shift(), shift_b = sums.b_squares.shift();
+  const double a = std::sqrt(sums.a_squares.in_units(shift_a)), b = std::sqrt(sums.b_squares.in_units(shift_b));
   if (a > 0 && b > 0) {
-    result.cosine = std::clamp(sum(&Sums::product, 2) / a / b, -1.0, 1.0);
+    result.cosine = std::clamp(sums.product.in_units((shift_a + shift_b) / 2) / a / b, -1.0, 1.0);
   } else if (a == 0 && b == 0) {
     result.cosine = 1;
   }

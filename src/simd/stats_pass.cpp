@@ -7,22 +7,25 @@
 #include "simd/block_pass.h"
 #include "simd/bounds.h"
 #include "simd/kernels.h"
-#include "simd/moments.h"
+#include "simd/sums.h"
 
 namespace msdbg {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Sums of magnitudes, most in plain units, those near the limits of double in units of 2^600.
-struct MagnitudeSum {
-  simd::CompensatedSum plain, huge;
+struct Moments {
+  uint64_t n = 0;
+  simd::ScaledSum sum, abs_sum, squares;
+  simd::ScaledMoments deviation;
 
-  void add(double value, int shift) { (shift == 0 ? plain : huge).add(value); }
-  double mean(uint64_t n) const {
-    if (n == 0) return std::numeric_limits<double>::quiet_NaN();
-    const auto count = static_cast<double>(n);
-    return std::ldexp(huge.value() / count, simd::kUnitShift) + plain.value() / count;
+  void add(const simd::BlockMoments& block) {
+    n += block.n;
+    sum.add(block.sum, block.shift);
+    abs_sum.add(block.abs_sum, block.shift);
+    squares.add(block.squares, 2 * block.shift);
+    const double mean = block.sum / static_cast<double>(block.n);
+    deviation.add(block.n, block.shift == 0 ? mean : std::ldexp(mean, block.shift), 0, block.m2, block.shift);
   }
 };
 
@@ -68,8 +71,8 @@ struct StatsPass::State {
   simd::BlockPass block_pass, double_pass;
 
   Stats stats;
-  simd::Moments moments;
-  MagnitudeSum diff, previous_abs;
+  Moments moments;
+  simd::ScaledSum diff, previous_abs;
   double min = kInfinity, max = -kInfinity;
   bool last_was_dirty = false;  // a NaN rarely comes alone: the next block starts with the kernel that masks
 
@@ -178,18 +181,20 @@ Stats StatsPass::finish() {
   stats.known = kStatAll;
   if (state.request.ranges.empty()) stats.known &= ~uint32_t{kStatRanges};
   if (!state.request.needs_previous() || state.previous_dtype == DType::kUnknown) stats.known &= ~uint32_t{kStatChange};
-  stats.l2_norm = state.moments.l2_norm();
-  if (state.moments.n() > 0) {
+  stats.l2_norm = state.moments.squares.root();
+  if (const uint64_t n = state.moments.n; n > 0) {
     stats.min = state.min;
     stats.max = state.max;
     // The mean of equal values is that value, and rounding of the sums must not give them a deviation.
     const bool all_equal = state.min == state.max;
-    stats.mean = all_equal ? state.min : state.moments.mean();
-    stats.abs_mean = all_equal ? std::fabs(state.min) : state.moments.abs_mean();
-    stats.std = all_equal ? 0.0 : state.moments.std();
+    stats.mean = all_equal ? state.min : state.moments.sum.mean(n);
+    stats.abs_mean = all_equal ? std::fabs(state.min) : state.moments.abs_sum.mean(n);
+    stats.std = all_equal ? 0.0 : state.moments.deviation.std();
   }
-  stats.diff_abs_mean = state.diff.mean(stats.pairs);
-  stats.prev_abs_mean = state.previous_abs.mean(stats.pairs);
+  if (stats.pairs > 0) {
+    stats.diff_abs_mean = state.diff.mean(stats.pairs);
+    stats.prev_abs_mean = state.previous_abs.mean(stats.pairs);
+  }
   return std::move(stats);
 }
 

@@ -236,6 +236,72 @@ TEST_P(EveryPairTarget, HugeDoublesKeepTheirNorms) {
   EXPECT_NEAR(got.mean_abs_error / 1e300, 1, 1e-12);
 }
 
+TEST_P(EveryPairTarget, TinyDoublesKeepTheirNorms) {
+  for (size_t n : {size_t{1}, kBatch + 3, ComparePass::kBlock + 3}) {
+    for (double unit : {1e-163, 1e-200, 1e-310, 1e-320}) {
+      const std::vector<double> a(n, 3 * unit), b(n, 4 * unit);
+      const Comparison got = compare_tensors(Tensor(DType::kFloat64, a).view(), Tensor(DType::kFloat64, b).view(), {});
+      const double root = std::sqrt(static_cast<double>(n)), slack = unit < 1e-307 ? 1e-3 : 1e-12;  // of a rounded result
+      SCOPED_TRACE(std::to_string(n) + " of " + std::to_string(std::log10(unit)));
+      EXPECT_NEAR(got.norm_a / (3 * unit) / root, 1, slack);
+      EXPECT_NEAR(got.norm_error / unit / root, 1, slack);
+      EXPECT_NEAR(got.mean_abs_error / unit, 1, slack);
+      EXPECT_NEAR(got.relative_error(), 0.25, slack);
+      EXPECT_NEAR(got.cosine, 1, 1e-12);
+    }
+  }
+}
+
+TEST_P(EveryPairTarget, EachSideIsSummedInUnitsOfItsOwn) {
+  const auto compare = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return compare_tensors(Tensor(DType::kFloat64, a).view(), Tensor(DType::kFloat64, b).view(), {});
+  };
+  // Tiny against huge, in an opposite direction.
+  Comparison got = compare(std::vector<double>(100, 1e-200), std::vector<double>(100, -1e200));
+  EXPECT_NEAR(got.norm_a / 1e-199, 1, 1e-12);
+  EXPECT_NEAR(got.norm_b / 1e201, 1, 1e-12);
+  EXPECT_NEAR(got.norm_error / 1e201, 1, 1e-12);
+  EXPECT_NEAR(got.cosine, -1, 1e-12);
+  // Orthogonal, and only one side has anything else than zeros.
+  got = compare({1e-200, 0}, {0, 1e-200});
+  EXPECT_EQ(got.cosine, 0);
+  EXPECT_NEAR(got.relative_error(), std::sqrt(2.0), 1e-12);
+  got = compare({1e-200, 0}, {0, 0});
+  EXPECT_TRUE(std::isnan(got.cosine));
+  EXPECT_EQ(got.relative_error(), kInf);
+  // Differences far below values that are equal elsewhere.
+  got = compare({1e300, 2e-200}, {1e300, 1e-200});
+  EXPECT_NEAR(got.norm_error / 1e-200, 1, 1e-12);
+  EXPECT_NEAR(got.mean_abs_error / 0.5e-200, 1, 1e-12);
+  EXPECT_NEAR(got.norm_a / 1e300, 1, 1e-12);
+  // Later blocks of other sizes.
+  std::vector<double> a(3 * ComparePass::kBlock, 2e-200), b(a.size(), 1e-200);
+  std::fill(a.begin() + ComparePass::kBlock, a.begin() + 2 * ComparePass::kBlock, 2.0);
+  std::fill(b.begin() + ComparePass::kBlock, b.begin() + 2 * ComparePass::kBlock, 1.0);
+  got = compare(a, b);
+  EXPECT_NEAR(got.norm_error / 64, 1, 1e-12);
+  EXPECT_NEAR(got.relative_error(), 1, 1e-12);
+}
+
+TEST_P(EveryPairTarget, AnInfiniteRelativeErrorHasAPlace) {
+  for (size_t n : {size_t{1}, kBatch, ComparePass::kBlock + 5}) {
+    for (size_t at : {size_t{0}, n / 2, n - 1}) {
+      std::vector<double> a(n, 1.0), b(n, 1.5);
+      b[at] = 1e-310;
+      const Comparison got = compare_tensors(Tensor(DType::kFloat64, a).view(), Tensor(DType::kFloat64, b).view(), {});
+      SCOPED_TRACE(std::to_string(at) + " of " + std::to_string(n));
+      EXPECT_EQ(got.max_rel_error, kInf);
+      EXPECT_EQ(got.max_rel_at, at);
+    }
+  }
+  // A difference that is infinite itself.
+  const Comparison got = compare_tensors(Tensor(DType::kFloat64, {1, -1.5e308}).view(), Tensor(DType::kFloat64, {2, 1.5e308}).view(), {});
+  EXPECT_EQ(got.max_rel_error, kInf);
+  EXPECT_EQ(got.max_rel_at, 1u);
+  EXPECT_EQ(got.max_abs_error, kInf);
+  EXPECT_EQ(got.max_abs_at, 1u);
+}
+
 TEST_P(EveryPairTarget, SmallRelativeErrorsOfLargeNumbersAreFound) {
   std::vector<double> a(kBatch * 2, 3e38), b = a;
   b[5] = 0x1p-149;

@@ -1,14 +1,17 @@
-#include "expr/sums.h"
+#include "simd/sums.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace msdbg::expr {
-
+namespace msdbg::simd {
 namespace {
+
 constexpr double kLarge = 0x1p480, kSmall = 0x1p-480;
-constexpr int kUnitShift = 600;
+
+// Nearly every block is in plain units, and ldexp is a call.
+double shifted(double value, int by) { return by == 0 ? value : std::ldexp(value, by); }
+
 }  // namespace
 
 int unit_shift(double largest) {
@@ -28,7 +31,7 @@ void ScaledSum::add(double value, int shift) {
     error_ = std::ldexp(error_, shift_ - shift);
     shift_ = shift;
   }
-  add_plain(shift == shift_ ? value : std::ldexp(value, shift - shift_));
+  add_plain(shifted(value, shift - shift_));
 }
 
 // Neumaier: the rounding error of the additions is kept beside the sum.
@@ -38,16 +41,16 @@ void ScaledSum::add_plain(double value) {
   sum_ = next;
 }
 
-double ScaledSum::value() const { return special_ != 0 ? special_ : std::ldexp(sum_ + error_, shift_); }
+double ScaledSum::in_units(int shift) const { return special_ != 0 ? special_ : shifted(sum_ + error_, shift_ - shift); }
 
 double ScaledSum::mean(uint64_t n) const {
   const auto count = static_cast<double>(n);
-  return special_ != 0 ? special_ / count : std::ldexp((sum_ + error_) / count, shift_);
+  return special_ != 0 ? special_ / count : shifted((sum_ + error_) / count, shift_);
 }
 
 double ScaledSum::root() const {
   if (special_ != 0) return std::sqrt(special_);
-  return std::ldexp(std::sqrt(std::max(sum_ + error_, 0.0)), shift_ / 2);
+  return shifted(std::sqrt(std::max(sum_ + error_, 0.0)), shift_ / 2);
 }
 
 void ScaledMoments::add(uint64_t n, double centre, double sum, double squares, int shift) {
@@ -58,14 +61,14 @@ void ScaledMoments::add(uint64_t n, double centre, double sum, double squares, i
     n_ += n;
     return;
   }
-  const double mean = centre + std::ldexp(sum / nb, shift);
+  const double mean = centre + shifted(sum / nb, shift);
   m2_.add(std::max(squares - sum * (sum / nb), 0.0), 2 * shift);
   if (n_ > 0) {
     // Chan's formula: the distance of the means moves the sums of squares apart.
     const int units = unit_shift(std::max(std::fabs(mean), std::fabs(mean_)));
-    const double delta = std::ldexp(mean, -units) - std::ldexp(mean_, -units);
+    const double delta = shifted(mean, -units) - shifted(mean_, -units);
     m2_.add(delta * delta * (na / (na + nb)) * nb, 2 * units);
-    mean_ += std::ldexp(delta * (nb / (na + nb)), units);
+    mean_ += shifted(delta * (nb / (na + nb)), units);
   } else {
     mean_ = mean;
   }
@@ -75,8 +78,7 @@ void ScaledMoments::add(uint64_t n, double centre, double sum, double squares, i
 double ScaledMoments::std() const {
   if (n_ == 0 || broken_) return std::numeric_limits<double>::quiet_NaN();
   if (n_ == 1) return 0;
-  ScaledSum variance = m2_;
-  return variance.root() / std::sqrt(static_cast<double>(n_ - 1));
+  return m2_.root() / std::sqrt(static_cast<double>(n_ - 1));
 }
 
-}  // namespace msdbg::expr
+}  // namespace msdbg::simd

@@ -1,21 +1,26 @@
-// Joins the sums of blocks into those of a tensor, in double, whatever the size of the values. Private to the module.
+// Joins the sums of blocks into those of a tensor, in double, whatever the size of the values. Private to simd and expr.
 #pragma once
 
 #include <cstdint>
 
-namespace msdbg::expr {
+namespace msdbg::simd {
 
 /// Values near the limits of double are summed in units of 2^600 or 2^-600, because their squares leave its range.
+inline constexpr int kUnitShift = 600;
+/// The shift for a block whose largest magnitude is `largest`; 0 for every value that other types than float64 hold.
 int unit_shift(double largest);
 
 /// A compensated sum in units of 2^shift. NaN and infinities stay what IEEE makes of them.
 class ScaledSum {
  public:
-  void add(double value, int shift);
-  double value() const;
+  void add(double value, int shift = 0);
+  double value() const { return in_units(0); }
+  /// The value divided by 2^shift.
+  double in_units(int shift) const;
   double mean(uint64_t n) const;
   /// The square root of the sum.
   double root() const;
+  int shift() const { return shift_; }
 
  private:
   void add_plain(double value);
@@ -25,7 +30,7 @@ class ScaledSum {
   int shift_ = 0;
 };
 
-/// Mean and deviation of blocks that are summed around centres of their own.
+/// Deviation of blocks that are summed around centres of their own.
 class ScaledMoments {
  public:
   /// `sum` and `squares` of `n` elements around `centre`, in units of 2^shift and 2^2shift.
@@ -40,4 +45,4 @@ class ScaledMoments {
   bool broken_ = false;  // an element is not finite
 };
 
-}  // namespace msdbg::expr
+}  // namespace msdbg::simd
