@@ -25,6 +25,8 @@ typedef struct msdbg_view {
   const int64_t *shape;
 } msdbg_view;
 
+/* Every NaN that goes out is the same quiet one: LuaJIT marks the types of its values with the payloads of others. */
+
 /* Statistics over finite elements; NaN where there is no value, -1 where it was not computed. Units: the tensor's. */
 typedef struct msdbg_stats {
   double count, nan_count, pos_inf_count, neg_inf_count, zero_count, pos_count, neg_count;
@@ -38,7 +40,7 @@ struct msdbg_abi {
   int (*element)(const msdbg_view *view, double index, double *out);
   /* `n` elements from `first` on, widened to double. Status: 0, or 1 when outside. */
   int (*elements)(const msdbg_view *view, double first, double n, double *out);
-  /* All statistics in one pass. Status: 0, or 2 for a dtype without statistics. */
+  /* All statistics in one pass. Status: 0, or 2 for a dtype without statistics, or 3 when there is no memory for it. */
   int (*statistics)(const msdbg_view *view, msdbg_stats *out);
 };
 /* cdef-end */

@@ -87,12 +87,20 @@ function tensor:release() end
 
 ---@alias msdbg.Place { [integer]: integer, value: number, index: integer }  coordinates, and the flat index, from 0
 
----Elements of a tensor; see t:view(). `v.n` and not `#v` is their number.
+---Elements of a tensor; see t:view(). `v.n` and not `#v` is their number. Nothing of a view can be changed.
 ---@class msdbg.View
 ---@field n integer
 ---@field dtype string
 ---@field shape integer[]
----@field data any  FFI pointer to the elements
+---@field data any  FFI pointer to the elements as they are; a NaN read through it may become a value of another type: v:doubles() is safe
+local view = {}
+
+---A copy as double, every NaN as the same one: safe to read, unlike v.data. All elements, or `n` from `first` on.
+---e.g. local d = t:view():doubles()  for i = 0, t.size - 1 do print(d[i]) end
+---@param first? integer  default 0
+---@param n? integer  default: the rest
+---@return any doubles  FFI array double[n]
+function view:doubles(first, n) end
 
 ---Over finite elements; nil for what is unknown or has no value. A name that does not exist raises.
 ---@class msdbg.Stats

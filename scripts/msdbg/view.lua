@@ -3,11 +3,16 @@
 --   local v = t:view()
 --   for i = 0, v.n - 1 do sum = sum + v[i] end      -- flat, 0-based, row-major, like C and NumPy
 --
--- The collector does not follow pointers, so each view holds the handle of its memory in a field.
+-- The collector does not follow pointers, so each view holds the handle of its memory, and so does the pointer v.data.
+--
+-- LuaJIT marks the type of a value with the bits of a NaN, and FFI loads take those bits as they are: a NaN with another payload would
+-- become a table or nil. Every element therefore passes a look at its bits, or the core, which writes one NaN for all.
 local core = require "msdbg.core"
+local bit = require "bit"
 local ffi = require "ffi"
 
-local format, setmetatable, tonumber, tostring, type = string.format, setmetatable, tonumber, tostring, type
+local band = bit.band
+local floor, format, setmetatable, tonumber, tostring, type = math.floor, string.format, setmetatable, tonumber, tostring, type
 
 local M = {}
 
@@ -31,74 +36,138 @@ end
 local abi = M.check_abi(core.abi_table)
 M.abi = abi
 
--- Element types that FFI reads directly; the two 16-bit floats go through the core.
-local pointers = {
-  bool = "const uint8_t *", int8 = "const int8_t *", int16 = "const int16_t *", int32 = "const int32_t *", int64 = "const int64_t *",
-  uint8 = "const uint8_t *", uint16 = "const uint16_t *", uint32 = "const uint32_t *", uint64 = "const uint64_t *",
-  float32 = "const float *", float64 = "const double *",
-}
-
+local NAN = 0 / 0
 local scratch = ffi.new "double[1]"
 
-local function outside(view, i)
-  if type(i) ~= "number" then
-    core.raise("invalid_argument", format("a view has no field '%s'; it has n, dtype, shape, data, and v[i] from 0", tostring(i)))
+-- The one field of a view: what it stands on, under a key that only this file has.
+local STATE = {}
+
+-- Pointers that were given out, and the owner of the memory behind each.
+local owner_of = setmetatable({}, { __mode = "k" })
+
+local function fail(text, ...) core.raise("invalid_argument", format(text, ...)) end
+
+local function state_of(view, call)
+  local state = type(view) == "table" and view[STATE]
+  if not state then fail("%s: a view is expected, not %s; call it as view:%s()", call, tostring(view), call) end
+  return state
+end
+
+local methods = {}
+
+local function field(state, name)
+  if type(name) == "number" then
+    if floor(name) ~= name then fail("view: index %s is no whole number", tostring(name)) end
+    fail("view: index %s lies outside 0 to %d", tostring(name), state.n - 1)
   end
-  core.raise("invalid_argument", format("view: index %s lies outside 0 to %d", tostring(i), view.n - 1))
+  if name == "n" or name == "dtype" or name == "shape" then return state[name] end
+  if name == "data" then
+    owner_of[state.data] = state.owner
+    return state.data
+  end
+  return methods[name] or fail("a view has no field '%s'; it has n, dtype, shape, data, doubles, and v[i] from 0", tostring(name))
 end
 
-local Direct = {}
-function Direct.__index(view, i)
-  if type(i) ~= "number" or i < 0 or i >= view.n then return outside(view, i) end
-  return tonumber(view.data[i])
+-- Functions that read one element, for each way in which types lie in memory. They stand side by side, each with its own bounds, because
+-- another call between the loop and the element costs more than the element.
+local function integer_at(view, i)
+  local state = view[STATE]
+  if type(i) == "number" and i >= 0 and i < state.n and floor(i) == i then return tonumber(state.data[i]) end
+  return field(state, i)
 end
 
-local Widened = {}
-function Widened.__index(view, i)
-  if type(i) ~= "number" or i < 0 or i >= view.n then return outside(view, i) end
-  abi.element(view.raw, i, scratch)
-  return scratch[0]
+local function float32_at(view, i)
+  local state = view[STATE]
+  if type(i) == "number" and i >= 0 and i < state.n and floor(i) == i then
+    if band(state.words[i], 0x7fffffff) > 0x7f800000 then return NAN end
+    return state.data[i]
+  end
+  return field(state, i)
 end
 
-local function read_only(_, key) core.raise("invalid_argument", format("view: elements cannot be assigned (here: %s)", tostring(key))) end
-local function describe(view) return format("<view %s %d elements>", view.dtype, view.n) end
-for _, class in pairs { Direct, Widened } do
-  class.__newindex, class.__tostring = read_only, describe
+local function float64_at(view, i)
+  local state = view[STATE]
+  if type(i) == "number" and i >= 0 and i < state.n and floor(i) == i then
+    local high = band(state.words[2 * i + 1], 0x7fffffff)
+    if high >= 0x7ff00000 and (high > 0x7ff00000 or state.words[2 * i] ~= 0) then return NAN end
+    return state.data[i]
+  end
+  return field(state, i)
+end
+
+local function widened_at(view, i)
+  local state = view[STATE]
+  if type(i) == "number" and i >= 0 and i < state.n and floor(i) == i then
+    abi.element(state.raw, i, scratch)
+    return scratch[0]
+  end
+  return field(state, i)
+end
+
+local function class(at, pointer)
+  return {
+    pointer = pointer,
+    meta = {
+      __index = at,
+      __newindex = function(_, key) fail("view: elements cannot be assigned (here: %s)", tostring(key)) end,
+      __tostring = function(view) return format("<view %s %d elements>", view.dtype, view.n) end,
+      __metatable = "view",
+    },
+  }
+end
+
+local classes = {
+  bool = class(integer_at, "const uint8_t *"), float32 = class(float32_at, "const float *"), float64 = class(float64_at, "const double *"),
+  float16 = class(widened_at, "const void *"), bfloat16 = class(widened_at, "const void *"),
+}
+for _, bits in ipairs { 8, 16, 32, 64 } do
+  for _, sign in ipairs { "", "u" } do
+    local name = format("%sint%d", sign, bits)
+    classes[name] = class(integer_at, format("const %s_t *", name))
+  end
 end
 
 --- Makes the view behind tensor:view().
 ---@param tensor msdbg.Tensor
 ---@return msdbg.View
 function M.new(tensor)
-  local owner, address = core.view_memory(tensor)
+  -- The type is that of the bytes at hand, whatever the tensor was described as.
+  local owner, address, dtype, shape = core.view_memory(tensor)
   local raw = ffi.cast("const msdbg_view *", address)
-  local dtype = tensor.dtype
-  local pointer = pointers[dtype]
-  local view = { owner = owner, raw = raw, n = tonumber(raw.count), dtype = dtype, shape = tensor.shape,
-    data = pointer and ffi.cast(pointer, raw.data) or raw.data }
-  return setmetatable(view, pointer and Direct or Widened)
+  local made = classes[dtype]
+  return setmetatable({ [STATE] = {
+    owner = owner, raw = raw, n = tonumber(raw.count), dtype = dtype, shape = shape,
+    data = ffi.cast(made.pointer, raw.data), words = ffi.cast("const int32_t *", raw.data),
+  } }, made.meta)
 end
 
---- Elements `first` to `first + n - 1` widened to double.
+--- Elements `first` to `first + n - 1` widened to double, every NaN as the same one; without numbers all of them.
 ---@param view msdbg.View
----@param first integer
----@param n integer
+---@param first? integer
+---@param n? integer
 ---@return any doubles  cdata double[n]
 function M.doubles(view, first, n)
-  if first < 0 or n < 0 or first + n > view.n then
-    core.raise("invalid_argument", format("view: elements %d to %d lie outside 0 to %d", first, first + n - 1, view.n - 1))
+  local state = state_of(view, "doubles")
+  if first == nil then first = 0 end
+  if type(first) == "number" and n == nil then n = state.n - first end
+  if type(first) ~= "number" or type(n) ~= "number" then fail("doubles: two whole numbers are expected: the first element and how many") end
+  if not (first >= 0 and n >= 0 and first + n <= state.n) or floor(first) ~= first or floor(n) ~= n then
+    fail("doubles: %s elements from %s on do not lie in 0 to %d", tostring(n), tostring(first), state.n - 1)
   end
   local out = ffi.new("double[?]", n)
-  abi.elements(view.raw, first, n, out)
+  if abi.elements(state.raw, first, n, out) ~= 0 then core.raise("internal", "doubles: the elements cannot be read") end
   return out
 end
+methods.doubles = M.doubles
 
 --- Statistics of a view in one pass: cdata msdbg_stats.
 ---@param view msdbg.View
 ---@return any stats
 function M.statistics(view)
   local out = ffi.new "msdbg_stats"
-  abi.statistics(view.raw, out)
+  if abi.statistics(state_of(view, "statistics").raw, out) ~= 0 then
+    core.raise("internal", "statistics: they cannot be computed")
+  end
   return out
 end
 

@@ -2,6 +2,8 @@
 #include "msdbg/abi.h"
 
 #include <cmath>
+#include <exception>
+#include <limits>
 
 #include "msdbg/simd.h"
 #include "msdbg/tensor.h"
@@ -10,7 +12,10 @@
 
 namespace {
 
-constexpr int kOk = 0, kOutside = 1, kNoStatistics = 2;
+constexpr int kOk = 0, kOutside = 1, kNoStatistics = 2, kFailed = 3;
+
+// LuaJIT takes what an FFI load brings for a value of its own, and its type marks are NaNs with a payload: all of ours are one.
+double canonical(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
 // Counts travel as double; beyond 2^53 elements nothing is addressable anyway.
 bool inside(const msdbg_view* view, double first, double n) {
@@ -30,13 +35,13 @@ int elements(const msdbg_view* view, double first, double n, double* out) noexce
   const msdbg::TensorView tensor = to_view(view);
   if (!msdbg::is_evaluable(tensor.dtype)) return kNoStatistics;
   const auto begin = static_cast<uint64_t>(first), count = static_cast<uint64_t>(n);
-  for (uint64_t i = 0; i < count; ++i) out[i] = tensor.at(begin + i);
+  for (uint64_t i = 0; i < count; ++i) out[i] = canonical(tensor.at(begin + i));
   return kOk;
 }
 
 int element(const msdbg_view* view, double index, double* out) noexcept { return elements(view, index, 1, out); }
 
-int statistics(const msdbg_view* view, msdbg_stats* out) noexcept {
+int statistics(const msdbg_view* view, msdbg_stats* out) noexcept try {
   if (view == nullptr || out == nullptr) return kOutside;
   const msdbg::TensorView tensor = to_view(view);
   if (!msdbg::is_evaluable(tensor.dtype)) return kNoStatistics;
@@ -49,16 +54,18 @@ int statistics(const msdbg_view* view, msdbg_stats* out) noexcept {
           number(stats.zero_count),
           number(stats.pos_count),
           number(stats.neg_count),
-          stats.min,
-          stats.max,
-          stats.mean,
-          stats.abs_mean,
-          stats.std,
-          stats.l2_norm,
-          stats.zero_percentage(),
+          canonical(stats.min),
+          canonical(stats.max),
+          canonical(stats.mean),
+          canonical(stats.abs_mean),
+          canonical(stats.std),
+          canonical(stats.l2_norm),
+          canonical(stats.zero_percentage()),
           stats.first_bad ? number(*stats.first_bad) : -1,
           number(stats.dtype_max_count)};
   return kOk;
+} catch (const std::exception&) {  // compiled Lua calls this: nothing may pass
+  return kFailed;
 }
 
 constexpr msdbg_abi kTable = {MSDBG_ABI_VERSION, sizeof(msdbg_abi), element, elements, statistics};

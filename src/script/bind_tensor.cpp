@@ -104,7 +104,7 @@ int slice_tensor(lua_State* L) {
   return 1;
 }
 
-// core.view_memory(tensor) -> handle, address of its msdbg_view. The handle owns the elements.
+// core.view_memory(tensor) -> handle, address of its msdbg_view, type and shape of what lies there. The handle owns the elements.
 int view_memory(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
   const TensorPtr elements = elements_of(*tensor);
@@ -133,7 +133,9 @@ int view_memory(lua_State* L) {
   msdbg_view* address = &box->view;
   push_object(L, std::move(box));
   lua_pushlightuserdata(L, address);
-  return 2;
+  push_text(L, dtype_name(elements->dtype()));
+  push_shape(L, elements->shape());
+  return 4;
 }
 
 int release(lua_State* L) {

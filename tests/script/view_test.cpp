@@ -1,0 +1,168 @@
+// Views of elements: NaN of every payload, and memory that lives as long as somebody can read it.
+#include <cstring>
+#include <random>
+
+#include "script/support.h"
+
+namespace msdbg::testing {
+namespace {
+
+template <typename Word>
+TensorPtr tensor_of_words(DType dtype, const std::vector<Word>& words) {
+  std::vector<std::byte> bytes(words.size() * sizeof(Word));
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+  return TensorBuffer::create(dtype, {static_cast<int64_t>(words.size())}, std::move(bytes)).value();
+}
+
+std::vector<uint16_t> all_words() {
+  std::vector<uint16_t> words(65536);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint16_t>(i);
+  return words;
+}
+
+// NaN with random signs and payloads, among them those that LuaJIT would take for tables and nil, every tenth a number or an infinity.
+template <typename Word>
+std::vector<Word> random_words(Word exponent, std::initializer_list<Word> known) {
+  std::mt19937_64 random(20261122);
+  std::vector<Word> words(known);
+  while (words.size() < 100000) {
+    Word word = static_cast<Word>(random());
+    if (words.size() % 10 != 0) word |= exponent;
+    if (words.size() % 100 == 10) word = exponent | (word & (Word{1} << (8 * sizeof(Word) - 1)));
+    words.push_back(word);
+  }
+  return words;
+}
+
+class ViewTest : public ScriptTest {
+ protected:
+  void SetUp() override {
+    ScriptTest::SetUp();
+    auto session = std::make_unique<FakeSession>(fake_graph(
+        {{"half", "Parameter"}, {"brain", "Parameter"}, {"single", "Parameter"}, {"double", "Parameter"}, {"long", "Parameter"}}));
+    session->put("half", 0, tensor_of_words(DType::kFloat16, all_words()));
+    session->put("brain", 0, tensor_of_words(DType::kBFloat16, all_words()));
+    session->put("single", 0, tensor_of_words(DType::kFloat32, random_words<uint32_t>(0x7F800000, {0xFFFFFFFF, 0xFFD10000, 0x7FC00000})));
+    session->put("double", 0, tensor_of_words(DType::kFloat64, random_words<uint64_t>(0x7FF0000000000000, {
+        0xFFFFFFFFFFFFFFFF, 0xFFFA000000000000, 0xFFFC800000000001, 0x7FF0000000000001, 0xFFF0000000000001, 0x8000000000000000})));
+    session->put("long", 0, tensor_of_words<int64_t>(DType::kInt64, {-1, 0, INT64_MAX, INT64_MIN}));
+    script->set_session(std::move(session));
+  }
+};
+
+// Each way from an element to Lua; what is not a number would not even count as one in the comparison.
+constexpr const char* kWays = R"(
+local name, compiled = ...
+if compiled == "compiled" then jit.on() else jit.off() end
+jit.flush()
+local t = s:tensor(name)
+local v, wanted = t:view(), t.stats.nan_count
+assert(wanted > 200, "the test has no NaN")
+
+local seen, nan, sum = {}, 0, 0
+for i = 0, v.n - 1 do
+  local x = v[i]
+  seen[i + 1] = x                 -- what a trace gives back when it ends
+  if x ~= x then nan = nan + 1 else sum = sum + (x * 0 == 0 and 1 or 0) end
+end
+assert(nan == wanted, "loop: " .. nan .. " of " .. wanted)
+assert(sum == t.stats.count - wanted - t.stats.pos_inf_count - t.stats.neg_inf_count, "finite: " .. sum)
+
+local function check(list, from, what)
+  for i = from, from + v.n - 1 do
+    local x, want = list[i], seen[i - from + 1]
+    assert(type(x) == "number", what .. " " .. i .. ": a " .. type(x))
+    assert(x == want or x ~= x and want ~= want, what .. " " .. i)
+  end
+end
+check(seen, 1, "view")
+check(v:doubles(), 0, "doubles")
+check(t:slice(":"):view(), 0, "slice")
+check(require("msdbg.view").doubles(v, 0, v.n), 0, "view.doubles")
+
+local places, total = t:where(function(x) return x ~= x end)
+assert(total == wanted and #places == wanted, "where: " .. total)
+for _, place in ipairs(places) do assert(type(place.value) == "number" and place.value ~= place.value) end
+assert(select(2, t:where("nan", { limit = 1 })) == wanted)
+for _, place in ipairs(t:worst(100)) do assert(type(place.value) == "number" and place.value ~= place.value) end
+check(t:eval("x"), 1, "eval")
+
+local stats = require("msdbg.view").statistics(v)
+assert(stats.nan_count == wanted)
+for _, field in ipairs { "min", "max", "mean", "abs_mean", "std", "l2_norm", "zero_percentage" } do
+  assert(type(tonumber(stats[field])) == "number", field)
+end
+local look = require "msdbg.look"
+assert(#look.heatmap(t, { ascii = true }) > 0 and #look.show(t, { rows = 3 }) > 0 and #look.hist(t, { ascii = true }) > 0)
+local s2 = t:slice("0:100")
+assert(#look.heatmap(s2, { ascii = true }) > 0)
+collectgarbage()                  -- a value of a wrong type dies here at the latest
+jit.on()
+)";
+
+class NanTest : public ViewTest, public ::testing::WithParamInterface<std::tuple<const char*, const char*>> {};
+
+TEST_P(NanTest, OfEveryPayloadIsANumber) {
+  const auto [name, compiled] = GetParam();
+  const ScriptOutcome outcome = script->run_text(kWays, "@nan.lua", {name, compiled});
+  EXPECT_EQ(outcome.error, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(View, NanTest,
+                         ::testing::Combine(::testing::Values("half", "brain", "single", "double"),
+                                            ::testing::Values("interpreted", "compiled")),
+                         [](const auto& test) { return std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param); });
+
+TEST_F(ViewTest, FieldsCannotBeChanged) {
+  for (const char* field : {"n", "dtype", "shape", "data", "other", "[0]"}) {
+    const std::string target = *field == '[' ? std::string("v") + field : std::string("v.") + field;
+    EXPECT_TRUE(contains(failure("local v = s:tensor('long'):view() " + target + " = 1e12"), "cannot be assigned")) << field;
+  }
+  EXPECT_TRUE(contains(failure("getmetatable(s:tensor('long'):view()).__index = 1"), "attempt to index"));
+}
+
+TEST_F(ViewTest, IndexesThatAreNoElementsRaise) {
+  run("local v = s:tensor('long'):view() assert(v.n == 4 and v[0] == -1 and v[2] == 2^63 and v.dtype == 'int64' and v.shape[1] == 4)");
+  for (const char* index : {"4", "-1", "1e11", "1/0", "-1/0", "0/0"}) {
+    EXPECT_TRUE(contains(failure(std::string("return s:tensor('long'):view()[") + index + "]"), "")) << index;
+  }
+  EXPECT_TRUE(contains(failure("return s:tensor('long'):view()[1e11]"), "lies outside 0 to 3"));
+  EXPECT_TRUE(contains(failure("return s:tensor('double'):view()[0.5]"), "0.5 is no whole number"));
+  EXPECT_TRUE(contains(failure("return s:tensor('long'):view().count"), "a view has no field 'count'"));
+}
+
+TEST_F(ViewTest, DoublesAreCheckedAsElementsAre) {
+  run("local d = s:tensor('long'):view():doubles(1, 2) assert(d[0] == 0 and d[1] == 2^63)\n"
+      "assert(require('ffi').sizeof(s:tensor('long'):view():doubles(4)) == 0)");
+  for (const char* call : {"v:doubles(3, 2)", "v:doubles(-1, 1)", "v:doubles(0, 1e300)", "v:doubles(0.5, 1)", "v:doubles(0/0, 1)"}) {
+    EXPECT_TRUE(contains(failure(std::string("local v = s:tensor('long'):view() ") + call), "do not lie in 0 to 3")) << call;
+  }
+  EXPECT_TRUE(contains(failure("s:tensor('long'):view().doubles({})"), "a view is expected"));
+  EXPECT_TRUE(contains(failure("s:tensor('long'):view():doubles('a')"), "two whole numbers"));
+}
+
+TEST_F(ViewTest, ThePointerKeepsTheMemoryOfACollectedView) {
+  auto options = small_options();
+  options.open = [](const std::string&, const DumpOptions&) -> Result<std::unique_ptr<Session>> {
+    auto session = std::make_unique<FakeSession>(fake_graph({{"Default/Big-op0", "MatMul"}}));
+    session->put("Default/Big-op0", 0, make_tensor(DType::kFloat32, {10 << 20}, std::vector<double>(10 << 20, 1.0)));
+    return std::unique_ptr<Session>(std::move(session));
+  };
+  auto other = Script::create(options);
+  ASSERT_TRUE(other.ok());
+  // The limit of 64 MB holds one view of 40 MB: a second one shows whether the first lives.
+  const auto outcome = (*other)->run_text(
+      "local t = msdbg.open('big', { mem_limit = 64 }):tensor 'Big-op0'\n"
+      "local d = t:view().data\n"
+      "collectgarbage() collectgarbage()\n"
+      "local ok, e = pcall(t.view, t)\n"
+      "assert(not ok and e.code == 'out_of_memory', tostring(e))\n"
+      "assert(d[5] == 1)\n"
+      "d = nil\n"
+      "assert(t:view()[5] == 1)",
+      "@big.lua");
+  EXPECT_EQ(outcome.error, "");
+}
+
+}  // namespace
+}  // namespace msdbg::testing
