@@ -30,17 +30,13 @@ const std::vector<std::string>& lying_lengths() {
   return messages;
 }
 
-grpc::ByteBuffer buffer_of(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return {&slice, 1};
-}
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 TEST(ValueSlice, LengthsBeyondTheMessageAreRefusedBeforeAnythingIsReserved) {
   for (const std::string& message : lying_lengths()) {
     live::ValueUpload upload;
     std::atomic<uint64_t> received{0};
-    grpc::ByteBuffer buffer = buffer_of(message);
-    EXPECT_FALSE(live::take_slice(buffer, upload, received)) << testing::PrintToString(message);
+    EXPECT_EQ(live::take_slice({bytes_of(message)}, &upload, received), live::SliceResult::kUndecodable) << testing::PrintToString(message);
     EXPECT_TRUE(upload.landing.bytes().empty());
     EXPECT_EQ(upload.landing.bytes().data(), nullptr) << "memory was reserved for " << testing::PrintToString(message);
     EXPECT_EQ(received, 0u);
@@ -56,14 +52,13 @@ TEST(ValueSlice, MessageInPiecesIsJoined) {
   slice.set_tensor_content(std::string(12, 'x'));
   slice.set_finished(true);
   const std::string whole = slice.SerializeAsString();
-  std::vector<grpc::Slice> parts;
-  for (const char& byte : whole) parts.emplace_back(&byte, 1);
-  grpc::ByteBuffer buffer(parts.data(), parts.size());
+  live::MessagePieces pieces;
+  for (size_t at = 0; at < whole.size(); ++at) pieces.push_back(bytes_of(whole).subspan(at, 1));
   live::ValueUpload upload;
   upload.node = "n";
   upload.slot = "0";
   std::atomic<uint64_t> received{0};
-  ASSERT_TRUE(live::take_slice(buffer, upload, received));
+  ASSERT_EQ(live::take_slice(pieces, &upload, received), live::SliceResult::kTaken);
   EXPECT_EQ(upload.landing.bytes().size(), 12u);
   EXPECT_EQ(upload.dims, std::vector<int64_t>{3});
   EXPECT_EQ(upload.data_type, 11);

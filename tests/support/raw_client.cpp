@@ -146,6 +146,15 @@ RawReply RawClient::unary(live::Rpc rpc, const std::string& message, millisecond
 }
 
 RawReply RawClient::stream(live::Rpc rpc, std::span<const std::string> messages, milliseconds deadline) {
+  return stream(rpc, messages.size(), [&](size_t i) -> const std::string& { return messages[i]; }, deadline);
+}
+
+RawReply RawClient::repeat(live::Rpc rpc, const std::string& message, size_t times, milliseconds deadline) {
+  return stream(rpc, times, [&](size_t) -> const std::string& { return message; }, deadline);
+}
+
+RawReply RawClient::stream(live::Rpc rpc, size_t count, const std::function<const std::string&(size_t)>& message,
+                           milliseconds deadline) {
   Call call;
   ByteBuffer answer;
   grpc::Status status;
@@ -154,8 +163,8 @@ RawReply RawClient::stream(live::Rpc rpc, std::span<const std::string> messages,
   stream = stub_->PrepareCall(&call.context, method(rpc), &call.queue);
   stream->StartCall(nullptr);
   Call::Event event = call.next(deadline);
-  for (size_t i = 0; event == Call::Event::kDone && i < messages.size(); ++i) {
-    stream->Write(buffer_of(messages[i]), nullptr);
+  for (size_t i = 0; event == Call::Event::kDone && i < count; ++i) {
+    stream->Write(buffer_of(message(i)), nullptr);
     event = call.next(deadline);
   }
   if (event == Call::Event::kDone) {
@@ -184,6 +193,11 @@ bool RawClient::begin_stream(live::Rpc rpc, std::span<const std::string> message
   const std::lock_guard lock(mutex_);
   unfinished_.push_back(std::move(unfinished));
   return event == Call::Event::kDone;
+}
+
+void RawClient::cancel_streams() {
+  const std::lock_guard lock(mutex_);
+  unfinished_.clear();
 }
 
 std::unique_ptr<RawClient::Wait> RawClient::wait_cmd(const std::string& metadata) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,8 +49,13 @@ class RawClient {
 
   RawReply unary(live::Rpc rpc, const std::string& message, milliseconds deadline = kPatience);
   RawReply stream(live::Rpc rpc, std::span<const std::string> messages, milliseconds deadline = kPatience);
+  /// One message again and again, up to `times`; ends at the first one that is not taken.
+  RawReply repeat(live::Rpc rpc, const std::string& message, size_t times, milliseconds deadline = kPatience);
   /// Of the first messages of a stream that is never finished; returns when they are written.
   bool begin_stream(live::Rpc rpc, std::span<const std::string> messages, milliseconds deadline = kPatience);
+
+  /// Gives up the streams that were begun; the connection stays.
+  void cancel_streams();
 
   /// A WaitCMD that is on its way or held.
   class Wait {
@@ -78,6 +84,8 @@ class RawClient {
 
  private:
   RawClient(std::unique_ptr<grpc::GenericStub> stub, int descriptor);
+
+  RawReply stream(live::Rpc rpc, size_t count, const std::function<const std::string&(size_t)>& message, milliseconds deadline);
 
   struct Unfinished;
   std::unique_ptr<grpc::GenericStub> stub_;

@@ -12,9 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
-#include <vector>
+#include <set>
+
+#include "session/live/limits.h"
 
 namespace msdbg::live {
 namespace {
@@ -42,6 +46,13 @@ std::string address_text(const sockaddr_storage& address, int* port) {
   return text;
 }
 
+void set_port(sockaddr_storage& address, int port) {
+  // The port is at the same place in both.
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  const in_port_t value = htons(static_cast<uint16_t>(port));
+  std::memcpy(reinterpret_cast<std::byte*>(&address) + offsetof(sockaddr_in, sin_port), &value, sizeof value);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Acceptor>> Acceptor::open(const std::string& bind, int port) {
@@ -57,28 +68,58 @@ Result<std::unique_ptr<Acceptor>> Acceptor::open(const std::string& bind, int po
                                                       "127.0.0.1 or 0.0.0.0", bind, ::gai_strerror(error)));
   }
   std::unique_ptr<Acceptor> acceptor(new Acceptor());
-  const int descriptor = ::socket(found.list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  acceptor->socket_ = descriptor;
-  const int yes = 1;
-  if (descriptor < 0 || ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(descriptor, found.list->ai_addr, found.list->ai_addrlen) != 0 || ::listen(descriptor, 64) != 0) {
-    const int error = errno;
-    return Status(Code::kIoError,
-                  fmt::format("cannot listen on {}:{}: {}{}", bind, port, std::strerror(error),
-                              error == EADDRINUSE ? "; another debugger may run there: choose another --port, or 0 for any" : ""));
-  }
-  sockaddr_storage address = {};
-  socklen_t length = sizeof address;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length);
-  acceptor->host_ = address_text(address, &acceptor->port_);
   acceptor->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (acceptor->wake_ < 0) return Status(Code::kIoError, fmt::format("cannot listen on {}:{}: eventfd: {}", bind, port, std::strerror(errno)));
+  // A training names the debugger by an IPv4 address in digits: those come first, and theirs is the address that is shown.
+  std::set<std::string> tried;
+  Status unavailable;
+  for (const bool v4 : {true, false}) {
+    for (const addrinfo* at = found.list; at != nullptr; at = at->ai_next) {
+      if ((at->ai_family == AF_INET) != v4 || !tried.emplace(reinterpret_cast<const char*>(at->ai_addr), at->ai_addrlen).second) continue;
+      // The port that the first address was given, when any will do.
+      Status status = acceptor->listen_at(*at, acceptor->port_);
+      if (status.ok()) continue;
+      status = Status(status.code(), fmt::format("cannot listen on {}:{}: {}", bind, port, status.message()));
+      if (status.code() != Code::kUnsupported) return status;
+      if (unavailable.ok()) unavailable = status;  // a name may stand for an address of a family that this machine does not have
+    }
+  }
+  if (acceptor->sockets_.empty()) return Status(Code::kIoError, unavailable.message());
   return acceptor;
+}
+
+Status Acceptor::listen_at(const addrinfo& at, int port) {
+  sockaddr_storage address = {};
+  std::memcpy(&address, at.ai_addr, at.ai_addrlen);
+  if (port != 0) set_port(address, port);
+  const int descriptor = ::socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int yes = 1;
+  socklen_t length = sizeof address;
+  // Without V6ONLY, [::] would take the port of 0.0.0.0 as well.
+  const bool v6 = at.ai_family == AF_INET6;
+  if (descriptor < 0 || ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      (v6 && !sockets_.empty() && ::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) != 0) ||
+      ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), at.ai_addrlen) != 0 || ::listen(descriptor, 64) != 0 ||
+      ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    const int error = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    const bool unavailable = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+    return {unavailable ? Code::kUnsupported : Code::kIoError, fmt::format("{}{}", std::strerror(error),
+                                        error == EADDRINUSE ? "; another debugger may run there: choose another --port, or 0 for any" : "")};
+  }
+  const std::string host = address_text(address, &port);
+  if (sockets_.empty()) {
+    host_ = host;
+    port_ = port;
+  }
+  sockets_.push_back(descriptor);
+  return {};
 }
 
 Acceptor::~Acceptor() {
   stop();
   for (const auto& [descriptor, connection] : watched_) ::close(descriptor);
-  if (socket_ >= 0) ::close(socket_);
+  for (const int socket : sockets_) ::close(socket);
   if (wake_ >= 0) ::close(wake_);
 }
 
@@ -101,30 +142,67 @@ void Acceptor::stop() {
 void Acceptor::run() {
   std::vector<pollfd> polled;
   for (;;) {
-    polled.assign({{socket_, POLLIN, 0}, {wake_, POLLIN, 0}});
-    // Nothing to read for us: only the end of the connection is of interest.
-    for (const auto& [descriptor, connection] : watched_) polled.push_back({descriptor, POLLRDHUP, 0});
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
-    if (polled[1].revents != 0) return;
-    for (size_t i = 2; i < polled.size(); ++i) {
-      if (polled[i].revents == 0) continue;
-      const auto it = watched_.find(polled[i].fd);
-      const std::string key = it->second.key;
-      ::close(it->first);
-      watched_.erase(it);
-      callbacks_.closed(key);
+    try {
+      polled.assign({{wake_, POLLIN, 0}});
+      for (const int socket : sockets_) polled.push_back({socket, POLLIN, 0});
+      // Nothing to read for us: only the end of the connection is of interest.
+      for (const auto& [descriptor, connection] : watched_) polled.push_back({descriptor, POLLRDHUP, 0});
+      if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) {
+        log(LogLevel::kError, fmt::format("live: no new connections are accepted: poll: {}", std::strerror(errno)));
+        return;
+      }
+      if (polled[0].revents != 0) return;
+      serve(polled);
+    } catch (const std::exception& error) {
+      log(LogLevel::kError, fmt::format("live: a connection was lost: {}", error.what()));
     }
-    if (polled[0].revents != 0) accept_one();
   }
 }
 
-void Acceptor::accept_one() {
+void Acceptor::serve(std::span<const pollfd> polled) {
+  for (const pollfd& entry : polled.subspan(1 + sockets_.size())) {
+    if (entry.revents == 0) continue;
+    if (const auto it = watched_.find(entry.fd); it != watched_.end()) drop(it);
+  }
+  for (const pollfd& entry : polled.subspan(1, sockets_.size())) {
+    if (entry.revents != 0) accept_one(entry.fd);
+  }
+}
+
+void Acceptor::drop(std::map<int, Connection>::iterator connection) {
+  const std::string key = connection->second.key;
+  ::close(connection->first);
+  watched_.erase(connection);
+  callbacks_.closed(key);
+}
+
+/// Whoever opens connections without end does not keep others out: the oldest that is not the training's goes.
+void Acceptor::make_room() {
+  if (watched_.size() < limits::kConnections) return;
+  auto oldest = watched_.end();
+  for (auto it = watched_.begin(); it != watched_.end(); ++it) {
+    if (oldest != watched_.end() && oldest->second.number < it->second.number) continue;
+    if (!callbacks_.keep(it->second.key)) oldest = it;
+  }
+  if (oldest == watched_.end()) return;
+  ::shutdown(oldest->first, SHUT_RDWR);  // gRPC closes its own handle when it sees the end
+  drop(oldest);
+}
+
+void Acceptor::accept_one(int socket) {
   sockaddr_storage address = {};
   socklen_t length = sizeof address;
-  const int descriptor = ::accept4(socket_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int descriptor = ::accept4(socket, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor < 0) {
     // Out of descriptors: the connection stays in the queue, and trying at once would only burn the processor.
     if (errno == EMFILE || errno == ENFILE) ::usleep(100000);
+    return;
+  }
+  // Without a copy its end would go unnoticed.
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) {
+    log(LogLevel::kWarning, fmt::format("live: a connection was refused: dup: {}", std::strerror(errno)));
+    ::close(descriptor);
     return;
   }
   const int yes = 1;
@@ -133,16 +211,10 @@ void Acceptor::accept_one() {
   const std::string host = address_text(address, &port);
   const std::string key = fmt::format("fd:{}", descriptor);
   // The number may be that of a connection that gRPC closed a moment ago and whose end has not been looked at yet.
-  for (auto it = watched_.begin(); it != watched_.end();) {
-    if (it->second.key != key) {
-      ++it;
-      continue;
-    }
-    ::close(it->first);
-    it = watched_.erase(it);
-    callbacks_.closed(key);
-  }
-  if (const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0); copy >= 0) watched_[copy] = {key};
+  const auto stale = std::find_if(watched_.begin(), watched_.end(), [&](const auto& entry) { return entry.second.key == key; });
+  if (stale != watched_.end()) drop(stale);
+  make_room();
+  watched_[copy] = {key, next_number_++};
   callbacks_.opened(descriptor, key, fmt::format("{}:{}", host, port));
 }
 

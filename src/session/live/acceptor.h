@@ -5,10 +5,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "msdbg/base.h"
+
+struct addrinfo;
+struct pollfd;
 
 namespace msdbg::live {
 
@@ -18,8 +23,11 @@ class Acceptor {
     /// A connection to take over; `key` is what calls on it will carry as their peer.
     std::function<void(int descriptor, const std::string& key, const std::string& address)> opened;
     std::function<void(const std::string& key)> closed;
+    /// True for a connection that must stay when there are too many: the oldest of the others is closed for a new one.
+    std::function<bool(const std::string& key)> keep;
   };
 
+  /// Listens on every address that `bind` stands for ("localhost" may be two), on one port.
   /// Error: kInvalidArgument for what is no address, kIoError naming the address and the reason.
   static Result<std::unique_ptr<Acceptor>> open(const std::string& bind, int port);
   ~Acceptor();
@@ -36,16 +44,23 @@ class Acceptor {
  private:
   struct Connection {
     std::string key;
+    uint64_t number = 0;
   };
   Acceptor() = default;
+  Status listen_at(const addrinfo& address, int port);
   void run();
-  void accept_one();
+  void serve(std::span<const pollfd> polled);
+  void accept_one(int socket);
+  void make_room();
+  void drop(std::map<int, Connection>::iterator connection);
 
-  int socket_ = -1, wake_ = -1;
+  std::vector<int> sockets_;
+  int wake_ = -1;
   std::string host_;
   int port_ = 0;
   Callbacks callbacks_;
   std::map<int, Connection> watched_;  // by our own copy of the descriptor
+  uint64_t next_number_ = 0;
   std::thread thread_;
 };
 

@@ -5,19 +5,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/live/limits.h"
 #include "session/live/watch_messages.h"
 
 namespace msdbg::live {
 namespace {
 
 constexpr size_t kMaxEvents = 1000;  ///< texts kept for a session that never asks for them
-constexpr size_t kMaxHits = 200000;
 
 }  // namespace
 
-Conversation::Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline,
-                           uint64_t mem_limit_bytes)
-    : transport_(std::move(transport)), view_deadline_(view_deadline), mem_limit_bytes_(mem_limit_bytes) {}
+Conversation::Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline)
+    : transport_(std::move(transport)), view_deadline_(view_deadline) {}
 Conversation::~Conversation() = default;
 
 // ---- what the owner asks ---------------------------------------------------------------------------------------------
@@ -62,10 +61,12 @@ int64_t Conversation::goodbye_steps() const {
 }
 std::vector<std::string> Conversation::take_graphs() {
   std::lock_guard lock(mutex_);
+  graph_charges_.clear();
   return std::exchange(graphs_, {});
 }
 std::vector<debugger::WatchpointHit> Conversation::take_hits() {
   std::lock_guard lock(mutex_);
+  hit_charges_.clear();
   return std::exchange(hits_, {});
 }
 std::vector<LiveEvent> Conversation::take_events() {
@@ -144,14 +145,10 @@ void Conversation::handle(WireEvent event) {
       late_graph_ = ran_ && state_ == LiveState::kRunning;
       if (event.graphs.empty()) say(Severity::kWarning, "the training sent an empty graph; nodes are known from hits only");
       std::move(event.graphs.begin(), event.graphs.end(), std::back_inserter(graphs_));
+      graph_charges_.push_back(std::move(event.charge));
       return;
     case Kind::kHits:
-      if (hits_.size() + event.hits.size() > kMaxHits) {
-        say(Severity::kWarning, fmt::format("more than {} hits in one suspension; {} are left out", kMaxHits, event.hits.size()));
-        return;
-      }
-      std::move(event.hits.begin(), event.hits.end(), std::back_inserter(hits_));
-      return;
+      return take_in_hits(std::move(event));
     case Kind::kBases:
       bases_ = std::move(event.bases);
       return;
@@ -170,6 +167,14 @@ void Conversation::handle(WireEvent event) {
   }
 }
 
+void Conversation::take_in_hits(WireEvent event) {
+  const size_t fit = std::min(event.hits.size(), limits::kHits - hits_.size());
+  if (const size_t left_out = event.left_out + event.hits.size() - fit; left_out > 0)
+    say(Severity::kWarning, fmt::format("more hits in one suspension than msdbg keeps; {} are left out", left_out));
+  std::move(event.hits.begin(), event.hits.begin() + static_cast<std::ptrdiff_t>(fit), std::back_inserter(hits_));
+  hit_charges_.push_back(std::move(event.charge));
+}
+
 void Conversation::handle_handshake(const WireEvent& event) {
   Result<PeerProfile> profile = make_profile(event.metadata, event.peer);
   refused_ = !profile.ok();
@@ -185,6 +190,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
   awaiting_ = true;
   ++handshakes_;
   hits_.clear();
+  hit_charges_.clear();
   if (!same_process) {
     ++processes_;
     const uint64_t number = suspension_.number;
@@ -316,6 +322,7 @@ Status Conversation::release(const debugger::EventReply& reply, std::string_view
   std::lock_guard lock(mutex_);
   if (Status status = ensure_held(what); !status.ok()) return status;
   hits_.clear();
+  hit_charges_.clear();
   // Before the answer: the training may be back before this thread is.
   if (ahead > 0) transport_->answer_ahead(reply, ahead);
   if (Status status = transport_->answer(reply); !status.ok()) {

@@ -37,7 +37,7 @@ struct ViewItem {
 
 class Conversation {
  public:
-  Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline, uint64_t mem_limit_bytes);
+  Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline);
   ~Conversation();
 
   /// Takes in what has arrived.
@@ -78,11 +78,13 @@ class Conversation {
   // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not fit the question.
   Result<std::vector<debugger::TensorBase>> bases(std::span<const ViewItem> items);
   Result<std::vector<debugger::TensorSummary>> summaries(std::span<const ViewItem> items);
-  /// Null when the peer does not have it. `expected_bytes` is a promise of the peer's base, or 0.
-  Result<std::shared_ptr<ValueUpload>> value(const ViewItem& item, uint64_t expected_bytes);
+  /// Null when the peer does not have it. `promised`: the bytes of the peer's base; more are refused. Above `memory` bytes the
+  /// value lies in a file.
+  Result<std::shared_ptr<ValueUpload>> value(const ViewItem& item, std::optional<uint64_t> promised, uint64_t memory);
 
  private:
   void handle(WireEvent event);
+  void take_in_hits(WireEvent event);
   void handle_handshake(const WireEvent& event);
   void handle_wait(WireEvent event);
   void note_passed();
@@ -98,7 +100,6 @@ class Conversation {
 
   const std::unique_ptr<Transport> transport_;
   const std::chrono::milliseconds view_deadline_;
-  const uint64_t mem_limit_bytes_;
 
   mutable std::mutex mutex_;
   LiveState state_ = LiveState::kWaiting;
@@ -116,6 +117,7 @@ class Conversation {
   std::string peer_;           // address
   std::vector<std::string> graphs_;
   std::vector<debugger::WatchpointHit> hits_;
+  std::vector<Charge> graph_charges_, hit_charges_;
   std::vector<LiveEvent> events_;
   size_t dropped_events_ = 0;
   // The answer to the view that is under way.

@@ -5,11 +5,25 @@
 #include <utility>
 
 #include "session/live/conversation.h"
+#include "session/live/limits.h"
 
 namespace msdbg::live {
 namespace {
 
-constexpr size_t kItemsPerView = 2000;  ///< names of a few hundred bytes stay below the 4 MiB a client accepts
+constexpr size_t kItemsPerView = 2000;
+constexpr size_t kBytesPerView = size_t{3} << 20;  ///< of names; a client accepts 4 MiB
+constexpr size_t kBytesAroundName = 32;
+
+/// How many of the items one message takes, one at least.
+size_t items_in_one_view(std::span<const ViewItem> items) {
+  size_t count = 0, bytes = 0;
+  while (count < std::min(items.size(), kItemsPerView)) {
+    bytes += items[count].name.size() + kBytesAroundName;
+    if (bytes > kBytesPerView && count > 0) break;
+    ++count;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -33,7 +47,7 @@ Result<std::vector<Message>> Conversation::ask(std::span<const ViewItem> items, 
                                                std::optional<std::vector<Message>>* answer) {
   std::vector<Message> all;
   while (!items.empty()) {
-    const auto part = items.first(std::min(items.size(), kItemsPerView));
+    const auto part = items.first(items_in_one_view(items));
     items = items.subspan(part.size());
     std::lock_guard lock(mutex_);
     const std::string what = fmt::format("{} of {} tensors", of, part.size());
@@ -58,7 +72,7 @@ Result<std::vector<debugger::TensorSummary>> Conversation::summaries(std::span<c
   return ask(items, debugger::ViewCMD::statistics, "statistics", &summaries_);
 }
 
-Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, uint64_t expected_bytes) {
+Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, std::optional<uint64_t> promised, uint64_t memory) {
   std::lock_guard lock(mutex_);
   const std::string what = fmt::format("the value of {}:{}{}", printable(item.name), item.slot, item.previous ? " (previous)" : "");
   if (Status status = ensure_held(what); !status.ok()) return status;
@@ -66,9 +80,10 @@ Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, u
   upload->node = item.name;
   upload->slot = std::to_string(item.slot);
   upload->iter = item.previous ? "prev" : "";
-  upload->landing.set_memory_limit(mem_limit_bytes_);
-  if (expected_bytes > 0) {
-    if (Status status = upload->landing.reserve(expected_bytes); !status.ok()) return status;
+  upload->landing.set_memory_limit(memory);
+  upload->most_bytes = promised.value_or(limits::kValueBytes);
+  if (promised) {
+    if (Status status = upload->landing.reserve(std::min(*promised, memory)); !status.ok()) return status;
   }
   values_ = upload;
   values_done_ = false;

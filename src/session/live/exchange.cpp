@@ -21,4 +21,6 @@ std::optional<Rpc> find_rpc(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_streaming(Rpc rpc) { return rpc != Rpc::kWaitCmd && rpc != Rpc::kSendMetadata && rpc != Rpc::kSendHeartbeat; }
+
 }  // namespace msdbg::live

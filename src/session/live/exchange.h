@@ -11,6 +11,7 @@
 #include "debug_graph.pb.h"
 #include "debug_grpc.pb.h"
 #include "msdbg/base.h"
+#include "session/live/charge.h"
 #include "session/live/landing.h"
 
 namespace msdbg::live {
@@ -23,12 +24,15 @@ inline constexpr int kRpcCount = 9;
 std::string_view rpc_name(Rpc rpc);  ///< "WaitCMD", ...
 /// By method name, with or without the path of the service.
 std::optional<Rpc> find_rpc(std::string_view name);
+/// True where a call takes any number of messages.
+bool is_streaming(Rpc rpc);
 
 /// Where the elements of the one tensor that was asked for arrive. Shared, because an upload that comes after its
 /// deadline still needs a place. Written by one transport thread; read after the kValues event.
 struct ValueUpload {
   std::string node, slot, iter;  ///< as asked for
   Landing landing;
+  uint64_t most_bytes = UINT64_MAX;  ///< elements beyond these are refused
   std::vector<int64_t> dims;
   int data_type = 0;
   uint64_t slices = 0;
@@ -64,12 +68,14 @@ struct WireEvent {
   debugger::Metadata metadata;
   std::vector<std::string> graphs;  ///< serialized GraphProtos
   std::vector<debugger::WatchpointHit> hits;
+  size_t left_out = 0;                ///< hits beyond what is kept
   std::vector<debugger::TensorBase> bases;
   std::vector<debugger::TensorSummary> summaries;
   std::shared_ptr<ValueUpload> values;
   std::optional<CameFrom> came_from;  ///< kWait of a recording
   bool turned_away = false;           ///< kWait: its handshake was refused while another training was debugged
   std::string text;
+  Charge charge;                      ///< for graphs, hits, bases and summaries
 };
 
 }  // namespace msdbg::live

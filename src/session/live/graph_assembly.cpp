@@ -1,16 +1,19 @@
 #include "session/live/graph_assembly.h"
 
+#include <span>
 #include <utility>
 
+#include "msdbg/wire_fields.h"
+
 namespace msdbg::live {
-namespace {
-
-bool parses(const std::string& bytes) {
-  debugger::GraphProto graph;
-  return graph.ParseFromString(bytes);
+// Looks at each byte once, however many chunks claim to be the last.
+bool GraphAssembly::is_whole() {
+  WireReader reader(std::as_bytes(std::span(bytes_)).subspan(whole_));
+  uint64_t end = 0;
+  for (WireField field; reader.next(field);) end = reader.at();
+  whole_ += end;
+  return whole_ == bytes_.size();
 }
-
-}  // namespace
 
 void GraphAssembly::add(const debugger::Chunk& chunk) {
   const std::string& buffer = chunk.buffer();
@@ -23,14 +26,14 @@ void GraphAssembly::add(const debugger::Chunk& chunk) {
   }
   if (!marked) return;
   // A whole slice that carries the mark is either the true end or the stale mark of a graph that goes on.
-  if (!repeated && buffer.size() == kSlice && !parses(bytes_)) return;
+  if (!repeated && buffer.size() == kSlice && !is_whole()) return;
   end_graph();
 }
 
 void GraphAssembly::end_graph() {
   if (!bytes_.empty()) graphs_.push_back(std::move(bytes_));
   bytes_.clear();
-  last_begin_ = 0;
+  last_begin_ = whole_ = 0;
 }
 
 std::vector<std::string> GraphAssembly::finish() {

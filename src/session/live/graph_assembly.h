@@ -25,10 +25,13 @@ class GraphAssembly {
 
  private:
   void end_graph();
+  /// The bytes end where a field of the graph ends.
+  bool is_whole();
 
   bool several_;
   std::string bytes_;
   size_t last_begin_ = 0;    ///< where the newest chunk of bytes_ starts
+  size_t whole_ = 0;         ///< so many bytes of bytes_ are whole fields
   std::vector<std::string> graphs_;
 };
 

@@ -7,13 +7,12 @@
 
 #include "session/live/graph_assembly.h"
 #include "session/live/grpc_transport.h"
+#include "session/live/limits.h"
 #include "session/live/peer_profile.h"
 #include "session/live/value_slice.h"
 
 namespace msdbg::live {
 namespace {
-
-constexpr uint64_t kMaxStream = uint64_t{2} << 30; // of graphs, hits and the like; values go to their own place
 
 template <typename Message>
 bool parse(grpc::ByteBuffer& buffer, Message* message) {
@@ -23,39 +22,74 @@ bool parse(grpc::ByteBuffer& buffer, Message* message) {
   return message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
 }
 
-bool is_streaming(Rpc rpc) {
-  return rpc != Rpc::kWaitCmd && rpc != Rpc::kSendMetadata && rpc != Rpc::kSendHeartbeat;
+template <typename Message>
+bool append(grpc::ByteBuffer& buffer, std::vector<Message>* messages) {
+  return parse(buffer, &messages->emplace_back());
 }
+
+/// The message as it lies in memory, and what keeps it there.
+struct Pieces {
+  explicit Pieces(const grpc::ByteBuffer& buffer) {
+    (void)buffer.Dump(&slices);
+    for (const grpc::Slice& slice : slices) bytes.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
+  }
+  std::vector<grpc::Slice> slices;
+  MessagePieces bytes;
+};
 
 }  // namespace
 
 void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
-  if (call.rpc != Rpc::kSendHeartbeat && !admit(call)) {
-    return fail(call, grpc::StatusCode::FAILED_PRECONDITION, call.event.text.empty() ? "the connection has ended" : call.event.text);
-  }
-  if (recorder_) {
-    std::vector<grpc::Slice> slices;
-    std::vector<std::string_view> parts;
-    (void)message.Dump(&slices);
-    for (const grpc::Slice& slice : slices) parts.emplace_back(reinterpret_cast<const char*>(slice.begin()), slice.size());
-    recorder_->client(call.rpc, call.number, call.messages - 1, parts);
-  }
-  if (!is_streaming(call.rpc) && call.messages > 1) {
+  const bool admitted = call.rpc == Rpc::kSendHeartbeat || is_current(call.peer);
+  if (admitted) record(call, message);
+  if (!is_streaming(call.rpc) && call.messages > 1)
     return fail(call, grpc::StatusCode::INVALID_ARGUMENT, fmt::format("{} takes one message", rpc_name(call.rpc)));
+  call.bytes += message.Length() + limits::kMessageOverhead;
+  const bool long_ones = call.rpc == Rpc::kSendTensors || call.rpc == Rpc::kSendGraph || call.rpc == Rpc::kSendMultiGraphs;
+  if (!long_ones && message.Length() > limits::kSmallMessageBytes)
+    return refuse(call, fmt::format("a message of {}, more than {}", format_bytes(message.Length()), format_bytes(limits::kSmallMessageBytes)));
+  std::string too_much;
+  const bool decoded = decode(call, message, &too_much);
+  if (!too_much.empty()) return refuse(call, too_much);
+  if (!decoded) {
+    note(WireEvent::Kind::kProblem,
+         fmt::format("{}: message {} cannot be decoded ({} bytes)", rpc_name(call.rpc), call.messages.load(), message.Length()));
+    return fail(call, grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be decoded");
   }
-  if (call.rpc != Rpc::kSendTensors) call.bytes += message.Length();
-  if (call.bytes > kMaxStream) {
-    note(WireEvent::Kind::kProblem, fmt::format("{}: more than {} in one call; refused", rpc_name(call.rpc), format_bytes(kMaxStream)));
-    return fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too much for one call");
-  }
-  if (decode(call, message)) return;
-  note(WireEvent::Kind::kProblem,
-       fmt::format("{}: message {} cannot be decoded ({} bytes)", rpc_name(call.rpc), call.messages, message.Length()));
-  fail(call, grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be decoded");
+  if (admitted) return;
+  // Only now, so that somebody who says nothing sensible cannot take the place of the training.
+  if (const grpc::Status refusal = admit(call); !refusal.ok()) return call.fail(refusal.error_code(), refusal.error_message());
+  record(call, message);
 }
 
-bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message) {
+void GrpcTransport::record(const IncomingCall& call, grpc::ByteBuffer& message) {
+  if (!recorder_) return;
+  const Pieces pieces(message);
+  std::vector<std::string_view> parts;
+  for (const auto& piece : pieces.bytes) parts.emplace_back(reinterpret_cast<const char*>(piece.data()), piece.size());
+  recorder_->client(call.rpc, call.number, call.messages - 1, parts);
+}
+
+/// Ends a call that takes more than there is room for.
+void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
+  note(WireEvent::Kind::kProblem, fmt::format("{}: {}; refused", rpc_name(call.rpc), what));
+  if (call.rpc == Rpc::kSendTensors && call.event.values) {
+    // Somebody waits for this tensor and is told, before the client can go on.
+    call.event.values->problem = what;
+    call.event.kind = WireEvent::Kind::kValues;
+    (void)mailbox_.put(std::move(call.event));
+  }
+  fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, what);
+}
+
+/// False when the message is no such message; `too_much` says why there is no room for it.
+bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
   WireEvent& event = call.event;
+  const auto keep = [&](uint64_t bytes) {
+    if (event.charge.add(waiting_, bytes)) return true;
+    *too_much = fmt::format("more than {} of graphs, hits and answers that nobody has looked at yet", format_bytes(waiting_->limit()));
+    return false;
+  };
   switch (call.rpc) {
     case Rpc::kWaitCmd:
     case Rpc::kSendMetadata:
@@ -65,27 +99,50 @@ bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message) {
     case Rpc::kSendGraph:
     case Rpc::kSendMultiGraphs: {
       debugger::Chunk chunk;
+      if (!keep(message.Length() + limits::kMessageOverhead)) return false;
       if (!parse(message, &chunk)) return false;
       if (!call.assembly) call.assembly = std::make_unique<GraphAssembly>(call.rpc == Rpc::kSendMultiGraphs);
       call.assembly->add(chunk);
       return true;
     }
-    case Rpc::kSendTensors: {
-      if (!event.values) {
-        std::lock_guard lock(mutex_);
-        event.values = std::exchange(upload_, nullptr);
-        if (!event.values) event.values = std::make_shared<ValueUpload>();  // nobody asked; it is thrown away
-      }
-      return take_slice(message, *event.values, received_);
-    }
+    case Rpc::kSendTensors:
+      return decode_slice(call, message, too_much);
     case Rpc::kSendTensorBase:
-      return parse(message, &event.bases.emplace_back());
     case Rpc::kSendTensorStats:
-      return parse(message, &event.summaries.emplace_back());
-    case Rpc::kSendWatchpointHits:
-      return parse(message, &event.hits.emplace_back());
+      if (call.messages > limits::kAnswers) {
+        *too_much = fmt::format("more than {} answers in one call", limits::kAnswers);
+        return false;
+      }
+      // Packed numbers take up to eight times as much in memory.
+      if (!keep(sizeof(debugger::TensorSummary) + 8 * message.Length())) return false;
+      return call.rpc == Rpc::kSendTensorBase ? append(message, &event.bases) : append(message, &event.summaries);
+    case Rpc::kSendWatchpointHits: {
+      debugger::WatchpointHit hit;
+      if (!parse(message, &hit)) return false;
+      // Those that came before it are worth more than none.
+      if (event.hits.size() < limits::kHits && event.charge.add(waiting_, hit.SpaceUsedLong())) event.hits.push_back(std::move(hit));
+      else ++event.left_out;
+      return true;
+    }
   }
   return false;
+}
+
+bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
+  WireEvent& event = call.event;
+  if (call.messages == 1) {
+    std::lock_guard lock(mutex_);
+    event.values = std::exchange(upload_, nullptr);
+  }
+  // Without one nobody asked: the elements are skipped, and what is far more than a mistake is refused.
+  const uint64_t most = event.values ? event.values->most_bytes : 0;
+  if (call.bytes > most + std::max(most / 2, limits::kUnaskedBytes)) {
+    *too_much = event.values ? "far more than the tensor that was asked for" : "a tensor that nobody asked for";
+    return false;
+  }
+  const SliceResult taken = take_slice(Pieces(message).bytes, event.values.get(), received_);
+  if (taken == SliceResult::kTooMuch) *too_much = fmt::format("more than the {} that the tensor has", format_bytes(most));
+  return taken == SliceResult::kTaken;
 }
 
 void GrpcTransport::on_complete(IncomingCall& call) {
@@ -102,7 +159,7 @@ void GrpcTransport::on_complete(IncomingCall& call) {
     case Rpc::kSendMultiGraphs:
       return complete_graphs(call);
     case Rpc::kSendTensors:
-      if (!call.event.values) {  // the tensor has no elements, which is told by saying nothing
+      if (call.messages == 0) {  // the tensor has no elements, which is told by saying nothing
         std::lock_guard lock(mutex_);
         call.event.values = std::exchange(upload_, nullptr);
       }
@@ -129,8 +186,27 @@ void GrpcTransport::on_cancelled(IncomingCall& call) {
   // A call that was opened ahead of its message says nothing when it ends.
   if (recorder_ && call.messages > 0)
     recorder_->status(call.rpc, call.number, grpc::StatusCode::CANCELLED, "given up by the client");
-  if (call.rpc != Rpc::kWaitCmd && call.messages > 0)
-    note(WireEvent::Kind::kProblem, fmt::format("{} was broken off after {} messages", rpc_name(call.rpc), call.messages));
+  if (call.rpc == Rpc::kWaitCmd) return;
+  // The library drops a message that is too long, and the call with it, without a word to us.
+  note(WireEvent::Kind::kProblem, fmt::format("{} was broken off after {} messages; the next one may have been above {}, which is refused",
+                                              rpc_name(call.rpc), call.messages.load(), format_bytes(limits::kMessageBytes)));
+}
+
+void GrpcTransport::on_closed(IncomingCall& call) noexcept {
+  std::lock_guard lock(mutex_);
+  if (const auto it = strangers_.find(call.number); it != strangers_.end()) strangers_.erase(it);
+}
+
+void GrpcTransport::on_exception(IncomingCall& call, const char* what) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    if (held_ == &call) held_ = nullptr;
+  }
+  try {
+    note(WireEvent::Kind::kProblem, fmt::format("{} was ended by an error in msdbg: {}", rpc_name(call.rpc), what));
+  } catch (...) {  // without memory for a text the call still ends
+  }
+  call.fail(grpc::StatusCode::INTERNAL, "an error in msdbg");
 }
 
 void GrpcTransport::complete_wait(IncomingCall& call) {
@@ -209,12 +285,15 @@ void GrpcTransport::fail(IncomingCall& call, grpc::StatusCode code, const std::s
   call.fail(code, text);
 }
 
-void GrpcTransport::note(WireEvent::Kind kind, const std::string& text) {
+void GrpcTransport::note(WireEvent::Kind kind, std::string text) {
+  const size_t told = notes_.fetch_add(1);
+  if (told > limits::kNotes) return;
+  if (told == limits::kNotes) text = fmt::format("{} problems and refusals were told; further ones are not", told);
   if (recorder_) recorder_->note(text);
   WireEvent event;
   event.kind = kind;
-  event.text = text;
-  mailbox_.put(std::move(event));  // when it is full there is trouble enough to read about
+  event.text = std::move(text);
+  (void)mailbox_.put(std::move(event));  // when it is full there is trouble enough to read about
 }
 
 }  // namespace msdbg::live

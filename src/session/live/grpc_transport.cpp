@@ -6,12 +6,12 @@
 #include <grpcpp/server_posix.h>
 #include <signal.h>
 
+#include "session/live/limits.h"
 #include "session/live/watch_messages.h"
 
 namespace msdbg::live {
 namespace {
 
-constexpr int kMaxMessage = 64 << 20;              // clients send 3 MiB and a little; more is tolerated up to here
 constexpr int kMaxFrame = 1 << 20, kWindow = 8 << 20;
 constexpr std::chrono::milliseconds kShutdown{500};
 
@@ -23,17 +23,27 @@ class GrpcTransport::Service final : public grpc::CallbackGenericService {
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
     reaction_begins(this);
-    const std::optional<Rpc> rpc = find_rpc(context->method());
-    if (!rpc) return CallbackGenericService::CreateReactor(context);
-    return new IncomingCall(transport_, *rpc, transport_.next_call_++, context->peer());
+    try {
+      const std::optional<Rpc> rpc = find_rpc(context->method());
+      if (!rpc) return CallbackGenericService::CreateReactor(context);
+      const uint64_t number = transport_.next_call_++;
+      const std::string peer = context->peer();
+      if (const grpc::Status refusal = transport_.may_call(*rpc, peer, number); !refusal.ok()) return new RefusedCall(refusal);
+      return new IncomingCall(transport_, *rpc, number, peer);
+    } catch (const std::exception& error) {
+      return new RefusedCall({grpc::StatusCode::INTERNAL, error.what()});
+    }
   }
 
  private:
   GrpcTransport& transport_;
 };
 
-GrpcTransport::GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder)
-    : acceptor_(std::move(acceptor)), recorder_(std::move(recorder)), service_(std::make_unique<Service>(*this)) {}
+GrpcTransport::GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder, uint64_t mem_limit_bytes)
+    : acceptor_(std::move(acceptor)),
+      recorder_(std::move(recorder)),
+      service_(std::make_unique<Service>(*this)),
+      waiting_(std::make_shared<WaitingMemory>(limits::waiting_bytes(mem_limit_bytes))) {}
 
 Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& options) {
   // The library would print to standard error, in the middle of the prompt, that a name is no UTF-8. Names are taken as bytes here
@@ -47,15 +57,16 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
     if (!made) return made.status();
     recorder = std::move(*made);
   }
-  std::unique_ptr<GrpcTransport> transport(new GrpcTransport(std::move(*acceptor), std::move(recorder)));
+  std::unique_ptr<GrpcTransport> transport(new GrpcTransport(std::move(*acceptor), std::move(recorder), options.mem_limit_bytes));
 
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(transport->service_.get());
-  builder.SetMaxReceiveMessageSize(kMaxMessage);
+  builder.SetMaxReceiveMessageSize(limits::kMessageBytes);
   builder.SetMaxSendMessageSize(-1);
   // Slices of tensors are 3 MiB: larger frames and a wider window than gRPC's defaults save most of the work around them.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrame);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindow);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits::kCallsPerConnection);
   // A peer whose machine vanished says nothing; only pings find out.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive.count() / 2));
@@ -73,7 +84,8 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   GrpcTransport* self = transport.get();
   transport->acceptor_->start({
       [self](int fd, const std::string& key, const std::string& address) { self->on_opened(fd, key, address); },
-      [self](const std::string& key) { self->on_closed(key); },
+      [self](const std::string& key) { self->on_disconnected(key); },
+      [self](const std::string& key) { return self->is_current(key); },
   });
   return transport;
 }
@@ -150,7 +162,7 @@ void GrpcTransport::on_opened(int descriptor, const std::string& key, const std:
   grpc::AddInsecureChannelFromFd(server_.get(), descriptor);
 }
 
-void GrpcTransport::on_closed(const std::string& key) {
+void GrpcTransport::on_disconnected(const std::string& key) {
   std::string address;
   bool ended = false;
   {
@@ -179,31 +191,56 @@ std::string GrpcTransport::address_of(const std::string& key) {
   return it == addresses_.end() ? key : it->second;
 }
 
-// One training per listener: the first connection that calls has it until it ends.
-bool GrpcTransport::admit(IncomingCall& call) {
-  std::string text;
+bool GrpcTransport::is_current(const std::string& peer) {
+  std::lock_guard lock(mutex_);
+  return peer == current_;
+}
+
+/// Looked at before a call is read: a stranger may introduce itself, and only while there is no training.
+grpc::Status GrpcTransport::may_call(Rpc rpc, const std::string& peer, uint64_t number) {
   {
     std::lock_guard lock(mutex_);
-    if (call.peer == current_) return true;
+    if (peer == current_) return grpc::Status::OK;
     // The end of a connection may be noticed before the last word on it.
-    if (addresses_.find(call.peer) == addresses_.end()) return false;
+    if (addresses_.find(peer) == addresses_.end()) return {grpc::StatusCode::FAILED_PRECONDITION, "the connection has ended"};
+    if (current_.empty() || ended_) {
+      if (is_streaming(rpc)) return {grpc::StatusCode::FAILED_PRECONDITION, "SendMetadata or WaitCMD comes first"};
+      if (strangers_.size() >= limits::kCallsOfStrangers) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls at once"};
+      strangers_.insert(number);
+      return grpc::Status::OK;
+    }
+  }
+  return turn_away(rpc, peer);
+}
+
+// One training per listener: the first connection that introduces itself has it until it ends.
+grpc::Status GrpcTransport::admit(const IncomingCall& call) {
+  {
+    std::lock_guard lock(mutex_);
+    if (call.peer == current_) return grpc::Status::OK;
+    if (addresses_.find(call.peer) == addresses_.end()) return {grpc::StatusCode::FAILED_PRECONDITION, "the connection has ended"};
     if (current_.empty() || ended_) {  // a process may linger after its goodbye
       current_ = call.peer;
       ended_ = false;
-      return true;
-    }
-    const std::string address = address_of(call.peer);
-    text = fmt::format("msdbg debugs the training at {}; start another msdbg with its own --port for {}", address_of(current_), address);
-    const auto [refused, first] = turned_away_.try_emplace(call.peer, false);
-    refused->second = refused->second || call.rpc == Rpc::kSendMetadata;
-    if (!first) {
-      call.event.text = text;
-      return false;
+      notes_ = 0;
+      return grpc::Status::OK;
     }
   }
-  call.event.text = text;
-  note(WireEvent::Kind::kRefused, "refused a second training: " + text);
-  return false;
+  return turn_away(call.rpc, call.peer);
+}
+
+grpc::Status GrpcTransport::turn_away(Rpc rpc, const std::string& peer) {
+  std::string text;
+  bool told = false;
+  {
+    std::lock_guard lock(mutex_);
+    text = fmt::format("msdbg debugs the training at {}; start another msdbg with its own --port for {}", address_of(current_), address_of(peer));
+    const auto [refused, first] = turned_away_.try_emplace(peer, false);
+    refused->second = refused->second || rpc == Rpc::kSendMetadata;
+    told = !first;
+  }
+  if (!told) note(WireEvent::Kind::kRefused, "refused a second training: " + text);
+  return {grpc::StatusCode::FAILED_PRECONDITION, text};
 }
 
 }  // namespace msdbg::live

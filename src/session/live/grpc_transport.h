@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "msdbg/live.h"
 #include "session/live/acceptor.h"
@@ -36,16 +37,24 @@ class GrpcTransport final : public Transport, private CallHandler {
 
  private:
   class Service;
-  GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder);
+  GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder, uint64_t mem_limit_bytes);
 
   void on_message(IncomingCall& call, grpc::ByteBuffer& message) override;
   void on_complete(IncomingCall& call) override;
   void on_cancelled(IncomingCall& call) override;
+  void on_closed(IncomingCall& call) noexcept override;
+  void on_exception(IncomingCall& call, const char* what) noexcept override;
   void on_opened(int descriptor, const std::string& key, const std::string& address);
-  void on_closed(const std::string& key);
+  void on_disconnected(const std::string& key);
 
-  bool admit(IncomingCall& call);
-  bool decode(IncomingCall& call, grpc::ByteBuffer& message);
+  bool is_current(const std::string& peer);
+  grpc::Status may_call(Rpc rpc, const std::string& peer, uint64_t number);
+  grpc::Status admit(const IncomingCall& call);
+  grpc::Status turn_away(Rpc rpc, const std::string& peer);
+  void record(const IncomingCall& call, grpc::ByteBuffer& message);
+  bool decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much);
+  bool decode_slice(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much);
+  void refuse(IncomingCall& call, const std::string& what);
   void complete_wait(IncomingCall& call);
   void complete_metadata(IncomingCall& call);
   void complete_graphs(IncomingCall& call);
@@ -53,7 +62,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   void post_and_reply(IncomingCall& call, const debugger::EventReply& reply);
   void reply(IncomingCall& call, const debugger::EventReply& message);
   void fail(IncomingCall& call, grpc::StatusCode code, const std::string& text);
-  void note(WireEvent::Kind kind, const std::string& text);
+  void note(WireEvent::Kind kind, std::string text);
   std::string address_of(const std::string& key);
 
   std::unique_ptr<Acceptor> acceptor_;
@@ -63,12 +72,15 @@ class GrpcTransport final : public Transport, private CallHandler {
   Mailbox mailbox_;
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> next_call_{1};
+  std::atomic<size_t> notes_{0};                  // told of the current training
+  const std::shared_ptr<WaitingMemory> waiting_;
 
   std::mutex mutex_;
   std::map<std::string, std::string> addresses_;  // of open connections, by key
   std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: of a handshake
   std::string current_;                           // key of the training's connection; "" while there is none
   bool ended_ = false;                            // it said goodbye
+  std::set<uint64_t> strangers_;                  // open calls of connections that are not the training's
   IncomingCall* held_ = nullptr;                  // the open WaitCMD
   debugger::EventReply ahead_;                    // the answer to the next `ahead_times_` WaitCMDs
   uint64_t ahead_times_ = 0;

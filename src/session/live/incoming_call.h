@@ -4,6 +4,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -15,13 +16,16 @@ namespace msdbg::live {
 
 class IncomingCall;
 
-/// All functions are called from gRPC's threads, those of one call one after the other.
+/// All functions are called from gRPC's threads, those of one call one after the other; on_cancelled() may come between them.
 class CallHandler {
  public:
   virtual ~CallHandler() = default;
   virtual void on_message(IncomingCall& call, grpc::ByteBuffer& message) = 0;
   virtual void on_complete(IncomingCall& call) = 0;   ///< the client has said everything
   virtual void on_cancelled(IncomingCall& call) = 0;  ///< it went away; a reply has no effect any more
+  virtual void on_closed(IncomingCall&) noexcept {}   ///< the last word about this call
+  /// One of the others has thrown, which is a defect here; the call is over.
+  virtual void on_exception(IncomingCall& call, const char* what) noexcept = 0;
 };
 
 class IncomingCall final : public grpc::ServerGenericBidiReactor {
@@ -49,25 +53,27 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
 
   void OnReadDone(bool ok) override {
     reaction_begins(this);
-    if (!ok) {
-      if (!cancelled_ && !answered_) handler_.on_complete(*this);
-      return;
-    }
+    if (!ok) return said_everything();
     ++messages;
-    handler_.on_message(*this, incoming_);
+    guarded([this] { handler_.on_message(*this, incoming_); });
     if (answered_) return;
     incoming_.Clear();
     operation_starts(this);
     StartRead(&incoming_);
   }
+  void OnSendInitialMetadataDone(bool ok) override {
+    reaction_begins(this);
+    if (ok && !cancelled_ && !answered_) guarded([this] { handler_.on_complete(*this); });
+  }
   void OnCancel() override {
     reaction_begins(this);
     cancelled_ = true;
-    if (!answered_) handler_.on_cancelled(*this);
+    if (!answered_) guarded([this] { handler_.on_cancelled(*this); });
     fail(grpc::StatusCode::CANCELLED, "");
   }
   void OnDone() override {
     reaction_begins(this);
+    handler_.on_closed(*this);
     delete this;
   }
 
@@ -79,15 +85,42 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   const Rpc rpc;
   const uint64_t number;
   const std::string peer;  ///< key of the connection
-  uint32_t messages = 0;
+  std::atomic<uint32_t> messages{0};
   uint64_t bytes = 0;
   WireEvent event;         ///< what has been decoded so far
   std::unique_ptr<GraphAssembly> assembly;
 
  private:
+  // A stream that broke ends for the reader as one that the client has finished, and OnCancel() may come later than that. Only to
+  // a client that is still there can the head of the answer be sent.
+  void said_everything() {
+    if (cancelled_ || answered_) return;
+    if (!is_streaming(rpc)) return guarded([this] { handler_.on_complete(*this); });
+    operation_starts(this);
+    StartSendInitialMetadata();
+  }
+
+  template <typename Reaction>
+  void guarded(Reaction reaction) noexcept {
+    try {
+      return reaction();
+    } catch (const std::exception& error) {
+      handler_.on_exception(*this, error.what());
+    } catch (...) {
+      handler_.on_exception(*this, "an unknown exception");
+    }
+  }
+
   CallHandler& handler_;
   grpc::ByteBuffer incoming_, outgoing_;
   std::atomic<bool> answered_{false}, cancelled_{false};
+};
+
+/// Answers a call with a status, without reading what it says.
+class RefusedCall final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit RefusedCall(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
 };
 
 }  // namespace msdbg::live

@@ -25,8 +25,8 @@ class Landing {
   void set_memory_limit(uint64_t bytes) { limit_ = bytes; }
   /// Makes room for `bytes` in all; what has landed stays. Error: kOutOfMemory naming the size and the place.
   Status reserve(uint64_t bytes);
-  /// Room for the next `n` bytes, grown when needed; null when there is none. commit() makes them part of bytes().
-  std::byte* grow(uint64_t n);
+  /// Room for the next `n` bytes, grown when needed; commit() makes them part of bytes(). Error: as for reserve().
+  Result<std::span<std::byte>> grow(uint64_t n);
   void commit(uint64_t n) { used_ += n; }
 
   std::span<const std::byte> bytes() const { return {data_, used_}; }

@@ -16,7 +16,7 @@ constexpr int kForeignIds = 128;
 }  // namespace
 
 LiveSessionImpl::LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOptions options)
-    : options_(std::move(options)), talk_(std::move(transport), options_.view_deadline, options_.mem_limit_bytes) {
+    : options_(std::move(options)), talk_(std::move(transport), options_.view_deadline) {
   info_.kind = options_.kind;
   info_.source = options_.source.empty() ? talk_.address() : options_.source;
   info_.short_name = "training";

@@ -3,15 +3,10 @@
 
 #include <algorithm>
 
+#include "session/live/limits.h"
 #include "session/live/live_session.h"
 
 namespace msdbg::live {
-namespace {
-
-/// A client builds all slices in memory and fails above this size, which would end the training.
-constexpr uint64_t kMaxValueBytes = (uint64_t{2} << 30) - (uint64_t{3} << 20);
-
-}  // namespace
 
 Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) const {
   const Graph* graph = this->graph(id.rank, id.graph);
@@ -72,10 +67,10 @@ LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const T
   known.info.count = count.value_or(0);
   if (size == 0) {
     known.info.problem = {Code::kUnsupported, fmt::format("data type {} of the training cannot be evaluated", base.data_type())};
-  } else if (!count || *count * size != known.info.bytes) {
+  } else if (!count || *count != known.info.bytes / size || known.info.bytes % size != 0) {
     known.info.problem = {Code::kCorrupt, fmt::format("the training says shape {} and {} bytes, which do not fit",
                                                       shape_text(known.info.shape), base.data_size())};
-  } else if (known.info.bytes > kMaxValueBytes) {
+  } else if (known.info.bytes > limits::kValueBytes) {
     known.info.problem = {Code::kUnsupported,
                           fmt::format("{}: a training cannot send more than 2 GiB, it would end; its statistics can be asked for",
                                       format_bytes(known.info.bytes))};

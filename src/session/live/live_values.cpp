@@ -40,7 +40,8 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
   Result<Source> source = source_of(id);
   if (!source) return source.status();
   std::vector<std::string> names = view_names(*source->node);
-  uint64_t expected = 0;
+  std::optional<uint64_t> promised;
+  uint64_t memory = 0;
   Shape shape;
   {
     std::lock_guard lock(cache_mutex_);
@@ -48,17 +49,18 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
     if (known != known_.end() && profile_.levels) {
       if (!known->second.info.problem.ok()) return known->second.info.problem;
       names = {known->second.name};
-      expected = known->second.info.bytes;
+      promised = known->second.info.bytes;
       shape = known->second.info.shape;
     }
     // What is kept makes room, so that both together stay within the limit.
-    while (!values_.empty() && value_bytes_ + expected > options_.mem_limit_bytes) {
+    while (!values_.empty() && value_bytes_ + promised.value_or(0) > options_.mem_limit_bytes) {
       value_bytes_ -= values_.back().tensor->bytes().size();
       values_.pop_back();
     }
+    memory = options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, value_bytes_);
   }
   for (const std::string& name : names) {
-    Result<std::shared_ptr<ValueUpload>> upload = talk_.value({name, source->slot, previous}, expected);
+    Result<std::shared_ptr<ValueUpload>> upload = talk_.value({name, source->slot, previous}, promised, memory);
     if (!upload) return upload.status();
     if (*upload == nullptr) continue;
     ValueUpload& value = **upload;

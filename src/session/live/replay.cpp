@@ -1,7 +1,5 @@
 #include "session/live/replay.h"
 
-#include <grpcpp/support/byte_buffer.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -254,9 +252,10 @@ void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload* into
       into->problem = "the recording cannot be read any more";
       return;
     }
-    const grpc::Slice slice(read.payload);
-    grpc::ByteBuffer bytes(&slice, 1);
-    if (!take_slice(bytes, *into, received_)) into->problem = "a recorded slice cannot be decoded";
+    const SliceResult taken = take_slice({std::as_bytes(std::span(read.payload))}, into, received_);
+    if (taken == SliceResult::kTaken) continue;
+    into->problem = taken == SliceResult::kTooMuch ? "the recording has more elements than the tensor" : "a recorded slice cannot be decoded";
+    return;
   }
 }
 

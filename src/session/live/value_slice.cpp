@@ -1,119 +1,104 @@
 #include "session/live/value_slice.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
-#include <grpcpp/support/proto_buffer_reader.h>
+
+#include "msdbg/wire_fields.h"
+#include "session/live/limits.h"
 
 namespace msdbg::live {
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-
 enum Field { kNodeName = 1, kSlot = 2, kContent = 3, kDims = 4, kDataType = 5, kFinished = 6, kIter = 7 };
 
-/// The length of a field; false when the message has fewer bytes left, so nothing is reserved for what cannot come.
-bool read_length(google::protobuf::io::CodedInputStream& in, int* size) {
-  uint32_t length = 0;
-  if (!in.ReadVarint32(&length) || in.BytesUntilLimit() < 0 || length > static_cast<uint32_t>(in.BytesUntilLimit())) return false;
-  *size = static_cast<int>(length);
-  return true;
-}
+constexpr size_t kShownName = 200;
 
-bool read_text(google::protobuf::io::CodedInputStream& in, std::string* text) {
-  int size = 0;
-  return read_length(in, &size) && in.ReadString(text, size);
-}
-
-bool read_packed(google::protobuf::io::CodedInputStream& in, std::vector<int64_t>* values) {
-  int size = 0;
-  if (!read_length(in, &size)) return false;
-  const auto limit = in.PushLimit(size);
-  while (in.BytesUntilLimit() > 0) {
-    uint64_t value = 0;
-    if (!in.ReadVarint64(&value)) return false;
-    values->push_back(static_cast<int64_t>(value));
-  }
-  in.PopLimit(limit);
-  return true;
-}
-
-}  // namespace
-
-bool take_slice(grpc::ByteBuffer& message, ValueUpload& upload, std::atomic<uint64_t>& received) {
-  grpc::ProtoBufferReader stream(&message);
-  google::protobuf::io::CodedInputStream in(&stream);
-  if (message.Length() > INT32_MAX) return false;
-  in.SetTotalBytesLimit(INT32_MAX);
-  in.PushLimit(static_cast<int>(message.Length()));
+/// Everything of a slice but its elements.
+struct Head {
   std::string node, slot, iter;
   std::vector<int64_t> dims;
   int data_type = 0;
   bool finished = false, foreign = false;
-  while (const uint32_t tag = in.ReadTag()) {
-    const bool text = WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
-    uint64_t number = 0;
-    switch (WireFormatLite::GetTagFieldNumber(tag)) {
-      case kNodeName:
-        if (!text || !read_text(in, &node)) return false;
-        foreign = foreign || node != upload.node;
-        break;
-      case kSlot:
-        if (!text || !read_text(in, &slot)) return false;
-        foreign = foreign || slot != upload.slot;
-        break;
-      case kContent: {
-        int size = 0;
-        if (!text || !read_length(in, &size)) return false;
-        const auto bytes = static_cast<uint64_t>(size);
-        std::byte* place = foreign ? nullptr : upload.landing.grow(bytes);
-        if (place == nullptr) {
-          if (!foreign) upload.problem = fmt::format("no room for its {} bytes", upload.landing.bytes().size() + bytes);
-          if (!in.Skip(size)) return false;
-          break;
-        }
-        if (!in.ReadRaw(place, size)) return false;
-        upload.landing.commit(bytes);
-        received.fetch_add(bytes, std::memory_order_relaxed);
-        break;
-      }
-      case kDims:
-        if (text) {
-          if (!read_packed(in, &dims)) return false;
-        } else {
-          if (!in.ReadVarint64(&number)) return false;
-          dims.push_back(static_cast<int64_t>(number));
-        }
-        break;
-      case kDataType:
-        if (text || !in.ReadVarint64(&number)) return false;
-        data_type = static_cast<int>(number);
-        break;
-      case kFinished:
-        if (text || !in.ReadVarint64(&number)) return false;
-        finished = number != 0;
-        break;
-      case kIter:
-        if (!text || !read_text(in, &iter)) return false;
-        foreign = foreign || iter != upload.iter;
-        break;
-      default:
-        if (!WireFormatLite::SkipField(&in, tag)) return false;
-    }
+};
+
+WireType wire_type_of(uint32_t number) {
+  return number == kDataType || number == kFinished ? WireType::kVarint : WireType::kBytes;
+}
+
+bool add_dims(WireReader& reader, const WireField& field, std::vector<int64_t>* dims) {
+  if (field.type == WireType::kVarint) {
+    dims->push_back(static_cast<int64_t>(field.value));
+    return dims->size() <= limits::kAxes;
   }
-  if (!in.ConsumedEntireMessage()) return false;
-  ++upload.slices;
-  if (foreign) {
-    upload.problem = fmt::format("it answered with {}:{}{}", printable(node), printable(slot), iter.empty() ? "" : " (previous)");
-    return true;
+  if (field.type != WireType::kBytes) return false;
+  WireReader packed = reader.inside(field);
+  for (uint64_t value = 0; !packed.done();) {
+    if (!packed.number(value) || dims->size() >= limits::kAxes) return false;
+    dims->push_back(static_cast<int64_t>(value));
   }
-  if (upload.finished) upload.problem = "it sent slices behind the last one";
-  if (data_type != 0) {
-    upload.data_type = data_type;
-    upload.dims = std::move(dims);
-  }
-  upload.finished = upload.finished || finished;
   return true;
+}
+
+/// The text of a field; false when it says something else than `wanted`, of which no more is read than can be shown.
+bool same_text(WireReader& reader, const WireField& field, const std::string& wanted, std::string* text) {
+  if (field.size == wanted.size()) return reader.text(field, field.size, *text) && *text == wanted;
+  text->resize(std::min<uint64_t>(field.size, kShownName));
+  (void)reader.copy(field, std::as_writable_bytes(std::span(*text)));
+  return false;
+}
+
+SliceResult take_content(WireReader& reader, const WireField& field, ValueUpload& upload, std::atomic<uint64_t>& received) {
+  if (!upload.problem.empty()) return SliceResult::kTaken;  // it is lost already
+  if (field.size > upload.most_bytes - upload.landing.bytes().size()) return SliceResult::kTooMuch;
+  Result<std::span<std::byte>> place = upload.landing.grow(field.size);
+  if (!place) {
+    upload.problem = place.status().message();
+    return SliceResult::kTaken;
+  }
+  if (!reader.copy(field, *place)) return SliceResult::kUndecodable;
+  upload.landing.commit(field.size);
+  received.fetch_add(field.size, std::memory_order_relaxed);
+  return SliceResult::kTaken;
+}
+
+}  // namespace
+
+SliceResult take_slice(MessagePieces message, ValueUpload* upload, std::atomic<uint64_t>& received) {
+  PieceSource source(std::move(message));
+  WireReader reader(source, 0, source.size());
+  Head head;
+  const auto names = [&](const WireField& field, const std::string& wanted, std::string* text) {
+    if (!same_text(reader, field, wanted, text)) head.foreign = true;
+  };
+  for (WireField field; reader.next(field);) {
+    if (field.number == kDims) {
+      if (!add_dims(reader, field, &head.dims)) return SliceResult::kUndecodable;
+      continue;
+    }
+    if (field.number < kNodeName || field.number > kIter) continue;
+    if (field.type != wire_type_of(field.number)) return SliceResult::kUndecodable;
+    if (field.number == kDataType) head.data_type = static_cast<int>(field.value);
+    if (field.number == kFinished) head.finished = field.value != 0;
+    if (upload == nullptr) continue;
+    if (field.number == kNodeName) names(field, upload->node, &head.node);
+    if (field.number == kSlot) names(field, upload->slot, &head.slot);
+    if (field.number == kIter) names(field, upload->iter, &head.iter);
+    if (field.number != kContent || head.foreign) continue;
+    if (const SliceResult taken = take_content(reader, field, *upload, received); taken != SliceResult::kTaken) return taken;
+  }
+  if (!reader.status().ok()) return SliceResult::kUndecodable;
+  if (upload == nullptr) return SliceResult::kTaken;
+  ++upload->slices;
+  if (head.foreign) {
+    upload->problem = fmt::format("it answered with {}:{}{}", printable(head.node), printable(head.slot), head.iter.empty() ? "" : " (previous)");
+    return SliceResult::kTaken;
+  }
+  if (upload->finished) upload->problem = "it sent slices behind the last one";
+  if (head.data_type != 0) {
+    upload->data_type = head.data_type;
+    upload->dims = std::move(head.dims);
+  }
+  upload->finished = upload->finished || head.finished;
+  return SliceResult::kTaken;
 }
 
 }  // namespace msdbg::live

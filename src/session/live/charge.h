@@ -1,0 +1,57 @@
+// Memory that messages take between their arrival and the moment the session has looked at them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace msdbg::live {
+
+/// A limit that many messages share. Any thread.
+class WaitingMemory {
+ public:
+  explicit WaitingMemory(uint64_t limit) : limit_(limit) {}
+  bool take(uint64_t bytes) {
+    if (bytes <= limit_ && used_.fetch_add(bytes) <= limit_ - bytes) return true;
+    if (bytes <= limit_) used_ -= bytes;
+    return false;
+  }
+  void give_back(uint64_t bytes) { used_ -= bytes; }
+  uint64_t limit() const { return limit_; }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
+/// The part of it that one message takes; given back when this is destroyed.
+class Charge {
+ public:
+  Charge() = default;
+  Charge(Charge&& other) noexcept : memory_(std::move(other.memory_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Charge& operator=(Charge&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+  ~Charge() {
+    if (memory_) memory_->give_back(bytes_);
+  }
+
+  /// False when the limit is reached; nothing is taken then.
+  bool add(const std::shared_ptr<WaitingMemory>& memory, uint64_t bytes) {
+    if (!memory->take(bytes)) return false;
+    memory_ = memory;
+    bytes_ += bytes;
+    return true;
+  }
+
+ private:
+  std::shared_ptr<WaitingMemory> memory_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace msdbg::live

@@ -1,0 +1,95 @@
+// Memory for elements that arrive in pieces.
+#include "session/live/landing.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "support/temp_dir.h"
+
+namespace msdbg::test {
+namespace {
+
+using live::Landing;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+class TemporaryPlace {
+ public:
+  explicit TemporaryPlace(const std::string& path) {
+    if (const char* before = std::getenv("TMPDIR")) before_ = before;
+    ::setenv("TMPDIR", path.c_str(), 1);
+  }
+  ~TemporaryPlace() {
+    if (before_) ::setenv("TMPDIR", before_->c_str(), 1);
+    else ::unsetenv("TMPDIR");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+void fill(Landing& landing, uint64_t bytes, int value) {
+  Result<std::span<std::byte>> place = landing.grow(bytes);
+  ASSERT_TRUE(place.ok()) << place.status().message();
+  ASSERT_EQ(place->size(), bytes);
+  std::memset(place->data(), value, bytes);
+  landing.commit(bytes);
+}
+
+TEST(Landing, NothingNeedsNoRoom) {
+  Landing landing;
+  EXPECT_TRUE(landing.grow(0).ok());
+  landing.set_memory_limit(0);
+  EXPECT_TRUE(landing.grow(0).ok());
+  EXPECT_FALSE(landing.on_disk());
+}
+
+TEST(Landing, GrowsFromMemoryIntoAFile) {
+  const TempDir directory;
+  const TemporaryPlace place(directory.file("."));
+  Landing landing;
+  landing.set_memory_limit(2 * kMiB);
+  for (int i = 0; i < 8; ++i) fill(landing, kMiB, 'a' + i);
+  EXPECT_TRUE(landing.on_disk());
+  ASSERT_EQ(landing.bytes().size(), 8 * kMiB);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(static_cast<int>(landing.bytes()[i * kMiB + 17]), 'a' + static_cast<int>(i));
+}
+
+TEST(Landing, TakesWhatIsNeededWhereMoreDoesNotFit) {
+  Landing landing;
+  landing.set_memory_limit(10 * kMiB);
+  fill(landing, 8 * kMiB, 'x');
+  // Half as much again would go to a file, and there is no place for one.
+  const TemporaryPlace place("/no/such/place");
+  fill(landing, 2 * kMiB, 'y');
+  EXPECT_FALSE(landing.on_disk());
+}
+
+TEST(Landing, SaysWhereTheRoomIsMissing) {
+  const TemporaryPlace nowhere("/no/such/place");
+  Landing landing;
+  landing.set_memory_limit(kMiB);
+  fill(landing, kMiB / 2, 'x');
+  const Result<std::span<std::byte>> place = landing.grow(4 * kMiB);
+  ASSERT_FALSE(place.ok());
+  EXPECT_NE(place.status().message().find("set TMPDIR to a larger place"), std::string::npos) << place.status().message();
+  // What had landed is still there, and there is no half of a file.
+  EXPECT_FALSE(landing.on_disk());
+  EXPECT_EQ(static_cast<int>(landing.bytes()[kMiB / 2 - 1]), 'x');
+}
+
+TEST(Landing, RefusesWhatNoMachineHolds) {
+  Landing landing;
+  fill(landing, 100, 'x');
+  for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 100, UINT64_MAX - 4095, uint64_t{1} << 62}) {
+    EXPECT_FALSE(landing.grow(bytes).ok()) << bytes;
+    EXPECT_FALSE(landing.reserve(bytes).ok()) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace msdbg::test

@@ -1,0 +1,20 @@
+// How much memory a process has, for tests of bounds.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+namespace msdbg::test {
+
+/// A line of /proc/PID/status in bytes: "VmRSS", "VmHWM" (the most there ever was), "RssAnon". 0 when it cannot be read.
+inline uint64_t memory_of(const std::string& pid, const std::string& what) {
+  std::ifstream status("/proc/" + pid + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(what + ":", 0) == 0) return std::stoull(line.substr(what.size() + 1)) * 1024;
+  }
+  return 0;
+}
+inline uint64_t memory_of_this(const std::string& what) { return memory_of("self", what); }
+
+}  // namespace msdbg::test
