@@ -64,7 +64,7 @@ class WireReader {
   WireReader(ByteSource& source, uint64_t begin, uint64_t end);
 
   /// Reads the next tag and number or length, and moves behind the field. False at the end and at the first field that
-  /// does not fit; status() tells which. When a length is too large, `field` still says what there is (cut()).
+  /// does not fit; status() tells which. `field` is empty then, unless the message is cut off inside its content (cut()).
   bool next(WireField& field);
   /// The content of a field as it lies in memory. Only for a reader over memory.
   std::span<const std::byte> bytes(const WireField& field) const;
@@ -89,6 +89,7 @@ class WireReader {
 
  private:
   bool fail(std::string text);
+  bool decode(WireField& field);
   bool read(uint64_t offset, std::span<std::byte> out);
   bool fixed(size_t width, uint64_t& value);
 

@@ -85,6 +85,12 @@ bool WireReader::fixed(size_t width, uint64_t& value) {
 bool WireReader::next(WireField& field) {
   field = {};
   if (done()) return false;
+  if (decode(field)) return true;
+  if (!field.cut()) field = {};
+  return false;
+}
+
+bool WireReader::decode(WireField& field) {
   field.offset = at_;
   uint64_t tag = 0;
   if (!number(tag)) return false;

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ckpt/file.h"
 #include "msdbg/checkpoint.h"
+#include "msdbg/file.h"
 
 namespace msdbg::ckpt {
 
@@ -54,6 +54,13 @@ Status decrypt(Contents& contents, const std::string& key, CipherMode asked);
 
 /// Takes a CRC trailer off `end` and compares it with the bytes before it; the facts say how that went.
 Status strip_crc(Contents& contents, uint64_t& end);
+
+/// Little-endian numbers of the formats.
+inline uint64_t little_endian(std::span<const std::byte> bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<uint64_t>(bytes[i]);
+  return value;
+}
 
 /// True for the first bytes of an encrypted file.
 bool has_cipher_magic(std::span<const std::byte> head);

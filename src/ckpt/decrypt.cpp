@@ -171,17 +171,17 @@ Status decrypt(Contents& contents, const std::string& key, CipherMode asked) {
   size_t iv_bytes = kGcmIvBytes[0];
   for (size_t blocks = 0; offset < cipher->size(); ++blocks) {
     const auto head = read_head(*cipher, offset, asked);
-    const Status status = head ? decrypt_block(*cipher, *head, key, &iv_bytes, **plain) : head.status();
+    const Status status = head ? decrypt_block(*cipher, *head, key, &iv_bytes, *plain) : head.status();
     if (status.ok()) {
       offset = head->cipher_begin + head->cipher_bytes;
       continue;
     }
     // With the first block the key was right; what it and its successors hold can still be read.
     if (blocks == 0 || status.code() != Code::kCorrupt) return status;
-    contents.facts.problems.push_back({Severity::kError, path, status.message().substr(path.size() + 2)});
+    contents.facts.problems.push_back({Severity::kError, path, without_path(status, path).message()});
     break;
   }
-  contents.file = std::move(*plain);
+  contents.file = std::make_shared<File>(std::move(*plain));
   return {};
 }
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "ckpt/file.h"
 #include "msdbg/checkpoint.h"
+#include "msdbg/file.h"
 
 namespace msdbg {
 namespace {
@@ -50,14 +50,10 @@ Status read_checkpoint_key(std::string_view text, CheckpointOptions* into) {
   }
   if (!text.starts_with("@")) return key_from(text, "given", *into);
   const std::string path(text.substr(1));
-  const auto file = ckpt::File::open(path);
-  if (!file) return Status(file.status().code(), "key file " + file.status().message());
-  if ((*file)->size() > kMostKeyFile)
-    return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, which is no key", path, (*file)->size()));
-  std::string content((*file)->size(), '\0');
-  if (const Status status = (*file)->read(0, std::as_writable_bytes(std::span(content.data(), content.size()))); !status.ok())
-    return status;
-  return key_from(content, "of " + path, *into);
+  const auto content = read_text(path, kMostKeyFile);
+  if (content) return key_from(*content, "of " + path, *into);
+  const bool long_text = content.status().code() == Code::kCorrupt;
+  return Status(long_text ? Code::kInvalidArgument : content.status().code(), "key file " + content.status().message());
 }
 
 Result<CipherMode> parse_cipher_mode(std::string_view text) {

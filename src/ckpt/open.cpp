@@ -101,22 +101,23 @@ bool is_checkpoint(const std::string& path) {
   if (by_ending(path)) return true;
   const auto file = File::open(path);
   if (!file) return false;
-  const auto head = head_of(**file);
+  const auto head = head_of(*file);
   if (!head) return false;
-  const Kind kind = kind_of(*head, (*file)->size());
+  const Kind kind = kind_of(*head, file->size());
   return kind == Kind::kRecords || kind == Kind::kEncrypted || kind == Kind::kSafetensors;
 }
 
 Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path, const CheckpointOptions& options) {
-  const auto file = File::open(path);
-  if (!file) return file.status();
-  const auto head = head_of(**file);
+  auto opened_file = File::open(path);
+  if (!opened_file) return opened_file.status();
+  const auto file = std::make_shared<File>(std::move(*opened_file));
+  const auto head = head_of(*file);
   if (!head) return head.status();
-  const Kind kind = kind_of(*head, (*file)->size());
+  const Kind kind = kind_of(*head, file->size());
   if (kind != Kind::kRecords && kind != Kind::kEncrypted && kind != Kind::kSafetensors) return other_kind(path, kind, *head);
-  auto opened = open_with(path, *file, kind, options.key, options.mode);
+  auto opened = open_with(path, file, kind, options.key, options.mode);
   if (opened || options.other_key.empty() || opened.status().code() != Code::kCorrupt) return opened;
-  auto other = open_with(path, *file, kind, options.other_key, options.mode);
+  auto other = open_with(path, file, kind, options.other_key, options.mode);
   return other ? std::move(other) : std::move(opened);
 }
 

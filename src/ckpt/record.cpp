@@ -2,135 +2,87 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "ckpt/cursor.h"
-
 namespace msdbg::ckpt {
 namespace {
 
 constexpr uint64_t kMostName = 64 << 10;
 
-enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
-
-struct Field {
-  unsigned number = 0, wire = 0;
-  uint64_t length = 0;  // kLength: bytes that follow; kVarint: the value
-  bool cut = false;     // the length reaches behind the end of what there is
-};
-
-/// The next field's key and length; fixed-width values are skipped.
-std::optional<Field> next_field(Cursor& cursor) {
-  const auto key = cursor.varint();
-  if (!key) return std::nullopt;
-  Field field{static_cast<unsigned>(*key >> 3 & 0x1FFFFFFF), static_cast<unsigned>(*key & 7)};
-  if (field.wire == kVarint || field.wire == kLength) {
-    const auto value = cursor.varint();
-    if (!value) return std::nullopt;
-    field.length = *value;
-    field.cut = field.wire == kLength && *value > cursor.left();
-    return field;
-  }
-  const uint64_t width = field.wire == kFixed64 ? 8 : field.wire == kFixed32 ? 4 : UINT64_MAX;
-  if (width > cursor.left()) return std::nullopt;
-  cursor.skip(width);
-  return field;
+/// What a reader ended with: damage, or a file that could not be read.
+void keep_problem(const WireReader& reader, std::string& damage, Status& io) {
+  if (reader.status().ok()) return;
+  if (reader.status().code() != Code::kCorrupt && io.ok()) io = reader.status();
+  if (damage.empty()) damage = reader.status().message();
 }
 
-std::string damage_at(const Cursor& cursor, std::string_view what) { return fmt::format("{} at offset {}", what, cursor.at()); }
+/// The numbers of a packed field; one more than kMostDims at most.
+void read_dims(WireReader packed, Piece& piece, std::string& damage, Status& io) {
+  uint64_t dim = 0;
+  while (piece.dims.size() <= kMostDims && !packed.done() && packed.number(dim)) piece.dims.push_back(dim);
+  keep_problem(packed, damage, io);
+}
 
-/// Contents of a TensorProto in [begin, end). Gives the damage, "" without.
-std::string read_tensor(const File& file, uint64_t begin, uint64_t end, Piece& piece, Status& io) {
-  Cursor cursor(file, begin, end);
-  while (!cursor.done()) {
-    const auto field = next_field(cursor);
-    if (!field) {
-      io = cursor.io_status();
-      return damage_at(cursor, "no field of a tensor");
+/// A TensorProto. Gives the damage, "" without.
+std::string read_tensor(WireReader reader, Piece& piece, Status& io) {
+  const uint64_t begin = reader.at();
+  std::string damage;
+  WireField field;
+  while (damage.empty() && reader.next(field)) {
+    if (field.is(1, WireType::kVarint)) {
+      piece.dims.push_back(field.value);
+    } else if (field.is(1, WireType::kBytes)) {
+      read_dims(reader.inside(field), piece, damage, io);
+    } else if (field.is(2, WireType::kBytes)) {
+      reader.text(field, kMostName, piece.type);
+    } else if (field.is(3, WireType::kBytes)) {
+      piece.content = {field.start, field.size};
     }
-    if (field->number == 1 && field->wire == kVarint) {
-      piece.dims.push_back(field->length);
-    } else if (field->number == 1 && field->wire == kLength && !field->cut) {
-      const uint64_t packed_end = cursor.at() + field->length;
-      while (cursor.at() < packed_end) {
-        const auto dim = cursor.varint();
-        if (!dim || piece.dims.size() > kMostDims) return damage_at(cursor, "no dimensions");
-        piece.dims.push_back(*dim);
-      }
-    } else if (field->number == 2 && field->wire == kLength) {
-      if (field->length > kMostName || field->cut) return damage_at(cursor, fmt::format("a type name of {} bytes", field->length));
-      auto text = cursor.text(field->length);
-      if (!text) {
-        io = cursor.io_status();
-        return damage_at(cursor, "no type name");
-      }
-      piece.type = std::move(*text);
-    } else if (field->number == 3 && field->wire == kLength) {
-      piece.content = {cursor.at(), std::min(field->length, cursor.left())};
-      if (field->cut) {
-        return fmt::format("{} of {} bytes of its values are there (from offset {})", cursor.left(), field->length, cursor.at());
-      }
-      cursor.skip(field->length);
-    } else if (field->wire == kLength) {
-      if (field->cut) return damage_at(cursor, fmt::format("a field of {} bytes", field->length));
-      cursor.skip(field->length);
-    }
-    if (piece.dims.size() > kMostDims) return damage_at(cursor, fmt::format("more than {} dimensions", kMostDims));
+    if (piece.dims.size() > kMostDims) damage = fmt::format("more than {} dimensions at byte {}", kMostDims, field.offset);
   }
-  if (piece.type.empty()) return fmt::format("no element type in the tensor at offset {}", begin);
-  return "";
+  if (field.is(3, WireType::kBytes) && field.cut()) {
+    piece.content = {field.start, field.present};
+    return fmt::format("{} of {} bytes of its values are there (from offset {})", field.present, field.size, field.start);
+  }
+  keep_problem(reader, damage, io);
+  if (damage.empty() && piece.type.empty()) damage = fmt::format("no element type in the tensor at offset {}", begin);
+  return damage;
 }
 
 }  // namespace
 
-Record read_record(const File& file, uint64_t begin, uint64_t end) {
+Record read_record(WireReader reader) {
   Record record;
-  record.offset = begin;
-  Cursor cursor(file, begin, end);
-  const auto spoil = [&](std::string what) {
-    if (record.damage.empty()) record.damage = std::move(what);
-    if (record.io.ok()) record.io = cursor.io_status();
+  record.offset = reader.at();
+  const auto add_tensor = [&record](WireReader inside) {
+    std::string damage = read_tensor(inside, record.tensors.emplace_back(), record.io);
+    if (record.damage.empty()) record.damage = std::move(damage);
   };
-  const auto add_tensor = [&](uint64_t from, uint64_t to) {
-    Piece piece;
-    std::string damage = read_tensor(file, from, to, piece, record.io);
-    if (!damage.empty()) spoil(std::move(damage));
-    record.tensors.push_back(std::move(piece));
-  };
-  while (!cursor.done() && record.damage.empty()) {
-    const auto field = next_field(cursor);
-    if (!field) {
-      spoil(damage_at(cursor, "no field of a parameter"));
-      break;
-    }
-    const uint64_t from = cursor.at();
-    const uint64_t to = field->wire == kLength ? from + std::min(field->length, cursor.left()) : from;
-    if (field->number == 1 && field->wire == kLength && field->length <= kMostName && !field->cut) {
-      if (auto text = cursor.text(field->length)) record.tag = std::move(*text);
-      else spoil("no name");
-    } else if (field->number == 2 && field->wire == kLength) {
-      add_tensor(from, to);
-      cursor.skip(to - from);
-    } else if (field->number == 3 && field->wire == kLength) {
-      record.is_map = true;
-      Cursor inside(file, from, to);
-      while (!inside.done()) {
-        const auto part = next_field(inside);
-        if (!part || part->wire != kLength || part->number != 1) {
-          spoil(damage_at(inside, "no tensor of a map parameter"));
-          break;
-        }
-        const uint64_t stop = inside.at() + std::min(part->length, inside.left());
-        add_tensor(inside.at(), stop);
-        inside.skip(stop - inside.at());
+  const auto add_map = [&](WireReader inside) {
+    record.is_map = true;
+    WireField part;
+    while (record.damage.empty()) {
+      const bool whole = inside.next(part);
+      if (part.is(1, WireType::kBytes)) {
+        add_tensor(inside.inside(part));
+      } else if (whole) {
+        record.damage = fmt::format("no tensor of a map parameter at byte {}", part.offset);
       }
-      cursor.skip(to - from);
-    } else if (field->wire == kLength) {
-      if (field->cut || field->number == 1) spoil(damage_at(cursor, fmt::format("a length of {} bytes", field->length)));
-      else cursor.skip(field->length);
+      if (!whole) break;
+    }
+    keep_problem(inside, record.damage, record.io);
+  };
+  WireField field;
+  for (bool whole = true; whole && record.damage.empty();) {
+    whole = reader.next(field);
+    if (field.is(1, WireType::kBytes) && whole) {
+      reader.text(field, kMostName, record.tag);
+    } else if (field.is(2, WireType::kBytes)) {
+      add_tensor(reader.inside(field));  // of a field that is cut off, what is there
+    } else if (field.is(3, WireType::kBytes)) {
+      add_map(reader.inside(field));
     }
   }
-  if (record.damage.empty() && record.tag.empty()) spoil("no name");
+  keep_problem(reader, record.damage, record.io);
+  if (record.damage.empty() && record.tag.empty()) record.damage = "no name";
   return record;
 }
 

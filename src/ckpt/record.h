@@ -27,7 +27,7 @@ struct Record {
   Status io;           ///< the file could not be read
 };
 
-/// The Value in [begin, end) of the file; its contents are skipped.
-Record read_record(const File& file, uint64_t begin, uint64_t end);
+/// The Value that `reader` is at the beginning of; its contents are skipped.
+Record read_record(WireReader reader);
 
 }  // namespace msdbg::ckpt

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ckpt/cursor.h"
 #include "ckpt/record.h"
 
 namespace msdbg::ckpt {
@@ -11,7 +10,7 @@ namespace {
 
 constexpr uint64_t kMostText = 1 << 20;
 constexpr size_t kMostDamaged = 1000;  // records; more is not a checkpoint
-constexpr uint8_t kRecordKey = 0x0A;   // field 1, length-delimited
+constexpr uint32_t kRecordField = 1;
 constexpr std::string_view kNextStep = "take another copy or save the checkpoint again";
 
 /// UTF-32 units as UTF-8.
@@ -170,32 +169,31 @@ Status read_records(Contents& contents) {
   uint64_t end = file.size();
   if (const Status status = strip_crc(contents, end); !status.ok()) return status;
   Assembler assembler(contents);
-  Cursor cursor(file, 0, end);
+  FileWindow window(file);
+  WireReader reader(window, 0, end);
+  WireField field;
   size_t damaged = 0, sound = 0;
-  while (!cursor.done()) {
+  while (!reader.done()) {
     if (interrupt_requested()) return Status(Code::kInterrupted, fmt::format("{}: interrupted while it was opened", file.path()));
-    const uint64_t offset = cursor.at();
-    const auto key = cursor.byte();
-    const auto length = key == kRecordKey ? cursor.varint() : std::nullopt;
-    if (!cursor.io_status().ok()) return cursor.io_status();
-    if (!length) {
-      const std::string what = key == kRecordKey ? "the length of a record is no number or cut off"
-                                                 : fmt::format("a record must begin with 0a, not {:02x}", key.value_or(0));
+    const uint64_t offset = reader.at();
+    reader.next(field);
+    if (!reader.status().ok() && reader.status().code() != Code::kCorrupt) return reader.status();
+    if (!field.is(kRecordField, WireType::kBytes)) {
+      const std::string what = reader.status().ok() ? fmt::format("field {} where a record is expected", field.number)
+                                                    : reader.status().message();
       contents.problem(Severity::kError,
                        fmt::format("offset {}: {}; what follows ({} bytes) was not read; {}", offset, what, end - offset, kNextStep));
       contents.facts.breaks_off = true;
       break;
     }
-    const uint64_t begin = cursor.at();
-    const uint64_t stop = begin + std::min(*length, cursor.left());
-    Record record = read_record(file, begin, stop);
+    Record record = read_record(reader.inside(field));
     if (!record.io.ok()) return record.io;
-    const bool cut = *length > stop - begin;
+    const bool cut = field.cut();
     // A record without a name may have been any parameter, and so may what stood behind the end.
     if (cut || (!record.damage.empty() && record.tag.empty())) contents.facts.breaks_off = true;
     if (cut) {
       contents.problem(Severity::kError, fmt::format("cut off: the record at offset {} promises {} bytes, {} are there; {}", offset,
-                                                     *length, stop - begin, kNextStep));
+                                                     field.size, field.present, kNextStep));
       if (record.damage.empty()) record.damage = fmt::format("the file ends inside it, at offset {}", end);
     } else if (!record.damage.empty()) {
       contents.problem(Severity::kError,
@@ -210,7 +208,6 @@ Status read_records(Contents& contents) {
       break;
     }
     if (!record.tag.empty()) assembler.take(std::move(record));
-    cursor.skip(stop - begin);
   }
   assembler.finish();
   if (sound > 0 || end == 0) return {};

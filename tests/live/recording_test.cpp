@@ -222,7 +222,7 @@ TEST(Recording, AHugeLengthIsRefusedWithoutReservingIt) {
 
 TEST(Recording, OtherFilesAreRefused) {
   const TempDir dir;
-  EXPECT_EQ(RecordingReader::open(dir.file("none")).status().code(), Code::kIoError);
+  EXPECT_EQ(RecordingReader::open(dir.file("none")).status().code(), Code::kNotFound);
   write_bytes(dir.file("text"), "step,loss\n0,2.3\n");
   EXPECT_EQ(RecordingReader::open(dir.file("text")).status().code(), Code::kCorrupt);
   EXPECT_FALSE(RecordingReader::begins_as_recording(dir.file("text")));

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -63,41 +62,6 @@ bool is_directory(const std::string& path) {
 bool exists(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0;
-}
-
-Result<std::string> read_text(const std::string& path, uint64_t limit_bytes) {
-  // Non-blocking, so that a pipe under the name of a file cannot hold us.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return system_error(path, errno);
-  std::string text;
-  char block[1 << 16];
-  Status problem;
-  for (;;) {
-    const ssize_t n = ::read(file, block, sizeof block);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) problem = system_error(path, errno);
-    if (n <= 0) break;
-    text.append(block, static_cast<size_t>(n));
-    if (text.size() > limit_bytes) {
-      problem = Status(Code::kCorrupt, fmt::format("{}: larger than {}", path, format_bytes(limit_bytes)));
-      break;
-    }
-  }
-  close(file);
-  if (!problem.ok()) return problem;
-  return text;
-}
-
-Result<std::vector<std::string>> read_lines(const std::string& path, uint64_t limit_bytes) {
-  Result<std::string> text = read_text(path, limit_bytes);
-  if (!text) return text.status();
-  std::vector<std::string> lines;
-  for (std::string_view line : split(*text, '\n')) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.emplace_back(line);
-  }
-  if (!lines.empty() && lines.back().empty()) lines.pop_back();
-  return lines;
 }
 
 bool Visited::enter(const std::string& path) {

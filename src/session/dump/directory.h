@@ -1,4 +1,4 @@
-// Reading directories and small text files. Nothing here follows a symbolic link unless it says so; any thread.
+// Reading directories. Nothing here follows a symbolic link unless it says so; any thread.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,6 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path);
 
 bool is_directory(const std::string& path);  ///< follows links
 bool exists(const std::string& path);
-
-/// The file's lines without line ends; a last line without one is kept. `limit_bytes` guards against a wrong file.
-Result<std::vector<std::string>> read_lines(const std::string& path, uint64_t limit_bytes = uint64_t{1} << 30);
-Result<std::string> read_text(const std::string& path, uint64_t limit_bytes);
 
 /// Directories that were visited already, by device and inode: a link back up ends here instead of in a loop.
 class Visited {

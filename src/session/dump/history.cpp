@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "msdbg/file.h"
 #include "session/dump/directory.h"
 #include "session/dump/file_name.h"
 #include "session/dump/layout.h"
@@ -52,7 +53,7 @@ History History::read(const std::string& directory, std::vector<Problem>& proble
   for (const auto& [graph, path] : numbered_files(directory, kGlobalPrefix, ".csv", problems)) {
     const Result<std::vector<std::string>> lines = read_lines(path);
     if (!lines) {
-      add_problem(problems, Severity::kError, path, "cannot be read: " + lines.status().message());
+      add_problem(problems, Severity::kError, path, without_path(lines.status(), path).message());
       continue;
     }
     std::set<int64_t>& runs = history.runs_[graph];

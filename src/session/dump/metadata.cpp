@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "msdbg/file.h"
 #include "session/dump/directory.h"
 #include "session/dump/file_name.h"
 #include "session/dump/layout.h"
@@ -19,7 +20,7 @@ Result<Json> read_json(const std::string& path) {
   const Result<std::string> text = read_text(path, kJsonLimit);
   if (!text) return text.status();
   Json json = Json::parse(*text, nullptr, false);
-  if (json.is_discarded()) return Status(Code::kCorrupt, path + ": is no JSON");
+  if (json.is_discarded()) return Status(Code::kCorrupt, path + ": is not JSON");
   return json;
 }
 
@@ -48,7 +49,7 @@ Metadata read_metadata(const std::string& directory, std::vector<Problem>& probl
       if (json) {
         take(*json);
       } else if (json.status().code() != Code::kNotFound) {
-        add_problem(problems, Severity::kWarning, file, "cannot be read: " + json.status().message());
+        add_problem(problems, Severity::kWarning, file, without_path(json.status(), file).message());
       }
     };
     read("config.json", [&](const Json& json) {

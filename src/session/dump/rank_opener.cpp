@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "msdbg/file.h"
 #include "msdbg/wire.h"
 #include "session/dump/directory.h"
 #include "session/dump/history.h"
@@ -69,7 +70,7 @@ void RankOpener::read_orders() {
   for (const auto& [id, path] : numbered_files(directory, kOrderPrefix, ".csv", out_.problems)) {
     const Result<std::vector<std::string>> names = read_execution_order(path);
     if (!names) {
-      add_problem(out_.problems, Severity::kError, path, "cannot be read: " + names.status().message());
+      add_problem(out_.problems, Severity::kError, path, without_path(names.status(), path).message());
       continue;
     }
     const bool known = from_file_.count(id) > 0;

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "msdbg/file.h"
 #include "session/dump/directory.h"
 
 namespace msdbg::dump {
@@ -42,7 +43,7 @@ class Lister {
     const std::string path = join_path(directory_, "mapping.csv");
     const Result<std::vector<std::string>> lines = read_lines(path);
     if (!lines) {
-      add_problem(out_.problems, Severity::kError, path, "cannot be read: " + lines.status().message());
+      add_problem(out_.problems, Severity::kError, path, without_path(lines.status(), path).message());
       return;
     }
     size_t bad = 0;
@@ -108,7 +109,7 @@ class Lister {
     const std::string path = join_path(directory_, "statistic.csv");
     const Result<std::vector<std::string>> lines = read_lines(path);
     if (!lines) {
-      add_problem(out_.problems, Severity::kError, path, "cannot be read: " + lines.status().message());
+      add_problem(out_.problems, Severity::kError, path, without_path(lines.status(), path).message());
       return;
     }
     StatisticTable table = parse_statistics(*lines);

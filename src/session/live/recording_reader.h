@@ -8,6 +8,7 @@
 #include <string>
 
 #include "msdbg/base.h"
+#include "msdbg/file.h"
 #include "session/live/exchange.h"
 
 namespace msdbg::live {
@@ -27,11 +28,10 @@ struct Frame {
 
 class RecordingReader {
  public:
-  /// Error: kIoError; kCorrupt when the file does not begin as a recording; kUnsupported for another version.
+  /// Error: kNotFound, kIoError; kCorrupt when the file does not begin as a recording; kUnsupported for another version.
   static Result<std::unique_ptr<RecordingReader>> open(const std::string& path);
   /// True when the file begins as a recording does.
   static bool begins_as_recording(const std::string& path);
-  ~RecordingReader();
   RecordingReader(const RecordingReader&) = delete;
   RecordingReader& operator=(const RecordingReader&) = delete;
 
@@ -45,17 +45,15 @@ class RecordingReader {
   void seek(uint64_t offset);
 
  private:
-  RecordingReader(int descriptor, std::string path, uint64_t size);
-  bool fill(size_t wanted);
-  bool read_varint(uint64_t* value);
+  explicit RecordingReader(File file);
+  WireReader rest();
+  bool read_frame(WireReader reader, Frame* frame);
   bool stop(const std::string& what);
+  bool stop(Status status);
 
-  const int descriptor_;
-  const std::string path_;
-  const uint64_t size_;     // of the file when it was opened
-  uint64_t offset_ = 0;     // of the first unread byte
-  std::string buffer_;      // what was read from buffer_offset_ on
-  uint64_t buffer_offset_ = 0;
+  const File file_;
+  FileWindow window_;
+  uint64_t offset_;         // of the next frame
   bool truncated_ = false;
   Status problem_;
 };

@@ -1,0 +1,110 @@
+#include "msdbg/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/disk.h"
+
+namespace msdbg {
+namespace {
+
+constexpr mode_t kNewMode = 0666;  // the umask takes its part from it when the file is made
+
+std::string follow_links(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? real.get() : path;
+}
+
+Status write_directly(const std::string& path, std::string_view text) {
+  const auto failed = [&](std::string_view what, int error) {
+    return Status(Code::kIoError, fmt::format("{}: cannot be {}: {}", path, what, system_text(error)));
+  };
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return failed("opened", errno);
+  Status status;
+  while (!text.empty() && status.ok()) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count >= 0) text.remove_prefix(static_cast<size_t>(count));
+    else if (errno != EINTR) status = failed("written", errno);
+  }
+  ::close(descriptor);
+  return status;
+}
+
+}  // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  AtomicFile file;
+  file.path_ = path;
+  file.target_ = follow_links(path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file.target_, ignored)) {
+    return Status(Code::kIoError, fmt::format("{}: cannot be written: it is a directory; name a file in it", path));
+  }
+  std::string directory = std::filesystem::path(file.target_).parent_path().string();
+  if (directory.empty()) directory = ".";
+  file.descriptor_ = open_new_file(directory, kNewMode, &file.beside_);
+  if (file.descriptor_ >= 0) return file;
+  file.beside_.clear();
+  return file.failure(fmt::format("no file can be made in {}", directory), errno);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      beside_(std::exchange(other.beside_, "")),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+Status AtomicFile::failure(std::string_view what, int error) const {
+  return Status(Code::kIoError, fmt::format("{}: cannot be written: {}: {}", path_, what, system_text(error)));
+}
+
+Status AtomicFile::append(std::span<const std::byte> bytes) {
+  MSDBG_CHECK(descriptor_ >= 0);
+  while (!bytes.empty()) {
+    const ssize_t count = Disk::current().write(descriptor_, bytes.data(), bytes.size(), size_);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(fmt::format("stopped after {}", format_bytes(size_)), errno);
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    size_ += static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+Status AtomicFile::commit() {
+  MSDBG_CHECK(descriptor_ >= 0);
+  struct stat old {};
+  if (::stat(target_.c_str(), &old) == 0 && ::fchmod(descriptor_, old.st_mode & 0777) != 0) {
+    return failure("the permissions of the file there cannot be kept", errno);
+  }
+  // A disk may tell only now that it is full. What cannot be synchronised at all (EINVAL) was accepted already.
+  if (Disk::current().sync(descriptor_) != 0 && errno != EINVAL) return failure("the disk did not take it", errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) return failure("the disk did not take it", errno);
+  if (Disk::current().rename(beside_.c_str(), target_.c_str()) != 0) return failure("the file there cannot be replaced", errno);
+  beside_.clear();
+  return {};
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return write_directly(path, text);
+  Result<AtomicFile> file = AtomicFile::create(path);
+  if (!file) return file.status();
+  if (Status status = file->append(text); !status.ok()) return status;
+  return file->commit();
+}
+
+}  // namespace msdbg

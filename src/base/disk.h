@@ -1,0 +1,42 @@
+// The system calls behind File and AtomicFile, in one class so that a test can stand between and inject faults.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "msdbg/base.h"
+
+namespace msdbg {
+
+/// Each function is the system call of its name: -1 and errno on failure, fewer bytes than asked for are no failure.
+/// Called from any thread.
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  virtual int open(const char* path, int flags, mode_t mode);
+  virtual int stat(int file, struct stat* info);
+  virtual ssize_t read(int file, void* out, size_t size, uint64_t offset);
+  virtual ssize_t write(int file, const void* bytes, size_t size, uint64_t offset);
+  virtual int sync(int file);
+  virtual int rename(const char* from, const char* to);
+
+  /// The disk in use: the operating system's own unless a test installed another.
+  static Disk& current();
+  /// For tests; null brings the operating system's back. Not while another thread uses the disk.
+  static void install(Disk* disk);
+};
+
+/// Makes a file with a name of its own in `directory`: "msdbg-PID-NUMBER.part". The umask applies to `mode`.
+/// Gives the descriptor, or -1 and errno.
+int open_new_file(const std::string& directory, mode_t mode, std::string* path);
+
+/// "Input/output error" for EIO, in the words of the C library.
+std::string system_text(int error);
+/// kNotFound when a part of a path is missing, else kIoError.
+Code system_code(int error);
+
+}  // namespace msdbg
