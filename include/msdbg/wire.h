@@ -18,7 +18,7 @@ namespace msdbg {
 /// the caller sets another.
 ///
 /// `notes` receives what was odd but survivable (names that are not UTF-8, edges to unknown nodes).
-/// Error: kIoError; kCorrupt when the bytes are no graph or end early.
+/// Error: kNotFound, kIoError, kInterrupted; kCorrupt when the bytes are no graph or end early.
 /// Source: proto/debug_graph.proto; docs/dump-format.md.
 Result<GraphBuilder> read_graph_file(const std::string& path, int rank, int id, std::vector<std::string>* notes);
 Result<GraphBuilder> parse_graph(std::span<const std::byte> bytes, int rank, int id, std::vector<std::string>* notes);

@@ -1,12 +1,7 @@
 // From a file or a buffer to the GraphProto inside: recognises the outer message and reports damage.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
+#include "msdbg/file.h"
 #include "msdbg/wire.h"
 #include "msdbg/wire_fields.h"
 #include "wire/graph_reader.h"
@@ -27,52 +22,15 @@ bool is_bare_graph(std::span<const std::byte> bytes) {
   return false;
 }
 
-Status io_error(const std::string& path, std::string_view verb, int error) {
-  const std::string_view next = error == ENOENT ? "check the path" : "check that this user may read it";
-  return {Code::kIoError, fmt::format("{}: cannot {} ({}); {}", path, verb, std::strerror(error), next)};
-}
-
-class File {
- public:
-  explicit File(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 Status read_whole(const std::string& path, std::vector<std::byte>& out) {
-  const File file(path);
-  if (file.fd() < 0) return io_error(path, "open the graph file", errno);
-  struct stat info {};
-  if (::fstat(file.fd(), &info) != 0) return io_error(path, "read the graph file", errno);
-  if (!S_ISREG(info.st_mode)) {
-    return {Code::kIoError, fmt::format("{}: not a file; name a graphs/ms_output_trace_code_graph_<id>.pb", path)};
-  }
-  const auto size = static_cast<uint64_t>(info.st_size);
-  if (size > kMaxFileBytes) {
+  const Result<File> file = File::open(path);
+  if (!file) return file.status();
+  if (file->size() > kMaxFileBytes) {
     return {Code::kUnsupported,
-            fmt::format("{}: graph file of {}; a protobuf message ends at 2 GiB", path, format_bytes(size))};
+            fmt::format("{}: graph file of {}; a protobuf message ends at 2 GiB", path, format_bytes(file->size()))};
   }
-  out.resize(size);
-  size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = ::read(file.fd(), out.data() + done, out.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error(path, "read the graph file", errno);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  if (done != out.size()) {
-    return {Code::kIoError,
-            fmt::format("{}: shrank from {} to {} bytes while it was read; try again", path, out.size(), done)};
-  }
-  return {};
+  out.resize(file->size());
+  return file->read(0, out);
 }
 
 }  // namespace

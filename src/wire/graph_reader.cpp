@@ -1,6 +1,7 @@
 #include "wire/graph_reader.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
 
 #include <algorithm>
 #include <numeric>
@@ -13,11 +14,35 @@ namespace {
 
 constexpr size_t kMaxNodes = 4'000'000;    // the largest real graphs have a few hundred thousand
 constexpr int64_t kMaxTupleIndex = 65536;  // as many outputs as a type may have
-constexpr int kMaxHops = 1000;
+constexpr int kMaxHops = 64;               // tuples within tuples
+// What a message may ask for, in relation to its size. No writer comes near: a node takes more than a hundred bytes, an
+// input, an attribute or an output more than five.
+constexpr uint64_t kBytesPerNode = 16, kFreeNodes = 1000;
+constexpr uint64_t kBytesPerPart = 4, kFreeParts = 4096;
+// Fields within one node or constant, each of which costs some fifty bytes while it is decoded.
+constexpr uint64_t kMaxFields = 1'000'000, kManyBytes = 64 << 10;
+constexpr int kMaxDepth = 100;  // what protobuf's own decoder allows
+
+/// Fields of a message and of the messages in it, counted up to a little beyond kMaxFields.
+uint64_t count_fields(WireReader reader, const google::protobuf::Descriptor& type, int depth = 0) {
+  uint64_t count = 0;
+  WireField field;
+  while (count <= kMaxFields && reader.next(field)) {
+    ++count;
+    if (field.type != WireType::kBytes || depth > kMaxDepth) continue;
+    const google::protobuf::FieldDescriptor* known = type.FindFieldByNumber(static_cast<int>(field.number));
+    if (known == nullptr || known->message_type() == nullptr) continue;
+    count += count_fields(reader.inside(field), *known->message_type(), depth + 1);
+  }
+  return count;
+}
 
 template <typename Message>
 Status decode(Message& message, std::span<const std::byte> bytes, uint64_t offset, std::string_view what) {
   message.Clear();
+  if (bytes.size() > kManyBytes && count_fields(WireReader(bytes), *message.GetDescriptor()) > kMaxFields) {
+    return {Code::kCorrupt, fmt::format("the {} at byte {} has more than {} fields", what, offset, kMaxFields)};
+  }
   if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
   return {Code::kCorrupt, fmt::format("the {} at byte {} cannot be decoded", what, offset)};
 }
@@ -53,12 +78,23 @@ void GraphReader::note(std::string text) {
   if (notes_ != nullptr) notes_->push_back(std::move(text));
 }
 
+/// False when the graph asks for more parts than a message of its size can describe; the node is counted then.
+bool GraphReader::spend(uint64_t parts, const std::string& name) {
+  if (parts <= budget_) {
+    budget_ -= parts;
+    return true;
+  }
+  if (over_budget_++ == 0) first_over_budget_ = printable(name);
+  return false;
+}
+
 void GraphReader::note_name(const std::string& name) {
   if (printable(name) == name) return;
   if (odd_names_++ == 0) first_odd_name_ = printable(name);
 }
 
 Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
+  bytes_ += bytes.size();
   WireReader reader(bytes, offset);
   WireField field;
   while (reader.next(field)) {
@@ -169,18 +205,26 @@ void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& 
   } else {
     node.outputs.emplace_back();
   }
-  node.inputs.reserve(static_cast<size_t>(proto.input_size()));
-  for (const auto& input : proto.input()) node.inputs.push_back({kNoNode, 0, input.name()});
-  node.attributes.reserve(static_cast<size_t>(proto.attribute_size()));
-  for (const auto& attribute : proto.attribute()) {
-    node.attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
+  const auto parts = static_cast<uint64_t>(proto.input_size()) + static_cast<uint64_t>(proto.attribute_size());
+  if (spend(parts + node.outputs.size(), node.name)) {
+    node.inputs.reserve(static_cast<size_t>(proto.input_size()));
+    for (const auto& input : proto.input()) node.inputs.push_back({kNoNode, 0, input.name()});
+    node.attributes.reserve(static_cast<size_t>(proto.attribute_size()));
+    for (const auto& attribute : proto.attribute()) {
+      node.attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
+    }
+  } else {
+    node.outputs.resize(std::min<size_t>(node.outputs.size(), 1));
   }
   node.stack = parse_source_address(proto.source_address());
   const bool pick = node.op == "TupleGetItem";
   const NodeId id = builder.add(std::move(node));
-  if (pick) picks_.push_back(id);
-  if (std::any_of(widths.begin(), widths.end(), [](uint32_t width) { return width != 1; }))
-    widths_[id] = std::move(widths);
+  if (pick) pick_nodes_.push_back(id);
+  if (std::any_of(widths.begin(), widths.end(), [](uint32_t width) { return width != 1; })) {
+    widths.push_back(0);
+    std::exclusive_scan(widths.begin(), widths.end(), widths.begin(), uint32_t{0});
+    offsets_[id] = std::move(widths);
+  }
   by_number_.try_emplace(proto.name(), id);
 }
 
@@ -212,52 +256,58 @@ void GraphReader::connect(GraphBuilder& builder) {
   if (unknown > 0) note(fmt::format("{} inputs name no node of the graph, the first is {}", unknown, first_unknown));
 }
 
-// Edges to a TupleGetItem become edges to the output slot it picks; the shapes that sequences lack come from it.
-void GraphReader::look_through_tuples(GraphBuilder& builder) {
-  std::unordered_map<NodeId, Pick> picks;
-  for (const NodeId id : picks_) {
+// Finds out which slot of which producer each TupleGetItem takes.
+void GraphReader::resolve_picks(GraphBuilder& builder) {
+  std::unordered_map<NodeId, Pick> direct;
+  for (const NodeId id : pick_nodes_) {
     const Node& node = builder.node(id);
     if (node.inputs.size() < 2) continue;
     const auto index = integers_.find(node.inputs[1].node);
     const NodeId tuple = node.inputs[0].node;
     if (tuple == kNoNode || index == integers_.end() || index->second < 0 || index->second >= kMaxTupleIndex) continue;
     auto slot = static_cast<uint32_t>(index->second);
-    if (const auto widths = widths_.find(tuple); widths != widths_.end()) {
+    if (const auto offsets = offsets_.find(tuple); offsets != offsets_.end()) {
       // A sequence within the sequence takes as many slots as it has leaves.
-      const auto end = widths->second.begin() + std::min<std::ptrdiff_t>(slot, std::ssize(widths->second));
-      slot = std::accumulate(widths->second.begin(), end, uint32_t{0});
+      slot = offsets->second[std::min<size_t>(slot, offsets->second.size() - 1)];
     }
-    picks[id] = {tuple, slot};
+    direct[id] = {tuple, slot};
   }
-  const auto source = [&](NodeId id) {
-    Pick at{id, 0};
-    for (int hop = 0; hop < kMaxHops; ++hop) {
-      const auto pick = picks.find(at.tuple);
-      if (pick == picks.end()) return at;
-      at = {pick->second.tuple, at.slot + pick->second.slot};
+  for (const auto& [id, pick] : direct) {
+    Pick at = pick;
+    auto further = direct.find(at.tuple);
+    for (int hop = 0; hop < kMaxHops && further != direct.end(); ++hop) {
+      at = {further->second.tuple, at.slot + further->second.slot};
+      further = direct.find(at.tuple);
     }
-    return Pick{id, 0};
-  };
+    picks_[id] = further == direct.end() ? at : Pick{id, 0};  // those that take from each other in a ring stay as they are
+  }
+}
+
+// Edges to a TupleGetItem become edges to the output slot it picks; the shapes that sequences lack come from it.
+void GraphReader::look_through_tuples(GraphBuilder& builder) {
+  resolve_picks(builder);
   for (NodeId id = 0; id < builder.size(); ++id) {
     for (Edge& edge : builder.node(id).inputs) {
-      if (edge.node == kNoNode || !picks.contains(edge.node)) continue;
-      const Pick from = source(edge.node);
-      edge.node = from.tuple;
-      edge.slot = from.slot;
+      const auto pick = picks_.find(edge.node);
+      if (pick == picks_.end()) continue;
+      edge.node = pick->second.tuple;
+      edge.slot = pick->second.slot;
     }
   }
-  for (const NodeId id : picks_) {
-    const auto pick = picks.find(id);
-    if (pick == picks.end()) continue;
-    const Pick from = source(id);
+  for (const NodeId id : pick_nodes_) {
+    const auto pick = picks_.find(id);
+    if (pick == picks_.end()) continue;
+    const Pick& from = pick->second;
     Node& node = builder.node(id);
     node.inputs[0].node = from.tuple;
     node.inputs[0].slot = from.slot;
     std::vector<OutputType>& outputs = builder.node(from.tuple).outputs;
     if (node.outputs.size() != 1 || from.slot >= kMaxTupleIndex) continue;
     // A producer whose own type the file leaves open has at least the slots that are taken from it.
-    if (from.slot >= outputs.size() && outputs.size() <= 1) outputs.resize(from.slot + 1);
-    if (from.slot >= outputs.size()) continue;
+    if (from.slot >= outputs.size()) {
+      if (outputs.size() > 1 || !spend(from.slot + 1 - outputs.size(), node.name)) continue;
+      outputs.resize(from.slot + 1);
+    }
     OutputType& slot = outputs[from.slot];
     if (slot.dtype == DType::kUnknown) slot.dtype = node.outputs[0].dtype;
     if (!slot.shape) slot.shape = node.outputs[0].shape;
@@ -272,6 +322,10 @@ Result<GraphBuilder> GraphReader::finish() {
   if (count > kMaxNodes) {
     return Status(Code::kUnsupported, fmt::format("has {} nodes; this program reads up to {}", count, kMaxNodes));
   }
+  if (count > kFreeNodes + bytes_ / kBytesPerNode) {
+    return Status(Code::kCorrupt, fmt::format("has {} nodes in {} bytes, less than any writer needs for them", count, bytes_));
+  }
+  budget_ = kFreeParts + bytes_ / kBytesPerPart;
   flavour_ = find_flavour();
   const int named_id = trailing_number(name_, -1);
   GraphBuilder builder(rank_, id_ >= 0 ? id_ : std::max(named_id, 0));
@@ -287,6 +341,11 @@ Result<GraphBuilder> GraphReader::finish() {
   }
   connect(builder);
   look_through_tuples(builder);
+  if (over_budget_ > 0) {
+    note(fmt::format("graph damaged: {} nodes claim more inputs, attributes or outputs than {} bytes can describe, the first is {}; the rest "
+                     "is still served",
+                     over_budget_, bytes_, first_over_budget_));
+  }
   if (odd_names_ > 0) {
     note(fmt::format("{} names are not printable UTF-8, the first is '{}'", odd_names_, first_odd_name_));
   }

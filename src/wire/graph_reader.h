@@ -37,7 +37,9 @@ class GraphReader {
   Status read_operators(GraphBuilder& builder);
   void read_operator(const debugger::NodeProto& proto, GraphBuilder& builder);
   void connect(GraphBuilder& builder);
+  void resolve_picks(GraphBuilder& builder);
   void look_through_tuples(GraphBuilder& builder);
+  bool spend(uint64_t parts, const std::string& name);
   void note_name(const std::string& name);
   void note(std::string text);
 
@@ -50,8 +52,13 @@ class GraphReader {
   std::unordered_map<std::string, NodeId> by_number_;         // operators, by the number that edges use
   std::unordered_map<std::string, NodeId> by_key_;            // parameters and constants
   std::unordered_map<NodeId, int64_t> integers_;              // constants that can be the index of a TupleGetItem
-  std::unordered_map<NodeId, std::vector<uint32_t>> widths_;  // sequences that hold sequences
-  std::vector<NodeId> picks_;                                 // TupleGetItem nodes
+  std::unordered_map<NodeId, std::vector<uint32_t>> offsets_;  // sequences that hold sequences: first slot of each element
+  std::vector<NodeId> pick_nodes_;                             // TupleGetItem nodes
+  std::unordered_map<NodeId, Pick> picks_;                     // what they take, through tuples in tuples
+  uint64_t bytes_ = 0;                                         // of all messages
+  uint64_t budget_ = 0;                                        // inputs, attributes and outputs that may still be made
+  size_t over_budget_ = 0;
+  std::string first_over_budget_;
   size_t odd_names_ = 0;
   std::string first_odd_name_;
 };

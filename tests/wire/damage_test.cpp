@@ -1,6 +1,7 @@
 // Bytes that are no graph, or only a part of one.
 #include <random>
 
+#include "msdbg/wire_fields.h"
 #include "wire/wire_support.h"
 
 namespace msdbg {
@@ -97,6 +98,100 @@ TEST(DamagedGraph, ValuesNestedWithoutEndAreCorrupt) {
   expect_corrupt(graph.SerializeAsString(), "300 levels");
 }
 
+/// Outputs of all nodes, and what the reader said.
+std::pair<uint64_t, std::string> outputs_of(const debugger::GraphProto& proto) {
+  std::vector<std::string> notes;
+  const GraphPtr graph = graph_of(proto, &notes);
+  uint64_t outputs = 0;
+  for (const Node& node : graph->nodes()) outputs += node.outputs.size();
+  return {outputs, notes.empty() ? "" : notes.back()};
+}
+
+TEST(DamagedGraph, TupleIndicesCannotAskForMoreOutputsThanTheMessageIsWorth) {
+  debugger::GraphProto proto;
+  proto.set_name("kernel_graph_0");
+  debugger::NamedValueProto* index = proto.add_const_vals();
+  index->set_key("cst1");
+  index->mutable_value()->set_int_val(65535);
+  for (int i = 0; i < 1000; ++i) {
+    add_node(proto, std::to_string(2 * i), "Split", {});
+    add_node(proto, std::to_string(2 * i + 1), "TupleGetItem", {std::to_string(2 * i), "cst1"});
+  }
+  const auto [outputs, note] = outputs_of(proto);
+  EXPECT_LT(outputs, 4096 + proto.ByteSizeLong());
+  EXPECT_NE(note.find("graph damaged: "), std::string::npos) << note;
+  EXPECT_NE(note.find("the rest is still served"), std::string::npos) << note;
+}
+
+TEST(DamagedGraph, AFewHighTupleIndicesAreBelieved) {
+  debugger::GraphProto proto;
+  proto.set_name("kernel_graph_0");
+  debugger::NamedValueProto* index = proto.add_const_vals();
+  index->set_key("cst1");
+  index->mutable_value()->set_int_val(999);
+  add_node(proto, "1", "Split", {});
+  set_tensor(*add_node(proto, "2", "TupleGetItem", {"1", "cst1"})->mutable_output_type(), 43, {8});
+  const GraphPtr graph = graph_of(proto);
+  ASSERT_EQ(graph->find("Default/Split-op1")->outputs.size(), 1000u);
+  EXPECT_EQ(graph->find("Default/Split-op1")->outputs[999].shape, Shape{8});
+}
+
+TEST(DamagedGraph, EmptyPartsAreNotMultiplied) {
+  debugger::GraphProto proto;
+  proto.set_name("kernel_graph_0");
+  debugger::NodeProto* node = add_node(proto, "1", "Add", {});
+  for (int i = 0; i < 20'000; ++i) node->add_attribute();
+  add_node(proto, "2", "Mul", {"1"});
+  std::vector<std::string> notes;
+  const GraphPtr graph = graph_of(proto, &notes);
+  EXPECT_TRUE(graph->find("Default/Add-op1")->attributes.empty());
+  EXPECT_EQ(graph->find("Default/Mul-op2")->inputs.size(), 1u) << "the rest is served";
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].substr(0, 21), "graph damaged: 1 node");
+}
+
+TEST(DamagedGraph, AMillionFieldsInOneNodeAreCorrupt) {
+  debugger::GraphProto proto;
+  proto.set_name("kernel_graph_0");
+  debugger::TypeProto::Sequence* types = add_node(proto, "1", "Split", {})->mutable_output_type()->mutable_sequence_type();
+  for (int i = 0; i < 1'000'001; ++i) types->add_elem_types();
+  expect_corrupt(proto.SerializeAsString(), "a million types");
+}
+
+TEST(DamagedGraph, MessagesNestedWithoutEndAreCorrupt) {
+  std::string inner;
+  for (int depth = 0; depth < 20'000; ++depth) {
+    std::string outer;
+    WireWriter(outer).begin_bytes(18, inner.size());  // a value in a value; the lengths grow, so build from inside
+    inner = outer + inner;
+  }
+  std::string constant, graph;
+  WireWriter(constant).field(2, inner);
+  WireWriter(graph).field(6, "0");
+  WireWriter(graph).field(5, constant);
+  WireWriter(graph).field(2, "kernel_graph_0");
+  expect_corrupt(graph, "20,000 levels");
+}
+
+TEST(DamagedGraph, NodesOfTwoBytesAreCorrupt) {
+  std::string graph;
+  for (int i = 0; i < 5000; ++i) WireWriter(graph).field(3, "");
+  WireWriter(graph).field(2, "kernel_graph_0");
+  expect_corrupt(graph, "5,000 parameters without content");
+}
+
+TEST(DamagedGraph, TuplesThatTakeFromEachOtherStayAsTheyAre) {
+  debugger::GraphProto proto;
+  proto.set_name("kernel_graph_0");
+  debugger::NamedValueProto* index = proto.add_const_vals();
+  index->set_key("cst1");
+  index->mutable_value()->set_int_val(1);
+  for (int i = 0; i < 200; ++i) add_node(proto, std::to_string(i), "TupleGetItem", {std::to_string((i + 1) % 200), "cst1"});
+  add_node(proto, "200", "Add", {"7"});
+  const GraphPtr graph = graph_of(proto);
+  EXPECT_EQ(graph->node(graph->find("Default/Add-op200")->inputs[0].node).op, "TupleGetItem");
+}
+
 TEST(DamagedGraph, OtherMessagesAreNoGraph) {
   expect_corrupt("", "no bytes");
   expect_corrupt(std::string(64, '\0'), "zeros");
@@ -108,7 +203,7 @@ TEST(DamagedGraph, OtherMessagesAreNoGraph) {
 TEST(GraphFile, AMissingFileAndAFolderAreInputErrors) {
   const Result<GraphBuilder> missing = read_graph_file("/nowhere/graph.pb", 0, 0, nullptr);
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.status().code(), Code::kIoError);
+  EXPECT_EQ(missing.status().code(), Code::kNotFound);
   EXPECT_NE(missing.status().message().find("/nowhere/graph.pb"), std::string::npos);
   const Result<GraphBuilder> folder = read_graph_file(testing::TempDir(), 0, 0, nullptr);
   ASSERT_FALSE(folder);
