@@ -1,14 +1,11 @@
 // Plans the comparison, spreads it over threads, and draws the conclusions.
 #include "msdbg/diff.h"
 
-#include <signal.h>
-
 #include <atomic>
 #include <chrono>
-#include <mutex>
-#include <thread>
 
 #include "analysis/diff_parts.h"
+#include "msdbg/threads.h"
 
 namespace msdbg {
 namespace {
@@ -16,43 +13,27 @@ namespace {
 /// Compares entries on several threads; the calling one reports progress in between.
 Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResult& result) {
   std::vector<TensorDiff>& entries = result.tensors;
-  std::atomic<size_t> next{0}, done{0};
+  std::atomic<size_t> done{0};
   std::atomic<uint64_t> bytes{0};
-  std::mutex mutex;
-  Status failure;
-  const auto work = [&](const std::function<void()>& between) {
-    DiffBuffers buffers;
-    for (size_t i = next++; i < entries.size(); i = next++) {
-      uint64_t read = 0;
-      const Status status = compare_entry(a, b, options, entries[i], buffers, &read);
-      bytes += read;
-      ++done;
-      if (!status.ok()) {
-        const std::lock_guard lock(mutex);
-        failure = status;
-        next = entries.size();
-      }
-      if (between) between();
-    }
-  };
-  unsigned threads = options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  threads = static_cast<unsigned>(std::min<size_t>(threads, std::max<size_t>(entries.size() / 8, 1)));
-  // Ctrl-C reaches the owner.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::vector<std::thread> workers;
-  for (unsigned i = 1; i < threads; ++i) workers.emplace_back([&] { work({}); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const unsigned threads = thread_count(options.threads, entries.size() / 8);
+  std::vector<DiffBuffers> buffers(threads);
   auto last = std::chrono::steady_clock::now();
-  work([&] {
-    if (!options.progress || std::chrono::steady_clock::now() - last < std::chrono::milliseconds(200)) return;
-    last = std::chrono::steady_clock::now();
-    options.progress(done, entries.size(), bytes);
-  });
-  for (std::thread& worker : workers) worker.join();
+  const Status status = parallel_for(
+      entries.size(), threads,
+      [&](size_t i, unsigned worker) {
+        uint64_t read = 0;
+        Status compared = compare_entry(a, b, options, entries[i], buffers[worker], &read);
+        bytes += read;
+        ++done;
+        return compared;
+      },
+      [&] {
+        if (!options.progress || std::chrono::steady_clock::now() - last < std::chrono::milliseconds(200)) return;
+        last = std::chrono::steady_clock::now();
+        options.progress(done, entries.size(), bytes);
+      });
   result.bytes += bytes;
-  return failure;
+  return status;
 }
 
 void conclude(DiffResult& result) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ckpt/parameters.h"
+#include "msdbg/threads.h"
 
 namespace msdbg {
 namespace {
@@ -120,9 +121,11 @@ class Renames {
 
   std::vector<std::optional<Fingerprint>> read(const std::vector<Parameter*>& parameters, Session& session) const {
     std::vector<std::optional<Fingerprint>> prints(parameters.size());
-    run_parallel(parameters.size(), threads_, [&](size_t i) {
+    // What was interrupted or cannot be read has no partner.
+    (void)parallel_for(parameters.size(), threads_, [&](size_t i, unsigned) {
       const auto print = fingerprint(session, parameters[i]->id);
       if (print) prints[i] = *print;
+      return Status();
     });
     return prints;
   }
@@ -226,9 +229,10 @@ Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterS
     }
   }
   std::vector<char> done(pairs.size(), 0);
-  run_parallel(pairs.size(), options.threads, [&](size_t i) {
+  (void)parallel_for(pairs.size(), options.threads, [&](size_t i, unsigned) {
     compare(a, b, pairs[i]);
     done[i] = !interrupt_requested();
+    return Status();
   });
 
   ParameterDiff diff;
@@ -261,7 +265,6 @@ Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntS
   bool anything = false;
   for (const int64_t step : dump.session->steps()) {
     if (!steps.contains(step)) continue;
-    if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted while the steps were compared");
     ParameterSource at = dump;
     at.step = step;
     const std::vector<Parameter> there = parameters_of(at, nullptr);
@@ -269,14 +272,16 @@ Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntS
     for (const Parameter& parameter : there) by_name.emplace(parameter.name, &parameter);
     enum class Answer : char { kAbsent, kEqual, kDifferent, kNotCompared };
     std::vector<Answer> answers(wanted.size(), Answer::kAbsent);
-    run_parallel(wanted.size(), threads, [&](size_t i) {
+    const Status compared = parallel_for(wanted.size(), threads, [&](size_t i, unsigned) {
       const auto found = by_name.find(wanted[i].name);
-      if (found == by_name.end()) return;
+      if (found == by_name.end()) return Status();
       const auto same = same_bytes(*dump.session, found->second->id, *checkpoint.session, wanted[i].id);
       answers[i] = !same                                                        ? Answer::kNotCompared
                    : *same && found->second->info.shape == wanted[i].info.shape ? Answer::kEqual
                                                                                 : Answer::kDifferent;
+      return Status();
     });
+    if (!compared.ok()) return Status(Code::kInterrupted, "interrupted while the steps were compared");
     const auto count = [&](Answer answer) { return static_cast<uint64_t>(std::ranges::count(answers, answer)); };
     match.steps.push_back({step, count(Answer::kEqual), count(Answer::kDifferent), count(Answer::kNotCompared), count(Answer::kAbsent)});
     anything |= match.steps.back().absent < wanted.size();

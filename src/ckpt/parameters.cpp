@@ -1,13 +1,7 @@
 #include "ckpt/parameters.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <system_error>
-#include <thread>
 #include <unordered_set>
 
 namespace msdbg::ckpt {
@@ -106,25 +100,6 @@ Result<Fingerprint> fingerprint(Session& session, const TensorId& id) {
     }
   }
   return print;
-}
-
-void run_parallel(size_t n, unsigned threads, const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next{0};
-  const auto loop = [&] {
-    for (size_t at = next++; at < n && !interrupt_requested(); at = next++) work(at);
-  };
-  const size_t wanted = std::min<size_t>(n, threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::jthread> workers;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    for (size_t i = 1; i < wanted; ++i) workers.emplace_back(loop);
-  } catch (const std::system_error& error) {
-    log(LogLevel::kWarning, std::string("fewer threads than wanted: ") + error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  loop();
 }
 
 }  // namespace msdbg::ckpt

@@ -37,7 +37,4 @@ struct Fingerprint {
 };
 Result<Fingerprint> fingerprint(Session& session, const TensorId& id);
 
-/// Runs work(0) ... work(n - 1) on several threads, which have signals masked; ends early when interrupted.
-void run_parallel(size_t n, unsigned threads, const std::function<void(size_t)>& work);
-
 }  // namespace msdbg::ckpt

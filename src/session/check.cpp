@@ -1,17 +1,14 @@
 // Runs a plan: worker threads measure tensors in any order, the owner's thread turns them into verdicts in the order of
 // the plan. So results do not depend on the number of threads, and scripts are called in execution order.
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
+#include "msdbg/threads.h"
 #include "session/check_plan.h"
 #include "session/check_tensor.h"
 #include "session/stats_cache.h"
@@ -25,26 +22,8 @@ constexpr std::chrono::milliseconds kTick{100};
 constexpr uint64_t kBytesPerWorker = 2 * 8 * kElementsPerBlock;
 
 unsigned worker_count(const CheckOptions& options, size_t tensors) {
-  uint64_t wanted = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  wanted = std::min({wanted, uint64_t{tensors}, std::max<uint64_t>(1, options.mem_limit_bytes / kBytesPerWorker)});
-  return static_cast<unsigned>(wanted);
+  return thread_count(options.threads, std::min<uint64_t>(tensors, options.mem_limit_bytes / kBytesPerWorker));
 }
-
-/// Blocks every signal while threads are made, so that SIGINT is always delivered to a thread that was there before.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -60,6 +39,7 @@ class CheckRun {
 
   ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first
 
+  /// Throws what a worker threw.
   CheckResult run() {
     result_.semantics = options_.semantics;
     result_.steps = plan_.steps;
@@ -67,6 +47,7 @@ class CheckRun {
     result_.coverage.tensors = plan_.tensors.size();
     start_workers();
     collect();
+    workers_.join();
     result_.coverage.not_checked = result_.coverage.tensors - result_.coverage.checked;
     if (std::any_of(watchpoints_.begin(), watchpoints_.end(), [](const Watchpoint& w) { return w.turn != 0 || w.step_end || w.finish; })) {
       sort_results(session_, result_);
@@ -77,15 +58,15 @@ class CheckRun {
  private:
   // ---- workers ----
   void start_workers() {
-    const unsigned wanted = worker_count(options_, plan_.tensors.size());
-    try {
-      SignalsBlocked blocked;
-      for (unsigned i = 0; i < wanted; ++i) workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error& error) {
-      log(LogLevel::kWarning,
-          fmt::format("check: {} of {} threads could be started: {}", workers_.size(), wanted, error.what()));
-    }
-    if (workers_.empty()) work();
+    const auto guarded = [this](unsigned) {
+      try {
+        work();
+      } catch (...) {
+        stop_ = true;  // the owner waits for a tensor that will not come
+        throw;
+      }
+    };
+    if (workers_.start(worker_count(options_, plan_.tensors.size()), guarded) == 0) work();
   }
 
   void work() {
@@ -163,7 +144,7 @@ class CheckRun {
   void finish_interrupted(size_t from, std::unique_ptr<Measured> first) {
     result_.interrupted = true;
     stop_ = true;
-    workers_.clear();  // joined: measured_ is ours alone now
+    workers_.join();  // measured_ is ours alone now
     if (first) measured_[from] = std::move(first);
     for (size_t at = from; at < measured_.size(); ++at) {
       if (measured_[at]) judge(at, *measured_[at], false);
@@ -193,7 +174,7 @@ class CheckRun {
   uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
   Verdicts verdicts_;
   CheckResult result_;
-  std::vector<std::jthread> workers_;
+  Workers workers_;
 };
 
 Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
