@@ -2,29 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "analysis/node_name.h"
 #include "analysis/why.h"
+#include "msdbg/file.h"
 
 namespace msdbg {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;
-
-std::optional<std::string> text_of(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMostBytes || error) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 
 /// An entry `name-regex(EXPR)` as a selector; nullopt for anything else and for expressions that are none.
 std::optional<Selector> name_pattern(std::string_view kernel) {
@@ -85,7 +74,7 @@ DumpSettings read_settings(const std::string& directory) {
   if (directory.empty()) return settings;
   for (const char* folder : {".dump_metadata", ".metadata"}) {
     const fs::path path = fs::path(directory) / folder / "data_dump.json";
-    const std::optional<std::string> text = text_of(path);
+    const Result<std::string> text = read_text(path, kMostBytes);
     if (!text) continue;
     const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
     const auto common = json.is_object() ? json.find("common_dump_settings") : json.end();
@@ -118,7 +107,7 @@ GraphHistory read_history(const std::string& directory, int graph) {
   GraphHistory history;
   if (directory.empty()) return history;
   const fs::path path = fs::path(directory) / "execution_order" / fmt::format("ms_global_execution_order_graph_{}.csv", graph);
-  const std::optional<std::string> text = text_of(path);
+  const Result<std::string> text = read_text(path, kMostBytes);
   if (!text) return history;
   history.path = path.string();
   for (std::string_view line : split(*text, '\n')) {
@@ -130,8 +119,9 @@ GraphHistory read_history(const std::string& directory, int graph) {
 }
 
 std::optional<size_t> listed_at(const std::string& directory, const Graph& graph, const Node& node, std::string* path) {
+  if (directory.empty()) return std::nullopt;
   const fs::path file = fs::path(directory) / "execution_order" / fmt::format("ms_execution_order_graph_{}.csv", graph.id());
-  const std::optional<std::string> text = directory.empty() ? std::nullopt : text_of(file);
+  const Result<std::string> text = read_text(file, kMostBytes);
   if (!text) return std::nullopt;
   *path = file.string();
   size_t at = 0;

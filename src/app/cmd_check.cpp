@@ -7,6 +7,7 @@
 #include "app/output.h"
 #include "app/rules.h"
 #include "app/run.h"
+#include "msdbg/atomic_file.h"
 
 namespace msdbg::app {
 namespace {

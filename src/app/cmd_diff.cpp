@@ -9,6 +9,7 @@
 #include "app/live.h"
 #include "app/output.h"
 #include "app/run.h"
+#include "msdbg/file.h"
 
 namespace msdbg::app {
 namespace {
@@ -61,7 +62,7 @@ Status read_options(const DiffWords& words, const Options& common, DiffOptions* 
     options->on = *selector;
   }
   if (words.map.empty()) return Status();
-  const auto text = read_file(words.map);
+  const auto text = read_input(words.map);
   if (!text) return Status(text.status().code(), "--map " + text.status().message());
   auto map = parse_name_map(*text, words.map);
   if (!map) return Status(map.status().code(), "--map " + map.status().message());
@@ -70,7 +71,7 @@ Status read_options(const DiffWords& words, const Options& common, DiffOptions* 
 }
 
 Result<Series> read_series(const std::string& path, const DiffWords& words) {
-  const auto text = read_file(path);
+  const auto text = read_input(path);
   if (!text) return text.status();
   return parse_series(*text, path, {words.pattern, words.column});
 }

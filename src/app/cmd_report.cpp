@@ -4,6 +4,7 @@
 #include "app/follow_command.h"
 #include "app/gate_files.h"
 #include "app/rules.h"
+#include "msdbg/atomic_file.h"
 #include "msdbg/html_report.h"
 
 namespace msdbg::app {

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include "app/output.h"
+#include "msdbg/file.h"
 
 namespace msdbg::app {
 
 Result<GateFiles> read_gate_files(const Options& options) {
   GateFiles files;
   if (!options.baseline.empty()) {
-    const auto text = read_file(options.baseline);
+    const auto text = read_input(options.baseline);
     if (!text) {
       const bool absent = text.status().code() == Code::kNotFound;
       return Status(text.status().code(),
@@ -20,7 +21,7 @@ Result<GateFiles> read_gate_files(const Options& options) {
     files.baseline = std::move(*parsed);
   }
   if (!options.suppress.empty()) {
-    const auto text = read_file(options.suppress);
+    const auto text = read_input(options.suppress);
     if (!text) return Status(text.status().code(), "--suppress " + text.status().message());
     auto parsed = parse_suppressions(*text, options.suppress);
     if (!parsed) return Status(parsed.status().code(), "--suppress " + parsed.status().message());

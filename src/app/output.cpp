@@ -5,7 +5,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "msdbg/atomic_file.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg::app {
@@ -30,12 +30,6 @@ Status write_all(int fd, std::string_view text, const std::string& where) {
   return Status();
 }
 
-bool is_regular_or_absent(const std::string& path) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return errno == ENOENT;
-  return S_ISREG(info.st_mode);
-}
-
 bool wants_colour(const Options& options) {
   if (options.colour == Switch::kAlways) return true;
   if (options.colour == Switch::kNever) return false;
@@ -46,43 +40,6 @@ bool wants_colour(const Options& options) {
 }
 
 }  // namespace
-
-Status write_file(const std::string& path, std::string_view text) {
-  // A pipe or a device takes the text directly; only a regular file can be replaced.
-  if (!is_regular_or_absent(path)) {
-    FILE* file = std::fopen(path.c_str(), "we");
-    if (file == nullptr) return Status(Code::kIoError, fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
-    const Status status = write_all(::fileno(file), text, path);
-    std::fclose(file);
-    return status;
-  }
-  std::string temporary = path + ".XXXXXX";
-  const int fd = ::mkstemp(temporary.data());
-  if (fd < 0) return Status(Code::kIoError, fmt::format("{}: cannot create: {}", path, std::strerror(errno)));
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  Status status = write_all(fd, text, path);
-  if (status.ok() && ::fchmod(fd, 0666 & ~mask) != 0) status = Status(Code::kIoError, fmt::format("{}: {}", path, std::strerror(errno)));
-  if (::close(fd) != 0 && status.ok()) status = Status(Code::kIoError, fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
-  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = Status(Code::kIoError, fmt::format("{}: cannot replace: {}", path, std::strerror(errno)));
-  }
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
-}
-
-Result<std::string> read_file(const std::string& path) {
-  FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return Status(errno == ENOENT ? Code::kNotFound : Code::kIoError, fmt::format("{}: {}", path, std::strerror(errno)));
-  std::string text;
-  char block[65536];
-  for (size_t n; (n = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, n);
-  const bool failed = std::ferror(file) != 0;
-  const int error = errno;
-  std::fclose(file);
-  if (failed) return Status(Code::kIoError, fmt::format("{}: cannot read: {}", path, std::strerror(error)));
-  return text;
-}
 
 ReportStyle style_for(const Options& options) {
   ReportStyle style;

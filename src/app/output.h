@@ -16,11 +16,6 @@ ReportStyle style_for(const Options& options);
 /// Writes a finished result. A file is replaced as a whole or not at all.
 Status write_result(const Options& options, std::string_view text);
 
-/// Replaces a regular file as a whole or not at all; pipes and devices take the text directly.
-Status write_file(const std::string& path, std::string_view text);
-/// Error: kNotFound or kIoError with the path.
-Result<std::string> read_file(const std::string& path);
-
 /// Error: kIoError when anything that was printed so far, by scripts too, did not reach standard output.
 Status flush_output();
 

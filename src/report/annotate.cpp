@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "msdbg/file.h"
 #include "msdbg/follow_report.h"
 
 namespace msdbg {
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t kMostBytes = uintmax_t{8} << 20;
+constexpr uint64_t kMostBytes = uint64_t{8} << 20;
 
 struct Line {
   std::string code;
@@ -38,18 +38,6 @@ bool names_file(std::string_view path, std::string_view end) {
   return path.ends_with(end) && (end.front() == '/' || path[path.size() - end.size() - 1] == '/');
 }
 
-std::optional<std::vector<std::string>> lines_of(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMostBytes || error) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 /// A recorded line may be the first of a statement only, and has lost its indentation.
 bool same_code(std::string_view recorded, std::string_view line) {
   recorded = trim(recorded);
@@ -63,7 +51,7 @@ std::vector<std::string> text_for(SourceFile& file, const Lines& recorded, const
   if (!options.root.empty())
     places = {fs::path(options.root) / fs::path(file.path).filename(), fs::path(options.root) / fs::path(file.path).relative_path()};
   for (const fs::path& place : places) {
-    std::optional<std::vector<std::string>> text = lines_of(place);
+    Result<std::vector<std::string>> text = read_lines(place.string(), kMostBytes);
     if (!text) continue;
     size_t same = 0, known = 0;
     for (const auto& [number, line] : recorded) {

@@ -1,46 +1,12 @@
 // report:html and report:markdown(path): the page of a result.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-
+#include "msdbg/atomic_file.h"
 #include "msdbg/html_report.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
 namespace {
-
-/// A file that is there is whole: written beside, then renamed.
-void replace_file(const std::string& path, std::string_view text) {
-  std::string beside = path + ".XXXXXX";
-  const int fd = ::mkstemp(beside.data());
-  bool made = fd >= 0;
-  const auto fail = [&](std::string_view what) {
-    const int error = errno;
-    if (made) ::unlink(beside.c_str());
-    throw ScriptError("io_error", fmt::format("report: {}: {}: {}", path, what, std::strerror(error)), true);
-  };
-  if (!made) fail("cannot be created");
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      ::close(fd);
-      errno = error;
-      fail("cannot be written");
-    }
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  const bool readable = ::fchmod(fd, 0666 & ~mask) == 0;
-  if (::close(fd) != 0 || !readable) fail("cannot be written");
-  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot be renamed into place");
-}
 
 size_t count_option(OptionTable& options, const char* key, size_t otherwise, int64_t most) {
   const auto value = options.integer(key);
@@ -133,7 +99,7 @@ int render_page(lua_State* L, PageForm form) {
     text = value_or_throw(page_text(session, input, page, form));
   }
   if (!path) return push_text(L, text), 1;
-  replace_file(*path, text);
+  if (const Status status = write_file(*path, text); !status.ok()) throw ScriptError("io_error", "report: " + status.message(), true);
   return push_text(L, *path), 1;
 }
 

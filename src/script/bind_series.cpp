@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
+#include "msdbg/file.h"
 #include "msdbg/series.h"
 #include "script/objects.h"
 
@@ -88,10 +87,9 @@ int compare_two_series(lua_State* L) {
 }  // namespace
 
 std::string file_text(const std::string& path, std::string_view call) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) throw ScriptError("io_error", fmt::format("{}: {}: cannot be read", call, path), true);
-  return text.str();
+  Result<std::string> text = read_input(path);
+  if (!text) throw ScriptError("io_error", fmt::format("{}: {}", call, text.status().message()), true);
+  return std::move(*text);
 }
 
 void bind_series(lua_State* L) {

@@ -129,11 +129,11 @@ TEST_F(Bless, FullDiskLeavesTheOldFileWhole) {
 
 TEST_F(Bless, PlacesThatCannotHoldAFileAreNamed) {
   EXPECT_EQ(bless(dir_.file("none/known.jsonl"), "", &output_), 3);
-  EXPECT_NE(output_.find("--bless " + dir_.file("none/known.jsonl") + ": cannot create: No such file or directory"), std::string::npos)
+  EXPECT_NE(output_.find("--bless " + dir_.file("none/known.jsonl") + ": cannot be written: no file can be made in " + dir_.file("none") + ": No such file or directory"), std::string::npos)
       << output_;
   std::filesystem::create_directory(dir_.file("folder"));
   EXPECT_EQ(bless(dir_.file("folder"), "", &output_), 3);
-  EXPECT_NE(output_.find("--bless " + dir_.file("folder") + ": cannot open: Is a directory"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("--bless " + dir_.file("folder") + ": cannot be written: it is a directory"), std::string::npos) << output_;
 }
 
 TEST_F(Bless, WrittenFileReplacesTheOldOne) {
