@@ -37,7 +37,7 @@ struct Centred {
   double sum, squares;  ///< of x - centre
 };
 
-/// The functions for one element type. Data need no alignment; `n` is a multiple of `step`.
+/// The functions for one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
 ///
 /// The plain form of a function takes every element for finite: where one is not, abs_sum (prev_abs) is not finite
 /// either and the rest of the answer is void. The masked form leaves such elements out.

@@ -39,11 +39,11 @@ struct ErrorsKernel {
 
   struct Lanes {
     Double diff = Double(0.0), diff_squares = Double(0.0), a_squares = Double(0.0), b_squares = Double(0.0), product = Double(0.0);
-    Double max_abs = Double(0.0);
+    Double max_abs = Double(0.0), excess = Double(0.0);
     Counter<A, Double> pairs, close;
   };
 
-  static __attribute__((always_inline)) inline void add(Lanes& lanes, Double a, Double b, Double rtol, Double atol) {
+  static __attribute__((always_inline)) inline void add(Lanes& lanes, Double a, Double b, Double rtol, Double atol, Double least) {
     const Double largest(Limits<double>::kMax), zero(0.0);
     Double size = Ops<A>::magnitude(b);
     if constexpr (kMasked) {
@@ -54,21 +54,23 @@ struct ErrorsKernel {
       size = xsimd::select(both, size, zero);
       const Double error = Ops<A>::magnitude(a - b);
       lanes.close.add(both & (error <= atol + rtol * size));
-      sums(lanes, a, b, error);
+      sums(lanes, a, b, error, size, least);
     } else {
       const Double error = Ops<A>::magnitude(a - b);
       lanes.close.add(error <= atol + rtol * size);
-      sums(lanes, a, b, error);
+      sums(lanes, a, b, error, size, least);
     }
   }
 
-  static __attribute__((always_inline)) inline void sums(Lanes& lanes, Double a, Double b, Double error) {
+  static __attribute__((always_inline)) inline void sums(Lanes& lanes, Double a, Double b, Double error, Double size, Double least) {
     lanes.diff = lanes.diff + error;
-    lanes.diff_squares = xsimd::fma(error, error, lanes.diff_squares);
-    lanes.a_squares = xsimd::fma(a, a, lanes.a_squares);
-    lanes.b_squares = xsimd::fma(b, b, lanes.b_squares);
-    lanes.product = xsimd::fma(a, b, lanes.product);
+    lanes.diff_squares = Ops<A>::fma(error, error, lanes.diff_squares);
+    lanes.a_squares = Ops<A>::fma(a, a, lanes.a_squares);
+    lanes.b_squares = Ops<A>::fma(b, b, lanes.b_squares);
+    lanes.product = Ops<A>::fma(a, b, lanes.product);
     lanes.max_abs = xsimd::max(error, lanes.max_abs);
+    // Where b is 0 this is above, too: the second look knows better.
+    if constexpr (!E::kWide) lanes.excess = xsimd::max(Ops<A>::fma(size, least, error), lanes.excess);
   }
 
   static double greatest(Double a, Double b) {
@@ -87,33 +89,16 @@ template <class A, class T>
 struct FloatBits {
   using Lanes = typename Batches<A>::Int;
   static constexpr int32_t kInfinity = 0x7f800000;
-  static constexpr int kShift = 0;  ///< zero bits below those of the element
   MSDBG_LANES Lanes load(const char* p) { return Lanes(Ops<A>::load_int32_t(p)); }
-};
-// A 16-bit float is moved up, so that its sign lies where that of the lane does.
-template <class A>
-struct FloatBits<A, Half> {
-  using Lanes = typename Batches<A>::Int;
-  static constexpr int32_t kInfinity = 0x7c000000;
-  static constexpr int kShift = 16;
-  MSDBG_LANES Lanes load(const char* p) { return Lanes(Ops<A>::load_uint16(p)) << 16; }
-};
-template <class A>
-struct FloatBits<A, BFloat16> {
-  using Lanes = typename Batches<A>::Int;
-  static constexpr int32_t kInfinity = 0x7f800000;
-  static constexpr int kShift = 16;
-  MSDBG_LANES Lanes load(const char* p) { return Lanes(Ops<A>::load_uint16(p)) << 16; }
 };
 template <class A>
 struct FloatBits<A, double> {
   using Lanes = xsimd::batch<int64_t, A>;
   static constexpr int64_t kInfinity = 0x7ff0000000000000;
-  static constexpr int kShift = 0;
   MSDBG_LANES Lanes load(const char* p) { return Lanes::load_unaligned(reinterpret_cast<const int64_t*>(p)); }
 };
 
-/// The largest distance in representable numbers.
+/// The largest distance in representable numbers; `add` takes E::kSize elements of each.
 template <class A, class T, bool kMasked>
 struct Ulps {
   using Bits = FloatBits<A, T>;
@@ -147,7 +132,31 @@ uint64_t Ulps<A, T, kMasked>::total() const {
   I largest = parts[0];
   for (size_t i = 1; i < Lanes::size; ++i) largest = parts[i] > largest ? parts[i] : largest;
   using U = std::make_unsigned_t<I>;
-  return static_cast<uint64_t>(static_cast<U>(static_cast<U>(largest) ^ static_cast<U>(kSign))) >> Bits::kShift;
+  return static_cast<uint64_t>(static_cast<U>(static_cast<U>(largest) ^ static_cast<U>(kSign)));
+}
+
+/// The same for the 16-bit floats, in a pass of its own: it takes twice as many elements at a time.
+template <class A, class T, bool kMasked>
+struct WordUlps {
+  using Words = typename Ops<A>::Words;
+  static uint64_t largest(const char* x, const char* p, size_t n);
+};
+
+template <class A, class T, bool kMasked>
+uint64_t WordUlps<A, T, kMasked>::largest(const char* x, const char* p, size_t n) {
+  Words most = Words(int16_t(0));
+  for (size_t i = 0; i < 2 * n; i += 2 * Words::size) {
+    const Words bits_a = Ops<A>::load_words(x + i), bits_b = Ops<A>::load_words(p + i);
+    const Words a = Ops<A>::ordered(bits_a), b = Ops<A>::ordered(bits_b);
+    Words distance = Ops<A>::max_signed(a, b) - Ops<A>::min_signed(a, b);
+    if constexpr (kMasked) distance = Ops<A>::where_below(distance, bits_a, bits_b, Words(Elements<A, T>::kInfinity));
+    most = Ops<A>::max_unsigned(most, distance);
+  }
+  alignas(64) int16_t parts[Words::size];
+  most.store_aligned(parts);
+  uint16_t largest = 0;
+  for (int16_t part : parts) largest = static_cast<uint16_t>(part) > largest ? static_cast<uint16_t>(part) : largest;
+  return largest;
 }
 
 template <class A, class T, bool kMasked>
@@ -157,9 +166,11 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
   const char* p = static_cast<const char*>(data_b);
   const Double rtol(tolerance->rtol), atol(tolerance->atol);
   Lanes first, second;
-  std::conditional_t<E::kFloat, Ulps<A, std::conditional_t<E::kFloat, T, float>, kMasked>, int> ulps{};
+  constexpr bool kUlps = E::kFloat && !kIsHalf<T>;
+  std::conditional_t<kUlps, Ulps<A, std::conditional_t<kUlps, T, float>, kMasked>, int> ulps{};
   const Ratio<A, T> ratio(known);
   auto above = ratio.none();
+  const Double least(-Ratio<A, double>::low(known));
   constexpr size_t kBytes = E::kSize * E::kBytes;
   for (size_t i = 0; i < n; i += E::kSize, x += kBytes, p += kBytes) {
     prefetch(x);
@@ -171,14 +182,10 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
     Double a, c, b, d;
     E::doubles(x, &a, &c);
     E::doubles(p, &b, &d);
-    add(first, a, b, rtol, atol);
-    add(second, c, d, rtol, atol);
-    if constexpr (Ratio<A, T>::kFloatLanes) {
-      above = above | ratio.above(E::load(x), E::load(p));
-    } else {
-      above = above | ratio.above(a, b) | ratio.above(c, d);
-    }
-    if constexpr (E::kFloat) {
+    add(first, a, b, rtol, atol, least);
+    add(second, c, d, rtol, atol, least);
+    if constexpr (E::kWide) above = above | ratio.above(a, b) | ratio.above(c, d);
+    if constexpr (kUlps) {
       ulps.add(x, p);
       if constexpr (E::kWide) ulps.add(x + kBytes / 2, p + kBytes / 2);
     }
@@ -186,9 +193,11 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
   *out = PairErrors{Fold<A>::sum(first.diff, second.diff), Fold<A>::sum(first.diff_squares, second.diff_squares),
                     Fold<A>::sum(first.a_squares, second.a_squares), Fold<A>::sum(first.b_squares, second.b_squares),
                     Fold<A>::sum(first.product, second.product), greatest(first.max_abs, second.max_abs),
-                    n, first.close.total() + second.close.total(), 0, xsimd::any(above)};
+                    n, first.close.total() + second.close.total(), 0,
+                    E::kWide ? xsimd::any(above) : greatest(first.excess, second.excess) > 0};
   if constexpr (kMasked) out->pairs = first.pairs.total() + second.pairs.total();
-  if constexpr (E::kFloat) out->max_ulp = ulps.total();
+  if constexpr (kUlps) out->max_ulp = ulps.total();
+  if constexpr (kIsHalf<T>) out->max_ulp = WordUlps<A, T, kMasked>::largest(static_cast<const char*>(data_a), static_cast<const char*>(data_b), n);
 }
 
 template <class A, class T>
@@ -247,7 +256,7 @@ void WidenKernel<A, T>::run(const void* data, size_t n, double* out) {
 template <class A, class T>
 constexpr PairKernel pair_kernel() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
-  return {Elements<A, T>::kSize, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run,
+  return {Elements<A, T>::kSize * (kIsHalf<T> ? 2 : 1), ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run,
           RelKernel<A, T>::run};
 }
 

@@ -16,8 +16,11 @@ namespace msdbg::simd {
 struct Bool {};
 struct Half {};
 struct BFloat16 {};
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/// What xsimd lacks, one specialisation for each architecture (lanes_*.h): widening loads and counting by mask.
+/// What xsimd lacks, one specialisation for each architecture (target_*.cpp): widening loads, counting by mask, and the
+/// 16-bit lanes that it has not on every architecture.
 template <class A>
 struct Ops;
 
@@ -50,9 +53,44 @@ MSDBG_NARROW_ELEMENTS(int8_t, 1, Int, false, true, load_int8);
 MSDBG_NARROW_ELEMENTS(uint8_t, 1, Int, false, false, load_uint8);
 MSDBG_NARROW_ELEMENTS(int16_t, 2, Int, false, true, load_int16);
 MSDBG_NARROW_ELEMENTS(uint16_t, 2, Int, false, false, load_uint16);
-MSDBG_NARROW_ELEMENTS(Half, 2, Float, true, true, load_half);
-MSDBG_NARROW_ELEMENTS(BFloat16, 2, Float, true, true, load_bfloat16);
 #undef MSDBG_NARROW_ELEMENTS
+
+// The 16-bit floats: `two` widens twice as many elements, in any order.
+template <class A, class T>
+struct HalfElements {
+  using Part = typename Batches<A>::Float;
+  using Double = typename Batches<A>::Double;
+  static constexpr size_t kBytes = 2, kSize = Batches<A>::kSize;
+  static constexpr bool kFloat = true, kSigned = true, kWide = false;
+  MSDBG_LANES void widen(const char*, Part x, Double* a, Double* b) { Ops<A>::widen(x, a, b); }
+};
+template <class A>
+struct Elements<A, Half> : HalfElements<A, Half> {
+  using typename HalfElements<A, Half>::Part;
+  using typename HalfElements<A, Half>::Double;
+  static constexpr int16_t kInfinity = 0x7c00;
+  MSDBG_LANES Part load(const char* p) { return Ops<A>::load_half(p); }
+  MSDBG_LANES void doubles(const char* p, Double* a, Double* b) { Ops<A>::doubles_from_half(p, a, b); }
+  MSDBG_LANES void two(const char* p, Double* a, Double* b, Double* c, Double* d) {
+    doubles(p, a, b);
+    doubles(p + 2 * Batches<A>::kSize, c, d);
+  }
+};
+template <class A>
+struct Elements<A, BFloat16> : HalfElements<A, BFloat16> {
+  using typename HalfElements<A, BFloat16>::Part;
+  using typename HalfElements<A, BFloat16>::Double;
+  using Int = typename Batches<A>::Int;
+  static constexpr int16_t kInfinity = 0x7f80;
+  MSDBG_LANES Part load(const char* p) { return Ops<A>::load_bfloat16(p); }
+  MSDBG_LANES void doubles(const char* p, Double* a, Double* b) { Ops<A>::widen(load(p), a, b); }
+  // The halves of each lane: those behind, then those in front.
+  MSDBG_LANES void two(const char* p, Double* a, Double* b, Double* c, Double* d) {
+    const Int x = Ops<A>::load_int32_t(p);
+    Ops<A>::widen(xsimd::bitwise_cast<Part>(x << 16), a, b);
+    Ops<A>::widen(xsimd::bitwise_cast<Part>(x & Int(static_cast<int32_t>(0xffff0000))), c, d);
+  }
+};
 
 // Widening straight from memory saves a shuffle for each batch.
 #define MSDBG_FULL_ELEMENTS(TYPE, PART, IS_FLOAT)                                            \
@@ -107,7 +145,7 @@ struct Limits<int32_t> {
   static constexpr int32_t kMax = 0x7fffffff, kLeast = 0x7fffffff;
 };
 
-/// One counter lane for each lane of B; blocks are far too short for 32 bits to overflow.
+/// One counter lane for each lane of B; blocks are far too short for 16 bits to overflow.
 template <class A, class B>
 struct Counter {
   typename Ops<A>::template CounterOf<B> lanes = typename Ops<A>::template CounterOf<B>(0);
@@ -129,23 +167,46 @@ uint64_t Counter<A, B>::total() const {
   return sum;
 }
 
-/// Sums in the lanes of double.
-template <class A>
-struct DoubleSums {
-  using Double = typename Batches<A>::Double;
-  Double sum = Double(0.0), abs_sum = Double(0.0), squares = Double(0.0);
-
-  __attribute__((always_inline)) inline void add(Double x) {
-    sum = sum + x;
-    abs_sum = abs_sum + Ops<A>::magnitude(x);
-    squares = xsimd::fma(x, x, squares);
-  }
-};
-
 template <class A>
 struct Fold {
   using Double = typename Batches<A>::Double;
   static double sum(Double a, Double b) { return xsimd::hadd(a + b); }
+};
+
+/// Sums in the lanes of double, two batches at a time.
+template <class A>
+struct DoubleSums {
+  using Double = typename Batches<A>::Double;
+  Double sum = Double(0.0), abs_sum = Double(0.0), low = Double(0.0), high = Double(0.0);  // low and high: squares
+
+  __attribute__((always_inline)) inline void add(Double a, Double b) {
+    const Double both = a + b;
+    sum = sum + both;
+    abs_sum = abs_sum + Ops<A>::magnitudes(a, b, both);
+    low = Ops<A>::fma(a, a, low);
+    high = Ops<A>::fma(b, b, high);
+  }
+  void fold_into(BlockSums* out, const DoubleSums& other) const {
+    out->sum = Fold<A>::sum(sum, other.sum);
+    out->abs_sum = Fold<A>::sum(abs_sum, other.abs_sum);
+    out->squares = Fold<A>::sum(low + high, other.low + other.high);
+  }
+};
+
+/// How many elements are zero and below zero.
+template <class A, class B, bool kSigned>
+struct SignCounter {
+  Counter<A, B> zeros, negatives;
+
+  __attribute__((always_inline)) inline void add(B x) {
+    using T = typename B::value_type;
+    zeros.add(x == B(T(0)));
+    if constexpr (kSigned) negatives.add(x < B(T(0)));
+  }
+  void fold_into(BlockSums* out) const {
+    out->zeros += zeros.total();
+    if constexpr (kSigned) out->negatives += negatives.total();
+  }
 };
 
 /// Extremes and counts in the lanes of the element.
@@ -155,12 +216,12 @@ struct PartSums {
   static constexpr T kLeast = Limits<T>::kLeast;
   static constexpr T kGreatest = static_cast<T>(-kLeast - (static_cast<T>(0.5) == 0 ? 1 : 0));
   B min = B(kLeast), max = B(kGreatest);
-  Counter<A, B> zeros, negatives, finite, pos_inf, neg_inf;
+  SignCounter<A, B, kSigned> signs;
+  Counter<A, B> finite, pos_inf, neg_inf;
 
   /// Returns x with elements that are not finite replaced by 0.
   __attribute__((always_inline)) inline B add(B x) {
-    zeros.add(x == B(T(0)));
-    if constexpr (kSigned) negatives.add(x < B(T(0)));
+    signs.add(x);
     if constexpr (!kMasked) {
       min = xsimd::min(x, min);
       max = xsimd::max(x, max);
@@ -192,8 +253,7 @@ void PartSums<A, B, kSigned, kMasked>::fold_into(BlockSums* out) const {
   const auto a = static_cast<double>(least), b = static_cast<double>(greatest);
   out->min = a < out->min ? a : out->min;
   out->max = b > out->max ? b : out->max;
-  out->zeros += zeros.total();
-  if constexpr (kSigned) out->negatives += negatives.total();
+  signs.fold_into(out);
   if constexpr (kMasked) {
     const uint64_t below = neg_inf.total();
     out->negatives -= below;
@@ -220,7 +280,7 @@ void SumsKernel<A, T, kMasked>::run(const void* data, size_t n, BlockSums* out) 
   const char* p = static_cast<const char*>(data);
   const char* const end = p + n * E::kBytes;
   PartSums<A, typename E::Part, E::kSigned, kMasked> part, second;
-  DoubleSums<A> low, high;
+  DoubleSums<A> sums;
   for (; p != end; p += E::kSize * E::kBytes) {
     prefetch(p);
     if constexpr (E::kSize * E::kBytes > 64) prefetch(p + 64);
@@ -234,12 +294,10 @@ void SumsKernel<A, T, kMasked>::run(const void* data, size_t n, BlockSums* out) 
     } else {
       E::widen(p, part.add(E::load(p)), &a, &b);
     }
-    low.add(a);
-    high.add(b);
+    sums.add(a, b);
   }
-  *out = BlockSums{Fold<A>::sum(low.sum, high.sum), Fold<A>::sum(low.abs_sum, high.abs_sum),
-                   Fold<A>::sum(low.squares, high.squares), Limits<double>::kLeast, -Limits<double>::kLeast,
-                   0, 0, kMasked ? 0 : n, 0, 0};
+  *out = BlockSums{0, 0, 0, Limits<double>::kLeast, -Limits<double>::kLeast, 0, 0, kMasked ? 0 : n, 0, 0};
+  sums.fold_into(out, DoubleSums<A>());
   part.fold_into(out);
   if constexpr (E::kWide) second.fold_into(out);
 }
@@ -266,8 +324,8 @@ void CentredKernel<A, T, kMasked>::run(const void* data, size_t n, double centre
     }
     sum_a = sum_a + da;
     sum_b = sum_b + db;
-    squares_a = xsimd::fma(da, da, squares_a);
-    squares_b = xsimd::fma(db, db, squares_b);
+    squares_a = Ops<A>::fma(da, da, squares_a);
+    squares_b = Ops<A>::fma(db, db, squares_b);
   }
   *out = Centred{Fold<A>::sum(sum_a, sum_b), Fold<A>::sum(squares_a, squares_b)};
 }
@@ -382,11 +440,78 @@ void PairsKernel<A, T, kMasked>::run(const void* data, const void* previous, siz
   }
 }
 
+/// The plain sums of the 16-bit floats. What needs no arithmetic comes from the bits, as many at a time as a register holds:
+/// order by magnitude, zeros and signs.
+template <class A, class T>
+struct HalfSumsKernel {
+  using Words = typename Ops<A>::Words;
+  static void run(const void* data, size_t n, BlockSums* out);
+};
+
+template <class A, class T>
+void HalfSumsKernel<A, T>::run(const void* data, size_t n, BlockSums* out) {
+  using E = Elements<A, T>;
+  using Double = typename Batches<A>::Double;
+  constexpr size_t kBytes = 2 * Words::size;
+  const char* p = static_cast<const char*>(data);
+  const char* const end = p + 2 * n;
+  // Bits without a sign are in the order of their values, those with one in the opposite order.
+  Words above = Words(int16_t(-0x8000)), below = Words(int16_t(0)), nearest = Words(int16_t(-1));
+  Words zeros = Words(int16_t(0)), negatives = Words(int16_t(0));
+  DoubleSums<A> first, second;
+  for (; p != end; p += kBytes) {
+    prefetch(p);
+    const Words x = Ops<A>::load_words(p);
+    above = Ops<A>::max_signed(above, x);
+    below = Ops<A>::max_unsigned(below, x);
+    nearest = Ops<A>::min_unsigned(nearest, x);
+    Ops<A>::count_zeros(&zeros, x);
+    Ops<A>::count_negatives(&negatives, x);
+    Double a, b, c, d;
+    E::two(p, &a, &b, &c, &d);
+    first.add(a, b);
+    second.add(c, d);
+  }
+  alignas(64) int16_t parts[5][Words::size];
+  above.store_aligned(parts[0]);
+  below.store_aligned(parts[1]);
+  nearest.store_aligned(parts[2]);
+  zeros.store_aligned(parts[3]);
+  negatives.store_aligned(parts[4]);
+  int16_t greatest = parts[0][0];
+  uint16_t lowest = 0, least_bits = 0xffff;
+  uint32_t zero_count = 0, negative_count = 0;
+  for (size_t i = 0; i < Words::size; ++i) {
+    const auto low = static_cast<uint16_t>(parts[1][i]), near = static_cast<uint16_t>(parts[2][i]);
+    greatest = parts[0][i] > greatest ? parts[0][i] : greatest;
+    lowest = low > lowest ? low : lowest;
+    least_bits = near < least_bits ? near : least_bits;
+    zero_count += static_cast<uint16_t>(parts[3][i]);
+    negative_count += static_cast<uint16_t>(parts[4][i]);
+  }
+  *out = BlockSums{0, 0, 0, 0, 0, zero_count, negative_count, n, 0, 0};
+  if (greatest >= E::kInfinity || lowest >= (0x8000 | E::kInfinity)) {
+    out->abs_sum = Limits<double>::kLeast;
+    return;
+  }
+  first.fold_into(out, second);
+  // Without a sign the least bits are the smallest value, and where every element has one they are the largest.
+  parts[0][0] = static_cast<int16_t>(lowest & 0x8000 ? lowest : least_bits);
+  parts[0][1] = greatest < 0 ? static_cast<int16_t>(least_bits) : greatest;
+  Double ends, rest;
+  E::doubles(reinterpret_cast<const char*>(parts[0]), &ends, &rest);
+  alignas(64) double values[Double::size];
+  ends.store_aligned(values);
+  out->min = values[0] + 0.0;  // -0 becomes 0
+  out->max = values[1] + 0.0;
+}
+
 template <class A, class T>
 constexpr Kernel kernel() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
-  return {Elements<A, T>::kSize,
-          SumsKernel<A, T, false>::run,
+  using Plain = std::conditional_t<kIsHalf<T>, HalfSumsKernel<A, T>, SumsKernel<A, T, false>>;
+  return {Elements<A, T>::kSize * (kIsHalf<T> ? 2 : 1),
+          Plain::run,
           SumsKernel<A, T, kMasked>::run,
           CentredKernel<A, T, false>::run,
           CentredKernel<A, T, kMasked>::run,

@@ -35,6 +35,35 @@ struct Ops<Avx2> {
   MSDBG_LANES Float magnitude(Float x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
   MSDBG_LANES Double magnitude(Double x) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x); }
 
+  MSDBG_LANES Double fma(Double a, Double b, Double c) { return _mm256_fmadd_pd(a, b, c); }
+  /// |a| + |b|.
+  MSDBG_LANES Double magnitudes(Double a, Double b, Double) { return magnitude(a) + magnitude(b); }
+
+  using Words = xsimd::batch<int16_t, A>;
+  MSDBG_LANES Words load_words(const char* p) { return all_bytes(p); }
+  MSDBG_LANES Words max_signed(Words a, Words b) { return _mm256_max_epi16(a, b); }
+  MSDBG_LANES Words min_signed(Words a, Words b) { return _mm256_min_epi16(a, b); }
+  MSDBG_LANES Words max_unsigned(Words a, Words b) { return _mm256_max_epu16(a, b); }
+  MSDBG_LANES Words min_unsigned(Words a, Words b) { return _mm256_min_epu16(a, b); }
+  MSDBG_LANES void count_zeros(Words* counter, Words x) {
+    *counter = _mm256_sub_epi16(*counter, _mm256_cmpeq_epi16(_mm256_add_epi16(x, x), _mm256_setzero_si256()));
+  }
+  MSDBG_LANES void count_negatives(Words* counter, Words x) {
+    const __m256i flipped = _mm256_xor_si256(x, _mm256_set1_epi16(-0x8000));
+    *counter = _mm256_sub_epi16(*counter, _mm256_cmpgt_epi16(flipped, _mm256_setzero_si256()));
+  }
+  /// Sign and magnitude to two's complement.
+  MSDBG_LANES Words ordered(Words x) {
+    const __m256i sign = _mm256_srai_epi16(x, 15);
+    return _mm256_sub_epi16(_mm256_xor_si256(x, _mm256_srli_epi16(sign, 1)), sign);
+  }
+  /// x where the magnitudes of both lie below the limit, else 0.
+  MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
+    const __m256i size = _mm256_set1_epi16(0x7fff);
+    const __m256i first = _mm256_cmpgt_epi16(limit, _mm256_and_si256(a, size));
+    return _mm256_and_si256(_mm256_and_si256(x, first), _mm256_cmpgt_epi16(limit, _mm256_and_si256(b, size)));
+  }
+
   MSDBG_LANES __m128i eight_bytes(const char* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
   MSDBG_LANES __m128i half_bytes(const char* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
   MSDBG_LANES __m256i all_bytes(const char* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
@@ -53,6 +82,7 @@ struct Ops<Avx2> {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_bytes(p)), 16));
   }
 
+  MSDBG_LANES void doubles_from_half(const char* p, Double* a, Double* b) { widen(load_half(p), a, b); }
   MSDBG_LANES void widen(Float x, Double* a, Double* b) {
     *a = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
     *b = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));

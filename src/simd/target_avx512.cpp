@@ -44,6 +44,32 @@ struct Ops<Avx512> {
   MSDBG_LANES Float magnitude(Float x) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), x); }
   MSDBG_LANES Double magnitude(Double x) { return _mm512_andnot_pd(_mm512_set1_pd(-0.0), x); }
 
+  MSDBG_LANES Double fma(Double a, Double b, Double c) { return _mm512_fmadd_pd(a, b, c); }
+  /// |a| + |b|, which is the larger magnitude of sum and difference. Not finite where one of the two is not.
+  MSDBG_LANES Double magnitudes(Double a, Double b, Double sum) { return _mm512_range_pd(sum, _mm512_sub_pd(a, b), 0b1011); }
+
+  using Words = xsimd::batch<int16_t, A>;
+  MSDBG_LANES Words load_words(const char* p) { return all_bytes(p); }
+  MSDBG_LANES Words max_signed(Words a, Words b) { return _mm512_max_epi16(a, b); }
+  MSDBG_LANES Words min_signed(Words a, Words b) { return _mm512_min_epi16(a, b); }
+  MSDBG_LANES Words max_unsigned(Words a, Words b) { return _mm512_max_epu16(a, b); }
+  MSDBG_LANES Words min_unsigned(Words a, Words b) { return _mm512_min_epu16(a, b); }
+  MSDBG_LANES void count_words(Words* counter, __mmask32 mask) {
+    *counter = _mm512_mask_sub_epi16(*counter, mask, *counter, _mm512_set1_epi16(-1));
+  }
+  MSDBG_LANES void count_zeros(Words* counter, Words x) { count_words(counter, _mm512_testn_epi16_mask(x, _mm512_set1_epi16(0x7fff))); }
+  MSDBG_LANES void count_negatives(Words* counter, Words x) {
+    count_words(counter, _mm512_cmpgt_epu16_mask(x, _mm512_set1_epi16(-0x8000)));
+  }
+  /// Sign and magnitude to two's complement.
+  MSDBG_LANES Words ordered(Words x) { return _mm512_mask_sub_epi16(x, _mm512_movepi16_mask(x), _mm512_set1_epi16(-0x8000), x); }
+  /// x where the magnitudes of both lie below the limit, else 0.
+  MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
+    const __m512i size = _mm512_set1_epi16(0x7fff);
+    const __mmask32 first = _mm512_cmplt_epi16_mask(_mm512_and_si512(a, size), limit);
+    return _mm512_maskz_mov_epi16(_mm512_mask_cmplt_epi16_mask(first, _mm512_and_si512(b, size), limit), x);
+  }
+
   MSDBG_LANES __m128i quarter_bytes(const char* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
   MSDBG_LANES __m256i half_bytes(const char* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   MSDBG_LANES __m512i all_bytes(const char* p) { return _mm512_loadu_si512(p); }
@@ -62,6 +88,10 @@ struct Ops<Avx512> {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_bytes(p)), 16));
   }
 
+  MSDBG_LANES void doubles_from_half(const char* p, Double* a, Double* b) {
+    *a = _mm512_cvtps_pd(_mm256_cvtph_ps(quarter_bytes(p)));
+    *b = _mm512_cvtps_pd(_mm256_cvtph_ps(quarter_bytes(p + 16)));
+  }
   MSDBG_LANES void widen(Float x, Double* a, Double* b) {
     *a = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
     *b = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
@@ -76,6 +106,31 @@ struct Ops<Avx512> {
   MSDBG_LANES Double double_from_int64_t(const char* p) { return _mm512_cvtepi64_pd(all_bytes(p)); }
   MSDBG_LANES Double double_from_uint64_t(const char* p) { return _mm512_cvtepu64_pd(all_bytes(p)); }
   MSDBG_LANES Double double_from_double(const char* p) { return _mm512_castsi512_pd(all_bytes(p)); }
+};
+
+/// Counts of a float lane in one addition: a zero becomes 1.0 and what is below zero the largest float, whose bits are added
+/// as integers. The lower half of a lane is then minus the number of negatives; what remains is 127 * zeros << 23.
+template <>
+struct SignCounter<Avx512, xsimd::batch<float, Avx512>, true> {
+  using Ints = xsimd::batch<int32_t, Avx512>;
+  Ints sums = Ints(0);
+
+  MSDBG_LANES __m512i classes(__m512 x) {
+    // A nibble for each class, from the lowest: NaN (2), zero, one, -inf, inf, negative, positive. 8 gives 0, A 1.0, E the largest.
+    return _mm512_castps_si512(_mm512_fixupimm_ps(x, x, _mm512_set1_epi32(static_cast<int>(0x8E8E8A88)), 0));
+  }
+  __attribute__((always_inline)) inline void add(xsimd::batch<float, Avx512> x) { sums = _mm512_add_epi32(sums, classes(x)); }
+  void fold_into(BlockSums* out) const {
+    constexpr uint32_t kNegative = 0x7f7fffff, kInverse = 383;  // 383 * 127 = 1 modulo 512
+    alignas(64) int32_t parts[Ints::size];
+    sums.store_aligned(parts);
+    for (int32_t part : parts) {
+      const auto sum = static_cast<uint32_t>(part);
+      const uint32_t negatives = (0 - sum) & 0xffff;
+      out->negatives += negatives;
+      out->zeros += ((sum - negatives * kNegative) >> 23) * kInverse % 512;
+    }
+  }
 };
 
 extern const Target kAvx512Target = {"avx512", MSDBG_KERNELS(Avx512)};

@@ -31,6 +31,35 @@ struct Ops<xsimd::sse2> {
   MSDBG_LANES Float magnitude(Float x) { return _mm_andnot_ps(_mm_set1_ps(-0.0f), x); }
   MSDBG_LANES Double magnitude(Double x) { return _mm_andnot_pd(_mm_set1_pd(-0.0), x); }
 
+  MSDBG_LANES Double fma(Double a, Double b, Double c) { return a * b + c; }
+  /// |a| + |b|.
+  MSDBG_LANES Double magnitudes(Double a, Double b, Double) { return magnitude(a) + magnitude(b); }
+
+  using Words = xsimd::batch<int16_t, A>;
+  MSDBG_LANES Words load_words(const char* p) { return all_bytes(p); }
+  MSDBG_LANES Words max_signed(Words a, Words b) { return _mm_max_epi16(a, b); }
+  MSDBG_LANES Words min_signed(Words a, Words b) { return _mm_min_epi16(a, b); }
+  MSDBG_LANES Words max_unsigned(Words a, Words b) { return _mm_add_epi16(b, _mm_subs_epu16(a, b)); }
+  MSDBG_LANES Words min_unsigned(Words a, Words b) { return _mm_sub_epi16(a, _mm_subs_epu16(a, b)); }
+  MSDBG_LANES void count_zeros(Words* counter, Words x) {
+    *counter = _mm_sub_epi16(*counter, _mm_cmpeq_epi16(_mm_add_epi16(x, x), _mm_setzero_si128()));
+  }
+  MSDBG_LANES void count_negatives(Words* counter, Words x) {
+    const __m128i flipped = _mm_xor_si128(x, _mm_set1_epi16(-0x8000));
+    *counter = _mm_sub_epi16(*counter, _mm_cmpgt_epi16(flipped, _mm_setzero_si128()));
+  }
+  /// Sign and magnitude to two's complement.
+  MSDBG_LANES Words ordered(Words x) {
+    const __m128i sign = _mm_srai_epi16(x, 15);
+    return _mm_sub_epi16(_mm_xor_si128(x, _mm_srli_epi16(sign, 1)), sign);
+  }
+  /// x where the magnitudes of both lie below the limit, else 0.
+  MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
+    const __m128i size = _mm_set1_epi16(0x7fff);
+    const __m128i first = _mm_cmpgt_epi16(limit, _mm_and_si128(a, size));
+    return _mm_and_si128(_mm_and_si128(x, first), _mm_cmpgt_epi16(limit, _mm_and_si128(b, size)));
+  }
+
   MSDBG_LANES __m128i four_bytes(const char* p) {
     int bits;
     __builtin_memcpy(&bits, p, sizeof bits);
@@ -63,6 +92,7 @@ struct Ops<xsimd::sse2> {
     return _mm_castsi128_ps(_mm_or_si128(_mm_or_si128(_mm_castps_si128(scaled), special), sign));
   }
 
+  MSDBG_LANES void doubles_from_half(const char* p, Double* a, Double* b) { widen(load_half(p), a, b); }
   MSDBG_LANES void widen(Float x, Double* a, Double* b) {
     *a = _mm_cvtps_pd(x);
     *b = _mm_cvtps_pd(_mm_movehl_ps(x, x));

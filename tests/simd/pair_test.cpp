@@ -1,6 +1,7 @@
 // The comparison of two tensors on every target of this processor, against a plain loop.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -212,6 +213,22 @@ TEST_P(EveryPairTarget, TheEndsOfARangeAreFarthestApart) {
       const std::vector<double> a(n, dtype_max(dtype)), b(n, -dtype_max(dtype));
       SCOPED_TRACE(dtype_name(dtype));
       EXPECT_EQ(compare_tensors(Tensor(dtype, a).view(), Tensor(dtype, b).view(), {}).max_ulp, distance);
+    }
+  }
+}
+
+TEST_P(EveryPairTarget, EachPatternOf16BitsAgainstOthers) {
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    std::vector<double> left(0x10000);
+    for (uint32_t pattern = 0; pattern < left.size(); ++pattern) {
+      const auto bits = static_cast<uint16_t>(pattern);
+      left[pattern] = element_as_double(dtype, reinterpret_cast<const std::byte*>(&bits));
+    }
+    for (size_t distance : {size_t{0}, size_t{1}, size_t{3}, size_t{0x8000}, size_t{0x1234}}) {
+      std::vector<double> right = left;
+      std::rotate(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(distance), right.end());
+      expect_matches(Tensor(dtype, left).view(), Tensor(dtype, right).view(), {1e-3, 1e-6});
     }
   }
 }

@@ -1,6 +1,7 @@
 // Every target of this processor against a reference that goes element by element in long double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -263,6 +264,109 @@ TEST_P(EveryTarget, PreviousOfAnotherTypeIsWidenedWithItsOwn) {
   const Tensor x = random_tensor(DType::kFloat32, 5000, 1), p = random_tensor(DType::kFloat16, 5000, 2);
   const TensorView previous = p.view();
   expect_matches(x.view(), &previous, both_, compute_stats(x.view(), previous, both_));
+}
+
+constexpr DType kHalves[] = {DType::kFloat16, DType::kBFloat16};
+
+Tensor from_bits(DType dtype, const std::vector<uint16_t>& bits, size_t misalign = 0) {
+  Tensor tensor(dtype, bits.size(), misalign);
+  std::memcpy(tensor.at(0), bits.data(), bits.size() * sizeof bits[0]);
+  return tensor;
+}
+
+TEST_P(EveryTarget, EachPatternOf16BitsAlone) {
+  for (DType dtype : kHalves) {
+    SCOPED_TRACE(dtype_name(dtype));
+    for (uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+      const Tensor x = from_bits(dtype, std::vector<uint16_t>(67, static_cast<uint16_t>(pattern)));
+      const double value = x.view().at(0);
+      const Stats stats = compute_stats(x.view());
+      const bool finite = std::isfinite(value);
+      const auto all_if = [](bool holds) { return holds ? 67u : 0u; };
+      ASSERT_EQ(stats.nan_count, all_if(std::isnan(value))) << pattern;
+      ASSERT_EQ(stats.pos_inf_count, all_if(value == kInf)) << pattern;
+      ASSERT_EQ(stats.neg_inf_count, all_if(value == -kInf)) << pattern;
+      ASSERT_EQ(stats.zero_count, all_if(value == 0)) << pattern;
+      ASSERT_EQ(stats.pos_count, all_if(finite && value > 0)) << pattern;
+      ASSERT_EQ(stats.neg_count, all_if(finite && value < 0)) << pattern;
+      ASSERT_EQ(stats.dtype_max_count, all_if(std::fabs(value) == dtype_max(dtype))) << pattern;
+      if (!finite) continue;
+      ASSERT_EQ(stats.min, value) << pattern;
+      ASSERT_EQ(stats.max, value) << pattern;
+      ASSERT_EQ(stats.mean, value) << pattern;
+      ASSERT_NEAR(stats.l2_norm, std::fabs(value) * std::sqrt(67.0), 1e-12 * stats.l2_norm) << pattern;
+    }
+  }
+}
+
+TEST_P(EveryTarget, AllPatternsOf16BitsTogether) {
+  for (DType dtype : kHalves) {
+    SCOPED_TRACE(dtype_name(dtype));
+    std::vector<uint16_t> all(0x10000), finite;
+    for (uint32_t pattern = 0; pattern < all.size(); ++pattern) {
+      all[pattern] = static_cast<uint16_t>(pattern);
+      const auto* bytes = reinterpret_cast<const std::byte*>(&all[pattern]);
+      if (std::isfinite(element_as_double(dtype, bytes))) finite.push_back(all[pattern]);
+    }
+    for (size_t misalign : {0, 1}) {
+      const Tensor x = from_bits(dtype, all, misalign), y = from_bits(dtype, finite, misalign);
+      expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+      expect_matches(y.view(), nullptr, ranges_, compute_stats(y.view(), ranges_));
+      std::shuffle(finite.begin(), finite.end(), std::mt19937_64(7));
+      const Tensor shuffled = from_bits(dtype, finite, misalign);
+      const TensorView previous = shuffled.view();
+      expect_matches(y.view(), &previous, both_, compute_stats(y.view(), previous, both_));
+    }
+  }
+}
+
+// The extremes of 16-bit floats are read off their bits, whose order depends on the signs.
+TEST_P(EveryTarget, ExtremesWhateverTheSigns) {
+  for (DType dtype : kHalves) {
+    for (const auto& [low, high] : {std::pair(0.5, 3.0), std::pair(-3.0, -0.5), std::pair(-3.0, 0.5), std::pair(-0.0, 2.0), std::pair(-2.0, -0.0),
+                                    std::pair(-0.0, 0.0), std::pair(-0.0, -0.0), std::pair(0.0, 0.0)}) {
+      for (size_t n : {size_t{64}, size_t{65}, size_t{4096}, size_t{4099}}) {
+        Tensor x(dtype, n);
+        for (size_t i = 0; i < n; ++i) x.set(i, i == n / 3 ? low : high);
+        const Stats stats = compute_stats(x.view());
+        EXPECT_EQ(stats.min, std::min(low, high)) << low << ' ' << high << ' ' << n;
+        EXPECT_EQ(stats.max, std::max(low, high)) << low << ' ' << high << ' ' << n;
+        expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+      }
+    }
+  }
+}
+
+// Sums of values far apart: what is small must not be lost beside what is large.
+TEST_P(EveryTarget, SumsHoldOverTheWholeRangeOf16Bits) {
+  for (DType dtype : kHalves) {
+    SCOPED_TRACE(dtype_name(dtype));
+    std::mt19937_64 random(5);
+    for (int round = 0; round < 20; ++round) {
+      std::vector<uint16_t> bits(round % 2 == 0 ? 4096 : 97);
+      for (uint16_t& each : bits) {
+        do {
+          each = static_cast<uint16_t>(random());
+        } while (!std::isfinite(element_as_double(dtype, reinterpret_cast<const std::byte*>(&each))));
+      }
+      const Tensor x = from_bits(dtype, bits);
+      expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+    }
+  }
+}
+
+TEST_P(EveryTarget, ZerosAndSignsOfFloatsAreCountedInFullBlocks) {
+  for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    for (double value : {0.0, -0.0, -1.0, 1.0, kNan, kInf, -kInf}) {
+      Tensor x(dtype, 4096 + 64);
+      for (size_t i = 0; i < x.count; ++i) x.set(i, value);
+      expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+      x.set(9, -2);
+      x.set(4100, 0);
+      expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Simd, EveryTarget, testing::ValuesIn([] {
