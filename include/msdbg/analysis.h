@@ -7,7 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
+
 
 namespace msdbg {
 

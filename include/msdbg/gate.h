@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
+
 
 namespace msdbg {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "msdbg/analysis.h"
+#include "msdbg/check.h"
 #include "msdbg/gate.h"
-#include "msdbg/session.h"
 
 namespace msdbg {
 

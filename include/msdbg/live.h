@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
+
 
 namespace msdbg {
 

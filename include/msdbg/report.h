@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "msdbg/analysis.h"
+#include "msdbg/check.h"
 #include "msdbg/diff.h"
 #include "msdbg/gate.h"
 #include "msdbg/series.h"
-#include "msdbg/session.h"
 
 namespace msdbg {
 

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "msdbg/check.h"
+#include "msdbg/dump.h"
 #include "msdbg/live.h"
-#include "msdbg/session.h"
 
 namespace msdbg {
 

@@ -1,7 +1,6 @@
-// A debugging session: graphs, steps and tensors of a dump or of a training process, and the check that runs
-// watchpoints over them.
+// A debugging session: graphs, steps and tensors of a dump, a checkpoint or a training process.
 //
-// The thread that created the session owns it. `read`, `describe` and `previous` may also be called from the
+// The thread that created the session owns it. `open`, `describe` and `previous` may also be called from the
 // check's worker threads; everything else is for the owner only.
 #pragma once
 
@@ -14,11 +13,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "msdbg/base.h"
-#include "msdbg/expr.h"
 #include "msdbg/graph.h"
 #include "msdbg/simd.h"
 #include "msdbg/tensor.h"
@@ -55,21 +52,57 @@ struct TensorInfo {
   std::string format;   ///< "DefaultFormat", "NCHW", ...
   std::string note;     ///< uncertain pairing, shape taken from the graph, ...; for people
   Status problem;       ///< why it cannot be evaluated; ok when it can
+
+  /// Ok when the elements can be read; otherwise why not: `problem`, or kNoData for statistics only.
+  Status elements() const;
 };
 
-/// Sequential access to the elements of one tensor, native byte order, row-major.
+/// Access to the elements of one tensor, native byte order, row-major. Read them in order; another pass may start again.
 class ElementReader {
  public:
+  /// Precondition: is_evaluable(dtype).
+  ElementReader(DType dtype, uint64_t count);
   virtual ~ElementReader() = default;
-  virtual DType dtype() const = 0;
-  virtual uint64_t count() const = 0;
-  /// Fills `out` with elements from `first` on; `out.size()` is a multiple of the item size and stays within count().
+  ElementReader(const ElementReader&) = delete;
+  ElementReader& operator=(const ElementReader&) = delete;
+
+  DType dtype() const { return dtype_; }
+  uint64_t count() const { return count_; }
+  /// Fills `out` with elements from `first` on. Precondition: whole elements, not beyond count().
   /// Error: kIoError when the file shrank or vanished, kInterrupted.
-  virtual Status read(uint64_t first, std::span<std::byte> out) = 0;
+  Status read(uint64_t first, std::span<std::byte> out);
+  /// The tensor itself where it lies in memory, null elsewhere.
+  virtual TensorPtr in_memory() const { return nullptr; }
+
+ private:
+  virtual Status fill(uint64_t first, std::span<std::byte> out) = 0;
+
+  DType dtype_;
+  uint64_t count_;
 };
 
+/// What one look at a tensor's source found. The elements can only be had together with the description that fits them.
+struct OpenTensor {
+  /// Precondition: `reader` is null exactly when info.elements() is not ok; otherwise both name one type and one count, which
+  /// is that of the shape.
+  OpenTensor(TensorInfo info, std::unique_ptr<ElementReader> reader);
+  /// A tensor in memory. Type, shape and size of `info` are set from it; a type without numbers becomes the problem.
+  static OpenTensor in_memory(TensorInfo info, TensorPtr tensor);
+
+  TensorInfo info;
+  std::unique_ptr<ElementReader> reader;
+};
+
+/// Where the values of a session come from.
+enum class SessionKind : uint8_t { kDump, kCheckpoint, kLive, kRecording };
+/// "dump", "checkpoint", "live", "recording": the word in Lua and JSON.
+std::string_view session_kind_name(SessionKind kind);
+std::optional<SessionKind> session_kind_from_name(std::string_view name);
+/// True where parameters can be seen before the first step: in a training and in its recording.
+bool shows_initial_values(SessionKind kind);
+
 struct SessionInfo {
-  std::string kind;               ///< "dump" or "live"
+  SessionKind kind = SessionKind::kDump;
   std::string source;             ///< path or peer, as the user gave it
   std::string short_name;         ///< for the prompt
   std::string layout, epoch;      ///< dump: "R", "V-sync", ...; "B".."E"
@@ -121,11 +154,13 @@ class Session {
   virtual std::vector<TensorId> tensors(const TensorQuery& query) = 0;
   /// Executions of a node in a step (0 when it did not run or was not dumped).
   virtual uint32_t executions(int rank, int graph, int64_t step, NodeId node) = 0;
-  /// dtype, shape and whether it can be evaluated; reads at most the file's header.
-  /// Error: kNotFound "not dumped: ..." saying what is there instead.
-  virtual Result<TensorInfo> describe(const TensorId& id) = 0;
-  /// Error: that of describe(), or TensorInfo::problem, or kNoData for statistics only.
-  virtual Result<std::unique_ptr<ElementReader>> read(const TensorId& id) = 0;
+  /// Looks at the source of a tensor once: what it is, and its elements where they can be had. A training sends the value, and
+  /// what arrived is described.
+  /// Error: kNotFound "not dumped: ..." saying what is there instead; why a training did not send it.
+  virtual Result<OpenTensor> open(const TensorId& id) = 0;
+  /// The description alone, for lists and questions about types. Another value may be there when it is opened later: what is
+  /// computed from elements goes by the description that open() gives with them.
+  virtual Result<TensorInfo> describe(const TensorId& id);
   /// Statistics that came with the data (statistic.csv); nullopt when there are none.
   virtual std::optional<Stats> given_statistics(const TensorId& id) = 0;
   /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise.
@@ -138,16 +173,24 @@ class Session {
 
   // Implemented once, on top of the above:
 
+  /// open(), and an error where there are no elements.
+  Result<OpenTensor> open_elements(const TensorId& id);
   /// All elements in memory. Error: kOutOfMemory when larger than `mem_limit_bytes`.
   Result<TensorPtr> load(const TensorId& id, uint64_t mem_limit_bytes = UINT64_MAX);
-  /// Statistics of one tensor, kept for the life of the session and reused by check().
+  /// Statistics of one tensor, kept and reused by check().
+  ///
+  /// Kept are those of up to `kept_stats` tensors, for as long as the session lives. When there are more, those stay that the
+  /// last check or the one before it used, so that a check repeated over too many tensors still finds `kept_stats` of them.
   Result<Stats> stats(const TensorId& id);
   Result<Stats> stats(const TensorId& id, const TensorId& previous, const StatsRequest& request);
   /// `NODE:output:0`, with `@step` etc. left out; for messages and JSON use the fields.
   std::string tensor_name(const TensorId& id) const;
   const Node& node(const TensorId& id) const;
 
-  Session();
+  /// About 100 MB of statistics at the usual length of a path.
+  static constexpr size_t kKeptStats = size_t{1} << 17;
+
+  explicit Session(size_t kept_stats = kKeptStats);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -169,153 +212,5 @@ class Session {
 /// Names a tensor from text: `NODE`, `NODE:0`, `NODE:output:0`, `NODE:input:1`; NODE as find_node() takes it.
 Result<TensorId> resolve_tensor(const Session& session, std::string_view text, int64_t step, std::optional<int> rank = {},
                                 std::optional<int> graph = {}, uint32_t execution = 0);
-
-// ---- watchpoints and checks ----------------------------------------------------------------------------------------
-
-struct CheckedTensor {
-  TensorId id;
-  const TensorInfo* info;
-  const Stats* stats;
-};
-
-/// What a Lua function answered. `not_checked` with a reason when it failed.
-struct ScriptVerdict {
-  Verdict verdict = Verdict::kClean;
-  std::string reason;
-  std::optional<double> actual;
-  std::vector<std::pair<std::string, std::string>> details;  ///< further fields of the returned table, printed
-  uint32_t error_code = 0;                                   ///< when not checked
-};
-using ScriptCheck = std::function<ScriptVerdict(const CheckedTensor&)>;
-
-/// What a rule found when a step or the run had ended.
-struct ScriptFinding {
-  TensorId tensor;
-  std::optional<double> actual;
-  std::vector<std::pair<std::string, std::string>> details;
-};
-struct ScriptPhase {
-  std::vector<ScriptFinding> findings;
-  std::string problem;  ///< why the rule gave no answer; "" when it did
-};
-
-/// What is said about a rule beside its findings.
-struct RuleInfo {
-  std::string name, abbr, summary, cause, next;
-  std::string file;  ///< that it was read from; "" for the catalogue
-  Severity severity = Severity::kWarning;
-
-  /// `cause` and `next` in one text.
-  std::string advice() const { return cause.empty() || next.empty() ? cause + next : cause + " " + next; }
-};
-
-struct Watchpoint {
-  int id = 0;                    ///< 1, 2, ...; never reused in a session
-  std::string name;              ///< "" or the user's
-  std::string rule;              ///< what hits carry as `rule`: the catalogue id, or the rule's or watch's name
-  Selector on;
-  bool inputs = false, outputs = true;
-  std::optional<uint32_t> slot;
-  bool enabled = true;
-  bool optional = false;         ///< a selector that matches nothing is no error
-  std::optional<Condition> condition;  ///< exactly one of condition, expression and script is set
-  std::optional<Expression> expression;
-  ScriptCheck script;            ///< called on the thread that called check()
-  bool needs_elements = true;    ///< false: the script is content with what a statistic row (count, min, max, mean) says
-  Severity severity = Severity::kWarning;
-  std::shared_ptr<const RuleInfo> info;  ///< of a rule; may be null
-  /// Of rules with a script, on the thread that called check(): after the last tensor of a rank's step, after the last of all.
-  std::function<ScriptPhase(int rank, int64_t step)> step_end;
-  std::function<ScriptPhase()> finish;
-  int turn = 0;                  ///< on one tensor, watchpoints with a lower turn are asked first
-};
-
-/// What `when` may be as text.
-using When = std::variant<Condition, Expression>;
-/// A condition of the catalogue (`TO`, `TL max_gt=3`) or an expression (`mean(abs(x)) > 10`).
-/// Error: kInvalidArgument; for what is neither it names the nearest condition.
-Result<When> parse_when(std::string_view text);
-
-struct Hit {
-  int watch_id = 0;
-  std::string watch_name, rule, abbr;
-  Severity severity = Severity::kWarning;
-  TensorId tensor;
-  DType dtype = DType::kUnknown;
-  Shape shape;
-  std::vector<ParamResult> params;
-  std::vector<std::pair<std::string, std::string>> details;
-  Stats stats;
-  std::shared_ptr<const RuleInfo> info;  ///< of the rule; may be null
-};
-
-struct NotChecked {
-  int watch_id = 0;
-  std::string rule, abbr;
-  TensorId tensor;
-  std::string reason;
-  uint32_t error_code = 0;
-};
-
-/// What it means for the verdict that a rule gave none as a whole.
-enum class RuleProblemKind : uint8_t {
-  kBroken,      ///< `rule error: ...`
-  kUnset,       ///< a parameter is missing
-  kIdle,        ///< nothing in this network or dump is what it looks at
-  kNoSuchData,  ///< a step or a rank that was asked for does not exist; told of the rule `*`
-};
-/// A rule, or `*` for all of them, that could not do its work as a whole.
-struct RuleProblem {
-  std::string rule, reason;
-  RuleProblemKind kind = RuleProblemKind::kBroken;
-};
-
-struct Coverage {
-  uint64_t tensors = 0;      ///< named by at least one active watchpoint
-  uint64_t checked = 0;      ///< of those, every such watchpoint reached a verdict
-  uint64_t not_checked = 0;
-  uint64_t bytes = 0;        ///< element bytes read
-  uint64_t from_cache = 0;   ///< tensors decided from kept statistics
-};
-
-struct CheckOptions {
-  IntSet steps = IntSet::all();
-  IntSet ranks = IntSet::all();
-  Semantics semantics = Semantics::kCompat;
-  uint64_t mem_limit_bytes = uint64_t{16384} << 20;
-  unsigned threads = 0;                ///< 0: one per processor
-  bool report_missing = false;         ///< tensors that were not dumped become not_checked with code 32
-  size_t max_hits = SIZE_MAX;          ///< hits beyond it are counted, not kept
-  /// Called on the owner's thread a few times a second.
-  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
-};
-
-struct CheckResult {
-  std::vector<Hit> hits;               ///< by rank, step, graph, execution order, execution, slot, then rule id
-  std::vector<NotChecked> not_checked; ///< the same order
-  std::vector<RuleProblem> rule_problems;  ///< rules that broke; what they would have found is not known
-  std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with what is said about them
-  Coverage coverage;
-  uint64_t total_hits = 0;             ///< including those beyond max_hits
-  Semantics semantics = Semantics::kCompat;
-  bool interrupted = false;            ///< partial
-  std::vector<int64_t> steps;          ///< steps that were looked at
-};
-
-/// Runs the watchpoints: every tensor is read once for all of them, workers share the tensors, script checks run on
-/// the calling thread. Statistics are kept in the session, so a second call with other thresholds reads nothing.
-/// Error: a selector that matches nothing (unless optional), no such step.
-Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options);
-
-// ---- dump sessions ---------------------------------------------------------------------------------------------------
-
-struct DumpOptions {
-  std::optional<std::string> net;   ///< where the dump holds several; default: all
-  IntSet ranks = IntSet::all();
-};
-
-/// Opens a dump directory: graphs are read, directories listed once each and lazily, no tensor is read.
-/// Error: kNotFound "no dump here" with the nearest candidates below the path; kIoError.
-Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options = {});
 
 }  // namespace msdbg

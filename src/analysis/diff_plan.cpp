@@ -155,7 +155,7 @@ void count_matches(const GraphPair& pair, DiffResult& result) {
 void note_unknown_edges(const Session& a, const Session& b, const GraphPair& pair, DiffResult& result) {
   for (const auto& [session, graph, side] : {std::tuple(&a, pair.a, "A"), std::tuple(&b, pair.b, "B")}) {
     if (knows_edges(*graph)) continue;
-    std::string text = session->info().kind == "checkpoint" ? fmt::format("{} is a checkpoint, which has no graph", side)
+    std::string text = session->info().kind == SessionKind::kCheckpoint ? fmt::format("{} is a checkpoint, which has no graph", side)
                                                             : fmt::format("{} has no readable file of graph {}", side, graph->id());
     if (graph->rank() != 0) text += fmt::format(" of rank {}", graph->rank());
     if (std::find(result.unknown_edges.begin(), result.unknown_edges.end(), text) == result.unknown_edges.end())

@@ -30,16 +30,14 @@ bool same_places(ElementReader& bad, ElementReader& zeros, Predicate::Builtin wh
 }  // namespace
 
 void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& origin) {
-  const TensorInfo& info = origin.info;
-  if (info.availability != Availability::kElements || !info.problem.ok() || !is_evaluable(info.dtype)) return;
-  Result<std::unique_ptr<ElementReader>> reader = session.read(origin.tensor);
-  if (!reader) return;
-  const DType dtype = (*reader)->dtype();
+  Result<OpenTensor> opened = session.open_elements(origin.tensor);
+  if (!opened) return;
+  const auto& [info, reader] = *opened;
+  const DType dtype = info.dtype;
   const size_t size = item_size(dtype);
-  const uint64_t count = (*reader)->count();
+  const uint64_t count = info.count;
   const uint64_t rows = info.shape.size() >= 2 && info.shape[0] > 0 ? static_cast<uint64_t>(info.shape[0]) : 0;
   const uint64_t per_row = rows > 0 ? count / rows : 0;
-  if (count != element_count(info.shape).value_or(0)) return;
 
   std::vector<uint64_t> first;
   uint64_t affected = 0, least = 0, most = 0, row = 0, in_row = 0;
@@ -55,7 +53,7 @@ void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& ori
   for (uint64_t at = 0; at < count; at += kBlock) {
     const uint64_t n = std::min(kBlock, count - at);
     if (interrupt_requested()) return;
-    if (!(*reader)->read(at, std::span(block).first(n * size)).ok()) return;
+    if (!reader->read(at, std::span(block).first(n * size)).ok()) return;
     for (uint64_t i = 0; i < n; ++i) {
       if (!is_bad_element(which, element_as_double(dtype, block.data() + i * size))) continue;
       if (first.size() < kMaxFirst) first.push_back(at + i);
@@ -76,11 +74,10 @@ void compare_zeros(Session& session, Predicate::Builtin which, Origin& origin) {
   for (OriginInput& input : origin.inputs) {
     if (!input.value || !input.stats || input.state != Known::kSound || origin.bad_count == 0) continue;
     if (input.stats->zero_count != origin.bad_count || input.stats->count != origin.stats.count) continue;
-    if (!is_evaluable(origin.stats.dtype) || !is_evaluable(input.stats->dtype)) continue;
-    Result<std::unique_ptr<ElementReader>> bad = session.read(origin.tensor);
-    Result<std::unique_ptr<ElementReader>> zeros = session.read(*input.value);
-    if (!bad || !zeros || (*bad)->count() != (*zeros)->count()) continue;
-    input.zeros_at_bad = same_places(**bad, **zeros, which);
+    Result<OpenTensor> bad = session.open_elements(origin.tensor);
+    Result<OpenTensor> zeros = session.open_elements(*input.value);
+    if (!bad || !zeros || bad->info.count != zeros->info.count) continue;
+    input.zeros_at_bad = same_places(*bad->reader, *zeros->reader, which);
   }
 }
 

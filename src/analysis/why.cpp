@@ -38,7 +38,7 @@ class Why {
         node_(graph_.node(id.node)),
         answer_(answer) {
     answer_.tensor = id;
-    if (session_.info().kind == "dump") directory_ = rank_directory(session_, graph_);
+    if (session_.info().kind == SessionKind::kDump) directory_ = rank_directory(session_, graph_);
     settings_ = read_settings(directory_);
   }
 

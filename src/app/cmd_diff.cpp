@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "msdbg/dump.h"
 #include "app/command.h"
 #include "app/live.h"
 #include "app/output.h"

@@ -119,7 +119,7 @@ int run_stats(const Options& options) {
   if (const Status written = write_result(options, stats_report(*session, rows, style_for(options))); !written.ok())
     return report_failure(written);
   if (interrupt_requested()) return kExitInterrupted;
-  const bool lost = session->info().kind == "checkpoint" && is_damaged(*session);
+  const bool lost = session->info().kind == SessionKind::kCheckpoint && is_damaged(*session);
   return lost || (failed && rows.size() == 1) ? kExitInput : kExitClean;
 }
 

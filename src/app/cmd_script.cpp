@@ -7,6 +7,7 @@
 #include "app/output.h"
 #include "app/run.h"
 #include "app/scripting.h"
+#include "msdbg/dump.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg::app {

@@ -46,7 +46,7 @@ int run(const Words& words, Options options) {
   if (const Status written = write_result(options, trend_report(*session, *result, style_for(options), ascii)); !written.ok())
     return report_failure(written);
   if (result->interrupted) return kExitInterrupted;
-  return session->info().kind == "checkpoint" && is_damaged(*session) ? kExitInput : kExitClean;
+  return session->info().kind == SessionKind::kCheckpoint && is_damaged(*session) ? kExitInput : kExitClean;
 }
 
 }  // namespace

@@ -7,13 +7,13 @@ namespace msdbg::app {
 
 std::vector<std::string> damage_of(Session& session) {
   std::vector<std::string> found;
-  if (session.info().kind == "checkpoint") {
+  if (session.info().kind == SessionKind::kCheckpoint) {
     for (const Problem& problem : session.inspect().problems) {
       if (problem.severity == Severity::kError) found.push_back(problem.message);
     }
   }
   for (const GraphPtr& graph : session.graphs()) {
-    if (session.info().kind == "dump" && !graph->from_file() && !graph->source_path().empty()) {
+    if (session.info().kind == SessionKind::kDump && !graph->from_file() && !graph->source_path().empty()) {
       found.push_back(
           fmt::format("graph {} cannot be read, its nodes are known from file names only: {}", graph->id(), graph->source_path()));
     }
@@ -24,7 +24,7 @@ std::vector<std::string> damage_of(Session& session) {
 bool is_damaged(Session& session) { return !damage_of(session).empty(); }
 
 void tell_damage(const Options& options, Session& session) {
-  if (options.quiet || session.info().kind == "checkpoint") return;  // open_any() has told what a checkpoint lacks
+  if (options.quiet || session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has told what a checkpoint lacks
   for (const std::string& text : damage_of(session)) fmt::print(stderr, "damaged: {}\n", printable(text));
 }
 

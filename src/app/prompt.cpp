@@ -162,7 +162,7 @@ std::string count_text(size_t n, std::string_view noun) { return fmt::format("{}
 std::string greeting(Session& session) {
   const SessionInfo& info = session.info();
   if (auto* live = dynamic_cast<LiveSession*>(&session)) {
-    return fmt::format("msdbg {}  {} {}, {}.  Type help, or Lua.", kVersion, printable(info.kind), printable(info.short_name),
+    return fmt::format("msdbg {}  {} {}, {}.  Type help, or Lua.", kVersion, session_kind_name(info.kind), printable(info.short_name),
                        whereabouts(*live));
   }
   std::string out = fmt::format("msdbg {}  {}: ", kVersion, printable(info.short_name));

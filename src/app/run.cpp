@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "msdbg/dump.h"
 #include "app/live.h"
 #include "app/output.h"
 #include "app/scripting.h"
@@ -64,6 +65,8 @@ int run_words(const std::vector<std::string>& words) {
     return dispatch(parsed.options);
   } catch (const std::bad_alloc&) {
     return report_failure(Status(Code::kOutOfMemory, "out of memory; a smaller --mem-limit or fewer --threads may help"));
+  } catch (const InternalError& error) {
+    return report_failure(Status(Code::kInternal, error.what()));
   } catch (const std::exception& error) {
     return report_failure(Status(Code::kInternal, std::string("internal error: ") + error.what()));
   }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/options.h"
+#include "msdbg/dump.h"
 #include "msdbg/script.h"
 
 namespace msdbg::app {

@@ -16,14 +16,13 @@ constexpr std::array<std::string_view, 8> kStatePrefixes = {"moments.", "moment1
 /// Elements from the pieces of a parameter.
 class PiecesReader : public ElementReader {
  public:
-  PiecesReader(std::shared_ptr<File> file, const Entry& entry) : file_(std::move(file)), entry_(entry) {}
+  PiecesReader(std::shared_ptr<File> file, const Entry& entry)
+      : ElementReader(entry.dtype, entry.count), file_(std::move(file)), extents_(entry.extents) {}
 
-  DType dtype() const override { return entry_.dtype; }
-  uint64_t count() const override { return entry_.count; }
-
-  Status read(uint64_t first, std::span<std::byte> out) override {
-    uint64_t skip = first * item_size(entry_.dtype);
-    for (const Extent& extent : entry_.extents) {
+ private:
+  Status fill(uint64_t first, std::span<std::byte> out) override {
+    uint64_t skip = first * item_size(dtype());
+    for (const Extent& extent : extents_) {
       if (out.empty()) break;
       if (skip >= extent.bytes) {
         skip -= extent.bytes;
@@ -38,9 +37,8 @@ class PiecesReader : public ElementReader {
     return {};
   }
 
- private:
   std::shared_ptr<File> file_;
-  const Entry entry_;
+  const std::vector<Extent> extents_;
 };
 
 GraphPtr graph_of(const Contents& contents) {
@@ -75,7 +73,7 @@ void join(std::string& text, std::string_view more) {
 }  // namespace
 
 CheckpointSession::CheckpointSession(const std::string& path, Contents contents) : contents_(std::move(contents)) {
-  info_.kind = "checkpoint";
+  info_.kind = SessionKind::kCheckpoint;
   info_.source = path;
   info_.short_name = std::filesystem::path(path).filename().string();
   info_.layout = contents_.facts.format;
@@ -122,7 +120,7 @@ Result<const Entry*> CheckpointSession::find(const TensorId& id) const {
   return &contents_.entries[id.node];
 }
 
-Result<TensorInfo> CheckpointSession::describe(const TensorId& id) {
+Result<OpenTensor> CheckpointSession::open(const TensorId& id) {
   const auto found = find(id);
   if (!found) return found.status();
   const Entry& entry = **found;
@@ -137,17 +135,11 @@ Result<TensorInfo> CheckpointSession::describe(const TensorId& id) {
   if (entry.extents.size() > 1) join(info.note, fmt::format("stored in {} pieces", entry.extents.size()));
   if (contents_.facts.crc == CrcState::kDiffers) join(info.note, "the file's CRC does not match: some value in it is damaged");
   info.problem = entry.problem;
-  if (!entry.problem.ok()) info.availability = Availability::kUnreadable;
-  return info;
-}
-
-Result<std::unique_ptr<ElementReader>> CheckpointSession::read(const TensorId& id) {
-  const auto found = find(id);
-  if (!found) return found.status();
-  const Entry& entry = **found;
-  if (!entry.problem.ok())
-    return Status(entry.problem.code(), fmt::format("{}: {}: {}", contents_.file->path(), printable(entry.name), entry.problem.message()));
-  return std::unique_ptr<ElementReader>(std::make_unique<PiecesReader>(contents_.file, entry));
+  if (!entry.problem.ok()) {
+    info.availability = Availability::kUnreadable;
+    return OpenTensor(std::move(info), nullptr);
+  }
+  return OpenTensor(std::move(info), std::make_unique<PiecesReader>(contents_.file, entry));
 }
 
 Result<TensorId> CheckpointSession::previous(const TensorId&, bool* history_missing) {

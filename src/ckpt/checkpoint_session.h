@@ -21,8 +21,7 @@ class CheckpointSession : public Checkpoint {
   std::vector<int64_t> steps(int rank, int graph) const override;
   std::vector<TensorId> tensors(const TensorQuery& query) override;
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
-  Result<TensorInfo> describe(const TensorId& id) override;
-  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
+  Result<OpenTensor> open(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId&) override { return std::nullopt; }
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;

@@ -50,11 +50,12 @@ Status walk_pair(ElementReader& a, ElementReader& b, const std::function<bool(co
 }
 
 Result<Comparison> compare_values(Session& a, const TensorId& id_a, Session& b, const TensorId& id_b) {
-  auto reader_a = a.read(id_a), reader_b = b.read(id_b);
-  if (!reader_a) return reader_a.status();
-  if (!reader_b) return reader_b.status();
-  ComparePass pass((*reader_a)->dtype(), (*reader_b)->dtype(), {0, 0});
-  const Status status = walk_pair(**reader_a, **reader_b, [&](const std::byte* x, const std::byte* y, size_t n) {
+  auto opened_a = a.open_elements(id_a), opened_b = b.open_elements(id_b);
+  if (!opened_a) return opened_a.status();
+  if (!opened_b) return opened_b.status();
+  if (opened_a->info.count != opened_b->info.count) return Status(Code::kIoError, "a file changed while it was read");
+  ComparePass pass(opened_a->info.dtype, opened_b->info.dtype, {0, 0});
+  const Status status = walk_pair(*opened_a->reader, *opened_b->reader, [&](const std::byte* x, const std::byte* y, size_t n) {
     pass.update(x, y, n);
     return true;
   });
@@ -63,13 +64,13 @@ Result<Comparison> compare_values(Session& a, const TensorId& id_a, Session& b, 
 }
 
 Result<bool> same_bytes(Session& a, const TensorId& id_a, Session& b, const TensorId& id_b) {
-  auto reader_a = a.read(id_a), reader_b = b.read(id_b);
-  if (!reader_a) return reader_a.status();
-  if (!reader_b) return reader_b.status();
-  const DType dtype = (*reader_a)->dtype();
-  if (dtype != (*reader_b)->dtype() || (*reader_a)->count() != (*reader_b)->count()) return false;
+  auto opened_a = a.open_elements(id_a), opened_b = b.open_elements(id_b);
+  if (!opened_a) return opened_a.status();
+  if (!opened_b) return opened_b.status();
+  const DType dtype = opened_a->info.dtype;
+  if (dtype != opened_b->info.dtype || opened_a->info.count != opened_b->info.count) return false;
   bool same = true;
-  const Status status = walk_pair(**reader_a, **reader_b, [&](const std::byte* x, const std::byte* y, size_t n) {
+  const Status status = walk_pair(*opened_a->reader, *opened_b->reader, [&](const std::byte* x, const std::byte* y, size_t n) {
     same = std::memcmp(x, y, n * item_size(dtype)) == 0;
     return same;
   });
@@ -78,17 +79,18 @@ Result<bool> same_bytes(Session& a, const TensorId& id_a, Session& b, const Tens
 }
 
 Result<Fingerprint> fingerprint(Session& session, const TensorId& id) {
-  auto reader = session.read(id);
-  if (!reader) return reader.status();
-  const size_t item = item_size((*reader)->dtype());
+  auto opened = session.open_elements(id);
+  if (!opened) return opened.status();
+  const auto& [info, reader] = *opened;
+  const size_t item = item_size(info.dtype);
   std::vector<std::byte> block(kBlockElements * item);
   std::vector<std::byte> first_item;
   Fingerprint print;
   print.hash = 0xcbf29ce484222325;  // FNV-1a, eight bytes at a time
-  for (uint64_t first = 0; first < (*reader)->count(); first += kBlockElements) {
+  for (uint64_t first = 0; first < info.count; first += kBlockElements) {
     if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
-    const size_t bytes = std::min(kBlockElements, (*reader)->count() - first) * item;
-    if (Status status = (*reader)->read(first, std::span(block.data(), bytes)); !status.ok()) return status;
+    const size_t bytes = std::min(kBlockElements, info.count - first) * item;
+    if (Status status = reader->read(first, std::span(block.data(), bytes)); !status.ok()) return status;
     if (first_item.empty()) first_item.assign(block.begin(), block.begin() + static_cast<ptrdiff_t>(item));
     for (size_t at = 0; print.constant && at < bytes; at += item)
       print.constant = std::memcmp(block.data() + at, first_item.data(), item) == 0;

@@ -62,6 +62,16 @@ void tell_problems(Context& context, Section* section) {
   section->blocks.push_back(std::move(fold));
 }
 
+std::string source_label(SessionKind kind) {
+  switch (kind) {
+    case SessionKind::kDump: return "Dump";
+    case SessionKind::kCheckpoint: return "Checkpoint";
+    case SessionKind::kLive: return "Training";
+    case SessionKind::kRecording: return "Recording";
+  }
+  return "Dump";
+}
+
 }  // namespace
 
 std::optional<Section> coverage_chapter(Context& context) {
@@ -113,7 +123,7 @@ std::optional<Section> environment_chapter(Context& context) {
   const SessionInfo& info = context.session.info();
   Facts facts;
   facts.rows.push_back(
-      {info.kind == "live" ? "Training" : "Dump", {code(context.options.dump.empty() ? info.source : context.options.dump)}});
+      {source_label(info.kind), {code(context.options.dump.empty() ? info.source : context.options.dump)}});
   if (!info.layout.empty()) {
     facts.rows.push_back(
         {"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});

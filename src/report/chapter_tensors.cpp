@@ -78,7 +78,7 @@ std::vector<Chosen> choose(Context& context) {
 
 void draw(Context& context, const TensorInfo& info, const Stats& stats, Card* card) {
   const std::string name = fmt::format("{}, step {}", context.tensor_text(info.id), info.id.step);
-  const auto elements = look_at_elements(context.session, info, stats);
+  const auto elements = look_at_elements(context.session, info.id, stats);
   if (!elements) {
     if (elements.status().code() == Code::kInterrupted) context.failure = Status(Code::kInterrupted, "report: interrupted");
     card->lines.push_back({muted("no picture: " + elements.status().message())});

@@ -54,11 +54,10 @@ int rank_of(Grid::Kind kind) {
 
 }  // namespace
 
-Result<Elements> look_at_elements(Session& session, const TensorInfo& info, const Stats& stats) {
-  auto reader = session.read(info.id);
-  if (!reader) return reader.status();
-  const DType dtype = (*reader)->dtype();
-  if (!is_evaluable(dtype)) return Status(Code::kUnsupported, "its elements have no numeric value");
+Result<Elements> look_at_elements(Session& session, const TensorId& id, const Stats& stats) {
+  Result<OpenTensor> opened = session.open_elements(id);
+  if (!opened) return opened.status();
+  const auto& [info, reader] = *opened;
   Elements out;
   out.grid = empty_grid(info);
   Bins& bins = out.bins;
@@ -68,15 +67,15 @@ Result<Elements> look_at_elements(Session& session, const TensorInfo& info, cons
   bins.counts.assign(kBins, 0);
   // Halves first: the span of two large values of opposite sign overflows.
   const double half_span = bins.high / 2 - bins.low / 2;
-  const size_t size = item_size(dtype);
-  const uint64_t count = std::min(info.count, (*reader)->count());
+  const size_t size = item_size(info.dtype);
+  const uint64_t count = info.count;
   std::vector<std::byte> block(std::min(kBlock, count) * size);
   for (uint64_t first = 0; first < count; first += kBlock) {
     if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
     const uint64_t n = std::min(kBlock, count - first);
-    if (const Status status = (*reader)->read(first, std::span(block).first(n * size)); !status.ok()) return status;
+    if (const Status status = reader->read(first, std::span(block).first(n * size)); !status.ok()) return status;
     for (uint64_t i = 0; i < n; ++i) {
-      const double value = element_as_double(dtype, block.data() + i * size);
+      const double value = element_as_double(info.dtype, block.data() + i * size);
       const Grid::Kind kind = kind_of(value);
       const uint64_t at = first + i;
       Grid::Cell& cell = out.grid.cells[(at / out.grid.columns / out.grid.rows_per_cell) * out.grid.across +

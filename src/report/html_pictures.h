@@ -38,7 +38,7 @@ struct Elements {
 };
 
 /// One pass over the elements in blocks, whatever their size. Error: that of Session::read, kInterrupted.
-Result<Elements> look_at_elements(Session& session, const TensorInfo& info, const Stats& stats);
+Result<Elements> look_at_elements(Session& session, const TensorId& id, const Stats& stats);
 
 /// `name` is for people who hear the page.
 Figure heat_map(const Grid& grid, std::string_view name);

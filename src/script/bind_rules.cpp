@@ -227,7 +227,8 @@ MemoryTensor read_memory_tensor(lua_State* L, int index) {
 
 // core.memory_session(kind, tensors) -> session
 int memory_session(lua_State* L) {
-  const std::string kind = text_argument(L, 1, "memory_session: kind");
+  const auto kind = session_kind_from_name(text_argument(L, 1, "memory_session: kind"));
+  if (!kind) misuse("memory_session: kind: expected \"dump\" or \"live\"");
   std::vector<MemoryTensor> tensors;
   for (int i = 1;; ++i) {
     lua_rawgeti(L, 2, i);
@@ -236,7 +237,7 @@ int memory_session(lua_State* L) {
     lua_pop(L, 1);
   }
   if (tensors.empty()) misuse("the case has no tensor");
-  push_object(L, make_session_box(vm_of(L), std::make_unique<MemorySession>(tensors, kind)));
+  push_object(L, make_session_box(vm_of(L), std::make_unique<MemorySession>(tensors, *kind)));
   return 1;
 }
 

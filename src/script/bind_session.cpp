@@ -43,7 +43,7 @@ void push_numbers(lua_State* L, const Range& numbers) {
   }
 }
 
-int get_kind(lua_State* L) { return push_text(L, self<SessionBox>(L).kind), 1; }
+int get_kind(lua_State* L) { return push_text(L, session_kind_name(self<SessionBox>(L).kind)), 1; }
 int get_state(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   if (box.live != nullptr && box.in_use.empty()) box.look();
@@ -111,7 +111,7 @@ int get_info(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   const SessionInfo& info = box.open().info();
   lua_newtable(L);
-  set_field(L, "kind", info.kind);
+  set_field(L, "kind", session_kind_name(info.kind));
   set_field(L, "source", info.source);
   set_field(L, "short_name", info.short_name);
   set_field(L, "layout", info.layout);
@@ -249,10 +249,10 @@ int session_text(lua_State* L) {
   if (!box.session)
     push_text(L, fmt::format("<session {} (closed)>", printable(box.source)));
   else if (box.live != nullptr)
-    push_text(L, fmt::format("<session {} {} step {} {}>", box.kind, printable(box.session->info().short_name),
+    push_text(L, fmt::format("<session {} {} step {} {}>", session_kind_name(box.kind), printable(box.session->info().short_name),
                              step_text(box), live_state_name(box.live->state())));
   else
-    push_text(L, fmt::format("<session {} {} step {} of {}>", box.kind, printable(box.session->info().short_name),
+    push_text(L, fmt::format("<session {} {} step {} of {}>", session_kind_name(box.kind), printable(box.session->info().short_name),
                              step_text(box), box.session->steps().size()));
   return 1;
 }

@@ -66,7 +66,8 @@ TensorPtr elements_of(TensorBox& tensor) { return tensor.session->elements(tenso
 
 int at(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
-  const Shape& shape = tensor.info.shape;
+  const TensorPtr elements = elements_of(tensor);  // their shape, whatever the tensor was described as before
+  const Shape& shape = elements->shape();
   const int given = lua_gettop(L) - 1;
   if (static_cast<size_t>(given) != shape.size()) {
     misuse(fmt::format("at: {} coordinate{} expected for shape {}, {} given", shape.size(),
@@ -80,10 +81,6 @@ int at(lua_State* L) {
       misuse(fmt::format("at: coordinate {}: {} lies outside 0 to {}", axis + 1, i, length - 1));
     flat = flat * static_cast<uint64_t>(length) + static_cast<uint64_t>(i);
   }
-  const TensorPtr elements = elements_of(tensor);
-  if (!is_evaluable(elements->dtype()))
-    throw ScriptError("unsupported",
-                      fmt::format("at: elements of type {} have no number", dtype_name(elements->dtype())), true);
   lua_pushnumber(L, elements->view().at(flat));
   return 1;
 }
@@ -108,10 +105,6 @@ int slice_tensor(lua_State* L) {
 int view_memory(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
   const TensorPtr elements = elements_of(*tensor);
-  if (!is_evaluable(elements->dtype())) {
-    throw ScriptError("unsupported",
-                      fmt::format("view: elements of type {} have no number", dtype_name(elements->dtype())), true);
-  }
   Vm& vm = vm_of(L);
   const uint64_t bytes = elements->bytes().size(), limit = tensor->session->defaults.mem_limit_bytes;
   // The collector sees a few bytes where a view holds many: help it before giving up.

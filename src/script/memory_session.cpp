@@ -10,20 +10,6 @@
 namespace msdbg::script {
 namespace {
 
-class MemoryReader : public ElementReader {
- public:
-  explicit MemoryReader(TensorPtr tensor) : tensor_(std::move(tensor)) {}
-  DType dtype() const override { return tensor_->dtype(); }
-  uint64_t count() const override { return tensor_->count(); }
-  Status read(uint64_t first, std::span<std::byte> out) override {
-    if (!out.empty()) std::memcpy(out.data(), tensor_->bytes().data() + first * item_size(dtype()), out.size());
-    return {};
-  }
-
- private:
-  TensorPtr tensor_;
-};
-
 NodeKind kind_of(const std::string& op) {
   return op == "Parameter" ? NodeKind::kParameter : op == "Const" ? NodeKind::kConstant : NodeKind::kOperator;
 }
@@ -117,8 +103,8 @@ Result<TensorPtr> tensor_of(DType dtype, Shape shape, std::span<const double> va
   return TensorBuffer::create(dtype, std::move(shape), std::move(bytes));
 }
 
-MemorySession::MemorySession(const std::vector<MemoryTensor>& tensors, std::string kind) {
-  info_.kind = std::move(kind);
+MemorySession::MemorySession(const std::vector<MemoryTensor>& tensors, SessionKind kind) {
+  info_.kind = kind;
   info_.source = info_.short_name = "case";
   graphs_.push_back(graph_of(tensors));
   for (const MemoryTensor& tensor : tensors) {
@@ -156,23 +142,13 @@ uint32_t MemorySession::executions(int rank, int graph, int64_t step, NodeId nod
   return there ? 1 : 0;
 }
 
-Result<TensorInfo> MemorySession::describe(const TensorId& id) {
+Result<OpenTensor> MemorySession::open(const TensorId& id) {
   const auto it = values_.find(id);
   if (it == values_.end()) return Status(Code::kNotFound, fmt::format("the case has no {} in step {}", tensor_name(id), id.step));
   TensorInfo info;
   info.id = id;
   info.source = "case";
-  info.dtype = it->second.tensor->dtype();
-  info.shape = it->second.tensor->shape();
-  info.count = it->second.tensor->count();
-  info.bytes = it->second.tensor->bytes().size();
-  return info;
-}
-
-Result<std::unique_ptr<ElementReader>> MemorySession::read(const TensorId& id) {
-  const auto it = values_.find(id);
-  if (it == values_.end()) return Status(Code::kNotFound, fmt::format("the case has no {} in step {}", tensor_name(id), id.step));
-  return std::unique_ptr<ElementReader>(std::make_unique<MemoryReader>(it->second.tensor));
+  return OpenTensor::in_memory(std::move(info), it->second.tensor);
 }
 
 Result<TensorId> MemorySession::previous(const TensorId& id, bool* history_missing) {

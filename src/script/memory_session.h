@@ -25,7 +25,7 @@ struct MemoryTensor {
 class MemorySession : public Session {
  public:
   /// Operators run in the order in which they are first named. `kind` is SessionInfo::kind.
-  MemorySession(const std::vector<MemoryTensor>& tensors, std::string kind);
+  MemorySession(const std::vector<MemoryTensor>& tensors, SessionKind kind);
 
   const SessionInfo& info() const override { return info_; }
   std::span<const int> ranks() const override { return ranks_; }
@@ -34,8 +34,7 @@ class MemorySession : public Session {
   std::vector<int64_t> steps(int rank, int graph) const override;
   std::vector<TensorId> tensors(const TensorQuery& query) override;
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
-  Result<TensorInfo> describe(const TensorId& id) override;
-  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
+  Result<OpenTensor> open(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId&) override { return std::nullopt; }
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;

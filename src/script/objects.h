@@ -125,7 +125,8 @@ struct ReportBox {
 struct SessionBox : std::enable_shared_from_this<SessionBox> {
   Vm* vm = nullptr;
   std::unique_ptr<Session> session;  ///< null after close()
-  std::string kind, source;
+  SessionKind kind = SessionKind::kDump;
+  std::string source;
   std::optional<int64_t> current_step;
   CheckOptions defaults;
   std::vector<std::shared_ptr<WatchBox>> watches;

@@ -93,7 +93,7 @@ void SessionBox::look() {
 }
 
 bool SessionBox::drives_training() {
-  if (live == nullptr || kind != "live") return false;
+  if (live == nullptr || kind != SessionKind::kLive) return false;
   const LiveState state = live->state();
   return state == LiveState::kConnected || state == LiveState::kHeld || state == LiveState::kRunning;
 }

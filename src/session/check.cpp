@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "msdbg/threads.h"
+#include "session/answer.h"
 #include "session/check_plan.h"
 #include "session/check_tensor.h"
 #include "session/stats_cache.h"
@@ -45,6 +46,7 @@ class CheckRun {
     result_.steps = plan_.steps;
     result_.rule_problems = plan_.problems;
     result_.coverage.tensors = plan_.tensors.size();
+    session_.stats_cache_->begin_check();
     start_workers();
     collect();
     workers_.join();
@@ -178,9 +180,11 @@ class CheckRun {
 };
 
 Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
-  Result<CheckPlan> plan = make_plan(session, watchpoints, options);
-  if (!plan) return plan.status();
-  return CheckRun(session, *plan, watchpoints, options).run();
+  return answer([&]() -> Result<CheckResult> {
+    Result<CheckPlan> plan = make_plan(session, watchpoints, options);
+    if (!plan) return plan.status();
+    return CheckRun(session, *plan, watchpoints, options).run();
+  });
 }
 
 }  // namespace msdbg

@@ -242,7 +242,7 @@ bool needs_elements(const Session& session, const Watchpoint& watch) {
   if (!watch.condition) return true;
   const int enumerator = watch.condition->spec->enumerator;
   return enumerator != condition_number::kOperatorOverflow &&
-         (enumerator != condition_number::kInitialization || session.info().kind == "live");
+         (enumerator != condition_number::kInitialization || shows_initial_values(session.info().kind));
 }
 
 Result<CheckPlan> make_plan(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
 
 namespace msdbg {
 

@@ -14,16 +14,16 @@ constexpr size_t kMaxCounts = 32;
 /// Remembers its own failure, so that a broken previous value is told from a broken tensor.
 class TracedReader : public ElementReader {
  public:
-  explicit TracedReader(std::unique_ptr<ElementReader> inner) : inner_(std::move(inner)) {}
-  DType dtype() const override { return inner_->dtype(); }
-  uint64_t count() const override { return inner_->count(); }
-  Status read(uint64_t first, std::span<std::byte> out) override {
-    status_ = inner_->read(first, out);
-    return status_;
-  }
+  explicit TracedReader(std::unique_ptr<ElementReader> inner)
+      : ElementReader(inner->dtype(), inner->count()), inner_(std::move(inner)) {}
   const Status& status() const { return status_; }
 
  private:
+  Status fill(uint64_t first, std::span<std::byte> out) override {
+    status_ = inner_->read(first, out);
+    return status_;
+  }
+
   std::unique_ptr<ElementReader> inner_;
   Status status_;
 };
@@ -53,25 +53,17 @@ PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count
   auto cannot = [&](std::string_view why) {
     previous.lose(fmt::format("previous step {} cannot be used: {}", found->step, why));
   };
-  Result<TensorInfo> info = session.describe(*found);
-  if (!info) {
-    cannot(info.status().message());
-  } else if (!info->problem.ok()) {
-    cannot(info->problem.message());
-  } else if (info->availability == Availability::kStatisticsOnly) {
-    cannot("no tensor data (statistics only)");
-  } else if (!is_evaluable(info->dtype)) {
-    cannot(fmt::format("no statistics are defined for {}", dtype_name(info->dtype)));
-  } else if (info->count == 0) {
+  Result<OpenTensor> opened = session.open(*found);
+  if (!opened) {
+    cannot(opened.status().message());
+  } else if (!opened->reader) {
+    cannot(opened->info.elements().message());
+  } else if (opened->info.count == 0) {
     cannot("the value is empty");
-  } else if (info->count != count) {
+  } else if (opened->info.count != count) {
     previous.state = Previous::kSizeDiffers;
-  } else if (Result<std::unique_ptr<ElementReader>> reader = session.read(*found); !reader) {
-    cannot(reader.status().message());
-  } else if (!is_evaluable((*reader)->dtype()) || (*reader)->count() != count) {
-    cannot("the file does not hold what its name promises");
   } else {
-    previous.reader = std::make_unique<TracedReader>(std::move(*reader));
+    previous.reader = std::make_unique<TracedReader>(std::move(opened->reader));
     previous.state = Previous::kPresent;
   }
   return previous;
@@ -92,20 +84,15 @@ class Measurement {
       }
       if (set_.compiled->decided_by_stats()) return from_kept(*old);
     }
-    Result<TensorInfo> info = session_.describe(id_);
-    if (!info) return fail(info.status());
-    result_.info = *info;
-    if (!set_.needs_stats) return std::move(result_);
-    if (!info->problem.ok()) return fail(info->problem);
-    if (info->availability == Availability::kUnreadable) return fail(Status(Code::kCorrupt, "cannot be read"));
-    if (info->availability == Availability::kStatisticsOnly)
-      return fail(Status(Code::kNoData, "no tensor data (statistics only)"));
-    if (!is_evaluable(info->dtype)) {
-      return fail(Status(Code::kUnsupported, fmt::format("no statistics are defined for {}", dtype_name(info->dtype))));
+    if (!set_.needs_stats) return described();
+    Result<OpenTensor> opened = session_.open(id_);
+    if (!opened) return fail(opened.status());
+    if (!opened->reader) {
+      result_.info = std::move(opened->info);
+      return fail(result_.info->elements());
     }
-
     KeptStats kept;
-    kept.info = std::move(*info);
+    kept.info = std::move(opened->info);
     PreviousValue previous;
     // An empty tensor is clean whatever came before it.
     if (set_.needs_previous && kept.info.count > 0) previous = find_previous(session_, id_, kept.info.count);
@@ -113,8 +100,11 @@ class Measurement {
     if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts)
       merge_request(old->request, kept.request);
 
-    Result<Stats> stats = pass(previous, kept);
-    if (!stats) return fail(stats.status());
+    Result<Stats> stats = pass(*opened->reader, previous, kept);
+    if (!stats) {
+      result_.info = std::move(kept.info);
+      return fail(stats.status());
+    }
     kept.stats = std::move(*stats);
     if (old && old->values.size() < kMaxCounts) kept.values.insert(old->values.begin(), old->values.end());
     kept.previous = previous.state;
@@ -126,6 +116,13 @@ class Measurement {
   }
 
  private:
+  Measured described() {
+    Result<TensorInfo> info = session_.describe(id_);
+    if (!info) return fail(info.status());
+    result_.info = std::move(*info);
+    return std::move(result_);
+  }
+
   Measured fail(Status status) {
     result_.interrupted = status.code() == Code::kInterrupted;
     result_.problem = std::move(status);
@@ -161,19 +158,15 @@ class Measurement {
     return stats;
   }
 
-  Result<Stats> pass(PreviousValue& previous, KeptStats& kept) {
+  Result<Stats> pass(ElementReader& reader, PreviousValue& previous, KeptStats& kept) {
     const StatsRequest& request = kept.request;
-    Result<std::unique_ptr<ElementReader>> reader = session_.read(id_);
-    if (!reader) return reader.status();
     if (previous.reader) {
-      Result<Stats> stats = walk(**reader, previous.reader.get(), request, kept);
+      Result<Stats> stats = walk(reader, previous.reader.get(), request, kept);
       if (stats || previous.reader->status().ok() || stats.status().code() == Code::kInterrupted) return stats;
       previous.lose(
           fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
-      reader = session_.read(id_);
-      if (!reader) return reader.status();
     }
-    return walk(**reader, nullptr, StatsRequest{request.ranges, {}, false}, kept);
+    return walk(reader, nullptr, StatsRequest{request.ranges, {}, false}, kept);
   }
 
   Session& session_;

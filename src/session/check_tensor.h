@@ -1,7 +1,7 @@
 // Statistics of one planned tensor: from the kept ones, or read in one pass together with the previous value.
 #pragma once
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
 #include "session/check_plan.h"
 #include "session/pass.h"
 #include "session/stats_cache.h"

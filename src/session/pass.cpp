@@ -44,8 +44,7 @@ Status walk(ElementReader& reader, ElementReader* previous, PassBuffers& buffers
 
 Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,
                        PassBuffers& buffers, uint64_t* bytes_read, ExpressionRun* expressions) {
-  MSDBG_CHECK(is_evaluable(reader.dtype()));
-  MSDBG_CHECK(!previous || (is_evaluable(previous->dtype()) && previous->count() == reader.count()));
+  MSDBG_CHECK(!previous || previous->count() == reader.count());
   StatsPass pass(reader.dtype(), request, previous ? previous->dtype() : DType::kUnknown);
   const bool feed = expressions != nullptr && expressions->wants_blocks();
   Status status = walk(reader, previous, buffers, bytes_read, [&](const std::byte* block, const std::byte* other, size_t n) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "msdbg/expr.h"
 #include "msdbg/session.h"
 
 namespace msdbg {
@@ -23,7 +24,7 @@ class PassBuffers {
   std::vector<std::byte> current_, previous_;
 };
 
-/// Precondition: both dtypes are evaluable; with `previous`, equal counts.
+/// Precondition: with `previous`, equal counts.
 /// Error: what a reader answered; kInterrupted when the interrupt flag was set between two blocks.
 /// `expressions` is fed in the same walk; those that need more passes get them.
 Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,

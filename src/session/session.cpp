@@ -2,28 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "session/answer.h"
 #include "session/pass.h"
 #include "session/stats_cache.h"
 
 namespace msdbg {
-namespace {
 
-/// Why the elements of `info` cannot be reduced; ok when they can.
-Status evaluable(const Session& session, const TensorInfo& info) {
-  if (!info.problem.ok()) return info.problem;
-  if (info.availability == Availability::kUnreadable) {
-    return Status(Code::kCorrupt, fmt::format("{} cannot be read", session.tensor_name(info.id)));
-  }
-  if (info.availability == Availability::kElements && !is_evaluable(info.dtype)) {
-    return Status(Code::kUnsupported, fmt::format("{} is {}: no statistics are defined for this type",
-                                                  session.tensor_name(info.id), dtype_name(info.dtype)));
-  }
-  return {};
-}
-
-}  // namespace
-
-Session::Session() : stats_cache_(std::make_unique<StatsCache>()) {}
+Session::Session(size_t kept_stats) : stats_cache_(std::make_unique<StatsCache>(kept_stats)) {}
 Session::~Session() = default;
 
 const Graph* Session::graph(int rank, int id) const {
@@ -45,74 +30,80 @@ std::string Session::tensor_name(const TensorId& id) const {
   return fmt::format("{}:{}", owner->node(id.node).name, slot_name(id.slot));
 }
 
+Result<TensorInfo> Session::describe(const TensorId& id) {
+  Result<OpenTensor> tensor = open(id);
+  if (!tensor) return tensor.status();
+  return std::move(tensor->info);
+}
+
+Result<OpenTensor> Session::open_elements(const TensorId& id) {
+  Result<OpenTensor> tensor = open(id);
+  if (tensor && !tensor->reader) return tensor->info.elements();
+  return tensor;
+}
+
 Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
-  Result<TensorInfo> info = describe(id);
-  if (!info) return info.status();
-  if (!info->problem.ok()) return info->problem;
-  if (info->bytes > mem_limit_bytes) {
-    return Status(Code::kOutOfMemory,
-                  fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
-                              tensor_name(id), format_bytes(info->bytes), format_bytes(mem_limit_bytes)));
-  }
-  Result<std::unique_ptr<ElementReader>> reader = read(id);
-  if (!reader) return reader.status();
-  const size_t size = item_size((*reader)->dtype());
-  if (size == 0) {
-    return Status(Code::kUnsupported, fmt::format("{} is {}: its elements have no fixed size", tensor_name(id),
-                                                  dtype_name((*reader)->dtype())));
-  }
-  const uint64_t count = (*reader)->count();
-  std::vector<std::byte> bytes(count * size);
-  for (uint64_t first = 0; first < count; first += kElementsPerBlock) {
-    if (interrupt_requested())
-      return Status(Code::kInterrupted, fmt::format("interrupted while reading {}", tensor_name(id)));
-    const uint64_t n = std::min(kElementsPerBlock, count - first);
-    Status status = (*reader)->read(first, std::span(bytes).subspan(first * size, n * size));
-    if (!status.ok()) return status;
-  }
-  return TensorBuffer::create((*reader)->dtype(), std::move(info->shape), std::move(bytes));
+  return answer([&]() -> Result<TensorPtr> {
+    Result<OpenTensor> tensor = open_elements(id);
+    if (!tensor) return tensor.status();
+    auto& [info, reader] = *tensor;
+    if (info.bytes > mem_limit_bytes) {
+      return Status(Code::kOutOfMemory,
+                    fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
+                                tensor_name(id), format_bytes(info.bytes), format_bytes(mem_limit_bytes)));
+    }
+    if (TensorPtr whole = reader->in_memory()) return whole;
+    const size_t size = item_size(info.dtype);
+    std::vector<std::byte> bytes(info.count * size);
+    for (uint64_t first = 0; first < info.count; first += kElementsPerBlock) {
+      if (interrupt_requested())
+        return Status(Code::kInterrupted, fmt::format("interrupted while reading {}", tensor_name(id)));
+      const uint64_t n = std::min(kElementsPerBlock, info.count - first);
+      Status status = reader->read(first, std::span(bytes).subspan(first * size, n * size));
+      if (!status.ok()) return status;
+    }
+    return TensorBuffer::create(info.dtype, std::move(info.shape), std::move(bytes));
+  });
 }
 
 Result<Stats> Session::stats(const TensorId& id) {
-  if (KeptStatsPtr kept = stats_cache_->find(id)) return kept->stats;
-  Result<TensorInfo> info = describe(id);
-  if (!info) return info.status();
-  if (Status status = evaluable(*this, *info); !status.ok()) return status;
-  if (info->availability == Availability::kStatisticsOnly) {
-    if (std::optional<Stats> given = given_statistics(id)) return *given;
-    return Status(Code::kNoData, fmt::format("{} has no elements and no statistics", tensor_name(id)));
-  }
-  Result<std::unique_ptr<ElementReader>> reader = read(id);
-  if (!reader) return reader.status();
-  PassBuffers buffers;
-  Result<Stats> stats = run_pass(**reader, nullptr, {}, buffers, nullptr);
-  if (!stats) return stats.status();
-  KeptStats kept;
-  kept.info = std::move(*info);
-  kept.stats = *stats;
-  stats_cache_->put(std::make_shared<const KeptStats>(std::move(kept)));
-  return stats;
+  return answer([&]() -> Result<Stats> {
+    if (KeptStatsPtr kept = stats_cache_->find(id)) return kept->stats;
+    Result<OpenTensor> tensor = open(id);
+    if (!tensor) return tensor.status();
+    if (!tensor->reader) {
+      const TensorInfo& info = tensor->info;
+      if (!info.problem.ok() || info.availability != Availability::kStatisticsOnly) return info.elements();
+      if (std::optional<Stats> given = given_statistics(id)) return *given;
+      return Status(Code::kNoData, fmt::format("{} has no elements and no statistics", tensor_name(id)));
+    }
+    PassBuffers buffers;
+    Result<Stats> stats = run_pass(*tensor->reader, nullptr, {}, buffers, nullptr);
+    if (!stats) return stats.status();
+    KeptStats kept;
+    kept.info = std::move(tensor->info);
+    kept.stats = *stats;
+    stats_cache_->put(std::make_shared<const KeptStats>(std::move(kept)));
+    return stats;
+  });
 }
 
 Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const StatsRequest& request) {
-  // The caller's order of ranges and tolerances is the order of the counts, so kept statistics of a merged request do
-  // not serve here; comparisons of two chosen tensors are rare enough to be computed each time.
-  for (const TensorId& side : {id, previous}) {
-    Result<TensorInfo> info = describe(side);
-    if (!info) return info.status();
-    if (Status status = evaluable(*this, *info); !status.ok()) return status;
-  }
-  Result<std::unique_ptr<ElementReader>> reader = read(id);
-  if (!reader) return reader.status();
-  Result<std::unique_ptr<ElementReader>> other = read(previous);
-  if (!other) return other.status();
-  if ((*reader)->count() != (*other)->count()) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} has {} elements, {} has {}: they cannot be compared", tensor_name(id),
-                              (*reader)->count(), tensor_name(previous), (*other)->count()));
-  }
-  PassBuffers buffers;
-  return run_pass(**reader, other->get(), request, buffers, nullptr);
+  return answer([&]() -> Result<Stats> {
+    // The caller's order of ranges and tolerances is the order of the counts, so kept statistics of a merged request do
+    // not serve here; comparisons of two chosen tensors are rare enough to be computed each time.
+    Result<OpenTensor> tensor = open_elements(id);
+    if (!tensor) return tensor.status();
+    Result<OpenTensor> other = open_elements(previous);
+    if (!other) return other.status();
+    if (tensor->info.count != other->info.count) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} has {} elements, {} has {}: they cannot be compared", tensor_name(id),
+                                tensor->info.count, tensor_name(previous), other->info.count));
+    }
+    PassBuffers buffers;
+    return run_pass(*tensor->reader, other->reader.get(), request, buffers, nullptr);
+  });
 }
 
 void Session::forget_stats(const std::function<bool(const TensorId&)>& gone) { stats_cache_->erase_if(gone); }

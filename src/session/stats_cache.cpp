@@ -61,36 +61,57 @@ size_t KeptStatsTable::Hash::operator()(const TensorId& id) const noexcept {
   return static_cast<size_t>(h ^ (h >> 29));
 }
 
-KeptStatsPtr KeptStatsTable::find(const TensorId& id) const {
+void KeptStatsTable::begin_check() {
   std::lock_guard lock(mutex_);
-  auto it = entries_.find(id);
-  return it == entries_.end() ? nullptr : it->second;
+  ++check_;
+  all_in_use_ = false;
+}
+
+KeptStatsPtr KeptStatsTable::find(const TensorId& id) {
+  std::lock_guard lock(mutex_);
+  const auto it = entries_.find(id);
+  if (it == entries_.end()) return nullptr;
+  it->second.last_check = check_;
+  return it->second.stats;
+}
+
+bool KeptStatsTable::make_room() {
+  if (entries_.size() < capacity_) return true;
+  for (size_t looked = 0; !all_in_use_ && looked < queue_.size(); ++looked) {
+    const TensorId id = queue_.front();
+    queue_.pop_front();
+    const auto it = entries_.find(id);
+    if (it->second.last_check + 1 < check_) {
+      entries_.erase(it);
+      return true;
+    }
+    queue_.push_back(id);
+  }
+  all_in_use_ = true;
+  return false;
 }
 
 void KeptStatsTable::put(KeptStatsPtr entry) {
   std::lock_guard lock(mutex_);
   const TensorId id = entry->info.id;
-  auto [it, inserted] = entries_.try_emplace(id, entry);
-  if (!inserted) {
-    it->second = std::move(entry);
-    return;
-  }
-  age_.push_back(id);
-  if (age_.size() > kMaxEntries) {
-    entries_.erase(age_.front());
-    age_.pop_front();
+  const auto it = entries_.find(id);
+  if (it != entries_.end()) {
+    it->second = {std::move(entry), check_};
+  } else if (make_room()) {
+    entries_.emplace(id, Entry{std::move(entry), check_});
+    queue_.push_back(id);
   }
 }
 
 void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& gone) {
   std::lock_guard lock(mutex_);
-  std::erase_if(age_, gone);
+  std::erase_if(queue_, gone);
   std::erase_if(entries_, [&](const auto& entry) { return gone(entry.first); });
 }
 
 std::vector<TensorId> KeptStatsTable::ids() const {
   std::lock_guard lock(mutex_);
-  return {age_.begin(), age_.end()};
+  return {queue_.begin(), queue_.end()};
 }
 
 }  // namespace msdbg

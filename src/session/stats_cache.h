@@ -1,4 +1,4 @@
-// Finished statistics, kept for the life of a session so that a recheck with other thresholds reads no tensor.
+// Finished statistics, kept so that a recheck with other thresholds reads no tensor.
 //
 // Any thread: entries are immutable, the table is locked.
 #pragma once
@@ -13,7 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "msdbg/expr.h"
 #include "msdbg/session.h"
+#include "msdbg/watch.h"
 
 namespace msdbg {
 
@@ -41,10 +43,13 @@ using KeptStatsPtr = std::shared_ptr<const KeptStats>;
 
 class KeptStatsTable {
  public:
-  /// The oldest entry goes when this many are held: about 100 MB at the usual length of a path.
-  static constexpr size_t kMaxEntries = size_t{1} << 17;
+  explicit KeptStatsTable(size_t capacity) : capacity_(capacity) {}
 
-  KeptStatsPtr find(const TensorId& id) const;
+  /// From here on, entries that neither this check nor the one before it used may make room for new ones. Without this rule a
+  /// check over more tensors than there is room for would drop each entry shortly before its next use.
+  void begin_check();
+  KeptStatsPtr find(const TensorId& id);
+  /// Keeps nothing when the table is full of entries in use.
   void put(KeptStatsPtr entry);
   void erase_if(const std::function<bool(const TensorId&)>& gone);
   std::vector<TensorId> ids() const;
@@ -53,12 +58,22 @@ class KeptStatsTable {
   struct Hash {
     size_t operator()(const TensorId& id) const noexcept;
   };
+  struct Entry {
+    KeptStatsPtr stats;
+    uint64_t last_check = 0;  ///< that used it
+  };
+  bool make_room();
 
+  const size_t capacity_;
   mutable std::mutex mutex_;
-  std::unordered_map<TensorId, KeptStatsPtr, Hash> entries_;
-  std::deque<TensorId> age_;  // oldest first
+  uint64_t check_ = 1;
+  bool all_in_use_ = false;  ///< in this check nothing can go
+  std::unordered_map<TensorId, Entry, Hash> entries_;
+  std::deque<TensorId> queue_;  ///< the next to be looked at when room is needed comes first
 };
 
-struct Session::StatsCache : KeptStatsTable {};
+struct Session::StatsCache : KeptStatsTable {
+  using KeptStatsTable::KeptStatsTable;
+};
 
 }  // namespace msdbg

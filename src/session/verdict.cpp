@@ -86,8 +86,9 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   if (watch.condition) {
     const int enumerator = watch.condition->spec->enumerator;
     if (enumerator == condition_number::kOperatorOverflow) return judge_flag(planned.id);
-    if (enumerator == condition_number::kInitialization && session_.info().kind != "live")
-      return not_checked("initial values are not in a dump", 0);
+    if (enumerator == condition_number::kInitialization && !shows_initial_values(session_.info().kind)) {
+      return not_checked(fmt::format("initial values are not in a {}", session_kind_name(session_.info().kind)), 0);
+    }
     if (enumerator == condition_number::kInitialization && planned.id.step != 0) {
       return not_checked("initial weights can be judged before the first step only", 0);
     }

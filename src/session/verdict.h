@@ -1,7 +1,7 @@
 // From what was measured to hits and reasons, for all watchpoints of one tensor. The session's owner thread only.
 #pragma once
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
 #include "session/check_plan.h"
 #include "session/check_tensor.h"
 

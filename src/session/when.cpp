@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
 
 namespace msdbg {
 

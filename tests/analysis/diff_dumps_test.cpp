@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "msdbg/diff.h"
+#include "msdbg/dump.h"
 #include "msdbg/series.h"
 #include "support/temp_dir.h"
 

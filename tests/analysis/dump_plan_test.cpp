@@ -1,4 +1,5 @@
 // What a plan contains, what it costs, and what it refuses. Sizes are those of the files that MindSpore wrote.
+#include "msdbg/dump.h"
 #include "msdbg/dump_plan.h"
 
 #include <gtest/gtest.h>

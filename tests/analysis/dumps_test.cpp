@@ -9,6 +9,7 @@
 #include <string>
 
 #include "msdbg/analysis.h"
+#include "msdbg/dump.h"
 
 namespace msdbg {
 namespace {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "msdbg/dump.h"
 #include "msdbg/follow.h"
 #include "support/temp_dir.h"
 

@@ -23,6 +23,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "msdbg/dump.h"
 #include "app/live.h"
 #include "app/options.h"
 #include "app/scripting.h"

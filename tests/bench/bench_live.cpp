@@ -180,11 +180,11 @@ int main(int argc, char** argv) {
     for (int i = 0; i < (small ? 2 : 5); ++i) {
       const double before = anonymous_bytes();
       const auto start = Clock::now();
-      Result<std::unique_ptr<ElementReader>> reader = held.session->read(*id);
-      if (!reader) die(reader.status().message());
+      Result<OpenTensor> opened = held.session->open_elements(*id);
+      if (!opened) die(opened.status().message());
       rates.push_back(bytes / seconds_since(start) / 1e9);
       extra = std::max(extra, anonymous_bytes() - before);
-      reader->reset();
+      opened->reader.reset();
       if (Result<RunResult> result = held.session->run({}); !result) die(result.status().message());
       Watchpoint watch = overflow;
       watch.on = *Selector::parse("=extra.weight");

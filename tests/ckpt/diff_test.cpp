@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "msdbg/dump.h"
 #include "ckpt/ckpt_support.h"
 
 namespace msdbg::test {

@@ -1,4 +1,5 @@
 // Files of MindSpore 2.7.1 (corners.py wrote the small ones) and the forms of other releases, written here.
+#include "msdbg/check.h"
 #include "ckpt/ckpt_support.h"
 
 namespace msdbg::test {
@@ -19,7 +20,7 @@ TEST_F(Open, BothFormatsOfTheSameWeightsHoldTheSameBits) {
 
 TEST_F(Open, ParametersAreWeightsOfOneStep) {
   const auto checkpoint = open(lenet("ok", 0, ".ckpt"));
-  EXPECT_EQ(checkpoint->info().kind, "checkpoint");
+  EXPECT_EQ(checkpoint->info().kind, SessionKind::kCheckpoint);
   EXPECT_EQ(checkpoint->steps(), std::vector<int64_t>{0});
   EXPECT_EQ(checkpoint->graphs()[0]->nodes().size(), 8u);
   EXPECT_EQ(Selector::parse("@weight")->resolve(checkpoint->graphs()).size(), 8u);

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <thread>
 
 #include "dump/dump_support.h"
+#include "msdbg/check.h"
 
 namespace msdbg::testing {
 namespace {
@@ -53,9 +55,9 @@ class BadInput : public ::testing::Test {
     if (!result->not_checked.empty()) {
       EXPECT_NE(result->not_checked[0].reason.find(status.message()), std::string::npos);
     }
-    const auto reader = session->read(id);
-    EXPECT_FALSE(reader.ok());
-    EXPECT_EQ(reader.status().message(), status.message());
+    const auto opened = session->open_elements(id);
+    EXPECT_FALSE(opened.ok());
+    EXPECT_EQ(opened.status().message(), status.message());
     EXPECT_TRUE(reports(*session, session->describe(id)->source, status.message()));
     return status;
   }
@@ -214,36 +216,75 @@ class ChangingFile : public ::testing::Test {
 
 TEST_F(ChangingFile, ShrinksBeforeItIsOpened) {
   cut(1000);
-  const auto reader = session_->read(id_);
-  ASSERT_FALSE(reader.ok());
-  EXPECT_EQ(reader.status().code(), Code::kCorrupt);
-  EXPECT_NE(reader.status().message().find("file is cut off"), std::string::npos);
+  const auto opened = session_->open_elements(id_);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code(), Code::kCorrupt);
+  EXPECT_NE(opened.status().message().find("file is cut off"), std::string::npos);
 }
 
 TEST_F(ChangingFile, ShrinksWhileItIsRead) {
-  auto reader = session_->read(id_);
-  ASSERT_TRUE(reader.ok());
+  auto opened = session_->open(id_);
+  ASSERT_TRUE(opened.ok());
   std::vector<std::byte> block(4 * 1000);
-  ASSERT_TRUE((*reader)->read(0, block).ok());
+  ASSERT_TRUE(opened->reader->read(0, block).ok());
   cut(50000);
-  const Status status = (*reader)->read(90000, block);
+  const Status status = opened->reader->read(90000, block);
   EXPECT_EQ(status.code(), Code::kIoError);
   EXPECT_NE(status.message().find("shrank while it was read"), std::string::npos);
   EXPECT_EQ(session_->load(id_).status().code(), Code::kCorrupt);
 }
 
+TEST_F(ChangingFile, IsJudgedAsOneOfTheValuesThatItHeldNeverAsAMixture) {
+  // 1000 doubles of one run, 10 halves of the next: each name the file has is one of them as a whole.
+  dir_.npy("a.npy", make_tensor(DType::kFloat64, {1000}, std::vector<double>(1000, 3)));
+  dir_.npy("b.npy", make_tensor(DType::kFloat16, {10}, std::vector<double>(10, 5)));
+  std::filesystem::copy_file(dir_.at("a.npy"), dir_.at(file("Add")), std::filesystem::copy_options::overwrite_existing);
+  Watchpoint watch;
+  watch.id = 1;
+  watch.rule = "asked";
+  watch.on = Selector::parse("=Default_Add-op0").value();
+  watch.expression = std::get<Expression>(parse_when("mean(abs(x)) > 0").value());
+  std::atomic<bool> done = false;
+  std::thread run([&] {
+    while (!done) {
+      for (const char* name : {"a.npy", "b.npy"}) {
+        std::filesystem::copy_file(dir_.at(name), dir_.at("next"), std::filesystem::copy_options::overwrite_existing);
+        std::filesystem::rename(dir_.at("next"), dir_.at(file("Add")));
+      }
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    auto session = open(dir_.path());
+    const auto result = check(*session, std::span(&watch, 1), {.threads = 1});
+    EXPECT_TRUE(result.ok());
+    if (!result || result->hits.size() != 1) {
+      ADD_FAILURE() << (result && !result->not_checked.empty() ? result->not_checked[0].reason : "no hit");
+      break;
+    }
+    const Hit& hit = result->hits[0];
+    const bool first = hit.dtype == DType::kFloat64;
+    EXPECT_EQ(hit.dtype, first ? DType::kFloat64 : DType::kFloat16);
+    EXPECT_EQ(hit.stats.dtype, hit.dtype);
+    EXPECT_EQ(hit.shape, first ? Shape{1000} : Shape{10});
+    EXPECT_EQ(hit.stats.count, first ? 1000u : 10u);
+    EXPECT_EQ(hit.details.at(0).second, first ? "3" : "5");
+  }
+  done = true;
+  run.join();
+}
+
 TEST_F(ChangingFile, VanishesBeforeItIsOpened) {
   std::filesystem::remove(dir_.at(file("Add")));
-  EXPECT_EQ(session_->read(id_).status().code(), Code::kIoError);
+  EXPECT_EQ(session_->open_elements(id_).status().code(), Code::kIoError);
   EXPECT_EQ(problem_of(*session_, id_).message(), "cannot be opened: No such file or directory");
 }
 
 TEST_F(ChangingFile, VanishesWhileItIsReadAndIsReadToTheEnd) {
-  auto reader = session_->read(id_);
-  ASSERT_TRUE(reader.ok());
+  auto opened = session_->open(id_);
+  ASSERT_TRUE(opened.ok());
   std::filesystem::remove(dir_.at(file("Add")));
   std::vector<std::byte> all(4 * 100000);
-  EXPECT_TRUE((*reader)->read(0, all).ok());
+  EXPECT_TRUE(opened->reader->read(0, all).ok());
 }
 
 TEST_F(ChangingFile, AFileThatIsBeingWrittenIsCalledSo) {

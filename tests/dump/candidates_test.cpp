@@ -1,6 +1,7 @@
 // Paths that are no dump.
 #include <gtest/gtest.h>
 
+#include "msdbg/dump.h"
 #include "dump/dump_support.h"
 
 namespace msdbg::testing {

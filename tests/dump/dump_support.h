@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "msdbg/dump.h"
 #include "msdbg/session.h"
 #include "support/fake_session.h"
 

@@ -145,7 +145,7 @@ TEST(OldLayout, AsynchronousOf12IsListedAndNotEvaluated) {
   EXPECT_EQ(info->availability, Availability::kUnreadable);
   EXPECT_EQ(info->problem.code(), Code::kUnsupported);
   EXPECT_TRUE(info->problem.message().starts_with("device format")) << info->problem.message();
-  EXPECT_EQ(session->read(id).status().code(), Code::kUnsupported);
+  EXPECT_EQ(session->open_elements(id).status().code(), Code::kUnsupported);
   EXPECT_EQ(session->inspect().device_files, 1u);
 }
 

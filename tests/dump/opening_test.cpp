@@ -122,6 +122,15 @@ TEST(Opening, BrokenMetadataIsReportedAndTheRestGoesOn) {
   EXPECT_EQ(all_tensors(*session, 0).size(), 1u);
 }
 
+TEST(Opening, AVersionOfHugeNumbersCountsAsANewOne) {
+  TempDir dir;
+  dir.text("rank_0/.dump_metadata/config.json", R"({"ms_version": "9223372036854775807.1"})");
+  dir.npy("rank_0/Net/0/0/Add.Default_Add-op0.0.0.5.output.0.DefaultFormat.npy", {1});
+  auto session = open(dir.path());
+  EXPECT_EQ(session->info().framework_version, "9223372036854775807.1");
+  EXPECT_EQ(session->info().epoch, "E");
+}
+
 TEST(Opening, WhatIsNotThereIsExplained) {
   TempDir dir;
   dir.npy("rank_0/Net/0/0/" + file("Add", 0, 1), {1});

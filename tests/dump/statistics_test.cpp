@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dump/dump_support.h"
+#include "msdbg/check.h"
 #include "session/dump/statistic_csv.h"
 
 namespace msdbg::testing {
@@ -104,12 +105,58 @@ TEST(StatisticRows, MissingColumnsAndCutLinesAreTold) {
   EXPECT_NE(cut.problems[0].find("line 3"), std::string::npos);
 }
 
+TEST(StatisticRows, CountsThatContradictEachOtherAreNamedAndNotUsed) {
+  const char* contradictions[] = {
+      "2.5,-1,0.5,6,0,0,4,1,2,0",                                                     // 7 of 6 are not finite
+      "2.5,-1,0.5,6,0,0,7,0,0,0",                                                     // 7 NaN
+      "2.5,-1,0.5,6,3,3,0,0,0,1",                                                     // 7 signs
+      "2.5,-1,0.5,6,0,0,9223372036854775807,9223372036854775807,9223372036854775807,0",  // their sum is beyond 64 bits
+      "2.5,-1,0.5,0,0,0,1,0,0,0",                                                     // an empty tensor with a NaN
+  };
+  for (const char* counts : contradictions) {
+    const StatisticTable table = parse({kOld, kAdd + "2.5,-1,0.5,6,1,2,1,0,1,1", kAdd + counts});
+    ASSERT_EQ(table.rows.size(), 2u) << counts;
+    EXPECT_TRUE(table.rows[0].problem.ok());
+    EXPECT_EQ(table.rows[1].problem.code(), Code::kCorrupt) << counts;
+    ASSERT_EQ(table.problems.size(), 1u);
+    EXPECT_TRUE(table.problems[0].starts_with("1 lines are not used, the first is line 3: the counts contradict each other: "))
+        << table.problems[0];
+  }
+}
+
+TEST(StatisticRows, WithoutANumberOfElementsThereAreAtLeastThoseThatWereCounted) {
+  const StatisticTable table = parse({"Op Type,Op Name,IO,Slot,NaN Count,Positive Inf Count", "Add,x,output,0,3,2"});
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_TRUE(table.rows[0].problem.ok());
+  EXPECT_FALSE(table.rows[0].stats.knows(kStatCount));
+  EXPECT_EQ(table.rows[0].stats.finite_count(), 0u);
+}
+
 TEST(StatisticRows, AHeadingOfALaterRunIsNoRow) {
   EXPECT_EQ(parse({kNew, kAdd + "2,1,3,", kNew, kAdd + "4,1,3,"}).rows.size(), 2u);
 }
 
 // ---- in a dump
 // -------------------------------------------------------------------------------------------------------
+
+TEST(StatisticDump, ALineThatContradictsItselfIsNotJudged) {
+  TempDir dir;
+  dir.text("rank_0/Net/0/0/statistic.csv", kOld + "\n" + kAdd + "2.5,-1,0.5,6,0,0,4,1,2,0\n");
+  auto session = open(dir.path());
+  const TensorId id = id_of(*session, "Default_Add-op0", 0);
+  EXPECT_EQ(session->describe(id)->problem.code(), Code::kCorrupt);
+  EXPECT_EQ(session->stats(id).status().code(), Code::kCorrupt);
+  EXPECT_FALSE(session->given_statistics(id).has_value());
+  EXPECT_TRUE(reports(*session, "statistic.csv", "line 2: the counts contradict each other: 6 elements, but 4 NaN"));
+  Watchpoint watch;
+  watch.id = 1;
+  watch.on = Selector::parse("**").value();
+  watch.condition = parse_condition("TO").value();
+  const auto result = check(*session, std::span(&watch, 1), {});
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->not_checked.size(), 1u);
+  EXPECT_NE(result->not_checked[0].reason.find("contradict"), std::string::npos);
+}
 
 TEST(StatisticDump, OldFormServesItsCounts) {
   auto session = open_data("synthetic-stat-old");
@@ -120,7 +167,7 @@ TEST(StatisticDump, OldFormServesItsCounts) {
       const Result<TensorInfo> info = session->describe(id);
       ASSERT_TRUE(info.ok());
       EXPECT_EQ(info->availability, Availability::kStatisticsOnly);
-      EXPECT_EQ(session->read(id).status().code(), Code::kNoData);
+      EXPECT_EQ(session->open_elements(id).status().code(), Code::kNoData);
       const std::optional<Stats> given = session->given_statistics(id);
       ASSERT_TRUE(given);
       const Stats real = full->stats(id).value();

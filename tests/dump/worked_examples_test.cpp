@@ -1,6 +1,7 @@
 // Small dumps made by hand, one for each generation of file names, with the answers that a debugger owes.
 #include <gtest/gtest.h>
 
+#include "msdbg/check.h"
 #include "dump/dump_support.h"
 
 namespace msdbg::testing {

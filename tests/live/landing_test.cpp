@@ -15,7 +15,7 @@ namespace {
 
 using live::Landing;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 class TemporaryPlace {
  public:
@@ -52,34 +52,34 @@ TEST(Landing, GrowsFromMemoryIntoAFile) {
   const TempDir directory;
   const TemporaryPlace place(directory.file("."));
   Landing landing;
-  landing.set_memory_limit(2 * kMiB);
-  for (int i = 0; i < 8; ++i) fill(landing, kMiB, 'a' + i);
+  landing.set_memory_limit(2 * kMebibyte);
+  for (int i = 0; i < 8; ++i) fill(landing, kMebibyte, 'a' + i);
   EXPECT_TRUE(landing.on_disk());
-  ASSERT_EQ(landing.bytes().size(), 8 * kMiB);
-  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(static_cast<int>(landing.bytes()[i * kMiB + 17]), 'a' + static_cast<int>(i));
+  ASSERT_EQ(landing.bytes().size(), 8 * kMebibyte);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(static_cast<int>(landing.bytes()[i * kMebibyte + 17]), 'a' + static_cast<int>(i));
 }
 
 TEST(Landing, TakesWhatIsNeededWhereMoreDoesNotFit) {
   Landing landing;
-  landing.set_memory_limit(10 * kMiB);
-  fill(landing, 8 * kMiB, 'x');
+  landing.set_memory_limit(10 * kMebibyte);
+  fill(landing, 8 * kMebibyte, 'x');
   // Half as much again would go to a file, and there is no place for one.
   const TemporaryPlace place("/no/such/place");
-  fill(landing, 2 * kMiB, 'y');
+  fill(landing, 2 * kMebibyte, 'y');
   EXPECT_FALSE(landing.on_disk());
 }
 
 TEST(Landing, SaysWhereTheRoomIsMissing) {
   const TemporaryPlace nowhere("/no/such/place");
   Landing landing;
-  landing.set_memory_limit(kMiB);
-  fill(landing, kMiB / 2, 'x');
-  const Result<std::span<std::byte>> place = landing.grow(4 * kMiB);
+  landing.set_memory_limit(kMebibyte);
+  fill(landing, kMebibyte / 2, 'x');
+  const Result<std::span<std::byte>> place = landing.grow(4 * kMebibyte);
   ASSERT_FALSE(place.ok());
   EXPECT_NE(place.status().message().find("set TMPDIR to a larger place"), std::string::npos) << place.status().message();
   // What had landed is still there, and there is no half of a file.
   EXPECT_FALSE(landing.on_disk());
-  EXPECT_EQ(static_cast<int>(landing.bytes()[kMiB / 2 - 1]), 'x');
+  EXPECT_EQ(static_cast<int>(landing.bytes()[kMebibyte / 2 - 1]), 'x');
 }
 
 TEST(Landing, RefusesWhatNoMachineHolds) {

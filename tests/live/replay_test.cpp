@@ -168,7 +168,7 @@ TEST_P(Replay, ShowsWhatTheLiveSessionShowed) {
   EXPECT_GT(live.size(), static_cast<size_t>(std::count(holds.begin(), holds.end(), '/')));
   auto session = open_recording(dir.file("conversation"));
   ASSERT_TRUE(session.ok()) << session.status().message();
-  EXPECT_EQ((*session)->info().kind, "recording");
+  EXPECT_EQ((*session)->info().kind, SessionKind::kRecording);
   auto conversation = load_conversation(kFolder, GetParam().name);
   ASSERT_TRUE(conversation.ok());
   RecordedPeer script(*conversation);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "msdbg/dump.h"
 #include "script/support.h"
 
 int main(int argc, char** argv) {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "msdbg/check.h"
 #include "msdbg/report.h"
-#include "msdbg/session.h"
 
 namespace msdbg {
 

@@ -1,6 +1,7 @@
 // Pages of real dumps say what is known of these dumps.
 #include <gtest/gtest.h>
 
+#include "msdbg/dump.h"
 #include "msdbg/html_report.h"
 #include "report/html_support.h"
 

@@ -49,6 +49,33 @@ TEST_F(Library, StatisticsFollowTheDesign) {
       "assert(s:tensor('ReLU-op0').stats.first_bad == nil)");
 }
 
+/// Describes each tensor as 100 x 100 doubles, whatever comes when it is opened: a training before it sends the value, or a file
+/// that was written anew.
+struct Promising : FakeSession {
+  Promising() : FakeSession(fake_graph({{"Add-op0", "Add"}})) {
+    put("Add-op0", 0, make_tensor(DType::kFloat16, {2}, std::vector<double>{1.5, -2}));
+  }
+  Result<TensorInfo> describe(const TensorId& id) override {
+    TensorInfo info = open(id).value().info;
+    info.dtype = DType::kFloat64;
+    info.shape = {100, 100};
+    info.count = 10000;
+    info.bytes = 80000;
+    return info;
+  }
+};
+
+TEST_F(Library, ElementsAreThoseThatAreThereNotThoseThatWerePromised) {
+  script->set_session(std::make_unique<Promising>());
+  run("local t = s:tensor 'Add-op0'\n"
+      "assert(t:at(1) == -2)\n"
+      "local v = t:view() assert(v.n == 2 and v[1] == -2 and #v.shape == 1)\n"
+      "assert(t:slice('1:').size == 1 and t:eval 'sum(x)' == -0.5 and #t:where 'x < 0' == 1)\n"
+      "assert(t.stats.count == 2 and t.stats.min == -2)");
+  EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(50, 50)"), "1 coordinate expected for shape [2], 2 given"));
+  EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(2)"), "coordinate 1: 2 lies outside 0 to 1"));
+}
+
 TEST_F(Library, ElementsAreReadByCoordinateSliceAndView) {
   run("local t = s:tensor 'MatMul-op0'\n"
       "assert(t:at(0, 2) == 3 and t:at(1, 0) == -4)\n"

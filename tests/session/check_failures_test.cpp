@@ -42,7 +42,7 @@ TEST(CheckFailure, AProblemOfTheFileIsTheReason) {
 
 TEST(CheckFailure, AFileThatVanishedHasNoValue) {
   Two session;
-  session.set_describe_error(session.id("a", 0), Status(Code::kNotFound, "a.npy is gone"));
+  session.set_open_error(session.id("a", 0), Status(Code::kNotFound, "a.npy is gone"));
   EXPECT_EQ(open_questions(session, checked(session, {watch(1, "**", "TO")})),
             (Lines{"step 0 a:output:0 tensor_overflow: a.npy is gone [32]"}));
 }
@@ -51,7 +51,7 @@ TEST(CheckFailure, ComplexTensorsAreNotChecked) {
   Two session;
   session.put("a", 0, TensorBuffer::create(DType::kComplex64, {1}, std::vector<std::byte>(8)).value());
   EXPECT_EQ(open_questions(session, checked(session, {watch(1, "=a", "TO")})),
-            (Lines{"step 0 a:output:0 tensor_overflow: no statistics are defined for complex64 [0]"}));
+            (Lines{"step 0 a:output:0 tensor_overflow: complex64 elements are not evaluated [0]"}));
 }
 
 TEST(CheckFailure, AnExceptionInAWorkerBecomesAReason) {
@@ -62,6 +62,42 @@ TEST(CheckFailure, AnExceptionInAWorkerBecomesAReason) {
   const CheckResult result = checked(session, {watch(1, "**", "TO")});
   EXPECT_EQ(open_questions(session, result), (Lines{"step 0 a:output:0 tensor_overflow: planted [0]"}));
   EXPECT_EQ(hits(session, result), (Lines{"step 0 b:output:0 tensor_overflow"}));
+}
+
+/// A session with a defect: its description of "a" does not fit its elements, and "b" has a node that no graph has.
+struct Broken : Two {
+  Result<OpenTensor> open(const TensorId& id) override {
+    Result<OpenTensor> opened = Two::open(id);
+    if (node(id).name == "a") return OpenTensor(described_as_double(opened->info), std::move(opened->reader));
+    return opened;
+  }
+  Result<bool> operator_overflow(const TensorId& id) override {
+    TensorId other = id;
+    other.node = 77;
+    return node(other).op == "Add";
+  }
+  static TensorInfo described_as_double(TensorInfo info) {
+    info.dtype = DType::kFloat64;
+    return info;
+  }
+};
+
+TEST(CheckFailure, ADefectEndsTheQuestionNotTheSession) {
+  Broken session;
+  const TensorId a = session.id("a", 0), b = session.id("b", 0);
+  // In a worker: the tensor is not checked, the others are.
+  const CheckResult result = checked(session, {watch(1, "**", "TO")}, {.threads = 2});
+  EXPECT_EQ(hits(session, result), (Lines{"step 0 b:output:0 tensor_overflow"}));
+  ASSERT_EQ(result.not_checked.size(), 1u);
+  EXPECT_TRUE(result.not_checked[0].reason.starts_with("internal error: ")) << result.not_checked[0].reason;
+  EXPECT_TRUE(result.not_checked[0].reason.ends_with("please report it")) << result.not_checked[0].reason;
+  // On the owner's thread.
+  const std::vector<Watchpoint> flags = {watch(1, "=b", "OO")};
+  EXPECT_EQ(check(session, flags, {.threads = 2}).status().code(), Code::kInternal);
+  EXPECT_EQ(session.load(a).status().code(), Code::kInternal);
+  EXPECT_EQ(session.stats(a).status().code(), Code::kInternal);
+  EXPECT_EQ(session.stats(b, a, {}).status().code(), Code::kInternal);
+  EXPECT_TRUE(session.stats(b).ok());
 }
 
 TEST(CheckFailure, OutOfMemoryHasItsCode) {
@@ -144,14 +180,16 @@ TEST(CheckFlags, InitialWeightsAreNotInADump) {
   EXPECT_EQ(session.reads(), 0u);
 }
 
-TEST(CheckFlags, InitialWeightsAreJudgedLiveBeforeTheFirstStep) {
-  FakeSession session(fake_graph({{"Default/w", "Parameter"}}));
-  session.mutable_info().kind = "live";
-  session.put("Default/w", 0, f32({0}));
-  session.put("Default/w", 1, f32({0}));
-  const CheckResult result = checked(session, {watch(1, "**", "WI")});
-  EXPECT_EQ(hits(session, result), (Lines{"step 0 Default/w:output:0 weight_initialization"}));
-  EXPECT_EQ(result.not_checked.size(), 1u);
+TEST(CheckFlags, InitialWeightsAreJudgedInATrainingAndInItsRecordingBeforeTheFirstStep) {
+  for (const SessionKind kind : {SessionKind::kLive, SessionKind::kRecording}) {
+    FakeSession session(fake_graph({{"Default/w", "Parameter"}}));
+    session.mutable_info().kind = kind;
+    session.put("Default/w", 0, f32({0}));
+    session.put("Default/w", 1, f32({0}));
+    const CheckResult result = checked(session, {watch(1, "**", "WI")});
+    EXPECT_EQ(hits(session, result), (Lines{"step 0 Default/w:output:0 weight_initialization"}));
+    EXPECT_EQ(result.not_checked.size(), 1u);
+  }
 }
 
 }  // namespace

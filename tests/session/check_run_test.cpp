@@ -55,10 +55,34 @@ TEST(CheckRun, RecheckWithOtherThresholdsReadsNothing) {
   const CheckResult again =
       checked(*session, {watch(1, "**", "TS max_lt=2"), watch(2, "**", "WCS 0.5"), watch(3, "**", "TZ 1")});
   EXPECT_EQ(session->reads(), 0u);
-  EXPECT_EQ(session->describes(), 0u);
+  EXPECT_EQ(session->looks(), 0u);
   EXPECT_EQ(again.coverage.from_cache, 30u);
   EXPECT_EQ(again.coverage.bytes, 0u);
   EXPECT_FALSE(again.hits.empty());
+}
+
+TEST(CheckRun, ATensorIsOpenedOnceAndItsPreviousValueToo) {
+  auto session = wide(10, 3);
+  checked(*session, {watch(1, "**", "TL max_gt=5"), watch(2, "**", "WCL")});
+  EXPECT_EQ(session->looks(), 30u + 20u);
+  // A previous value that breaks off does not open its tensor again.
+  session = wide(1, 2);
+  session->set_read_error(session->id("Default/op0", 0), Status(Code::kIoError, "it shrank"));
+  EXPECT_EQ(checked(*session, {watch(1, "**", "WCL")}, {.steps = IntSet::of(1)}).not_checked.size(), 1u);
+  EXPECT_EQ(session->looks(), 2u);
+}
+
+TEST(CheckRun, ARecheckOverMoreTensorsThanAreKeptReadsTheRestOnly) {
+  std::vector<FakeNode> graph;
+  for (int i = 0; i < 150; ++i) graph.push_back({"op" + std::to_string(i), "Add"});
+  FakeSession session(fake_graph(graph), 100);
+  for (const FakeNode& node : graph) session.put(node.name, 0, f32({1, 2}));
+  checked(session, {watch(1, "**", "TL max_gt=5")});
+  for (const char* again : {"TL max_gt=4", "TZ"}) {
+    session.reset_counters();
+    EXPECT_EQ(checked(session, {watch(1, "**", again)}).coverage.from_cache, 100u) << again;
+    EXPECT_EQ(session.looks(), 50u) << again;
+  }
 }
 
 TEST(CheckRun, ANewRangeIsReadOnceAndTheOldOnesAreKept) {

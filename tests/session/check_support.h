@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "msdbg/check.h"
 #include "support/fake_session.h"
 
 namespace msdbg::testing {

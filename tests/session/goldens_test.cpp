@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
+#include "msdbg/dump.h"
+
 
 namespace msdbg {
 namespace {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -16,6 +17,93 @@ using testing::FakeSession;
 struct Small : FakeSession {
   Small() : FakeSession(fake_graph({{"Default/w", "Parameter"}, {"Default/relu", "ReLU", {"Default/w"}}})) {}
 };
+
+// ---- description and reader belong together ------------------------------------------------------------------------
+
+/// Promises elements of a type and count that the tensor behind it need not have.
+class Reader : public ElementReader {
+ public:
+  Reader(DType dtype, uint64_t count) : ElementReader(dtype, count) {}
+
+ private:
+  Status fill(uint64_t, std::span<std::byte>) override { return {}; }
+};
+
+TensorInfo described(DType dtype, Shape shape) {
+  TensorInfo info;
+  info.dtype = dtype;
+  info.count = element_count(shape).value();
+  info.shape = std::move(shape);
+  return info;
+}
+
+TEST(OpenTensor, OfAnotherTypeCountOrShapeCannotBeMade) {
+  const auto open = [](DType dtype, Shape shape, DType read_as, uint64_t count) {
+    return OpenTensor(described(dtype, std::move(shape)), std::make_unique<Reader>(read_as, count)).info.count;
+  };
+  EXPECT_EQ(open(DType::kFloat32, {2, 3}, DType::kFloat32, 6), 6u);
+  EXPECT_THROW(open(DType::kFloat64, {6}, DType::kFloat16, 6), InternalError);
+  EXPECT_THROW(open(DType::kFloat32, {6}, DType::kFloat32, 7), InternalError);
+  TensorInfo info = described(DType::kFloat32, {6});
+  info.shape = {5};
+  EXPECT_THROW(OpenTensor(info, std::make_unique<Reader>(DType::kFloat32, 6)), InternalError);
+}
+
+TEST(OpenTensor, HasAReaderExactlyWhenThereAreElements) {
+  TensorInfo info = described(DType::kFloat32, {1});
+  EXPECT_THROW(OpenTensor(info, nullptr), InternalError);
+  info.problem = Status(Code::kCorrupt, "cut off");
+  EXPECT_EQ(OpenTensor(info, nullptr).info.elements().message(), "cut off");
+  EXPECT_THROW(OpenTensor(info, std::make_unique<Reader>(DType::kFloat32, 1)), InternalError);
+  info = described(DType::kFloat32, {1});
+  info.availability = Availability::kStatisticsOnly;
+  EXPECT_EQ(OpenTensor(info, nullptr).info.elements().code(), Code::kNoData);
+  EXPECT_THROW(OpenTensor(info, std::make_unique<Reader>(DType::kFloat32, 1)), InternalError);
+}
+
+TEST(OpenTensor, TypesWithoutNumbersHaveNoReader) {
+  for (const DType dtype : {DType::kUnknown, DType::kComplex64, DType::kComplex128, DType::kString, DType::kInt4, DType::kFloat8}) {
+    EXPECT_THROW(Reader(dtype, 1), InternalError);
+    const auto bytes = std::vector<std::byte>(item_size(dtype) > 0 ? item_size(dtype) : 3);
+    const OpenTensor opened = OpenTensor::in_memory({}, TensorBuffer::create(dtype, {1}, bytes).value());
+    EXPECT_EQ(opened.reader, nullptr);
+    EXPECT_EQ(opened.info.problem.code(), Code::kUnsupported) << dtype_name(dtype);
+    EXPECT_NE(opened.info.problem.message().find(dtype_name(dtype)), std::string::npos) << opened.info.problem.message();
+  }
+}
+
+TEST(OpenTensor, InMemoryIsDescribedByWhatItIs) {
+  TensorInfo info = described(DType::kFloat64, {2, 3});
+  const OpenTensor opened = OpenTensor::in_memory(info, testing::make_tensor(DType::kFloat16, {2}, std::array{1.5, -2.0}));
+  EXPECT_EQ(opened.info.dtype, DType::kFloat16);
+  EXPECT_EQ(opened.info.shape, (Shape{2}));
+  EXPECT_EQ(opened.info.bytes, 4u);
+  EXPECT_EQ(opened.reader->in_memory()->view().at(1), -2);
+}
+
+TEST(ElementReader, NeverReadsBeyondItsElements) {
+  Small session;
+  const TensorId id = session.put("Default/relu", 0, f32({1, 2, 3}));
+  const auto opened = session.open(id);
+  ASSERT_TRUE(opened.ok());
+  std::array<float, 4> room{};
+  const auto bytes = std::as_writable_bytes(std::span(room));
+  EXPECT_TRUE(opened->reader->read(1, bytes.first(8)).ok());
+  EXPECT_EQ(room[1], 3);
+  EXPECT_TRUE(opened->reader->read(3, bytes.first(0)).ok());
+  EXPECT_THROW((void)opened->reader->read(0, bytes), InternalError);
+  EXPECT_THROW((void)opened->reader->read(UINT64_MAX, bytes.first(4)), InternalError);
+  EXPECT_THROW((void)opened->reader->read(0, bytes.first(3)), InternalError);
+}
+
+TEST(SessionKind, HasANameForEach) {
+  for (const SessionKind kind : {SessionKind::kDump, SessionKind::kCheckpoint, SessionKind::kLive, SessionKind::kRecording}) {
+    EXPECT_EQ(session_kind_from_name(session_kind_name(kind)), kind);
+  }
+  EXPECT_EQ(session_kind_from_name("case"), std::nullopt);
+}
+
+// ---- all elements --------------------------------------------------------------------------------------------------
 
 TEST(SessionLoad, GivesAllElementsAcrossBlocks) {
   Small session;
@@ -143,21 +231,48 @@ TEST(KeptStats, AMissingPreviousValueStaysMissing) {
   EXPECT_FALSE(kept.answers({{{0, 1}}, {}, true}));
 }
 
-TEST(KeptStatsTable, DropsTheOldestEntryWhenFull) {
-  KeptStatsTable table;
-  auto entry = [](int64_t step) {
-    KeptStats kept;
-    kept.info.id.step = step;
-    return std::make_shared<const KeptStats>(std::move(kept));
-  };
-  const auto many = static_cast<int64_t>(KeptStatsTable::kMaxEntries);
-  for (int64_t step = 0; step <= many; ++step) table.put(entry(step));
-  TensorId id;
-  EXPECT_EQ(table.find(id), nullptr);
-  id.step = 1;
-  EXPECT_NE(table.find(id), nullptr);
-  id.step = many;
-  EXPECT_NE(table.find(id), nullptr);
+KeptStatsPtr entry_of(int64_t step) {
+  KeptStats kept;
+  kept.info.id.step = step;
+  return std::make_shared<const KeptStats>(std::move(kept));
+}
+
+/// As a check does it: what is not found is computed and put. Returns how many were found.
+int64_t check_steps(KeptStatsTable& table, int64_t first, int64_t end) {
+  int64_t found = 0;
+  table.begin_check();
+  for (TensorId id; first < end; ++first) {
+    id.step = first;
+    if (table.find(id)) ++found;
+    else table.put(entry_of(first));
+  }
+  return found;
+}
+
+TEST(KeptStatsTable, ACheckOverMoreThanItHoldsFindsAsManyAsItHolds) {
+  KeptStatsTable table(100);
+  EXPECT_EQ(check_steps(table, 0, 150), 0);
+  for (int again = 0; again < 3; ++again) EXPECT_EQ(check_steps(table, 0, 150), 100);
+  EXPECT_EQ(table.ids().size(), 100u);
+}
+
+TEST(KeptStatsTable, OtherTensorsTakeTheRoomOfThoseThatAreNoLongerUsed) {
+  KeptStatsTable table(100);
+  check_steps(table, 0, 100);
+  EXPECT_EQ(check_steps(table, 1000, 1050), 0) << "those of the check before stay";
+  EXPECT_EQ(check_steps(table, 0, 100), 100);
+  check_steps(table, 1000, 1050);
+  check_steps(table, 1000, 1050);
+  EXPECT_EQ(check_steps(table, 1000, 1050), 50);
+  EXPECT_EQ(table.ids().size(), 100u);
+}
+
+TEST(KeptStatsTable, RoomThatWasGivenUpIsUsedAgain) {
+  KeptStatsTable table(10);
+  check_steps(table, 0, 20);
+  table.erase_if([](const TensorId& id) { return id.step < 5; });
+  EXPECT_EQ(check_steps(table, 5, 15), 5);
+  EXPECT_EQ(check_steps(table, 5, 15), 10);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class FakeLiveSession : public LiveSession {
  public:
   explicit FakeLiveSession(GraphPtr graph) : inner_(std::move(graph)) {
     SessionInfo& info = inner_.mutable_info();
-    info.kind = "live";
+    info.kind = SessionKind::kLive;
     info.source = "127.0.0.1:50051";
     info.short_name = "trainer";
     info.framework_version = "2.2.0";
@@ -93,8 +93,7 @@ class FakeLiveSession : public LiveSession {
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override {
     return inner_.executions(rank, graph, step, node);
   }
-  Result<TensorInfo> describe(const TensorId& id) override { return inner_.describe(id); }
-  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override { return inner_.read(id); }
+  Result<OpenTensor> open(const TensorId& id) override { return inner_.open(id); }
   std::optional<Stats> given_statistics(const TensorId& id) override { return inner_.given_statistics(id); }
   Result<TensorId> previous(const TensorId& id, bool* missing) override { return inner_.previous(id, missing); }
   Result<bool> operator_overflow(const TensorId& id) override { return inner_.operator_overflow(id); }

@@ -3,8 +3,8 @@
 //   FakeSession s(fake_graph({{"Default/w", "Parameter"}, {"Default/MatMul-op0", "MatMul", {"Default/w"}}}));
 //   s.put("Default/MatMul-op0", 0, f32({1, 2, NAN}));
 //
-// `previous` follows the contract of Session: the last earlier step that holds the same value. Reads and descriptions
-// are counted, so that a test can prove that a recheck touches nothing.
+// `previous` follows the contract of Session: the last earlier step that holds the same value. Looks at a tensor and
+// reads are counted, so that a test can prove that a recheck touches nothing.
 #pragma once
 
 #include <algorithm>
@@ -139,12 +139,14 @@ inline GraphPtr fake_graph(const std::vector<FakeNode>& nodes, int rank = 0, int
 
 class FakeSession : public Session {
  public:
-  explicit FakeSession(GraphPtr graph) : FakeSession(std::vector<GraphPtr>{std::move(graph)}) {}
-  explicit FakeSession(std::vector<GraphPtr> graphs) : graphs_(std::move(graphs)) {
+  explicit FakeSession(GraphPtr graph, size_t kept_stats = kKeptStats)
+      : FakeSession(std::vector<GraphPtr>{std::move(graph)}, kept_stats) {}
+  explicit FakeSession(std::vector<GraphPtr> graphs, size_t kept_stats = kKeptStats)
+      : Session(kept_stats), graphs_(std::move(graphs)) {
     std::set<int> ranks;
     for (const GraphPtr& graph : graphs_) ranks.insert(graph->rank());
     ranks_.assign(ranks.begin(), ranks.end());
-    info_.kind = "dump";
+    info_.kind = SessionKind::kDump;
     info_.source = "fake";
     info_.short_name = "fake";
     info_.framework_version = "2.7.1";
@@ -176,11 +178,11 @@ class FakeSession : public Session {
 
   /// As if it had never been put.
   void erase(const TensorId& id) { entries_.erase(key(id)); }
-  /// Listed, but describe() reports `problem`.
+  /// Listed, but its description reports `problem`.
   void set_problem(const TensorId& id, Status problem) { entries_[key(id)].problem = std::move(problem); }
-  /// describe() itself fails, as for a file that vanished.
-  void set_describe_error(const TensorId& id, Status error) { entries_[key(id)].describe_error = std::move(error); }
-  /// read() gives a reader that fails from element `after` on.
+  /// It cannot even be described, as a file that vanished.
+  void set_open_error(const TensorId& id, Status error) { entries_[key(id)].open_error = std::move(error); }
+  /// The reader fails from element `after` on.
   void set_read_error(const TensorId& id, Status error, uint64_t after = 0) {
     entries_[key(id)].read_error = std::move(error);
     entries_[key(id)].fails_after = after;
@@ -199,9 +201,11 @@ class FakeSession : public Session {
   void set_read_hook(std::function<void(const TensorId&)> hook) { read_hook_ = std::move(hook); }
   SessionInfo& mutable_info() { return info_; }
 
+  /// Opened with elements.
   uint64_t reads() const { return reads_; }
-  uint64_t describes() const { return describes_; }
-  void reset_counters() { reads_ = describes_ = 0; }
+  /// Opened or described.
+  uint64_t looks() const { return looks_; }
+  void reset_counters() { reads_ = looks_ = 0; }
 
   // Session:
   const SessionInfo& info() const override { return info_; }
@@ -255,40 +259,16 @@ class FakeSession : public Session {
     return count;
   }
 
-  Result<TensorInfo> describe(const TensorId& id) override {
-    ++describes_;
-    auto it = entries_.find(key(id));
-    if (it == entries_.end()) return not_dumped(id);
-    const Entry& entry = it->second;
-    if (!entry.describe_error.ok()) return entry.describe_error;
-    TensorInfo info;
-    info.id = id;
-    info.problem = entry.problem;
-    info.source = "fake/" + tensor_name(id);
-    if (!entry.problem.ok()) info.availability = Availability::kUnreadable;
-    if (entry.tensor) {
-      info.dtype = entry.tensor->dtype();
-      info.shape = entry.tensor->shape();
-      info.count = entry.tensor->count();
-      info.bytes = entry.tensor->bytes().size();
-    } else if (entry.given) {
-      info.availability = Availability::kStatisticsOnly;
-      info.dtype = entry.given->dtype;
-      info.shape = entry.given_shape;
-      info.count = entry.given->count;
-    }
-    return info;
+  Result<OpenTensor> open(const TensorId& id) override {
+    Result<OpenTensor> opened = look(id);
+    if (opened && opened->reader) ++reads_;
+    return opened;
   }
 
-  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override {
-    auto it = entries_.find(key(id));
-    if (it == entries_.end()) return not_dumped(id);
-    const Entry& entry = it->second;
-    if (!entry.describe_error.ok()) return entry.describe_error;
-    if (!entry.problem.ok()) return entry.problem;
-    if (!entry.tensor) return Status(Code::kNoData, "only statistics: " + tensor_name(id));
-    ++reads_;
-    return std::unique_ptr<ElementReader>(new Reader(this, id, entry));
+  Result<TensorInfo> describe(const TensorId& id) override {
+    Result<OpenTensor> opened = look(id);
+    if (!opened) return opened.status();
+    return std::move(opened->info);
   }
 
   std::optional<Stats> given_statistics(const TensorId& id) override {
@@ -330,7 +310,7 @@ class FakeSession : public Session {
     TensorPtr tensor;
     std::optional<Stats> given;
     Shape given_shape;
-    Status problem, describe_error, read_error;
+    Status problem, open_error, read_error;
     uint64_t fails_after = UINT64_MAX;
     std::optional<bool> overflow;
   };
@@ -338,10 +318,10 @@ class FakeSession : public Session {
   class Reader : public ElementReader {
    public:
     Reader(const FakeSession* session, const TensorId& id, const Entry& entry)
-        : session_(session), id_(id), entry_(entry) {}
-    DType dtype() const override { return entry_.tensor->dtype(); }
-    uint64_t count() const override { return entry_.tensor->count(); }
-    Status read(uint64_t first, std::span<std::byte> out) override {
+        : ElementReader(entry.tensor->dtype(), entry.tensor->count()), session_(session), id_(id), entry_(entry) {}
+
+   private:
+    Status fill(uint64_t first, std::span<std::byte> out) override {
       if (session_->read_hook_) session_->read_hook_(id_);
       const size_t size = item_size(dtype());
       if (first + out.size() / size > entry_.fails_after && !entry_.read_error.ok()) return entry_.read_error;
@@ -349,11 +329,35 @@ class FakeSession : public Session {
       return {};
     }
 
-   private:
     const FakeSession* session_;
     TensorId id_;
     const Entry& entry_;
   };
+
+  Result<OpenTensor> look(const TensorId& id) {
+    ++looks_;
+    auto it = entries_.find(key(id));
+    if (it == entries_.end()) return not_dumped(id);
+    const Entry& entry = it->second;
+    if (!entry.open_error.ok()) return entry.open_error;
+    TensorInfo info;
+    info.id = id;
+    info.problem = entry.problem;
+    info.source = "fake/" + tensor_name(id);
+    if (entry.tensor) {
+      OpenTensor opened = OpenTensor::in_memory(std::move(info), entry.tensor);
+      if (opened.reader) opened.reader = std::make_unique<Reader>(this, id, entry);
+      return opened;
+    }
+    if (!entry.problem.ok()) info.availability = Availability::kUnreadable;
+    if (entry.given) {
+      info.availability = Availability::kStatisticsOnly;
+      info.dtype = entry.given->dtype;
+      info.shape = entry.given_shape;
+      info.count = entry.given->count;
+    }
+    return OpenTensor(std::move(info), nullptr);
+  }
 
   bool is_constant(const TensorId& id) const {
     const Graph* owner = graph(id.rank, id.graph);
@@ -376,7 +380,7 @@ class FakeSession : public Session {
   std::map<TensorId, Entry> entries_;
   std::set<std::pair<int, int>> no_history_;
   std::function<void(const TensorId&)> read_hook_;
-  std::atomic<uint64_t> reads_{0}, describes_{0};
+  std::atomic<uint64_t> reads_{0}, looks_{0};
 };
 
 }  // namespace msdbg::testing

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "msdbg/dump.h"
 #include "msdbg/html_report.h"
 #include "support/fake_session.h"
 #include "support/temp_dir.h"

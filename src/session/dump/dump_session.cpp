@@ -116,8 +116,6 @@ std::string DumpSession::path_of(const Value& value) const {
   return join_path(data_.directories[value.directory].path, value.file);
 }
 
-FileHints DumpSession::hints_of(const Value& value) const { return {value.kind, value.dtype, value.shape}; }
-
 Status DumpSession::format_problem(const Value& value) const {
   if (value.kind == FileKind::kDevice) {
     return Status(Code::kUnsupported, "device format: a container of the Ascend runtime, which is not read");
@@ -130,19 +128,19 @@ Status DumpSession::format_problem(const Value& value) const {
   return {};
 }
 
-Result<TensorInfo> DumpSession::describe(const TensorId& id) {
+Result<OpenTensor> DumpSession::open(const TensorId& id) {
   const Value* value = find(id);
   if (!value) return not_dumped(id);
   TensorInfo info;
   info.id = id;
   info.format = data_.formats[value->format];
   info.note = note_text(value->note);
-  if (value->kind == FileKind::kStatistics) {
-    describe_row(info, *value);
-  } else {
-    describe_content(info, *value, graph_data(id.rank, id.graph)->graph->node(id.node));
+  if (value->kind != FileKind::kStatistics) {
+    auto reader = open_content(info, *value, graph_data(id.rank, id.graph)->graph->node(id.node));
+    return OpenTensor(std::move(info), std::move(reader));
   }
-  return info;
+  describe_row(info, *value);
+  return OpenTensor(std::move(info), nullptr);
 }
 
 void DumpSession::describe_row(TensorInfo& info, const Value& value) const {
@@ -154,13 +152,14 @@ void DumpSession::describe_row(TensorInfo& info, const Value& value) const {
   info.count = row.stats.count;
   info.bytes = row.bytes;
   info.source = fmt::format("{}:{}", join_path(directory.path, "statistic.csv"), row.line);
-  if (row.dtype == DType::kUnknown) {
+  info.problem = row.problem;
+  if (info.problem.ok() && row.dtype == DType::kUnknown) {
     info.problem =
         Status(Code::kUnsupported, fmt::format("elements of type '{}' are not evaluated", printable(row.dtype_text)));
   }
 }
 
-void DumpSession::describe_content(TensorInfo& info, const Value& value, const Node& node) const {
+std::unique_ptr<ElementReader> DumpSession::open_content(TensorInfo& info, const Value& value, const Node& node) const {
   info.source = path_of(value);
   const bool output = info.id.slot.io == Io::kOutput && info.id.slot.index < node.outputs.size();
   const OutputType* type = output ? &node.outputs[info.id.slot.index] : nullptr;
@@ -168,40 +167,35 @@ void DumpSession::describe_content(TensorInfo& info, const Value& value, const N
   if (value.kind == FileKind::kDevice) {
     info.availability = Availability::kUnreadable;
     if (type) info.dtype = type->dtype;
-    return;
+    return nullptr;
   }
-  FileContent content = describe_file(info.source, hints_of(value));
+  auto [content, reader] = open_tensor_file(info.source, {value.kind, value.dtype, value.shape});
   info.dtype = content.dtype;
   info.shape = std::move(content.shape);
   info.count = content.count;
   info.bytes = content.bytes;
   append(info.note, content.note);
   if (info.problem.ok()) info.problem = std::move(content.problem);
-  if (!info.problem.ok()) info.availability = Availability::kUnreadable;
+  if (!info.problem.ok()) {
+    info.availability = Availability::kUnreadable;
+    reader.reset();
+  }
   if (type && info.dtype == DType::kUnknown) info.dtype = type->dtype;
-  if (!type || !type->shape) return;
+  if (!type || !type->shape) return std::move(reader);
   // Kernels that only relabel memory may carry the shape of their input.
   if (*type->shape != info.shape && info.count > 1 && element_count(*type->shape) == info.count) {
     append(info.note,
            fmt::format("the file's header says {}, the graph {}", shape_text(info.shape), shape_text(*type->shape)));
     info.shape = *type->shape;
   }
-}
-
-Result<std::unique_ptr<ElementReader>> DumpSession::read(const TensorId& id) {
-  const Value* value = find(id);
-  if (!value) return not_dumped(id);
-  if (value->kind == FileKind::kStatistics) {
-    return Status(Code::kNoData, "no tensor data: only a line of statistic.csv was written");
-  }
-  if (Status status = format_problem(*value); !status.ok()) return status;
-  return open_reader(path_of(*value), hints_of(*value));
+  return std::move(reader);
 }
 
 std::optional<Stats> DumpSession::given_statistics(const TensorId& id) {
   const Value* value = find(id);
   if (!value || value->row < 0) return std::nullopt;
-  return data_.directories[value->directory].rows[static_cast<size_t>(value->row)].stats;
+  const StatisticRow& row = data_.directories[value->directory].rows[static_cast<size_t>(value->row)];
+  return row.problem.ok() ? std::optional(row.stats) : std::nullopt;
 }
 
 }  // namespace msdbg::dump

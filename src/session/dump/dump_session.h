@@ -63,8 +63,7 @@ class DumpSession : public Session {
   std::vector<int64_t> steps(int rank, int graph) const override;
   std::vector<TensorId> tensors(const TensorQuery& query) override;
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
-  Result<TensorInfo> describe(const TensorId& id) override;
-  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
+  Result<OpenTensor> open(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;
@@ -77,9 +76,9 @@ class DumpSession : public Session {
   const Value* find(const TensorId& id) const;
   Status not_dumped(const TensorId& id) const;
   std::string path_of(const Value& value) const;
-  FileHints hints_of(const Value& value) const;
   Status format_problem(const Value& value) const;
-  void describe_content(TensorInfo& info, const Value& value, const Node& node) const;
+  /// Null when the elements cannot be had; `info` tells why.
+  std::unique_ptr<ElementReader> open_content(TensorInfo& info, const Value& value, const Node& node) const;
   void describe_row(TensorInfo& info, const Value& value) const;
 
   DumpData data_;

@@ -80,7 +80,7 @@ SessionReport DumpSession::inspect() {
          : kind == NodeKind::kParameter ? report.parameter_files
                                         : report.constant_files)++;
         const Status format = format_problem(value);
-        const FileContent content = describe_file(path_of(value), hints_of(value));
+        const FileContent content = open_tensor_file(path_of(value), {value.kind, value.dtype, value.shape}).content;
         std::string message = !content.problem.ok() ? content.problem.message() : format.message();
         if (message.empty()) continue;
         const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "msdbg/dump.h"
 #include "msdbg/session.h"
 #include "session/dump/directory.h"
 

@@ -33,6 +33,7 @@ std::string text_of(const Json& json, const char* key) {
 std::optional<int64_t> number_of(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return std::nullopt;
+  if (found->is_number_unsigned() && found->get<uint64_t>() > INT64_MAX) return std::nullopt;
   if (found->is_number_integer()) return found->get<int64_t>();
   return found->is_string() ? parse_digits(found->get<std::string>()) : std::nullopt;
 }

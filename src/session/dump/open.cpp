@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "msdbg/dump.h"
 #include "session/dump/directory.h"
 #include "session/dump/dump_session.h"
 #include "session/dump/metadata.h"
@@ -19,16 +20,17 @@ std::string short_name(const std::string& root) {
   return first.empty() ? name : first;
 }
 
-/// 2.7 of "2.7.1rc1" as 207.
-int release(std::string_view version) {
+/// 2.7 of "2.7.1rc1" as 207; numbers above 99 count as 99.
+int64_t release(std::string_view version) {
   const std::vector<std::string_view> parts = split(version, '.');
   if (parts.size() < 2) return 0;
-  return static_cast<int>(parse_digits(parts[0]).value_or(0) * 100 + parse_digits(parts[1]).value_or(0));
+  const auto number = [&](size_t part) { return std::min<int64_t>(parse_digits(parts[part]).value_or(0), 99); };
+  return number(0) * 100 + number(1);
 }
 
 /// Names without a type component leave two neighbours open, which other facts tell apart.
 std::string settle_epoch(const std::string& epoch, const DumpData& data) {
-  const int version = release(data.info.framework_version);
+  const int64_t version = release(data.info.framework_version);
   if (epoch == "B/C" && version >= 203) return version >= 204 ? "E" : "D";
   if (epoch == "B" || epoch == "B/C") {
     const bool newer = version >= 106 || std::any_of(data.history.begin(), data.history.end(),
@@ -65,7 +67,7 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
   if (!layout) return layout.status();
 
   DumpData data;
-  data.info.kind = "dump";
+  data.info.kind = SessionKind::kDump;
   data.info.source = path;
   data.info.short_name = short_name(layout->root);
   data.info.layout = layout->kind;

@@ -138,6 +138,7 @@ class RowReader {
     }
     read_counts(row.stats);
     read_values(row.stats);
+    row.problem = compare_counts(row.stats);
     return row;
   }
 
@@ -166,6 +167,24 @@ class RowReader {
     if (fields_.size() <= columns_.width) return;
     finite_only(kStatPos, stats.pos_count, kStatPosInf, stats.pos_inf_count, stats);
     finite_only(kStatNeg, stats.neg_count, kStatNegInf, stats.neg_inf_count, stats);
+  }
+
+  /// Counts of parts against that of all, which the code behind subtracts them from.
+  static Status compare_counts(Stats& stats) {
+    const auto sum = [](std::initializer_list<uint64_t> counts) {
+      uint64_t total = 0;
+      for (const uint64_t count : counts) total = count > UINT64_MAX - total ? UINT64_MAX : total + count;
+      return total;
+    };
+    // In releases that cannot be told from their lines, Inf may also count as positive or negative.
+    const uint64_t nonfinite = sum({stats.nan_count, stats.pos_inf_count, stats.neg_inf_count});
+    const uint64_t ordered = sum({stats.nan_count, stats.neg_count, stats.pos_count, stats.zero_count});
+    if (!stats.knows(kStatCount)) stats.count = std::max({stats.count, nonfinite, ordered});
+    if (nonfinite <= stats.count && ordered <= stats.count) return {};
+    return {Code::kCorrupt,
+            fmt::format("the counts contradict each other: {} elements, but {} NaN, {} Inf, {} -Inf, {} negative, {} positive and {} zero",
+                        stats.count, stats.nan_count, stats.pos_inf_count, stats.neg_inf_count, stats.neg_count, stats.pos_count,
+                        stats.zero_count)};
   }
 
   void finite_only(StatField field, uint64_t& count, StatField inf_field, uint64_t inf_count, Stats& stats) {
@@ -228,7 +247,8 @@ StatisticTable parse_statistics(std::span<const std::string> lines) {
   StatisticTable table;
   Columns columns;
   bool usable = false;
-  size_t bad = 0, first_bad = 0;
+  size_t bad = 0, first_bad = 0, contradictions = 0;
+  std::string first_contradiction;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].empty()) continue;
     if (is_heading(lines[i])) {
@@ -244,12 +264,15 @@ StatisticTable parse_statistics(std::span<const std::string> lines) {
     std::optional<StatisticRow> row = usable ? RowReader(columns, lines[i]).read() : std::nullopt;
     if (row) {
       row->line = static_cast<uint32_t>(i + 1);
+      if (!row->problem.ok() && contradictions++ == 0) first_contradiction = fmt::format("line {}: {}", i + 1, row->problem.message());
       table.rows.push_back(std::move(*row));
     } else if (bad++ == 0) {
       first_bad = i + 1;
     }
   }
   if (bad > 0) table.problems.push_back(fmt::format("{} lines cannot be read, the first is line {}", bad, first_bad));
+  if (contradictions > 0)
+    table.problems.push_back(fmt::format("{} lines are not used, the first is {}", contradictions, first_contradiction));
   return table;
 }
 

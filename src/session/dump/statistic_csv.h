@@ -20,11 +20,12 @@ struct StatisticRow {
   std::string dtype_text;  ///< as written
   uint32_t line = 0;       ///< in the file, from 1
   Stats stats;
+  Status problem;  ///< kCorrupt when the counts contradict each other
 };
 
 struct StatisticTable {
   std::vector<StatisticRow> rows;
-  std::vector<std::string> problems;  ///< missing columns, lines that cannot be read
+  std::vector<std::string> problems;  ///< missing columns, lines that cannot be read, lines that contradict themselves
 };
 
 /// Columns are found by their titles, so any order, subset and surplus is accepted as long as the columns that name the

@@ -17,7 +17,6 @@ namespace {
 
 /// Small tensors come with their header in one read.
 constexpr size_t kHeadBytes = 16 << 10;
-constexpr size_t kDescribeBytes = 4 << 10;
 /// Headers of the second and third version may be long; no real one comes near this.
 constexpr uint64_t kMaxHeader = 1 << 20;
 /// Between two looks at the interrupt flag.
@@ -167,13 +166,12 @@ FileContent examine_raw(const OpenFile& file, const FileHints& hints) {
   return content;
 }
 
-FileContent examine(OpenFile& file, const std::string& path, const FileHints& hints, std::vector<std::byte>& head,
-                    size_t head_bytes) {
+FileContent examine(OpenFile& file, const std::string& path, const FileHints& hints, std::vector<std::byte>& head) {
   FileContent content;
   content.dtype = hints.dtype;
   content.problem = file.open(path);
   if (!content.problem.ok()) return content;
-  head.resize(std::min<uint64_t>(file.size(), head_bytes));
+  head.resize(std::min<uint64_t>(file.size(), kHeadBytes));
   content.problem = file.read(0, head);
   if (!content.problem.ok()) return content;
   FileContent found = hints.kind == FileKind::kRaw ? examine_raw(file, hints) : examine_npy(file, head);
@@ -184,16 +182,13 @@ FileContent examine(OpenFile& file, const std::string& path, const FileHints& hi
 class FileReader : public ElementReader {
  public:
   FileReader(OpenFile file, FileContent content, std::vector<std::byte> head)
-      : file_(std::move(file)), content_(std::move(content)), head_(std::move(head)) {
+      : ElementReader(content.dtype, content.count), file_(std::move(file)), content_(std::move(content)), head_(std::move(head)) {
     if (content_.data_offset + content_.bytes > head_.size()) file_.expect_sequential();
   }
 
-  DType dtype() const override { return content_.dtype; }
-  uint64_t count() const override { return content_.count; }
-
-  Status read(uint64_t first, std::span<std::byte> out) override {
+ private:
+  Status fill(uint64_t first, std::span<std::byte> out) override {
     const size_t item = item_size(content_.dtype);
-    MSDBG_CHECK(out.size() % item == 0 && first + out.size() / item <= content_.count);
     if (content_.fortran_order && content_.shape.size() > 1) {
       if (Status status = load_rows(); !status.ok()) return status;
       if (!out.empty()) std::memcpy(out.data(), rows_.data() + first * item, out.size());
@@ -204,7 +199,6 @@ class FileReader : public ElementReader {
     return {};
   }
 
- private:
   Status named(const Status& status) const {
     return Status(status.code(), fmt::format("{}: {}", file_.path(), status.message()));
   }
@@ -238,19 +232,14 @@ class FileReader : public ElementReader {
 
 }  // namespace
 
-FileContent describe_file(const std::string& path, const FileHints& hints) {
+TensorFile open_tensor_file(const std::string& path, const FileHints& hints) {
   OpenFile file;
   std::vector<std::byte> head;
-  return examine(file, path, hints, head, kDescribeBytes);
-}
-
-Result<std::unique_ptr<ElementReader>> open_reader(const std::string& path, const FileHints& hints) {
-  OpenFile file;
-  std::vector<std::byte> head;
-  FileContent content = examine(file, path, hints, head, kHeadBytes);
-  if (!content.problem.ok()) return content.problem;
-  return std::unique_ptr<ElementReader>(
-      std::make_unique<FileReader>(std::move(file), std::move(content), std::move(head)));
+  TensorFile opened;
+  opened.content = examine(file, path, hints, head);
+  if (opened.content.problem.ok())
+    opened.reader = std::make_unique<FileReader>(std::move(file), opened.content, std::move(head));
+  return opened;
 }
 
 }  // namespace msdbg::dump

@@ -32,10 +32,12 @@ struct FileContent {
   Status problem;  ///< why the elements cannot be evaluated
 };
 
-/// Opens the file, reads its header and compares its size with it. Never fails: see FileContent::problem.
-FileContent describe_file(const std::string& path, const FileHints& hints);
+struct TensorFile {
+  FileContent content;
+  std::unique_ptr<ElementReader> reader;  ///< null exactly when the content has a problem
+};
 
-/// Opens the file for reading. Error: FileContent::problem.
-Result<std::unique_ptr<ElementReader>> open_reader(const std::string& path, const FileHints& hints);
+/// Opens the file, reads its header and compares its size with it. Never fails: see FileContent::problem.
+TensorFile open_tensor_file(const std::string& path, const FileHints& hints);
 
 }  // namespace msdbg::dump

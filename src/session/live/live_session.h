@@ -21,7 +21,7 @@
 namespace msdbg::live {
 
 struct SessionOptions {
-  std::string kind = "live";  ///< SessionInfo::kind
+  SessionKind kind = SessionKind::kLive;
   bool recorded = false;      ///< nobody is there: hits need no watchpoint of ours, tensors are those that were looked at
   std::string source;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
@@ -42,8 +42,8 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<int64_t> steps(int rank, int graph) const override;
   std::vector<TensorId> tensors(const TensorQuery& query) override;
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
+  Result<OpenTensor> open(const TensorId& id) override;
   Result<TensorInfo> describe(const TensorId& id) override;
-  Result<std::unique_ptr<ElementReader>> read(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;

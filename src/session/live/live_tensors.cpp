@@ -62,7 +62,7 @@ LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const T
   known.info.dtype = dtype_from_mindspore(base.data_type());
   known.info.shape.assign(base.shape().begin(), base.shape().end());
   known.info.bytes = static_cast<uint64_t>(std::max<int64_t>(0, base.data_size()));
-  const size_t size = item_size(known.info.dtype);
+  const size_t size = is_evaluable(known.info.dtype) ? item_size(known.info.dtype) : 0;
   const std::optional<uint64_t> count = element_count(known.info.shape);
   known.info.count = count.value_or(0);
   if (size == 0) {

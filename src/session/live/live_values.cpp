@@ -1,27 +1,11 @@
 // Elements and statistics of a held training, fetched when somebody asks.
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "msdbg/simd.h"
 #include "session/live/live_session.h"
 
 namespace msdbg::live {
 namespace {
-
-class MemoryReader final : public ElementReader {
- public:
-  explicit MemoryReader(TensorPtr tensor) : tensor_(std::move(tensor)) {}
-  DType dtype() const override { return tensor_->dtype(); }
-  uint64_t count() const override { return tensor_->count(); }
-  Status read(uint64_t first, std::span<std::byte> out) override {
-    std::memcpy(out.data(), tensor_->bytes().data() + first * item_size(tensor_->dtype()), out.size());
-    return {};
-  }
-
- private:
-  TensorPtr tensor_;
-};
 
 /// 1.5 counts in 32 bits, which tensors of 2^31 elements overflow.
 bool plausible(const debugger::Statistics& sent) {
@@ -42,6 +26,8 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
   std::vector<std::string> names = view_names(*source->node);
   std::optional<uint64_t> promised;
   uint64_t memory = 0;
+  // What a value without any slice is taken for.
+  DType empty_dtype = source->slot < source->node->outputs.size() ? source->node->outputs[source->slot].dtype : DType::kUnknown;
   Shape shape;
   {
     std::lock_guard lock(cache_mutex_);
@@ -51,6 +37,7 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
       names = {known->second.name};
       promised = known->second.info.bytes;
       shape = known->second.info.shape;
+      empty_dtype = known->second.info.dtype;
     }
     // What is kept makes room, so that both together stay within the limit.
     while (!values_.empty() && value_bytes_ + promised.value_or(0) > options_.mem_limit_bytes) {
@@ -66,8 +53,7 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
     ValueUpload& value = **upload;
     if (value.slices > 0) shape.assign(value.dims.begin(), value.dims.end());
     else if (element_count(shape).value_or(1) != 0) shape = {0};
-    DType dtype = dtype_from_mindspore(value.data_type);
-    if (value.slices == 0 && source->slot < source->node->outputs.size()) dtype = source->node->outputs[source->slot].dtype;
+    const DType dtype = value.slices > 0 ? dtype_from_mindspore(value.data_type) : empty_dtype;
     Result<TensorPtr> tensor = TensorBuffer::create(dtype, shape, value.landing.bytes(), *upload);
     if (!tensor) return Status(Code::kCorrupt, fmt::format("{}: {}", tensor_name(id), tensor.status().message()));
     return tensor;
@@ -105,10 +91,21 @@ Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
   return tensor;
 }
 
-Result<std::unique_ptr<ElementReader>> LiveSessionImpl::read(const TensorId& id) {
+// The value that arrived is described, not the one that was announced. A type that only the graph declares, or none, does not
+// bind the training; one that it has just announced does.
+Result<OpenTensor> LiveSessionImpl::open(const TensorId& id) {
+  Result<TensorInfo> announced = describe(id);
+  if (!announced) return announced.status();
+  if (!announced->elements().ok()) return OpenTensor(std::move(*announced), nullptr);
   Result<TensorPtr> tensor = remembered(id);
   if (!tensor) return tensor.status();
-  return std::unique_ptr<ElementReader>(std::make_unique<MemoryReader>(std::move(*tensor)));
+  const TensorBuffer& arrived = **tensor;
+  if (profile_.levels && id.step == step_ && (arrived.dtype() != announced->dtype || arrived.count() != announced->count)) {
+    return Status(Code::kCorrupt, fmt::format("{}: the training announced {}{} and sent {}{}", tensor_name(id), dtype_name(announced->dtype),
+                                              shape_text(announced->shape), dtype_name(arrived.dtype()), shape_text(arrived.shape())));
+  }
+  if (!profile_.levels) announced->note.clear();
+  return OpenTensor::in_memory(std::move(*announced), std::move(*tensor));
 }
 
 Result<TensorId> LiveSessionImpl::previous(const TensorId& id, bool* history_missing) {
@@ -147,7 +144,7 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
   const debugger::Statistics& sent = answer->front().statistics();
   if (!plausible(sent)) {
     Result<TensorPtr> tensor = remembered(id);
-    if (!tensor) return std::nullopt;
+    if (!tensor || !is_evaluable((*tensor)->dtype())) return std::nullopt;
     return compute_stats((*tensor)->view());
   }
   Stats stats;

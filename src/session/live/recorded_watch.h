@@ -1,7 +1,7 @@
 // Watchpoints of a recording, known from the hits they gave.
 #pragma once
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
 #include "session/live/exchange.h"
 
 namespace msdbg::live {

@@ -267,7 +267,7 @@ Result<std::unique_ptr<LiveSession>> open_recording(const std::string& path) {
   Result<std::unique_ptr<live::ReplayTransport>> transport = live::ReplayTransport::open(path);
   if (!transport) return transport.status();
   live::SessionOptions options;
-  options.kind = "recording";
+  options.kind = SessionKind::kRecording;
   options.source = path;
   options.recorded = true;
   return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), options));

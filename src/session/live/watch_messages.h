@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "msdbg/session.h"
+#include "msdbg/check.h"
 #include "session/live/exchange.h"
 #include "session/live/peer_profile.h"
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "msdbg/analysis.h"
+#include "msdbg/dump.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -1,0 +1,159 @@
+// Watchpoints over a session, and the check that runs them.
+//
+// A watchpoint is a selector (where) and a condition, an expression or a function (when). check() reads each tensor once
+// for all of them. Functions are called on the thread that called check(), everything else runs on worker threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "msdbg/expr.h"
+#include "msdbg/session.h"
+#include "msdbg/watch.h"
+
+namespace msdbg {
+
+struct CheckedTensor {
+  TensorId id;
+  const TensorInfo* info;
+  const Stats* stats;
+};
+
+/// What a Lua function answered. `not_checked` with a reason when it failed.
+struct ScriptVerdict {
+  Verdict verdict = Verdict::kClean;
+  std::string reason;
+  std::optional<double> actual;
+  std::vector<std::pair<std::string, std::string>> details;  ///< further fields of the returned table, printed
+  uint32_t error_code = 0;                                   ///< when not checked
+};
+using ScriptCheck = std::function<ScriptVerdict(const CheckedTensor&)>;
+
+/// What a rule found when a step or the run had ended.
+struct ScriptFinding {
+  TensorId tensor;
+  std::optional<double> actual;
+  std::vector<std::pair<std::string, std::string>> details;
+};
+struct ScriptPhase {
+  std::vector<ScriptFinding> findings;
+  std::string problem;  ///< why the rule gave no answer; "" when it did
+};
+
+/// What is said about a rule beside its findings.
+struct RuleInfo {
+  std::string name, abbr, summary, cause, next;
+  std::string file;  ///< that it was read from; "" for the catalogue
+  Severity severity = Severity::kWarning;
+
+  /// `cause` and `next` in one text.
+  std::string advice() const { return cause.empty() || next.empty() ? cause + next : cause + " " + next; }
+};
+
+struct Watchpoint {
+  int id = 0;                    ///< 1, 2, ...; never reused in a session
+  std::string name;              ///< "" or the user's
+  std::string rule;              ///< what hits carry as `rule`: the catalogue id, or the rule's or watch's name
+  Selector on;
+  bool inputs = false, outputs = true;
+  std::optional<uint32_t> slot;
+  bool enabled = true;
+  bool optional = false;         ///< a selector that matches nothing is no error
+  std::optional<Condition> condition;  ///< exactly one of condition, expression and script is set
+  std::optional<Expression> expression;
+  ScriptCheck script;            ///< called on the thread that called check()
+  bool needs_elements = true;    ///< false: the script is content with what a statistic row (count, min, max, mean) says
+  Severity severity = Severity::kWarning;
+  std::shared_ptr<const RuleInfo> info;  ///< of a rule; may be null
+  /// Of rules with a script, on the thread that called check(): after the last tensor of a rank's step, after the last of all.
+  std::function<ScriptPhase(int rank, int64_t step)> step_end;
+  std::function<ScriptPhase()> finish;
+  int turn = 0;                  ///< on one tensor, watchpoints with a lower turn are asked first
+};
+
+/// What `when` may be as text.
+using When = std::variant<Condition, Expression>;
+/// A condition of the catalogue (`TO`, `TL max_gt=3`) or an expression (`mean(abs(x)) > 10`).
+/// Error: kInvalidArgument; for what is neither it names the nearest condition.
+Result<When> parse_when(std::string_view text);
+
+struct Hit {
+  int watch_id = 0;
+  std::string watch_name, rule, abbr;
+  Severity severity = Severity::kWarning;
+  TensorId tensor;
+  DType dtype = DType::kUnknown;
+  Shape shape;
+  std::vector<ParamResult> params;
+  std::vector<std::pair<std::string, std::string>> details;
+  Stats stats;
+  std::shared_ptr<const RuleInfo> info;  ///< of the rule; may be null
+};
+
+struct NotChecked {
+  int watch_id = 0;
+  std::string rule, abbr;
+  TensorId tensor;
+  std::string reason;
+  uint32_t error_code = 0;
+};
+
+/// What it means for the verdict that a rule gave none as a whole.
+enum class RuleProblemKind : uint8_t {
+  kBroken,      ///< `rule error: ...`
+  kUnset,       ///< a parameter is missing
+  kIdle,        ///< nothing in this network or dump is what it looks at
+  kNoSuchData,  ///< a step or a rank that was asked for does not exist; told of the rule `*`
+};
+/// A rule, or `*` for all of them, that could not do its work as a whole.
+struct RuleProblem {
+  std::string rule, reason;
+  RuleProblemKind kind = RuleProblemKind::kBroken;
+};
+
+struct Coverage {
+  uint64_t tensors = 0;      ///< named by at least one active watchpoint
+  uint64_t checked = 0;      ///< of those, every such watchpoint reached a verdict
+  uint64_t not_checked = 0;
+  uint64_t bytes = 0;        ///< element bytes read
+  uint64_t from_cache = 0;   ///< tensors decided from kept statistics
+};
+
+struct CheckOptions {
+  IntSet steps = IntSet::all();
+  IntSet ranks = IntSet::all();
+  Semantics semantics = Semantics::kCompat;
+  uint64_t mem_limit_bytes = uint64_t{16384} << 20;
+  unsigned threads = 0;                ///< 0: one per processor
+  bool report_missing = false;         ///< tensors that were not dumped become not_checked with code 32
+  size_t max_hits = SIZE_MAX;          ///< hits beyond it are counted, not kept
+  /// Called on the owner's thread a few times a second.
+  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
+};
+
+struct CheckResult {
+  std::vector<Hit> hits;               ///< by rank, step, graph, execution order, execution, slot, then rule id
+  std::vector<NotChecked> not_checked; ///< the same order
+  std::vector<RuleProblem> rule_problems;  ///< rules that broke; what they would have found is not known
+  std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with what is said about them
+  Coverage coverage;
+  uint64_t total_hits = 0;             ///< including those beyond max_hits
+  Semantics semantics = Semantics::kCompat;
+  bool interrupted = false;            ///< partial
+  std::vector<int64_t> steps;          ///< steps that were looked at
+};
+
+/// Runs the watchpoints: every tensor is read once for all of them, workers share the tensors, script checks run on
+/// the calling thread. Statistics are kept in the session, so a second call with other thresholds reads nothing.
+/// Error: a selector that matches nothing (unless optional), no such step.
+Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options);
+
+}  // namespace msdbg

@@ -1,0 +1,21 @@
+// Sessions over dump directories.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "msdbg/session.h"
+
+namespace msdbg {
+
+struct DumpOptions {
+  std::optional<std::string> net;   ///< where the dump holds several; default: all
+  IntSet ranks = IntSet::all();
+};
+
+/// Opens a dump directory: graphs are read, directories listed once each and lazily, no tensor is read.
+/// Error: kNotFound "no dump here" with the nearest candidates below the path; kIoError.
+Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options = {});
+
+}  // namespace msdbg
