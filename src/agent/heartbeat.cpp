@@ -1,8 +1,6 @@
 #include "agent/heartbeat.h"
 
-#include <pthread.h>
-
-#include <csignal>
+#include "msdbg/threads.h"
 
 namespace msdbg::agent {
 namespace {
@@ -13,12 +11,8 @@ constexpr int kMaxMissedBeats = 5;  // in total, not in a row
 
 Heartbeat::Heartbeat(const ChannelPtr& channel, std::chrono::milliseconds period, std::chrono::milliseconds retry)
     : caller_(channel), period_(period), retry_(retry) {
-  // Signals are the training program's business.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  // Without a thread the debugger is not told that the training lives; its calls still tell.
+  if (const Status status = start_thread(thread_, "heartbeat", [this] { run(); }); !status.ok()) log(LogLevel::kWarning, status.message());
 }
 
 Heartbeat::~Heartbeat() { stop(); }

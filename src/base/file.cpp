@@ -95,7 +95,7 @@ File& File::operator=(File&& other) noexcept {
 }
 
 Status File::failure(std::string_view what, int error) const {
-  return Status(Code::kIoError, fmt::format("{}: its temporary file in {} {}: {}; set TMPDIR to another directory", path_, directory_, what,
+  return Status(Code::kIoError, fmt::format("{}: the temporary file in {} {}: {}; set TMPDIR to another directory", path_, directory_, what,
                                             system_text(error)));
 }
 

@@ -177,14 +177,14 @@ TEST_F(TemporaryFile, AFullDiskIsAHintAtTMPDIR) {
   EXPECT_TRUE(file->append(bytes(digits_)).ok());
   const Status status = file->append(bytes(digits_));
   EXPECT_EQ(status.code(), Code::kIoError);
-  EXPECT_EQ(status.message(), "w.ckpt: its temporary file in " + dir_.file("") +
+  EXPECT_EQ(status.message(), "w.ckpt: the temporary file in " + dir_.file("") +
                                   " cannot grow beyond 15 B: No space left on device; set TMPDIR to another directory");
 }
 
 TEST_F(TemporaryFile, AMissingDirectoryIsAHintAtTMPDIR) {
   ::setenv("TMPDIR", "/nowhere/at/all", 1);
   EXPECT_EQ(File::temporary("w.ckpt").status().message(),
-            "w.ckpt: its temporary file in /nowhere/at/all cannot be made: No such file or directory; set TMPDIR to another directory");
+            "w.ckpt: the temporary file in /nowhere/at/all cannot be made: No such file or directory; set TMPDIR to another directory");
 }
 
 // ---- a window for parsers ----------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <cstring>
 #include <set>
 
+#include "msdbg/threads.h"
 #include "session/live/limits.h"
 
 namespace msdbg::live {
@@ -123,14 +123,9 @@ Acceptor::~Acceptor() {
   if (wake_ >= 0) ::close(wake_);
 }
 
-void Acceptor::start(Callbacks callbacks) {
+Status Acceptor::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
-  // Signals belong to the thread of the prompt.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return start_thread(thread_, "listener", [this] { run(); });
 }
 
 void Acceptor::stop() {

@@ -34,8 +34,8 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  /// Begins to accept. The callbacks run on a thread of the acceptor.
-  void start(Callbacks callbacks);
+  /// Begins to accept. The callbacks run on a thread of the acceptor. Error: kInternal when there is no thread for it.
+  Status start(Callbacks callbacks);
   void stop();
 
   const std::string& host() const { return host_; }

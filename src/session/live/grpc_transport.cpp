@@ -4,8 +4,8 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
-#include <signal.h>
 
+#include "msdbg/threads.h"
 #include "session/live/limits.h"
 #include "session/live/watch_messages.h"
 
@@ -74,19 +74,19 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // Signals belong to the thread of the prompt; gRPC's threads inherit the mask.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  operation_starts(transport->service_.get());
-  transport->server_ = builder.BuildAndStart();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  {
+    const SignalsBlocked blocked;
+    operation_starts(transport->service_.get());
+    transport->server_ = builder.BuildAndStart();
+  }
   if (!transport->server_) return Status(Code::kInternal, "the gRPC server could not be started");
   GrpcTransport* self = transport.get();
-  transport->acceptor_->start({
+  const Status started = transport->acceptor_->start({
       [self](int fd, const std::string& key, const std::string& address) { self->on_opened(fd, key, address); },
       [self](const std::string& key) { self->on_disconnected(key); },
       [self](const std::string& key) { return self->is_current(key); },
   });
+  if (!started.ok()) return started;
   return transport;
 }
 

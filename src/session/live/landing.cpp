@@ -1,13 +1,11 @@
 #include "session/live/landing.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -22,17 +20,10 @@ uint64_t whole_pages(uint64_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-/// A directory that does not exist is an error that names it, not another directory.
-std::string temporary_directory() {
-  const char* named = std::getenv("TMPDIR");
-  return named != nullptr && *named != '\0' ? named : "/tmp";
-}
-
 }  // namespace
 
 Landing::~Landing() {
   if (data_ != nullptr) ::munmap(data_, room_);
-  if (file_ >= 0) ::close(file_);
 }
 
 Landing::Landing(Landing&& other) noexcept { *this = std::move(other); }
@@ -52,7 +43,7 @@ Status Landing::reserve(uint64_t bytes) {
   }
   const uint64_t room = whole_pages(bytes);
   if (room <= room_) return {};
-  if (room > limit_ || file_ >= 0) return move_to_file(room);
+  if (room > limit_ || file_) return move_to_file(room);
   void* data = data_ == nullptr ? ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                 : ::mremap(data_, room_, room, MREMAP_MAYMOVE);
   if (data == MAP_FAILED) return move_to_file(room);
@@ -64,33 +55,27 @@ Status Landing::reserve(uint64_t bytes) {
 }
 
 Status Landing::move_to_file(uint64_t room) {
-  const std::string directory = temporary_directory();
-  const bool there = file_ >= 0;
-  int file = file_;
-  auto failed = [&](const char* what) {
-    Status status(Code::kOutOfMemory, fmt::format("no room for {} in {}: {}: {}; set TMPDIR to a larger place", format_bytes(room),
-                                                  directory, what, std::strerror(errno)));
-    if (!there && file >= 0) ::close(file);
-    return status;
-  };
-  if (!there) {
-    std::string path = directory + "/msdbg-tensor-XXXXXX";
-    file = ::mkostemp(path.data(), O_CLOEXEC);
-    if (file < 0) return failed("no file can be made");
-    ::unlink(path.c_str());
+  const auto no_room = [](const Status& status) { return Status(Code::kOutOfMemory, status.message()); };
+  std::optional<File> made;
+  if (!file_) {
+    Result<File> temporary = File::temporary(format_bytes(room) + " of elements");
+    if (!temporary) return no_room(temporary.status());
+    made = std::move(*temporary);
   }
-  // Reserved at once: a full disk must be an error here, not a signal at the first touch of a page.
-  if (const int error = ::posix_fallocate(file, 0, static_cast<off_t>(room)); error != 0) {
-    errno = error;
-    return failed("the disk is too small");
+  File& file = file_ ? *file_ : *made;
+  if (Status status = file.reserve(room); !status.ok()) return no_room(status);
+  void* data = file_ ? ::mremap(data_, room_, room, MREMAP_MAYMOVE)
+                     : ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  if (data == MAP_FAILED) {
+    return Status(Code::kOutOfMemory, fmt::format("{} of elements cannot be mapped: {}", format_bytes(room), std::strerror(errno)));
   }
-  void* data = there ? ::mremap(data_, room_, room, MREMAP_MAYMOVE) : ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (data == MAP_FAILED) return failed("it cannot be mapped");
-  if (!there && data_ != nullptr) {
-    std::memcpy(data, data_, used_);
-    ::munmap(data_, room_);
+  if (!file_) {
+    if (data_ != nullptr) {
+      std::memcpy(data, data_, used_);
+      ::munmap(data_, room_);
+    }
+    file_ = std::move(made);
   }
-  file_ = file;
   data_ = static_cast<std::byte*>(data);
   room_ = room;
   return {};

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "msdbg/base.h"
+#include "msdbg/file.h"
 
 namespace msdbg::live {
 
@@ -30,7 +32,7 @@ class Landing {
   void commit(uint64_t n) { used_ += n; }
 
   std::span<const std::byte> bytes() const { return {data_, used_}; }
-  bool on_disk() const { return file_ >= 0; }
+  bool on_disk() const { return file_.has_value(); }
 
  private:
   Status move_to_file(uint64_t bytes);
@@ -38,7 +40,7 @@ class Landing {
   std::byte* data_ = nullptr;
   uint64_t used_ = 0, room_ = 0;
   uint64_t limit_ = UINT64_MAX;
-  int file_ = -1;
+  std::optional<File> file_;
 };
 
 }  // namespace msdbg::live
