@@ -118,7 +118,7 @@ TEST(Opening, BrokenMetadataIsReportedAndTheRestGoesOn) {
   dir.npy("rank_0/Net/0/0/" + file("Add", 0, 1), {1});
   auto session = open(dir.path());
   EXPECT_EQ(session->info().framework_version, "");
-  EXPECT_TRUE(reports(*session, "config.json", "is no JSON"));
+  EXPECT_TRUE(reports(*session, "config.json", "is not JSON"));
   EXPECT_EQ(all_tensors(*session, 0).size(), 1u);
 }
 

@@ -36,7 +36,7 @@ describe("report:html", function()
   it("leaves no half file where it cannot write", function()
     local s = msdbg.open(data .. "lenet-2.7.1-ok")
     local report = msdbg.report(s, msdbg.origin(s))
-    expect(function() report:html "/nowhere/at/all.html" end):raises "/nowhere/at/all.html: cannot be created"
+    expect(function() report:html "/nowhere/at/all.html" end):raises "/nowhere/at/all.html: cannot be written"
     expect(function() report:html("x.html", { max_hit = 3 }) end):raises "max_hits"
     expect(function() report:html("x.html", { tensors = -1 }) end):raises "option 'tensors'"
     expect(io.open "x.html"):equals(nil)
