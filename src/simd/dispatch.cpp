@@ -8,6 +8,10 @@
 #include "msdbg/simd.h"
 #include "simd/pair_kernels.h"
 
+#ifdef MSDBG_SIMD_X86
+#include <cpuid.h>
+#endif
+
 namespace msdbg {
 namespace simd {
 namespace {
@@ -29,6 +33,14 @@ struct Choices {
   }
 };
 
+#ifdef MSDBG_SIMD_X86
+// Clang's test has no name for it. The registers are those of AVX, which is asked for beside it.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 // GCC's test rather than xsimd's: that one looks at the processor only, and an operating system (or a virtual machine)
 // that does not save the wide registers must count as well.
 const Choices& choices() {
@@ -38,7 +50,7 @@ const Choices& choices() {
 #ifdef MSDBG_SIMD_X86
     __builtin_cpu_init();
     if (__builtin_cpu_supports("sse2")) found.add(kSse2Target);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()) {
       found.add(kAvx2Target);
       if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
