@@ -110,7 +110,8 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
          EVP_DecryptInit_ex(context.get(), nullptr, nullptr, reinterpret_cast<const unsigned char*>(key.data()), raw(head.iv.data())) == 1;
   if (!good) return Status(Code::kInternal, fmt::format("{}: OpenSSL refuses {}", file.path(), cipher_mode_name(head.mode)));
 
-  std::vector<std::byte> in(kStep), plain(kStep + EVP_MAX_BLOCK_LENGTH);
+  // No larger than the block: a file may have very many small ones.
+  std::vector<std::byte> in(std::min<uint64_t>(kStep, head.cipher_bytes)), plain(in.size() + EVP_MAX_BLOCK_LENGTH);
   int made = 0;
   for (uint64_t done = 0; done < head.cipher_bytes; done += kStep) {
     if (interrupt_requested()) return fail(Status(Code::kInterrupted, fmt::format("{}: interrupted while it was decrypted", file.path())));
