@@ -44,14 +44,20 @@ Result<OpenTensor> Session::open_elements(const TensorId& id) {
 
 Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
   return answer([&]() -> Result<TensorPtr> {
+    const auto fits = [&](uint64_t size) {
+      if (size <= mem_limit_bytes) return Status();
+      return Status(Code::kOutOfMemory, fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
+                                                    tensor_name(id), format_bytes(size), format_bytes(mem_limit_bytes)));
+    };
+    if (can_step()) {  // a training sends all of it when it is opened
+      const Result<TensorInfo> announced = describe(id);
+      if (!announced) return announced.status();
+      if (Status status = fits(announced->bytes); !status.ok()) return status;
+    }
     Result<OpenTensor> tensor = open_elements(id);
     if (!tensor) return tensor.status();
     auto& [info, reader] = *tensor;
-    if (info.bytes > mem_limit_bytes) {
-      return Status(Code::kOutOfMemory,
-                    fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
-                                tensor_name(id), format_bytes(info.bytes), format_bytes(mem_limit_bytes)));
-    }
+    if (Status status = fits(info.bytes); !status.ok()) return status;
     if (TensorPtr whole = reader->in_memory()) return whole;
     const size_t size = item_size(info.dtype);
     std::vector<std::byte> bytes(info.count * size);

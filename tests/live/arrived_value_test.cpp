@@ -2,6 +2,7 @@
 // it is not.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "live/faults.h"
@@ -43,6 +44,7 @@ class Training {
     peer_.join();
   }
 
+  int values_sent() const { return values_sent_; }
   LiveSession& session() { return *driver_.session; }
   TensorId id() { return resolve_tensor(session(), "fc1.weight:0", 0).value(); }
 
@@ -73,6 +75,7 @@ class Training {
         base.set_data_size(value_.announced_bytes);
         EXPECT_TRUE(driver_.client->stream(live::Rpc::kSendTensorBase, std::vector<std::string>{base.SerializeAsString()}).ok());
       } else {
+        ++values_sent_;
         debugger::TensorProto slice = reply.view_cmd().tensors(0);
         slice.set_data_type(value_.type);
         for (const int64_t length : value_.shape) slice.add_dims(length);
@@ -86,6 +89,7 @@ class Training {
 
   Driver driver_;
   Sent value_;
+  std::atomic<int> values_sent_ = 0;
   std::thread peer_;
 };
 
@@ -103,6 +107,14 @@ TEST_F(ArrivedValue, OfAnotherTypeThanAnnouncedIsRefused) {
 TEST_F(ArrivedValue, OfAnotherCountThanAnnouncedIsRefused) {
   Training training("1.10.0", {kHalf, {1000}, 2000, kHalf, {4}, halves({1, 2, 3, 4})});
   EXPECT_NE(training.judged("sum(x) > 0").find("announced float16[1000] and sent float16[4]"), std::string::npos);
+}
+
+TEST_F(ArrivedValue, BeyondTheMemoryLimitIsNotAskedFor) {
+  Training training("1.10.0", {kHalf, {4}, 8, kHalf, {4}, halves({1, 2, 3, 4})});
+  EXPECT_EQ(training.session().load(training.id(), 7).status().code(), Code::kOutOfMemory);
+  EXPECT_EQ(training.values_sent(), 0);
+  EXPECT_TRUE(training.session().load(training.id(), 8).ok());
+  EXPECT_EQ(training.values_sent(), 1);
 }
 
 TEST_F(ArrivedValue, WithoutNumbersIsRefused) {
