@@ -49,7 +49,8 @@ class File {
   int descriptor() const { return descriptor_; }
 
  private:
-  File(std::string path, std::string directory, int descriptor) : path_(std::move(path)), directory_(std::move(directory)), descriptor_(descriptor) {}
+  File(std::string path, std::string directory, int descriptor)
+      : path_(std::move(path)), directory_(std::move(directory)), descriptor_(descriptor) {}
   Status failure(std::string_view what, int error) const;
 
   std::string path_;

@@ -4,7 +4,6 @@
 
 #include <clocale>
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 
 #include "app/line_editor.h"
@@ -12,6 +11,7 @@
 #include "app/output.h"
 #include "app/run.h"
 #include "app/scripting.h"
+#include "msdbg/file.h"
 
 namespace msdbg::app {
 namespace {
@@ -56,15 +56,14 @@ class Prompt {
   }
 
   bool enter_file(const std::string& path) {
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    if (!file) {
-      status_ = report_failure(Status(Code::kNotFound, fmt::format("-x {}: cannot be read", path)));
+    const Result<std::string> text = read_input(path);
+    if (!text) {
+      status_ = report_failure(Status(text.status().code(), "-x " + text.status().message()));
       return false;
     }
+    std::istringstream lines(*text);
     std::string line, entry;
-    while (std::getline(text, line)) {
+    while (std::getline(lines, line)) {
       if (!add_line(line, &entry)) return false;
     }
     return entry.empty() || enter_whole(entry);

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "msdbg/base.h"
+#include "msdbg/node_names.h"
 
 namespace msdbg {
 namespace {
@@ -27,11 +28,6 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
     std::swap(previous, row);
   }
   return previous[b.size()];
-}
-
-std::string_view last_component(std::string_view text) {
-  const size_t slash = text.rfind('/');
-  return slash == std::string_view::npos ? text : text.substr(slash + 1);
 }
 
 size_t common_prefix(std::string_view a, std::string_view b) {

@@ -1,5 +1,6 @@
 // Names of kinds and slots, lookup, and walking over edges with the structural nodes looked through.
 #include "msdbg/graph.h"
+#include "msdbg/node_names.h"
 
 #include <algorithm>
 #include <array>
@@ -52,10 +53,7 @@ std::optional<Slot> parse_slot(std::string_view text) {
   return slot;
 }
 
-std::string_view Node::last_component() const {
-  const size_t slash = name.rfind('/');
-  return slash == std::string::npos ? std::string_view(name) : std::string_view(name).substr(slash + 1);
-}
+std::string_view Node::last_component() const { return msdbg::last_component(name); }
 
 bool is_structural(std::string_view op) {
   static constexpr std::array<std::string_view, 7> kOps = {

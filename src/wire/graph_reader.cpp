@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "msdbg/node_names.h"
 #include "msdbg/wire.h"
 #include "msdbg/wire_fields.h"
 
@@ -45,11 +46,6 @@ Status decode(Message& message, std::span<const std::byte> bytes, uint64_t offse
   }
   if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
   return {Code::kCorrupt, fmt::format("the {} at byte {} cannot be decoded", what, offset)};
-}
-
-std::string_view parent_scope(std::string_view full_name) {
-  const size_t slash = full_name.rfind('/');
-  return slash == std::string_view::npos ? std::string_view() : full_name.substr(0, slash);
 }
 
 // `Default--data-3` and `Default_data-3` are the writer's file-safe forms of `Default/data-3`.
@@ -174,7 +170,7 @@ Status GraphReader::read_constants(GraphBuilder& builder) {
     node.kind = NodeKind::kConstant;
     node.op = "Const";
     node.name = proto.full_name().empty() ? proto.key() : slashed_constant_name(proto.full_name());
-    node.scope = parent_scope(node.name);
+    node.scope = scope_of(node.name);
     node.file_key = node.last_component();
     // Without a value it is a tensor, whose elements are in the dump only.
     node.outputs = proto.has_value() ? value_types(proto.value(), flavour_) : std::vector<OutputType>(1);
@@ -194,7 +190,7 @@ void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& 
   Node node;
   node.op = proto.op_type();
   node.name = proto.full_name();
-  node.scope = proto.scope().empty() ? std::string(parent_scope(node.name)) : proto.scope();
+  node.scope = proto.scope().empty() ? std::string(scope_of(node.name)) : proto.scope();
   if (node.name.empty()) {
     node.name = fmt::format("{}{}{}-{}", node.scope, node.scope.empty() ? "" : "/", node.op, proto.name());
   }
@@ -342,8 +338,8 @@ Result<GraphBuilder> GraphReader::finish() {
   connect(builder);
   look_through_tuples(builder);
   if (over_budget_ > 0) {
-    note(fmt::format("graph damaged: {} nodes claim more inputs, attributes or outputs than {} bytes can describe, the first is {}; the rest "
-                     "is still served",
+    note(fmt::format("graph damaged: {} nodes claim more inputs, attributes or outputs than {} bytes can describe, the first is {}; "
+                     "the rest is still served",
                      over_budget_, bytes_, first_over_budget_));
   }
   if (odd_names_ > 0) {

@@ -79,7 +79,8 @@ TEST_F(FileTest, AFileThatShrinksIsAnError) {
   disk.ends_at = 7;
   const Status status = file->text(10).status();
   EXPECT_EQ(status.code(), Code::kIoError);
-  EXPECT_EQ(status.message(), path + ": shrank while it was read: it had 10 bytes and ends at byte 7 now; is it still being written? Open it again");
+  EXPECT_EQ(status.message(),
+            path + ": shrank while it was read: it had 10 bytes and ends at byte 7 now; is it still being written? Open it again");
 }
 
 TEST_F(FileTest, AnInterruptEndsALongReadButNotAShortOne) {

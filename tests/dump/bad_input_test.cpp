@@ -7,6 +7,7 @@
 
 #include "dump/dump_support.h"
 #include "msdbg/check.h"
+#include "support/faulty_disk.h"
 
 namespace msdbg::testing {
 namespace {
@@ -220,6 +221,20 @@ TEST_F(ChangingFile, ShrinksBeforeItIsOpened) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.status().code(), Code::kCorrupt);
   EXPECT_NE(opened.status().message().find("file is cut off"), std::string::npos);
+}
+
+TEST_F(ChangingFile, ABadBlockIsAnErrorOfThisTensor) {
+  auto opened = session_->open(id_);
+  ASSERT_TRUE(opened.ok());
+  test::FaultyDisk disk;
+  disk.bad_from = 50000;
+  disk.most_bytes = 999;
+  std::vector<std::byte> block(4 * 1000);
+  EXPECT_TRUE(opened->reader->read(0, block).ok());
+  const Status status = opened->reader->read(90000, block);
+  EXPECT_EQ(status.code(), Code::kIoError);
+  EXPECT_NE(status.message().find("cannot be read at byte "), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find(": Input/output error"), std::string::npos) << status.message();
 }
 
 TEST_F(ChangingFile, ShrinksWhileItIsRead) {

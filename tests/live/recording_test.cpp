@@ -197,7 +197,7 @@ TEST(Recording, DamagedBytesEndTheReadingWithAMessage) {
     auto reader = RecordingReader::open(dir.file("b"));
     ASSERT_TRUE(reader.ok());
     for (const Frame& frame : read_all(**reader)) {
-      EXPECT_LT(static_cast<uint32_t>(frame.rpc), kRecordedRpcs);
+      EXPECT_LT(static_cast<int>(frame.rpc), kRpcCount);
       EXPECT_LE(frame.payload.size(), whole.size());
     }
     if (!(*reader)->problem().ok()) {

@@ -6,9 +6,6 @@
 namespace msdbg::dump {
 namespace {
 
-/// Real kernels have at most a few hundred slots; a larger number is no slot.
-constexpr int64_t kMaxSlot = 4095;
-
 bool is_io(std::string_view text) { return text == "input" || text == "output"; }
 
 std::optional<uint64_t> parse_timestamp(std::string_view text) {

@@ -11,6 +11,9 @@
 
 namespace msdbg::dump {
 
+/// Real kernels have at most a few hundred slots; a larger number is no slot.
+inline constexpr int64_t kMaxSlot = 4095;
+
 enum class FileKind : uint8_t {
   kNpy,         ///< one tensor with a NumPy header
   kRaw,         ///< one tensor without header; shape and type stand in the name (1.0 to 1.2)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "msdbg/node_names.h"
+
 namespace msdbg::dump {
 namespace {
 
@@ -21,14 +23,8 @@ std::string underscored(std::string_view name) {
   return text;
 }
 
-std::string dashed(std::string_view name) {
-  std::string text;
-  for (char c : name) text += c == '/' ? "--" : std::string(1, c);
-  return text;
-}
-
 std::string last_dashed_component(std::string_view name) {
-  const std::string text = dashed(name);
+  const std::string text = with_dashes(name);
   const size_t at = text.rfind("--");
   return at == std::string::npos ? "" : text.substr(at + 2);
 }
@@ -51,17 +47,17 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
       const NumberedName numbered = split_number(full);
       by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, &node.outputs});
       by_last_[last_dashed_component(node.name)].emplace_back(joined, node.op);
-      by_dashed_[dashed(node.name)].emplace_back(joined, node.op);
+      by_dashed_[with_dashes(node.name)].emplace_back(joined, node.op);
       continue;
     }
     if (node.kind == NodeKind::kParameter) {
       parameters_[node.name].push_back(joined);
-      if (dashed(node.name) != node.name) parameters_[dashed(node.name)].push_back(joined);
+      if (with_dashes(node.name) != node.name) parameters_[with_dashes(node.name)].push_back(joined);
       folded_parameters_[underscored(node.name)].push_back(joined);
     } else {
       constants_[node.file_key].push_back(joined);
     }
-    by_dashed_[dashed(node.kind == NodeKind::kConstant ? node.file_key : node.name)].emplace_back(joined, node.op);
+    by_dashed_[with_dashes(node.kind == NodeKind::kConstant ? node.file_key : node.name)].emplace_back(joined, node.op);
   }
 }
 

@@ -67,8 +67,6 @@ class Joiner {
 
 /// `/`, `\`, `.` and blank become `_`, one for one.
 std::string underscored(std::string_view name);
-/// `/` becomes `--`.
-std::string dashed(std::string_view name);
 /// What 1.3 to 2.2 make of an operator's name: the text behind the last `--` of the dashed name, nothing without one.
 std::string last_dashed_component(std::string_view name);
 /// `cst3`, `data-12`: names that the writer gives to constants.

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "msdbg/file.h"
+#include "msdbg/node_names.h"
 #include "msdbg/wire.h"
 #include "session/dump/directory.h"
 #include "session/dump/history.h"
@@ -16,11 +17,6 @@ namespace {
 
 constexpr std::string_view kGraphPrefix = "ms_output_trace_code_graph_";
 constexpr std::string_view kOrderPrefix = "ms_execution_order_graph_";
-
-std::string_view parent_scope(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
-}
 
 /// The type in `.../Conv2D-op3`; the whole last component where there is no number.
 std::string type_in_name(std::string_view name) {
@@ -84,7 +80,7 @@ void RankOpener::read_orders() {
         Node node;
         node.name = name;
         node.op = type_in_name(name);
-        node.scope = parent_scope(name);
+        node.scope = scope_of(name);
         builder.add(std::move(node));
       }
     }
@@ -222,7 +218,7 @@ void RankOpener::add_strangers(int graph) {
       node.op = type.empty() ? type_in_name(name) : type;
     }
     node.name = name.empty() ? type : name;
-    node.scope = parameter ? std::string_view() : parent_scope(node.name);
+    node.scope = parameter ? std::string_view() : scope_of(node.name);
     const NodeId id = builder.add(std::move(node));
     for (size_t item : stranger->items) items_[item].node = {graph, id, Note::kNone};
   }

@@ -116,7 +116,7 @@ class RowReader {
     FileName& name = row.name;
     const std::string_view io = text(kIo);
     const std::optional<int64_t> slot = parse_digits(text(kSlot));
-    if (text(kOpType).empty() || (io != "input" && io != "output") || !slot || *slot > 4095) return std::nullopt;
+    if (text(kOpType).empty() || (io != "input" && io != "output") || !slot || *slot > kMaxSlot) return std::nullopt;
     name.kind = FileKind::kStatistics;
     name.op_type = text(kOpType);
     name.op = text(kOpName);

@@ -1,15 +1,11 @@
 #include "session/dump/tensor_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 
+#include "msdbg/file.h"
 #include "session/dump/element_order.h"
 
 namespace msdbg::dump {
@@ -19,64 +15,7 @@ namespace {
 constexpr size_t kHeadBytes = 16 << 10;
 /// Headers of the second and third version may be long; no real one comes near this.
 constexpr uint64_t kMaxHeader = 1 << 20;
-/// Between two looks at the interrupt flag.
-constexpr size_t kChunkBytes = 16 << 20;
 constexpr std::string_view kMagic = "\x93NUMPY";
-
-class OpenFile {
- public:
-  OpenFile() = default;
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  OpenFile(OpenFile&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_), path_(std::move(other.path_)) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  Status open(const std::string& path) {
-    path_ = path;
-    // Non-blocking, so that a pipe under the name of a tensor cannot hold us; regular files do not mind.
-    do {
-      descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    } while (descriptor_ < 0 && errno == EINTR);
-    if (descriptor_ < 0) return error("cannot be opened", errno);
-    struct stat status;
-    if (fstat(descriptor_, &status) != 0) return error("cannot be examined", errno);
-    if (S_ISDIR(status.st_mode)) return Status(Code::kIoError, "cannot be read: it is a directory, not a file");
-    if (!S_ISREG(status.st_mode)) return Status(Code::kIoError, "cannot be read: it is not a regular file");
-    size_ = static_cast<uint64_t>(status.st_size);
-    return {};
-  }
-
-  uint64_t size() const { return size_; }
-  const std::string& path() const { return path_; }
-  void expect_sequential() const { posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
-
-  Status read(uint64_t offset, std::span<std::byte> out) const {
-    while (!out.empty()) {
-      const size_t wanted = std::min(out.size(), kChunkBytes);
-      const ssize_t n = pread(descriptor_, out.data(), wanted, static_cast<off_t>(offset));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return error("cannot be read", errno);
-      if (n == 0) return Status(Code::kIoError, "shrank while it was read; is the run still writing?");
-      out = out.subspan(static_cast<size_t>(n));
-      offset += static_cast<uint64_t>(n);
-      if (!out.empty() && interrupt_requested())
-        return Status(Code::kInterrupted, "interrupted while reading a tensor");
-    }
-    return {};
-  }
-
- private:
-  static Status error(const char* what, int number) {
-    return Status(Code::kIoError, fmt::format("{}: {}", what, std::generic_category().message(number)));
-  }
-
-  int descriptor_ = -1;
-  uint64_t size_ = 0;
-  std::string path_;
-};
 
 Status unsupported(DType dtype) {
   return Status(Code::kUnsupported, fmt::format("{} elements are not evaluated", dtype_name(dtype)));
@@ -100,7 +39,7 @@ void compare_size(FileContent& content, uint64_t file_bytes, std::string_view wh
   }
 }
 
-FileContent examine_npy(const OpenFile& file, std::vector<std::byte>& head) {
+FileContent examine_npy(const File& file, std::vector<std::byte>& head) {
   FileContent content;
   if (file.size() == 0) {
     content.problem = Status(Code::kCorrupt, "file is empty (0 bytes)");
@@ -118,7 +57,7 @@ FileContent examine_npy(const OpenFile& file, std::vector<std::byte>& head) {
   const uint64_t end = header_end(head);
   if (end > head.size() && end <= file.size() && end <= kMaxHeader) {
     head.resize(end);
-    content.problem = file.read(0, head);
+    content.problem = without_path(file.read(0, head), file.path());
     if (!content.problem.ok()) return content;
   } else if (end > file.size() || file.size() < 12) {
     content.problem =
@@ -142,7 +81,7 @@ FileContent examine_npy(const OpenFile& file, std::vector<std::byte>& head) {
   return content;
 }
 
-FileContent examine_raw(const OpenFile& file, const FileHints& hints) {
+FileContent examine_raw(const File& file, const FileHints& hints) {
   FileContent content;
   content.dtype = hints.dtype;
   const size_t item = item_size(hints.dtype);
@@ -166,13 +105,11 @@ FileContent examine_raw(const OpenFile& file, const FileHints& hints) {
   return content;
 }
 
-FileContent examine(OpenFile& file, const std::string& path, const FileHints& hints, std::vector<std::byte>& head) {
+FileContent examine(const File& file, const FileHints& hints, std::vector<std::byte>& head) {
   FileContent content;
   content.dtype = hints.dtype;
-  content.problem = file.open(path);
-  if (!content.problem.ok()) return content;
   head.resize(std::min<uint64_t>(file.size(), kHeadBytes));
-  content.problem = file.read(0, head);
+  content.problem = without_path(file.read(0, head), file.path());
   if (!content.problem.ok()) return content;
   FileContent found = hints.kind == FileKind::kRaw ? examine_raw(file, hints) : examine_npy(file, head);
   if (found.dtype == DType::kUnknown) found.dtype = hints.dtype;
@@ -181,7 +118,7 @@ FileContent examine(OpenFile& file, const std::string& path, const FileHints& hi
 
 class FileReader : public ElementReader {
  public:
-  FileReader(OpenFile file, FileContent content, std::vector<std::byte> head)
+  FileReader(File file, FileContent content, std::vector<std::byte> head)
       : ElementReader(content.dtype, content.count), file_(std::move(file)), content_(std::move(content)), head_(std::move(head)) {
     if (content_.data_offset + content_.bytes > head_.size()) file_.expect_sequential();
   }
@@ -194,13 +131,9 @@ class FileReader : public ElementReader {
       if (!out.empty()) std::memcpy(out.data(), rows_.data() + first * item, out.size());
       return {};
     }
-    if (Status status = read_bytes(content_.data_offset + first * item, out); !status.ok()) return named(status);
+    if (Status status = read_bytes(content_.data_offset + first * item, out); !status.ok()) return status;
     if (content_.big_endian) swap_bytes(out, item);
     return {};
-  }
-
-  Status named(const Status& status) const {
-    return Status(status.code(), fmt::format("{}: {}", file_.path(), status.message()));
   }
 
   Status read_bytes(uint64_t offset, std::span<std::byte> out) {
@@ -218,13 +151,13 @@ class FileReader : public ElementReader {
     if (!rows_.empty() || content_.bytes == 0) return {};
     const size_t item = item_size(content_.dtype);
     std::vector<std::byte> columns(content_.bytes);
-    if (Status status = read_bytes(content_.data_offset, columns); !status.ok()) return named(status);
+    if (Status status = read_bytes(content_.data_offset, columns); !status.ok()) return status;
     if (content_.big_endian) swap_bytes(columns, item);
     rows_ = to_row_major(columns, content_.shape, item);
     return {};
   }
 
-  OpenFile file_;
+  File file_;
   FileContent content_;
   std::vector<std::byte> head_;  // the first bytes of the file, header included
   std::vector<std::byte> rows_;
@@ -233,12 +166,18 @@ class FileReader : public ElementReader {
 }  // namespace
 
 TensorFile open_tensor_file(const std::string& path, const FileHints& hints) {
-  OpenFile file;
-  std::vector<std::byte> head;
   TensorFile opened;
-  opened.content = examine(file, path, hints, head);
+  Result<File> file = File::open(path);
+  if (!file) {
+    opened.content.dtype = hints.dtype;
+    // A file that is gone since the directory was listed is not a tensor that was never dumped.
+    opened.content.problem = Status(Code::kIoError, without_path(file.status(), path).message());
+    return opened;
+  }
+  std::vector<std::byte> head;
+  opened.content = examine(*file, hints, head);
   if (opened.content.problem.ok())
-    opened.reader = std::make_unique<FileReader>(std::move(file), opened.content, std::move(head));
+    opened.reader = std::make_unique<FileReader>(std::move(*file), opened.content, std::move(head));
   return opened;
 }
 

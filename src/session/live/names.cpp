@@ -1,23 +1,8 @@
 #include "session/live/names.h"
 
+#include "msdbg/node_names.h"
+
 namespace msdbg::live {
-namespace {
-
-std::string with_dashes(std::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    if (c == '/') text += "--";
-    else text += c;
-  }
-  return text;
-}
-
-std::string_view last_part(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  return slash == std::string_view::npos ? name : name.substr(slash + 1);
-}
-
-}  // namespace
 
 std::optional<std::string> watch_name(const Graph& graph, const Node& node) {
   // Matching cuts a tensor's key at the first colon.
@@ -64,14 +49,14 @@ void NameTable::rebuild(std::span<const GraphPtr> graphs) {
       if (auto name = watch_name(*graph, node)) nodes_.try_emplace(*name, ref);
       nodes_.try_emplace(with_dashes(node.name), ref);
       values_.try_emplace(with_dashes(node.name), ref);
-      values_.try_emplace(std::string(last_part(node.name)), ref);
+      values_.try_emplace(std::string(last_component(node.name)), ref);
     }
   }
 }
 
 std::optional<NodeRef> NameTable::find(std::string_view peer_name) const {
   if (const auto it = nodes_.find(std::string(peer_name)); it != nodes_.end()) return it->second;
-  if (const auto it = values_.find(std::string(last_part(peer_name))); it != values_.end()) return it->second;
+  if (const auto it = values_.find(std::string(last_component(peer_name))); it != values_.end()) return it->second;
   return std::nullopt;
 }
 

@@ -10,7 +10,6 @@ inline constexpr std::string_view kRecordingMagic{"\x89MSDBGR\n", 8};  // not te
 inline constexpr uint32_t kRecordingVersion = 1;
 /// Longest frame. Messages of a client stay near 3 MiB; what is longer is recorded as a note.
 inline constexpr uint64_t kMaxFrameBytes = uint64_t{256} << 20;
-inline constexpr uint32_t kRecordedRpcs = 9;
 /// grpc_status of the note that says that the connection ended: UNAVAILABLE.
 inline constexpr int kGoneStatus = 14;
 

@@ -102,7 +102,7 @@ bool RecordingReader::read_frame(WireReader reader, Frame* frame) {
   }
   if (reader.status().code() == Code::kCorrupt) return stop("bytes that are not a frame");
   if (!reader.status().ok()) return stop(reader.status());
-  if (direction > RecordedFrame::note || rpc >= kRecordedRpcs) {
+  if (direction > RecordedFrame::note || rpc >= kRpcCount) {
     return stop(fmt::format("a frame of direction {} and rpc {}", direction, rpc));
   }
   frame->direction = static_cast<Frame::Direction>(direction);
@@ -117,7 +117,8 @@ void RecordingReader::seek(uint64_t offset) {
 }
 
 bool RecordingReader::stop(const std::string& what) {
-  return stop(Status(Code::kCorrupt, fmt::format("recording: '{}' holds {} at byte {}; it is read up to there", file_.path(), what, offset_)));
+  return stop(Status(Code::kCorrupt,
+                     fmt::format("recording: '{}' holds {} at byte {}; it is read up to there", file_.path(), what, offset_)));
 }
 
 bool RecordingReader::stop(Status status) {

@@ -1,0 +1,25 @@
+// Parts and forms of node names: scopes separated by slashes, and the form that fits a file name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace msdbg {
+
+/// Text after the last '/'; the whole name when there is none.
+inline std::string_view last_component(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
+/// Text before the last '/'; "" when there is none.
+inline std::string_view scope_of(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+}
+
+/// `Default/net/w` as `Default--net--w`, the way MindSpore makes file names of names.
+inline std::string with_dashes(std::string_view name) {
+  std::string text;
+  for (const char c : name) text += c == '/' ? std::string_view("--") : std::string_view(&c, 1);
+  return text;
+}
+
+}  // namespace msdbg
