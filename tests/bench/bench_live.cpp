@@ -3,8 +3,11 @@
 // Starts the example training program, holds it in this process, and prints one line a question:
 //   RATIO <name> <ours / baseline> target <= t   or   TIME <name> <value> <unit> target ...
 //
-//   bench_live TRAINER [--small]
+//   bench_live TRAINER [--small] [--transfer]      --transfer: only how fast values come
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,6 +117,79 @@ struct Held {
   Clock::time_point started;
 };
 
+/// Bytes per second of a plain socket between two processes of this machine, read into memory that is new each time.
+double plain_socket_rate(size_t bytes) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof at;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), length) != 0 || ::listen(listener, 1) != 0) die("no socket");
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &length);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int out = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(out, reinterpret_cast<sockaddr*>(&at), length) != 0) ::_exit(1);
+    const std::vector<char> elements(bytes, 'x');
+    char go = 0;
+    if (::read(out, &go, 1) != 1) ::_exit(1);
+    for (size_t done = 0; done < bytes;) {
+      const ssize_t n = ::write(out, elements.data() + done, std::min<size_t>(bytes - done, 3 << 20));
+      if (n <= 0) ::_exit(1);
+      done += static_cast<size_t>(n);
+    }
+    ::_exit(0);
+  }
+  const int in = ::accept(listener, nullptr, nullptr);
+  ::usleep(300000);  // it fills its memory
+  const auto start = Clock::now();
+  const std::unique_ptr<char[]> place(new char[bytes]);
+  if (::write(in, "x", 1) != 1) die("no socket");
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t n = ::read(in, place.get() + done, bytes - done);
+    if (n <= 0) die("the socket broke");
+    done += static_cast<size_t>(n);
+  }
+  const double rate = static_cast<double>(bytes) / seconds_since(start);
+  ::waitpid(child, nullptr, 0);
+  ::close(in);
+  ::close(listener);
+  return rate;
+}
+
+void transfer(const std::string& trainer, bool small) {
+  const double bytes = (small ? 16.0 : 400.0) * 1e6;
+  Held held(trainer, {"--steps", "100000", "--width", "1", "--extra-tensor", small ? "16" : "400"});
+  Result<TensorId> id = resolve_tensor(*held.session, "extra.weight:0", held.session->current_step());
+  if (!id) die(id.status().message());
+  Watchpoint watch;
+  watch.id = 1;
+  watch.rule = "tensor_overflow";
+  watch.on = *Selector::parse("=extra.weight");
+  watch.condition = *parse_condition("TO");
+  std::vector<double> rates, ratios;
+  double extra = 0;
+  for (int i = 0; i < (small ? 2 : 5); ++i) {
+    const double plain = plain_socket_rate(static_cast<size_t>(bytes));
+    const double before = anonymous_bytes();
+    const auto start = Clock::now();
+    Result<OpenTensor> opened = held.session->open_elements(*id);
+    if (!opened) die(opened.status().message());
+    rates.push_back(bytes / seconds_since(start));
+    ratios.push_back(plain / rates.back());
+    extra = std::max(extra, anonymous_bytes() - before);
+    opened->reader.reset();
+    if (Result<RunResult> result = held.session->run({}); !result) die(result.status().message());
+    if (i == 0 && !held.session->set_watchpoints({&watch, 1}).ok()) die("no watchpoint");
+    if (Result<RunResult> result = held.session->run({}); !result) die(result.status().message());
+    id->step = held.session->current_step();
+  }
+  std::printf("TIME view_%d_MB %.2f GB/s target >= 1 (extra memory %.2f times the tensor, target <= 1 and a little)\n", small ? 16 : 400,
+              median(rates) / 1e9, extra / bytes);
+  std::printf("RATIO plain_socket_over_view %.2f target <= 2 (the socket is read into new memory as well)\n", median(ratios));
+  (void)held.session->terminate(10s);
+}
+
 void cost(const std::string& trainer, const char* name, const char* target, const Watchpoint* watch, int rounds, int steps, int width) {
   std::vector<double> ratios, baseline;
   for (int i = 0; i < rounds; ++i) {
@@ -136,11 +212,16 @@ void cost(const std::string& trainer, const char* name, const char* target, cons
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_live TRAINER [--small]\n");
+    std::fprintf(stderr, "usage: bench_live TRAINER [--small] [--transfer]\n");
     return 2;
   }
   const std::string trainer = argv[1];
-  const bool small = argc > 2 && std::string(argv[2]) == "--small";
+  const auto given = [&](const std::string& word) { return std::find(argv + 2, argv + argc, word) != argv + argc; };
+  const bool small = given("--small");
+  if (given("--transfer")) {
+    transfer(trainer, small);
+    return 0;
+  }
   const int width = small ? 64 : 600;  // a step of about 20 ms
 
   cost(trainer, "training_attached_no_watchpoint", "1.02", nullptr, small ? 3 : 7, small ? 20 : 160, width);
@@ -170,32 +251,7 @@ int main(int argc, char** argv) {
     (void)held.session->terminate(10s);
   }
 
-  {
-    const double bytes = (small ? 16.0 : 400.0) * 1e6;
-    Held held(trainer, {"--steps", "100000", "--width", "1", "--extra-tensor", small ? "16" : "400"});
-    Result<TensorId> id = resolve_tensor(*held.session, "extra.weight:0", held.session->current_step());
-    if (!id) die(id.status().message());
-    std::vector<double> rates;
-    double extra = 0;
-    for (int i = 0; i < (small ? 2 : 5); ++i) {
-      const double before = anonymous_bytes();
-      const auto start = Clock::now();
-      Result<OpenTensor> opened = held.session->open_elements(*id);
-      if (!opened) die(opened.status().message());
-      rates.push_back(bytes / seconds_since(start) / 1e9);
-      extra = std::max(extra, anonymous_bytes() - before);
-      opened->reader.reset();
-      if (Result<RunResult> result = held.session->run({}); !result) die(result.status().message());
-      Watchpoint watch = overflow;
-      watch.on = *Selector::parse("=extra.weight");
-      if (i == 0 && !held.session->set_watchpoints({&watch, 1}).ok()) die("no watchpoint");
-      if (Result<RunResult> result = held.session->run({}); !result) die(result.status().message());
-      id->step = held.session->current_step();
-    }
-    std::printf("TIME view_%d_MB %.2f GB/s target >= 1 (extra memory %.2f times the tensor, target <= 1 and a little)\n", small ? 16 : 400,
-                median(rates), extra / bytes);
-    (void)held.session->terminate(10s);
-  }
+  transfer(trainer, small);
 
   {
     ListenOptions options;
