@@ -27,6 +27,7 @@ function msdbg.open(path, options) end
 ---@field bind? string  address to listen on, default "127.0.0.1"; whoever reaches it can drive the training
 ---@field record? string  a file for the whole conversation, which msdbg.open plays again
 ---@field wait? number|false  seconds to wait for a training, default without end; false returns at once, then s:wait()
+---@field answer_timeout? number  seconds that a held training may be silent when it is asked for a tensor, default 30
 ---@field history? integer  steps whose statistics are kept, default 16
 ---@field mem_limit? number  MB of tensors that may be in memory at once
 ---@field semantics? "compat"|"finite"  as of msdbg.open

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace msdbg::app {
 namespace {
 
@@ -58,6 +60,7 @@ ListenOptions listen_options(const Options& options) {
   out.record = options.record;
   out.mem_limit_bytes = options.mem_limit_mb << 20;
   out.history_steps = options.history;
+  out.view_deadline = std::chrono::milliseconds(std::llround(std::ceil(options.answer_timeout_s * 1000)));
   return out;
 }
 

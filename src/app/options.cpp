@@ -184,6 +184,9 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   listen->add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
   listen->add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
   listen->add_option("--timeout", raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
+  listen->add_option("--answer-timeout", raw.answer_timeout_s, "how long a held training may be silent when it is asked for a tensor")
+      ->capture_default_str()
+      ->type_name("SECONDS");
   listen->add_option("--history", raw.history, "steps whose statistics are kept")->capture_default_str()->type_name("N");
   for (CLI::App* sub : {repl, open, listen}) {
     sub->add_option("-e", o.eval, "run this entry first")->type_name("CODE")->expected(1)->take_all();

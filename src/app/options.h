@@ -76,6 +76,7 @@ struct Options {
   int port = 50051, history = 16;
   std::string bind = "127.0.0.1", record;
   std::optional<double> timeout_s;  ///< for the training to come
+  double answer_timeout_s = 30;
 };
 
 /// Outcome of parsing: options, or text that was to be printed (help, version, an error) and the exit status.

@@ -91,6 +91,11 @@ Status finish(const RawOptions& raw, Options& o) {
     }
     o.timeout_s = raw.timeout_s;
   }
+  if (!(raw.answer_timeout_s > 0 && raw.answer_timeout_s <= 1e6)) {
+    return Status(Code::kInvalidArgument, fmt::format("--answer-timeout {} is out of range; give seconds, above 0 and up to 1e6",
+                                                      format_double(raw.answer_timeout_s)));
+  }
+  o.answer_timeout_s = raw.answer_timeout_s;
   for (const char* known : {"output", "input", "all"}) {
     if (o.slots == known) return Status();
   }

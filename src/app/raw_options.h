@@ -21,6 +21,7 @@ struct RawOptions {
   std::string formats = std::string(kLookFormats);
   int64_t graph = -1, port = 50051, history = 16;
   std::optional<double> timeout_s;
+  double answer_timeout_s = 30;
 };
 
 /// `formats`: those that the command has, for the help; "" when it prints none.

@@ -53,6 +53,11 @@ ListenOptions read_listen_options(OptionTable& options, CheckOptions* defaults) 
       misuse(fmt::format("listen: option 'history': 0 to 1000000 steps are expected, not {}", *history));
     listen.history_steps = static_cast<int>(*history);
   }
+  if (const auto seconds = options.number("answer_timeout")) {
+    if (!(*seconds > 0 && *seconds <= 1e6))
+      misuse(fmt::format("listen: option 'answer_timeout': above 0 and up to 1e6 seconds are expected, not {}", format_double(*seconds)));
+    listen.view_deadline = milliseconds_of(*seconds, "listen: option 'answer_timeout'");
+  }
   read_check_options(options, defaults);
   listen.mem_limit_bytes = defaults->mem_limit_bytes;
   return listen;

@@ -128,7 +128,7 @@ TEST(Options, ListenHasDefaults) {
 
 TEST(Options, ListenTakesItsWords) {
   const Parsed p = parse({"listen", "--port", "0", "--bind", "0.0.0.0", "--script", "a.lua", "--record", "r", "--mem-limit", "512",
-                          "--timeout", "2.5", "--history", "4", "--", "x", "--port", "7"});
+                          "--timeout", "2.5", "--answer-timeout", "0.5", "--history", "4", "--", "x", "--port", "7"});
   ASSERT_FALSE(p.done) << p.err;
   EXPECT_EQ(p.options.port, 0);
   EXPECT_EQ(p.options.bind, "0.0.0.0");
@@ -137,6 +137,7 @@ TEST(Options, ListenTakesItsWords) {
   EXPECT_EQ(p.options.mem_limit_mb, 512u);
   EXPECT_EQ(p.options.timeout_s, 2.5);
   EXPECT_EQ(p.options.history, 4);
+  EXPECT_EQ(p.options.answer_timeout_s, 0.5);
   EXPECT_EQ(p.options.arguments, (std::vector<std::string>{"x", "--port", "7"}));
 }
 
@@ -144,6 +145,7 @@ TEST(Options, ListenRefusesWhatCannotBe) {
   EXPECT_NE(parse({"listen", "--port", "70000"}).err.find("--port 70000 is no port"), std::string::npos);
   EXPECT_NE(parse({"listen", "--timeout", "-1"}).err.find("--timeout -1 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--timeout", "-3"}).err.find("--timeout -3 is out of range"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--answer-timeout", "0"}).err.find("--answer-timeout 0 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--history", "-1"}).err.find("--history -1 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--", "x"}).err.find("'x' behind -- is for a script"), std::string::npos);
   EXPECT_NE(parse({"listen", "--prot", "1"}).err.find("did you mean '--port'?"), std::string::npos);

@@ -18,12 +18,14 @@ TEST_F(Listen, ReturnsWhenATrainingIsHeld) {
 }
 
 TEST_F(Listen, OptionsArePassedOn) {
-  run("msdbg.listen { port = 0, bind = '0.0.0.0', record = 'x.rec', mem_limit = 512, history = 4, wait = 5 }:terminate()");
+  run("msdbg.listen { port = 0, bind = '0.0.0.0', record = 'x.rec', mem_limit = 512, history = 4, answer_timeout = 2.5,"
+      " wait = 5 }:terminate()");
   EXPECT_EQ(listened.port, 0);
   EXPECT_EQ(listened.bind, "0.0.0.0");
   EXPECT_EQ(listened.record, "x.rec");
   EXPECT_EQ(listened.mem_limit_bytes, uint64_t{512} << 20);
   EXPECT_EQ(listened.history_steps, 4);
+  EXPECT_EQ(listened.view_deadline, std::chrono::milliseconds(2500));
 }
 
 TEST_F(Listen, WarnsWhenOthersCanReachThePort) {
@@ -54,6 +56,7 @@ TEST_F(Listen, WrongOptionsAreNamed) {
   EXPECT_TRUE(contains(failure("msdbg.listen { prot = 1 }"), "did you mean 'port'"));
   EXPECT_TRUE(contains(failure("msdbg.listen { wait = 'x' }"), "seconds or false is expected"));
   EXPECT_TRUE(contains(failure("msdbg.listen { history = -1 }"), "option 'history'"));
+  EXPECT_TRUE(contains(failure("msdbg.listen { answer_timeout = 0 }"), "option 'answer_timeout'"));
 }
 
 TEST_F(Listen, ControlCEndsTheWait) {
