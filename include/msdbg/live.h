@@ -141,6 +141,9 @@ class LiveSession : public Session {
   /// After detach(): until the training has ended. Error: kInterrupted, kPeerLost.
   virtual Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) = 0;
 
+  /// The elements of a tensor that was read are not needed any more: their memory is given back now, not with the next step.
+  virtual void give_back(const TensorId& id) = 0;
+
   virtual std::vector<LiveEvent> take_events() = 0;
   /// Readable when take_events() or state() may have news; for poll(). -1 when there is none.
   virtual int event_descriptor() const = 0;

@@ -49,8 +49,8 @@ int get_state(lua_State* L) {
   if (box.live != nullptr && box.in_use.empty()) box.look();
   if (!box.session)
     push_text(L, "closed");
-  else
-    push_text(L, box.live != nullptr ? live_state_name(box.live->state()) : "open");
+  else  // a function of a check does not let another training in while the check's threads read this one
+    push_text(L, box.live == nullptr ? "open" : live_state_name(box.in_use.empty() ? box.live->state() : box.seen_state));
   return 1;
 }
 int get_steps(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().steps()), 1; }

@@ -99,6 +99,7 @@ bool SessionBox::drives_training() {
 }
 
 void SessionBox::forget(const TensorId& id) {
+  if (live != nullptr) live->give_back(id);
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     if (it->id != id) continue;
     kept_bytes_ -= it->buffer->bytes().size();

@@ -98,6 +98,65 @@ TEST_F(LiveHostile, UploadThatIsLargerThanPromisedIsRefused) {
   }
 }
 
+TEST_F(LiveHostile, EveryNumberOfATypeIsAValueOrAnError) {
+  Driver d;
+  d.connect("2.2.0");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  std::atomic<int> announced{0}, sent{0};
+  const auto width = [](int type) { return std::max<int64_t>(1, static_cast<int64_t>(item_size(dtype_from_mindspore(type)))); };
+  std::thread peer([&] {
+    for (int step = 0;;) {
+      const debugger::EventReply reply = d.reply();
+      if (reply.has_run_cmd()) {
+        d.hold(step++, "Default/net-Net/Add-op30");
+        continue;
+      }
+      if (!reply.has_view_cmd()) return;
+      std::vector<std::string> answers;
+      for (const debugger::TensorProto& asked : reply.view_cmd().tensors()) {
+        debugger::TensorBase base = base_of(2);
+        base.set_data_type(announced);
+        base.set_data_size(2 * width(announced));
+        debugger::TensorSummary summary;
+        *summary.mutable_tensor_base() = base;
+        summary.mutable_statistics()->set_count(2);
+        debugger::TensorProto slice = slice_of(asked, 2, static_cast<size_t>(2 * width(sent)));
+        slice.set_data_type(sent);
+        slice.set_finished(true);
+        const auto level = reply.view_cmd().level();
+        answers.push_back(level == debugger::ViewCMD::base         ? base.SerializeAsString()
+                          : level == debugger::ViewCMD::statistics ? summary.SerializeAsString()
+                                                                   : slice.SerializeAsString());
+      }
+      const live::Rpc rpcs[] = {live::Rpc::kSendTensors, live::Rpc::kSendTensorStats, live::Rpc::kSendTensorBase};
+      (void)d.client->stream(rpcs[static_cast<size_t>(reply.view_cmd().level())], answers);  // refused when it is more than announced
+      d.hold(step, "");
+    }
+  });
+  Watchpoint w = watch("=Default/net-Net/fc1.weight", "TO");
+  for (int type = 0; type <= 60; ++type) {
+    for (const bool honest : {true, false}) {
+      SCOPED_TRACE("type " + std::to_string(type) + (honest ? "" : ", announced as float32"));
+      announced = honest ? type : 11;
+      sent = type;
+      ASSERT_TRUE(d.session->run({}).ok());
+      const TensorId id = *resolve_tensor(*d.session, "fc1.weight:0", d.session->current_step());
+      const bool fits = dtype_from_mindspore(type) == DType::kFloat32 || (honest && is_evaluable(dtype_from_mindspore(type)));
+      Result<OpenTensor> opened = d.session->open_elements(id);
+      EXPECT_EQ(opened.ok(), fits) << opened.status().message();
+      if (opened.ok()) {
+        EXPECT_EQ(opened->reader->dtype(), dtype_from_mindspore(type));
+      }
+      (void)d.session->stats(id);
+      (void)d.session->load(id);
+      (void)d.session->given_statistics(id);
+      (void)check(*d.session, {&w, 1}, {});
+    }
+  }
+  d.session.reset();  // tells it to exit
+  peer.join();
+}
+
 TEST_F(LiveHostile, StrangersMayOnlyIntroduceThemselves) {
   Driver d;
   d.client = RawClient::connect(d.port());
@@ -155,7 +214,8 @@ TEST_F(LiveHostile, MessageOfAHundredMegabytesIsRefusedAndTold) {
     events += events_of(*d.session);
     std::this_thread::sleep_for(10ms);
   }
-  EXPECT_NE(events.find("SendGraph was broken off after 0 messages; the next one may have been above 16.0 MiB"), std::string::npos) << events;
+  const std::string told = "SendGraph was broken off after 0 messages; the next one may have been above 16.0 MiB";
+  EXPECT_NE(events.find(told), std::string::npos) << events;
   EXPECT_EQ(events.find("empty graph"), std::string::npos) << events;
   EXPECT_EQ(d.session->state(), LiveState::kHeld);
 }
@@ -253,6 +313,61 @@ TEST_F(LiveHostile, EveryAddressOfANameIsListenedAt) {
   EXPECT_EQ(d.session->address().rfind("127.0.0.1:", 0), 0u) << d.session->address();
   d.connect();
   EXPECT_TRUE(d.session->wait_until_held(10s).ok());
+}
+
+TEST_F(LiveHostile, GraphOfAMillionNodesIsLeftOutWhereItDoesNotFit) {
+  ListenOptions options;
+  options.mem_limit_bytes = 64 * kMiB;
+  Driver d(options);
+  d.client = RawClient::connect(d.port());
+  ASSERT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("2.2.0").SerializeAsString()).ok());
+  debugger::GraphProto few;
+  for (int i = 0; i < 100000; ++i) {
+    debugger::NodeProto* node = few.add_node();
+    node->set_name("1");
+    node->set_op_type("Add");
+    node->set_full_name("Default/Add-op1");
+  }
+  debugger::Chunk part, last;
+  part.set_buffer(few.SerializeAsString());
+  debugger::GraphProto end;
+  end.set_name("kernel_graph_0");
+  last.set_buffer(end.SerializeAsString());
+  std::vector<std::string> messages(10, part.SerializeAsString());
+  messages.push_back(last.SerializeAsString());
+  const uint64_t before = memory_of_this("RssAnon");
+  EXPECT_TRUE(d.client->stream(live::Rpc::kSendGraph, messages).ok());
+  d.hold(0, "");
+  ASSERT_TRUE(d.session->wait_until_held(30s).ok());
+  EXPECT_TRUE(d.session->graphs().empty());
+  EXPECT_NE(events_of(*d.session).find("a graph of about 1000001 nodes and"), std::string::npos);
+  EXPECT_LT(memory_of_this("RssAnon"), before + 160 * kMiB);
+  // The same small graph again and again.
+  const std::string small = Driver::graph_bytes();
+  for (int i = 0; i < 3000; ++i) {
+    last.set_buffer(small);
+    EXPECT_TRUE(d.client->repeat(live::Rpc::kSendGraph, last.SerializeAsString(), 1).ok());
+    (void)d.session->state();
+  }
+  EXPECT_EQ(d.session->graphs().size(), 1u);
+  EXPECT_LT(memory_of_this("RssAnon"), before + 256 * kMiB);
+}
+
+TEST_F(LiveHostile, GraphsOfAStrangerAreNotThoseOfTheTraining) {
+  Driver d;
+  d.client = RawClient::connect(d.port());
+  ASSERT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("2.2.0").SerializeAsString()).ok());
+  debugger::GraphProto odd;
+  odd.set_name("kernel_graph_7");
+  odd.add_node()->set_name("1");
+  debugger::Chunk chunk;
+  chunk.set_buffer(odd.SerializeAsString());
+  EXPECT_TRUE(d.client->repeat(live::Rpc::kSendGraph, chunk.SerializeAsString(), 1).ok());
+  d.farewell(0);
+  d.connect();
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  ASSERT_EQ(d.session->graphs().size(), 1u);
+  EXPECT_NE(d.session->graphs()[0]->name(), "kernel_graph_7");
 }
 
 TEST_F(LiveHostile, NamesOfAViewAreSpreadOverSmallMessages) {

@@ -197,6 +197,8 @@ class FakeLiveSession : public LiveSession {
     return {};
   }
 
+  void give_back(const TensorId& id) override { given_back.push_back(id); }
+  std::vector<TensorId> given_back;
   std::vector<LiveEvent> take_events() override {
     char bytes[64];
     while (::read(pipe_[0], bytes, sizeof bytes) > 0) continue;

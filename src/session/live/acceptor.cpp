@@ -69,7 +69,8 @@ Result<std::unique_ptr<Acceptor>> Acceptor::open(const std::string& bind, int po
   }
   std::unique_ptr<Acceptor> acceptor(new Acceptor());
   acceptor->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (acceptor->wake_ < 0) return Status(Code::kIoError, fmt::format("cannot listen on {}:{}: eventfd: {}", bind, port, std::strerror(errno)));
+  if (acceptor->wake_ < 0)
+    return Status(Code::kIoError, fmt::format("cannot listen on {}:{}: eventfd: {}", bind, port, std::strerror(errno)));
   // A training names the debugger by an IPv4 address in digits: those come first, and theirs is the address that is shown.
   std::set<std::string> tried;
   Status unavailable;
@@ -104,8 +105,8 @@ Status Acceptor::listen_at(const addrinfo& at, int port) {
     const int error = errno;
     if (descriptor >= 0) ::close(descriptor);
     const bool unavailable = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
-    return {unavailable ? Code::kUnsupported : Code::kIoError, fmt::format("{}{}", std::strerror(error),
-                                        error == EADDRINUSE ? "; another debugger may run there: choose another --port, or 0 for any" : "")};
+    const char* hint = error == EADDRINUSE ? "; another debugger may run there: choose another --port, or 0 for any" : "";
+    return {unavailable ? Code::kUnsupported : Code::kIoError, fmt::format("{}{}", std::strerror(error), hint)};
   }
   const std::string host = address_text(address, &port);
   if (sockets_.empty()) {

@@ -192,6 +192,8 @@ void Conversation::handle_handshake(const WireEvent& event) {
   hits_.clear();
   hit_charges_.clear();
   if (!same_process) {
+    graphs_.clear();  // of a process that was never held here
+    graph_charges_.clear();
     ++processes_;
     const uint64_t number = suspension_.number;
     suspension_ = {};

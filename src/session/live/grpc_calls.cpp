@@ -47,7 +47,8 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
   call.bytes += message.Length() + limits::kMessageOverhead;
   const bool long_ones = call.rpc == Rpc::kSendTensors || call.rpc == Rpc::kSendGraph || call.rpc == Rpc::kSendMultiGraphs;
   if (!long_ones && message.Length() > limits::kSmallMessageBytes)
-    return refuse(call, fmt::format("a message of {}, more than {}", format_bytes(message.Length()), format_bytes(limits::kSmallMessageBytes)));
+    return refuse(call, fmt::format("a message of {}, more than {}", format_bytes(message.Length()),
+                                    format_bytes(limits::kSmallMessageBytes)));
   std::string too_much;
   const bool decoded = decode(call, message, &too_much);
   if (!too_much.empty()) return refuse(call, too_much);

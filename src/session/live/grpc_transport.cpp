@@ -234,7 +234,8 @@ grpc::Status GrpcTransport::turn_away(Rpc rpc, const std::string& peer) {
   bool told = false;
   {
     std::lock_guard lock(mutex_);
-    text = fmt::format("msdbg debugs the training at {}; start another msdbg with its own --port for {}", address_of(current_), address_of(peer));
+    text = fmt::format("msdbg debugs the training at {}; start another msdbg with its own --port for {}", address_of(current_),
+                       address_of(peer));
     const auto [refused, first] = turned_away_.try_emplace(peer, false);
     refused->second = refused->second || rpc == Rpc::kSendMetadata;
     told = !first;

@@ -5,13 +5,23 @@
 #include <algorithm>
 
 #include "msdbg/wire.h"
+#include "msdbg/wire_fields.h"
 #include "session/live/grpc_transport.h"
+#include "session/live/limits.h"
 
 namespace msdbg::live {
 namespace {
 
 /// Numbers that a debugger before us may have given to its watchpoints.
 constexpr int kForeignIds = 128;
+
+/// About what a graph takes in memory, before it is read.
+uint64_t expected_memory(const std::string& bytes, uint64_t* nodes) {
+  WireReader reader(std::as_bytes(std::span(bytes)));
+  *nodes = 0;
+  for (WireField field; reader.next(field);) *nodes += field.type == WireType::kBytes ? 1 : 0;
+  return *nodes * limits::kGraphBytesPerNode + bytes.size() * limits::kGraphBytesPerByte;
+}
 
 }  // namespace
 
@@ -71,6 +81,13 @@ void LiveSessionImpl::absorb() {
 }
 
 void LiveSessionImpl::add_graph(const std::string& bytes) {
+  uint64_t nodes = 0;
+  const uint64_t memory = expected_memory(bytes, &nodes), most = limits::graph_bytes(options_.mem_limit_bytes);
+  if (memory > most - std::min(most, graph_bytes_)) {
+    return report(Severity::kError, fmt::format("a graph of about {} nodes and {} is left out: all graphs of the session may take {}; a higher "
+                                                "memory limit lets in more. The training can be run, continued and ended",
+                                                nodes, format_bytes(bytes.size()), format_bytes(most)));
+  }
   std::vector<std::string> notes;
   const auto data = std::as_bytes(std::span(bytes));
   Result<GraphBuilder> builder = parse_graph(data, 0, -1, &notes);
@@ -79,6 +96,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
                                          bytes.size(), builder.status().message()));
     return;
   }
+  graph_bytes_ += memory;
   GraphPtr graph = builder->build();
   const auto same_id = [](int id) { return [id](const GraphPtr& other) { return other->id() == id; }; };
   auto old = std::find_if(graphs_.begin(), graphs_.end(), [&](const GraphPtr& g) { return g->name() == graph->name(); });

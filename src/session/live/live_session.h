@@ -64,6 +64,7 @@ class LiveSessionImpl final : public LiveSession {
   Result<RunResult> terminate(std::chrono::milliseconds timeout) override;
   Status detach() override;
   Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
+  void give_back(const TensorId& id) override;
   std::vector<LiveEvent> take_events() override;
   int event_descriptor() const override { return talk_.descriptor(); }
 
@@ -136,6 +137,7 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<int> ranks_{0};
   std::vector<GraphPtr> graphs_;
   std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still hold their nodes
+  uint64_t graph_bytes_ = 0;          // that all of them take, about
   std::vector<std::string> unlisted_; // names that no graph has
   NameTable names_;
   PeerProfile profile_;

@@ -62,6 +62,18 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
   return unavailable(id);
 }
 
+void LiveSessionImpl::give_back(const TensorId& id) {
+  Result<Source> source = source_of(id);
+  if (!source || id.step != step_) return;
+  const Key key{id.rank, id.graph, source->node->id, source->slot};
+  std::lock_guard lock(cache_mutex_);
+  if (keep_.count(key) > 0) return;  // the next step is compared with it
+  values_.remove_if([&](const Value& value) {
+    if (value.key == key) value_bytes_ -= value.tensor->bytes().size();
+    return value.key == key;
+  });
+}
+
 Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
   Result<Source> source = source_of(id);
   if (!source) return source.status();

@@ -254,7 +254,8 @@ void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload* into
     }
     const SliceResult taken = take_slice({std::as_bytes(std::span(read.payload))}, into, received_);
     if (taken == SliceResult::kTaken) continue;
-    into->problem = taken == SliceResult::kTooMuch ? "the recording has more elements than the tensor" : "a recorded slice cannot be decoded";
+    into->problem = taken == SliceResult::kTooMuch ? "the recording has more elements than the tensor"
+                                                   : "a recorded slice cannot be decoded";
     return;
   }
 }

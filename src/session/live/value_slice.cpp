@@ -89,7 +89,8 @@ SliceResult take_slice(MessagePieces message, ValueUpload* upload, std::atomic<u
   if (upload == nullptr) return SliceResult::kTaken;
   ++upload->slices;
   if (head.foreign) {
-    upload->problem = fmt::format("it answered with {}:{}{}", printable(head.node), printable(head.slot), head.iter.empty() ? "" : " (previous)");
+    upload->problem = fmt::format("it answered with {}:{}{}", printable(head.node), printable(head.slot),
+                                  head.iter.empty() ? "" : " (previous)");
     return SliceResult::kTaken;
   }
   if (upload->finished) upload->problem = "it sent slices behind the last one";
