@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -45,9 +46,11 @@ class Matcher {
 
  private:
   using Pair = std::pair<NodeId, NodeId>;
-  struct Score {
+  /// Most evidence first, then the order of execution.
+  using Ranked = std::tuple<int, uint32_t, uint32_t, Pair>;
+  struct Evidence {
     int points = 0;
-    auto operator<=>(const Score&) const = default;
+    std::optional<int> likeness;  ///< computed once
   };
 
   bool is_free(NodeId x, NodeId y) const { return of_a_[x] == kNoNode && of_b_[y] == kNoNode; }
@@ -65,6 +68,7 @@ class Matcher {
   void note_inputs(NodeId x, NodeId y);
   bool fit(NodeId x, uint32_t slot_a, NodeId y, uint32_t slot_b) const;
   void note_users(NodeId x, NodeId y);
+  void note(const Pair& pair);
   bool accept_best();
   bool accept_values();
   std::map<Pair, int> shared_inputs(const std::vector<NodeId>& left, const std::vector<NodeId>& right) const;
@@ -73,8 +77,11 @@ class Matcher {
   std::vector<NodeId> of_a_, of_b_;
   std::vector<NodeMatch> found_;
   std::vector<Pair> fresh_;           // matched, but their neighbours have not been looked at
-  std::map<Pair, int> evidence_;      // matched neighbours that point at the pair
-  std::map<Pair, std::pair<uint32_t, uint32_t>> values_;  // other operators at the same input, with their output slots
+  std::map<Pair, Evidence> evidence_;  // matched neighbours that point at the pair
+  std::set<Ranked> ranked_;            // the pairs with any evidence; those that are taken go when they come first
+  // Other operators at the same input, with their output slots; the last in execution first, since what comes later is nearer to
+  // the consumers that are matched.
+  std::map<std::tuple<int64_t, int64_t, Pair>, std::pair<uint32_t, uint32_t>> values_;
 };
 
 void Matcher::apply(const NameMap& map, std::vector<std::string>* problems) {
@@ -131,9 +138,11 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
   for (NodeId id : left) names_a.insert(a_.node(id).name);
   for (NodeId id : right) names_b.insert(b_.node(id).name);
   if (names_a == names_b && names_a.size() == left.size() && names_b.size() == right.size()) {
+    std::map<std::string_view, NodeId> of_name;
+    for (NodeId id : right) of_name.emplace(b_.node(id).name, id);
     for (NodeId x : left) {
-      const auto y = std::find_if(right.begin(), right.end(), [&](NodeId id) { return b_.node(id).name == a_.node(x).name; });
-      if (is_free(x, *y) && same_kind(x, *y)) add(x, *y, MatchHow::kName);
+      const NodeId y = of_name.at(a_.node(x).name);
+      if (is_free(x, y) && same_kind(x, y)) add(x, y, MatchHow::kName);
     }
     return;
   }
@@ -209,9 +218,10 @@ void Matcher::note_inputs(NodeId x, NodeId y) {
     if (a_.node(p.node).kind != b_.node(q.node).kind) continue;
     if (a_.node(p.node).kind == NodeKind::kParameter && a_.node(p.node).trainable) continue;  // these have names
     if (same_kind(p.node, q.node)) {
-      if (p.slot == q.slot) evidence_[{p.node, q.node}] += 2;
+      if (p.slot == q.slot) note({p.node, q.node});
     } else if (fit(p.node, p.slot, q.node, q.slot)) {
-      values_.emplace(Pair{p.node, q.node}, std::pair(p.slot, q.slot));
+      const int64_t last_b = -static_cast<int64_t>(b_.node(q.node).order), last_a = -static_cast<int64_t>(a_.node(p.node).order);
+      values_.emplace(std::tuple(last_b, last_a, Pair{p.node, q.node}), std::pair(p.slot, q.slot));
     }
   }
 }
@@ -228,57 +238,47 @@ void Matcher::note_users(NodeId x, NodeId y) {
   for (const auto& [key, sides] : users) {
     if (sides.first.size() * sides.second.size() > kMostUsers) continue;
     for (NodeId p : sides.first) {
-      for (NodeId q : sides.second) evidence_[{p, q}] += 2;
+      for (NodeId q : sides.second) note({p, q});
     }
   }
+}
+
+/// One more neighbour says that the two are one.
+void Matcher::note(const Pair& pair) {
+  Evidence& found = evidence_[pair];
+  const auto ranked = [&] {
+    return Ranked(-(found.points + *found.likeness), b_.node(pair.second).order, a_.node(pair.first).order, pair);
+  };
+  if (found.likeness) ranked_.erase(ranked());
+  else found.likeness = likeness(pair.first, pair.second);
+  found.points += 2;
+  if (found.points + *found.likeness > 0) ranked_.insert(ranked());
 }
 
 /// Takes the pairs with the most evidence; one round changes the evidence for the next. False: nothing left to take.
 bool Matcher::accept_best() {
-  using Ranked = std::tuple<int, uint32_t, uint32_t, Pair>;
-  std::vector<Ranked> ranked;
-  for (auto at = evidence_.begin(); at != evidence_.end();) {
-    const Pair pair = at->first;
-    if (!is_free(pair.first, pair.second)) {
-      at = evidence_.erase(at);
-      continue;
-    }
-    const int points = at->second + likeness(pair.first, pair.second);
-    if (points > 0) ranked.emplace_back(-points, b_.node(pair.second).order, a_.node(pair.first).order, pair);
-    ++at;
-  }
-  if (ranked.empty()) return false;
-  std::sort(ranked.begin(), ranked.end());
-  const int best = std::get<0>(ranked.front());
-  bool any = false;
-  for (const auto& [points, order_b, order_a, pair] : ranked) {
-    if (points > best) break;
+  std::optional<int> best;
+  while (!ranked_.empty() && (!best || std::get<0>(*ranked_.begin()) == *best)) {
+    const auto [points, order_b, order_a, pair] = *ranked_.begin();
+    ranked_.erase(ranked_.begin());
     if (!is_free(pair.first, pair.second)) continue;
+    best = points;
     add(pair.first, pair.second, MatchHow::kStructure);
-    any = true;
   }
-  return any;
+  return best.has_value();
 }
 
 /// A fused kernel and the last of the operators that it stands for.
 bool Matcher::accept_values() {
-  const Pair* best = nullptr;
-  std::tuple<uint32_t, uint32_t> first;
-  for (auto at = values_.begin(); at != values_.end();) {
-    const Pair& pair = at->first;
-    if (!is_free(pair.first, pair.second)) {
-      at = values_.erase(at);
-      continue;
-    }
-    const std::tuple place(b_.node(pair.second).order, a_.node(pair.first).order);
-    // From the end: what comes later is nearer to the consumers that are matched.
-    if (!best || place > first) best = &pair, first = place;
-    ++at;
+  while (!values_.empty()) {
+    const auto [key, slots] = *values_.begin();
+    values_.erase(values_.begin());
+    const Pair& pair = std::get<2>(key);
+    if (!is_free(pair.first, pair.second)) continue;
+    add(pair.first, pair.second, MatchHow::kValue, slots.first, slots.second);
+    return true;
   }
-  if (!best) return false;
-  const auto [slot_a, slot_b] = values_[*best];
-  add(best->first, best->second, MatchHow::kValue, slot_a, slot_b);
-  return true;
+  return false;
 }
 
 void Matcher::match_structure() {

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
+#include <mutex>
 
 #include "msdbg/report.h"
+#include "msdbg/short_names.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -212,23 +215,19 @@ std::string histogram_text(const Histogram& histogram, size_t width) {
 }
 
 std::string short_name(const Session& session, const TensorId& id) {
-  const std::string& full = session.node(id).name;
-  auto unique = [&](std::string_view suffix) {
-    for (const GraphPtr& graph : session.graphs()) {
-      for (const Node& node : graph->nodes()) {
-        if (node.name == full || node.name.size() < suffix.size()) continue;
-        if (!std::string_view(node.name).ends_with(suffix)) continue;
-        if (node.name.size() == suffix.size() || node.name[node.name.size() - suffix.size() - 1] == '/') return false;
-      }
-    }
-    return true;
-  };
-  for (size_t slash = full.rfind('/'); slash != std::string::npos && slash > 0; slash = full.rfind('/', slash - 1)) {
-    const std::string_view suffix = std::string_view(full).substr(slash + 1);
-    // A component that is a mere number or empty names nothing a person would recognise.
-    if (!suffix.empty() && unique(suffix)) return std::string(suffix);
+  // The sessions that were asked for last: two when they are compared, few at a prompt.
+  constexpr size_t kKept = 4;
+  static std::mutex mutex;
+  static std::list<ShortNames> kept;
+  const std::lock_guard lock(mutex);
+  const auto graphs = session.graphs();
+  auto found = std::find_if(kept.begin(), kept.end(), [&](const ShortNames& names) { return names.is_of(graphs); });
+  if (found == kept.end()) {
+    if (kept.size() == kKept) kept.pop_back();
+    found = kept.emplace(kept.begin(), graphs);
   }
-  return full;
+  kept.splice(kept.begin(), kept, found);
+  return kept.front().of(session.node(id).name);
 }
 
 }  // namespace msdbg

@@ -1,6 +1,8 @@
 // Node sets, and the selectors that make them.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "script/objects.h"
 
 namespace msdbg::script {
@@ -90,8 +92,10 @@ int set_union(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   const auto other = object_argument<NodeSetBox>(L, 2, "union");
   std::vector<NodeBox> all = set.nodes;
+  std::set<std::pair<const Graph*, NodeId>> known;
+  for (const NodeBox& node : all) known.insert({node.graph.get(), node.id});
   for (const NodeBox& node : other->nodes) {
-    if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
+    if (known.insert({node.graph.get(), node.id}).second) all.push_back(node);
   }
   push_set(L, set.session, std::move(all), fmt::format("{} or {}", set.text, other->text));
   return 1;

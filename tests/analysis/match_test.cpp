@@ -26,6 +26,18 @@ std::vector<std::string> names(const Graph& graph, const std::vector<NodeId>& id
 }
 using List = std::vector<std::string>;
 
+// A pair of nodes for each two would take minutes here.
+TEST(MatchGraphs, AHundredThousandNodesOfTheSameKindAreMatched) {
+  constexpr int kNodes = 100000;
+  const auto chain = [](const std::string& scope) {
+    std::vector<testing::FakeNode> nodes = {{"x", "Parameter"}};
+    for (int i = 0; i < kNodes; ++i) nodes.push_back({scope + "/Add-op" + std::to_string(i), "Add", {nodes.back().name}});
+    return fake_graph(nodes);
+  };
+  EXPECT_EQ(match_graphs(*chain("net"), *chain("net")).nodes.size(), kNodes + 1u);
+  EXPECT_EQ(match_graphs(*chain("net"), *chain("other")).nodes.size(), kNodes + 1u);  // by their places alone
+}
+
 TEST(MatchGraphs, SameNamesAreTheSameNodesInWhateverOrder) {
   const auto a = fake_graph({{"w", "Parameter"}, {"net/MatMul-op0", "MatMul", {"w"}}, {"net/MatMul-op1", "MatMul", {"w"}}});
   const auto b = fake_graph({{"w", "Parameter"}, {"net/MatMul-op1", "MatMul", {"w"}}, {"net/MatMul-op0", "MatMul", {"w"}}});

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "msdbg/short_names.h"
+
+namespace msdbg {
+namespace {
+
+GraphPtr graph_of(const std::vector<std::string>& names, int rank = 0) {
+  GraphBuilder builder(rank, 0);
+  for (const std::string& name : names) {
+    Node node;
+    node.name = name;
+    builder.add(std::move(node));
+  }
+  return builder.build();
+}
+
+/// The definition: whole components from the end, the fewest with which no other name ends.
+std::string by_search(const std::vector<std::string>& names, const std::string& full) {
+  for (size_t slash = full.rfind('/'); slash != std::string::npos && slash > 0; slash = full.rfind('/', slash - 1)) {
+    const std::string ending = full.substr(slash + 1);
+    bool unique = !ending.empty();
+    for (const std::string& name : names) {
+      if (name != full && (name == ending || name.ends_with("/" + ending))) unique = false;
+    }
+    if (unique) return ending;
+  }
+  return full;
+}
+
+TEST(ShortNames, AreTheFewestComponentsThatNameNoOtherNode) {
+  const std::vector<GraphPtr> graphs = {graph_of({"D/fc1/MatMul-op1", "D/fc1/MatMul-op10", "D/fc2/MatMul-op1", "D/Log-op1", "x", "y/x"}),
+                                        graph_of({"D/fc1/MatMul-op1"}, 1)};
+  const ShortNames names(graphs);
+  EXPECT_EQ(names.of("D/fc1/MatMul-op1"), "fc1/MatMul-op1");  // the same node on another rank is no other
+  EXPECT_EQ(names.of("D/fc1/MatMul-op10"), "MatMul-op10");
+  EXPECT_EQ(names.of("D/Log-op1"), "Log-op1");
+  EXPECT_EQ(names.of("x"), "x");
+  EXPECT_EQ(names.of("y/x"), "y/x");
+}
+
+TEST(ShortNames, AgreeWithTheSearchThroughAllNames) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> all;
+    for (int i = 0; i < 30; ++i) {
+      std::string name;
+      for (size_t length = 1 + random() % 9; length > 0; --length) name += "ab-./"[random() % 5];
+      all.push_back(name);
+    }
+    const std::vector<GraphPtr> graphs = {graph_of(all)};
+    const ShortNames names(graphs);
+    for (const std::string& name : all) EXPECT_EQ(names.of(name), by_search(all, name)) << name;
+  }
+}
+
+TEST(ShortNames, KnowTheGraphsThatTheyAreMadeOf) {
+  std::vector<GraphPtr> graphs = {graph_of({"a"})};
+  const ShortNames names(graphs);
+  EXPECT_TRUE(names.is_of(graphs));
+  graphs.push_back(graph_of({"b"}));
+  EXPECT_FALSE(names.is_of(graphs));
+}
+
+// A search through all names for each would take minutes here.
+TEST(ShortNames, AHundredThousandNodesWithTheSameLastComponentAreNamed) {
+  std::vector<std::string> all;
+  for (int i = 0; i < 100000; ++i) all.push_back("Default/cell_" + std::to_string(i) + "/block/weight");
+  const std::vector<GraphPtr> graphs = {graph_of(all)};
+  const ShortNames names(graphs);
+  for (const std::string& name : all) ASSERT_EQ(names.of(name), name.substr(8));
+}
+
+}  // namespace
+}  // namespace msdbg
