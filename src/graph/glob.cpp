@@ -27,10 +27,11 @@ Glob::Glob(std::string_view pattern, bool ignore_case) : ignore_case_(ignore_cas
   }
 }
 
-// A state is the index of the token to match next; those that may match nothing let their successor in as well.
+// A state is the index of the token to match next; those that may match nothing let their successor in as well. 1: the state itself,
+// 2: it and all that it lets in, so that a row of stars is not walked along from each of its stars.
 void Glob::enter(std::vector<char>& states, size_t state) const {
-  while (true) {
-    states[state] = 1;
+  while (states[state] != 2) {
+    states[state] = 2;
     if (state == tokens_.size() || tokens_[state].kind == Kind::kLiteral || tokens_[state].kind == Kind::kOne) return;
     ++state;
   }
@@ -69,7 +70,7 @@ bool Glob::matches(std::string_view text) const {
           break;
       }
       if (token.kind == Kind::kScopes && stay) {
-        next[state] = 1;
+        next[state] = std::max(next[state], char{1});
       } else if (stay) {
         enter(next, state);
       }

@@ -46,6 +46,16 @@ TEST(Glob, CaseCountsUnlessToldOtherwise) {
   EXPECT_TRUE(Glob("relu*", true).matches("ReLU-op1"));
 }
 
+// Each star that lets the next one in would make this a matter of minutes.
+TEST(Glob, ARowOfThousandsOfStarsEnds) {
+  std::string scopes, deep, name;
+  for (int i = 0; i < 20000; ++i) scopes += "**/", deep += "?**";
+  for (int i = 0; i < 500; ++i) name += "scope/";
+  EXPECT_TRUE(matches(scopes + "x", name + "x"));
+  EXPECT_FALSE(matches(scopes + "x", name + "y"));
+  EXPECT_FALSE(matches(deep, name));
+}
+
 TEST(Glob, ManyStarsOnALongNameEnd) {
   std::string pattern;
   for (int i = 0; i < 50; ++i) pattern += "**/a*";
