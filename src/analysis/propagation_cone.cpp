@@ -21,9 +21,8 @@ class Cone {
     if (asked.slot.io == Io::kInput) {
       // What an input took is what its producer made.
       const Edge edge = model_.graph().effective_producer(asked.node, asked.slot.index);
-      const Taker taker{{asked.node, asked.execution}, asked.slot.index};
       if (edge.node == kNoNode) {
-        start_with(at({asked.node, asked.execution}, 0), taker);
+        queue_.push_back(at({asked.node, asked.execution}, 0));
       } else if (model_.graph().node(edge.node).kind == NodeKind::kOperator) {
         start(at({edge.node, asked.execution}, 0), edge.slot);
       } else {
@@ -142,11 +141,6 @@ class Cone {
     for (const Product& product : model_.products(execution_of(index))) {
       if (product.parameter && product.value.state == Known::kBad) write_parameter(index, product);
     }
-  }
-
-  void start_with(size_t index, const Taker& taker) {
-    result_.nodes[index].passage = Passage::kOrigin;
-    take(taker);
   }
 
   void start_value(NodeId id, const TensorId& asked) {
@@ -294,15 +288,12 @@ class Cone {
   }
 
   /// A consumer that ran more often than its producer took the last value again and again.
-  Execution made_by(NodeId producer, uint32_t execution) const {
-    uint32_t last = 0;
-    bool seen = false;
-    for (const Execution& each : model_.executions()) {
-      if (each.node != producer) continue;
-      seen = true;
-      last = std::max(last, each.index);
+  Execution made_by(NodeId producer, uint32_t execution) {
+    if (last_.empty()) {
+      for (const Execution& each : model_.executions()) last_[each.node] = std::max(last_[each.node], each.index);
     }
-    return {producer, seen ? std::min(execution, last) : execution};
+    const auto found = last_.find(producer);
+    return {producer, found != last_.end() ? std::min(execution, found->second) : execution};
   }
 
   /// A bad parameter comes from whoever updated it in this step, or it was bad before.
@@ -326,6 +317,7 @@ class Cone {
   const StepModel& model_;
   Propagation& result_;
   std::map<std::pair<Execution, bool>, size_t> places_;
+  std::map<NodeId, uint32_t> last_;  // of an operator: its last execution
   std::set<std::tuple<size_t, size_t, uint32_t, uint32_t>> edges_;
   std::deque<size_t> queue_;
 };

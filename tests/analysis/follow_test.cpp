@@ -307,6 +307,20 @@ TEST(Propagation, WithoutAGraphFileNobodyIsSaidToAbsorbIt) {
   for (const PropagationNode& node : found->nodes) EXPECT_NE(node.passage, Passage::kAbsorbed);
 }
 
+TEST(Propagation, AnInputThatNobodyMadeIsFollowedThroughItsOperator) {
+  // The graph does not say where MatMul's input comes from, but it was recorded.
+  FakeSession session(fake_graph({{"Default/MatMul-op0", "MatMul", {"data"}},
+                                  {"Default/Add-op0", "Add", {"Default/MatMul-op0"}},
+                                  {"Default/ReLU-op0", "ReLU", {"Default/Add-op0"}}}));
+  const TensorId input = session.put("Default/MatMul-op0", 0, f32({NAN}), {Io::kInput, 0});
+  for (const char* name : {"Default/MatMul-op0", "Default/Add-op0", "Default/ReLU-op0"}) session.put(name, 0, f32({NAN}));
+  const Result<Propagation> down = propagation(session, input, {});
+  ASSERT_TRUE(down.ok()) << down.status().message();
+  const std::map<std::string, Passage> expected = {
+      {"Default/MatMul-op0", Passage::kPassed}, {"Default/Add-op0", Passage::kPassed}, {"Default/ReLU-op0", Passage::kPassed}};
+  EXPECT_EQ(passages(session, *down), expected);
+}
+
 TEST(Propagation, ASoundTensorSpreadsNothing) {
   FakeSession session(forked());
   const TensorId log = session.put("Default/Log-op0", 0, f32({1, 0}));
