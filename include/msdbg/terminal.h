@@ -6,9 +6,13 @@
 
 namespace msdbg {
 
-/// `text` with what steers terminals made visible: control characters other than newline and tab, C1 controls and bytes that
-/// are no UTF-8 become `\x1b`. Names and values come from files, and a file may hold anything.
-/// `colours` lets the sequences pass that only choose a colour (`ESC [ ... m`), since the program writes such.
+/// The last step before a terminal: `text` with everything that steers one made visible as `\x1b`: control characters other than
+/// newline and tab, C1 controls, what changes the direction of text, bytes that are not UTF-8. `colours` lets the colours of this
+/// program pass and nothing else. It cannot know whose a newline is: text from a file, a peer or a script passes printable() where
+/// it is put into a line.
 std::string visible(std::string_view text, bool colours);
+
+/// The same for JSON, which stays the same JSON: such characters become `\u009b`.
+std::string visible_json(std::string_view text);
 
 }  // namespace msdbg

@@ -35,6 +35,17 @@ size_t utf8_length(std::string_view text) {
   return 0;
 }
 
+// Whether a character steers a terminal instead of standing on it: controls (those of U+0080 to U+009F act as ESC does), what
+// ends a line (U+2028, U+2029), and what changes the order in which the characters of a line are shown.
+bool steers(std::string_view character) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (character.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\u061c";
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  if (byte(1) == 0x80) return (byte(2) >= 0x8E && byte(2) <= 0x8F) || (byte(2) >= 0xA8 && byte(2) <= 0xAE);
+  return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
+}
+
 }  // namespace
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -131,10 +142,7 @@ std::string printable(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const size_t length = utf8_length(text);
-    const unsigned char c = static_cast<unsigned char>(text[0]);
-    // C1 controls (U+0080..U+009F) steer terminals just as ESC does.
-    const bool c1 = length == 2 && c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    if (length == 0 || c < 0x20 || c == 0x7F || c1) {
+    if (length == 0 || steers(text.substr(0, length))) {
       out += '?';
       text.remove_prefix(std::max<size_t>(length, 1));
     } else {

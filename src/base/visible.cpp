@@ -1,16 +1,32 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "msdbg/base.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg {
 namespace {
 
-// The length of `ESC [ 1 ; 31 m` at the beginning of `text`, else 0.
+// The length of a colour of ours at the beginning of `text`, else 0: what painted() and scripts/msdbg/plot.lua write, and the end
+// of any colour. Others (hidden text, blinking) come from a file.
 size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);
-  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+  if (end == std::string_view::npos || text[end] != 'm') return 0;
+  std::string_view code = text.substr(2, end - 2);
+  for (const std::string_view plain : {"", "0", "1", "31", "33"}) {
+    if (code == plain) return end + 1;
+  }
+  if (!code.starts_with("38;5;") && !code.starts_with("48;5;")) return 0;
+  code.remove_prefix(5);
+  return !code.empty() && code.size() <= 3 && code.find(';') == std::string_view::npos ? end + 1 : 0;
+}
+
+// How many characters of plain ASCII `text` begins with.
+size_t plain_length(std::string_view text) {
+  const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c == 0x7F; });
+  return static_cast<size_t>(end - text.begin());
 }
 
 // The length of the character at the beginning of `text`, 0 where it must not reach a terminal.
@@ -28,8 +44,8 @@ std::string visible(std::string_view text, bool colours) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const bool plain = text[0] >= ' ' && text[0] < 0x7F;
-    size_t length = plain ? 1 : harmless_length(text);
+    size_t length = plain_length(text);
+    if (length == 0) length = harmless_length(text);
     if (length == 0 && colours) length = colour_length(text);
     if (length > 0) {
       out += text.substr(0, length);
@@ -38,6 +54,26 @@ std::string visible(std::string_view text, bool colours) {
       length = 1;
     }
     text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string visible_json(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const size_t plain = plain_length(text), length = plain > 0 ? plain : harmless_length(text);
+    if (length > 0) {
+      out += text.substr(0, length);
+      text.remove_prefix(length);
+      continue;
+    }
+    const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) & 0x3FU : 0U; };
+    const auto first = static_cast<unsigned char>(text[0]);
+    const size_t size = std::min<size_t>(text.size(), first < 0xC0 ? 1 : first < 0xE0 ? 2 : 3);
+    const unsigned point = size == 1 ? first : size == 2 ? (first & 0x1FU) << 6 | byte(1) : (first & 0x0FU) << 12 | byte(1) << 6 | byte(2);
+    out += fmt::format("\\u{:04x}", point);
+    text.remove_prefix(size);
   }
   return out;
 }

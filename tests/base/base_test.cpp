@@ -173,6 +173,18 @@ TEST(Visible, ShowsWhatSteersTerminals) {
 TEST(Visible, LetsColoursPassAndNothingElse) {
   EXPECT_EQ(visible("\x1b[38;5;17mx\x1b[m", true), "\x1b[38;5;17mx\x1b[m");
   EXPECT_EQ(visible("\x1b[31H\x1b[?25l\x1b[", true), "\\x1b[31H\\x1b[?25l\\x1b[");
+  EXPECT_EQ(visible("\x1b[8mhidden\x1b[5;31m", true), "\\x1b[8mhidden\\x1b[5;31m");  // a colour of nobody here
+}
+
+TEST(Visible, ShowsWhatTurnsTheOrderOfTheCharactersOrEndsALine) {
+  EXPECT_EQ(visible("a\xe2\x80\xae" "b", false), "a\\xe2\\x80\\xaeb");  // right-to-left override
+  EXPECT_EQ(printable("a\xe2\x80\xa8" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f"), "a?b?c?d?");
+  EXPECT_EQ(printable("\xe2\x80\x94 \xe2\x80\xa6 \xd7\x90"), "\xe2\x80\x94 \xe2\x80\xa6 \xd7\x90");  // dash, ellipsis, a letter
+}
+
+TEST(Visible, JsonStaysTheSameJson) {
+  EXPECT_EQ(visible_json("{\"a\": \"\xc2\x9b\xe2\x80\xae\x7f\xf0\x9f\x98\x80\\n\"}\n"),
+            "{\"a\": \"\\u009b\\u202e\\u007f\xf0\x9f\x98\x80\\n\"}\n");
 }
 
 }  // namespace
