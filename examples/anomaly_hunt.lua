@@ -6,12 +6,12 @@ local tables = require "msdbg.table"
 
 local s = msdbg.open(arg[1] or msdbg.fail "usage: msdbg run anomaly_hunt.lua DUMP [REPORT.md]")
 
--- Coarse: one number per tensor and step, grouped by tensor. Statistics alone, no element is looked at twice.
+-- Coarse: one number per tensor and step, grouped by tensor; the same name on another rank or in another graph is another one.
 local magnitudes, scopes = {}, {}
 for _, t in ipairs(s:tensors { steps = "all" }) do
   local readable, stats = pcall(function() return t.stats end)
   if readable then
-    local name, scope = t.name, t.node.scope
+    local name, scope = ("%d %d %s"):format(t.rank, t.node.graph_id, t.name), t.node.scope
     magnitudes[name] = magnitudes[name] or { scope = scope, values = {} }
     table.insert(magnitudes[name].values, stats.abs_mean or false)
     scopes[scope] = scopes[scope] or { scope = scope, bad = 0, growth = 1 }

@@ -16,12 +16,15 @@ local nodes = 0
 for _, graph in ipairs(s.graphs) do nodes = nodes + graph.nodes end
 add("%d steps, %d ranks, %d graphs with %s nodes; layout %s.", #s.steps, #s.ranks, #s.graphs, format.count(nodes), s.info.layout)
 
-local origin = msdbg.origin(s).steps[1]
+local answer = msdbg.origin(s)
+local origin = answer.steps[1]
 local first = origin and origin.origins[1]
 if first then
   local frame = first.stack[1]
   add("The first NaN or Inf is in step %d: `%s:%s`%s. It reaches %d tensors of that step.", first.step, first.node, first.slot,
     frame and (", %s:%d"):format(frame.file, frame.line) or "", first.reached)
+elseif answer.not_checked_count > 0 then
+  add("No NaN and no Inf was seen; %d tensors could not be checked.", answer.not_checked_count)
 else
   add "No NaN and no Inf."
 end

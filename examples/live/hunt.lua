@@ -9,6 +9,9 @@ local minutes  = tonumber(arg[3] or 600)      -- ... and minutes
 local finally  = arg[4] or "terminate"        -- what becomes of the training
 local selector = arg[5] or "@gradient"        -- what is watched at first
 local give_up  = os.time() + minutes * 60
+if finally ~= "terminate" and finally ~= "detach" then
+  require "msdbg".fail(("argument 4 is terminate or detach, not '%s'"):format(finally))  -- now, not when the night is over
+end
 layers.limit   = limit
 
 local function in_budget(r) return r.state == "held" and r.completed_steps < steps and os.time() < give_up end

@@ -73,7 +73,7 @@ std::optional<Section> command_chapter(Context& context) {
   Commands open;
   for (const StepOrigins* step : context.stories) {
     const Origin& origin = step->origins.front();
-    open.rows.emplace_back(fmt::format("Where {} broke", context.when_text(origin.tensor)), text.origin(*step));
+    open.rows.emplace_back(fmt::format("Where {} broke", context.when_text(origin.tensor, *step)), text.origin(*step));
     open.rows.emplace_back("What broke first", text.show(origin.tensor));
     for (const OriginInput& input : origin.inputs) {
       if (!input.value || !worth_showing(input)) continue;

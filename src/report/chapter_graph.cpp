@@ -17,10 +17,10 @@ constexpr size_t kMostBoxes = 48, kMostHitBoxes = 40, kMostInputs = 6;
 /// The same graph for people without pictures: a line an operator, with what it takes from the others.
 std::string graph_text(const PictureGraph& picture) {
   std::vector<std::string> from(picture.nodes.size());
+  std::set<std::pair<size_t, size_t>> named;  // a node may take several outputs of another
   for (const PictureEdge& edge : picture.edges) {
-    std::string& text = from[edge.to];
-    if (text.find(picture.nodes[edge.from].label) == std::string::npos)
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", picture.nodes[edge.from].label);
+    if (!named.insert({edge.to, edge.from}).second) continue;
+    from[edge.to] += fmt::format("{}{}", from[edge.to].empty() ? "" : ", ", picture.nodes[edge.from].label);
   }
   std::string out;
   for (size_t i = 0; i < picture.nodes.size(); ++i) {
@@ -35,9 +35,9 @@ std::string graph_text(const PictureGraph& picture) {
 }
 
 Figure figure_of(PictureGraph picture, Line caption) {
-  picture.title = readable(picture.title);
+  picture.title = printable(picture.title);
   for (PictureNode& node : picture.nodes) {
-    for (std::string* text : {&node.id, &node.label, &node.detail, &node.title}) *text = readable(*text);
+    for (std::string* text : {&node.id, &node.label, &node.detail, &node.title}) *text = printable(*text);
   }
   Figure figure;
   figure.wide = true;
@@ -125,11 +125,11 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
     if (tensor && !context.anchor(*tensor).empty()) picture.nodes[i].link = "#" + context.anchor(*tensor);
   }
   if (!cone->up && cone->nodes.front().passage == Passage::kOrigin) add_inputs(context, origin, &picture);
-  std::string title = fmt::format("What {} did to {}", context.short_name(origin.tensor), context.when_text(origin.tensor));
+  std::string title = fmt::format("What {} did to {}", context.short_name(origin.tensor), context.when_text(origin.tensor, step));
   if (cone->nodes.size() > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, cone->nodes.size());
   if (context.stories.size() > 1)
     section->blocks.push_back(
-        Heading{{plain(fmt::format("From {} in {}", context.short_name(origin.tensor), context.when_text(origin.tensor)))}});
+        Heading{{plain(fmt::format("From {} in {}", context.short_name(origin.tensor), context.when_text(origin.tensor, step)))}});
   Line caption = legend(title, marks_in(picture));
   section->blocks.push_back(figure_of(std::move(picture), std::move(caption)));
   return true;

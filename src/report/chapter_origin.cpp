@@ -169,7 +169,7 @@ Line further_line(Context& context, const Origin& origin) {
 void tell_story(Context& context, const StepOrigins& step, bool title, Section* section) {
   const Origin& first = step.origins.front();
   if (title) {
-    std::string when = context.when_text(first.tensor);
+    std::string when = context.when_text(first.tensor, step);
     when.front() = 'S';
     section->blocks.push_back(Heading{{plain(when + ": "), context.node_run(first.tensor)}});
   }

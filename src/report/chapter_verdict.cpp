@@ -134,7 +134,7 @@ void later_remark(Context& context, Document* document) {
     for (size_t i = 1; i < context.stories.size(); ++i) {
       if (i > 1) line.push_back(plain(", "));
       const TensorId& id = context.stories[i]->origins.front().tensor;
-      line.push_back(plain(context.when_text(id) + " ("));
+      line.push_back(plain(context.when_text(id, *context.stories[i]) + " ("));
       line.push_back(context.node_run(id));
       line.push_back(plain(")"));
     }

@@ -40,6 +40,8 @@ class Context {
   Run node_run(const TensorId& id);
   /// `step 0`, with rank, graph and execution where there are several.
   std::string when_text(const TensorId& id) const;
+  /// Of the step that an origin broke: a parameter that was broken when it began is a value of the step before.
+  std::string when_text(const TensorId& id, const StepOrigins& step) const;
   bool several_ranks() const { return session.ranks().size() > 1; }
   bool several_graphs() const { return session.graphs().size() > session.ranks().size(); }
   /// The user's line, with the whole path as hint; empty without one.

@@ -99,7 +99,7 @@ class CheckText {
       rules.resize(rules.size() - more);
       out += "not checked: ";
       if (!rules.empty()) out += fmt::format("{} {}", rules.size() == 1 ? "rule" : "rules", fmt::join(rules, ", "));
-      if (more > 0) out += fmt::format(" and {} more (all: --wide)", more);
+      if (more > 0) out += fmt::format(" and {} more{}", more, all_);
       out += fmt::format("{}{}\n", rules.empty() ? "" : ": ", lines_text(reason));
     }
     return out;
@@ -150,7 +150,7 @@ class CheckText {
       table.add(std::move(row));
     }
     std::string out = table.text(style_);
-    if (shown < hits.size()) out += fmt::format("  ... {} more (all: --wide)\n", hits.size() - shown);
+    if (shown < hits.size()) out += fmt::format("  ... {} more{}\n", hits.size() - shown, all_);
     return out;
   }
 
@@ -233,6 +233,7 @@ class CheckText {
                                   counted(result_.coverage.tensors, "tensor"), result_.coverage.not_checked);
     if (!all) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
     if (!steps.empty()) out += fmt::format(" First: step {}.", *steps.begin());
+    if (!style_.hints) return out + "\n";
     std::vector<std::string> hints;
     if (!style_.group) hints.push_back("Grouped by scope: --group");
     if (!style_.wide) hints.push_back("all columns: --wide");
@@ -275,6 +276,7 @@ class CheckText {
   Session& session_;
   const CheckResult& result_;
   const ReportStyle& style_;
+  const std::string_view all_ = style_.hints ? " (all: --wide)" : "";
 };
 
 }  // namespace

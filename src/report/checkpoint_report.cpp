@@ -9,6 +9,7 @@
 #include "report/follow_text.h"
 #include "report/table.h"
 #include "report/cell_text.h"
+#include "report/markup.h"
 
 namespace msdbg {
 namespace {
@@ -204,8 +205,8 @@ std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow
       for (const StatsRow& row : rows) out += follow::text(parameter_object(checkpoint, row), false);
       return out;
     case Format::kCsv:
-      out = follow::csv_line(parameter_titles());
-      for (const StatsRow& row : rows) out += follow::csv_line(fields_of(checkpoint, row));
+      out = csv_line(parameter_titles());
+      for (const StatsRow& row : rows) out += csv_line(fields_of(checkpoint, row));
       return out;
     case Format::kMarkdown:
       out = fmt::format("{}, {}\n\n", file_text(checkpoint.facts()), totals_text(rows)) + follow::markdown_head(parameter_titles());
@@ -234,8 +235,8 @@ std::string checkpoint_match_report(const CheckpointMatch& match, const ReportSt
       for (const StepMatch& step : match.steps) out += follow::text(step_object(step), false);
       return out;
     case Format::kCsv:
-      out = follow::csv_line(kTitles);
-      for (const StepMatch& step : match.steps) out += follow::csv_line(fields(step));
+      out = csv_line(kTitles);
+      for (const StepMatch& step : match.steps) out += csv_line(fields(step));
       return out;
     case Format::kMarkdown:
       out = match_verdict(match) + "\n\n" + follow::markdown_head(kTitles);

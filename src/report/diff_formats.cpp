@@ -144,7 +144,7 @@ std::string diff_csv(Session& a, Session& b, const DiffResult& result) {
       if (titles) {
         text = key;
       } else if (value.is_string()) {
-        text = printable(value.get<std::string>());
+        text = value.get<std::string>();
       } else if (!value.is_null()) {
         text = dump(value, -1);
       }

@@ -136,9 +136,7 @@ struct Document {
 std::string html(const Document& document);
 std::string markdown(const Document& document);
 
-/// Control characters, invalid UTF-8 and marks that turn the direction of writing as `?`.
-std::string readable(std::string_view text);
-/// The same with `&`, `<`, `>` and quotes as entities.
+/// printable(), with `&`, `<`, `>` and quotes as entities.
 std::string escaped(std::string_view text);
 
 }  // namespace msdbg::page

@@ -46,12 +46,6 @@ std::string text(const Json& json, bool pretty) {
   return json.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string csv_line(const std::vector<std::string>& fields) {
-  std::vector<std::string> shown;
-  for (const std::string& field : fields) shown.push_back(printable(field));
-  return msdbg::csv_line(shown, "\n");
-}
-
 std::string markdown_line(const std::vector<std::string>& cells) {
   std::string out = "|";
   for (const std::string& cell : cells) out += ' ' + markdown_cell(cell) + " |";

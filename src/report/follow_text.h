@@ -22,7 +22,6 @@ Json frames(const Node& node);
 /// One line, or indented as one object; with a newline at the end. Bytes that are no UTF-8 are replaced.
 std::string text(const Json& json, bool pretty);
 
-std::string csv_line(const std::vector<std::string>& fields);
 std::string markdown_line(const std::vector<std::string>& cells);
 /// The line of titles and the line below it.
 std::string markdown_head(const std::vector<std::string>& titles);

@@ -276,18 +276,7 @@ class Html {
 
 }  // namespace
 
-std::string readable(std::string_view text) {
-  std::string clean = printable(text);
-  for (size_t i = 0; i + 2 < clean.size(); ++i) {
-    // U+202A..U+202E and U+2066..U+2069 make a name read as another one; U+2028 and U+2029 end lines.
-    const bool turns = clean[i] == '\xE2' && ((clean[i + 1] == '\x80' && clean[i + 2] >= '\xA8' && clean[i + 2] <= '\xAE') ||
-                                              (clean[i + 1] == '\x81' && clean[i + 2] >= '\xA6' && clean[i + 2] <= '\xA9'));
-    if (turns) clean.replace(i, 3, "?");
-  }
-  return clean;
-}
-
-std::string escaped(std::string_view text) { return xml_text(readable(text)); }
+std::string escaped(std::string_view text) { return xml_text(printable(text)); }
 
 std::string html(const Document& document) { return Html().text(document); }
 

@@ -144,6 +144,12 @@ std::string Context::when_text(const TensorId& id) const {
   return text;
 }
 
+std::string Context::when_text(const TensorId& id, const StepOrigins& step) const {
+  TensorId at = id;
+  at.step = step.step;
+  return when_text(at);
+}
+
 Line Context::source_line(const Node& node) const {
   const std::string place = source_place(node, false);
   if (place.empty()) return {};

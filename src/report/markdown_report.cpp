@@ -12,21 +12,22 @@ constexpr size_t kMostRows = 60;
 /// Text that shows as it is, in a table too.
 std::string literal(std::string_view text) {
   std::string out;
-  for (char c : readable(text)) {
+  for (char c : printable(text)) {
     if (std::string_view("\\`*_[]<>|#~&").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;
 }
 
-/// As a code span: the fence is longer than any run of backticks inside. A `|` would end a table's cell.
-std::string code_span(std::string_view text) {
+/// As a code span: the fence is longer than any run of backticks inside. In a table a `|` would end the cell, and elsewhere its
+/// backslash would be seen.
+std::string code_span(std::string_view text, bool in_table) {
   std::string body;
   size_t run = 0, longest = 0;
-  for (char c : readable(text)) {
+  for (char c : printable(text)) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
-    if (c == '|') body += '\\';
+    if (c == '|' && in_table) body += '\\';
     body += c;
   }
   if (body.empty()) return "";
@@ -43,10 +44,10 @@ std::string emphasised(std::string_view text) {
   return fmt::format("{}**{}**{}", text.substr(0, before), literal(inner), text.substr(before + inner.size()));
 }
 
-std::string run_text(const Run& run) {
+std::string run_text(const Run& run, bool in_table) {
   switch (run.look) {
     case Look::kCode:
-      return code_span(run.text);
+      return code_span(run.text, in_table);
     case Look::kStrong:
     case Look::kBad:
       return emphasised(run.text);
@@ -55,22 +56,22 @@ std::string run_text(const Run& run) {
   }
 }
 
-std::string line_text(const Line& line) {
+std::string line_text(const Line& line, bool in_table = false) {
   std::string out;
-  for (const Run& run : line) out += run_text(run);
+  for (const Run& run : line) out += run_text(run, in_table);
   return out;
 }
 
 std::string plain_text(const Line& line) {
   std::string out;
-  for (const Run& run : line) out += readable(run.text);
+  for (const Run& run : line) out += printable(run.text);
   return out;
 }
 
 class Markdown {
  public:
   std::string text(const Document& document) {
-    out_ = fmt::format("# {}\n\nmsdbg report of {}\n", line_text(document.verdict), code_span(document.subject));
+    out_ = fmt::format("# {}\n\nmsdbg report of {}\n", line_text(document.verdict), code_span(document.subject, false));
     for (const Line& remark : document.remarks) out_ += fmt::format("\n{}\n", line_text(remark));
     if (!document.glance.empty()) out_ += '\n';
     for (const auto& [name, value] : document.glance) out_ += fmt::format("- {}: {}\n", literal(name), line_text(value));
@@ -114,7 +115,7 @@ class Markdown {
     const size_t shown = std::min(block.rows.size(), std::max(block.open, kMostRows));
     for (size_t i = 0; i < shown; ++i) {
       out_ += '|';
-      for (const Line& cell : block.rows[i]) out_ += fmt::format(" {} |", line_text(cell));
+      for (const Line& cell : block.rows[i]) out_ += fmt::format(" {} |", line_text(cell, true));
       out_ += '\n';
     }
     if (shown < block.rows.size()) out_ += fmt::format("\nand {} more\n", block.rows.size() - shown);
@@ -122,7 +123,7 @@ class Markdown {
 
   void add(const Commands& block) {
     std::string body;
-    for (const auto& [what, command] : block.rows) body += fmt::format("# {}\n{}\n", readable(what), readable(command));
+    for (const auto& [what, command] : block.rows) body += fmt::format("# {}\n{}\n", printable(what), printable(command));
     fenced(body);
   }
 
@@ -131,11 +132,11 @@ class Markdown {
   }
 
   void add(const Listing& block) {
-    out_ += code_span(block.file) + "\n\n";
+    out_ += code_span(block.file, false) + "\n\n";
     std::string body;
     for (const Listing::Row& row : block.rows) {
       const std::string remark = plain_text(row.remark);
-      body += fmt::format("{} {:>5}  {}{}{}\n", row.marked ? '>' : ' ', row.line > 0 ? std::to_string(row.line) : "", readable(row.code),
+      body += fmt::format("{} {:>5}  {}{}{}\n", row.marked ? '>' : ' ', row.line > 0 ? std::to_string(row.line) : "", printable(row.code),
                           remark.empty() ? "" : "    # ", remark);
     }
     fenced(body);
@@ -174,7 +175,7 @@ class Markdown {
         caption += plain_text(figure.caption);
       }
       std::erase(curve, '\n');
-      out_ += fmt::format("| {} | {} | {} |\n", line_text(card.title), code_span(curve), literal(caption));
+      out_ += fmt::format("| {} | {} | {} |\n", line_text(card.title, true), code_span(curve, true), literal(caption));
     }
   }
 

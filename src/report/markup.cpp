@@ -11,13 +11,13 @@ std::string csv_field(std::string_view text) {
   return out + "\"";
 }
 
-std::string csv_line(const std::vector<std::string>& fields, std::string_view end) {
+std::string csv_line(const std::vector<std::string>& fields) {
   std::string out;
   for (size_t i = 0; i < fields.size(); ++i) {
     if (i > 0) out += ',';
     out += csv_field(fields[i]);
   }
-  return out.append(end);
+  return out + "\r\n";
 }
 
 std::string markdown_cell(std::string_view text) {

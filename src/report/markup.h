@@ -9,7 +9,7 @@ namespace msdbg {
 
 /// RFC 4180: quotes where a separator, a quote or a line end asks for them.
 std::string csv_field(std::string_view text);
-std::string csv_line(const std::vector<std::string>& fields, std::string_view end = "\r\n");
+std::string csv_line(const std::vector<std::string>& fields);
 /// A cell of a Markdown table that shows the text as it is: names hold `_` and `*`, and a `|` would end the cell.
 std::string markdown_cell(std::string_view text);
 

@@ -8,6 +8,7 @@
 #include "report/follow_text.h"
 #include "report/table.h"
 #include "report/cell_text.h"
+#include "report/markup.h"
 
 namespace msdbg {
 namespace {
@@ -172,8 +173,8 @@ std::string parameter_diff_report(const ParameterDiff& diff, const ReportStyle& 
       for (const ParameterChange& change : diff.changes) out += follow::text(object_of(change), false);
       return out;
     case Format::kCsv:
-      out = follow::csv_line(change_titles());
-      for (const ParameterChange& change : diff.changes) out += follow::csv_line(fields_of(change));
+      out = csv_line(change_titles());
+      for (const ParameterChange& change : diff.changes) out += csv_line(fields_of(change));
       return out;
     case Format::kMarkdown:
       out = verdict_text(diff) + "\n\n" + follow::markdown_head(change_titles());

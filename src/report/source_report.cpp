@@ -80,7 +80,7 @@ std::string file_text(const SourceFile& file, const ReportStyle& style, size_t c
     if (gap && !table.empty()) table.add({"...", "", "", "", ""});
     gap = false;
     std::string code = printable(row.code);
-    if (!style.wide && display_width(code) > kCodeWidth) code = code.substr(0, kCodeWidth - 3) + "...";
+    if (!style.wide && display_width(code) > kCodeWidth) code = fmt::format("{}...", head(code, kCodeWidth - 3));
     if (row.differs) code += "   [ran: " + printable(row.recorded_code) + "]";
     const std::string hits = hits_text(row), worst = worst_text(row);
     if (markdown) rows += follow::markdown_line({std::to_string(row.line), code, operators_text(row), hits, worst});

@@ -16,19 +16,18 @@ size_t utf8_size(char first) {
   return byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
 }
 
-/// The first `columns` code points.
-std::string_view head(std::string_view text, size_t columns) {
-  size_t at = 0;
-  for (; columns > 0 && at < text.size(); --columns) at += utf8_size(text[at]);
-  return text.substr(0, std::min(at, text.size()));
-}
-
 std::string_view tail(std::string_view text, size_t columns) {
   const size_t width = display_width(text);
   return columns >= width ? text : text.substr(head(text, width - columns).size());
 }
 
 }  // namespace
+
+std::string_view head(std::string_view text, size_t columns) {
+  size_t at = 0;
+  for (; columns > 0 && at < text.size(); --columns) at += utf8_size(text[at]);
+  return text.substr(0, std::min(at, text.size()));
+}
 
 size_t display_width(std::string_view text) {
   size_t width = 0;

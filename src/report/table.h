@@ -12,6 +12,9 @@ namespace msdbg {
 /// Columns that a text takes on a terminal; a code point counts one.
 size_t display_width(std::string_view text);
 
+/// The first columns of a text; a character is never cut.
+std::string_view head(std::string_view text, size_t columns);
+
 /// At most `width` columns: leading scopes go first (`.../fc2-Dense/MatMul-op0`), then the middle of what remains.
 std::string shorten(std::string_view name, size_t width);
 

@@ -6,6 +6,7 @@
 
 #include "msdbg/follow_report.h"
 #include "report/follow_text.h"
+#include "report/markup.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -64,13 +65,13 @@ Json line_object(const Session& session, const TrendResult& result, const TrendL
 
 std::string csv(const Session& session, const TrendResult& result) {
   std::string out =
-      follow::csv_line({"rank", "graph", "graph_id", "node", "op", "slot", "execution", "statistic", "step", "value", "reason"});
+      csv_line({"rank", "graph", "graph_id", "node", "op", "slot", "execution", "statistic", "step", "value", "reason"});
   for (const TrendLine& line : result.lines) {
     const TensorId& id = line.tensor;
     const Graph* graph = session.graph(id.rank, id.graph);
     const Node& node = session.node(id);
     for (const TrendPoint& point : line.points) {
-      out += follow::csv_line({std::to_string(id.rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op,
+      out += csv_line({std::to_string(id.rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op,
                                slot_name(id.slot), std::to_string(id.execution), result.statistic, std::to_string(point.step),
                                point.value ? format_double(*point.value) : "", point.reason});
     }

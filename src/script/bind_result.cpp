@@ -176,7 +176,9 @@ int get_semantics(lua_State* L) { return push_text(L, semantics_name(self<Result
 
 int result_text(lua_State* L) {
   const ResultBox& box = open_result(L);
-  std::string text = check_report(box.session->open(), box.result, table_style());
+  ReportStyle style = table_style();
+  style.hints = vm_of(L).at_prompt;
+  std::string text = check_report(box.session->open(), box.result, style);
   while (text.ends_with('\n')) text.pop_back();
   push_text(L, text);
   return 1;

@@ -84,6 +84,26 @@ TEST(Source, AFindingStandsBesideTheLineOfItsOperator) {
   EXPECT_EQ(annotate_source(session, result, other).status().code(), Code::kNotFound);
 }
 
+TEST(Source, ALongLineIsCutBetweenCharacters) {
+  std::string code;
+  for (int i = 0; i < 120; ++i) code += "\xe4\xb8\xad";  // a comment in Chinese
+  for (int shift = 0; shift < 3; ++shift) {
+    SourceRow row;
+    row.line = 1;
+    row.code = std::string(static_cast<size_t>(shift), 'x') + code;
+    row.recorded = true;
+    SourceFile file;
+    file.path = "train.py";
+    file.rows = {row};
+    FakeSession session(with_lines("/nowhere/train.py"));
+    const CheckResult result = checked(session).value();
+    const std::string text = source_report(session, {file}, result, {});
+    EXPECT_NE(text.find("..."), std::string::npos);
+    EXPECT_EQ(text.find('?'), std::string::npos);
+    for (const std::string_view line : split(text, '\n')) EXPECT_EQ(printable(line), line);
+  }
+}
+
 TEST(Source, TheFileIsReadOnlyWhenItSaysWhatRan) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "msdbg_source_test";
   std::filesystem::create_directories(folder);

@@ -158,6 +158,46 @@ TEST(HtmlPage, MarkdownTablesKeepTheirCells) {
   }
 }
 
+TEST(HtmlPage, CodeInMarkdownShowsABarAsItIsOutsideOfTables) {
+  const std::string log = "Default/a|b/Log-op0";
+  FakeSession s(net(log));
+  put_broken(s, 0, log);
+  const std::string text = page(s, PageForm::kMarkdown);
+  bool seen = false;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.find("`Default/a") == std::string_view::npos) continue;
+    const bool escaped = line.find("a\\|b") != std::string_view::npos;
+    EXPECT_EQ(escaped, line.starts_with("|")) << line;
+    seen = seen || !escaped;
+  }
+  EXPECT_TRUE(seen) << text;
+}
+
+TEST(HtmlPage, ALabelThatBeginsAnotherIsNamedAsWell) {
+  FakeSession s(fake_graph({{"x", "Parameter"},
+                            {"Default/MatMul-op10", "MatMul", {"x"}},
+                            {"Default/MatMul-op1", "MatMul", {"Default/MatMul-op10"}},
+                            {"Default/Add-op0", "Add", {"Default/MatMul-op10", "Default/MatMul-op1", "Default/MatMul-op1"}}}));
+  s.put("x", 0, f32({1, 2}));
+  for (const char* name : {"Default/MatMul-op10", "Default/MatMul-op1", "Default/Add-op0"}) s.put(name, 0, f32({NAN, 1}));
+  const std::string text = page(s, PageForm::kMarkdown);
+  EXPECT_NE(text.find("<- MatMul-op10, MatMul-op1\n"), std::string::npos) << text;
+}
+
+TEST(HtmlPage, AParameterThatWasBrokenBeforeIsAStoryOfTheStepThatBegan) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  for (const Node& node : s.graphs()[0]->nodes()) s.put(node.name, 1, f32({1, 1}));
+  // Step 0 leaves fc.weight broken; in step 1 nothing but this explains the product.
+  s.put("fc.weight", 0, f32({NAN}));
+  s.put("Default/net/MatMul-op0", 1, f32({NAN, NAN}));
+  s.put("fc.weight", 1, f32({NAN}));
+  const std::string text = page(s, PageForm::kMarkdown);
+  EXPECT_NE(text.find("### Step 0: `Log-op0`"), std::string::npos) << text;
+  EXPECT_NE(text.find("### Step 1: `fc.weight`"), std::string::npos) << text;
+  EXPECT_EQ(text.find("### Step 0: `fc.weight`"), std::string::npos) << text;
+}
+
 TEST(HtmlPage, HealthyDumpSaysHowMuchWasLookedAt) {
   FakeSession s(net());
   put_sound(s, 0);

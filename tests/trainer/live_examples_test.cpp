@@ -65,6 +65,14 @@ TEST(LiveExamples, HuntLetsTheTrainingRunOnWhenAsked) {
   EXPECT_EQ(pair.training_status, 0);
 }
 
+TEST(LiveExamples, HuntSaysBeforeTheHuntThatItsEndIsMisspelt) {
+  LivePair pair(script("hunt"), {"100", "1000", "10", "detatch"}, {"--steps", "200"});
+  ASSERT_TRUE(pair.finish());
+  EXPECT_TRUE(contains(pair.script_text, "argument 4 is terminate or detach, not 'detatch'")) << pair.script_text;
+  EXPECT_FALSE(contains(pair.script_text, "nothing found")) << pair.script_text;
+  EXPECT_EQ(pair.script_status, 5);
+}
+
 TEST(LiveExamples, HuntKeepsItsBudgetOfSteps) {
   LivePair pair(script("hunt"), {"100", "12"}, {"--steps", "200"});
   ASSERT_TRUE(pair.finish());
