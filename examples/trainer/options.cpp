@@ -2,7 +2,6 @@
 
 #include <getopt.h>
 
-#include <array>
 #include <cstdio>
 #include <limits>
 #include <string_view>
@@ -10,10 +9,8 @@
 namespace trainer {
 namespace {
 
-using msdbg::agent::Profile;
-
 enum Letter : int {
-  kSteps = 1, kSeed, kFault, kFaultStep, kWidth, kBatch, kLearningRate, kPrintLoss, kNoAgent, kProfile, kBackend, kHost,
+  kSteps = 1, kSeed, kFault, kFaultStep, kWidth, kBatch, kLearningRate, kPrintLoss, kNoAgent, kRelease, kBackend, kHost,
   kPort, kExtraTensor, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kCompare, kHelp,
 };
 
@@ -27,7 +24,7 @@ constexpr option kLongOptions[] = {
     {"learning-rate", required_argument, nullptr, kLearningRate},
     {"print-loss", no_argument, nullptr, kPrintLoss},
     {"no-agent", no_argument, nullptr, kNoAgent},
-    {"profile", required_argument, nullptr, kProfile},
+    {"release", required_argument, nullptr, kRelease},
     {"backend", required_argument, nullptr, kBackend},
     {"host", required_argument, nullptr, kHost},
     {"port", required_argument, nullptr, kPort},
@@ -40,17 +37,6 @@ constexpr option kLongOptions[] = {
     {"help", no_argument, nullptr, kHelp},
     {nullptr, 0, nullptr, 0},
 };
-
-struct ProfileRow {
-  std::string_view name;
-  Profile profile;
-  std::string_view version;
-};
-constexpr std::array<ProfileRow, 8> kProfiles = {{
-    {"1.0", Profile::k1_0, "1.0.1"}, {"1.1", Profile::k1_1, "1.1.1"}, {"1.3", Profile::k1_3, "1.3.0"},
-    {"1.5", Profile::k1_5, "1.5.0"}, {"1.6", Profile::k1_6, "1.6.1"}, {"1.10", Profile::k1_10, "1.10.0"},
-    {"2.2", Profile::k2_2, "2.2.0"}, {"2.3", Profile::k2_3, "2.3.0"},
-}};
 
 /// Reads the argument of one option; the first mistake is kept.
 class Argument {
@@ -74,15 +60,6 @@ class Argument {
     const auto value = fault_from_name(text);
     if (!value) refuse("none, exploding-rate, log-of-zero, dead-relu, frozen-layer or bad-batch");
     return value.value_or(Fault::kNone);
-  }
-  void profile(msdbg::agent::Options& agent) {
-    for (const ProfileRow& row : kProfiles) {
-      if (row.name != text) continue;
-      agent.profile = row.profile;
-      agent.version = row.version;
-      return;
-    }
-    refuse("1.0, 1.1, 1.3, 1.5, 1.6, 1.10, 2.2 or 2.3");
   }
   std::string backend() {
     if (text != "GPU" && text != "Ascend") refuse("GPU or Ascend");
@@ -108,7 +85,7 @@ void apply(int letter, Argument& argument, Options& options, msdbg::agent::Optio
     case kPrintLoss: options.print_loss = true; break;
     case kCompare: options.compare = true; break;
     case kNoAgent: no_agent = true; break;
-    case kProfile: argument.profile(agent); break;
+    case kRelease: agent.version = argument.text; break;
     case kBackend: agent.backend = argument.backend(); break;
     case kHost: agent.host = argument.text; agent.enabled = true; break;
     case kPort: agent.port = static_cast<int>(argument.number(1, 65535)); agent.enabled = true; break;
@@ -143,7 +120,7 @@ faults
 debugger
   --no-agent            trains without looking for a debugger
   --host A --port N     where it listens; otherwise ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT say
-  --profile V           behaves like MindSpore 1.0, 1.1, 1.3, 1.5, 1.6, 1.10, 2.2 (default) or 2.3
+  --release V           the release of MindSpore that the handshake names (2.2.0)
   --backend NAME        GPU (may be held behind every operator) or Ascend (at the end of steps)
   --retry-unit-ms N     waits 1, 2, ... 5 times that long when the debugger does not answer (1000)
   --heartbeat-ms N      (30000)

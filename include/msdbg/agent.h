@@ -29,17 +29,13 @@
 
 namespace msdbg::agent {
 
-/// Behaviour of a MindSpore release towards the debugger.
-enum class Profile : uint8_t { k1_0, k1_1, k1_3, k1_5, k1_6, k1_10, k2_2, k2_3 };
-
 struct Options {
   bool enabled = false;
   std::string host = "127.0.0.1";
   int port = 50051;
   int device_id = 0;
   std::string backend = "GPU";        ///< "GPU": may stop behind every operator; "Ascend": at the end of a step only
-  Profile profile = Profile::k2_2;
-  std::string version = "2.2.0";      ///< what the handshake says
+  std::string version = "2.2.0";      ///< what the handshake says; the agent behaves like MindSpore 2.2 in any case
   std::chrono::milliseconds heartbeat_period{30000};
   std::chrono::milliseconds retry_unit{1000};  ///< a failed WaitCMD is repeated after 1, 2, ... 5 units
 };
@@ -125,8 +121,8 @@ class Agent {
   void finish();
 
   bool attached() const { return active_.load(std::memory_order_relaxed); }
-  /// "" or what went wrong last, for the program's own log.
-  const std::string& problem() const;
+  /// What went wrong and still is, for the program's own log; "" when nothing is, or when the debugger ended the training. Any thread.
+  std::string problem() const;
 
  private:
   void publish_slow(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape);

@@ -78,8 +78,9 @@ int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);
 
 int msdbg_agent_attached(const msdbg_agent *agent);
-/* "" or what went wrong last; valid until the next call. */
-const char *msdbg_agent_problem(const msdbg_agent *agent);
+/* Writes what went wrong and still is to `problem`, cut to `size` with its final NUL; "" when nothing is, or when the debugger
+ * ended the training. Gives the length of the whole text. Any thread. */
+size_t msdbg_agent_problem(const msdbg_agent *agent, char *problem, size_t size);
 
 #ifdef __cplusplus
 }

@@ -138,6 +138,8 @@ class LiveSession : public Session {
   /// Removes all watchpoints and lets the training run to its end; every later suspension is answered at once, also
   /// while nobody waits here.
   virtual Status detach() = 0;
+  /// True from detach() until another training comes, which is held like the first.
+  virtual bool detached() const = 0;
   /// After detach(): until the training has ended. Error: kInterrupted, kPeerLost.
   virtual Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) = 0;
 

@@ -42,6 +42,6 @@ void Agent::finish() {
   active_ = false;
 }
 
-const std::string& Agent::problem() const { return state_->conversation.problem(); }
+std::string Agent::problem() const { return state_->conversation.problem(); }
 
 }  // namespace msdbg::agent

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <string>
 
 #include "msdbg/agent.h"
@@ -10,7 +11,8 @@
 struct msdbg_agent {
   explicit msdbg_agent(msdbg::agent::Options options) : agent(std::move(options)) {}
   msdbg::agent::Agent agent;
-  std::string problem;  ///< of this interface; the agent's own come behind it
+  mutable std::mutex mutex;
+  std::string problem;  ///< of add_graph, under `mutex`; the agent's own come behind it
 };
 
 struct msdbg_agent_graph {
@@ -52,6 +54,13 @@ NodeDescription* node_of(msdbg_agent_graph* graph, uint32_t node) {
   return graph == nullptr || node >= graph->graph.nodes.size() ? nullptr : &graph->graph.nodes[node];
 }
 
+void copy(const std::string& text, char* to, size_t size) {
+  if (to == nullptr || size == 0) return;
+  const size_t length = std::min(size - 1, text.size());
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
+}
+
 int as_int(Control control) { return control == Control::kStop ? MSDBG_AGENT_STOP : MSDBG_AGENT_GO; }
 
 }  // namespace
@@ -63,12 +72,7 @@ msdbg_agent* msdbg_agent_from_environment(char* problem, size_t size) {
       [&]() -> msdbg_agent* {
         auto options = msdbg::agent::options_from_environment();
         if (options.ok()) return new msdbg_agent(std::move(*options));
-        const std::string message = options.status().message();
-        if (problem != nullptr && size > 0) {
-          const size_t length = std::min(size - 1, message.size());
-          std::memcpy(problem, message.data(), length);
-          problem[length] = '\0';
-        }
+        copy(options.status().message(), problem, size);
         return nullptr;
       },
       nullptr);
@@ -163,6 +167,7 @@ int msdbg_agent_add_graph(msdbg_agent* agent, msdbg_agent_graph* graph) {
       [&] {
         const std::unique_ptr<msdbg_agent_graph> owned(graph);
         const msdbg::Status status = agent->agent.add_graph(std::move(owned->graph));
+        const std::lock_guard lock(agent->mutex);
         agent->problem = status.message();
         return status.ok() ? MSDBG_AGENT_OK : MSDBG_AGENT_ERROR;
       },
@@ -206,9 +211,19 @@ void msdbg_agent_finish(msdbg_agent* agent) {
 
 int msdbg_agent_attached(const msdbg_agent* agent) { return agent != nullptr && agent->agent.attached() ? 1 : 0; }
 
-const char* msdbg_agent_problem(const msdbg_agent* agent) {
-  if (agent == nullptr) return "";
-  return agent->problem.empty() ? agent->agent.problem().c_str() : agent->problem.c_str();
+size_t msdbg_agent_problem(const msdbg_agent* agent, char* problem, size_t size) {
+  return guarded(
+      [&]() -> size_t {
+        std::string message;
+        if (agent != nullptr) {
+          const std::lock_guard lock(agent->mutex);
+          message = agent->problem;
+        }
+        if (agent != nullptr && message.empty()) message = agent->agent.problem();
+        copy(message, problem, size);
+        return message.size();
+      },
+      0);
 }
 
 }  // extern "C"

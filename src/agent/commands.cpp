@@ -19,10 +19,11 @@ void Conversation::suspend() {
     const Reply reply = caller_->call("WaitCMD", message);
     if (finished_) return;
     if (reply.ok) {
+      overcome();
       if (!obey(reply.message)) return;
       continue;
     }
-    note("waiting for commands", reply);
+    note("waiting for commands", reply, true);
     // A success does not reset the count: six failures within one suspension end the training.
     if (++failures > kMaxFailures) return terminate();
     if (!pause(options_.retry_unit * failures)) return;
@@ -33,6 +34,7 @@ void Conversation::suspend() {
 bool Conversation::obey(const debugger::EventReply& command) {
   switch (command.cmd_case()) {
     case debugger::EventReply::kExit:
+      complain("");  // an end that was asked for
       terminate();
       return false;
     case debugger::EventReply::kRunCmd:
@@ -41,12 +43,12 @@ bool Conversation::obey(const debugger::EventReply& command) {
       table_.apply(command.set_cmd());
       return true;
     case debugger::EventReply::kViewCmd:
-      if (const Reply reply = answer_view(*caller_, command.view_cmd(), store_, traits_); !reply.ok) {
+      if (const Reply reply = answer_view(*caller_, command.view_cmd(), store_, habits_); !reply.ok) {
         note("sending tensors", reply);
       }
       return true;
     case debugger::EventReply::kVersionMatched:
-      problem_ = "the debugger answered a wait for commands with a version";
+      complain("the debugger answered a wait for commands with a version");
       terminate();
       return true;
     case debugger::EventReply::CMD_NOT_SET:
@@ -57,11 +59,11 @@ bool Conversation::obey(const debugger::EventReply& command) {
 
 /// True when the training runs on.
 bool Conversation::run(const debugger::RunCMD& command) {
-  if (traits_.recheck && command.run_level() == "recheck") {
+  if (habits_.recheck && command.run_level() == "recheck") {
     recheck();
     return false;
   }
-  node_level_ = command.run_level() == "node" && !traits_.ascend;
+  node_level_ = command.run_level() == "node" && !habits_.ascend;
   stop_name_ = command.node_name();
   initial_ = false;
   caller_->open_ahead("WaitCMD");

@@ -33,7 +33,10 @@ class Conversation {
 
   /// False when publish() and node_done() have nothing to do.
   bool active() const { return options_.enabled && !finished_ && (!terminated_ || in_step_); }
-  const std::string& problem() const { return problem_; }
+  std::string problem() const {
+    const std::lock_guard lock(problem_mutex_);
+    return problem_;
+  }
 
  private:
   void connect();
@@ -49,17 +52,19 @@ class Conversation {
   void terminate();
   bool replaces_hold() const;
   void close_step();
-  void note(const char* what, const Reply& reply);
+  void complain(std::string text, bool waiting = false);
+  void note(const char* what, const Reply& reply, bool waiting = false);
+  void overcome();
   debugger::Metadata metadata(bool for_wait) const;
 
   const Options options_;
-  const Traits traits_;
+  const Habits habits_;
   std::vector<std::unique_ptr<TensorStore>> graphs_;
   std::vector<size_t> pending_;  // graphs the debugger has not seen
   size_t current_ = 0;
   bool ran_ = false;  // a graph has run: current_ means something
   TensorStore* store_ = nullptr;
-  WatchTable table_{traits_};
+  WatchTable table_{habits_};
 
   ChannelPtr channel_;
   std::unique_ptr<Caller> caller_;
@@ -80,8 +85,10 @@ class Conversation {
   NodeIndex stopped_at_ = kNone;  // node level stopped there in this step
   bool node_level_ = false;
   std::string stop_name_;  // "": any
-  std::string problem_;
 
+  mutable std::mutex problem_mutex_;
+  std::string problem_;      // under problem_mutex_
+  bool waiting_ = false;     // it is that nobody answers; under problem_mutex_
   std::mutex talking_;  // held while the training thread is in a conversation
   std::mutex pause_mutex_;
   std::condition_variable pause_;

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "agent/profile.h"
+#include "agent/habits.h"
 
 namespace msdbg::agent {
 
 /// Error: kUnsupported above the 2 GiB that protobuf can hold.
-Result<std::string> graph_bytes(const GraphDescription& graph, const Traits& traits);
+Result<std::string> graph_bytes(const GraphDescription& graph, const Habits& habits);
 
 /// "" at top level.
 std::string_view scope_of(std::string_view full_name);

@@ -14,19 +14,19 @@ constexpr auto kReturnTimeout = std::chrono::seconds(30);
 
 void Conversation::connect() {
   connected_ = true;
-  if (!traits_.heartbeat) return;
+  if (!habits_.levels) return;
   heartbeat_ = std::make_unique<Heartbeat>(channel_, options_.heartbeat_period, options_.retry_unit / 2);
 }
 
 debugger::Metadata Conversation::metadata(bool for_wait) const {
   debugger::Metadata metadata;
-  const bool running = (for_wait && traits_.one_handshake) || traits_.handshake_per_run;
+  const bool running = (for_wait && habits_.one_handshake) || habits_.handshake_per_run;
   const size_t graph = running ? current_ : graphs_.size() - 1;
   metadata.set_device_name(fmt::format("{}:{}", options_.device_id, graphs_[graph]->graph().id));
   metadata.set_cur_step(step_);
   metadata.set_backend(options_.backend);
   if (const std::string* node = cur_node_) metadata.set_cur_node(*node);
-  if (for_wait || !traits_.version_answer) return metadata;
+  if (for_wait || !habits_.version_answer) return metadata;
   metadata.set_graph_num(static_cast<int32_t>(graphs_.size()));
   metadata.set_ms_version(options_.version);
   return metadata;
@@ -34,11 +34,11 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
 
 /// Shows new graphs to the debugger and waits for its first commands.
 void Conversation::introduce() {
-  if (traits_.initial_values) store_->load_parameters(traits_);
+  if (habits_.initial_values) store_->load_parameters(habits_);
   initial_ = true;
-  if (!handshaken_ || !traits_.one_handshake) {
+  if (!handshaken_ || !habits_.one_handshake) {
     table_.clear();
-    if (traits_.handshake_per_run) step_ = 0;
+    if (habits_.handshake_per_run) step_ = 0;
     if (!handshake()) {
       pending_.clear();
       initial_ = false;
@@ -56,15 +56,15 @@ void Conversation::introduce() {
 bool Conversation::handshake() {
   const Reply reply = caller_->call("SendMetadata", to_buffer(metadata(false)));
   if (!reply.ok) note("handshake", reply);
-  if (!traits_.version_answer) return true;
+  if (!habits_.version_answer) return true;
   if (!reply.ok) return false;
   if (reply.message.cmd_case() != debugger::EventReply::kVersionMatched) {
-    problem_ = "the debugger did not say whether it knows this version: it is too old";
+    complain("the debugger did not say whether it knows this version: it is too old");
     terminate();
     return false;
   }
   if (reply.message.version_matched()) return true;
-  problem_ = fmt::format("the debugger refuses version {}", options_.version);
+  complain(fmt::format("the debugger refuses version {}", options_.version));
   suspend();
   return false;
 }
@@ -72,18 +72,18 @@ bool Conversation::handshake() {
 void Conversation::send_graphs() {
   std::vector<size_t> wanted = std::move(pending_);
   pending_.clear();
-  if (!traits_.one_handshake) {  // every handshake is followed by all graphs
+  if (!habits_.one_handshake) {  // every handshake is followed by all graphs
     wanted.clear();
     for (size_t i = 0; i < graphs_.size(); ++i) wanted.push_back(i);
-    if (!traits_.many_graphs) wanted = {current_};
+    if (!habits_.many_graphs) wanted = {current_};
   }
   std::vector<std::string> graphs;
   for (const size_t i : wanted) {
-    Result<std::string> bytes = graph_bytes(graphs_[i]->graph(), traits_);
+    Result<std::string> bytes = graph_bytes(graphs_[i]->graph(), habits_);
     if (bytes.ok()) {
       graphs.push_back(std::move(*bytes));
     } else {
-      problem_ = bytes.status().message();
+      complain(bytes.status().message());
     }
   }
   const bool many = wanted.size() > 1;
@@ -100,12 +100,8 @@ void Conversation::send_graphs() {
     return true;
   };
   const Reply reply = caller_->stream(many ? "SendMultiGraphs" : "SendGraph", next);
-  if (!caller_->wait_until_returned(loan, kReturnTimeout)) problem_ = "the transport still holds parts of a graph";
+  if (!caller_->wait_until_returned(loan, kReturnTimeout)) complain("the transport still holds parts of a graph");
   if (!reply.ok) note("graph", reply);
-}
-
-void Conversation::note(const char* what, const Reply& reply) {
-  problem_ = fmt::format("{} at {}:{}: {}", what, options_.host, options_.port, reply.problem);
 }
 
 }  // namespace msdbg::agent

@@ -22,13 +22,13 @@ const Shape& unknown_shape() {
 
 }  // namespace
 
-Result<std::unique_ptr<TensorStore>> TensorStore::create(GraphDescription graph, const Traits& traits) {
+Result<std::unique_ptr<TensorStore>> TensorStore::create(GraphDescription graph, const Habits& habits) {
   std::unique_ptr<TensorStore> store(new TensorStore(std::move(graph)));
   if (Status status = store->add_sources(); !status.ok()) return status;
   if (Status status = store->connect(); !status.ok()) return status;
   store->rank_keys();
   store->loads_.resize(store->values_.size());
-  const bool keeps_previous = traits.reloads_parameters;
+  const bool keeps_previous = habits.reloads_parameters;
   if (keeps_previous) store->remembered_.resize(store->graph_.parameters.size());
   return store;
 }
@@ -157,11 +157,11 @@ void TensorStore::load(FlatIndex key, FlatIndex value, uint32_t order) {
   loaded_.push_back({key, order});
 }
 
-void TensorStore::load_parameters(const Traits& traits) {
+void TensorStore::load_parameters(const Habits& habits) {
   for (SourceIndex i = node_count(); i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     const bool readable =
-        source.kind == SourceKind::kConstant ? traits.named_constants : source.weight || traits.data_inputs;
+        source.kind == SourceKind::kConstant ? habits.named_constants : source.weight || habits.data_inputs;
     if (readable) load(source.first, source.first, 0);
   }
   reloaded_ = true;

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "agent/profile.h"
+#include "agent/habits.h"
 
 namespace msdbg::agent {
 
@@ -47,7 +47,7 @@ struct StoredTensor {
 class TensorStore {
  public:
   /// Error: kInvalidArgument for a name that is empty or occurs twice, or an input that names nothing before it.
-  static Result<std::unique_ptr<TensorStore>> create(GraphDescription graph, const Traits& traits);
+  static Result<std::unique_ptr<TensorStore>> create(GraphDescription graph, const Habits& habits);
 
   const GraphDescription& graph() const { return graph_; }
   std::span<const Source> sources() const { return sources_; }
@@ -81,7 +81,7 @@ class TensorStore {
   bool has_overflowed(SourceIndex source) const { return source < overflowed_.size() && overflowed_[source] == generation_; }
 
   // What becomes readable. A tensor that is readable already keeps its place in the order.
-  void load_parameters(const Traits& traits);
+  void load_parameters(const Habits& habits);
   void load_node(NodeIndex node);
   void load_all_nodes();
   /// Everything published and readable is forgotten.

@@ -27,7 +27,7 @@ void set_base(const StoredTensor& tensor, debugger::TensorBase& base) {
   base.set_data_size(static_cast<int64_t>(tensor.bytes.size()));
 }
 
-void set_statistics(const StoredTensor& tensor, const Traits& traits, debugger::Statistics& out) {
+void set_statistics(const StoredTensor& tensor, const Habits& habits, debugger::Statistics& out) {
   const Stats stats = compute_stats(tensor.view());
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool finite = stats.finite_count() > 0;
@@ -35,7 +35,7 @@ void set_statistics(const StoredTensor& tensor, const Traits& traits, debugger::
   float min = finite ? static_cast<float>(stats.min) : kInfinity;
   float mean = finite ? static_cast<float>(stats.mean) : 0;
   uint64_t negative = stats.neg_count, positive = stats.pos_count;
-  if (traits.nonfinite_in_extremes) {
+  if (habits.nonfinite_in_extremes) {
     negative += stats.neg_inf_count;
     positive += stats.pos_inf_count;
     if (stats.pos_inf_count > 0) max = mean = kInfinity;
@@ -115,7 +115,7 @@ Reply send_values(Caller& caller, const debugger::ViewCMD& view, const TensorSto
 
 }  // namespace
 
-Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const Traits& traits) {
+Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const Habits& habits) {
   int at = 0;
   const auto each = [&](auto message_of) {
     return [&, message_of](grpc::ByteBuffer& message) {
@@ -124,7 +124,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
       return true;
     };
   };
-  const int level = traits.levels ? static_cast<int>(view.level()) : static_cast<int>(debugger::ViewCMD::value);
+  const int level = habits.levels ? static_cast<int>(view.level()) : static_cast<int>(debugger::ViewCMD::value);
   switch (level) {
     case debugger::ViewCMD::value:
       return send_values(caller, view, store);
@@ -134,7 +134,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
                              summary.mutable_tensor_base();
                              if (tensor) {
                                set_base(*tensor, *summary.mutable_tensor_base());
-                               set_statistics(*tensor, traits, *summary.mutable_statistics());
+                               set_statistics(*tensor, habits, *summary.mutable_statistics());
                              } else {
                                summary.mutable_statistics()->set_max_value(-std::numeric_limits<float>::infinity());
                                summary.mutable_statistics()->set_min_value(std::numeric_limits<float>::infinity());

@@ -53,13 +53,13 @@ void WatchTable::clear() {
 
 std::optional<Condition> WatchTable::read_condition(const debugger::WatchCondition& wire) const {
   const int number = wire.condition();
-  if (!traits_.params && number > condition_number::kLastLegacy) return std::nullopt;
+  if (!habits_.params && number > condition_number::kLastLegacy) return std::nullopt;
   Condition condition;
   for (const ConditionSpec& spec : condition_catalogue()) {
     if (spec.enumerator == number && condition.spec == nullptr) condition.spec = &spec;
   }
   if (condition.spec == nullptr) return std::nullopt;
-  if (!traits_.params) {
+  if (!habits_.params) {
     if (number >= condition_number::kFirstLegacy) condition.params["param"] = static_cast<double>(wire.value());
     return condition;
   }
@@ -71,8 +71,8 @@ std::optional<Condition> WatchTable::read_condition(const debugger::WatchConditi
     condition.params[param.name()] = param.value();
   }
   if (number == condition_number::kNotChanged) {
-    condition.params["rtol"] = value_at(wire, traits_.swapped_tolerances ? 1 : 0);
-    condition.params["atol"] = value_at(wire, traits_.swapped_tolerances ? 0 : 1);
+    condition.params["rtol"] = value_at(wire, habits_.swapped_tolerances ? 1 : 0);
+    condition.params["atol"] = value_at(wire, habits_.swapped_tolerances ? 0 : 1);
   }
   if (number == condition_number::kRange) {
     if (enabled_at(wire, 0)) condition.params["range_start_inclusive"] = value_at(wire, 0);
@@ -85,10 +85,10 @@ void WatchTable::index_nodes(Watchpoint& watchpoint) const {
   for (uint32_t i = 0; i < watchpoint.nodes.size(); ++i) {
     const std::string& name = watchpoint.nodes[i].node_name();
     const bool scope = watchpoint.nodes[i].node_type() == "scope";
-    if (scope && (traits_.prefix_scopes || name == "*")) watchpoint.prefixes.push_back(i);
-    if (scope && !traits_.params) continue;
+    if (scope && (habits_.prefix_scopes || name == "*")) watchpoint.prefixes.push_back(i);
+    if (scope && !habits_.params) continue;
     watchpoint.names.try_emplace(name, i);
-    if (traits_.params) watchpoint.names.try_emplace(last_component(name), i);
+    if (habits_.params) watchpoint.names.try_emplace(last_component(name), i);
   }
 }
 
@@ -101,7 +101,7 @@ const std::string* WatchTable::match(const Watchpoint& watchpoint, const std::st
     if (i < first && (prefix == "*" || name.starts_with(prefix))) first = i;
   }
   if (first == UINT32_MAX) return nullptr;
-  return traits_.own_names ? &name : &watchpoint.nodes[first].node_name();
+  return habits_.own_names ? &name : &watchpoint.nodes[first].node_name();
 }
 
 void WatchTable::prepare(TensorStore& store) {
@@ -145,7 +145,7 @@ bool WatchTable::due(const Watchpoint& watchpoint, Moment moment) const {
   if (!watchpoint.condition) return false;
   const bool initial = watchpoint.condition->spec->enumerator == condition_number::kInitialization;
   // The flags of a step are collected when it has ended, and a GPU has none.
-  if (is_overflow(*watchpoint.condition) && (!traits_.ascend || moment == Moment::kOperator)) return false;
+  if (is_overflow(*watchpoint.condition) && (!habits_.ascend || moment == Moment::kOperator)) return false;
   if (moment == Moment::kInitialRecheck || initial) return initial && moment == Moment::kInitialRecheck;
   return !watchpoint.condition->spec->needs_previous || moment != Moment::kOperator;
 }
@@ -158,7 +158,7 @@ debugger::WatchpointHit WatchTable::make_hit(const Watchpoint& watchpoint, const
   hit.mutable_tensor()->set_finished(true);
   auto& condition = *hit.mutable_watch_condition();
   condition.set_condition(watchpoint.wire.condition());
-  if (traits_.params) *condition.mutable_params() = watchpoint.wire.params();
+  if (habits_.params) *condition.mutable_params() = watchpoint.wire.params();
   for (auto& param : *condition.mutable_params()) {
     for (const ParamResult& result : decision.params) {
       if (result.name != param.name() || !result.actual) continue;
@@ -186,7 +186,7 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
     const uint64_t mark = uint64_t{flat} << 32 | match.watchpoint->id;
     if (once && !marks_.insert(mark).second) continue;
     const bool numeric = match.watchpoint->condition->spec->enumerator >= condition_number::kFirstLegacy;
-    if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
+    if (!habits_.params && tensor.dtype == DType::kBool && numeric) continue;
     judged.push_back(match.watchpoint);
     if (is_overflow(*match.watchpoint->condition)) continue;
     add_needs(*match.watchpoint->condition, request);
@@ -212,7 +212,7 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
     else decision = decide(*watchpoint->condition, stats, computed, own, Semantics::kCompat);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
                                     [](const auto& param) { return param.hit(); });
-    const bool undecided = traits_.params && decision.error_code != 0;
+    const bool undecided = habits_.params && decision.error_code != 0;
     if (!decision.hit() && !undecided && !forced) continue;
     found.push_back({store.order(flat), store.rank(flat), found.size(),
                      make_hit(*watchpoint, decision, *name, flat - store.sources()[source].first)});

@@ -19,7 +19,7 @@ enum class Moment : uint8_t { kOperator, kStepEnd, kRecheck, kInitialRecheck };
 
 class WatchTable {
  public:
-  explicit WatchTable(const Traits& traits) : traits_(traits) {}
+  explicit WatchTable(const Habits& habits) : habits_(habits) {}
 
   void apply(const debugger::SetCMD& command);
   void clear();
@@ -61,7 +61,7 @@ class WatchTable {
   debugger::WatchpointHit make_hit(const Watchpoint& watchpoint, const Decision& decision, const std::string& name,
                                    uint32_t slot) const;
 
-  const Traits& traits_;
+  const Habits& habits_;
   // The same container as MindSpore's, because its order of iteration is the order of hits on one tensor and decides
   // whose name they carry.
   std::unordered_map<unsigned int, Watchpoint> table_;

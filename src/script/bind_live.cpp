@@ -126,7 +126,7 @@ int wait(lua_State* L) {
   Status status;
   {
     const InUse guard(box, "wait");
-    status = box.detached ? live.wait_until_ended(timeout) : live.wait_until_held(timeout);
+    status = live.detached() ? live.wait_until_ended(timeout) : live.wait_until_held(timeout);
   }
   box.arrive();
   tell_events(box);
@@ -144,7 +144,6 @@ int detach(lua_State* L) {
     const Status status = live.detach();
     if (!status.ok()) throw ScriptError(status);
   }
-  box.detached = true;
   box.watches_changed = true;
   tell_events(box);
   return 0;
@@ -205,7 +204,7 @@ std::vector<Script::Training> Script::trainings() {
   std::vector<Training> out;
   for (const auto& weak : state_->vm.live_sessions) {
     const auto box = weak.lock();
-    if (box && box->session && box->drives_training()) out.push_back({box->live, box->detached});
+    if (box && box->session && box->drives_training()) out.push_back({box->live, box->live->detached()});
   }
   return out;
 }

@@ -140,7 +140,6 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
 
   // Of live sessions:
   LiveSession* live = nullptr;   ///< `session` as what it is; null for dumps
-  bool detached = false;         ///< the training was let go
   LiveState seen_state = LiveState::kWaiting;  ///< when we looked last
   bool end_told = false;         ///< the "end" callbacks have run
   uint64_t suspension = 1;       ///< counts the places where the training was held; older values are gone

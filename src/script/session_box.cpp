@@ -45,7 +45,7 @@ Session& SessionBox::open() {
 void SessionBox::close() {
   if (!in_use.empty())
     misuse("close: " + (in_use == "check" ? "a check" : in_use) + " runs on this session; close it afterwards");
-  if (session && drives_training() && !detached)
+  if (session && drives_training() && !live->detached())
     misuse("close: the training still waits for this session; s:terminate() ends it, s:detach() lets it run on");
   watches.clear();
   callbacks.clear();
@@ -83,10 +83,11 @@ void SessionBox::arrive() {
 }
 
 void SessionBox::look() {
+  const bool let_go = live->detached();
   const LiveState state = live->state();
   if (state == LiveState::kHeld && seen_state != LiveState::kHeld) {
     // Another process has to be told everything anew.
-    if (seen_state != LiveState::kRunning) detached = end_told = false, watches_changed = true;
+    if (seen_state != LiveState::kRunning || let_go) end_told = false, watches_changed = true;
     arrive();
   }
   seen_state = state;

@@ -37,7 +37,13 @@ TEST(AgentC, WrongDescriptionIsExplained) {
   msdbg_agent_graph_input(graph, msdbg_agent_graph_node(graph, "Default/Add-op1", "Add"), "nowhere", 0);
   msdbg_agent_graph_input(graph, 7, "ignored", 0);
   EXPECT_EQ(msdbg_agent_add_graph(agent, graph), MSDBG_AGENT_ERROR);
-  EXPECT_NE(std::string(msdbg_agent_problem(agent)).find("'nowhere'"), std::string::npos);
+  char problem[200] = "";
+  const size_t length = msdbg_agent_problem(agent, problem, sizeof problem);
+  EXPECT_NE(std::string(problem).find("'nowhere'"), std::string::npos);
+  EXPECT_EQ(length, std::string(problem).size());
+  char cut[6] = "";
+  EXPECT_EQ(msdbg_agent_problem(agent, cut, sizeof cut), length);
+  EXPECT_EQ(std::string(cut), std::string(problem).substr(0, 5));
   msdbg_agent_free(agent);
 }
 
@@ -65,7 +71,7 @@ TEST(AgentC, NothingHappensToNull) {
   msdbg_agent_node_done(nullptr, 0);
   msdbg_agent_finish(nullptr);
   msdbg_agent_free(nullptr);
-  EXPECT_STREQ(msdbg_agent_problem(nullptr), "");
+  EXPECT_EQ(msdbg_agent_problem(nullptr, nullptr, 0), 0u);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ int train_in_c(int port, char *problem, size_t size) {
   }
   if (!msdbg_agent_attached(agent)) steps += 100;
   msdbg_agent_finish(agent);
-  strncpy(problem, msdbg_agent_problem(agent), size - 1);
-  problem[size - 1] = '\0';
+  msdbg_agent_problem(agent, problem, size);
   msdbg_agent_free(agent);
   return steps;
 }

@@ -73,11 +73,10 @@ struct Chain {
   int steps = 3;
 
   /// The script is followed by "run one step" for ever.
-  void run(std::vector<Answer> script, agent::Profile profile = agent::Profile::k2_2,
-           const std::string& version = "2.2.0", const std::string& backend = "GPU") {
+  void run(std::vector<Answer> script, const std::string& version = "2.2.0", const std::string& backend = "GPU") {
     server.script(std::move(script));
     server.then_always(Answer::run());
-    agent::Options options = options_for(server, profile, version);
+    agent::Options options = options_for(server, version);
     options.backend = backend;
     agent::Agent agent(options);
     if (!agent.add_graph(net.describe()).ok()) return;

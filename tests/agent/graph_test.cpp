@@ -11,13 +11,11 @@ namespace msdbg::test {
 namespace {
 
 using agent::GraphDescription;
-using agent::Profile;
-using agent::traits_of;
 
-std::string bytes_of(const GraphDescription& graph, Profile profile = Profile::k2_2) {
+std::string bytes_of(const GraphDescription& graph, const std::string& release = "2.2.0") {
   agent::Options options;
-  options.profile = profile;
-  auto bytes = agent::graph_bytes(graph, traits_of(options));
+  options.version = release;
+  auto bytes = agent::graph_bytes(graph, habits_of_release(options));
   return bytes.ok() ? *bytes : std::string();
 }
 
@@ -68,8 +66,8 @@ TEST(GraphMessage, AttributesAndSourceLinesSurvive) {
   GraphDescription description = net.describe();
   description.nodes[0].attributes = {{"transpose", "true"}};
   description.nodes[0].stack = {{"/src/net.py", 12, "return self.mul(x, self.w)"}, {"/src/train.py", 3, "net(x)"}};
-  for (const Profile profile : {Profile::k1_5, Profile::k2_2}) {
-    const GraphPtr graph = read_back(bytes_of(description, profile));
+  for (const char* release : {"1.5.0", "2.2.0"}) {
+    const GraphPtr graph = read_back(bytes_of(description, release));
     ASSERT_NE(graph, nullptr);
     const Node* node = graph->find(kMul);
     ASSERT_NE(node, nullptr);
@@ -89,14 +87,14 @@ TEST(GraphMessage, SourceLinesAreSpeltAsTheReleaseSpellsThem) {
   debugger::GraphProto proto;
   ASSERT_TRUE(proto.ParseFromString(bytes_of(description)));
   EXPECT_EQ(proto.node(0).source_address(), "      # In file /src/net.py:12/        x/\n");
-  ASSERT_TRUE(proto.ParseFromString(bytes_of(description, Profile::k1_5)));
+  ASSERT_TRUE(proto.ParseFromString(bytes_of(description, "1.5.0")));
   EXPECT_EQ(proto.node(0).source_address(), "      # In file /src/net.py(12)/        x/\n");
 }
 
 TEST(GraphMessage, OldReleasesCarryConstantsInTheGraph) {
   const ChainNet net;
   debugger::GraphProto proto;
-  ASSERT_TRUE(proto.ParseFromString(bytes_of(net.describe(), Profile::k1_5)));
+  ASSERT_TRUE(proto.ParseFromString(bytes_of(net.describe(), "1.5.0")));
   ASSERT_EQ(proto.const_vals_size(), 2);  // and the index of the TupleGetItem
   EXPECT_FALSE(proto.const_vals(0).has_full_name());
   EXPECT_EQ(proto.const_vals(0).value().tensor_val().tensor_content().size(), 16u);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "agent/small_net.h"
 
@@ -10,7 +11,6 @@ namespace {
 
 using agent::Agent;
 using agent::Control;
-using agent::Profile;
 using std::chrono::milliseconds;
 
 struct Handshake : testing::Test {
@@ -78,7 +78,7 @@ TEST_F(Handshake, FailedHandshakeSkipsGraphAndInitialHold) {
 TEST_F(Handshake, FirstReleaseSendsTheGraphInAnyCase) {
   server.always("SendMetadata", Answer::failed());
   server.then_always(Answer::run());
-  EXPECT_EQ(run(options_for(server, Profile::k1_0), 1), 1);
+  EXPECT_EQ(run(options_for(server, "1.0.1"), 1), 1);
   EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD SendMetadata");
   EXPECT_EQ(server.calls()[0].metadata().ms_version(), "");
   EXPECT_EQ(server.calls()[0].metadata().graph_num(), 0);
@@ -86,7 +86,7 @@ TEST_F(Handshake, FirstReleaseSendsTheGraphInAnyCase) {
 
 TEST_F(Handshake, FirstReleaseExitsAtOnceAndWithoutAGoodbye) {
   server.script({Answer::exit()});
-  EXPECT_EQ(run(options_for(server, Profile::k1_0)), 0);
+  EXPECT_EQ(run(options_for(server, "1.0.1")), 0);
   EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD");
 }
 
@@ -105,7 +105,7 @@ TEST_F(Handshake, ExitCountsByPresenceOnly) {
 
 TEST_F(Handshake, ReleasesThatHoldBeforeAStepRunOneMoreAfterExit) {
   server.script({Answer::run(), Answer::exit()});
-  EXPECT_EQ(run(options_for(server, Profile::k1_5, "1.5.0"), 5), 2);
+  EXPECT_EQ(run(options_for(server, "1.5.0"), 5), 2);
   EXPECT_EQ(last().cur_step(), 2);
 }
 
@@ -179,6 +179,46 @@ TEST_F(Handshake, RestartedDebuggerGetsTheNextAttempt) {
   EXPECT_EQ(again.order(), "WaitCMD WaitCMD WaitCMD SendMetadata");  // no second handshake
 }
 
+TEST_F(Handshake, FailureThatWasOvercomeIsNoProblem) {
+  server.script({Answer::failed(), Answer::broken(), Answer::run(), Answer::failed(), Answer::exit()});
+  EXPECT_EQ(run(options_for(server), 5), 1);
+  EXPECT_EQ(problem, "");
+  EXPECT_TRUE(last().training_done());
+}
+
+TEST_F(Handshake, EndThatWasAskedForIsNoProblem) {
+  server.always("SendMetadata", Answer::version(false));
+  server.script({Answer::exit()});
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  EXPECT_EQ(train(agent, net, 2), 1);
+  EXPECT_EQ(agent.problem(), "");
+}
+
+TEST_F(Handshake, GivingUpIsAProblem) {
+  server.script({Answer::failed(), Answer::failed(), Answer::failed(), Answer::failed(), Answer::failed(), Answer::failed()});
+  Agent agent(options_for(server));
+  ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+  EXPECT_EQ(train(agent, net, 5), 1);
+  EXPECT_NE(agent.problem().find("waiting for commands"), std::string::npos) << agent.problem();
+}
+
+// Whatever the training thread is about when another one says goodbye, nothing follows the farewell.
+TEST_F(Handshake, NothingFollowsTheFarewell) {
+  server.then_always(Answer::run());
+  for (int round = 0; round < 60; ++round) {
+    Agent agent(options_for(server));
+    ASSERT_TRUE(agent.add_graph(net.describe()).ok());
+    std::future<int> ran = std::async(std::launch::async, [&] { return train(agent, net, 20); });
+    std::this_thread::sleep_for(std::chrono::microseconds(60 * round));
+    agent.finish();
+    const size_t calls = server.calls().size();
+    (void)agent.problem();
+    EXPECT_EQ(ran.get(), 20);
+    ASSERT_EQ(server.calls().size(), calls) << "round " << round << ": " << server.order();
+  }
+}
+
 TEST_F(Handshake, DebuggerReplacedWhileAStepRunsCostsNoAttempt) {
   agent::Options options = options_for(server);
   options.retry_unit = std::chrono::hours(1);  // a failed attempt would be followed by that pause
@@ -245,7 +285,7 @@ TEST_F(Handshake, LaterGraphComesWithoutAnotherHandshake) {
 
 TEST_F(Handshake, OldReleasesRepeatHandshakeAndAllGraphs) {
   server.then_always(Answer::run());
-  Agent agent(options_for(server, Profile::k1_3, "1.3.0"));
+  Agent agent(options_for(server, "1.3.0"));
   ASSERT_TRUE(agent.add_graph(net.describe(1)).ok());
   train(agent, net, 1);
   ASSERT_TRUE(agent.add_graph(net.describe(2)).ok());
@@ -257,7 +297,7 @@ TEST_F(Handshake, OldReleasesRepeatHandshakeAndAllGraphs) {
 
 TEST_F(Handshake, FirstReleaseStartsAnewWhenAnotherGraphRuns) {
   server.then_always(Answer::run());
-  Agent agent(options_for(server, Profile::k1_0));
+  Agent agent(options_for(server, "1.0.1"));
   ASSERT_TRUE(agent.add_graph(net.describe(1)).ok());
   ASSERT_TRUE(agent.add_graph(net.describe(2)).ok());
   for (const int graph : {0, 1, 0}) {
@@ -336,7 +376,7 @@ TEST_F(Handshake, BeatsEndAfterFiveFailures) {
 
 TEST_F(Handshake, OldReleasesHaveNoBeats) {
   server.then_always(Answer::run());
-  agent::Options options = options_for(server, Profile::k1_3, "1.3.0");
+  agent::Options options = options_for(server, "1.3.0");
   options.heartbeat_period = milliseconds(1);
   EXPECT_EQ(run(options, 3), 3);
   EXPECT_TRUE(server.heartbeats().empty());

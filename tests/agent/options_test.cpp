@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "msdbg/agent.h"
+#include "support/old_releases.h"
 
 namespace msdbg::agent {
 namespace {
@@ -78,6 +79,16 @@ TEST_F(Environment, OtherPortsAreRefusedByName) {
 TEST_F(Environment, WrongAddressDoesNotMatterToATrainingThatIsNotDebugged) {
   set("MS_DEBUGGER_HOST", "localhost");
   EXPECT_TRUE(options_from_environment().ok());
+}
+
+TEST(AgentHabits, AreThoseOfTheReleaseThatItNames) {
+  for (const char* backend : {"GPU", "Ascend"}) {
+    Options options;
+    options.backend = backend;
+    EXPECT_EQ(own_habits(options), test::habits_of_release(options)) << backend;
+    options.version = "1.5.0";
+    EXPECT_NE(own_habits(options), test::habits_of_release(options)) << backend;
+  }
 }
 
 }  // namespace

@@ -5,49 +5,50 @@
 #include <gtest/gtest.h>
 
 #include "agent/recorded_network.h"
+#include "support/old_releases.h"
 #include "support/scripted_server.h"
 
 namespace msdbg::test {
 namespace {
 
-using agent::Profile;
+const OldReleases kOldReleases;
+
 
 const std::string kFolder = std::string(MSDBG_TEST_DATA) + "/live";
 
 struct Recording {
   const char* name;
   const char* version;
-  Profile profile;
 };
 
 std::ostream& operator<<(std::ostream& out, const Recording& recording) { return out << recording.name; }
 
 const std::vector<Recording> kRecordings = {
-    {"mi1.5.0-real-1.5.0-session", "1.5.0", Profile::k1_5},
-    {"scripted-real-1.3.0-exit", "1.3.0", Profile::k1_3},
-    {"scripted-real-1.3.0-node-stepping", "1.3.0", Profile::k1_3},
-    {"scripted-real-1.3.0-three-steps", "1.3.0", Profile::k1_3},
-    {"scripted-real-1.3.0-views-prev-and-change", "1.3.0", Profile::k1_3},
-    {"scripted-real-1.5.0-exit", "1.5.0", Profile::k1_5},
-    {"scripted-real-1.5.0-node-stepping", "1.5.0", Profile::k1_5},
-    {"scripted-real-1.5.0-three-steps", "1.5.0", Profile::k1_5},
-    {"scripted-real-1.5.0-views-prev-and-change", "1.5.0", Profile::k1_5},
-    {"scripted-real-1.10.0-constants", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-exit", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-exit-false", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-held-33s-heartbeats", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-hits-and-names", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-metadata-failed", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-mismatch-exit", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-mismatch-run", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-no-version-answer", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-node-stepping", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-run-to-node", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-six-failures", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-version-in-waitcmd", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-view-7MB", "1.10.0", Profile::k1_10},
-    {"scripted-real-1.10.0-views-prev-and-change", "1.10.0", Profile::k1_10},
-    {"mi2.3.1-real-1.10.0-mismatch", "1.10.0", Profile::k1_10},
+    {"mi1.5.0-real-1.5.0-session", "1.5.0"},
+    {"scripted-real-1.3.0-exit", "1.3.0"},
+    {"scripted-real-1.3.0-node-stepping", "1.3.0"},
+    {"scripted-real-1.3.0-three-steps", "1.3.0"},
+    {"scripted-real-1.3.0-views-prev-and-change", "1.3.0"},
+    {"scripted-real-1.5.0-exit", "1.5.0"},
+    {"scripted-real-1.5.0-node-stepping", "1.5.0"},
+    {"scripted-real-1.5.0-three-steps", "1.5.0"},
+    {"scripted-real-1.5.0-views-prev-and-change", "1.5.0"},
+    {"scripted-real-1.10.0-constants", "1.10.0"},
+    {"scripted-real-1.10.0-exit", "1.10.0"},
+    {"scripted-real-1.10.0-exit-false", "1.10.0"},
+    {"scripted-real-1.10.0-held-33s-heartbeats", "1.10.0"},
+    {"scripted-real-1.10.0-hits-and-names", "1.10.0"},
+    {"scripted-real-1.10.0-metadata-failed", "1.10.0"},
+    {"scripted-real-1.10.0-mismatch-exit", "1.10.0"},
+    {"scripted-real-1.10.0-mismatch-run", "1.10.0"},
+    {"scripted-real-1.10.0-no-version-answer", "1.10.0"},
+    {"scripted-real-1.10.0-node-stepping", "1.10.0"},
+    {"scripted-real-1.10.0-run-to-node", "1.10.0"},
+    {"scripted-real-1.10.0-six-failures", "1.10.0"},
+    {"scripted-real-1.10.0-version-in-waitcmd", "1.10.0"},
+    {"scripted-real-1.10.0-view-7MB", "1.10.0"},
+    {"scripted-real-1.10.0-views-prev-and-change", "1.10.0"},
+    {"mi2.3.1-real-1.10.0-mismatch", "1.10.0"},
     // scripted-real-1.10.0-server-restart-while-held needs a server that goes away: see handshake_test.cpp.
 };
 
@@ -141,7 +142,6 @@ TEST_P(Replay, OurAgentSaysWhatTheClientSaid) {
   agent::Options options;
   options.enabled = true;
   options.port = server.port();
-  options.profile = recording.profile;
   options.version = recording.version;
   options.retry_unit = std::chrono::milliseconds(5);
   server.script(std::move(commands));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "msdbg/agent.h"
+#include "support/old_releases.h"
 #include "support/scripted_server.h"
 
 namespace msdbg::test {
@@ -28,12 +29,13 @@ struct SmallNet {
   }
 };
 
-inline agent::Options options_for(const ScriptedServer& server, agent::Profile profile = agent::Profile::k2_2,
-                                  const std::string& version = "2.2.0") {
+inline const OldReleases kOldReleases;
+
+/// Of an agent that behaves like MindSpore `version`.
+inline agent::Options options_for(const ScriptedServer& server, const std::string& version = "2.2.0") {
   agent::Options options;
   options.enabled = true;
   options.port = server.port();
-  options.profile = profile;
   options.version = version;
   options.retry_unit = std::chrono::milliseconds(20);
   return options;

@@ -6,7 +6,6 @@
 namespace msdbg::test {
 namespace {
 
-using agent::Profile;
 
 struct Steps : testing::Test, Chain {};
 
@@ -17,29 +16,29 @@ TEST_F(Steps, NewReleasesCountAfterTheHold) {
 }
 
 TEST_F(Steps, AscendNeverNamesAnOperator) {
-  run({}, Profile::k2_2, "2.2.0", "Ascend");
+  run({}, "2.2.0", "Ascend");
   EXPECT_EQ(holds(), "0, 0, 1, 2");
   const std::vector<Call> waits = server.calls("WaitCMD");
   EXPECT_EQ(waits[0].messages, waits[1].messages);
 }
 
 TEST_F(Steps, OldAscendCountsBeforeTheHold) {
-  run({}, Profile::k1_5, "1.5.0", "Ascend");
+  run({}, "1.5.0", "Ascend");
   EXPECT_EQ(holds(), "0, 1, 2, 3");
 }
 
 TEST_F(Steps, AscendOf23IsHeldOnlyInitially) {
-  run({}, Profile::k2_3, "2.3.0", "Ascend");
+  run({}, "2.3.0", "Ascend");
   EXPECT_EQ(holds(), "0");
 }
 
 TEST_F(Steps, FirstReleasesCountWhenAStepBegins) {
-  run({Answer::run_node(), Answer::run()}, Profile::k1_1, "1.1.0");
+  run({Answer::run_node(), Answer::run()}, "1.1.0");
   EXPECT_EQ(holds(), "0, 1 Mul-op1, 1 Assign-op3, 2 Assign-op3, 3 Assign-op3");
 }
 
 TEST_F(Steps, MiddleReleasesAreHeldBeforeTheNextStep) {
-  run({Answer::run_node(), Answer::run()}, Profile::k1_5, "1.5.0");
+  run({Answer::run_node(), Answer::run()}, "1.5.0");
   EXPECT_EQ(holds(), "0, 0 Mul-op1, 1 Assign-op3, 2 Assign-op3");  // and not behind the last step
   EXPECT_EQ(server.calls().back().metadata().cur_step(), 3);
 }
@@ -67,17 +66,17 @@ TEST_F(Steps, NamedNodeBehindANodeStopMayComeInTheNextStep) {
 
 TEST_F(Steps, MiddleReleasesSkipTheHoldOnlyBehindTheVeryLastOperator) {
   run({Answer::run_node(kSplit), Answer::run_node("Nope"), Answer::run_node(kAssign), Answer::run_node(kAssign)},
-      Profile::k1_5, "1.5.0");
+      "1.5.0");
   EXPECT_EQ(holds(), "0, 0 Split-op2, 1 Assign-op3, 1 Assign-op3, 2 Assign-op3");
 }
 
 TEST_F(Steps, FirstReleaseIsNeverHeldAtTheEndWhileSteppingByNode) {
-  run({Answer::run_node(kSplit), Answer::run_node(kMul), Answer::run()}, Profile::k1_0, "");
+  run({Answer::run_node(kSplit), Answer::run_node(kMul), Answer::run()}, "1.0.1");
   EXPECT_EQ(holds(), "0, 1 Split-op2, 2 Mul-op1, 2 Assign-op3, 3 Assign-op3");
 }
 
 TEST_F(Steps, AscendTakesNodeLevelForStepLevel) {
-  run({Answer::run_node(), Answer::run_node(kMul)}, Profile::k2_2, "2.2.0", "Ascend");
+  run({Answer::run_node(), Answer::run_node(kMul)}, "2.2.0", "Ascend");
   EXPECT_EQ(holds(), "0, 0, 1, 2");
 }
 
@@ -93,7 +92,7 @@ TEST_F(Steps, RecheckRunsNothing) {
 }
 
 TEST_F(Steps, FirstReleaseTakesRecheckForRun) {
-  run({Answer::recheck()}, Profile::k1_0, "");
+  run({Answer::recheck()}, "1.0.1");
   EXPECT_EQ(holds(), "0, 1 Assign-op3, 2 Assign-op3, 3 Assign-op3");
 }
 

@@ -9,7 +9,6 @@
 namespace msdbg::test {
 namespace {
 
-using agent::Profile;
 using Level = debugger::ViewCMD;
 
 View value() { return View(Level::value); }
@@ -66,12 +65,12 @@ TEST_F(Viewing, ConstantsGoByTheirOwnName) {
 }
 
 TEST_F(Viewing, OldReleasesHaveDataButNoConstants) {
-  run({base().tensor("w").tensor("Default--data-0").tensor("x").answer()}, Profile::k1_5, "1.5.0");
+  run({base().tensor("w").tensor("Default--data-0").tensor("x").answer()}, "1.5.0");
   EXPECT_EQ(found(*this), "yny");
 }
 
 TEST_F(Viewing, FirstReleaseHasNothingInitially) {
-  run({value().tensor("w").answer()}, Profile::k1_0, "");
+  run({value().tensor("w").answer()}, "1.0.1");
   EXPECT_FALSE(slices().at(0).has_tensor_content());
 }
 
@@ -92,7 +91,7 @@ TEST_F(Viewing, InputFromATupleIsKnownByTheOperatorThatPicksIt) {
 }
 
 TEST_F(Viewing, AscendHasEverythingAtTheEndOfAStep) {
-  run({Answer::run(), base().tensor(kMul).tensor(kSplit, "1").tensor("x").tensor("w").answer()}, Profile::k2_2, "2.2.0",
+  run({Answer::run(), base().tensor(kMul).tensor(kSplit, "1").tensor("x").tensor("w").answer()}, "2.2.0",
       "Ascend");
   EXPECT_EQ(found(*this), "yyyy");
 }
@@ -100,7 +99,7 @@ TEST_F(Viewing, AscendHasEverythingAtTheEndOfAStep) {
 TEST_F(Viewing, PreviousValueExistsFromTheEndOfTheFirstStep) {
   net.update = [this](int) { net.w = {7, 7, 7, 7}; };
   const View look = value().tensor("w", "0", "prev").tensor("w");
-  run({look.answer(), Answer::run(), look.answer()}, Profile::k2_2, "2.2.0", "Ascend");
+  run({look.answer(), Answer::run(), look.answer()}, "2.2.0", "Ascend");
   EXPECT_FALSE(slices(0).at(0).has_tensor_content());
   const std::array<float, 4> before = {1, 1, 1, 1};
   EXPECT_EQ(slices(1).at(0).tensor_content(), std::string(reinterpret_cast<const char*>(before.data()), 16));
@@ -121,7 +120,7 @@ TEST_F(Viewing, SlotIsComparedAsText) {
 }
 
 TEST_F(Viewing, ReleasesBefore15AnswerEveryLevelWithValues) {
-  run({base().tensor("w").answer(), statistics().tensor("w").answer()}, Profile::k1_3, "1.3.0");
+  run({base().tensor("w").answer(), statistics().tensor("w").answer()}, "1.3.0");
   EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD SendTensors WaitCMD SendTensors WaitCMD SendMetadata");
 }
 
@@ -164,7 +163,7 @@ TEST_F(Viewing, StatisticsLeaveNonFiniteElementsOut) {
 
 TEST_F(Viewing, StatisticsOf23LetNonFiniteElementsIn) {
   net.w = {-2, std::numeric_limits<float>::infinity(), 1, 0};
-  run({statistics().tensor("w").answer()}, Profile::k2_3, "2.3.0");
+  run({statistics().tensor("w").answer()}, "2.3.0");
   const auto got = server.calls("SendTensorStats").at(0).as<debugger::TensorSummary>().statistics();
   EXPECT_EQ(got.max_value(), std::numeric_limits<float>::infinity());
   EXPECT_EQ(got.pos_zero_count(), 2u);

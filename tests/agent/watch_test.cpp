@@ -8,7 +8,6 @@
 namespace msdbg::test {
 namespace {
 
-using agent::Profile;
 using Condition = debugger::WatchCondition;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -97,18 +96,18 @@ TEST_F(Watching, ScopeReadsButDoesNotMatchFrom15On) {
 }
 
 TEST_F(Watching, ScopeMatchesByPrefixBefore15) {
-  run({any(1).scope("Default/net-Net").answer()}, Profile::k1_3, "1.3.0");
+  run({any(1).scope("Default/net-Net").answer()}, "1.3.0");
   EXPECT_EQ(hits(), "1:net-Net:0 | 1:net-Net:1 1:net-Net:0");
 }
 
 TEST_F(Watching, FirstReleaseReportsTheTensorsOwnName) {
-  run({Watch(1, Condition::max_gt).value(3).scope("Default/net-Net").answer()}, Profile::k1_0, "");
+  run({Watch(1, Condition::max_gt).value(3).scope("Default/net-Net").answer()}, "1.0.1");
   EXPECT_EQ(hits(), "1:Mul-op1:0 | 1:Split-op2:0");
   EXPECT_EQ(hit(0, 0).watch_condition().params_size(), 0);
 }
 
 TEST_F(Watching, FirstReleaseKnowsNothingOfLaterConditions) {
-  run({any(1).leaf(kMul).answer()}, Profile::k1_0, "");
+  run({any(1).leaf(kMul).answer()}, "1.0.1");
   EXPECT_EQ(hits(), "");
 }
 
@@ -182,14 +181,14 @@ TEST_F(Watching, ChangeWithoutAPreviousValueIsAnErrorEveryStep) {
 }
 
 TEST_F(Watching, ChangeIsJudgedAgainstThePreviousStepWhereItIsKept) {
-  for (const auto& [profile, version, backend] : std::vector<std::tuple<Profile, std::string, std::string>>{
-           {Profile::k2_2, "2.2.0", "Ascend"}, {Profile::k1_6, "1.6.0", "GPU"}, {Profile::k1_5, "1.5.0", "GPU"}}) {
+  for (const auto& [version, backend] : std::vector<std::pair<std::string, std::string>>{
+           {"2.2.0", "Ascend"}, {"1.6.0", "GPU"}, {"1.5.0", "GPU"}}) {
     Chain other;
     other.steps = 4;
     other.net.update = [&other](int step) {
       if (step == 1) other.net.w = {2, 2, 2, 2};
     };
-    other.run({changed(1).leaf("net/w").answer()}, profile, version, backend);
+    other.run({changed(1).leaf("net/w").answer()}, version, backend);
     EXPECT_EQ(other.hits(), "1:w:0") << version;
     ASSERT_EQ(other.server.calls("SendWatchpointHits").size(), 1u);
     EXPECT_NEAR(other.hit(0, 0).watch_condition().params(0).actual_value(), 1.0, 1e-6) << version;
@@ -205,12 +204,12 @@ TEST_F(Watching, OldReleasesReadTolerancesInTheWrongOrder) {
                            .leaf("net/moments.w")
                            .answer();
   net.update = [this](int) { net.moment = {1, 1, 1, 1}; };
-  run({watch}, Profile::k1_6, "1.6.0");
+  run({watch}, "1.6.0");
   EXPECT_EQ(hits(), "1:moments.w:0");
   Chain old;
   old.steps = 1;
   old.net.update = [&old](int) { old.net.moment = {1, 1, 1, 1}; };
-  old.run({watch}, Profile::k1_5, "1.5.0");
+  old.run({watch}, "1.5.0");
   EXPECT_EQ(old.hits(), "");
 }
 
@@ -229,7 +228,7 @@ TEST_F(Watching, RangeIsReadByPlaceAndOpenEndsAreInfinite) {
 }
 
 TEST_F(Watching, AscendReportsEverythingAtTheEndOfTheStepInOrderOfExecution) {
-  run({any(1).leaf(kSplit).leaf("o/w").leaf(kMul).leaf("Default--data-0").answer()}, Profile::k2_2, "2.2.0", "Ascend");
+  run({any(1).leaf(kSplit).leaf("o/w").leaf(kMul).leaf("Default--data-0").answer()}, "2.2.0", "Ascend");
   EXPECT_EQ(hits(), "1:w:0 1:Default--data-0:0 1:Mul-op1:0 1:Split-op2:1 1:Split-op2:0");
 }
 
@@ -262,7 +261,7 @@ struct Flagged : Watching {
 
 TEST_F(Flagged, OperatorHitsWithEachOutputAtTheEndOfItsStep) {
   net.compute = [this](int) { net.mul = net.first = {1, kNaN, 3, 4}; };  // values are nothing to it
-  run({overflow(1).leaf(kMul).leaf(kSplit).leaf("net/w").answer()}, Profile::k2_2, "2.2.0", "Ascend");
+  run({overflow(1).leaf(kMul).leaf(kSplit).leaf("net/w").answer()}, "2.2.0", "Ascend");
   EXPECT_EQ(hits(), "1:Split-op2:1 1:Split-op2:0");
   EXPECT_EQ(hit(0, 0).watch_condition().condition(), Condition::overflow);
   EXPECT_EQ(hit(0, 0).watch_condition().params_size(), 0);
@@ -270,11 +269,11 @@ TEST_F(Flagged, OperatorHitsWithEachOutputAtTheEndOfItsStep) {
 }
 
 TEST_F(Flagged, OldReleasesOnAnAscendHaveTheFlagToo) {
-  for (const auto& [profile, version] : std::vector<std::pair<Profile, std::string>>{{Profile::k1_0, ""}, {Profile::k1_5, "1.5.0"}}) {
+  for (const char* version : {"1.0.1", "1.5.0"}) {
     Chain other;
     other.steps = 3;
     other.net.flag = net.flag;
-    other.run({overflow(1).leaf(kSplit).answer()}, profile, version, "Ascend");
+    other.run({overflow(1).leaf(kSplit).answer()}, version, "Ascend");
     EXPECT_EQ(other.hits(), "1:Split-op2:1 1:Split-op2:0") << version;
   }
 }
@@ -286,12 +285,12 @@ TEST_F(Flagged, GpuHasNoFlag) {
 
 TEST_F(Flagged, RecheckFindsTheFlagOfTheStepAtHand) {
   run({Answer::run(), Answer::run(), overflow(1).leaf(kSplit).answer(), Answer::recheck(), Answer::run(), Answer::recheck()},
-      Profile::k2_2, "2.2.0", "Ascend");
+      "2.2.0", "Ascend");
   EXPECT_EQ(hits(), "1:Split-op2:1 1:Split-op2:0");
 }
 
 TEST_F(Flagged, ConditionsOnElementsStandBesideIt) {
-  run({overflow(1).leaf(kSplit).answer(), any(2).leaf(kSplit).answer()}, Profile::k2_2, "2.2.0", "Ascend");
+  run({overflow(1).leaf(kSplit).answer(), any(2).leaf(kSplit).answer()}, "2.2.0", "Ascend");
   EXPECT_EQ(hits(), "2:Split-op2:1 2:Split-op2:0 | 1:Split-op2:1 2:Split-op2:1 1:Split-op2:0 2:Split-op2:0 | 2:Split-op2:1 2:Split-op2:0");
 }
 

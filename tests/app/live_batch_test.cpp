@@ -153,6 +153,12 @@ TEST_F(LiveBatch, ACommandForATrainingThatIsGoneHasAStatusOfItsOwn) {
   EXPECT_TRUE(has(*debugger, "gone.lua:5: step: "));
 }
 
+TEST_F(LiveBatch, ACommandBehindANormalEndIsAMistakeOfTheScript) {
+  start({"--script", folder.write("end.lua", "s:continue()\ns:step()")}, {"--steps", "2"});
+  EXPECT_EQ(debugger->wait(), 5) << debugger->output();
+  EXPECT_TRUE(has(*debugger, "end.lua:2: step: the training has ended"));
+}
+
 TEST_F(LiveBatch, AScriptThatCannotRunIsToldBeforeATrainingIsWaitedFor) {
   test::Process missing({MSDBG_PROGRAM, "listen", "--port", "0", "--script", "no/such.lua"});
   EXPECT_EQ(missing.wait(), 5);

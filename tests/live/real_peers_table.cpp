@@ -6,9 +6,7 @@ namespace msdbg::test {
 namespace {
 
 // The completed steps follow from what each client is known to do (docs/live-protocol.md 3.9) and fit the number in its
-// goodbye. `-` is a suspension that the session passes by itself. One entry is a guess that cannot be better: in
-// hits-and-names the third suspension is the end of step 0, but its only hit is on a weight that the last operator
-// reads.
+// goodbye. `-` is a suspension that the session passes by itself.
 constexpr std::array kPeers = {
     RealPeer{"mi1.5.0-real-1.5.0-session", "1.5.0", "GPU", 1, 38, "0/0 0/0 0/0"},
     RealPeer{"mi1.5.0-ref-ascend-1.5", "1.5.0", "Ascend", 1, 93, "0/0 1/1 2/2"},
@@ -38,7 +36,7 @@ constexpr std::array kPeers = {
     RealPeer{"scripted-real-1.10.0-exit", "1.10.0", "GPU", 1, 38, "0/0 0/1"},
     RealPeer{"scripted-real-1.10.0-held-33s-heartbeats", "1.10.0", "GPU", 1, 38, "0/0 0/1"},
     RealPeer{"scripted-real-1.10.0-hits-and-names", "1.10.0", "GPU", 1, 38,
-             "0/0 0/0 0/0 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/3"},
+             "0/0 0/0 0/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/2 2/3"},
     RealPeer{"scripted-real-1.10.0-metadata-failed", "1.10.0", "GPU", 0, 0, "0/0 1/2"},
     RealPeer{"scripted-real-1.10.0-mismatch-exit", "1.10.0", "GPU", 0, 0, "0/0"},
     RealPeer{"scripted-real-1.10.0-mismatch-run", "1.10.0", "GPU", 0, 0, "0/0 0/1 1/2"},

@@ -92,7 +92,7 @@ describe("a live session", function()
       expect(r.state):equals "ended"
     end)
     s:continue { steps = 100 }
-    expect(function() s:step() end):raises("not delivered", "peer_lost")
+    expect(function() s:step() end):raises("not delivered", "unsupported")
     expect(ends):equals(1)
   end))
 end)

@@ -181,9 +181,11 @@ class FakeLiveSession : public LiveSession {
     return result(StopReason::kEnded, first, {});
   }
 
+  bool detached() const override { return detached_; }
   Status detach() override {
     calls.push_back("detach");
     if (state_ != LiveState::kHeld && state_ != LiveState::kRunning) return not_held();
+    detached_ = true;
     in_force.clear();
     state_ = LiveState::kRunning;
     return {};
@@ -312,7 +314,7 @@ class FakeLiveSession : public LiveSession {
   }
 
   Status not_held() const {
-    return Status(Code::kPeerLost, "the training is not held (" + std::string(live_state_name(state_)) +
+    return Status(state_ == LiveState::kEnded ? Code::kUnsupported : Code::kPeerLost, "the training is not held (" + std::string(live_state_name(state_)) +
                                        "): the command was not delivered");
   }
 
@@ -336,6 +338,7 @@ class FakeLiveSession : public LiveSession {
   std::deque<NamedValues> script_;
   std::map<std::string, TensorPtr> parameters_;
   LiveState state_ = LiveState::kWaiting;
+  bool detached_ = false;
   int64_t step_ = 0, completed_ = 0;
   size_t next_ = 0;  ///< value of the step that comes next
   bool at_end_ = false, ctrl_c_ = false, nobody_ = false, stops_behind_operators_ = false;

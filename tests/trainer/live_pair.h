@@ -23,7 +23,7 @@ inline Words joined(Words first, const Words& second) {
   return first;
 }
 
-/// Starts `msdbg listen` and then the trainer with the port that it chose.
+/// Starts `msdbg listen` and then the trainer with the port that it chose. One with `--release` behaves like that release.
 class LivePair {
  public:
   LivePair(const std::string& script, const Words& script_arguments, const Words& trainer_arguments)
@@ -34,9 +34,10 @@ class LivePair {
       ADD_FAILURE() << "no line '" << mark << "' in:\n" << listen_.output();
       return;
     }
-    const std::string port = line->substr(line->find(mark) + mark.size());
-    trainer_.emplace(joined({MSDBG_TRAINER, "--port", port.substr(0, port.find_first_not_of("0123456789"))},
-                            trainer_arguments));
+    port_ = line->substr(line->find(mark) + mark.size());
+    port_ = port_.substr(0, port_.find_first_not_of("0123456789"));
+    const bool other = std::find(trainer_arguments.begin(), trainer_arguments.end(), "--release") != trainer_arguments.end();
+    trainer_.emplace(joined({other ? MSDBG_RELEASE_TRAINER : MSDBG_TRAINER, "--port", port_}, trainer_arguments));
   }
 
   /// Waits for both; false with a failure when one does not end.
@@ -53,6 +54,7 @@ class LivePair {
     return listen_status && trainer_status;
   }
 
+  const std::string& port() const { return port_; }
   Process& listen() { return listen_; }
   Process& trainer() { return *trainer_; }
 
@@ -61,6 +63,7 @@ class LivePair {
 
  private:
   Process listen_;
+  std::string port_;
   std::optional<Process> trainer_;
 };
 

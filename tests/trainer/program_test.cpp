@@ -52,7 +52,6 @@ TEST(Program, RefusesWrongOptionsAndSaysWhatItTakes) {
            {{"--fault", "typo"}, "--fault takes none, exploding-rate"},
            {{"--port", "70000"}, "--port takes a whole number from 1 to 65535, not '70000'"},
            {{"--steps", "3x"}, "--steps takes a whole number from 0 on, not '3x'"},
-           {{"--profile", "3.0"}, "--profile takes 1.0, 1.1"},
            {{"--backend", "CPU"}, "--backend takes GPU or Ascend"},
            {{"--learning-rate", "nan"}, "--learning-rate takes a positive number"},
            {{"leftover"}, "unknown argument 'leftover'"},
@@ -96,7 +95,7 @@ TEST(Program, GivesUpWhenTheDebuggerThatWasAskedForIsNotThere) {
 TEST(Program, HelpListsOptionsAndExitStatuses) {
   const Outcome outcome = run({"--help"});
   EXPECT_EQ(outcome.status, 0);
-  for (const char* part : {"--fault-step K", "--profile V", "--extra-tensor MB", "exit status\n  0"}) {
+  for (const char* part : {"--fault-step K", "--release V", "--extra-tensor MB", "exit status\n  0"}) {
     EXPECT_TRUE(contains(outcome.output, part)) << part;
   }
 }

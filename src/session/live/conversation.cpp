@@ -73,6 +73,11 @@ std::vector<LiveEvent> Conversation::take_events() {
   std::lock_guard lock(mutex_);
   if (dropped_events_ > 0)
     events_.push_back({Severity::kWarning, fmt::format("{} further messages are not shown", std::exchange(dropped_events_, 0))});
+  for (LiveEvent& event : events_) {
+    const auto count = event_counts_.find(event.text);
+    if (count != event_counts_.end() && count->second > 1) event.text += fmt::format(" ({} times)", count->second);
+  }
+  event_counts_.clear();
   return std::exchange(events_, {});
 }
 void Conversation::report(Severity severity, std::string text) {
@@ -80,9 +85,18 @@ void Conversation::report(Severity severity, std::string text) {
   say(severity, std::move(text));
 }
 
+// A step of a peer that misbehaves may complain a thousand times of the same thing.
 void Conversation::say(Severity severity, std::string text) {
-  if (events_.size() >= kMaxEvents) ++dropped_events_;
-  else events_.push_back({severity, std::move(text)});
+  if (const auto known = event_counts_.find(text); known != event_counts_.end()) {
+    ++known->second;
+    return;
+  }
+  if (events_.size() >= kMaxEvents) {
+    ++dropped_events_;
+    return;
+  }
+  if (severity != Severity::kInfo) event_counts_.emplace(text, 1);
+  events_.push_back({severity, std::move(text)});
 }
 
 bool Conversation::wait_settled(Clock::time_point deadline, bool stop_on_interrupt) {
@@ -223,10 +237,12 @@ void Conversation::handle_wait(WireEvent event) {
   if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) {
     // Held by a debugger that is gone, or its connection broke and was made again. The same process goes on.
     const bool known = is_known(event);
+    // No operator has run: it was held before its first step. An Ascend training never names one.
+    const bool untouched = metadata.cur_step() == 0 && metadata.cur_node().empty() && metadata.backend() != "Ascend";
     if (!known) {
       profile_ = unknown_profile(metadata, event.peer);
       orphan_ = true;
-      ran_ = true;  // nothing tells whether a step has run; nothing that needs the first suspension may be assumed
+      ran_ = !untouched;
       ++handshakes_;
       ++processes_;
     }
@@ -260,7 +276,7 @@ Status Conversation::not_held(std::string_view what) const {
     case LiveState::kWaiting:
       return {Code::kPeerLost, fmt::format("{}: no training has connected yet", what)};
     case LiveState::kEnded:
-      return {Code::kPeerLost, fmt::format("{}: the training has ended; the command was not delivered", what)};
+      return {Code::kUnsupported, fmt::format("{}: the training has ended; the command was not delivered", what)};
     case LiveState::kLost:
       return {Code::kPeerLost, fmt::format("{}: the connection to the training is lost; the command was not delivered", what)};
     default:

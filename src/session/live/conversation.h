@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "msdbg/live.h"
@@ -119,6 +120,7 @@ class Conversation {
   std::vector<debugger::WatchpointHit> hits_;
   std::vector<Charge> graph_charges_, hit_charges_;
   std::vector<LiveEvent> events_;
+  std::unordered_map<std::string, size_t> event_counts_;  // of the texts since they were last taken
   size_t dropped_events_ = 0;
   // The answer to the view that is under way.
   std::optional<std::vector<debugger::TensorBase>> bases_;

@@ -215,7 +215,12 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
     if (const Status written = recorder_->flush(); !written.ok()) note(WireEvent::Kind::kProblem, written.message());
   }
   std::lock_guard lock(mutex_);
-  if (alone_) return reply(call, next_alone());
+  // On another connection it is the same training, unless that one has shaken hands before.
+  if (alone_ && call.peer != alone_key_ && turned_away_.count(call.peer) > 0) alone_ = false;
+  if (alone_) {
+    alone_key_ = call.peer;
+    return reply(call, next_alone());
+  }
   if (call.cancelled()) return;  // from here on on_cancelled() takes it out of held_
   if (ahead_times_ > 0) {
     --ahead_times_;
@@ -244,6 +249,7 @@ void GrpcTransport::complete_metadata(IncomingCall& call) {
     event.peer = address_of(call.peer);
     ended_ = event.metadata.training_done();
     ahead_times_ = 0;
+    if (ended_ || call.peer != alone_key_) alone_ = false;  // what comes now is held again
   }
   if (event.metadata.training_done()) {
     event.kind = WireEvent::Kind::kFarewell;

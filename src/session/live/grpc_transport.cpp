@@ -138,6 +138,7 @@ void GrpcTransport::expect(std::shared_ptr<ValueUpload> upload) {
 void GrpcTransport::answer_alone(std::vector<debugger::EventReply> replies) {
   std::lock_guard lock(mutex_);
   alone_ = true;
+  alone_key_ = current_;
   alone_replies_.assign(replies.begin(), replies.end());
   if (IncomingCall* call = std::exchange(held_, nullptr)) reply(*call, next_alone());
 }

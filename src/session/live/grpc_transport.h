@@ -86,7 +86,8 @@ class GrpcTransport final : public Transport, private CallHandler {
   uint64_t ahead_times_ = 0;
   Passed passed_;
   std::shared_ptr<ValueUpload> upload_;
-  bool alone_ = false;
+  bool alone_ = false;                            // the training was let go
+  std::string alone_key_;                         // its connection
   std::deque<debugger::EventReply> alone_replies_;
 };
 

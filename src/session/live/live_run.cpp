@@ -11,6 +11,13 @@ namespace {
 /// After Ctrl-C the training is usually held by the end of its step; longer ones are not waited for.
 constexpr std::chrono::milliseconds kGrace{500};
 
+bool is_node_level(RunKind kind) { return kind == RunKind::kNextNode || kind == RunKind::kToNode; }
+
+const char* word_of(RunKind kind) {
+  constexpr const char* kWords[] = {"step", "continue", "next", "run_to"};
+  return kWords[static_cast<size_t>(kind)];
+}
+
 constexpr uint32_t kErrorBad = kErrorNan | kErrorInf;
 
 bool broken(const CheckResult& check) {
@@ -55,7 +62,7 @@ bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, Stop
 // How many suspensions need nobody here: nothing is judged on this side after a step, and nobody is called.
 uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) const {
   if (request.kind != RunKind::kStep && request.kind != RunKind::kContinue) return 0;
-  if (request.on_step || stale_ || std::any_of(wanted_.begin(), wanted_.end(), [](const Wanted& w) { return w.local; })) return 0;
+  if (request.on_step || stale_ || judges_here()) return 0;
   return request.kind == RunKind::kStep ? static_cast<uint64_t>(request.count - steps_run - 1) : UINT64_MAX;
 }
 
@@ -70,60 +77,117 @@ Status LiveSessionImpl::check_initial(RunResult& result) {
   return {};
 }
 
+/// The full name that `request` runs to; "" for the other kinds.
+Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) const {
+  if (request.count < 1) return Status(Code::kInvalidArgument, fmt::format("step {}: give a number of steps from 1 on", request.count));
+  if (!is_node_level(request.kind)) return std::string();
+  if (profile_.ascend && talk_.state() == LiveState::kHeld)
+    return Status(Code::kUnsupported, "an Ascend training is held at the end of steps only: use step");
+  if (request.kind == RunKind::kNextNode) return std::string();
+  Result<NodeRef> found = find_node(graphs_, request.node);
+  if (!found) return found.status();
+  const Node& named = found->graph->node(found->node);
+  if (named.kind == NodeKind::kOperator && !is_structural(named.op)) return named.name;
+  return Status(Code::kInvalidArgument, fmt::format("{} is a {} and never runs: name an operator", named.name,
+                                                    named.kind == NodeKind::kOperator ? named.op : node_kind_name(named.kind)));
+}
+
+/// The operators to stop behind with watchpoints, where a stop at level "node" might run past the end of the step: a training that
+/// has stopped at an operator is not held at the end of that step, and nothing would be judged there.
+std::vector<WatchedName> LiveSessionImpl::stops_for(const RunRequest& request, const std::string& node) const {
+  const bool stopped_here = hold_ == HoldKind::kNode && node_stop_step_ == step_;
+  const auto current = names_.find(suspension_.cur_node);
+  if (request.kind == RunKind::kToNode) {
+    if (profile_.node_level_holds && !stopped_here) return {};
+  } else {
+    if (request.kind != RunKind::kNextNode || wanted_.empty() || hold_ != HoldKind::kNode || !current) return {};
+    // Who takes its outputs has to run before the step ends.
+    const auto runs = [&](const Use& use) { return current->graph->node(use.node).kind == NodeKind::kOperator; };
+    if (std::ranges::any_of(current->graph->effective_users(current->node), runs)) return {};
+  }
+  std::vector<WatchedName> names;
+  for (const GraphPtr& graph : graphs_) {
+    for (const Node& each : graph->nodes()) {
+      if (each.kind != NodeKind::kOperator || (node.empty() ? each.name == suspension_.cur_node : each.name != node)) continue;
+      if (auto name = watch_name(*graph, each)) names.push_back({std::move(*name), each.op});
+    }
+  }
+  return names;
+}
+
+bool LiveSessionImpl::judges_here() const {
+  return std::any_of(wanted_.begin(), wanted_.end(), [](const Wanted& wanted) { return wanted.local; });
+}
+
+/// Steps that ended without a suspension: the watchpoints that are judged here had no values of them.
+void LiveSessionImpl::tell_unjudged(int64_t steps) {
+  if (steps <= 0 || !judges_here()) return;
+  report(Severity::kWarning,
+         fmt::format("{} ended without holding the training: functions and conditions that msdbg judges itself are not checked there",
+                     steps == 1 ? fmt::format("step {}", completed_ - 1) : fmt::format("{} steps", steps)));
+}
+
 Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   absorb();
   if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own");
-  if (request.count < 1) return Status(Code::kInvalidArgument, fmt::format("step {}: give a number of steps from 1 on", request.count));
-  const bool node_level = request.kind == RunKind::kNextNode || request.kind == RunKind::kToNode;
-  if (node_level && profile_.ascend && talk_.state() == LiveState::kHeld) {
-    return Status(Code::kUnsupported, "an Ascend training is held at the end of steps only: use step");
-  }
-  std::string node;
-  if (request.kind == RunKind::kToNode) {
-    Result<NodeRef> found = find_node(graphs_, request.node);
-    if (!found) return found.status();
-    const Node& named = found->graph->node(found->node);
-    if (named.kind != NodeKind::kOperator || is_structural(named.op)) {
-      return Status(Code::kInvalidArgument, fmt::format("{} is a {} and never runs: name an operator", named.name,
-                                                        named.kind == NodeKind::kOperator ? named.op : node_kind_name(named.kind)));
-    }
-    node = named.name;
-  }
-  if (talk_.state() == LiveState::kHeld) {
-    if (Status status = flush(); !status.ok()) return status;
-  }
+  const Result<std::string> target = node_to_reach(request);
+  if (!target) return target.status();
+  const std::string& node = *target;
   std::optional<Clock::time_point> deadline;
   if (request.timeout) deadline = Clock::now() + *request.timeout;
 
   RunResult result = snapshot(StopReason::kDone);
   // It came to a hit while nobody waited, behind an interrupt or a timeout: that is told first.
-  if (talk_.state() == LiveState::kHeld && !raw_hits_.empty()) {
+  if (!raw_hits_.empty()) {
     collect_hits(result.check);
     result.reason = StopReason::kHit;
     if (!result.check.hits.empty()) return result;
   }
-  if (Status status = check_initial(result); !status.ok()) return status;
-  const bool initial_hits = !result.check.hits.empty();
-  const debugger::EventReply command = make_run(node_level ? "node" : "step", node);
-  const char* what = node_level ? "node step" : "step";
-  const std::string address = profile_.peer.address;
   int64_t steps_run = 0;
   StopReason reason = StopReason::kDone;
+  const auto finish = [&] {
+    RunResult end = snapshot(reason);
+    end.steps_run = steps_run;
+    end.check = std::move(result.check);
+    end.check.steps = {step_};
+    return end;
+  };
+  // What was found before a command fails is worth more than the failure.
+  const auto failed = [&](const Status& status, bool first) -> Result<RunResult> {
+    const bool found = !result.check.hits.empty() || !result.check.not_checked.empty();
+    if (first && !found) return status;
+    const LiveState now = talk_.state();
+    report(Severity::kWarning, status.message());
+    reason = !result.check.hits.empty() ? StopReason::kHit : now == LiveState::kEnded ? StopReason::kEnded
+             : now == LiveState::kLost  ? StopReason::kLost : StopReason::kPaused;
+    return finish();
+  };
+  if (talk_.state() == LiveState::kHeld) {
+    if (Status status = flush(); !status.ok()) return failed(status, true);
+  }
+  if (Status status = check_initial(result); !status.ok()) return failed(status, true);
+  const bool initial_hits = !result.check.hits.empty();
+  const std::string address = profile_.peer.address;
   for (bool first = true;; first = false) {
     // Older releases shake hands again for every new graph and have forgotten all watchpoints then.
     if (!first) {
-      if (Status status = flush(); !status.ok()) report(Severity::kWarning, status.message());
+      if (Status status = flush(); !status.ok()) return failed(status, false);
     }
+    const std::vector<WatchedName> stops = stops_for(request, node);
+    Status status = arm_stop(stops);
+    const bool node_level = is_node_level(request.kind) && stops.empty();
     const int64_t completed = completed_;
-    if (Status status = talk_.release(command, what, unseen(request, steps_run)); !status.ok()) {
-      if (first) return status;
-      reason = talk_.state() == LiveState::kEnded ? StopReason::kEnded : StopReason::kLost;
-      break;
+    if (status.ok()) status = talk_.release(make_run(node_level ? "node" : "step", node), word_of(request.kind), unseen(request, steps_run));
+    if (!status.ok()) {
+      disarm_stop();
+      return failed(status, first);
     }
     const bool held = await_hold(deadline, &reason);
+    disarm_stop();
     int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
     if (!held) steps_run += steps_between(completed, completed_, suspensions);
     if (!held && (reason == StopReason::kEnded || reason == StopReason::kLost)) {
+      if (reason == StopReason::kEnded) tell_unjudged(completed_ - completed - suspensions);
       const size_t before = result.check.hits.size();
       collect_last_hits(result.check);
       if (result.check.hits.size() > before) reason = StopReason::kHit;
@@ -136,32 +200,36 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       break;
     }
     const bool step_end = hold_ == HoldKind::kStepEnd;
-    if (step_end) ++suspensions;
-    steps_run += steps_between(completed, completed_, suspensions);
-    if (suspension_.late_graph) {  // nothing of the step has run yet
-      if (Status status = flush(); !status.ok()) return status;
-      continue;
+    if (step_end) {
+      ++suspensions;
+    } else if (hold_ == HoldKind::kNode && completed_ - completed > suspensions) {
+      tell_unjudged(completed_ - completed - suspensions);
+      if (is_node_level(request.kind)) suspensions = completed_ - completed;
     }
+    steps_run += steps_between(completed, completed_, suspensions);
+    if (suspension_.late_graph) continue;  // nothing of the step has run yet
     CheckResult& check = result.check;
     const size_t hits_before = initial_hits && first ? check.hits.size() : 0;
     collect_hits(check);
     if (step_end) judge_locally(check);
+    const bool late = deadline && Clock::now() >= *deadline;
     if (check.hits.size() > hits_before) reason = StopReason::kHit;
     else if (broken(check)) reason = StopReason::kNotChecked;
     else if (check.interrupted || interrupt_requested()) reason = StopReason::kInterrupted;
-    else if (request.kind == RunKind::kToNode && suspension_.cur_node != node) reason = StopReason::kNodeNotMet;
-    else if (!node_level && !(request.kind == RunKind::kStep && steps_run >= request.count)) {
-      if (deadline && Clock::now() >= *deadline) reason = StopReason::kPaused;
+    else if (request.kind == RunKind::kToNode && suspension_.cur_node != node) {
+      if (!step_end && !late) continue;  // held for a hit that is none of ours
+      reason = step_end ? StopReason::kNodeNotMet : StopReason::kPaused;
+    } else if (request.kind == RunKind::kNextNode && step_end && !stops.empty()) {
+      if (!late) continue;  // the next operator is the first one of the next step
+      reason = StopReason::kPaused;
+    } else if (!is_node_level(request.kind) && !(request.kind == RunKind::kStep && steps_run >= request.count)) {
+      if (late) reason = StopReason::kPaused;
       else if (step_end && request.on_step && !request.on_step(step_)) reason = StopReason::kPaused;
       else continue;
     }
     break;
   }
-  RunResult end = snapshot(reason);
-  end.steps_run = steps_run;
-  end.check = std::move(result.check);
-  end.check.steps = {step_};
-  return end;
+  return finish();
 }
 
 Result<RunResult> LiveSessionImpl::recheck() {

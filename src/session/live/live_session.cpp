@@ -44,6 +44,10 @@ LiveState LiveSessionImpl::state() {
 
 void LiveSessionImpl::absorb() {
   talk_.drain();
+  if (const uint64_t processes = talk_.processes(); processes != processes_) {
+    processes_ = processes;
+    detached_ = false;
+  }
   if (const uint64_t handshakes = talk_.handshakes(); handshakes != handshakes_) {
     const bool other_process = handshakes_ == 0 || talk_.profile().peer.address != profile_.peer.address || talk_.orphan();
     handshakes_ = handshakes;
@@ -64,7 +68,6 @@ void LiveSessionImpl::absorb() {
     if (other_process) {
       retired_.insert(retired_.end(), graphs_.begin(), graphs_.end());
       graphs_.clear();
-      unlisted_.clear();
       names_.rebuild(graphs_);
       for (Wanted& wanted : wanted_) wanted.nodes.clear();
       forget_stats([](const TensorId&) { return true; });
@@ -125,6 +128,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
 void LiveSessionImpl::arrive(const Suspension& suspension) {
   const int64_t last_completed = completed_;
   const int64_t last_step = step_;
+  const HoldKind last_hold = hold_;
   suspension_ = suspension;
   raw_hits_ = talk_.take_hits();
   HoldFacts facts;
@@ -140,18 +144,21 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   hold_ = hold_kind(profile_, facts);
   step_ = suspension.cur_step;
   completed_ = live::completed_steps(profile_, hold_, suspension.cur_step);
+  if (hold_ == HoldKind::kNode && suspension.node_level) node_stop_step_ = step_;
 
   // The same number does not mean the same values: the first suspension and the end of the first step may both say 0.
   const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
   forget_stats([&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; });
   std::lock_guard lock(cache_mutex_);
-  if (completed_ != last_completed) {
-    before_.clear();
-    for (Value& value : values_) {
-      if (keep_.count(value.key) == 0) continue;
-      value.step = last_step;
-      before_.insert_or_assign(value.key, value);
-    }
+  // Values of the end of a step are the previous ones as soon as the next step runs, which may be held behind its operators first.
+  const bool other_step = completed_ != last_completed;
+  const bool next_step_runs = last_hold != HoldKind::kNode && (other_step || hold_ == HoldKind::kNode);
+  const bool end_was_passed = last_hold == HoldKind::kNode && hold_ == HoldKind::kNode && other_step;
+  if (next_step_runs || end_was_passed) before_.clear();
+  for (Value& value : values_) {
+    if (!next_step_runs || keep_.count(value.key) == 0) continue;
+    value.step = last_step;
+    before_.insert_or_assign(value.key, value);
   }
   known_.clear();
   values_.clear();
@@ -198,8 +205,8 @@ Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds>
 Status LiveSessionImpl::wait_until_ended(std::optional<std::chrono::milliseconds> timeout) {
   const Clock::time_point deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
   while (talk_.wait_settled(deadline, true)) {
+    const LiveState now = talk_.state();  // before absorb(): the next training may be there already
     absorb();
-    const LiveState now = talk_.state();
     if (now == LiveState::kEnded) return {};
     if (now == LiveState::kLost) return {Code::kPeerLost, "the training went away without a goodbye"};
     if (now == LiveState::kHeld) return {Code::kInvalidArgument, "the training is held: continue, detach or terminate it first"};

@@ -63,6 +63,7 @@ class LiveSessionImpl final : public LiveSession {
   Result<RunResult> pause(std::chrono::milliseconds timeout) override;
   Result<RunResult> terminate(std::chrono::milliseconds timeout) override;
   Status detach() override;
+  bool detached() const override { return detached_; }
   Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
   void give_back(const TensorId& id) override;
   std::vector<LiveEvent> take_events() override;
@@ -94,7 +95,6 @@ class LiveSessionImpl final : public LiveSession {
   void absorb();                      ///< owner only: takes in graphs, suspensions, handshakes
   void add_graph(const std::string& bytes);
   void arrive(const Suspension& suspension);
-  void forget_values();
   void report(Severity severity, std::string text) { talk_.report(severity, std::move(text)); }
 
   // live_tensors.cpp
@@ -104,15 +104,15 @@ class LiveSessionImpl final : public LiveSession {
   Known known_from(const Source& source, const TensorId& id, const debugger::TensorBase& base) const;
   Known declared(const Source& source, const TensorId& id) const;
   Result<TensorPtr> fetch(const TensorId& id, bool previous);
-  std::optional<Stats> fetch_statistics(const TensorId& id);
   Result<TensorPtr> remembered(const TensorId& id);
-  void remember(const TensorId& id, TensorPtr tensor);
   Status unavailable(const TensorId& id) const;
 
   // live_watch.cpp
   Status resolve(Wanted& wanted) const;
   Status flush();
   Status tell_peer(Wanted& wanted);
+  Status arm_stop(std::span<const WatchedName> names);
+  void disarm_stop();
   bool judged_here(const Watchpoint& watch) const;
   std::string condition_signature(const Wanted& wanted) const;
   std::vector<WatchedName> names_of(const Wanted& wanted) const;
@@ -130,6 +130,10 @@ class LiveSessionImpl final : public LiveSession {
   bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason);
   Status check_initial(RunResult& result);
   uint64_t unseen(const RunRequest& request, int64_t steps_run) const;
+  Result<std::string> node_to_reach(const RunRequest& request) const;
+  std::vector<WatchedName> stops_for(const RunRequest& request, const std::string& node) const;
+  bool judges_here() const;
+  void tell_unjudged(int64_t steps);
 
   SessionOptions options_;
   Conversation talk_;
@@ -138,7 +142,6 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<GraphPtr> graphs_;
   std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still hold their nodes
   uint64_t graph_bytes_ = 0;          // that all of them take, about
-  std::vector<std::string> unlisted_; // names that no graph has
   NameTable names_;
   PeerProfile profile_;
 
@@ -146,14 +149,16 @@ class LiveSessionImpl final : public LiveSession {
   HoldKind hold_ = HoldKind::kInitial;
   int64_t step_ = 0, completed_ = 0;
   std::vector<debugger::WatchpointHit> raw_hits_;
-  uint64_t handshakes_ = 0;
-  bool detached_ = false;
+  uint64_t handshakes_ = 0, processes_ = 0;
+  bool detached_ = false;             // the process that is there, or was there last, runs on its own
 
   std::vector<Wanted> wanted_;
   bool stale_ = false;                // the peer may not know all of wanted_
   std::vector<int> delete_ids_;       // the peer still has them
   int next_peer_id_ = 1;
-  std::set<int> ignored_ids_;         // carriers
+  std::set<int> ignored_ids_;         // carriers and stops
+  std::vector<int> stop_ids_;         // of the command that is under way
+  int64_t node_stop_step_ = -1;       // in which the training stopped behind an operator because it was told to
 
   // Of the current suspension; workers of a check use them too.
   mutable std::mutex cache_mutex_;

@@ -29,8 +29,13 @@ Status LiveSessionImpl::unavailable(const TensorId& id) const {
   else if (talk_.state() != LiveState::kHeld)
     why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
   else if (node.kind == NodeKind::kConstant)
-    why = profile_.constants ? "the training does not keep this constant" : "constants of this release are in the graph only";
-  else if (hold_ == HoldKind::kInitial) why = "nothing has run yet: parameters and constants can be read";
+    why = profile_.named_constants ? "the training does not keep this constant" : "constants of this release are in the graph only";
+  else if (hold_ == HoldKind::kInitial) {
+    why = !profile_.initial_values                 ? "nothing has run yet, and MindSpore 1.0 has no values before its first step"
+          : node.kind == NodeKind::kParameter ? "nothing has run yet, and this parameter is not loaded: the inputs of the network come "
+                                                "with the first step that reads them"
+                                              : "nothing has run yet: weights and constants can be read";
+  }
   else if (!profile_.ascend) why = "a GPU training keeps what was watched in this step: watch the operator, step, and ask again";
   return {Code::kNotFound, fmt::format("not available: {}: {}", tensor_name(id), why)};
 }
@@ -187,7 +192,7 @@ Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
       info.shape = before->second.tensor->shape();
       info.count = before->second.tensor->count();
       info.bytes = before->second.tensor->bytes().size();
-    } else if (id.step == step_ - 1 && profile_.previous && source->node->kind == NodeKind::kParameter && now != known_.end()) {
+    } else if (id.step == step_ - 1 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter && now != known_.end()) {
       info = now->second.info;
     } else if (std::optional<TensorInfo> kept = info_of_kept(id)) {
       info = *kept;

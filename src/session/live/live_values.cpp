@@ -92,7 +92,7 @@ Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
     }
   }
   if (id.step != step_) {
-    if (id.step == step_ - 1 && profile_.previous && source->node->kind == NodeKind::kParameter) return fetch(id, true);
+    if (id.step == step_ - 1 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter) return fetch(id, true);
     return Status(Code::kNoData, fmt::format("{} of step {}: only its statistics are kept", tensor_name(id), id.step));
   }
   Result<TensorPtr> tensor = fetch(id, false);
@@ -133,7 +133,7 @@ Result<TensorId> LiveSessionImpl::previous(const TensorId& id, bool* history_mis
       return before;
     }
   }
-  if (id.step == step_ && step_ > 0 && profile_.previous && source->node->kind == NodeKind::kParameter) {
+  if (id.step == step_ && step_ > 0 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter) {
     before.step = step_ - 1;
     return before;
   }
@@ -186,7 +186,7 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
       stats.min = sent.min_value();
       stats.max = sent.max_value();
     }
-    if (!profile_.bad_mean || stats.count < PeerProfile::kBadMeanFrom) {
+    if (!profile_.wrong_means || stats.count < PeerProfile::kWrongMeansFrom) {
       stats.known |= kStatMean;
       stats.mean = sent.avg_value();
     }

@@ -156,7 +156,7 @@ Status LiveSessionImpl::tell_peer(Wanted& wanted) {
   }
   if (!silent) {
     const std::vector<debugger::EventReply> replies = wanted.local
-        ? make_carriers(names, wanted.peer_ids)
+        ? make_carriers(profile_, names, wanted.peer_ids)
         : make_set_cmds(profile_, *wanted.watch.condition, names, wanted.peer_ids);
     for (const debugger::EventReply& reply : replies) {
       const std::string what = fmt::format("watchpoint {} on {} nodes", wanted.watch.id, names.size());
@@ -171,6 +171,25 @@ Status LiveSessionImpl::tell_peer(Wanted& wanted) {
   return {};
 }
 
+/// Whatever one of these operators computes is a hit, so that the training stops behind it without being told to stop at operators.
+Status LiveSessionImpl::arm_stop(std::span<const WatchedName> names) {
+  if (names.empty()) return {};
+  for (size_t i = set_cmds_needed(names); i > 0; --i) stop_ids_.push_back(next_peer_id_++);
+  ignored_ids_.insert(stop_ids_.begin(), stop_ids_.end());
+  for (const debugger::EventReply& reply : make_stops(profile_, names, stop_ids_)) {
+    if (Status status = talk_.tell(reply, fmt::format("a stop behind {} operators", names.size())); !status.ok()) return status;
+  }
+  return {};
+}
+
+/// The training is told with the next command.
+void LiveSessionImpl::disarm_stop() {
+  if (stop_ids_.empty()) return;
+  delete_ids_.insert(delete_ids_.end(), stop_ids_.begin(), stop_ids_.end());
+  stop_ids_.clear();
+  stale_ = true;
+}
+
 const LiveSessionImpl::Wanted* LiveSessionImpl::by_peer_id(int id) const {
   for (const Wanted& wanted : wanted_) {
     if (std::find(wanted.peer_ids.begin(), wanted.peer_ids.end(), id) != wanted.peer_ids.end()) return &wanted;
@@ -178,20 +197,17 @@ const LiveSessionImpl::Wanted* LiveSessionImpl::by_peer_id(int id) const {
   return nullptr;
 }
 
+// Only an operator's own outputs are judged when it has run. Its inputs were judged with their producers, or are parameters, whose
+// turn comes when the step ends, as that of conditions on change does.
 bool LiveSessionImpl::hit_at_current_node(std::span<const debugger::WatchpointHit> hits) const {
-  if (hits.empty() || suspension_.cur_node.empty()) return false;
   const auto current = names_.find(suspension_.cur_node);
-  for (const debugger::WatchpointHit& hit : hits) {
+  return std::any_of(hits.begin(), hits.end(), [&](const debugger::WatchpointHit& hit) {
+    const int condition = hit.watch_condition().condition();
+    if (condition >= condition_number::kChangeTooLarge && condition <= condition_number::kNotChanged) return false;
     if (hit.tensor().node_name() == suspension_.cur_node) return true;
     const auto named = names_.find(hit.tensor().node_name());
-    if (!current || !named || named->graph != current->graph) continue;
-    if (named->node == current->node) return true;
-    const Node& node = current->graph->node(current->node);
-    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-      if (current->graph->effective_producer(node.id, slot).node == named->node) return true;
-    }
-  }
-  return false;
+    return current && named && named->graph == current->graph && named->node == current->node;
+  });
 }
 
 void LiveSessionImpl::add_hit(const Wanted& wanted, const debugger::WatchpointHit& hit, CheckResult& into) {
@@ -230,13 +246,22 @@ void LiveSessionImpl::add_hit(const Wanted& wanted, const debugger::WatchpointHi
 
 bool LiveSessionImpl::collect_hits(CheckResult& into) {
   const size_t before = into.hits.size() + into.not_checked.size();
+  std::map<int, Target> targets;  // a recording tells numbers of watchpoints only: by what all of their hits are about
+  for (const debugger::WatchpointHit& hit : raw_hits_) {
+    const auto node = names_.find(hit.tensor().node_name());
+    if (!options_.recorded || !node) continue;
+    const Target target = target_of(node->graph->node(node->node));
+    if (const auto known = targets.try_emplace(hit.id(), target).first; known->second != target) known->second = Target::kTensor;
+  }
   for (const debugger::WatchpointHit& hit : raw_hits_) {
     if (ignored_ids_.count(hit.id()) > 0) continue;
     const Wanted* wanted = by_peer_id(hit.id());
     const bool known = wanted != nullptr && wanted->watch.condition;
     if (options_.recorded && !(known && wanted->watch.condition->spec->enumerator == hit.watch_condition().condition())) {
       Wanted recorded;
-      if (recorded_watchpoint(hit, &recorded.watch)) add_hit(recorded, hit, into);
+      const auto target = targets.find(hit.id());
+      if (recorded_watchpoint(hit, target == targets.end() ? Target::kTensor : target->second, &recorded.watch))
+        add_hit(recorded, hit, into);
     } else if (known) {
       add_hit(*wanted, hit, into);
     } else {
@@ -262,7 +287,7 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
 void LiveSessionImpl::collect_last_hits(CheckResult& into) {
   std::ranges::move(talk_.take_hits(), std::back_inserter(raw_hits_));
   // Releases that are held when the next step begins call the end of step k by the number k + 1.
-  if (!raw_hits_.empty() && profile_.counting == Counting::kBoundaryNext) step_ = std::max(step_, completed_);
+  if (!raw_hits_.empty() && profile_.step_hold == StepHold::kNextStart) step_ = std::max(step_, completed_);
   collect_hits(into);
 }
 

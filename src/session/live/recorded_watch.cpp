@@ -4,13 +4,19 @@
 
 namespace msdbg::live {
 
-bool recorded_watchpoint(const debugger::WatchpointHit& hit, Watchpoint* watch) {
+Target target_of(const Node& node) {
+  if (node.kind == NodeKind::kParameter) return node.trainable ? Target::kWeight : Target::kTensor;
+  if (in_category(node, Category::kGradient)) return Target::kGradient;
+  return in_category(node, Category::kActivation) ? Target::kActivation : Target::kTensor;
+}
+
+bool recorded_watchpoint(const debugger::WatchpointHit& hit, Target target, Watchpoint* watch) {
   const auto catalogue = condition_catalogue();
-  // Several conditions of the catalogue share a number on the wire; the one named after any tensor fits all targets.
   const ConditionSpec* spec = nullptr;
   for (const ConditionSpec& candidate : catalogue) {
     if (candidate.enumerator != hit.watch_condition().condition()) continue;
-    if (spec == nullptr || candidate.target == Target::kTensor) spec = &candidate;
+    const bool better = candidate.target == target || (candidate.target == Target::kTensor && spec != nullptr && spec->target != target);
+    if (spec == nullptr || better) spec = &candidate;
   }
   if (spec == nullptr) return false;
   Condition condition;

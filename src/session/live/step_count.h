@@ -18,7 +18,7 @@ struct HoldFacts {
   bool node_level = false;       ///< the RunCMD before it said "node"
   std::string asked_node;        ///< and named this one
   bool hits = false;             ///< a hit stream came directly before it
-  bool hit_at_node = false;      ///< and one of the hits is an output or an input of cur_node
+  bool hit_at_node = false;      ///< one of the hits is an output of cur_node that is judged as soon as it has run
 };
 
 HoldKind hold_kind(const PeerProfile& profile, const HoldFacts& facts);

@@ -1,6 +1,7 @@
 #include "session/live/watch_messages.h"
 
 #include <algorithm>
+#include <limits>
 #include <cmath>
 
 #include "msdbg/condition_numbers.h"
@@ -60,6 +61,21 @@ void add_params(const PeerProfile& profile, const Condition& condition, debugger
   }
 }
 
+/// The largest element is above `limit`.
+debugger::WatchCondition largest_above(const PeerProfile& profile, double limit) {
+  debugger::WatchCondition message;
+  message.set_condition(profile.params ? debugger::WatchCondition::tensor_too_large : debugger::WatchCondition::max_gt);
+  message.set_value(static_cast<float>(limit));
+  if (!profile.params) return message;
+  for (const std::string name : {"abs_mean_gt", "max_gt", "min_gt", "mean_gt"}) {
+    auto* param = message.add_params();
+    param->set_name(name);
+    param->set_disabled(name != "max_gt");
+    if (name == "max_gt") param->set_value(limit);
+  }
+  return message;
+}
+
 std::vector<debugger::EventReply> spread(const debugger::WatchCondition& condition, std::span<const WatchedName> names,
                                          std::span<const int> ids) {
   std::vector<debugger::EventReply> replies;
@@ -82,7 +98,7 @@ bool peer_judges(const PeerProfile& profile, const Condition& condition) {
   const ConditionSpec& spec = *condition.spec;
   if (!profile.params) return spec.enumerator <= condition_number::kLastLegacy;
   // A GPU client without previous values reports an error for every weight at every step, and never a hit.
-  if (spec.needs_previous && !profile.previous) return false;
+  if (spec.needs_previous && !profile.keeps_previous) return false;
   return true;
 }
 
@@ -100,7 +116,9 @@ std::vector<debugger::EventReply> make_set_cmds(const PeerProfile& profile, cons
   return spread(message, names, ids);
 }
 
-std::vector<debugger::EventReply> make_carriers(std::span<const WatchedName> names, std::span<const int> ids) {
+std::vector<debugger::EventReply> make_carriers(const PeerProfile& profile, std::span<const WatchedName> names,
+                                                std::span<const int> ids) {
+  if (!profile.params) return spread(largest_above(profile, std::numeric_limits<double>::infinity()), names, ids);
   // Initialization is evaluated on recheck before the first step only, and with nothing enabled not even then.
   debugger::WatchCondition message;
   message.set_condition(debugger::WatchCondition::tensor_initialization);
@@ -110,6 +128,11 @@ std::vector<debugger::EventReply> make_carriers(std::span<const WatchedName> nam
     param->set_disabled(true);
   }
   return spread(message, names, ids);
+}
+
+std::vector<debugger::EventReply> make_stops(const PeerProfile& profile, std::span<const WatchedName> names,
+                                             std::span<const int> ids) {
+  return spread(largest_above(profile, std::numeric_limits<float>::lowest()), names, ids);
 }
 
 debugger::EventReply make_delete(int id) {

@@ -30,7 +30,11 @@ std::vector<debugger::EventReply> make_set_cmds(const PeerProfile& profile, cons
 size_t set_cmds_needed(std::span<const WatchedName> names);
 
 /// A watchpoint that is never evaluated and only makes a GPU client read the operators, so that they can be fetched.
-std::vector<debugger::EventReply> make_carriers(std::span<const WatchedName> names, std::span<const int> ids);
+std::vector<debugger::EventReply> make_carriers(const PeerProfile& profile, std::span<const WatchedName> names,
+                                                std::span<const int> ids);
+/// A watchpoint that hits whatever an operator computes: a training that runs a step stops behind the first of them.
+std::vector<debugger::EventReply> make_stops(const PeerProfile& profile, std::span<const WatchedName> names,
+                                             std::span<const int> ids);
 
 debugger::EventReply make_delete(int id);
 debugger::EventReply make_run(std::string_view level, const std::string& node = {});
