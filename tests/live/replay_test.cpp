@@ -358,7 +358,7 @@ TEST(ReplayOfDamage, SurvivesChangedBytes) {
 TEST(ReplayOpening, RefusesWhatIsNoRecording) {
   const TempDir dir;
   EXPECT_FALSE(is_recording(dir.file("none")));
-  EXPECT_EQ(open_recording(dir.file("none")).status().code(), Code::kIoError);
+  EXPECT_EQ(open_recording(dir.file("none")).status().code(), Code::kNotFound);
   std::ofstream(dir.file("text")) << "hello";
   EXPECT_FALSE(is_recording(dir.file("text")));
   EXPECT_EQ(open_recording(dir.file("text")).status().code(), Code::kCorrupt);
