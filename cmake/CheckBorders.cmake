@@ -2,7 +2,7 @@
 # belongs to somebody else. Run as: cmake -DROOT=... -P CheckBorders.cmake
 cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
 set(order base tensor simd expr graph watch session wire dump ckpt live agent analysis report script app)
-set(owner_xsimd simd expr)
+set(owner_xsimd simd)
 set(owner_lua script)
 set(owner_protobuf wire live agent)
 set(owner_google wire live agent)
@@ -13,7 +13,7 @@ set(owner_histedit app)
 set(owner_spdlog app)
 set(owner_graphviz report)
 # Compiled once for each instruction set, for both modules.
-set(lent_expr simd/kernels simd/sums)
+set(lent_expr simd/kernels simd/expr_kernels simd/sums)
 set(problems "")
 
 function(check_module name folder)
@@ -44,6 +44,9 @@ function(check_module name folder)
         endif()
         if(used STREQUAL "release")
           set(used wire)
+        endif()
+        if(used STREQUAL "dtype")
+          set(used tensor)
         endif()
         if(used STREQUAL "checkpoint")
           set(used ckpt)

@@ -13,16 +13,9 @@
 #include <vector>
 
 #include "msdbg/base.h"
+#include "msdbg/dtype.h"
 
 namespace msdbg {
-
-enum class DType : uint8_t {
-  kUnknown,
-  kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
-  kFloat16, kBFloat16, kFloat32, kFloat64,
-  // Shown, never evaluated:
-  kComplex64, kComplex128, kString, kInt4, kFloat8,
-};
 
 /// "float32", "bool", ... as NumPy and MindSpore's Python side write it.
 std::string_view dtype_name(DType dtype);
@@ -30,6 +23,10 @@ std::string_view dtype_name(DType dtype);
 DType dtype_from_name(std::string_view name);
 /// MindSpore's DataType number (proto/debug_graph.proto); unknown numbers give kUnknown.
 DType dtype_from_mindspore(int number);
+/// The other way; 0 for types that MindSpore does not send.
+int mindspore_number(DType dtype);
+/// "F32", "BF16", ... of a safetensors header; others give kUnknown.
+DType dtype_from_safetensors(std::string_view name);
 /// Bytes of one element; 0 where there is no fixed size (string, unknown, int4).
 size_t item_size(DType dtype);
 /// True when statistics and conditions are defined for it (bool, integers, 16- to 64-bit floats).
@@ -37,6 +34,8 @@ bool is_evaluable(DType dtype);
 bool is_float(DType dtype);
 /// Largest finite magnitude of a float type, largest value of an integer type; NaN where undefined.
 double dtype_max(DType dtype);
+/// The counterpart below zero: 0 for unsigned types and bool.
+double dtype_lowest(DType dtype);
 /// Smallest positive normal of a float type; NaN for others.
 double dtype_min_normal(DType dtype);
 /// Distance from 1 to the next value of a float type; NaN for others.

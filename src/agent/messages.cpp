@@ -19,21 +19,6 @@ grpc::ByteBuffer join(Loan& loan, const std::string& before, std::span<const std
 
 }  // namespace
 
-int mindspore_number(DType dtype) {
-  constexpr int kBFloat16 = 46, kHighestPlain = 12;
-  static const auto kNumbers = [] {
-    std::array<int, 32> numbers{};
-    for (int number = 1; number <= kHighestPlain; ++number) {
-      numbers[static_cast<size_t>(dtype_from_mindspore(number))] = number;
-    }
-    numbers[static_cast<size_t>(DType::kBFloat16)] = kBFloat16;
-    numbers[static_cast<size_t>(DType::kUnknown)] = 0;
-    return numbers;
-  }();
-  const auto index = static_cast<size_t>(dtype);
-  return index < kNumbers.size() ? kNumbers[index] : 0;
-}
-
 Loan::Loan() : count_(std::make_shared<Count>()) {}
 
 void Loan::give_back(void* count) {

@@ -16,9 +16,6 @@ namespace msdbg::agent {
 
 inline constexpr size_t kSliceBytes = 3'145'728;  ///< content of one message, as MindSpore cuts it
 
-/// Number of a data type in MindSpore's messages; 0 when it has none.
-int mindspore_number(DType dtype);
-
 /// Counts the slices of borrowed memory that the transport still holds: when a call was broken off, it may let go of
 /// them later than the call ends, and the memory must not change before.
 class Loan {

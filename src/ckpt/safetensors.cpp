@@ -21,29 +21,6 @@ constexpr size_t kBlock = 1 << 20;
 
 Status corrupt(std::string text) { return Status(Code::kCorrupt, std::move(text)); }
 
-DType dtype_of(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, DType>, 15> kTypes = {{
-      {"BOOL", DType::kBool},
-      {"U8", DType::kUInt8},
-      {"I8", DType::kInt8},
-      {"U16", DType::kUInt16},
-      {"I16", DType::kInt16},
-      {"U32", DType::kUInt32},
-      {"I32", DType::kInt32},
-      {"U64", DType::kUInt64},
-      {"I64", DType::kInt64},
-      {"F16", DType::kFloat16},
-      {"BF16", DType::kBFloat16},
-      {"F32", DType::kFloat32},
-      {"F64", DType::kFloat64},
-      {"F8_E4M3", DType::kFloat8},
-      {"F8_E5M2", DType::kFloat8},
-  }};
-  const auto found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& type) { return type.first == name; });
-  if (found != kTypes.end()) return found->second;
-  return name == "C64" ? DType::kComplex64 : DType::kUnknown;
-}
-
 /// Names that the header's object holds twice; a JSON object in memory keeps only one of them.
 struct Header {
   json object;
@@ -81,7 +58,7 @@ Entry read_entry(const std::string& name, const json& value, uint64_t data, uint
     return fail("its header entry lacks dtype, shape or data_offsets; save the checkpoint again");
   }
   entry.type_text = value["dtype"].get<std::string>();
-  entry.dtype = dtype_of(entry.type_text);
+  entry.dtype = dtype_from_safetensors(entry.type_text);
   for (const json& dim : value["shape"]) {
     if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX)
       return fail(fmt::format("its shape holds {}, which is no length", printable(dim.dump(-1, ' ', true))));

@@ -7,28 +7,23 @@
 #include <span>
 #include <type_traits>
 
+#include "simd/kernels.h"
+
 namespace msdbg::expr {
 namespace {
 
 constexpr size_t kRegisterBytes = 8192;  // a handful of registers stay in the first cache
 
-const Target& current_target() {
-#ifdef MSDBG_EXPR_X86
-  const std::string_view name = simd_target();
-  for (const Target* target : {&kSse2Target, &kAvx2Target, &kAvx512Target}) {
-    if (name == target->name) return *target;
-  }
-#endif
-  return kScalarTarget;
-}
-
 template <class T>
-const Kernels<T>& kernels_of(const Target& target) {
+const Kernels<T>& kernels_of(const simd::Target& target) {
   if constexpr (std::is_same_v<T, float>) return *target.floats;
   else return *target.doubles;
 }
 
-size_t index(Op op, Op first) { return static_cast<size_t>(op) - static_cast<size_t>(first); }
+constexpr size_t index(Op op, Op first) { return static_cast<size_t>(op) - static_cast<size_t>(first); }
+static_assert(index(Op::kNot, Op::kNegate) + 1 == kUnaryCount);
+static_assert(index(Op::kOr, Op::kAdd) + 1 == kBinaryCount);
+static_assert(index(Op::kNotEqual, Op::kLess) + 1 == kComparisonCount);
 
 template <class T>
 T rounded(double value, Rounding rounding) {
@@ -50,8 +45,8 @@ class BlockMachine : public Machine {
  public:
   BlockMachine(const Program& program, DType dtype, DType prev_dtype)
       : program_(program),
-        kernels_(kernels_of<T>(current_target())),
-        tail_(kernels_of<T>(kScalarTarget)),
+        kernels_(kernels_of<T>(simd::current_target())),
+        tail_(kernels_of<T>(simd::kScalarTarget)),
         types_{dtype, prev_dtype},
         items_{item_size(dtype), item_size(prev_dtype)} {}
 
@@ -319,12 +314,15 @@ class BlockMachine : public Machine {
   size_t n_ = 0, padded_ = 0;
 };
 
-bool fits_float(DType dtype) { return kScalarTarget.floats->load[static_cast<size_t>(dtype)] != nullptr; }
+bool fits_float(DType dtype) {
+  MSDBG_CHECK(is_evaluable(dtype));
+  return simd::kScalarTarget.floats->load[static_cast<size_t>(dtype)] != nullptr;
+}
 
 }  // namespace
 
 std::unique_ptr<Machine> make_machine(const Program& program, DType dtype, DType prev_dtype) {
-  const bool narrow = fits_float(dtype) && (prev_dtype == DType::kUnknown || fits_float(prev_dtype));
+  const bool prev_narrow = prev_dtype == DType::kUnknown || fits_float(prev_dtype), narrow = fits_float(dtype) && prev_narrow;
   if (narrow) return std::make_unique<BlockMachine<float>>(program, dtype, prev_dtype);
   return std::make_unique<BlockMachine<double>>(program, dtype, prev_dtype);
 }

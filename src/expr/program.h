@@ -9,8 +9,8 @@
 
 #include "expr/dag.h"
 #include "expr/expression_data.h"
-#include "expr/kernels.h"
 #include "expr/stats_source.h"
+#include "simd/expr_kernels.h"
 
 namespace msdbg::expr {
 

@@ -133,9 +133,7 @@ class Evaluation {
 }  // namespace expr
 
 ExpressionRun::ExpressionRun(const ExpressionSet& set, const ExpressionInputs& inputs)
-    : state_(std::make_unique<expr::Evaluation>(set.program_, inputs)) {
-  MSDBG_CHECK(is_evaluable(inputs.dtype) && (inputs.prev_dtype == DType::kUnknown || is_evaluable(inputs.prev_dtype)));
-}
+    : state_(std::make_unique<expr::Evaluation>(set.program_, inputs)) {}
 ExpressionRun::~ExpressionRun() = default;
 ExpressionRun::ExpressionRun(ExpressionRun&&) noexcept = default;
 ExpressionRun& ExpressionRun::operator=(ExpressionRun&&) noexcept = default;

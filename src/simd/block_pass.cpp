@@ -52,8 +52,8 @@ BlockMoments scaled_moments(DType dtype, const std::byte* data, size_t n, uint64
 }  // namespace
 
 BlockPass::BlockPass(const Target& target, DType dtype)
-    : fast_(target.kernels[static_cast<size_t>(dtype)]),
-      tail_(kScalarTarget.kernels[static_cast<size_t>(dtype)]),
+    : fast_(stats_kernel(target, dtype)),
+      tail_(stats_kernel(kScalarTarget, dtype)),
       item_(item_size(dtype)),
       dtype_(dtype) {}
 

@@ -4,9 +4,10 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 
 #include "msdbg/simd.h"
-#include "simd/pair_kernels.h"
+#include "simd/kernels.h"
 
 #ifdef MSDBG_SIMD_X86
 #include <cpuid.h>
@@ -14,17 +15,49 @@
 
 namespace msdbg {
 namespace simd {
+
+#ifdef MSDBG_SIMD_X86
+extern const Target kSse2Target;
+extern const Target kAvx2Target;
+extern const Target kAvx512Target;
+#endif
+
 namespace {
 
+#ifdef MSDBG_SIMD_X86
+// Clang's test has no name for it. The registers are those of AVX, which is asked for beside it.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
+#endif
+
+struct Row {
+  const Target* target;
+  bool (*available)();
+};
+
+// Best last. GCC's test rather than xsimd's: that one looks at the processor only, and an operating system (or a virtual
+// machine) that does not save the wide registers must count as well.
+constexpr Row kRows[] = {
+    {&kScalarTarget, [] { return true; }},
+#ifdef MSDBG_SIMD_X86
+    {&kSse2Target, [] { return __builtin_cpu_supports("sse2") != 0; }},
+    {&kAvx2Target, has_avx2},
+    {&kAvx512Target,
+     [] {
+       return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+     }},
+#endif
+};
+
 struct Choices {
-  std::array<const Target*, 4> targets = {};
-  std::array<std::string_view, 4> names = {};
+  std::array<const Target*, std::size(kRows)> targets = {};
+  std::array<std::string_view, std::size(kRows)> names = {};
   size_t count = 0;
 
-  void add(const Target& target) {
-    targets[count] = &target;
-    names[count++] = target.name;
-  }
   const Target* find(std::string_view name) const {
     for (size_t i = 0; i < count; ++i) {
       if (names[i] == name) return targets[i];
@@ -33,32 +66,17 @@ struct Choices {
   }
 };
 
-#ifdef MSDBG_SIMD_X86
-// Clang's test has no name for it. The registers are those of AVX, which is asked for beside it.
-bool has_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
-#endif
-
-// GCC's test rather than xsimd's: that one looks at the processor only, and an operating system (or a virtual machine)
-// that does not save the wide registers must count as well.
 const Choices& choices() {
   static const Choices available = [] {
-    Choices found;
-    found.add(kScalarTarget);
 #ifdef MSDBG_SIMD_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("sse2")) found.add(kSse2Target);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()) {
-      found.add(kAvx2Target);
-      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-          __builtin_cpu_supports("avx512vl")) {
-        found.add(kAvx512Target);
-      }
-    }
 #endif
+    Choices found;
+    for (const Row& row : kRows) {
+      if (!row.available()) continue;
+      found.targets[found.count] = row.target;
+      found.names[found.count++] = row.target->name;
+    }
     return found;
   }();
   return available;
@@ -86,14 +104,14 @@ std::atomic<const Target*>& chosen() {
 
 const Target& current_target() { return *chosen().load(std::memory_order_acquire); }
 
-const PairTarget& current_pair_target() {
-#ifdef MSDBG_SIMD_X86
-  const Target* target = &current_target();
-  if (target == &kAvx512Target) return kAvx512PairTarget;
-  if (target == &kAvx2Target) return kAvx2PairTarget;
-  if (target == &kSse2Target) return kSse2PairTarget;
-#endif
-  return kScalarPairTarget;
+const Kernel& stats_kernel(const Target& target, DType dtype) {
+  MSDBG_CHECK(is_evaluable(dtype));
+  return target.stats->at[static_cast<size_t>(dtype)];
+}
+
+const PairKernel& pair_kernel(const Target& target, DType dtype) {
+  MSDBG_CHECK(is_evaluable(dtype));
+  return target.pairs->at[static_cast<size_t>(dtype)];
 }
 
 }  // namespace simd

@@ -1,4 +1,4 @@
-// What the compiled targets offer to the pass: plain records and function pointers. Private to the module.
+// What the compiled targets offer to the passes: plain records and function pointers. Private to simd and expr.
 //
 // The files of the targets are compiled with flags that other files must not have, and the linker keeps one copy of
 // each inline function. This header therefore defines none, and includes nothing that does.
@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "msdbg/dtype.h"
+#include "simd/expr_kernels.h"
 
 namespace msdbg::simd {
 
@@ -37,7 +40,7 @@ struct Centred {
   double sum, squares;  ///< of x - centre
 };
 
-/// The functions for one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
+/// The statistics of one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
 ///
 /// The plain form of a function takes every element for finite: where one is not, abs_sum (prev_abs) is not finite
 /// either and the rest of the answer is void. The masked form leaves such elements out.
@@ -54,23 +57,55 @@ struct Kernel {
   void (*masked_pairs)(const void* data, const void* previous, size_t n, const Tolerance* tolerance, PairSums* out);
 };
 
-/// Indexed by DType.
-constexpr size_t kKernelCount = 14;
-struct PairTarget;  // pair_kernels.h
-struct Target {
-  const char* name;
-  Kernel kernels[kKernelCount];
+/// Sums over the elements of two blocks that are finite in both; d = a - b.
+struct PairErrors {
+  double diff, diff_squares;  ///< of |d| and d * d
+  double a_squares, b_squares, product;
+  double max_abs;  ///< largest |d|
+  uint64_t pairs, close, max_ulp;
+  bool above;  ///< |d| / |b| with b != 0 may be above what was known somewhere; false is certain
 };
 
+/// The comparison of two blocks of one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
+///
+/// The plain form takes every element for finite: where one is not, diff is not finite either and the rest is void. `known` is
+/// the largest |d| / |b| so far: a division for each element would cost a third of the pass, and few blocks have more.
+struct PairKernel {
+  size_t step;
+  void (*errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
+  void (*masked_errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
+  void (*widen)(const void* data, size_t n, double* out);
+  /// The largest |d| / |b| exactly, over what is finite, if it is above `known`; else anything up to `known`.
+  double (*max_rel)(const void* a, const void* b, size_t n, double known);
+};
+
+/// By DType; empty for types that are not evaluable.
+struct KernelTable {
+  Kernel at[kDTypeCount];
+};
+struct PairTable {
+  PairKernel at[kDTypeCount];
+};
+
+/// One instruction set. The list of them is in dispatch.cpp.
+struct Target {
+  const char* name;
+  const KernelTable* stats;
+  const PairTable* pairs;
+  const expr::Kernels<float>* floats;
+  const expr::Kernels<double>* doubles;
+};
+
+/// Takes the elements behind the last full batch for all others.
 extern const Target kScalarTarget;
-#ifdef MSDBG_SIMD_X86
-extern const Target kSse2Target;
-extern const Target kAvx2Target;
-extern const Target kAvx512Target;
-#endif
+extern const PairTable kScalarPairs;
+extern const expr::Kernels<float> kScalarFloats;
+extern const expr::Kernels<double> kScalarDoubles;
 
 /// The one in use.
 const Target& current_target();
-const PairTarget& current_pair_target();
+/// Those of an element type. A type that is not evaluable is an internal error.
+const Kernel& stats_kernel(const Target& target, DType dtype);
+const PairKernel& pair_kernel(const Target& target, DType dtype);
 
 }  // namespace msdbg::simd

@@ -5,7 +5,6 @@
 // each lane; a product, with float lanes where those hold the values, tells which blocks deserve an exact second look.
 #pragma once
 
-#include "simd/pair_kernels.h"
 #include "simd/stats_kernel.h"
 
 namespace msdbg::simd {
@@ -171,8 +170,8 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
   const Ratio<A, T> ratio(known);
   auto above = ratio.none();
   const Double least(-Ratio<A, double>::low(known));
-  constexpr size_t kBytes = E::kSize * E::kBytes;
-  for (size_t i = 0; i < n; i += E::kSize, x += kBytes, p += kBytes) {
+  constexpr size_t kSize = E::kSize * (kIsHalf<T> ? 2 : 1), kBytes = kSize * E::kBytes;
+  for (size_t i = 0; i < n; i += kSize, x += kBytes, p += kBytes) {
     prefetch(x);
     prefetch(p);
     if constexpr (kBytes > 64) {
@@ -180,8 +179,16 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
       prefetch(p + 64);
     }
     Double a, c, b, d;
-    E::doubles(x, &a, &c);
-    E::doubles(p, &b, &d);
+    if constexpr (kIsHalf<T>) {
+      Double e, f, g, h;
+      E::two(x, &a, &c, &e, &f);
+      E::two(p, &b, &d, &g, &h);
+      add(first, e, g, rtol, atol, least);
+      add(second, f, h, rtol, atol, least);
+    } else {
+      E::doubles(x, &a, &c);
+      E::doubles(p, &b, &d);
+    }
     add(first, a, b, rtol, atol, least);
     add(second, c, d, rtol, atol, least);
     if constexpr (E::kWide) above = above | ratio.above(a, b) | ratio.above(c, d);
@@ -197,7 +204,7 @@ void ErrorsKernel<A, T, kMasked>::run(const void* data_a, const void* data_b, si
                     E::kWide ? xsimd::any(above) : greatest(first.excess, second.excess) > 0};
   if constexpr (kMasked) out->pairs = first.pairs.total() + second.pairs.total();
   if constexpr (kUlps) out->max_ulp = ulps.total();
-  if constexpr (kIsHalf<T>) out->max_ulp = WordUlps<A, T, kMasked>::largest(static_cast<const char*>(data_a), static_cast<const char*>(data_b), n);
+  if constexpr (kIsHalf<T>) out->max_ulp = WordUlps<A, T, kMasked>::largest(x - n * E::kBytes, p - n * E::kBytes, n);
 }
 
 template <class A, class T>
@@ -254,21 +261,19 @@ void WidenKernel<A, T>::run(const void* data, size_t n, double* out) {
 }
 
 template <class A, class T>
-constexpr PairKernel pair_kernel() {
+constexpr PairKernel pair_kernel_of() {
   constexpr bool kMasked = Elements<A, T>::kFloat;  // integers are always finite
-  return {Elements<A, T>::kSize * (kIsHalf<T> ? 2 : 1), ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run,
-          RelKernel<A, T>::run};
+  constexpr size_t kStep = Elements<A, T>::kSize * (kIsHalf<T> ? 2 : 1);
+  return {kStep, ErrorsKernel<A, T, false>::run, ErrorsKernel<A, T, kMasked>::run, WidenKernel<A, T>::run, RelKernel<A, T>::run};
 }
 
-/// In the order of DType.
-#define MSDBG_PAIR_KERNELS(A)                                                                                           \
-  {                                                                                                                     \
-    {                                                                                                                   \
-      {}, pair_kernel<A, Bool>(), pair_kernel<A, int8_t>(), pair_kernel<A, int16_t>(), pair_kernel<A, int32_t>(),       \
-          pair_kernel<A, int64_t>(), pair_kernel<A, uint8_t>(), pair_kernel<A, uint16_t>(), pair_kernel<A, uint32_t>(), \
-          pair_kernel<A, uint64_t>(), pair_kernel<A, Half>(), pair_kernel<A, BFloat16>(), pair_kernel<A, float>(),      \
-          pair_kernel<A, double>()                                                                                      \
-    }                                                                                                                   \
-  }
+template <class A>
+constexpr PairTable pair_kernels() {
+  PairTable table = {};
+#define MSDBG_ROW(NAME, TYPE) table.at[static_cast<size_t>(DType::NAME)] = pair_kernel_of<A, TYPE>();
+  MSDBG_EVALUABLE_TYPES(MSDBG_ROW)
+#undef MSDBG_ROW
+  return table;
+}
 
 }  // namespace msdbg::simd

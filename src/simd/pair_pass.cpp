@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "msdbg/compare.h"
-#include "simd/pair_kernels.h"
+#include "simd/kernels.h"
 #include "simd/sums.h"
 
 namespace msdbg {
@@ -57,16 +57,14 @@ struct ComparePass::State {
         same(a == b),
         wide(a == DType::kFloat64 || b == DType::kFloat64),
         limits{tolerance.rtol, tolerance.atol} {
-    MSDBG_CHECK(is_evaluable(a) && is_evaluable(b));
-    const simd::PairTarget& target = simd::current_pair_target();
-    const auto at = [](DType dtype) { return static_cast<size_t>(dtype); };
+    const simd::Target& target = simd::current_target();
     const DType common = same ? a : DType::kFloat64;
-    fast = target.kernels[at(common)];
-    tail = simd::kScalarPairTarget.kernels[at(common)];
-    widen_a = target.kernels[at(a)];
-    widen_b = target.kernels[at(b)];
-    tail_a = simd::kScalarPairTarget.kernels[at(a)];
-    tail_b = simd::kScalarPairTarget.kernels[at(b)];
+    fast = simd::pair_kernel(target, common);
+    tail = simd::pair_kernel(simd::kScalarTarget, common);
+    widen_a = simd::pair_kernel(target, a);
+    widen_b = simd::pair_kernel(target, b);
+    tail_a = simd::pair_kernel(simd::kScalarTarget, a);
+    tail_b = simd::pair_kernel(simd::kScalarTarget, b);
     item = item_size(common);
     type = common;
     result.dtype_a = a;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "simd/pair_kernels.h"
+#include "simd/kernels.h"
 #include "simd/scalar_elements.h"
 
 namespace msdbg::simd {
@@ -78,21 +78,16 @@ constexpr PairKernel kernel() {
   return {1, errors<T>, errors<T>, widen_block<T>, largest_ratio<T>};
 }
 
+constexpr PairTable table() {
+  PairTable rows = {};
+#define MSDBG_ROW(NAME, TYPE) rows.at[static_cast<size_t>(DType::NAME)] = kernel<TYPE>();
+  MSDBG_EVALUABLE_TYPES(MSDBG_ROW)
+#undef MSDBG_ROW
+  return rows;
+}
+
 }  // namespace
 
-const PairTarget kScalarPairTarget = {{{},
-                                       kernel<Bool>(),
-                                       kernel<int8_t>(),
-                                       kernel<int16_t>(),
-                                       kernel<int32_t>(),
-                                       kernel<int64_t>(),
-                                       kernel<uint8_t>(),
-                                       kernel<uint16_t>(),
-                                       kernel<uint32_t>(),
-                                       kernel<uint64_t>(),
-                                       kernel<Half>(),
-                                       kernel<BFloat16>(),
-                                       kernel<float>(),
-                                       kernel<double>()}};
+const PairTable kScalarPairs = table();
 
 }  // namespace msdbg::simd

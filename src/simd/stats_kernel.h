@@ -520,12 +520,13 @@ constexpr Kernel kernel() {
           PairsKernel<A, T, kMasked>::run};
 }
 
-/// In the order of DType.
-#define MSDBG_KERNELS(A)                                                                                       \
-  {                                                                                                            \
-    {}, kernel<A, Bool>(), kernel<A, int8_t>(), kernel<A, int16_t>(), kernel<A, int32_t>(),                    \
-        kernel<A, int64_t>(), kernel<A, uint8_t>(), kernel<A, uint16_t>(), kernel<A, uint32_t>(),              \
-        kernel<A, uint64_t>(), kernel<A, Half>(), kernel<A, BFloat16>(), kernel<A, float>(), kernel<A, double>() \
-  }
+template <class A>
+constexpr KernelTable stats_kernels() {
+  KernelTable table = {};
+#define MSDBG_ROW(NAME, TYPE) table.at[static_cast<size_t>(DType::NAME)] = kernel<A, TYPE>();
+  MSDBG_EVALUABLE_TYPES(MSDBG_ROW)
+#undef MSDBG_ROW
+  return table;
+}
 
 }  // namespace msdbg::simd

@@ -43,7 +43,7 @@ struct StatsPass::State {
         same_type(type == previous_type),
         block_pass(simd::current_target(), type),
         double_pass(simd::current_target(), DType::kFloat64) {
-    MSDBG_CHECK(is_evaluable(type));
+    MSDBG_CHECK(!request.needs_previous() || previous_type == DType::kUnknown || is_evaluable(previous_type));
     stats.dtype = type;
     stats.range_counts.assign(request.ranges.size(), 0);
     stats.close_counts.assign(request.close.size(), 0);

@@ -1,8 +1,7 @@
 // AVX2 with FMA and the conversions of half precision.
 #include <immintrin.h>
 
-#include "simd/pair_kernel.h"
-#include "simd/stats_kernel.h"
+#include "simd/target.h"
 
 namespace msdbg::simd {
 
@@ -117,7 +116,6 @@ struct Ops<Avx2> {
   }
 };
 
-extern const Target kAvx2Target = {"avx2", MSDBG_KERNELS(Avx2)};
-extern const PairTarget kAvx2PairTarget = MSDBG_PAIR_KERNELS(Avx2);
+MSDBG_SIMD_TARGET(kAvx2Target, "avx2", Avx2);
 
 }  // namespace msdbg::simd

@@ -1,8 +1,7 @@
 // AVX-512 with the F, CD, DQ, BW and VL parts.
 #include <immintrin.h>
 
-#include "simd/pair_kernel.h"
-#include "simd/stats_kernel.h"
+#include "simd/target.h"
 
 namespace msdbg::simd {
 
@@ -133,7 +132,6 @@ struct SignCounter<Avx512, xsimd::batch<float, Avx512>, true> {
   }
 };
 
-extern const Target kAvx512Target = {"avx512", MSDBG_KERNELS(Avx512)};
-extern const PairTarget kAvx512PairTarget = MSDBG_PAIR_KERNELS(Avx512);
+MSDBG_SIMD_TARGET(kAvx512Target, "avx512", Avx512);
 
 }  // namespace msdbg::simd

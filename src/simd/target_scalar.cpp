@@ -80,22 +80,17 @@ constexpr Kernel kernel() {
   return {1, masked_sums<T>, masked_sums<T>, centred<T>, centred<T>, ranges<T>, masked_pairs<T>, masked_pairs<T>};
 }
 
+constexpr KernelTable table() {
+  KernelTable rows = {};
+#define MSDBG_ROW(NAME, TYPE) rows.at[static_cast<size_t>(DType::NAME)] = kernel<TYPE>();
+  MSDBG_EVALUABLE_TYPES(MSDBG_ROW)
+#undef MSDBG_ROW
+  return rows;
+}
+constexpr KernelTable kStats = table();
+
 }  // namespace
 
-const Target kScalarTarget = {"scalar",
-                              {{},
-                               kernel<Bool>(),
-                               kernel<int8_t>(),
-                               kernel<int16_t>(),
-                               kernel<int32_t>(),
-                               kernel<int64_t>(),
-                               kernel<uint8_t>(),
-                               kernel<uint16_t>(),
-                               kernel<uint32_t>(),
-                               kernel<uint64_t>(),
-                               kernel<Half>(),
-                               kernel<BFloat16>(),
-                               kernel<float>(),
-                               kernel<double>()}};
+const Target kScalarTarget = {"scalar", &kStats, &kScalarPairs, &kScalarFloats, &kScalarDoubles};
 
 }  // namespace msdbg::simd

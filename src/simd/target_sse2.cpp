@@ -1,8 +1,7 @@
 // Baseline of x86-64.
 #include <emmintrin.h>
 
-#include "simd/pair_kernel.h"
-#include "simd/stats_kernel.h"
+#include "simd/target.h"
 
 namespace msdbg::simd {
 
@@ -126,7 +125,6 @@ struct Ops<xsimd::sse2> {
   }
 };
 
-extern const Target kSse2Target = {"sse2", MSDBG_KERNELS(xsimd::sse2)};
-extern const PairTarget kSse2PairTarget = MSDBG_PAIR_KERNELS(xsimd::sse2);
+MSDBG_SIMD_TARGET(kSse2Target, "sse2", xsimd::sse2);
 
 }  // namespace msdbg::simd

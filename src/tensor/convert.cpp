@@ -32,17 +32,24 @@ uint16_t narrow(double value) noexcept {
   return static_cast<uint16_t>(sign | ((rebased + (uint64_t{1} << (kShift - 1)) - 1 + even) >> kShift));
 }
 
+struct Bool {
+  uint8_t byte;
+  explicit operator double() const { return byte != 0 ? 1.0 : 0.0; }
+};
+struct Half {
+  uint16_t bits;
+  explicit operator double() const { return static_cast<double>(half_to_float(bits)); }
+};
+struct BFloat16 {
+  uint16_t bits;
+  explicit operator double() const { return static_cast<double>(bfloat16_to_float(bits)); }
+};
+
 template <typename T>
 double widen(const std::byte* bytes) noexcept {
   T value;
   std::memcpy(&value, bytes, sizeof value);
   return static_cast<double>(value);
-}
-
-uint16_t raw16(const std::byte* bytes) noexcept {
-  uint16_t bits;
-  std::memcpy(&bits, bytes, sizeof bits);
-  return bits;
 }
 
 }  // namespace
@@ -65,36 +72,14 @@ uint16_t float_to_bfloat16(double value) noexcept { return narrow<8, 7>(value); 
 
 double element_as_double(DType dtype, const std::byte* bytes) noexcept {
   switch (dtype) {
-    case DType::kBool:
-      return *bytes != std::byte{0} ? 1.0 : 0.0;
-    case DType::kInt8:
-      return widen<int8_t>(bytes);
-    case DType::kInt16:
-      return widen<int16_t>(bytes);
-    case DType::kInt32:
-      return widen<int32_t>(bytes);
-    case DType::kInt64:
-      return widen<int64_t>(bytes);
-    case DType::kUInt8:
-      return widen<uint8_t>(bytes);
-    case DType::kUInt16:
-      return widen<uint16_t>(bytes);
-    case DType::kUInt32:
-      return widen<uint32_t>(bytes);
-    case DType::kUInt64:
-      return widen<uint64_t>(bytes);
-    case DType::kFloat16:
-      return static_cast<double>(half_to_float(raw16(bytes)));
-    case DType::kBFloat16:
-      return static_cast<double>(bfloat16_to_float(raw16(bytes)));
-    case DType::kFloat32:
-      return widen<float>(bytes);
-    case DType::kFloat64:
-      return widen<double>(bytes);
+#define MSDBG_ROW(NAME, TYPE) \
+  case DType::NAME:           \
+    return widen<TYPE>(bytes);
+    MSDBG_EVALUABLE_TYPES(MSDBG_ROW)
+#undef MSDBG_ROW
     default:
-      break;
+      return std::numeric_limits<double>::quiet_NaN();
   }
-  return std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace msdbg

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "msdbg/tensor.h"
+#include "tensor/npy_dictionary.h"
 
 namespace msdbg {
 namespace {
@@ -13,30 +14,39 @@ struct Entry {
   DType dtype;
   std::string_view name;
   size_t size;
-  double max;
+  std::string_view npy;          // kind and size of NumPy's descr
+  std::string_view safetensors;
+  int mindspore;                 // DataType of proto/debug_graph.proto; 0: not sent
+  double lowest = kNaN, max = kNaN;
+  double min_normal = kNaN, eps = kNaN;  // of floats
 };
 
+template <typename T>
+constexpr double kLowest = static_cast<double>(std::numeric_limits<T>::lowest());
+template <typename T>
+constexpr double kMax = static_cast<double>(std::numeric_limits<T>::max());
+
 // In the order of the enumeration, so that a DType is an index.
-constexpr std::array<Entry, 19> kTypes = {{
-    {DType::kUnknown, "unknown", 0, kNaN},
-    {DType::kBool, "bool", 1, kNaN},
-    {DType::kInt8, "int8", 1, 127.0},
-    {DType::kInt16, "int16", 2, 32767.0},
-    {DType::kInt32, "int32", 4, 2147483647.0},
-    {DType::kInt64, "int64", 8, 9223372036854775807.0},
-    {DType::kUInt8, "uint8", 1, 255.0},
-    {DType::kUInt16, "uint16", 2, 65535.0},
-    {DType::kUInt32, "uint32", 4, 4294967295.0},
-    {DType::kUInt64, "uint64", 8, 18446744073709551615.0},
-    {DType::kFloat16, "float16", 2, 65504.0},
-    {DType::kBFloat16, "bfloat16", 2, 0x1.fep127},
-    {DType::kFloat32, "float32", 4, std::numeric_limits<float>::max()},
-    {DType::kFloat64, "float64", 8, std::numeric_limits<double>::max()},
-    {DType::kComplex64, "complex64", 8, kNaN},
-    {DType::kComplex128, "complex128", 16, kNaN},
-    {DType::kString, "string", 0, kNaN},
-    {DType::kInt4, "int4", 0, kNaN},
-    {DType::kFloat8, "float8", 1, kNaN},
+constexpr std::array<Entry, kDTypeCount> kTypes = {{
+    {DType::kUnknown, "unknown", 0, "", "", 0},
+    {DType::kBool, "bool", 1, "b1", "BOOL", 1, 0},
+    {DType::kInt8, "int8", 1, "i1", "I8", 2, kLowest<int8_t>, kMax<int8_t>},
+    {DType::kInt16, "int16", 2, "i2", "I16", 3, kLowest<int16_t>, kMax<int16_t>},
+    {DType::kInt32, "int32", 4, "i4", "I32", 4, kLowest<int32_t>, kMax<int32_t>},
+    {DType::kInt64, "int64", 8, "i8", "I64", 5, kLowest<int64_t>, kMax<int64_t>},
+    {DType::kUInt8, "uint8", 1, "u1", "U8", 6, 0, kMax<uint8_t>},
+    {DType::kUInt16, "uint16", 2, "u2", "U16", 7, 0, kMax<uint16_t>},
+    {DType::kUInt32, "uint32", 4, "u4", "U32", 8, 0, kMax<uint32_t>},
+    {DType::kUInt64, "uint64", 8, "u8", "U64", 9, 0, kMax<uint64_t>},
+    {DType::kFloat16, "float16", 2, "f2", "F16", 10, -65504, 65504, 0x1p-14, 0x1p-10},
+    {DType::kBFloat16, "bfloat16", 2, "V2", "BF16", 46, -0x1.fep127, 0x1.fep127, 0x1p-126, 0x1p-7},
+    {DType::kFloat32, "float32", 4, "f4", "F32", 11, kLowest<float>, kMax<float>, 0x1p-126, 0x1p-23},
+    {DType::kFloat64, "float64", 8, "f8", "F64", 12, kLowest<double>, kMax<double>, 0x1p-1022, 0x1p-52},
+    {DType::kComplex64, "complex64", 8, "c8", "C64", 0},
+    {DType::kComplex128, "complex128", 16, "c16", "", 0},
+    {DType::kString, "string", 0, "", "", 0},
+    {DType::kInt4, "int4", 0, "", "", 0},
+    {DType::kFloat8, "float8", 1, "f1", "F8_E4M3", 0},
 }};
 
 constexpr bool in_enum_order() {
@@ -89,47 +99,36 @@ DType dtype_from_name(std::string_view name) {
 }
 
 DType dtype_from_mindspore(int number) {
+  for (const Entry& type : kTypes) {
+    if (type.mindspore == number && number != 0) return type.dtype;
+  }
   switch (number) {
-    case 1:
-      return DType::kBool;
-    case 2:
-      return DType::kInt8;
-    case 3:
-      return DType::kInt16;
-    case 4:
-      return DType::kInt32;
-    case 5:
-      return DType::kInt64;
-    case 6:
-      return DType::kUInt8;
-    case 7:
-      return DType::kUInt16;
-    case 8:
-      return DType::kUInt32;
-    case 9:
-      return DType::kUInt64;
-    case 10:
-      return DType::kFloat16;
-    case 11:
-      return DType::kFloat32;
-    case 12:
-      return DType::kFloat64;
-    case 13:
-      return DType::kString;
-    case 36:
-      return DType::kInt32;
-    case 37:
-      return DType::kUInt32;
-    case 38:
-      return DType::kFloat32;
-    case 46:
-      return DType::kBFloat16;
-    case 48:
-      return DType::kInt4;
-    default:
-      return DType::kUnknown;
+    case 13: return DType::kString;
+    case 36: return DType::kInt32;  // the host types
+    case 37: return DType::kUInt32;
+    case 38: return DType::kFloat32;
+    case 48: return DType::kInt4;
+    default: return DType::kUnknown;
   }
 }
+
+int mindspore_number(DType dtype) { return entry(dtype).mindspore; }
+
+DType dtype_from_safetensors(std::string_view name) {
+  for (const Entry& type : kTypes) {
+    if (!name.empty() && type.safetensors == name) return type.dtype;
+  }
+  return name == "F8_E5M2" ? DType::kFloat8 : DType::kUnknown;
+}
+
+DType dtype_from_npy(std::string_view kind_and_size) {
+  for (const Entry& type : kTypes) {
+    if (!kind_and_size.empty() && type.npy == kind_and_size) return type.dtype;
+  }
+  return DType::kUnknown;
+}
+
+std::string_view npy_of_dtype(DType dtype) { return entry(dtype).npy; }
 
 size_t item_size(DType dtype) { return entry(dtype).size; }
 
@@ -139,33 +138,10 @@ bool is_float(DType dtype) { return dtype >= DType::kFloat16 && dtype <= DType::
 
 double dtype_max(DType dtype) { return entry(dtype).max; }
 
-double dtype_min_normal(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 0x1p-14;
-    case DType::kBFloat16:
-    case DType::kFloat32:
-      return 0x1p-126;
-    case DType::kFloat64:
-      return 0x1p-1022;
-    default:
-      return kNaN;
-  }
-}
+double dtype_lowest(DType dtype) { return entry(dtype).lowest; }
 
-double dtype_eps(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 0x1p-10;
-    case DType::kBFloat16:
-      return 0x1p-7;
-    case DType::kFloat32:
-      return 0x1p-23;
-    case DType::kFloat64:
-      return 0x1p-52;
-    default:
-      return kNaN;
-  }
-}
+double dtype_min_normal(DType dtype) { return entry(dtype).min_normal; }
+
+double dtype_eps(DType dtype) { return entry(dtype).eps; }
 
 }  // namespace msdbg

@@ -25,45 +25,12 @@ struct Descr {
   uint64_t item_bytes = 0;
 };
 
-DType type_of(char kind, int64_t size) {
-  switch (kind) {
-    case 'b':
-      return size == 1 ? DType::kBool : DType::kUnknown;
-    case 'i':
-      return size == 1   ? DType::kInt8
-             : size == 2 ? DType::kInt16
-             : size == 4 ? DType::kInt32
-             : size == 8 ? DType::kInt64
-                         : DType::kUnknown;
-    case 'u':
-      return size == 1   ? DType::kUInt8
-             : size == 2 ? DType::kUInt16
-             : size == 4 ? DType::kUInt32
-             : size == 8 ? DType::kUInt64
-                         : DType::kUnknown;
-    case 'f':
-      return size == 1   ? DType::kFloat8
-             : size == 2 ? DType::kFloat16
-             : size == 4 ? DType::kFloat32
-             : size == 8 ? DType::kFloat64
-                         : DType::kUnknown;
-    case 'c':
-      return size == 8 ? DType::kComplex64 : size == 16 ? DType::kComplex128 : DType::kUnknown;
-    // Two bytes that NumPy has no name for: three spellings of MindSpore's writers, and what NumPy itself writes for an
-    // extension type.
-    case 'E':
-    case 'T':
-    case 'h':
-      return size == 2 ? DType::kBFloat16 : DType::kUnknown;
-    case 'V':
-      return size == 2 ? DType::kBFloat16 : size == 1 ? DType::kFloat8 : DType::kUnknown;
-    case 'S':
-    case 'a':
-    case 'U':
-      return DType::kString;
-    default:
-      return DType::kUnknown;
-  }
+DType type_of(std::string_view kind_and_size) {
+  if (const DType known = dtype_from_npy(kind_and_size); known != DType::kUnknown) return known;
+  if (std::string_view("SaU").find(kind_and_size.front()) != std::string_view::npos) return DType::kString;
+  // Two bytes that NumPy has no name for, as MindSpore's writers spell them; NumPy itself writes V2 for an extension type.
+  if (kind_and_size == "E2" || kind_and_size == "T2" || kind_and_size == "h2") return DType::kBFloat16;
+  return kind_and_size == "V1" ? DType::kFloat8 : DType::kUnknown;
 }
 
 Result<Descr> parse_descr(std::string_view text) {
@@ -84,47 +51,18 @@ Result<Descr> parse_descr(std::string_view text) {
   const std::optional<int64_t> size = parse_int(rest.substr(1));
   if (!size || *size < 0 || *size > std::numeric_limits<int32_t>::max()) return unsupported();
   Descr descr;
-  descr.dtype = type_of(rest.front(), *size);
+  descr.dtype = type_of(fmt::format("{}{}", rest.front(), *size));
   if (descr.dtype == DType::kUnknown) return unsupported();
   descr.item_bytes = static_cast<uint64_t>(*size) * (rest.front() == 'U' ? 4 : 1);
   descr.big_endian = order == '>' && descr.item_bytes > 1;
   return descr;
 }
 
-std::string_view descr_of(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return "|b1";
-    case DType::kInt8:
-      return "|i1";
-    case DType::kInt16:
-      return "<i2";
-    case DType::kInt32:
-      return "<i4";
-    case DType::kInt64:
-      return "<i8";
-    case DType::kUInt8:
-      return "|u1";
-    case DType::kUInt16:
-      return "<u2";
-    case DType::kUInt32:
-      return "<u4";
-    case DType::kUInt64:
-      return "<u8";
-    case DType::kFloat16:
-      return "<f2";
-    case DType::kBFloat16:
-    case DType::kFloat32:
-      return "<f4";
-    case DType::kFloat64:
-      return "<f8";
-    case DType::kComplex64:
-      return "<c8";
-    case DType::kComplex128:
-      return "<c16";
-    default:
-      return "|V1";
-  }
+std::string descr_of(DType dtype) {
+  if (dtype == DType::kBFloat16) dtype = DType::kFloat32;  // widened when it is written
+  const std::string_view text = npy_of_dtype(dtype);
+  if (text.empty() || dtype == DType::kFloat8) return "|V1";
+  return fmt::format("{}{}", item_size(dtype) == 1 ? '|' : '<', text);
 }
 
 std::string dictionary_of(const TensorView& view) {

@@ -23,10 +23,11 @@ struct Case {
   const char* name;
   DType dtype;
   size_t nan_every;
+  double target;  ///< out of the cache; 0: none
 };
-constexpr Case kCases[] = {{"float32", DType::kFloat32, 0},   {"float16", DType::kFloat16, 0},
-                           {"bfloat16", DType::kBFloat16, 0}, {"float64", DType::kFloat64, 0},
-                           {"int32", DType::kInt32, 0},       {"float32_nan_in_every_block", DType::kFloat32, 4096}};
+constexpr Case kCases[] = {{"float32", DType::kFloat32, 0, 0.50},  {"float16", DType::kFloat16, 0, 0.70},
+                           {"bfloat16", DType::kBFloat16, 0, 0.70}, {"float64", DType::kFloat64, 0, 0},
+                           {"int32", DType::kInt32, 0, 0},          {"float32_nan_in_every_block", DType::kFloat32, 4096, 0}};
 
 void store(DType dtype, double value, std::byte* out) {
   const auto put = [&](auto v) { std::memcpy(out, &v, sizeof v); };
@@ -54,7 +55,7 @@ std::vector<std::byte> make_data(const Case& what, size_t bytes, bool second) {
   return data;
 }
 
-void print_share(const Case& what, size_t bytes, const char* where, bool has_target) {
+void print_share(const Case& what, size_t bytes, const char* where, double least) {
   const auto a = make_data(what, bytes, false), b = make_data(what, bytes, true);
   const size_t n = bytes / item_size(what.dtype), repeat = bytes < (size_t{1} << 24) ? 200 : 1;
   const auto ours = [&] {
@@ -72,8 +73,10 @@ void print_share(const Case& what, size_t bytes, const char* where, bool has_tar
   };
   const bench::Ratio ratio = bench::compare(ours, limit, 11);
   const double streamed = static_cast<double>(2 * bytes * repeat) / 1e9;
-  std::printf("RATIO compare_%s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value,
-              has_target ? "target >= 0.50" : "target none", streamed / ratio.ours, streamed / ratio.baseline);
+  char target[32] = "target none";
+  if (least > 0) std::snprintf(target, sizeof target, "target >= %.2f", least);
+  std::printf("RATIO compare_%s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value, target,
+              streamed / ratio.ours, streamed / ratio.baseline);
   std::fflush(stdout);
 }
 
@@ -83,7 +86,7 @@ void print_share(const Case& what, size_t bytes, const char* where, bool has_tar
 int main() {
   using namespace msdbg;
   std::printf("# %s\n", std::string(simd_target()).c_str());
-  for (const Case& what : kCases) print_share(what, kOutOfCache, "out_of_cache", what.dtype == DType::kFloat32 && what.nan_every == 0);
-  for (const Case& what : kCases) print_share(what, kInCache, "in_L2", false);
+  for (const Case& what : kCases) print_share(what, kOutOfCache, "out_of_cache", what.target);
+  for (const Case& what : kCases) print_share(what, kInCache, "in_L2", 0);
   return 0;
 }

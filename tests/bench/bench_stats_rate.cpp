@@ -30,12 +30,13 @@ std::vector<std::byte> make_data(DType dtype, size_t bytes, size_t nan_every) {
     const uint16_t half = float_to_half(d), brain = float_to_bfloat16(d);
     const int32_t whole = static_cast<int32_t>(v * 1000);
     const float nan = NAN;
+    const uint16_t brain_nan = float_to_bfloat16(NAN);
     const void* from = &v;
     if (dtype == DType::kFloat64) from = &d;
     if (dtype == DType::kFloat16) from = &half;
     if (dtype == DType::kBFloat16) from = &brain;
     if (dtype == DType::kInt32) from = &whole;
-    if (nan_every != 0 && i % nan_every == 0) from = &nan;
+    if (nan_every != 0 && i % nan_every == 0) from = dtype == DType::kBFloat16 ? static_cast<const void*>(&brain_nan) : &nan;
     std::memcpy(pattern.data() + i * item, from, item);
   }
   for (size_t at = 0; at < bytes; at += pattern.size()) std::memcpy(data.data() + at, pattern.data(), std::min(pattern.size(), bytes - at));
@@ -47,13 +48,17 @@ struct Case {
   DType dtype;
   size_t nan_every;
   bool previous;
-  double target;
+  double target, cached_target;  ///< out of the cache and in L2; 0: none
 };
 constexpr Case kCases[] = {
-    {"float32", DType::kFloat32, 0, false, 0.85},   {"bfloat16", DType::kBFloat16, 0, false, 0.60},
-    {"float16", DType::kFloat16, 0, false, 0.60},   {"float64", DType::kFloat64, 0, false, 0.75},
-    {"int32", DType::kInt32, 0, false, 0.75},       {"float32_with_previous", DType::kFloat32, 0, true, 0.70},
-    {"float32_nan_in_every_block", DType::kFloat32, 4096, false, 0.40},
+    {"float32", DType::kFloat32, 0, false, 0.85, 0.16},
+    {"bfloat16", DType::kBFloat16, 0, false, 0.85, 0.09},
+    {"float16", DType::kFloat16, 0, false, 0.85, 0.09},
+    {"float64", DType::kFloat64, 0, false, 0.75, 0},
+    {"int32", DType::kInt32, 0, false, 0.75, 0},
+    {"float32_with_previous", DType::kFloat32, 0, true, 0.70, 0},
+    {"float32_nan_in_every_block", DType::kFloat32, 4096, false, 0.40, 0},
+    {"bfloat16_nan_in_every_block", DType::kBFloat16, 4096, false, 0, 0},
 };
 
 Stats run(const Case& what, const std::vector<std::byte>& data, const std::vector<std::byte>& previous) {
@@ -80,7 +85,7 @@ void read_limit(benchmark::State& state, size_t bytes) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes));
 }
 
-void print_share(const Case& what, size_t bytes, const char* where, bool has_target) {
+void print_share(const Case& what, size_t bytes, const char* where, double least) {
   const auto data = make_data(what.dtype, bytes, what.nan_every);
   const auto previous = what.previous ? data : std::vector<std::byte>();
   const size_t repeat = bytes < (size_t{1} << 24) ? 200 : 1;
@@ -96,7 +101,7 @@ void print_share(const Case& what, size_t bytes, const char* where, bool has_tar
   const bench::Ratio ratio = bench::compare(ours, limit, 11);
   const double streamed = static_cast<double>(bytes * repeat * (what.previous ? 2 : 1)) / 1e9;
   char target[32] = "target none";
-  if (has_target) std::snprintf(target, sizeof target, "target >= %.2f", what.target);
+  if (least > 0) std::snprintf(target, sizeof target, "target >= %.2f", least);
   std::printf("RATIO %s_%s %.2f %s   (%.1f GB/s, limit %.1f GB/s)\n", what.name, where, 1 / ratio.value, target, streamed / ratio.ours,
               streamed / ratio.baseline);
   std::fflush(stdout);
@@ -114,7 +119,7 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("read_limit/in_cache", [](benchmark::State& state) { read_limit(state, kInCache); });
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
-  for (const Case& what : kCases) print_share(what, kOutOfCache, "out_of_cache", true);
-  for (const Case& what : kCases) print_share(what, kInCache, "in_L2", false);
+  for (const Case& what : kCases) print_share(what, kOutOfCache, "out_of_cache", what.target);
+  for (const Case& what : kCases) print_share(what, kInCache, "in_L2", what.cached_target);
   return 0;
 }

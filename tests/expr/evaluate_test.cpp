@@ -259,6 +259,48 @@ TEST(Evaluate, TypesWithoutElementsAreRefused) {
   EXPECT_EQ(result.status().message(), "no expression is defined for complex64");
 }
 
+TEST(Evaluate, ARunOverTypesWithoutElementsIsAnInternalError) {
+  const std::vector<Expression> expressions = {*Expression::parse("any(x - prev > 1)")};
+  const ExpressionSet set(expressions);
+  for (size_t i = 0; i <= kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (is_evaluable(dtype)) continue;
+    EXPECT_THROW(ExpressionRun(set, {dtype, DType::kFloat32, 1}), InternalError) << i;
+    if (dtype != DType::kUnknown) {
+      EXPECT_THROW(ExpressionRun(set, {DType::kFloat32, dtype, 1}), InternalError) << i;
+    }
+  }
+}
+
+TEST(Evaluate, NoElementsGiveTheEmptyAnswer) {
+  const std::vector<Expression> expressions = {*Expression::parse("any(x * prev > 1)"), *Expression::parse("sum(x * x) == 0")};
+  const ExpressionSet set(expressions);
+  ExpressionRun run(set, {DType::kFloat16, DType::kFloat64, 0});
+  run.update(nullptr, nullptr, 0);
+  StatsPass stats(DType::kFloat16, set.stats_request());
+  stats.update(nullptr, 0);
+  while (run.end_pass(stats.finish(), set.stats_request())) run.update(nullptr, nullptr, 0);
+  EXPECT_FALSE(run.value(0)->truth());
+  EXPECT_TRUE(run.value(1)->truth());
+}
+
+// Values that lie unaligned, before ones of a type with other lanes.
+TEST(Evaluate, AlignmentAndTypeOfThePreviousDoNotMatter) {
+  std::vector<std::byte> room(8 * 100 + 8), before(8 * 100 + 8);
+  const Shape shape = {100};
+  for (size_t shift : {0, 1, 3, 4}) {
+    for (int i = 0; i < 100; ++i) {
+      const auto x = static_cast<float>(i);
+      const double p = i % 2 == 0 ? x : x + 1;
+      std::memcpy(room.data() + shift + 4 * static_cast<size_t>(i), &x, sizeof x);
+      std::memcpy(before.data() + shift + 8 * static_cast<size_t>(i), &p, sizeof p);
+    }
+    const TensorView view{DType::kFloat32, shape, room.data() + shift, 100}, previous{DType::kFloat64, shape, before.data() + shift, 100};
+    EXPECT_EQ(evaluate(*Expression::parse("sum(prev - x)", Wanted::kAny), view, &previous)->number, 50) << shift;
+    EXPECT_EQ(evaluate(*Expression::parse("count(x != prev)", Wanted::kAny), view, &previous)->number, 50) << shift;
+  }
+}
+
 TEST(Evaluate, TheInterruptEndsIt) {
   const Floats x = floats({1, 2, 3});
   request_interrupt();

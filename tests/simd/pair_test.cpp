@@ -349,6 +349,24 @@ TEST_P(EveryPairTarget, LargestRelativeErrorIsFoundWhicheverBlockHoldsIt) {
   }
 }
 
+TEST(Comparison, TypesWithoutValuesAreAnInternalError) {
+  for (size_t i = 0; i <= kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (is_evaluable(dtype)) continue;
+    EXPECT_THROW(ComparePass(dtype, DType::kFloat32, {}), InternalError) << i;
+    EXPECT_THROW(ComparePass(DType::kFloat32, dtype, {}), InternalError) << i;
+  }
+}
+
+TEST(Comparison, NoElements) {
+  ComparePass pass(DType::kFloat16, DType::kFloat32, {});
+  pass.update(nullptr, nullptr, 0);
+  const Comparison got = pass.finish();
+  EXPECT_EQ(got.count, 0u);
+  EXPECT_TRUE(got.all_within());
+  EXPECT_TRUE(std::isnan(got.norm_a));
+}
+
 TEST(Comparison, ZerosOfBothSignsAgreeButAreNotTheSameBits) {
   const Comparison got = compare_tensors(Tensor(DType::kFloat32, {0.0, 1}).view(), Tensor(DType::kFloat32, {-0.0, 1}).view(), {});
   EXPECT_FALSE(got.bit_equal);

@@ -323,8 +323,8 @@ TEST_P(EveryTarget, AllPatternsOf16BitsTogether) {
 // The extremes of 16-bit floats are read off their bits, whose order depends on the signs.
 TEST_P(EveryTarget, ExtremesWhateverTheSigns) {
   for (DType dtype : kHalves) {
-    for (const auto& [low, high] : {std::pair(0.5, 3.0), std::pair(-3.0, -0.5), std::pair(-3.0, 0.5), std::pair(-0.0, 2.0), std::pair(-2.0, -0.0),
-                                    std::pair(-0.0, 0.0), std::pair(-0.0, -0.0), std::pair(0.0, 0.0)}) {
+    for (const auto& [low, high] : {std::pair(0.5, 3.0), std::pair(-3.0, -0.5), std::pair(-3.0, 0.5),
+                                    std::pair(-0.0, 2.0), std::pair(-2.0, -0.0), std::pair(-0.0, 0.0), std::pair(-0.0, -0.0), std::pair(0.0, 0.0)}) {
       for (size_t n : {size_t{64}, size_t{65}, size_t{4096}, size_t{4099}}) {
         Tensor x(dtype, n);
         for (size_t i = 0; i < n; ++i) x.set(i, i == n / 3 ? low : high);
@@ -365,6 +365,45 @@ TEST_P(EveryTarget, ZerosAndSignsOfFloatsAreCountedInFullBlocks) {
       x.set(9, -2);
       x.set(4100, 0);
       expect_matches(x.view(), nullptr, ranges_, compute_stats(x.view(), ranges_));
+    }
+  }
+}
+
+TEST_P(EveryTarget, NoElementsAndNoPreviousAreFine) {
+  for (DType dtype : kTypes) {
+    StatsPass pass(dtype, both_, DType::kFloat64);
+    pass.update(nullptr, nullptr, 0);
+    pass.update(nullptr, 0);
+    const Stats stats = pass.finish();
+    EXPECT_EQ(stats.count, 0u);
+    EXPECT_EQ(stats.pairs, 0u);
+    EXPECT_TRUE(std::isnan(stats.mean) && std::isnan(stats.diff_abs_mean)) << dtype_name(dtype);
+    // A request for changes without a previous value knows nothing of changes.
+    const Tensor x = random_tensor(dtype, 77, 1, 1);
+    StatsPass alone(dtype, both_);
+    alone.update(x.view().data, x.count);
+    EXPECT_FALSE(alone.finish().knows(kStatChange));
+  }
+}
+
+TEST_P(EveryTarget, PreviousOfEveryOtherTypeAndAlignment) {
+  for (DType dtype : kTypes) {
+    for (DType before : kTypes) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " after " + std::string(dtype_name(before)));
+      const Tensor x = random_tensor(dtype, 4096 + 35, 1, 1), p = random_tensor(before, 4096 + 35, 2, 3);
+      const TensorView previous = p.view();
+      expect_matches(x.view(), &previous, both_, compute_stats(x.view(), previous, both_));
+    }
+  }
+}
+
+TEST_P(EveryTarget, TypesWithoutStatisticsAreAnInternalError) {
+  for (size_t i = 0; i <= kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (is_evaluable(dtype)) continue;
+    EXPECT_THROW(StatsPass(dtype, {}), InternalError) << i;
+    if (dtype != DType::kUnknown) {
+      EXPECT_THROW(StatsPass(DType::kFloat32, both_, dtype), InternalError) << i;
     }
   }
 }

@@ -1,11 +1,11 @@
-// What the compiled targets offer to the block machine: function pointers over registers. Private to the module.
-//
-// The files of the targets are compiled with flags that other files must not have, and the linker keeps one copy of
-// each inline function. This header therefore defines none, and includes nothing that does.
+// What the compiled targets offer to the block machine of the expressions: function pointers over registers. Private to simd
+// and expr; the rules of kernels.h hold here, too.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "msdbg/dtype.h"
 
 namespace msdbg::expr {
 
@@ -21,6 +21,9 @@ constexpr size_t kFormCount = 3;
 enum Prelude { kPlain, kAdded, kMultiplied, kSquared };
 constexpr size_t kPreludeCount = 4;
 
+/// How many operations of each kind the language has (expr/ops.h), in its order.
+constexpr size_t kUnaryCount = 12, kBinaryCount = 15, kComparisonCount = 6;
+
 struct CentredSums {
   double sum, squares;  ///< of scale * (x - centre)
 };
@@ -31,18 +34,18 @@ template <class T>
 struct Kernels {
   size_t step;
   /// By DType; no alignment needed, any n. Null for types whose values do not fit the lane.
-  void (*load[14])(const void* from, T* to, size_t n);
+  void (*load[kDTypeCount])(const void* from, T* to, size_t n);
   /// In the order of Op from kNegate to kNot.
-  void (*unary[12])(T* to, const T* a, size_t n);
+  void (*unary[kUnaryCount])(T* to, const T* a, size_t n);
   /// In the order of Op from kAdd to kOr.
-  void (*binary[15][kFormCount])(T* to, const T* a, const T* b, T scalar, size_t n);
+  void (*binary[kBinaryCount][kFormCount])(T* to, const T* a, const T* b, T scalar, size_t n);
   /// value where mask holds, else `other`.
   void (*select)(T* to, const T* value, const T* mask, T other, size_t n);
 
   uint64_t (*count)(const T* truth, size_t n);
   /// In the order of Op from kLess to kNotEqual; of abs(a) where `magnitude`.
-  uint64_t (*count_registers[6])(const T* a, const T* b, bool magnitude, size_t n);
-  uint64_t (*count_scalar[6][kPreludeCount])(const T* a, T first, T scalar, bool magnitude, size_t n);
+  uint64_t (*count_registers[kComparisonCount])(const T* a, const T* b, bool magnitude, size_t n);
+  uint64_t (*count_scalar[kComparisonCount][kPreludeCount])(const T* a, T first, T scalar, bool magnitude, size_t n);
   /// By Prelude, whose scalar is `first`.
   double (*sum[kPreludeCount])(const T* a, T first, size_t n, double scale);
   double (*magnitudes[kPreludeCount])(const T* a, T first, size_t n, double scale);  ///< sum of |a| * scale
@@ -53,18 +56,5 @@ struct Kernels {
   T (*greatest[kPreludeCount])(const T* a, T first, size_t n);
   T (*largest[kPreludeCount])(const T* a, T first, size_t n);  ///< of |a|; NaN when there is one
 };
-
-struct Target {
-  const char* name;
-  const Kernels<float>* floats;
-  const Kernels<double>* doubles;
-};
-
-extern const Target kScalarTarget;
-#ifdef MSDBG_EXPR_X86
-extern const Target kSse2Target;
-extern const Target kAvx2Target;
-extern const Target kAvx512Target;
-#endif
 
 }  // namespace msdbg::expr

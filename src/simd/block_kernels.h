@@ -1,10 +1,12 @@
 // The kernels, templated on a set of lanes: included by the files of the targets only. Nothing here exists without the
 // lanes in its name, so the linker cannot mix the targets up.
 //
-// Lanes<V> offer: Value, Batch, Mask, kSize, load, store, all, and the operations below.
+// Lanes<V> offer: Value, Batch, Mask, Counts, kSize, load, store, all, and the operations below.
 #pragma once
 
-#include "expr/kernels.h"
+#include <type_traits>
+
+#include "simd/expr_kernels.h"
 
 #define MSDBG_EXPR_INLINE static inline __attribute__((always_inline))
 
@@ -113,20 +115,20 @@ struct BlockKernels {
     return held(n, [&](size_t i) __attribute__((always_inline)) { return Test::test(prepared<prelude>(a + i, f), s); });
   }
 
-  /// How often the masks that `at` gives hold. The lanes count in whatever is cheapest there.
+  /// How often the masks that `at` gives hold.
   template <class At>
   MSDBG_EXPR_INLINE uint64_t held(size_t n, At at) {
     constexpr size_t kStep = 4 * V::kSize;
-    B counts[4] = {V::all(T(0)), V::all(T(0)), V::all(T(0)), V::all(T(0))};
+    typename V::Counts counts[4];
     size_t i = 0;
     for (; i + kStep <= n; i += kStep) {
-      counts[0] = V::count_in(counts[0], at(i));
-      counts[1] = V::count_in(counts[1], at(i + V::kSize));
-      counts[2] = V::count_in(counts[2], at(i + 2 * V::kSize));
-      counts[3] = V::count_in(counts[3], at(i + 3 * V::kSize));
+      counts[0].add(at(i));
+      counts[1].add(at(i + V::kSize));
+      counts[2].add(at(i + 2 * V::kSize));
+      counts[3].add(at(i + 3 * V::kSize));
     }
-    for (; i < n; i += V::kSize) counts[0] = V::count_in(counts[0], at(i));
-    return V::counted(counts[0]) + V::counted(counts[1]) + V::counted(counts[2]) + V::counted(counts[3]);
+    for (; i < n; i += V::kSize) counts[0].add(at(i));
+    return counts[0].total() + counts[1].total() + counts[2].total() + counts[3].total();
   }
 
   /// The sum in the lanes of what `at` gives. Four sums at a time, as an addition waits for the one before.
@@ -258,6 +260,20 @@ struct BlockKernels {
 
   // ---- loads -----------------------------------------------------------------------------------------------------
   // Plain loops that the compiler turns into vector code for the target.
+  struct Bool {};
+  struct Half {};
+  struct BFloat16 {};
+
+  /// Null for types whose values do not all fit the lanes.
+  template <class From>
+  static constexpr auto loader() -> void (*)(const void*, T*, size_t) {
+    if constexpr (std::is_same_v<From, Bool>) return load_bool;
+    else if constexpr (std::is_same_v<From, Half>) return load_half;
+    else if constexpr (std::is_same_v<From, BFloat16>) return load_bfloat16;
+    else if constexpr (sizeof(T) == 8 || sizeof(From) <= 2 || std::is_same_v<From, float>) return load<From>;
+    else return nullptr;
+  }
+
   template <class From>
   static void load(const void* from, T* to, size_t n) {
     const char* p = static_cast<const char*>(from);
@@ -312,12 +328,12 @@ struct BlockKernels {
 template <class V>
 constexpr Kernels<typename V::Value> block_kernels() {
   using K = BlockKernels<V>;
-  constexpr bool kWide = sizeof(typename V::Value) == 8;
+  using Bool = typename K::Bool;
+  using Half = typename K::Half;
+  using BFloat16 = typename K::BFloat16;
   Kernels<typename V::Value> kernels = {
       V::kSize,
-      {nullptr, K::load_bool, K::template load<int8_t>, K::template load<int16_t>, nullptr, nullptr,
-       K::template load<uint8_t>, K::template load<uint16_t>, nullptr, nullptr, K::load_half, K::load_bfloat16,
-       K::template load<float>, nullptr},
+      {},
       {K::template unary<typename K::Negate>, K::template unary<typename K::Abs>, K::template unary<typename K::Sqrt>,
        K::template unary<typename K::Exp>, K::template unary<typename K::Log>, K::template unary<typename K::Log2>,
        K::template unary<typename K::Sign>, K::template unary<typename K::Floor>, K::template unary<typename K::IsNan>,
@@ -336,13 +352,9 @@ constexpr Kernels<typename V::Value> block_kernels() {
        MSDBG_EXPR_COUNT(Equal), MSDBG_EXPR_COUNT(NotEqual)},
       MSDBG_EXPR_PRELUDES(sum), MSDBG_EXPR_PRELUDES(magnitudes), MSDBG_EXPR_PRELUDES(squares), K::centred,
       MSDBG_EXPR_PRELUDES(least), MSDBG_EXPR_PRELUDES(greatest), MSDBG_EXPR_PRELUDES(largest)};
-  if constexpr (kWide) {
-    kernels.load[4] = K::template load<int32_t>;
-    kernels.load[5] = K::template load<int64_t>;
-    kernels.load[8] = K::template load<uint32_t>;
-    kernels.load[9] = K::template load<uint64_t>;
-    kernels.load[13] = K::template load<double>;
-  }
+#define MSDBG_ROW(NAME, TYPE) kernels.load[static_cast<size_t>(DType::NAME)] = K::template loader<TYPE>();
+  MSDBG_EVALUABLE_TYPES(MSDBG_ROW)
+#undef MSDBG_ROW
   return kernels;
 }
 // clang-format on

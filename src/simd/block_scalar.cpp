@@ -1,6 +1,6 @@
-// The target without vector instructions: runs everywhere, and reduces the elements behind the last full batch for the
-// other targets.
-#include "expr/block_kernels.h"
+// The kernels of expressions without vector instructions.
+#include "simd/block_kernels.h"
+#include "simd/kernels.h"
 
 namespace msdbg::expr {
 namespace {
@@ -10,6 +10,11 @@ struct ScalarLanes {
   using Value = T;
   using Batch = T;
   using Mask = bool;
+  struct Counts {
+    uint64_t held = 0;
+    void add(bool mask) { held += mask; }
+    uint64_t total() const { return held; }
+  };
   static constexpr size_t kSize = 1;
   static constexpr bool kWide = sizeof(T) == 8;
   static constexpr T kInfinity = static_cast<T>(__builtin_huge_val());
@@ -48,8 +53,6 @@ struct ScalarLanes {
   MSDBG_EXPR_INLINE bool negation(bool a) { return !a; }
   MSDBG_EXPR_INLINE T lower(T a, T b) { return a < b ? a : b; }
   MSDBG_EXPR_INLINE T higher(T a, T b) { return a > b ? a : b; }
-  MSDBG_EXPR_INLINE T count_in(T counts, bool mask) { return mask ? counts + 1 : counts; }
-  MSDBG_EXPR_INLINE uint64_t counted(T counts) { return static_cast<uint64_t>(counts); }
   MSDBG_EXPR_INLINE T select(bool mask, T a, T b) { return mask ? a : b; }
 
   struct Sums {
@@ -75,11 +78,12 @@ struct ScalarLanes {
   };
 };
 
-constexpr Kernels<float> kScalarFloats = block_kernels<ScalarLanes<float>>();
-constexpr Kernels<double> kScalarDoubles = block_kernels<ScalarLanes<double>>();
-
 }  // namespace
-
-extern const Target kScalarTarget = {"scalar", &kScalarFloats, &kScalarDoubles};
-
 }  // namespace msdbg::expr
+
+namespace msdbg::simd {
+
+const expr::Kernels<float> kScalarFloats = expr::block_kernels<expr::ScalarLanes<float>>();
+const expr::Kernels<double> kScalarDoubles = expr::block_kernels<expr::ScalarLanes<double>>();
+
+}  // namespace msdbg::simd

@@ -1,19 +1,10 @@
 // Lanes of xsimd batches. Included by the files of the targets only.
 #pragma once
 
-#include <xsimd/xsimd.hpp>
-
-#include "expr/block_kernels.h"
+#include "simd/block_kernels.h"
+#include "simd/stats_kernel.h"
 
 namespace msdbg::expr {
-
-/// float batches widened to two of double.
-template <class A>
-struct Widen;
-
-/// Counts masks in the lanes of a batch: add() one, total() of all lanes. Fewer than 2^24 a lane.
-template <class T, class A>
-struct Counting;
 
 template <class T, class A>
 struct SimdLanes {
@@ -21,6 +12,7 @@ struct SimdLanes {
   using Batch = xsimd::batch<T, A>;
   using Mask = xsimd::batch_bool<T, A>;
   using Doubles = xsimd::batch<double, A>;
+  using Counts = simd::Counter<A, Batch>;
   static constexpr size_t kSize = Batch::size;
   static constexpr bool kWide = sizeof(T) == 8;
   static constexpr T kInfinity = static_cast<T>(__builtin_huge_val());
@@ -65,8 +57,6 @@ struct SimdLanes {
   // The instruction gives its second operand when the first is NaN or no better, which is what a comparison would.
   MSDBG_EXPR_INLINE Batch lower(Batch a, Batch b) { return xsimd::min(a, b); }
   MSDBG_EXPR_INLINE Batch higher(Batch a, Batch b) { return xsimd::max(a, b); }
-  MSDBG_EXPR_INLINE Batch count_in(Batch counts, Mask mask) { return Counting<T, A>::add(counts, mask); }
-  MSDBG_EXPR_INLINE uint64_t counted(Batch counts) { return Counting<T, A>::total(counts); }
   // xsimd's is exp(b * log(a)), which loses digits with large exponents; powers other than squares are rare.
   static Batch pow(Batch a, Batch b) {
     alignas(64) T bases[kSize], exponents[kSize];
@@ -87,7 +77,7 @@ struct SimdLanes {
         low = low + a * scale;
       } else {
         Doubles first, second;  // no sum of floats leaves the range of double
-        Widen<A>::run(a, &first, &second);
+        simd::Ops<A>::widen(a, &first, &second);
         low = low + first;
         high = high + second;
       }
@@ -98,7 +88,7 @@ struct SimdLanes {
         low = low + scaled * scaled;
       } else {
         Doubles first, second;
-        Widen<A>::run(a, &first, &second);
+        simd::Ops<A>::widen(a, &first, &second);
         low = low + first * first;
         high = high + second * second;
       }
@@ -125,12 +115,12 @@ struct SimdLanes {
         squares.low = squares.low + d * d;
       } else {
         Doubles first, second;
-        Widen<A>::run(a, &first, &second);
+        simd::Ops<A>::widen(a, &first, &second);
         first = first - centre;
         second = second - centre;
         if constexpr (sizeof...(mask) > 0) {
           Doubles keep_first, keep_second;
-          Widen<A>::run(xsimd::select(mask..., Batch(T(1)), Batch(T(0))), &keep_first, &keep_second);
+          simd::Ops<A>::widen(xsimd::select(mask..., Batch(T(1)), Batch(T(0))), &keep_first, &keep_second);
           first = xsimd::select(keep_first > Doubles(0.0), first, Doubles(0.0));
           second = xsimd::select(keep_second > Doubles(0.0), second, Doubles(0.0));
         }
