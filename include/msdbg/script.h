@@ -35,6 +35,7 @@ struct ScriptOutcome {
   int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 6 when it told a training something that is gone, 130 after Ctrl-C
   std::string error;       ///< "" or the message, with a traceback unless it was the user's mistake (msdbg.fail)
   bool usage = false;      ///< the error is about words that the library was given (code invalid_argument or not_found)
+  bool expected = false;   ///< a mistake of the user or of the data, told without a traceback; else a defect of the script
 };
 
 /// Which rules, as the command line says it.

@@ -168,6 +168,15 @@ function formats.shorten(text, width) end
 ---@param right? boolean
 ---@return string
 function formats.pad(text, width, right) end
+---string.format for people: control characters in the strings (names of a hostile graph) become `?`, so they cannot begin a line.
+---@param pattern string
+---@param ... any
+---@return string
+function formats.line(pattern, ...) end
+---Lines of cells with aligned columns.
+---@param rows string[][]
+---@return string
+function formats.columns(rows) end
 
 ---Pictures of a tensor as text, which the methods of tensors print: `require "msdbg.look"`.
 ---@class msdbg.look

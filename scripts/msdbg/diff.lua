@@ -1,10 +1,11 @@
 -- What msdbg.diff and t:diff give, as text, and the tensor method itself.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 local look = require "msdbg.look"
 local options = require "msdbg.options"
 local tables = require "msdbg.table"
 
-local format = string.format
+local format = formats.line
 local ipairs, type = ipairs, type
 
 local methods = core.members "tensor"

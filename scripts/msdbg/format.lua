@@ -2,7 +2,7 @@
 local core = require "msdbg.core"
 
 local abs, floor, format = math.abs, math.floor, string.format
-local tostring, type = tostring, type
+local ipairs, select, tostring, type = ipairs, select, tostring, type
 
 local M = {}
 
@@ -64,6 +64,18 @@ function M.percent(share)
   return format("%.1f %%", value)
 end
 
+local function harmless(count, value, ...)
+  if count == 0 then return end
+  if type(value) == "string" and value:find "[%c\128-\255]" then value = core.printable(value) end
+  return value, harmless(count - 1, ...)
+end
+
+--- string.format for a line that people read: what its strings hold (names from a graph, reasons, paths) cannot begin another line,
+--- choose a colour or steer the terminal.
+---@param pattern string
+---@return string
+function M.line(pattern, ...) return format(pattern, harmless(select("#", ...), ...)) end
+
 --- Columns that a text takes on a terminal; a code point counts one.
 ---@param text string
 ---@return integer
@@ -99,6 +111,26 @@ function M.shorten(text, width)
     from = slash + 1
   end
   return M.head(text, width - 3) .. "..."
+end
+
+--- Lines of cells with aligned columns; the last one of a line is not padded.
+---@param rows string[][]
+---@return string
+function M.columns(rows)
+  local shown, widths = {}, {}
+  for r, row in ipairs(rows) do
+    shown[r] = {}
+    for i, cell in ipairs(row) do
+      shown[r][i] = core.printable(cell)
+      widths[i] = math.max(widths[i] or 0, M.width(shown[r][i]))
+    end
+  end
+  local lines = {}
+  for r, row in ipairs(shown) do
+    for i, cell in ipairs(row) do row[i] = M.pad(cell, widths[i]) end
+    lines[r] = table.concat(row, "  "):gsub("%s+$", "")
+  end
+  return table.concat(lines, "\n")
 end
 
 --- `text` filled with blanks up to `width` columns.

@@ -1,6 +1,7 @@
 -- The guide: from "it does not train" to a list of findings, chapter by chapter. `msdbg guide DUMP`, or `guide` at the prompt.
 local core = require "msdbg.core"
 local chapters = require "msdbg.guide_chapters"
+local formats = require "msdbg.format"
 
 local fmt, ipairs, type = string.format, ipairs, type
 
@@ -83,7 +84,8 @@ function M.run(s, options)
   check_options(options)
   if #s.steps == 0 then core.raise("no_data", "guide: the session has no step with data; msdbg doctor says what is there", true) end
   local talk = setmetatable({
-    session = s, entries = {}, found = 0, answers = options.answers or {}, read = options.read, say = options.say or function() end,
+    session = s, entries = {}, found = 0, answers = options.answers or {}, read = options.read,
+    say = function(line) if options.say then options.say(core.printable(line)) end end,
     steps = choose_steps(s.steps, options.steps or 8),
   }, Talk)
   if #talk.steps < #s.steps then
@@ -108,7 +110,7 @@ end
 -- The beginning of a text up to a place where it may end.
 local function shortened(text, limit)
   if #text <= limit then return text end
-  local cut = text:sub(1, limit)
+  local cut = formats.head(text, limit)
   local last
   for at in cut:gmatch "()[,;(]" do
     if at > limit / 3 then last = at end

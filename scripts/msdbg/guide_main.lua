@@ -68,7 +68,7 @@ function M.main(options)
   local own = options.loss and given(series.read, options.loss)
   local reference = options.reference_loss and given(series.read, options.reference_loss)
   local quiet = options.format == "json"
-  local say = quiet and function() end or print
+  local say = quiet and function() end or function(text) print(core.visible(text)) end
   local result = guide.run(s, { say = say, read = options.ask and io.read or nil })
   look_at_losses(result, own, reference, say)
   hand_on(s, result, options, say)

@@ -7,7 +7,7 @@ local plot = require "msdbg.plot"
 local steps = require "msdbg.steps"
 local tables = require "msdbg.table"
 
-local abs, concat, floor, format, max, min = math.abs, table.concat, math.floor, string.format, math.max, math.min
+local abs, concat, floor, format, max, min = math.abs, table.concat, math.floor, formats.line, math.max, math.min
 local ipairs, pcall, tostring, type = ipairs, pcall, tostring, type
 
 local M = {}
@@ -98,7 +98,7 @@ local function difference_table(tensor, before, o)
     if value ~= value or was ~= was then bad = bad + 1 elseif value ~= was then changed = changed + 1 end
   end
   local text = "  " .. made:text { width = HUGE }:gsub("\n", "\n  ")
-  return format("%s\n  %d of %d elements changed%s", text, changed, now.n, bad > 0 and format(", %d more are or were NaN", bad) or "")
+  return text .. format("\n  %d of %d elements changed%s", changed, now.n, bad > 0 and format(", %d more are or were NaN", bad) or "")
 end
 
 --- What `show` prints: name, source line, statistics and elements. `slice` shows a part ("0,:,2:5"), `previous` the value of the step
@@ -220,7 +220,7 @@ function M.heatmap(tensor, given)
   local picture = plot.heatmap(cells, { labels = labels, min = o.min, max = o.max, ascii = o.ascii, colour = o.colour })
   local notes = { format("%d x %d", transposed and width or height, transposed and height or width) }
   if down > 1 or across > 1 then notes[#notes + 1] = format("a cell is %d x %d elements, its largest magnitude", down, across) end
-  return format("%s\n  %s\n%s", head, concat(notes, "; "), picture)
+  return format("%s\n  %s\n", head, concat(notes, "; ")) .. picture
 end
 
 --- The histogram of the finite elements; `log` makes the lengths logarithmic, so that rare values show.
@@ -263,7 +263,7 @@ function M.spark(tensor, stat, given)
   local line = plot.sparkline(series.values, { width = o.width, ascii = o.ascii, colour = o.colour })
   local range = low <= high and format("   %s to %s", formats.number(low), formats.number(high)) or ""
   local gap = gaps > 0 and format(", %d without it", gaps) or ""
-  return format("%s\n  %s   steps %d to %d%s%s", head, line, first, last, range, gap)
+  return format("%s\n  ", head) .. line .. format("   steps %d to %d%s%s", first, last, range, gap)
 end
 
 return M

@@ -140,7 +140,7 @@ function M.bars(labels, values, given)
     local share = most > 0 and value and value == value and value > 0 and min(1, value / most) or 0
     local drawn = special(value or 0, set, colour) or bar(share, room, set)
     local fill = (" "):rep(room - (special(value or 0, set, false) and 1 or formats.width(drawn)))
-    local label, text = formats.pad(labels[i] or "", label_width, true), formats.pad(texts[i], number_width, true)
+    local label, text = formats.pad(core.printable(labels[i] or ""), label_width, true), formats.pad(texts[i], number_width, true)
     lines[i] = ("  %s | %s%s %s"):format(label, drawn, fill, text)
   end
   return concat(lines, "\n")
@@ -213,7 +213,7 @@ function M.heatmap(rows, given)
   for r, row in ipairs(rows) do
     local parts = {}
     for i = 1, #row do parts[i] = shade(row[i], low, high, set, colour) end
-    local label = label_width > 0 and formats.pad(o.labels[r] or "", label_width, true) .. " " or ""
+    local label = label_width > 0 and formats.pad(core.printable(o.labels[r] or ""), label_width, true) .. " " or ""
     lines[r] = "  " .. label .. "|" .. concat(parts) .. "|"
   end
   local legend = {}

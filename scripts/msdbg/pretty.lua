@@ -1,5 +1,6 @@
 -- Values as the prompt prints them: objects by their own words, tables nested, on one line where they fit, cut off where they are long.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 
 local concat, format, sort = table.concat, string.format, table.sort
 local getmetatable, ipairs, pairs, pcall, tostring, type = getmetatable, ipairs, pairs, pcall, tostring, type
@@ -34,8 +35,8 @@ local function cut_lines(text)
 end
 
 local function quoted(text)
-  if #text > LONGEST_STRING then return format("%q... %d bytes", text:sub(1, LONGEST_STRING), #text) end
-  return (format("%q", text):gsub("\\\n", "\\n"))
+  local shown = core.printable(format("%q", #text > LONGEST_STRING and formats.head(text, LONGEST_STRING) or text):gsub("\\\n", "\\n"))
+  return #text > LONGEST_STRING and format("%s... %d bytes", shown, #text) or shown
 end
 
 local function has_text(value)

@@ -7,7 +7,7 @@ local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local options = require "msdbg.options"
 
-local floor, format, io, setmetatable = math.floor, string.format, io, setmetatable
+local floor, format, io, setmetatable = math.floor, formats.line, io, setmetatable
 
 local M = {}
 

@@ -1,7 +1,8 @@
 -- How the plain tables that the library returns look when they are printed. Rendering is kept apart from the data.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 
-local concat, format = table.concat, string.format
+local concat, format = table.concat, formats.line
 local ipairs, pairs, rawget, tostring, type = ipairs, pairs, rawget, tostring, type
 
 local M = {}
@@ -21,7 +22,7 @@ local function short(value)
     if value % 1 == 0 and value > -2 ^ 53 and value < 2 ^ 53 then return format("%.0f", value) end
     return format("%.5g", value)
   end
-  return tostring(value)
+  return core.printable(tostring(value))
 end
 M.short = short
 
@@ -33,7 +34,7 @@ end
 
 -- The last two components of a node name tell nodes apart for a reader.
 local function brief(name)
-  return tostring(name):match "([^/]+/[^/]+)$" or tostring(name)
+  return core.printable(tostring(name):match "([^/]+/[^/]+)$" or tostring(name))
 end
 
 local function fields(record, names)
@@ -64,12 +65,12 @@ local function what(hit)
     if param.hit then parts[#parts + 1] = part end
   end
   if details.message then
-    parts[#parts + 1] = tostring(details.message)
+    parts[#parts + 1] = core.printable(tostring(details.message))
   else
     local names = {}
     for name in pairs(details) do names[#names + 1] = name end
     table.sort(names)
-    for _, name in ipairs(names) do parts[#parts + 1] = name .. " " .. tostring(details[name]) end
+    for _, name in ipairs(names) do parts[#parts + 1] = format("%s %s", name, tostring(details[name])) end
   end
   if hit.not_finite then parts[#parts + 1] = hit.not_finite end
   -- Conditions that are joined have no single value to show.
@@ -101,7 +102,11 @@ define("info", function(info)
   local text = fields(info, { "kind", "source", "framework_version", "device_target", "layout", "epoch", "nets" })
   return info.peer and text .. "\n" .. tostring(info.peer) or text
 end)
-define("notes", function(notes) return "note: " .. concat(notes, "\nnote: ") end)
+define("notes", function(notes)
+  local lines_of_notes = {}
+  for i, note in ipairs(notes) do lines_of_notes[i] = format("note: %s", note) end
+  return concat(lines_of_notes, "\n")
+end)
 define("peer", function(peer)
   local text = fields(peer, { "address", "version", "backend", "device", "has_levels", "has_recheck", "has_previous", "counts_after_hold" })
   return "peer  " .. text .. (#peer.notes > 0 and "\n" .. tostring(peer.notes) or "")

@@ -10,12 +10,13 @@ local words = require "msdbg.repl_words"
 
 local globals = strict.globals
 local format, concat = string.format, table.concat
-local ipairs, load, pairs, pcall, rawget, rawset, select = ipairs, load, pairs, pcall, rawget, rawset, select
+local ipairs, load, pairs, pcall, rawget, rawset, select, type = ipairs, load, pairs, pcall, rawget, rawset, select, type
 
 local M = {}
 
 local MOST_KEPT = 9       -- values in _1 .. _9
 local MOST_ENTRIES = 10000
+local DEEPEST = 20        -- commands that evaluate what stands behind them
 
 local env = strict.prompt_environment()
 M.environment = env
@@ -132,20 +133,27 @@ local function run_command(command, rest)
   return command.run(session, command.raw and rest:match "^%s*(.-)%s*$" or commands.unquote(rest), options)
 end
 
--- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called.
+-- A value inside a line of ours.
+local function shown(value) return type(value) == "string" and core.printable(value) or pretty.text(value) end
+
+-- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called. Whatever stands before it is
+-- evaluated once: it may be a call that runs a step of a training.
 local function explain_value(text)
   if text == "" then return help.overview() end
-  local owner, name = text:match "^(.+)[%.:]([%a_][%w_]*)$"
-  local chunk = owner and load("return " .. owner, "=prompt", "t", env)
-  local ok, value = false, nil
-  if chunk then ok, value = pcall(chunk) end
-  local class = ok and core.class_of(value)
-  local stub = class and reference.class(reference.stub_name(class))
-  local found = stub and stub.members[name]
-  if found then
-    local shown = ""
-    if not found.params then shown = "\n  now: " .. pretty.text(value[name]) end
-    return reference.member_text(found) .. shown
+  local owner, sign, name = text:match "^(.+)([%.:])([%a_][%w_]*)$"
+  -- Only a field can be assigned to; in `?x + y.z` nothing has the member z.
+  if owner and load(owner .. "." .. name .. " = nil") then
+    local value = load("return " .. owner, "=prompt", "t", env)()
+    local class = core.class_of(value)
+    local stub = class and reference.class(reference.stub_name(class))
+    local found = stub and stub.members[name]
+    if found then
+      return reference.member_text(found) .. (found.params and "" or "\n  now: " .. shown(value[name]))
+    end
+    if sign == "." then
+      local field = load("return (...)." .. name, "=prompt")(value)
+      return help.value(field, text, shown(field))
+    end
   end
   local word = text:match "^[%a_][%w_]*$"
   if word and lookup(word) == nil and not word:match "^_%d?$" then return help.about(word) end
@@ -154,7 +162,7 @@ local function explain_value(text)
   local whole, why = load("return " .. text, "=prompt", "t", env)
   if not whole then core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true) end
   local result = whole()
-  return help.value(result, text, pretty.text(result))
+  return help.value(result, text, shown(result))
 end
 
 -- Runs one entry. keep: what to do with the values of an expression.
@@ -181,9 +189,14 @@ local function run_entry(text, keep)
   core.raise("syntax", (why:gsub("^prompt:(%d+): ", text:find "\n" and "line %1: " or "")), true)
 end
 
+local depth = 0  -- `p p p 1`
+
 --- The output of a command or an expression. `keep`: its values become _ and _1; without it nothing is kept.
 function state.evaluate(text, keep)
+  depth = depth + 1
+  if depth > DEEPEST then core.raise("fail", format("more than %d commands inside each other", DEEPEST), true) end
   local outcome, output = run_entry(text:match "^%s*(.-)%s*$", keep and keep_results or show_only)
+  depth = depth - 1
   if outcome == "incomplete" then core.raise("syntax", format("'%s' is not finished", text), true) end
   return output
 end
@@ -218,6 +231,7 @@ end
 ---@return string output
 ---@return integer status
 function M.eval(text)
+  depth = 0
   local outcome, output, status = state.enter(text)
   if outcome == "done" and text:match "%S" and #state.entries < MOST_ENTRIES then
     local entry = text:match "^%s*(.-)%s*$"

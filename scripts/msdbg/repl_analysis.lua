@@ -1,17 +1,18 @@
 -- Commands for what needs more than one tensor, or more than one condition: rules, comparisons.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 local reference = require "msdbg.reference"
 local registry = require "msdbg.repl_registry"
 local watch_words = require "msdbg.watch_words"
 
 local command, need, number = registry.command, registry.need, registry.number
-local concat, format = table.concat, string.format
+local concat, format = table.concat, formats.line
 local ipairs, pairs, require, tonumber, tostring = ipairs, pairs, require, tonumber, tostring
 
 local function rule_text(made)
   local rows = { { "rule", made.name .. (made.abbr and " (" .. made.abbr .. ")" or "") .. "  " .. made.summary } }
   local function add(name, text)
-    if text and text ~= "" then rows[#rows + 1] = { name, text } end
+    if text and text ~= "" then rows[#rows + 1] = { name, (text:gsub("%s*\n%s*", " ")) } end
   end
   add("tags", concat(made.tags, ", "))
   add("hits when", made.when or made.catalogue)
@@ -45,7 +46,7 @@ command {
     local rows = { { "rule", "short", "tags", "" } }
     for _, made in ipairs(list) do rows[#rows + 1] = { made.name, made.abbr or "", concat(made.tags, ","), made.summary } end
     local text = #list > 0 and registry.align(rows) or "no rule is chosen by that"
-    for _, problem in ipairs(known.problems) do text = text .. "\nrule error: " .. problem.reason end
+    for _, problem in ipairs(known.problems) do text = text .. format("\nrule error: %s", problem.reason) end
     return text
   end,
 }

@@ -1,11 +1,12 @@
 -- Commands that say what is wrong: watchpoints, checks, and where it began.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
 local watch_words = require "msdbg.watch_words"
 local watches = require "msdbg.watches"
 
 local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
-local concat, format = table.concat, string.format
+local concat, format = table.concat, formats.line
 local ipairs, tonumber, tostring = ipairs, tonumber, tostring
 
 registry.group "what is wrong"
@@ -152,7 +153,7 @@ local function source_text(stack)
     end
   end
   if not found then return "" end
-  return format("%s:%d  %s", found.file:match "[^/]*$", found.line, found.code:gsub("%s%s+#.*$", ""):sub(1, 60))
+  return format("%s:%d  %s", found.file:match "[^/]*$", found.line, formats.head(found.code:gsub("%s%s+#.*$", ""), 60))
 end
 
 local function frame_line(index, tensor)
@@ -238,7 +239,7 @@ command {
     for i, link in ipairs(chain) do rows[i] = frame_line(i - 1, link) end
     local last = chain[#chain].node
     local note
-    if #chain >= MOST_FRAMES then note = "... more; bt " .. last.name
+    if #chain >= MOST_FRAMES then note = format("... more; bt %s", last.name)
     elseif unknown then note = format("not later than here: input %s was not recorded", unknown)
     elseif last.kind ~= "operator" then note = format("it came in through the %s %s", last.kind, last.name)
     else note = format("began here: the inputs of %s are finite", last.op) end

@@ -95,7 +95,7 @@ command {
     local text, written, left_out = watches.lines(s)
     for _, display in ipairs(state.displays) do text = text .. "display " .. display.text .. "\n" end
     watches.write_file(rest,
-      format("-- watchpoints and displays of an msdbg prompt (%s); `source` makes them again\n%s", s.info.short_name, text))
+      format("-- watchpoints and displays of an msdbg prompt (%s); `source` makes them again\n%s", core.printable(s.info.short_name), text))
     local note = left_out > 0 and format("; %d left out: a function cannot be saved", left_out) or ""
     return format("%s and %s written to %s%s", count_text(written, "watchpoint"), count_text(#state.displays, "display"), rest, note)
   end,

@@ -1,11 +1,14 @@
 -- Commands that look at the graph and at lists of tensors.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
 local watches = require "msdbg.watches"
 
 local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
-local concat, format = table.concat, string.format
+local concat, format = table.concat, formats.line
 local ipairs, pairs, tostring = ipairs, pairs, tostring
+
+local MOST_LEVELS = 100  -- of a tree
 
 -- `relu1-ReLU/ReLU-op0`: enough of a name to find it again.
 local function brief(name) return name:match "([^/]+/[^/]+)$" or name end
@@ -84,7 +87,10 @@ local function tree(definition, upwards)
   return function(session, rest, options)
     local n = the_node(definition(), session, rest)
     local depth = options.depth and number(definition(), options.depth, "a number of levels") or 1
-    local lines = { n.name .. "  " .. n.op }
+    if depth < 1 or depth > MOST_LEVELS then
+      registry.usage(definition(), format("%s: 1 to %d levels are shown, not %s", definition().name, MOST_LEVELS, options.depth))
+    end
+    local lines = { format("%s  %s", n.name, n.op) }
     add_tree(lines, n, upwards, depth, "  ", { [n.name] = true })
     if #lines == 1 then lines[2] = upwards and "  no inputs" or "  nobody takes its output" end
     return concat(lines, "\n")
@@ -169,7 +175,7 @@ end
 local function describe_live(s)
   local info, peer = s.info, s.info.peer
   local lines = { format("training  %s; MindSpore %s, %s %s", progress(s), peer.version, peer.backend, peer.device) }
-  if s.current_node then lines[#lines + 1] = "node      " .. s.current_node end
+  if s.current_node then lines[#lines + 1] = format("node      %s", s.current_node) end
   lines[#lines + 1] = s.kind == "live" and format("address   %s, connected from %s", s.address, peer.address)
     or format("%-9s %s", s.kind, info.source)
   for _, graph in ipairs(s.graphs) do lines[#lines + 1] = format("graph     %s, %d nodes", graph.name, graph.nodes) end
@@ -179,7 +185,7 @@ local function describe_live(s)
   elseif #steps > 1 then
     lines[#lines + 1] = format("values    of step %d; statistics back to step %d", steps[#steps], steps[1])
   end
-  for _, note in ipairs(peer.notes) do lines[#lines + 1] = "note: " .. note end
+  for _, note in ipairs(peer.notes) do lines[#lines + 1] = format("note: %s", note) end
   return concat(lines, "\n")
 end
 

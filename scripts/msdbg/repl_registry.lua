@@ -4,8 +4,9 @@
 -- `options` = { { "name", "VALUE", "help" } } and `complete` = the kind of its words, `raw` = quotes are Lua's, and
 -- run(session, rest, options) -> text, exit status; `session` is a function that gives the open session or nil.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 
-local concat, format = table.concat, string.format
+local concat, format = table.concat, formats.line
 local ipairs, pairs, tonumber = ipairs, pairs, tonumber
 
 local M = {}
@@ -83,12 +84,12 @@ end
 
 -- What a value and the words `and`, `or`, `not` behind it join, and where it ends.
 local function joined(rest, value, at)
+  local words, last = { value }, value:match "%S+$"
   while true do
-    local last = value:match "%S+$"
     local word, ends = rest:match("^%s+(%S+)()", at)
     local open = last == "and" or last == "or" or last == "not"
-    if not word or word:match "^%-%-" or not (open or word == "and" or word == "or") then return value, at end
-    value, at = value .. " " .. word, ends
+    if not word or word:match "^%-%-" or not (open or word == "and" or word == "or") then return concat(words, " "), at end
+    words[#words + 1], last, at = word, word, ends
   end
 end
 
@@ -135,21 +136,6 @@ function M.options(definition, rest)
   return concat(kept):match "^%s*(.-)%s*$", options
 end
 
---- Lines of cells with aligned columns; the last one is not padded.
----@param rows string[][]
----@return string
-function M.align(rows)
-  local width = {}
-  for _, row in ipairs(rows) do
-    for i, text in ipairs(row) do width[i] = math.max(width[i] or 0, #text) end
-  end
-  local lines = {}
-  for k, row in ipairs(rows) do
-    local parts = {}
-    for i, text in ipairs(row) do parts[i] = text .. (" "):rep(width[i] - #text) end
-    lines[k] = concat(parts, "  "):gsub("%s+$", "")
-  end
-  return concat(lines, "\n")
-end
+M.align = formats.columns
 
 return M

@@ -1,8 +1,9 @@
 -- Commands that move: from step to step of a dump, or a training from place to place.
+local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
 
 local command, mistake, number = registry.command, registry.mistake, registry.number
-local format, tostring = string.format, tostring
+local format, tostring = formats.line, tostring
 
 -- The session, if it can be driven.
 local function training(session, name)

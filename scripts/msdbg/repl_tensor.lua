@@ -1,9 +1,10 @@
 -- Commands that look at one tensor.
+local formats = require "msdbg.format"
 local look = require "msdbg.look"
 local registry = require "msdbg.repl_registry"
 
 local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
-local concat, format = table.concat, string.format
+local concat, format = table.concat, formats.line
 local ipairs, tostring = ipairs, tostring
 
 local place_options = { { "step", "N", "default: the current one" }, { "rank", "N", "where there are several" } }

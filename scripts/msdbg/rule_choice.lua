@@ -6,6 +6,8 @@ local ipairs, next, pairs, tonumber = ipairs, next, pairs, tonumber
 
 local M = {}
 
+local DEEPEST = 100  -- `not` and `(` inside each other
+
 local function wrong(text, message, ...) core.raise("invalid_argument", format("--rules '%s': ", text) .. format(message, ...), true) end
 
 -- Words, commas and parentheses. NAME=VALUE and numbers behind a word are its parameters.
@@ -104,11 +106,19 @@ function Parser:parameters(rule, token)
   end
 end
 
+function Parser:deeper(token)
+  self.depth = self.depth + 1
+  if self.depth <= DEEPEST then return end
+  wrong(self.text:sub(1, 40) .. "...", "more than %d 'not' and '(' inside each other, at character %d", DEEPEST, token.at)
+end
+
 function Parser:word()
   local token = self:peek()
   if not token then wrong(self.text, "ends where a rule, a tag or '(' is expected") end
   if self:take "(" then
+    self:deeper(token)
     local inner = self:any()
+    self.depth = self.depth - 1
     if not self:take ")" then wrong(self.text, "the '(' at character %d is not closed", token.at) end
     return inner
   end
@@ -136,28 +146,35 @@ function Parser:word()
 end
 
 function Parser:negation()
+  local token = self:peek()
   if not self:take "not" then return self:word() end
   self.only_names = false
+  self:deeper(token)
   local inner = self:negation()
+  self.depth = self.depth - 1
   return function(rule) return not inner(rule) end
 end
 
 function Parser:all()
-  local left = self:negation()
-  while self:take "and" do
-    local first, second = left, self:negation()
-    left = function(rule) return first(rule) and second(rule) end
+  local parts = { self:negation() }
+  while self:take "and" do parts[#parts + 1] = self:negation() end
+  return #parts == 1 and parts[1] or function(rule)
+    for _, part in ipairs(parts) do
+      if not part(rule) then return false end
+    end
+    return true
   end
-  return left
 end
 
 function Parser:any()
-  local left = self:all()
-  while self:take "or" or self:take "," do
-    local first, second = left, self:all()
-    left = function(rule) return first(rule) or second(rule) end
+  local parts = { self:all() }
+  while self:take "or" or self:take "," do parts[#parts + 1] = self:all() end
+  return #parts == 1 and parts[1] or function(rule)
+    for _, part in ipairs(parts) do
+      if part(rule) then return true end
+    end
+    return false
   end
-  return left
 end
 
 --- The rules that `text` chooses, in their order.
@@ -171,7 +188,7 @@ end
 function M.choose(text, registry)
   local rules = registry.rules
   local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, named = {},
-    only_names = true, left_out = registry.left_out, problems = registry.problems, broken = {} }, Parser)
+    only_names = true, depth = 0, left_out = registry.left_out, problems = registry.problems, broken = {} }, Parser)
   if #parser.tokens == 0 then wrong(text, "names no rule; e.g. --rules default or --rules TO,TZ") end
   local test = parser:any()
   local rest = parser:peek()

@@ -1,37 +1,28 @@
 -- `msdbg rules list|info|test|new`.
 local core = require "msdbg.core"
 local cases = require "msdbg.rule_cases"
+local formats = require "msdbg.format"
 local json = require "msdbg.json"
 local rule = require "msdbg.rule"
 local rules = require "msdbg.rules"
 
-local concat, format, rep = table.concat, string.format, string.rep
+local concat, format, pad, rep = table.concat, formats.line, formats.pad, string.rep
 local io, ipairs, tonumber, tostring, type = io, ipairs, tonumber, tostring, type
 
 local M = {}
 
 local sink = io.stdout
-local function print(text) sink:write(text, "\n") end
+local function print(text) sink:write(core.terminal().output_tty and core.visible(text) or text, "\n") end
 
-local function note(text) io.stderr:write("msdbg: ", text, "\n") end
+local function note(text) io.stderr:write("msdbg: ", core.visible(text), "\n") end
 
 local function show_notes(registry, quiet)
   if quiet then return end
   for _, text in ipairs(registry.notes) do note(text) end
 end
 
-local function pad(text, width) return text .. rep(" ", width - #text) end
-
 local function columns(rows)
-  local widths = {}
-  for _, row in ipairs(rows) do
-    for i, cell in ipairs(row) do widths[i] = math.max(widths[i] or 0, #cell) end
-  end
-  for _, row in ipairs(rows) do
-    local line = {}
-    for i, cell in ipairs(row) do line[i] = i < #row and pad(cell, widths[i]) or cell end
-    print((concat(line, "  "):gsub("%s+$", "")))
-  end
+  if #rows > 0 then print(formats.columns(rows)) end
 end
 
 local function where(made) return made.file or "catalogue" end
@@ -78,8 +69,8 @@ end
 local function folded(label, text)
   if not text then return end
   local line = pad(label, 10)
-  for word in text:gmatch "%S+" do
-    if #line + #word + 1 > 100 and #line > 10 then
+  for word in core.printable(text:gsub("%s+", " ")):gmatch "%S+" do
+    if formats.width(line) + formats.width(word) + 1 > 100 and #line > 10 then
       print(line)
       line = rep(" ", 10)
     end
@@ -188,7 +179,7 @@ function M.test(options)
     return failed > 0 and 1 or 0
   end
   local width = 0
-  for _, report in ipairs(reports) do width = math.max(width, #report.name) end
+  for _, report in ipairs(reports) do width = math.max(width, formats.width(report.name)) end
   for _, report in ipairs(reports) do
     local ok = #report.failures == 0
     print(format("%s  %s  %d case%s", ok and "ok    " or "FAILED", pad(report.name, width), report.cases, report.cases == 1 and "" or "s"))

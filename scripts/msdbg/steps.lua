@@ -4,9 +4,10 @@
 --   local series = steps.series(s, "conv1.weight", "abs_mean")
 --   print(steps.change_point(series.values).step, steps.mean(series.values))
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 local options = require "msdbg.options"
 
-local abs, floor, format, max, sqrt = math.abs, math.floor, string.format, math.max, math.sqrt
+local abs, floor, format, max, sqrt = math.abs, math.floor, formats.line, math.max, math.sqrt
 local error, ipairs, pcall, setmetatable, tostring, type = error, ipairs, pcall, setmetatable, tostring, type
 
 local M = {}

@@ -24,6 +24,14 @@ local function undefined(name, own)
   core.raise("undefined", text)
 end
 
+-- print as a terminal has it: what steers one is shown, colours pass where they are wanted. A file or a pipe gets what is printed,
+-- and io.write writes what it is given.
+local function visible_print(...)
+  local parts = {}
+  for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
+  globals.print(core.visible(table.concat(parts, "\t")))
+end
+
 --- An environment for one script.
 ---@return table
 function M.environment()
@@ -31,6 +39,7 @@ function M.environment()
   env._G = env
   return setmetatable(env, {
     __index = function(own, name)
+      if name == "print" and core.terminal().output_tty then return visible_print end
       local value = globals[name]
       if value == nil then undefined(name, own) end
       return value
@@ -39,13 +48,6 @@ function M.environment()
       core.raise("global", ("assignment to global '%s': scripts have no globals, write 'local %s'"):format(tostring(name), tostring(name)))
     end,
   })
-end
-
--- print as the prompt has it: where no colours are wanted, no other escape codes pass either. io.write writes what it is given.
-local function visible_print(...)
-  local parts = {}
-  for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
-  globals.print(core.visible(table.concat(parts, "\t")))
 end
 
 --- The environment of the prompt: what is assigned there stays, undefined names still raise.

@@ -40,7 +40,7 @@ core.describe_tensor = look.show
 -- What the C side prints and what we print stay in order.
 local function print_text(text)
   io.stdout:flush()
-  print(text)
+  print(core.visible(text))
 end
 
 function methods.show(tensor, options) print_text(look.show(tensor, options)) end

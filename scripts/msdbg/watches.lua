@@ -1,8 +1,9 @@
 -- Watchpoints as text: lists for people, and files that make them again.
 local core = require "msdbg.core"
+local formats = require "msdbg.format"
 local record = require "msdbg.record"
 
-local concat, format = table.concat, string.format
+local concat, format, line = table.concat, string.format, formats.line
 local ipairs, loadstring, pairs, setfenv, tostring, type = ipairs, loadstring, pairs, setfenv, tostring, type
 
 local M = {}
@@ -41,16 +42,16 @@ function M.hit_text(hit)
   local name = hit.rule .. (hit.abbr ~= "" and " (" .. hit.abbr .. ")" or "")
   local head = hit.severity .. "  step " .. format("%d", hit.step) .. "  rank " .. format("%d", hit.rank)
   if hit.execution > 0 then head = head .. format("  execution %d", hit.execution) end
-  local rows = { { "rule", name .. "  " .. head },
-    { "tensor", format("%s:%s  %s[%s]", hit.node, hit.slot, hit.dtype, concat(hit.shape, ",")) } }
+  local rows = { { "rule", core.printable(name) .. "  " .. head },
+    { "tensor", line("%s:%s  %s[%s]", hit.node, hit.slot, hit.dtype, concat(hit.shape, ",")) } }
   local what = record.what(hit)
   if what ~= "" then rows[#rows + 1] = { "what", what } end
-  for i, line in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", line } end
+  for i, place in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", place } end
   if hit.advice and hit.advice ~= "" then rows[#rows + 1] = { "advice", hit.advice } end
-  rows[#rows + 1] = { "next", format("show %s:%s --step %d", hit.node, hit.slot, hit.step) }
+  rows[#rows + 1] = { "next", line("show %s:%s --step %d", hit.node, hit.slot, hit.step) }
   local lines = {}
   for i, row in ipairs(rows) do
-    lines[i] = format("%-7s %s", row[1], (row[2]:gsub("%s+$", ""):gsub("\n", "\n        ")))
+    lines[i] = format("%-7s %s", row[1], (row[2]:gsub("%s+$", ""):gsub("[^\n]+", core.printable):gsub("\n", "\n        ")))
   end
   return concat(lines, "\n")
 end
@@ -109,7 +110,7 @@ function M.lines(session)
   for _, condition in ipairs(core.conditions()) do conditions[condition.id] = true end
   for _, watch in ipairs(session:watches()) do
     if type(watch.when) == "function" then
-      lines[#lines + 1] = format("-- watchpoint %d%s has a function for a condition, which cannot be saved", watch.id,
+      lines[#lines + 1] = line("-- watchpoint %d%s has a function for a condition, which cannot be saved", watch.id,
         watch.name and " '" .. watch.name .. "'" or "")
       left_out = left_out + 1
     else

@@ -279,7 +279,7 @@ int run_check(const Options& options) {
   if (options.format != Format::kTable || !options.output_file.empty()) tell_gate_gaps(options, *result, gate);
   if (options.bless.empty()) return style.exit_status;
   if (result->interrupted) {
-    fmt::print(stderr, "msdbg: --bless {}: not written, the run was interrupted\n", options.bless);
+    print(stderr, fmt::format("msdbg: --bless {}: not written, the run was interrupted\n", options.bless));
   } else if (const Status written = write_file(options.bless, blessed.text()); !written.ok()) {
     return report_failure(Status(written.code(), "--bless " + written.message()));
   } else {

@@ -43,8 +43,10 @@ int run_guide(const GuideOptions& guide, const Options& common) {
       kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss, guide.report});
   std::fflush(stdout);
   if (outcome.error.empty()) return outcome.exit_status;
-  fmt::print(stderr, "msdbg: {}\n", outcome.error);
-  return outcome.exit_status == kExitScript ? kExitInput : outcome.exit_status;
+  print(stderr, fmt::format("msdbg: {}\n", outcome.error));
+  // The script is ours: what it did not expect is a defect of msdbg, everything else is about the dump or the files with losses.
+  if (outcome.exit_status != kExitScript) return outcome.exit_status;
+  return outcome.expected ? kExitInput : kExitInternal;
 }
 
 }  // namespace

@@ -28,11 +28,11 @@ bool hold_for_the_prompt(LiveSession& session) {
   clear_interrupt();
   if (session.state() == LiveState::kRunning) {
     const auto paused = session.pause(kPauseTimeout);
-    if (!paused) fmt::print("{}\n", paused.status().message());
+    if (!paused) print(stdout, paused.status().message() + "\n");
   }
   const LiveState state = session.state();
   if (state != LiveState::kHeld && state != LiveState::kRunning) return false;
-  fmt::print("^C  the training is {}; quit asks whether it goes on\n", whereabouts(session));
+  print(stdout, fmt::format("^C  the training is {}; quit asks whether it goes on\n", whereabouts(session)));
   return true;
 }
 
@@ -51,21 +51,21 @@ int run_listen(const Options& options) {
   if (!options.script.empty() && options.script != "-") {
     const ScriptOutcome outcome = (*script)->check_file(options.script);
     if (!outcome.error.empty()) {
-      fmt::print(stderr, "msdbg: {}\n", outcome.error);
+      print(stderr, fmt::format("msdbg: {}\n", outcome.error));
       return outcome.exit_status;
     }
   }
   auto made = live_factories().listen(listen_options(options));
   if (!made) return report_failure(made.status());
   LiveSession& session = **made;
-  fmt::print("{}\n", listening_text(session, options.bind));
+  print(stdout, listening_text(session, options.bind) + "\n");
   std::fflush(stdout);
   std::optional<std::chrono::milliseconds> timeout;
   if (options.timeout_s) timeout = std::chrono::milliseconds(std::llround(*options.timeout_s * 1000));
   const Status held = session.wait_until_held(timeout);
   show_warnings(session, events);
   if (!held.ok()) return report_failure(held);
-  if (!options.quiet) fmt::print("{}\n", connected_text(session));
+  if (!options.quiet) print(stdout, connected_text(session) + "\n");
   std::fflush(stdout);
   (*script)->set_session(std::move(*made));
 
@@ -75,7 +75,7 @@ int run_listen(const Options& options) {
   (*script)->tell_events();
   if (outcome.exit_status == kExitInterrupted && interactive && options.script != "-" && hold_for_the_prompt(session))
     return run_entries_and_prompt(options, **script, &events, "");
-  if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", outcome.error);
+  if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
   return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
 }
 

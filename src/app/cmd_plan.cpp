@@ -105,13 +105,14 @@ int run(const Words& words, Options options) {
   if (const Status written = write_result(options, words.described ? plan_json(*plan) : plan->json); !written.ok())
     return report_failure(written);
   if (!options.quiet) {
-    fmt::print(stderr, "{}\n", summary(*plan));
-    for (const std::string& note : plan->notes) fmt::print(stderr, "note: {}\n", note);
+    print(stderr, summary(*plan) + "\n");
+    for (const std::string& note : plan->notes) print(stderr, fmt::format("note: {}\n", note));
     if (options.output_file.empty()) {
-      fmt::print(stderr, "next: write it into a file with -o dump.json\n");
+      print(stderr, "next: write it into a file with -o dump.json\n");
     } else {
       const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
-      fmt::print(stderr, "next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}\n", file, asked.path);
+      print(stderr, fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}\n", file,
+                                asked.path));
     }
   }
   return kExitClean;

@@ -38,7 +38,7 @@ int run_rules(const Options& options, const RulesWords& words) {
   const ScriptOutcome outcome = (*script)->run_text("os.exit(require 'msdbg.rules_command'.main(...))", "=prompt", arguments);
   std::fflush(stdout);
   if (outcome.error.empty()) return outcome.exit_status;
-  fmt::print(stderr, "msdbg: {}\n", outcome.error);
+  print(stderr, fmt::format("msdbg: {}\n", outcome.error));
   return outcome.usage ? kExitUsage : outcome.exit_status;
 }
 
@@ -48,7 +48,7 @@ bool trusts_project_rules(bool trust) {
   if (trust) return true;
   const std::string directory = project_rule_directory();
   if (directory.empty() || !::isatty(STDIN_FILENO) || !::isatty(STDERR_FILENO)) return false;
-  fmt::print(stderr, "{} holds rules. They are programs of whoever wrote this project.\nRead them? [y/N] ", directory);
+  print(stderr, fmt::format("{} holds rules. They are programs of whoever wrote this project.\nRead them? [y/N] ", directory));
   std::fflush(stderr);
   std::string line;
   std::getline(std::cin, line);

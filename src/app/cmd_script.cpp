@@ -8,7 +8,6 @@
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/dump.h"
-#include "msdbg/terminal.h"
 
 namespace msdbg::app {
 
@@ -49,7 +48,7 @@ int run_script(const Options& options) {
   if (!script) return report_failure(script.status());
   const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
   std::fflush(stdout);
-  if (!outcome.error.empty()) fmt::print(stderr, "msdbg: {}\n", visible(outcome.error, false));
+  if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
   return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
 }
 

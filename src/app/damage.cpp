@@ -1,6 +1,7 @@
 // What of an input is damaged as a whole, which no coverage of tensors shows.
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/run.h"
 
 namespace msdbg::app {
@@ -25,7 +26,7 @@ bool is_damaged(Session& session) { return !damage_of(session).empty(); }
 
 void tell_damage(const Options& options, Session& session) {
   if (options.quiet || session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has told what a checkpoint lacks
-  for (const std::string& text : damage_of(session)) fmt::print(stderr, "damaged: {}\n", printable(text));
+  for (const std::string& text : damage_of(session)) print(stderr, fmt::format("damaged: {}\n", printable(text)));
 }
 
 }  // namespace msdbg::app

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kStatuses =
     "\nExit status:\n"
     "  0 clean   1 findings   2 usage   3 input or data error   4 incomplete (--strict and something was not checked)\n"
-    "  5 script error   6 training process lost   130 interrupted\n";
+    "  5 script error   6 training process lost   7 a defect of msdbg   130 interrupted\n";
 
 constexpr std::string_view kSelectors =
     "\nSelectors (SEL):\n"

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "app/output.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -11,18 +13,18 @@ constexpr auto kTerminateTimeout = std::chrono::seconds(60);
 
 // Stays until the training is over, since only this process answers it.
 int stay(LiveSession& session, FILE* to, int status) {
-  fmt::print(to, "the training runs on; msdbg stays until it has ended (Ctrl-C leaves it)\n");
+  print(to, "the training runs on; msdbg stays until it has ended (Ctrl-C leaves it)\n");
   std::fflush(to);
   const Status waited = session.wait_until_ended({});
   if (waited.ok()) {
-    fmt::print(to, "the training has ended\n");
+    print(to, "the training has ended\n");
     return status;
   }
   if (waited.code() == Code::kInterrupted) {
-    fmt::print(to, "msdbg leaves; the training ends itself when nobody answers it\n");
+    print(to, "msdbg leaves; the training ends itself when nobody answers it\n");
     return kExitInterrupted;
   }
-  fmt::print(to, "{}\n", waited.message());
+  print(to, fmt::format("{}\n", waited.message()));
   return status == kExitClean ? exit_status_for(waited) : status;
 }
 
@@ -39,12 +41,12 @@ LiveFactories& live_factories() {
 
 void EventPrinter::show(const LiveEvent& event) {
   const std::string_view word = event.severity == Severity::kInfo ? "" : severity_name(event.severity);
-  std::string text = fmt::format("{}{}{}\n", word, word.empty() ? "" : ": ", event.text);
+  const std::string text = fmt::format("{}{}{}\n", word, word.empty() ? "" : ": ", printable(event.text));
   if (keeping_) {
     kept_ += text;
     return;
   }
-  fmt::print(to_, "{}", text);
+  print(to_, text);
   std::fflush(to_);
 }
 
@@ -94,13 +96,13 @@ int settle_trainings(Script& script, LetGo let_go, FILE* to, int status) {
       if (detached.ok())
         status = stay(session, to, status);
       else
-        fmt::print(to, "{}\n", detached.message());
+        print(to, fmt::format("{}\n", detached.message()));
       continue;
     }
-    fmt::print(to, "the training is {}: it is ended (detach would let it run on)\n", whereabouts(session));
+    print(to, fmt::format("the training is {}: it is ended (detach would let it run on)\n", whereabouts(session)));
     std::fflush(to);
     const auto ended = session.terminate(kTerminateTimeout);
-    if (!ended) fmt::print(to, "{}\n", ended.status().message());
+    if (!ended) print(to, fmt::format("{}\n", ended.status().message()));
   }
   script.tell_events();
   std::fflush(to);

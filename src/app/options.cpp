@@ -47,7 +47,14 @@ Parsed usage_error(const std::string& message) {
 std::vector<std::string> insert_default_command(const std::vector<std::string>& words, std::string* error) {
   if (words.empty() || words[0].starts_with('-') || command_of(words[0])) return words;
   std::error_code ignored;
-  if (std::filesystem::exists(words[0], ignored)) {
+  const bool exists = std::filesystem::exists(words[0], ignored);
+  // `msdbg help`, `msdbg help check`: the word that other programs know.
+  if (words[0] == "help" && !exists && (words.size() == 1 || (words.size() == 2 && command_of(words[1])))) {
+    std::vector<std::string> with(words.begin() + 1, words.end());
+    with.push_back("--help");
+    return with;
+  }
+  if (exists) {
     std::vector<std::string> with{"repl"};
     with.insert(with.end(), words.begin(), words.end());
     return with;
@@ -69,6 +76,7 @@ int exit_status_for(const Status& status) {
     case Code::kInvalidArgument: return kExitUsage;
     case Code::kInterrupted: return kExitInterrupted;
     case Code::kPeerLost: return kExitPeerLost;
+    case Code::kInternal: return kExitInternal;
     default: return kExitInput;
   }
 }
@@ -148,10 +156,10 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   show->add_option("TENSOR", o.subject, "NODE, NODE:0, NODE:input:1; NODE may be the end of the name")->required();
   add_steps(show, raw);
   show->add_option("--graph", raw.graph, "graph id where several have the node")->type_name("N");
-  show->add_option("--execution", o.execution, "which run within the step (loop bodies)")->type_name("N");
+  show->add_option("--execution", o.execution, "which run within the step (loop bodies)")->type_name("N")->check(CLI::NonNegativeNumber);
   show->add_option("--slice", o.slice, "part of it, e.g. 0:2,:,3")->type_name("SLICE");
-  show->add_option("--bins", o.bins, "histogram with so many bins")->type_name("N");
-  show->add_option("--rows", o.rows, "lines of elements at most")->capture_default_str()->type_name("N");
+  show->add_option("--bins", o.bins, "histogram with so many bins")->type_name("N")->check(CLI::NonNegativeNumber);
+  show->add_option("--rows", o.rows, "lines of elements at most")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
 
   auto* nodes = app.add_subcommand("nodes", "list nodes");
   add_dump(nodes, o);

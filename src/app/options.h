@@ -17,7 +17,7 @@ namespace msdbg::app {
 /// The documented exit statuses.
 enum ExitStatus : int {
   kExitClean = 0, kExitFindings = 1, kExitUsage = 2, kExitInput = 3, kExitIncomplete = 4, kExitScript = 5,
-  kExitPeerLost = 6, kExitInterrupted = 130,
+  kExitPeerLost = 6, kExitInternal = 7, kExitInterrupted = 130,
 };
 /// The exit status that a failed call ends in.
 int exit_status_for(const Status& status);

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -18,17 +19,21 @@
 namespace msdbg::app {
 namespace {
 
-Status write_all(int fd, std::string_view text, const std::string& where) {
+constexpr size_t kChunk = 1 << 16;
+
+// To a stream that somebody reads: Ctrl-C ends it. An interrupt that came before is the reason for what is written now, and does not.
+Status write_stream(int fd, std::string_view text, const std::string& where) {
+  const bool before = interrupt_requested();
   while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return Status(Code::kIoError, fmt::format("{}: cannot write: {}", where, std::strerror(errno)));
-    }
-    text.remove_prefix(static_cast<size_t>(n));
+    if (!before && interrupt_requested()) return Status(Code::kInterrupted, "interrupted; the output is not complete");
+    const ssize_t n = ::write(fd, text.data(), std::min(text.size(), kChunk));
+    if (n < 0 && errno != EINTR) return Status(Code::kIoError, fmt::format("{}: cannot write: {}", where, std::strerror(errno)));
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
   }
   return Status();
 }
+
+bool g_output_failed = false;  // what print() could not write
 
 bool wants_colour(const Options& options) {
   if (options.colour == Switch::kAlways) return true;
@@ -59,25 +64,35 @@ ReportStyle style_for(const Options& options) {
 Status write_result(const Options& options, std::string_view text) {
   if (!options.output_file.empty()) return write_file(options.output_file, text);
   std::fflush(stdout);
-  return write_all(STDOUT_FILENO, text, "standard output");
+  // Files and pipes get every byte of a format; a terminal must not.
+  const bool json = options.format == Format::kJson || options.format == Format::kJsonl || options.format == Format::kSarif;
+  if (::isatty(STDOUT_FILENO) == 0) return write_stream(STDOUT_FILENO, text, "standard output");
+  return write_stream(STDOUT_FILENO, json ? visible_json(text) : visible(text, wants_colour(options)), "standard output");
+}
+
+bool print(FILE* to, std::string_view text, bool colours) {
+  std::fflush(to);
+  const Status written = write_stream(::fileno(to), visible(text, colours), "");
+  if (written.code() == Code::kIoError && to == stdout) g_output_failed = true;
+  return written.code() != Code::kInterrupted;
 }
 
 Status flush_output() {
   const bool flushed = std::fflush(stdout) == 0;
   const int error = errno;
-  if (flushed && std::ferror(stdout) == 0) return Status();
+  if (flushed && std::ferror(stdout) == 0 && !g_output_failed) return Status();
   // Of an earlier write only the fact is known.
   return Status(Code::kIoError, fmt::format("standard output: cannot write{}", flushed ? "" : fmt::format(": {}", std::strerror(error))));
 }
 
 int report_failure(const Status& status) {
   std::fflush(stdout);
-  fmt::print(stderr, "msdbg: {}\n", visible(status.message(), false));
+  print(stderr, fmt::format("msdbg: {}\n", status.message()));
   return exit_status_for(status);
 }
 
 void note(const Options& options, std::string_view text) {
-  if (!options.quiet) fmt::print(stderr, "{}\n", text);
+  if (!options.quiet) print(stderr, fmt::format("{}\n", text));
 }
 
 Status start_logging(const Options& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace msdbg::app {
 /// Table style for the terminal at hand: colour and width only where standard output is one.
 ReportStyle style_for(const Options& options);
 
-/// Writes a finished result. A file is replaced as a whole or not at all.
+/// Writes a finished result. A file is replaced as a whole or not at all. Error: kInterrupted when Ctrl-C came while it was written.
 Status write_result(const Options& options, std::string_view text);
 
 /// Error: kIoError when anything that was printed so far, by scripts too, did not reach standard output.
@@ -21,6 +22,10 @@ Status flush_output();
 
 /// `msdbg: message` to standard error, and the exit status for it.
 int report_failure(const Status& status);
+
+/// Messages and other text for people. Everything that the program prints passes here or write_result(), where visible() of
+/// msdbg/terminal.h has the last word: what a file or a peer wrote cannot steer the terminal. Ctrl-C ends both, with false here.
+bool print(FILE* to, std::string_view text, bool colours = false);
 
 /// A note on standard error; nothing with --quiet.
 void note(const Options& options, std::string_view text);

@@ -31,8 +31,7 @@ class Prompt {
     if (!result.output.empty()) {
       // Errors belong to standard error, unless a person reads both in one window anyway.
       FILE* to = result.state == Script::EvalState::kError && !interactive_ ? stderr : stdout;
-      fmt::print(to, "{}\n", result.output);
-      std::fflush(to);
+      if (!print(to, result.output + "\n", true)) print(to, "\ninterrupted; the output is not complete\n");
     }
     if (result.state == Script::EvalState::kExit) {
       status_ = result.exit_status;
@@ -126,7 +125,7 @@ class Prompt {
     const std::string word = to_lower(trim(answer));
     if (outcome == LineEditor::Outcome::kLine && (word == "y" || word == "yes")) let_go_ = LetGo::kDetach;
     else if (outcome != LineEditor::Outcome::kLine || (word != "n" && word != "no")) {
-      fmt::print("neither y nor n: back at the prompt\n");
+      print(stdout, "neither y nor n: back at the prompt\n");
       return false;
     }
     return true;
@@ -186,7 +185,7 @@ std::string greeting(Session& session) {
 
 int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& hello) {
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
-  if (interactive && !options.quiet && !hello.empty()) fmt::print("{}\n", hello);
+  if (interactive && !options.quiet && !hello.empty()) print(stdout, hello + "\n");
   Prompt prompt(options, script, events, interactive);
   // Only a person's own prompt obeys the person's file: what pipes and --batch print depends on nothing else.
   if (const std::string init = interactive && !options.no_init ? init_file() : ""; !init.empty()) {

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace msdbg::app {
 namespace {
 
-constexpr uint64_t kLeastMemLimitMb = 64;
+constexpr uint64_t kLeastMemLimitMb = 64, kMostMemLimitMb = 1'000'000'000;
 
 }  // namespace
 
@@ -17,7 +19,10 @@ void add_common(CLI::App* app, Options& o, RawOptions& raw, std::string_view for
   app->add_option("--semantics", raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
       ->capture_default_str()
       ->type_name("MODE");
-  app->add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")->capture_default_str()->type_name("MB");
+  app->add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")
+      ->capture_default_str()
+      ->type_name("MB")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--threads", o.threads, "worker threads; 0 is one per processor")->capture_default_str()->type_name("N");
   app->add_option("--net", raw.net, "the net to open where a dump holds several")->type_name("NAME");
   app->add_option("--key", raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")->type_name("KEY");
@@ -57,6 +62,10 @@ Status finish(const RawOptions& raw, Options& o) {
     return Status(Code::kInvalidArgument,
                   fmt::format("--mem-limit {} is too small; give at least {} (MB)", o.mem_limit_mb, kLeastMemLimitMb));
   }
+  if (o.mem_limit_mb > kMostMemLimitMb) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("--mem-limit {} is too large; give at most {} (MB)", o.mem_limit_mb, kMostMemLimitMb));
+  }
   if (o.threads > 1024) return Status(Code::kInvalidArgument, fmt::format("--threads {} is too many; give 0 to 1024", o.threads));
   for (auto [text, set, name] : {std::tuple{&raw.steps, &o.steps, "--steps"}, std::tuple{&raw.ranks, &o.ranks, "--ranks"}}) {
     auto parsed = IntSet::parse(*text);
@@ -71,6 +80,9 @@ Status finish(const RawOptions& raw, Options& o) {
   const auto cipher = parse_cipher_mode(raw.dec_mode);
   if (!cipher) return Status(Code::kInvalidArgument, fmt::format("--dec-mode: {}", cipher.status().message()));
   o.checkpoint.mode = *cipher;
+  if (raw.graph > std::numeric_limits<int>::max()) {
+    return Status(Code::kInvalidArgument, fmt::format("--graph {}: no graph has such an id; msdbg doctor lists them", raw.graph));
+  }
   if (raw.graph >= 0) o.graph = static_cast<int>(raw.graph);
   if (raw.on.size() > raw.when.size()) {
     return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND behind it", raw.on.back()));

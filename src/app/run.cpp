@@ -1,5 +1,7 @@
 #include "app/run.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -56,28 +58,34 @@ namespace {
 
 int run_words(const std::vector<std::string>& words) {
   const Parsed parsed = parse_command_line(words);
-  if (!parsed.out.empty()) std::fwrite(parsed.out.data(), 1, parsed.out.size(), stdout);
-  if (!parsed.err.empty()) std::fwrite(parsed.err.data(), 1, parsed.err.size(), stderr);
+  print(stdout, parsed.out);
+  print(stderr, parsed.err);
   if (parsed.done) return parsed.exit_status;
   if (const Status status = start_logging(parsed.options); !status.ok()) return report_failure(status);
   install_interrupt_handler();
+  return dispatch(parsed.options);
+}
+
+}  // namespace
+
+int run_guarded(const std::function<int()>& command) {
   try {
-    return dispatch(parsed.options);
+    const int status = command();
+    const Status written = flush_output();
+    return written.ok() ? status : report_failure(written);
   } catch (const std::bad_alloc&) {
     return report_failure(Status(Code::kOutOfMemory, "out of memory; a smaller --mem-limit or fewer --threads may help"));
   } catch (const InternalError& error) {
     return report_failure(Status(Code::kInternal, error.what()));
   } catch (const std::exception& error) {
-    return report_failure(Status(Code::kInternal, std::string("internal error: ") + error.what()));
+    return report_failure(Status(Code::kInternal, fmt::format("internal error: {}: please report it", printable(error.what()))));
+  } catch (...) {
+    return report_failure(Status(Code::kInternal, "internal error: an exception of unknown type: please report it"));
   }
 }
 
-}  // namespace
-
 int run(const std::vector<std::string>& words) {
-  const int status = run_words(words);
-  const Status written = flush_output();
-  return written.ok() ? status : report_failure(written);
+  return run_guarded([&] { return run_words(words); });
 }
 
 }  // namespace msdbg::app

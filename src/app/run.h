@@ -1,6 +1,7 @@
 // From the words of the command line to the exit status.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace msdbg::app {
 
 /// The whole program but for main().
 int run(const std::vector<std::string>& words);
+/// Runs `command`. An exception that it lets escape becomes one line on standard error and status 7 (3 when memory ran out), and so
+/// does output that was not written.
+int run_guarded(const std::function<int()>& command);
 
 // The commands; each returns the exit status.
 int run_check(const Options& options);

@@ -227,7 +227,7 @@ TensorPtr numbers_of_box(TensorBox& tensor) {
   TensorPtr elements = tensor.session->elements(tensor);
   if (!is_evaluable(elements->dtype())) {
     throw ScriptError("unsupported",
-                      fmt::format("diff: {}: elements of type {} have no number", tensor.name, dtype_name(elements->dtype())),
+                      fmt::format("diff: {}: elements of type {} have no number", printable(tensor.name), dtype_name(elements->dtype())),
                       true);
   }
   return elements;
@@ -241,8 +241,8 @@ int tensor_diff(lua_State* L) {
   if (share && !(*share >= 0 && *share <= 1)) misuse(fmt::format("diff: tolerance {}: a share from 0 to 1 is expected", *share));
   if (left->info.shape != right->info.shape) {
     throw ScriptError("invalid_argument",
-                      fmt::format("diff: {} has shape {}, {} has shape {}; only equal shapes have a difference", left->name,
-                                  shape_text(left->info.shape), right->name, shape_text(right->info.shape)),
+                      fmt::format("diff: {} has shape {}, {} has shape {}; only equal shapes have a difference", printable(left->name),
+                                  shape_text(left->info.shape), printable(right->name), shape_text(right->info.shape)),
                       true);
   }
   const TensorPtr a = numbers_of_box(*left), b = numbers_of_box(*right);

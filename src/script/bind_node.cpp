@@ -99,7 +99,7 @@ int node_value(lua_State* L) {
   NodeBox& box = checked_node(L);
   if (box.node().kind == NodeKind::kOperator) {
     misuse(fmt::format("value: {} is an operator; only parameters and constants have a value. Use node:output(0)",
-                       box.node().name));
+                       printable(box.node().name)));
   }
   return read_slot(L, box, {Io::kOutput, 0}, 2, "value");
 }
@@ -111,7 +111,7 @@ int slot_method(lua_State* L, Io io, const char* call) {
   // Without a graph file the slots are known only from what was dumped.
   const bool known = box.graph->from_file() && have > 0;
   if (index < 0 || (known && static_cast<size_t>(index) >= have)) {
-    misuse(fmt::format("{}: {} has no {}:{} (it has {})", call, box.node().name, call, index, have));
+    misuse(fmt::format("{}: {} has no {}:{} (it has {})", call, printable(box.node().name), call, index, have));
   }
   return read_slot(L, box, {io, static_cast<uint32_t>(index)}, 3, call);
 }

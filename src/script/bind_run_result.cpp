@@ -95,8 +95,8 @@ std::string hit_line(Session& session, const Hit& hit, bool fetch) {
     what += fmt::format("{}{} {}", what.empty() ? "" : ", ", printable(name), printable(value));
   if (const std::string bad = nonfinite_text(stats); !bad.empty())
     what += fmt::format("{}{}", what.empty() ? "" : ", ", bad);
-  return fmt::format("\n  {}:{}  {}{}{}", short_name(session, hit.tensor), slot_name(hit.tensor.slot),
-                     hit.abbr.empty() ? hit.rule : hit.abbr, what.empty() ? "" : "  ", what);
+  return fmt::format("\n  {}:{}  {}{}{}", printable(short_name(session, hit.tensor)), slot_name(hit.tensor.slot),
+                     printable(hit.abbr.empty() ? hit.rule : hit.abbr), what.empty() ? "" : "  ", what);
 }
 
 int run_text(lua_State* L) {

@@ -163,7 +163,7 @@ int save(lua_State* L) {
 int previous(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   Session& session = tensor.session->open();
-  if (tensor.memory) misuse(fmt::format("previous: {} exists only in memory", tensor.name));
+  if (tensor.memory) misuse(fmt::format("previous: {} exists only in memory", printable(tensor.name)));
   bool history_missing = false;
   const auto id = session.previous(tensor.info.id, &history_missing);
   if (!id) return push_absence(L, id.status());
@@ -176,7 +176,7 @@ int change_ratio(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   const auto other = object_argument<TensorBox>(L, 2, "change_ratio: other tensor");
   if (tensor.info.count != other->info.count) {
-    misuse(fmt::format("change_ratio: {} has {} elements, {} has {}", tensor.name, tensor.info.count, other->name,
+    misuse(fmt::format("change_ratio: {} has {} elements, {} has {}", printable(tensor.name), tensor.info.count, printable(other->name),
                        other->info.count));
   }
   StatsRequest request;
@@ -246,7 +246,7 @@ const Stats& stats_of(TensorBox& tensor) {
       if (!is_evaluable(tensor.memory->dtype())) {
         throw ScriptError(
             "unsupported",
-            fmt::format("{}: elements of type {} have no statistics", tensor.name, dtype_name(tensor.memory->dtype())),
+            fmt::format("{}: elements of type {} have no statistics", printable(tensor.name), dtype_name(tensor.memory->dtype())),
             true);
       }
       tensor.stats = compute_stats(tensor.memory->view());

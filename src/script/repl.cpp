@@ -63,7 +63,7 @@ std::string Script::prompt() {
   lua_State* L = state_->vm.L;
   lua_settop(L, 0);
   std::string text = "msdbg > ";
-  if (push_repl(L, "prompt") && protected_call(L, 0, 1)) text = visible(text_at(L, -1).value_or(text), false);
+  if (push_repl(L, "prompt") && protected_call(L, 0, 1)) text = printable(text_at(L, -1).value_or(text));
   lua_settop(L, 0);
   return text;
 }
@@ -83,7 +83,7 @@ std::vector<std::string> Script::complete(const std::string& line, size_t cursor
     const auto name = text_at(L, -1);
     lua_pop(L, 1);
     if (!name) break;
-    out.push_back(*name);
+    if (printable(*name) == *name) out.push_back(*name);  // others cannot be typed
   }
   lua_settop(L, 0);
   return out;

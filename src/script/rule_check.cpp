@@ -97,7 +97,12 @@ Status status_of_error(lua_State* L) {
   const ErrorView error = read_error(L, -1);
   lua_settop(L, 0);
   if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
-  return error.expected ? Status(Code::kInvalidArgument, error.message) : Status(Code::kInternal, error_text(error, true));
+  if (!error.expected) return Status(Code::kInternal, error_text(error, true));
+  // A file that is damaged or cannot be read is no mistake in the words of the command line.
+  for (const Code code : {Code::kUnsupported, Code::kIoError, Code::kCorrupt, Code::kNoData, Code::kOutOfMemory, Code::kPeerLost}) {
+    if (error.code == code_name(code)) return Status(code, error.message);
+  }
+  return Status(Code::kInvalidArgument, error.message);
 }
 
 }  // namespace

@@ -235,7 +235,7 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
     if (interrupt_requested()) return {kStatusInterrupted, "interrupted"};
     const bool lost = error.code == code_name(Code::kPeerLost);
     const bool usage = error.expected && (error.code == code_name(Code::kInvalidArgument) || error.code == code_name(Code::kNotFound));
-    return {lost ? kStatusPeerLost : kStatusError, error_text(error, true), usage};
+    return {lost ? kStatusPeerLost : kStatusError, error_text(error, true), usage, error.expected};
   };
   if (!load_text(L, text, chunk)) return failure();
   lua_pushcfunction(L, [](lua_State* state) {

@@ -37,6 +37,26 @@ TEST(Options, ScriptArgumentsAreLeftAlone) {
   EXPECT_EQ(p.options.arguments, (std::vector<std::string>{"dump", "--format", "json", "-q"}));
 }
 
+TEST(Options, NumbersDoNotWrapAround) {
+  for (const char* limit : {"-5", "99999999999999999999", "17592186044416"}) {
+    EXPECT_EQ(parse({"check", "d", "--mem-limit", limit}).exit_status, kExitUsage) << limit;
+  }
+  for (const char* option : {"--rows", "--bins", "--execution"}) {
+    EXPECT_EQ(parse({"show", "d", "t", option, "-1"}).exit_status, kExitUsage) << option;
+  }
+  EXPECT_EQ(parse({"show", "d", "t", "--graph", "4294967296"}).exit_status, kExitUsage);
+}
+
+TEST(Options, HelpIsAWord) {
+  for (const auto& words : {std::vector<std::string>{"help"}, {"help", "check"}}) {
+    const Parsed p = parse_command_line(words);
+    EXPECT_TRUE(p.done);
+    EXPECT_EQ(p.exit_status, kExitClean);
+    EXPECT_NE(p.out.find(words.size() == 1 ? "Examples:" : "--rules"), std::string::npos) << p.out;
+  }
+  EXPECT_EQ(parse({"help", "nothing"}).exit_status, kExitUsage);
+}
+
 TEST(Options, DirectoryAloneOpensThePrompt) {
   const Parsed p = parse({"/"});
   ASSERT_FALSE(p.done) << p.err;

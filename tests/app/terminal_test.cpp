@@ -49,6 +49,18 @@ TEST(Terminal, ControlCStopsACompiledLoopAndKeepsThePrompt) {
 
 #endif
 
+TEST(Terminal, ControlCStopsALongOutputAndKeepsThePrompt) {
+  Terminal t({"dumps/lenet-2.7.1-lognan"});
+  ASSERT_TRUE(t.see("> ")) << t.screen();
+  t.type("('line\\n'):rep(4e6)\r");
+  ASSERT_TRUE(t.see("line\r\nline"));
+  t.type("\x03");
+  ASSERT_TRUE(t.see("the output is not complete")) << t.screen().size();
+  EXPECT_LT(t.screen().size(), 20000000u);
+  t.type("6 * 7\r");
+  EXPECT_TRUE(t.see("42"));
+}
+
 TEST(Terminal, ControlCAtThePromptDropsTheLine) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();

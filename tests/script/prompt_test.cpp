@@ -69,6 +69,50 @@ TEST_F(Prompt, ErrorsHaveNoPromptPlace) {
   EXPECT_EQ(type("error 'x'"), "error: x");
 }
 
+TEST_F(Prompt, WhatStandsBeforeAMemberIsCalledOnce) {
+  type("calls = 0; function f() calls = calls + 1; return { x = 7, t = s:tensor 'Log-op0' } end");
+  EXPECT_TRUE(contains(type("?f().x"), "number  7"));
+  EXPECT_EQ(type("calls"), "1");
+  EXPECT_TRUE(contains(type("?f().t.shape"), "now: "));
+  EXPECT_EQ(type("calls"), "2");
+  EXPECT_TRUE(contains(type("?f():nothing"), "error: "));
+  EXPECT_TRUE(contains(type("?f().t.nothing"), "error: tensor has no field 'nothing'"));
+  type("calls = 0");
+  EXPECT_TRUE(contains(type("?f().x + f().x"), "number  14"));
+  EXPECT_EQ(type("calls"), "2");
+}
+
+TEST_F(Prompt, AResultThatAScriptPrintsNamesNoOptionsOfTheProgram) {
+  ::testing::internal::CaptureStdout();
+  run("s:watch { on = '@all', when = 'TO' }; print(s:check())");
+  const std::string text = ::testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(contains(text, "hit")) << text;
+  EXPECT_FALSE(contains(text, "--")) << text;
+  EXPECT_TRUE(contains(type("check"), "lines of your program: list"));
+}
+
+TEST_F(Prompt, CommandsInsideEachOtherEnd) {
+  std::string entry = "1";
+  for (int i = 0; i < 10; ++i) entry = "p " + entry;
+  EXPECT_EQ(type(entry), "1");
+  for (int i = 0; i < 20000; ++i) entry = "p " + entry;
+  EXPECT_EQ(type(entry), "error: more than 20 commands inside each other");
+  EXPECT_EQ(type("p 1"), "1");
+}
+
+TEST_F(Prompt, AChoiceOfRulesOfAnyLengthIsRead) {
+  std::string choice = "not default";
+  for (int i = 0; i < 100000; ++i) choice = "not " + choice;
+  EXPECT_TRUE(contains(type("check --rules " + choice), "error: "));
+}
+
+TEST_F(Prompt, LongTextsAreCutBetweenCharacters) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "\xe4\xb8\xad";
+  const std::string shown = type("{ 'x" + text + "' }");
+  EXPECT_EQ(shown.find('?'), std::string::npos) << shown;
+}
+
 TEST_F(Prompt, UnknownWordGetsTheNearestCommand) {
   EXPECT_EQ(type("nodse"), "error: unknown command or name 'nodse' (did you mean 'nodes'?)");
   EXPECT_EQ(type("wach relu TO"), "error: unknown command or name 'wach' (did you mean 'watch'?)");
