@@ -14,13 +14,15 @@ size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);
   if (end == std::string_view::npos || text[end] != 'm') return 0;
-  std::string_view code = text.substr(2, end - 2);
-  for (const std::string_view plain : {"", "0", "1", "31", "33"}) {
-    if (code == plain) return end + 1;
+  std::string_view codes = text.substr(2, end - 2);
+  if (codes.starts_with("38;5;") || codes.starts_with("48;5;")) {
+    codes.remove_prefix(5);
+    return !codes.empty() && codes.size() <= 3 && codes.find(';') == std::string_view::npos ? end + 1 : 0;
   }
-  if (!code.starts_with("38;5;") && !code.starts_with("48;5;")) return 0;
-  code.remove_prefix(5);
-  return !code.empty() && code.size() <= 3 && code.find(';') == std::string_view::npos ? end + 1 : 0;
+  for (const std::string_view code : split(codes, ';')) {
+    if (!code.empty() && code != "0" && code != "1" && code != "31" && code != "33") return 0;
+  }
+  return end + 1;
 }
 
 // How many characters of plain ASCII `text` begins with.

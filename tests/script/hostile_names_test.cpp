@@ -34,7 +34,7 @@ std::unique_ptr<FakeSession> hostile_session() {
     session->put(kLog, step, f32({2, 3}, std::vector<double>{0, -INFINITY, 1, step == 1 ? NAN : -2, 3, -INFINITY}));
     session->put("Default/net/Mul-op4", step, f32({0, -INFINITY, NAN}));
     session->set_problem(session->id("Gradients/Default/net/" + kHostile + "/Grad-op5", step),
-                         Status(Code::kCorrupt, "damaged " + kHostile));
+                         Status(Code::kCorrupt, "damaged " + printable(kHostile)));
   }
   SessionInfo& info = session->mutable_info();
   for (std::string* text : {&info.source, &info.short_name, &info.framework_version, &info.device_target, &info.layout, &info.epoch}) {
@@ -111,7 +111,7 @@ TEST_P(HostileNames, NoCommandOfTheDumpLetsThemActOnTheTerminal) {
            "s:watch{ on = n, when = 'TO', name = n.name }", "print(s, n, s.graphs[1], n.stack[1])",
            "s:tensor('" + bad + "'):show()", "s:tensor('" + bad + "'):previous():show()", "s:tensor('" + bad + "'):spark()",
            "require 'msdbg.steps'.series(s, '" + bad + ":0', 'max')", "require 'msdbg.guide'.run(s, { say = print })",
-           "save /dev/null", "source /dev/null", "step", "next", "continue", "run", "run_to Log-op3", "pause", "wait", "terminate",
+           "save /dev/null", "source /dev/null", "guide", "report nowhere/page.html", "step", "next", "continue", "run", "run_to Log-op3", "pause", "wait", "terminate",
            "detach", "msdbg.fail(tostring(n))", "s:report():markdown()"}) {
     enter(entry);
   }
