@@ -76,6 +76,31 @@ TEST_F(Library, ElementsAreThoseThatAreThereNotThoseThatWerePromised) {
   EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(2)"), "coordinate 1: 2 lies outside 0 to 1"));
 }
 
+/// Gives elements that do not fit their description, which only a defect of msdbg can do.
+struct Defective : FakeSession {
+  Defective() : FakeSession(fake_graph({{"Add-op0", "Add"}, {"Mul-op0", "Mul"}})) {
+    for (const char* name : {"Add-op0", "Mul-op0"}) put(name, 0, f32({1, 2}));
+  }
+  Result<OpenTensor> open(const TensorId& id) override {
+    Result<OpenTensor> opened = FakeSession::open(id);
+    if (node(id).op == "Mul") return opened;
+    opened->info.dtype = DType::kFloat64;
+    return OpenTensor(std::move(opened->info), std::move(opened->reader));
+  }
+};
+
+TEST_F(Library, ADefectEndsTheCallNotTheSession) {
+  script->set_session(std::make_unique<Defective>());
+  run("local t = s:tensor 'Add-op0'\n"
+      "for _, ask in ipairs { function() return t:at(0) end, function() return t:view() end, function() return t.stats.max end } do\n"
+      "  local ok, e = pcall(ask)\n"
+      "  assert(not ok and e.code == 'internal' and tostring(e):find 'internal error: .*please report it', tostring(e))\n"
+      "end\n"
+      "assert(s:tensor('Mul-op0'):at(1) == 2)\n"
+      "s:watch { on = '**', when = 'TL max_gt=1' }\n"
+      "local r = s:check() assert(#r.hits == 1 and #r.not_checked == 1 and r.not_checked[1].reason:find 'internal error')");
+}
+
 TEST_F(Library, ElementsAreReadByCoordinateSliceAndView) {
   run("local t = s:tensor 'MatMul-op0'\n"
       "assert(t:at(0, 2) == 3 and t:at(1, 0) == -4)\n"
