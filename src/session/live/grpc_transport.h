@@ -36,6 +36,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   int descriptor() const override { return mailbox_.descriptor(); }
 
  private:
+  friend class CallsInProcess;  // of tests/fuzz: calls that come without a socket
   class Service;
   GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder, uint64_t mem_limit_bytes);
 

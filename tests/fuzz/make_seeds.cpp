@@ -1,0 +1,192 @@
+// Writes the first inputs of the fuzz targets from the test data: make_seeds DATA OUT. tools/fuzz --seeds calls it.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "fuzz/input.h"
+#include "session/live/recorder.h"
+#include "support/recorded_conversation.h"
+
+namespace fs = std::filesystem;
+using namespace msdbg;
+
+namespace {
+
+constexpr uintmax_t kLargest = 60000;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Behind two bytes of length, as Input::chunk() takes it.
+std::string chunk(std::string_view bytes) {
+  bytes = bytes.substr(0, 0xFFFF);
+  return std::string{static_cast<char>(bytes.size()), static_cast<char>(bytes.size() >> 8)} + std::string(bytes);
+}
+
+class Seeds {
+ public:
+  Seeds(fs::path data, fs::path out) : data_(std::move(data)), out_(std::move(out)) {}
+
+  void write_all() {
+    files();
+    dumps();
+    conversations();
+    texts();
+  }
+
+ private:
+  void put(const std::string& target, std::string_view bytes) {
+    if (bytes.size() > kLargest) return;
+    fs::create_directories(out_ / target);
+    std::ofstream(out_ / target / std::to_string(next_[target]++), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  void files() {
+    std::string names;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(data_)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string name = entry.path().filename(), ending = entry.path().extension();
+      if (ending == ".npy" || ending == ".csv") names += name + "\n";
+      if (entry.file_size() > kLargest) continue;
+      const std::string content = content_of(entry.path());
+      if (name == "statistic.csv") put("statistic_csv", content.substr(0, 6000));
+      // Of thousands that look the same a few.
+      if (ending == ".npy" && content.size() < 1500 && next_["npy_header"] < 100) {
+        put("npy_header", content.substr(0, 128));
+        put("npy_file", std::string(1, '\0') + content);
+      }
+      if (ending == ".pb") {
+        put("graph_file", content);
+        put("graph_wire", std::string(1, '\0') + chunk(std::string("\x0a") + varint(content.size()) + content));
+      }
+      if (ending == ".safetensors" && content.size() < 16000) put("safetensors", std::string(1, '\0') + content);
+      if (ending != ".ckpt" || content.size() >= 16000) continue;
+      put("checkpoint", content);
+      const bool records = content.starts_with('\x0a');
+      for (char mode = 0; mode < 7; ++mode) {
+        if (records == (mode >= 3)) put("checkpoint_encrypted", std::string(1, mode) + (records ? chunk(content) : content));
+      }
+    }
+    for (size_t at = 0; at < names.size(); at += 40000) put("file_name", names.substr(at, 3000));
+  }
+
+  /// The dumps, each without its large files, and each file name once but for its number.
+  void dumps() {
+    for (const fs::directory_entry& dump : fs::directory_iterator(data_ / "dumps")) {
+      std::string out;
+      std::map<std::string, int> alike;
+      for (const fs::directory_entry& entry : fs::recursive_directory_iterator(dump)) {
+        if (!entry.is_regular_file() || entry.file_size() > 3000) continue;
+        const std::string ending = entry.path().extension();
+        if (ending == ".npy" && ++alike[entry.path().parent_path()] > 4) continue;
+        out += chunk(entry.path().lexically_relative(dump.path()).string()) + chunk(content_of(entry.path()));
+      }
+      put("dump", out);
+    }
+  }
+
+  static std::string varint(uint64_t value) {
+    std::string out;
+    for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+    return out + static_cast<char>(value);
+  }
+
+  void conversations() {
+    const std::string folder = data_ / "live";
+    for (const std::string& name : test::conversation_names(folder)) {
+      const auto conversation = test::load_conversation(folder, name);
+      if (!conversation) fuzz::finding(conversation.status().message());
+      put("rpcs", calls(*conversation));
+      // Commands of every kind, with a few bytes each.
+      std::string commands;
+      for (char command = 0; command < 42; ++command) commands += {static_cast<char>(command * 5), 1, 0, 3};
+      put("recording", chunk(commands) + recording(*conversation));
+    }
+  }
+
+  /// The client's messages as actions of rpcs.cpp, the server's as what the owner would have done.
+  static std::string calls(const test::RecordedConversation& conversation) {
+    std::string out;
+    const auto& messages = conversation.messages;
+    for (size_t i = 0; i < messages.size(); ++i) {
+      if (messages[i].is_server() && messages[i].rpc == live::Rpc::kWaitCmd) {
+        debugger::EventReply reply;
+        (void)reply.ParseFromString(messages[i].bytes);
+        if (reply.has_set_cmd()) out += {16 + 4, '\x0f'};
+        if (reply.has_run_cmd()) out += {16 + 5, 1};
+        if (reply.has_view_cmd()) out += std::string{16 + 1, static_cast<char>(i), 11, 11, 2, 3} + chunk(std::string(24, 'A')) +
+                                         std::string{11, 11, 2, 3} + chunk(std::string(24, 'A'));
+      }
+      if (!messages[i].is_client()) continue;
+      size_t count = 1;
+      while (count < 7 && i + count < messages.size() && messages[i + count].is_client() && messages[i + count].rpc == messages[i].rpc &&
+             messages[i + count].index > messages[i].index) {
+        ++count;
+      }
+      out += {static_cast<char>(messages[i].rpc), static_cast<char>(count << 3)};
+      for (size_t k = 0; k < count; ++k) out += chunk(messages[i + k].bytes);
+      i += count - 1;
+    }
+    return out;
+  }
+
+  std::string recording(const test::RecordedConversation& conversation) {
+    const std::string path = out_ / "recording.tmp";
+    fs::remove(path);
+    {
+      auto recorder = live::Recorder::create(path);
+      if (!recorder) fuzz::finding(recorder.status().message());
+      std::map<live::Rpc, uint64_t> open;
+      uint64_t calls = 0;
+      for (const test::RecordedMessage& message : conversation.messages) {
+        if (message.is_client()) {
+          if (message.index <= 0) open[message.rpc] = ++calls;
+          const std::string_view bytes = message.bytes;
+          (*recorder)->client(message.rpc, open[message.rpc], static_cast<uint32_t>(std::max(message.index, 0)), {&bytes, 1});
+        } else if (message.is_server()) {
+          (*recorder)->server(message.rpc, open[message.rpc], message.bytes);
+        } else {
+          (*recorder)->note(message.text);
+        }
+      }
+      (*recorder)->gone("the training has closed its connection");
+      if (!(*recorder)->flush().ok()) fuzz::finding("no recording can be written");
+    }
+    const std::string content = content_of(path);
+    fs::remove(path);
+    return content;
+  }
+
+  void texts() {
+    for (const char* text : {"any(isnan(x))", "percent(abs(x) > 3 * std(x)) > 5", "mean(abs(x - prev)) / mean(abs(prev)) > 0.1", "x * 2 + 1",
+                             "count(finite(x) == 0)", "sqrt(sum(x ^ 2)) == norm2(x)", "max(x) - min(x) < dtype_eps and size > 3",
+                             "not all(isfinite(x)) or step >= 10 and rank == 0", "x > 1 != (prev > 1)", "floor(exp(-x)) + log2(abs(x))",
+                             "min(x, 0.5) <= max(prev, -inf)", "norm1(x) + norminf(x)"}) {
+      for (const char type : {0, 9, 10, 11, 12}) {
+        put("expression", std::string{type, type} + text + "\n" + std::string("\0\0\x80\x3f\xcd\xcc\x4c\xbe\0\0\xc0\x7f\0\0\x80\xff\1\2\3\4\5\6\7\x08", 24) +
+                              std::string("\0\0\x80\xbf\x9a\x99\x19\x3e\0\0\x20\x41\0\0\0\0\x08\7\6\5\4\3\2\1", 24));
+      }
+    }
+    for (const char* text : {"*", "ReLU", "=Log-op0", "/fc[12].*op0$/", "@weight", "op:MatMul or op:ReLU", "scope:Default/network-Net", "stack:train.py:12",
+                             "rank:1 and not graph:0", "(@gradient or @parameter) and Default/*", "/(a*)*b/i", "\"quoted name\"", "op:{MatMul,ReLU}"}) {
+      put("selector", text);
+    }
+  }
+
+  const fs::path data_, out_;
+  std::map<std::string, int> next_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: make_seeds DATA OUT\n");
+    return 2;
+  }
+  fs::create_directories(argv[2]);
+  Seeds(argv[1], argv[2]).write_all();
+}
