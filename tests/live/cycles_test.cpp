@@ -9,6 +9,7 @@
 
 #include "live/session_driver.h"
 #include "msdbg/checkpoint.h"
+#include "msdbg/dump.h"
 #include "support/temp_dir.h"
 
 namespace msdbg::test {
