@@ -178,6 +178,9 @@ class Selector {
   /// Error: kInvalidArgument with the position and, for an unknown collection or prefix, the nearest known one.
   static Result<Selector> parse(std::string_view text);
   static Selector any_of(std::span<const Selector> parts);
+  /// Exactly these nodes, each with its rank and graph. The text names them as parse() reads it, with `rank:` and `graph:` where
+  /// another graph of `graphs` has a node of that name.
+  static Selector of_nodes(std::span<const NodeRef> nodes, std::span<const GraphPtr> graphs);
 
   const std::string& text() const { return text_; }
   bool matches(const Graph& graph, const Node& node) const;

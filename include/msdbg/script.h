@@ -24,7 +24,7 @@ struct ScriptOptions {
   /// Told what live sessions report, on the thread that owns the Script: after each of their commands, and by
   /// Script::tell_events(). Without it events are dropped.
   std::function<void(const LiveEvent&)> on_event;
-  std::vector<std::string> search_path;  ///< directories before MSDBG_SCRIPT_PATH, the installed and the embedded scripts
+  std::vector<std::string> search_path;  ///< directories of modules, before MSDBG_SCRIPT_PATH
   std::optional<bool> colour;            ///< --color; without it a terminal has colour unless NO_COLOR is set
   CheckOptions check_defaults;           ///< semantics, threads, memory
   bool interruptible = true;             ///< compiled loops obey Ctrl-C; costs up to 1.7x on the tightest loops

@@ -1,5 +1,17 @@
 -- The msdbg library: `local msdbg = require "msdbg"`. Reference: docs/lua.md.
 local core = require "msdbg.core"
+
+-- Library and program are made for each other: all functions of msdbg.core, what they take and what they give.
+local VERSION = "0.1.0"
+local remedy = core.development
+  and ("unset MSDBG_DEV_SCRIPTS, or let it name the scripts of this program (now: %s)"):format(core.development) or "build the program anew"
+if core.version ~= VERSION then
+  core.raise("version", ("the Lua library is that of msdbg %s, the program is msdbg %s; %s"):format(VERSION, core.version, remedy), true)
+end
+-- Between two releases the version stays; then a function that is missing tells.
+setmetatable(core, { __index = function(_, name)
+  core.raise("version", ("msdbg.core of this program has no '%s', which its Lua library asks for; %s"):format(tostring(name), remedy), true)
+end })
 require "msdbg.record"
 require "msdbg.session"
 require "msdbg.rules_session"

@@ -124,16 +124,10 @@ function Registry:add_path(path, origin, must)
   for _, file in ipairs(files) do self:add_file(file, origin) end
 end
 
--- Copies inside the program stand in for files that are not installed.
+-- The rules inside the program, or, for those who work on them, the files of MSDBG_DEV_SCRIPTS.
 local function add_shipped(registry, places)
-  local there = {}
-  for _, file in ipairs(places.installed and core.rule_files(places.installed) or {}) do
-    there[stem(file)] = true
-    registry:add_file(file, "installed")
-  end
-  for _, name in ipairs(places.embedded) do
-    if not there[stem(name)] then registry:add_file("embedded:" .. name, "built in") end
-  end
+  if places.development then return registry:add_path(places.development, "MSDBG_DEV_SCRIPTS") end
+  for _, name in ipairs(places.embedded) do registry:add_file("embedded:" .. name, "built in") end
 end
 
 local loaded = {}  -- paths given to M.load()

@@ -35,8 +35,6 @@ function methods.where(tensor, predicate, options)
   return found, total
 end
 
-core.describe_tensor = look.show
-
 -- What the C side prints and what we print stay in order.
 local function print_text(text)
   io.stdout:flush()

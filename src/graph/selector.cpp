@@ -1,5 +1,7 @@
 // What the terms of a selector mean, and resolving a selector to nodes.
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "graph/selector_term.h"
 #include "msdbg/graph.h"
@@ -34,6 +36,29 @@ bool in_stack(const Selector::Term& term, const Node& node) {
   });
 }
 
+bool is_listed(const Selector::Term& term, const Graph& graph, const Node& node) {
+  const auto found = term.nodes.find(std::tuple(graph.rank(), graph.id(), std::string_view(node.name)));
+  if (found == term.nodes.end()) return false;
+  // Ids tell nodes of one name apart. In a graph that was built anew they mean nothing any more, and the name decides.
+  return std::any_of(found->second.begin(), found->second.end(), [&](NodeId id) {
+    return id == node.id || id >= graph.nodes().size() || graph.node(id).name != node.name;
+  });
+}
+
+// `=NAME`, in quotes where the parser would end the name too early.
+std::string exact_text(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-./:@+$#%~").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(name.begin(), name.end(), is_plain)) return "=" + std::string(name);
+  std::string text = "=\"";
+  for (const char c : name) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + '"';
+}
+
 }  // namespace
 
 bool Selector::Term::matches(const Graph& graph, const Node& node) const {
@@ -66,6 +91,8 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
     case Kind::kGraph:
       if (const auto number = parse_int(text)) return *number == graph.id();
       return has_glob ? glob.matches(graph.name()) : equals_nocase(graph.name(), text);
+    case Kind::kNodes:
+      return is_listed(*this, graph, node);
   }
   return false;
 }
@@ -89,6 +116,35 @@ Selector Selector::any_of(std::span<const Selector> parts) {
     root->parts.push_back(part.root_);
     selector.text_ += (selector.text_.empty() ? "(" : " or (") + part.text_ + ")";
   }
+  selector.root_ = std::move(root);
+  return selector;
+}
+
+Selector Selector::of_nodes(std::span<const NodeRef> nodes, std::span<const GraphPtr> graphs) {
+  auto root = std::make_shared<Term>();
+  root->kind = Term::Kind::kNodes;
+  for (const NodeRef& ref : nodes) {
+    root->nodes[{ref.graph->rank(), ref.graph->id(), ref.graph->node(ref.node).name}].push_back(ref.node);
+  }
+  std::vector<std::string> texts;
+  for (const NodeRef& ref : nodes) {
+    const std::string& name = ref.graph->node(ref.node).name;
+    std::string text = exact_text(name);
+    bool other_rank = false, other_graph = false;
+    for (const GraphPtr& other : graphs) {
+      if (other->find(name) == nullptr || root->nodes.contains(std::tuple(other->rank(), other->id(), std::string_view(name)))) continue;
+      (other->rank() == ref.graph->rank() ? other_graph : other_rank) = true;
+    }
+    if (other_rank) text += " and rank:" + std::to_string(ref.graph->rank());
+    if (other_graph) text += " and graph:" + std::to_string(ref.graph->id());
+    texts.push_back(std::move(text));
+  }
+  Selector selector;
+  std::set<std::string_view> written;
+  for (const std::string& text : texts) {
+    if (written.insert(text).second) selector.text_ += (selector.text_.empty() ? "(" : " or (") + text + ")";
+  }
+  if (written.size() == 1) selector.text_ = texts.front();
   selector.root_ = std::move(root);
   return selector;
 }

@@ -1,9 +1,11 @@
 // The parsed form of a selector. Private to the graph module.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "graph/glob.h"
@@ -27,6 +29,7 @@ struct Selector::Term {
     kStack,
     kRank,
     kGraph,
+    kNodes,
   };
 
   Kind kind = Kind::kSubstring;
@@ -38,6 +41,8 @@ struct Selector::Term {
   std::shared_ptr<const NameRegex> regex;
   IntSet ranks;
   int line = 0;  ///< kStack: 0 means any
+  /// kNodes: rank, graph and name, and which nodes of that name.
+  std::map<std::tuple<int, int, std::string>, std::vector<NodeId>, std::less<>> nodes;
 
   bool matches(const Graph& graph, const Node& node) const;
 };

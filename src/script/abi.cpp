@@ -77,7 +77,7 @@ const msdbg_abi* msdbg_abi_table(void) { return &kTable; }
 namespace msdbg::script {
 
 void bind_abi(lua_State* L) {
-  push_text(L, abi_text());
+  push(L, abi_text());
   lua_setfield(L, -2, "abi_text");
   // The address as light userdata; LuaJIT casts it to a pointer without a symbol look-up.
   lua_pushlightuserdata(L, const_cast<msdbg_abi*>(&kTable));

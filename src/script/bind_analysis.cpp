@@ -3,42 +3,12 @@
 
 #include <cmath>
 
-#include "script/objects.h"
+#include "script/predicate.h"
 
 namespace msdbg::script {
 namespace {
 
-// ---- origin
-// --------------------------------------------------------------------------------------------------------------
-
-// A text, or a function of a tensor; the function is kept by `holder` as long as the search runs.
-// The first error that it raises goes to `failure`: it would fail on every tensor alike.
-Predicate read_predicate(lua_State* L, SessionBox& session, std::shared_ptr<WatchBox>* holder, std::shared_ptr<std::string> failure) {
-  if (!lua_isfunction(L, -1))
-    return value_or_throw(parse_predicate(text_argument(L, lua_gettop(L), "origin: option 'when' (text or function)")));
-  auto watch = std::make_shared<WatchBox>();
-  watch->session = session.shared_from_this();
-  lua_pushvalue(L, -1);
-  watch->function = std::make_shared<FunctionRef>(*session.vm, L);
-  watch->point.name = "origin";
-  *holder = watch;
-  Predicate predicate;
-  predicate.text = "a function";
-  predicate.when = Predicate::Function([L, &session, watch, failure](const CheckedTensor& tensor) -> std::optional<bool> {
-    if (!failure->empty()) return std::nullopt;
-    const ScriptVerdict verdict = call_watch_function(L, session, *watch, tensor);
-    if (verdict.verdict == Verdict::kNotChecked) {
-      const std::string name = fmt::format("{} step {}", session.session->tensor_name(tensor.id), tensor.id.step);
-      constexpr std::string_view kRaised = "rule error: ";  // how call_watch_function() begins it then
-      if (verdict.reason.starts_with(kRaised))
-        *failure = fmt::format("origin: option 'when' on {}: {}", name, verdict.reason.substr(kRaised.size()));
-      else log(LogLevel::kWarning, fmt::format("origin: {}: {}", name, verdict.reason));
-      return std::nullopt;
-    }
-    return verdict.verdict == Verdict::kHit;
-  });
-  return predicate;
-}
+// ---- origin --------------------------------------------------------------------------------------------------------
 
 int find_origin(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "origin: session");
@@ -46,24 +16,20 @@ int find_origin(lua_State* L) {
   OptionTable options(L, 2, "origin");
   OriginOptions made;
   CheckOptions common = box->defaults;
-  std::shared_ptr<WatchBox> holder;
-  const auto failure = std::make_shared<std::string>();
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
   if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
   read_check_options(options, &common);
   made.semantics = common.semantics;
   made.threads = common.threads;
   made.mem_limit_bytes = common.mem_limit_bytes;
-  if (options.push("when")) {
-    made.predicate = read_predicate(L, *box, &holder, failure);
-    lua_pop(L, 1);
-  }
+  const ScriptPredicate predicate(L, options, *box, "origin");
+  made.predicate = predicate.predicate();
   options.finish();
   auto result = std::make_shared<OriginBox>();
   result->session = box;
   const InUse guard(*box, "origin");
   Result<OriginResult> found = find_origins(session, made);
-  if (!failure->empty()) throw ScriptError("invalid_argument", *failure, true);
+  predicate.throw_failure();
   result->result = value_or_throw(std::move(found));
   if (result->result.interrupted) throw ScriptError(Status(Code::kInterrupted, "origin: interrupted"));
   push_object(L, std::move(result));
@@ -90,9 +56,7 @@ std::string_view kind_name(OriginKind kind) {
 
 void push_inputs(lua_State* L, const SessionBox& box, const Origin& origin) {
   const Graph* graph = box.session->graph(origin.tensor.rank, origin.tensor.graph);
-  lua_newtable(L);
-  int i = 0;
-  for (const OriginInput& input : origin.inputs) {
+  push_list(L, origin.inputs, [&](const OriginInput& input) {
     lua_newtable(L);
     set_field(L, "slot", slot_name({Io::kInput, input.slot}));
     if (input.producer.node != kNoNode && graph != nullptr) {
@@ -105,26 +69,23 @@ void push_inputs(lua_State* L, const SessionBox& box, const Origin& origin) {
     if (!input.reason.empty()) set_field(L, "reason", input.reason);
     push_optional_stats(L, input.stats, box, input.value);
     set_record_class(L, "origin_input");
-    lua_rawseti(L, -2, ++i);
-  }
+  });
+}
+
+void push_tensor_place(lua_State* L, const SessionBox& box, const TensorId& id) {
+  lua_newtable(L);
+  set_place(L, box, id);
+  set_record_class(L, "tensor_place");
 }
 
 void push_chains(lua_State* L, const SessionBox& box, const Origin& origin) {
-  lua_newtable(L);
-  int i = 0;
-  for (const auto& chain : origin.chains) {
-    lua_newtable(L);
-    int k = 0;
-    for (const ChainLink& link : chain) {
-      lua_newtable(L);
-      set_place(L, box, link.tensor);
+  push_list(L, origin.chains, [&](const auto& chain) {
+    push_list(L, chain, [&](const ChainLink& link) {
+      push_tensor_place(L, box, link.tensor);
       set_field(L, "bad", link.bad);
       push_optional_stats(L, link.stats, box, link.tensor);
-      set_record_class(L, "tensor_place");
-      lua_rawseti(L, -2, ++k);
-    }
-    lua_rawseti(L, -2, ++i);
-  }
+    });
+  });
 }
 
 void push_origin(lua_State* L, const SessionBox& box, const Origin& origin) {
@@ -136,11 +97,7 @@ void push_origin(lua_State* L, const SessionBox& box, const Origin& origin) {
   lua_setfield(L, -2, "shape");
   push_stats(L, origin.stats, origin.info.shape);
   lua_setfield(L, -2, "stats");
-  lua_newtable(L);
-  for (size_t i = 0; i < origin.first.size(); ++i) {
-    push_shape(L, origin.first[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, origin.first, [L](const auto& coordinates) { push_shape(L, coordinates); });
   lua_setfield(L, -2, "first");
   set_field(L, "bad_count", origin.bad_count);
   set_field(L, "certain", origin.certain);
@@ -152,9 +109,7 @@ void push_origin(lua_State* L, const SessionBox& box, const Origin& origin) {
   push_stack(L, box.session->node(origin.tensor).stack);
   lua_setfield(L, -2, "stack");
   if (origin.update) {
-    lua_newtable(L);
-    set_place(L, box, *origin.update);
-    set_record_class(L, "tensor_place");
+    push_tensor_place(L, box, *origin.update);
     lua_setfield(L, -2, "update");
   }
   set_record_class(L, "origin");
@@ -179,47 +134,28 @@ int get_origins(lua_State* L) {
 int get_steps(lua_State* L) {
   const OriginBox& box = self<OriginBox>(L);
   box.session->open();
-  lua_newtable(L);
-  int i = 0;
-  for (const StepOrigins& step : box.result.steps) {
+  push_list(L, box.result.steps, [&](const StepOrigins& step) {
     lua_newtable(L);
     set_field(L, "rank", step.rank);
     set_field(L, "graph_id", step.graph);
     set_field(L, "step", step.step);
     set_field(L, "bad_tensors", step.bad_tensors);
-    lua_newtable(L);
-    for (size_t k = 0; k < step.origins.size(); ++k) {
-      push_origin(L, *box.session, step.origins[k]);
-      lua_rawseti(L, -2, static_cast<int>(k) + 1);
-    }
+    push_list(L, step.origins, [&](const Origin& origin) { push_origin(L, *box.session, origin); });
     lua_setfield(L, -2, "origins");
-    lua_newtable(L);
-    for (size_t k = 0; k < step.losses.size(); ++k) {
-      lua_newtable(L);
-      set_place(L, *box.session, step.losses[k]);
-      set_record_class(L, "tensor_place");
-      lua_rawseti(L, -2, static_cast<int>(k) + 1);
-    }
+    push_list(L, step.losses, [&](const TensorId& loss) { push_tensor_place(L, *box.session, loss); });
     lua_setfield(L, -2, "losses");
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   return 1;
 }
 
-int get_predicate(lua_State* L) { return push_text(L, self<OriginBox>(L).result.predicate), 1; }
+int get_predicate(lua_State* L) { return give(L, self<OriginBox>(L).result.predicate); }
 int get_not_checked(lua_State* L) {
-  return lua_pushnumber(L, static_cast<double>(self<OriginBox>(L).result.not_checked.size())), 1;
-}
-
-std::string without_last_newline(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
+  return give(L, self<OriginBox>(L).result.not_checked.size());
 }
 
 int origin_text(lua_State* L) {
   const OriginBox& box = self<OriginBox>(L);
-  push_text(L, without_last_newline(origin_report(box.session->open(), box.result, table_style())));
-  return 1;
+  return give(L, without_last_newline(origin_report(box.session->open(), box.result, table_style())));
 }
 
 constexpr Member kOriginFields[] = {{"origins", guard<get_origins>},
@@ -228,8 +164,7 @@ constexpr Member kOriginFields[] = {{"origins", guard<get_origins>},
                                     {"not_checked_count", guard<get_not_checked>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};
 
-// ---- report
-// --------------------------------------------------------------------------------------------------------------
+// ---- report --------------------------------------------------------------------------------------------------------
 
 int make_report(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "report: session");
@@ -260,11 +195,8 @@ int render(lua_State* L, Format format) {
     }
   }
   if (box.check) style.exit_status = box.check->result.interrupted ? 130 : box.check->result.total_hits > 0 ? 1 : 0;
-  if (box.check)
-    push_text(L, check_report(box.check->session->open(), box.check->result, style));
-  else
-    push_text(L, origin_report(box.origin->session->open(), box.origin->result, style));
-  return 1;
+  if (box.check) return give(L, check_report(box.check->session->open(), box.check->result, style));
+  return give(L, origin_report(box.origin->session->open(), box.origin->result, style));
 }
 int render_table(lua_State* L) { return render(L, Format::kTable); }
 int render_json(lua_State* L) { return render(L, Format::kJson); }
@@ -284,16 +216,9 @@ constexpr Member kReportMethods[] = {
 }  // namespace
 
 void bind_analysis(lua_State* L) {
-  define_class(L, {ClassName<OriginBox>::value, {}, kOriginFields, kOriginMeta, {}, nullptr},
-               guard<collect_object<OriginBox>>, guard<equal_objects<OriginBox>>);
-  define_class(L, {ClassName<ReportBox>::value, kReportMethods, {}, {}, {}, nullptr}, guard<collect_object<ReportBox>>,
-               guard<equal_objects<ReportBox>>);
-  lua_pushcfunction(L, guard<find_origin>);
-  lua_setfield(L, -2, "origin");
-  lua_pushcfunction(L, guard<make_report>);
-  lua_setfield(L, -2, "report");
-  lua_pushcfunction(L, guard<page_form_of>);
-  lua_setfield(L, -2, "page_form");
+  define_class<OriginBox>(L, {.fields = kOriginFields, .meta = kOriginMeta});
+  define_class<ReportBox>(L, {.methods = kReportMethods});
+  add_functions(L, {{"origin", guard<find_origin>}, {"report", guard<make_report>}, {"page_form", guard<page_form_of>}});
 }
 
 }  // namespace msdbg::script

@@ -14,16 +14,26 @@ namespace {
 // ---- running
 
 int run_check(lua_State* L, SessionBox& box, CheckOptions options) {
-  Session& session = box.open();
   // The copies stay, whatever a watchpoint's function does to the list.
   const std::vector<Watchpoint> points = watchpoints_of(box);
   if (points.empty()) misuse("check: there is no watchpoint; make one, e.g. s:watch { on = \"**\", when = \"TO\" }");
   box.last_check = options;
-  auto result = std::make_shared<ResultBox>();
-  result->session = box.shared_from_this();
+  return give_check(L, box, value_or_throw(check_here(L, box, points, options)));
+}
+
+}  // namespace
+
+Result<CheckResult> check_here(lua_State* L, SessionBox& box, const std::vector<Watchpoint>& points, const CheckOptions& options) {
+  Session& session = box.open();
   const InUse guard(box, "check");
   box.thread = L;
-  result->result = value_or_throw(check(session, points, options));
+  return check(session, points, options);
+}
+
+int give_check(lua_State* L, SessionBox& box, CheckResult found) {
+  auto result = std::make_shared<ResultBox>();
+  result->session = box.shared_from_this();
+  result->result = std::move(found);
   box.last_result = std::make_shared<CheckResult>(result->result);
   if (result->result.interrupted) {
     throw ScriptError("interrupted",
@@ -35,8 +45,6 @@ int run_check(lua_State* L, SessionBox& box, CheckOptions options) {
   return 1;
 }
 
-}  // namespace
-
 CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, const char* call) {
   OptionTable options(L, index, call);
   CheckOptions made = box.defaults;
@@ -44,10 +52,7 @@ CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, co
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
   if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
   if (const auto missing = options.boolean("report_missing")) made.report_missing = *missing;
-  if (const auto most = options.integer("max_hits")) {
-    if (*most < 0) misuse(fmt::format("{}: option 'max_hits': 0 or more is expected, not {}", call, *most));
-    made.max_hits = static_cast<size_t>(*most);
-  }
+  if (const auto most = options.integer("max_hits", 0, INT64_MAX)) made.max_hits = static_cast<size_t>(*most);
   read_check_options(options, &made);
   options.finish();
   return made;
@@ -73,10 +78,7 @@ int recheck_session(lua_State* L) {
 
 int get_last_result(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
-  if (!box.last_result) {
-    lua_pushnil(L);
-    return 1;
-  }
+  if (!box.last_result) return lua_pushnil(L), 1;
   auto result = std::make_shared<ResultBox>();
   result->session = box.shared_from_this();
   result->result = *box.last_result;
@@ -86,30 +88,28 @@ int get_last_result(lua_State* L) {
 
 }  // namespace
 
-ScriptVerdict read_verdict(lua_State* L) {
+ScriptVerdict read_verdict(lua_State* L, std::span<const std::string_view> ignored) {
   ScriptVerdict verdict;
   const int top = lua_gettop(L);
-  if (lua_isnil(L, top) || (lua_isboolean(L, top) && !lua_toboolean(L, top))) {
+  if (!truth_at(L, top)) {
     verdict.verdict = Verdict::kClean;
   } else if (lua_isboolean(L, top)) {
     verdict.verdict = Verdict::kHit;
   } else if (lua_istable(L, top)) {
     verdict.verdict = Verdict::kHit;
-    lua_pushnil(L);
-    while (lua_next(L, top) != 0) {
-      const auto key = text_at(L, -2);
-      if (key && *key == "not_checked" && text_at(L, -1)) {
+    for_each_entry(L, top, "verdict", [&] {
+      const auto key = text_at(L, -2), text = text_at(L, -1);
+      const auto number = number_at(L, -1);
+      if (!key || std::find(ignored.begin(), ignored.end(), *key) != ignored.end()) return;
+      if (*key == "not_checked" && text) {
         verdict.verdict = Verdict::kNotChecked;
-        verdict.reason = *text_at(L, -1);
-      } else if (key && *key == "actual" && number_at(L, -1))
-        verdict.actual = number_at(L, -1);
-      else if (key) {
-        const auto number = number_at(L, -1);
-        const auto text = text_at(L, -1);
+        verdict.reason = *text;
+      } else if (*key == "actual" && number) {
+        verdict.actual = number;
+      } else {
         verdict.details.emplace_back(*key, number ? format_double(*number) : text ? *text : value_text(L, -1));
       }
-      lua_pop(L, 1);
-    }
+    });
     std::sort(verdict.details.begin(), verdict.details.end());  // table order is random
   } else {
     verdict.verdict = Verdict::kNotChecked;
@@ -132,12 +132,7 @@ std::vector<Watchpoint> watchpoints_of(SessionBox& box) {
   return points;
 }
 
-ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
-                                  const CheckedTensor& tensor) {
-  const int top = lua_gettop(L);
-  ScriptVerdict verdict;
-  if (!lua_checkstack(L, 20)) return {Verdict::kNotChecked, "rule error: the Lua stack is full", {}, {}};
-  watch.function->push(L);
+void push_checked_tensor(lua_State* L, SessionBox& session, const CheckedTensor& tensor) {
   auto box = std::make_shared<TensorBox>();
   box->session = session.shared_from_this();
   box->info = *tensor.info;
@@ -146,6 +141,15 @@ ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const Watch
   box->suspension = session.suspension;
   box->name = session.session->tensor_name(tensor.id);
   push_object(L, std::move(box));
+}
+
+ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
+                                  const CheckedTensor& tensor) {
+  const int top = lua_gettop(L);
+  ScriptVerdict verdict;
+  if (!lua_checkstack(L, 20)) return {Verdict::kNotChecked, "rule error: the Lua stack is full", {}, {}};
+  watch.function->push(L);
+  push_checked_tensor(L, session, tensor);
   lua_createtable(L, 0, 5);
   set_field(L, "step", tensor.id.step);
   set_field(L, "rank", tensor.id.rank);
@@ -165,16 +169,8 @@ ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const Watch
 
 void bind_check(lua_State* L) {
   define_check_result(L);
-  luaL_getmetatable(L, ClassName<SessionBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member : {Member{"check", guard<check_session>}, Member{"recheck", guard<recheck_session>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_getfield(L, -2, "fields");
-  lua_pushcfunction(L, guard<get_last_result>);
-  lua_setfield(L, -2, "last_result");
-  lua_pop(L, 3);
+  add_methods<SessionBox>(L, {{"check", guard<check_session>}, {"recheck", guard<recheck_session>}},
+                          {{"last_result", guard<get_last_result>}});
 }
 
 }  // namespace msdbg::script

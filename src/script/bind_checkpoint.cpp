@@ -66,10 +66,7 @@ int diff_checkpoints(lua_State* L) {
   OptionTable options(L, 3, "checkpoint_diff");
   ParameterDiffOptions made;
   made.threads = a->defaults.threads;
-  if (options.push("on")) {
-    made.on = selector_argument(L, lua_gettop(L), "checkpoint_diff: option 'on'");
-    lua_pop(L, 1);
-  }
+  options.with("on", [&](int at) { made.on = selector_argument(L, at, options.what("on")); });
   if (const auto by_content = options.boolean("by_content")) made.find_renamed = *by_content;
   const auto step_a = options.integer("step_a"), step_b = options.integer("step_b");
   const int rank = static_cast<int>(options.integer("rank").value_or(0));
@@ -90,12 +87,7 @@ int diff_checkpoints(lua_State* L) {
   }
   set_field(L, "not_compared", diff.count(ChangeKind::kNotCompared));
   lua_setfield(L, -2, "counts");
-  lua_newtable(L);
-  int i = 0;
-  for (const ParameterChange& change : diff.changes) {
-    push_change(L, change);
-    lua_rawseti(L, -2, ++i);
-  }
+  push_list(L, diff.changes, [L](const ParameterChange& change) { push_change(L, change); });
   lua_setfield(L, -2, "parameters");
   set_field(L, "text", parameter_diff_report(diff, table_style()));
   return 1;
@@ -104,10 +96,7 @@ int diff_checkpoints(lua_State* L) {
 }  // namespace
 
 void bind_checkpoint(lua_State* L) {
-  lua_pushcfunction(L, guard<open_checkpoint_session>);
-  lua_setfield(L, -2, "checkpoint");
-  lua_pushcfunction(L, guard<diff_checkpoints>);
-  lua_setfield(L, -2, "checkpoint_diff");
+  add_functions(L, {{"checkpoint", guard<open_checkpoint_session>}, {"checkpoint_diff", guard<diff_checkpoints>}});
 }
 
 }  // namespace msdbg::script

@@ -6,23 +6,17 @@ namespace {
 
 // core.conditions() -> {{id, abbr, summary, params = {names}}}
 int list_conditions(lua_State* L) {
-  lua_newtable(L);
-  int i = 0;
-  for (const ConditionSpec& spec : condition_catalogue()) {
+  push_list(L, condition_catalogue(), [L](const ConditionSpec& spec) {
     lua_newtable(L);
     set_field(L, "id", spec.id);
     set_field(L, "abbr", spec.abbr);
     set_field(L, "summary", spec.summary);
-    lua_newtable(L);
-    int k = 0;
+    std::vector<std::string_view> names;
     for (const ParamSpec& param : spec.params) {
-      if (param.kind == ParamKind::kHidden) continue;
-      push_text(L, param.name);
-      lua_rawseti(L, -2, ++k);
+      if (param.kind != ParamKind::kHidden) names.push_back(param.name);
     }
-    lua_setfield(L, -2, "params");
-    lua_rawseti(L, -2, ++i);
-  }
+    set_field(L, "params", names);
+  });
   return 1;
 }
 
@@ -33,25 +27,19 @@ int list_recommended(lua_State* L) {
   std::vector<PresetRule> rules;
   if (live != nullptr) rules = recommended_live_rules(live->peer().backend == "Ascend", live->peer().has_previous);
   else rules.assign(recommended_rules().begin(), recommended_rules().end());
-  lua_newtable(L);
-  int i = 0;
-  for (const PresetRule& rule : rules) {
+  push_list(L, rules, [L](const PresetRule& rule) {
     lua_newtable(L);
     set_field(L, "name", rule.name);
     set_field(L, "on", rule.on);
     set_field(L, "when", rule.when);
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   return 1;
 }
 
 }  // namespace
 
 void bind_conditions(lua_State* L) {
-  lua_pushcfunction(L, guard<list_conditions>);
-  lua_setfield(L, -2, "conditions");
-  lua_pushcfunction(L, guard<list_recommended>);
-  lua_setfield(L, -2, "recommended_rules");
+  add_functions(L, {{"conditions", guard<list_conditions>}, {"recommended_rules", guard<list_recommended>}});
 }
 
 }  // namespace msdbg::script

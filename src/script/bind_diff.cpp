@@ -20,12 +20,11 @@ NameMap read_map(lua_State* L) {
   if (!lua_istable(L, -1)) misuse(fmt::format("diff: option 'map': a path or a table of names is expected, not {}", value_text(L, -1)));
   NameMap map;
   map.source = "map";
-  const int table = lua_gettop(L);
-  for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
+  for_each_entry(L, -1, "diff: option 'map'", [&] {
     const auto a = text_at(L, -2), b = text_at(L, -1);
     if (!a || !b) misuse("diff: option 'map': names of a as keys and names of b as values are expected");
     map.entries.push_back({*a, *b, 0});
-  }
+  });
   std::sort(map.entries.begin(), map.entries.end(), [](const auto& x, const auto& y) { return x.a < y.a; });
   for (size_t i = 0; i < map.entries.size(); ++i) map.entries[i].line = static_cast<int>(i) + 1;
   return map;
@@ -40,23 +39,16 @@ DiffOptions read_diff_options(OptionTable& options) {
                                   std::pair("ranks_b", &made.ranks_b)}) {
     if (const auto numbers = options.numbers(key)) *into = *numbers;
   }
-  for (const auto& [key, into] : {std::pair("graph_a", &made.graph_a), std::pair("graph_b", &made.graph_b)}) {
-    if (const auto id = options.integer(key)) *into = static_cast<int>(*id);
-  }
+  made.graph_a = options.id("graph_a");
+  made.graph_b = options.id("graph_b");
   for (const auto& [key, into] : {std::pair("rtol", &made.rtol), std::pair("atol", &made.atol)}) {
     *into = options.number(key);
     if (*into && !(**into >= 0)) misuse(fmt::format("diff: option '{}': 0 or more is expected", key));
   }
   if (const auto threads = options.integer("threads")) made.threads = static_cast<unsigned>(std::clamp<int64_t>(*threads, 0, 1024));
   lua_State* L = options.state();
-  if (options.push("on")) {
-    made.on = selector_argument(L, lua_gettop(L), "diff: option 'on'");
-    lua_pop(L, 1);
-  }
-  if (options.push("map")) {
-    made.map = read_map(L);
-    lua_pop(L, 1);
-  }
+  options.with("on", [&](int at) { made.on = selector_argument(L, at, options.what("on")); });
+  options.with("map", [&](int) { made.map = read_map(L); });
   options.finish();
   return made;
 }
@@ -99,7 +91,7 @@ void set_measures(lua_State* L, const Comparison& m, const Shape& shape) {
   put("norm_error", m.norm_error);
   put("relative_error", m.relative_error());
   put("cosine", m.cosine);
-  if (m.max_ulp) set_field(L, "max_ulp", *m.max_ulp);
+  set_field(L, "max_ulp", m.max_ulp);
   put("within_tolerance", m.within_share());
   set_field(L, "rtol", m.tolerance.rtol);
   set_field(L, "atol", m.tolerance.atol);
@@ -125,8 +117,8 @@ void push_entry(lua_State* L, const DiffBox& box, const TensorDiff& entry) {
   lua_setfield(L, -2, "shape_b");
   if (entry.compared()) set_measures(L, entry.measures, entry.shape_b);
   if (entry.role != DiffRole::kNone) set_field(L, "role", diff_role_name(entry.role));
-  if (entry.error_in) set_field(L, "error_in", *entry.error_in);
-  if (entry.amplification) set_field(L, "amplification", *entry.amplification);
+  set_field(L, "error_in", entry.error_in);
+  set_field(L, "amplification", entry.amplification);
   if (!entry.worst_input.empty()) set_field(L, "worst_input", entry.worst_input);
   set_record_class(L, "diff_entry");
 }
@@ -138,11 +130,11 @@ const DiffBox& open_diff(lua_State* L) {
   return box;
 }
 
-int get_verdict(lua_State* L) { return push_text(L, self<DiffBox>(L).result.verdict()), 1; }
-int get_edges_known(lua_State* L) { return lua_pushboolean(L, self<DiffBox>(L).result.unknown_edges.empty()), 1; }
-int get_equal(lua_State* L) { return lua_pushboolean(L, self<DiffBox>(L).result.is_equal()), 1; }
-int get_complete(lua_State* L) { return lua_pushboolean(L, self<DiffBox>(L).result.is_complete()), 1; }
-int get_matched(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<DiffBox>(L).result.matched_nodes)), 1; }
+int get_verdict(lua_State* L) { return give(L, self<DiffBox>(L).result.verdict()); }
+int get_edges_known(lua_State* L) { return give(L, self<DiffBox>(L).result.unknown_edges.empty()); }
+int get_equal(lua_State* L) { return give(L, self<DiffBox>(L).result.is_equal()); }
+int get_complete(lua_State* L) { return give(L, self<DiffBox>(L).result.is_complete()); }
+int get_matched(lua_State* L) { return give(L, self<DiffBox>(L).result.matched_nodes); }
 
 int get_first(lua_State* L) {
   const DiffBox& box = open_diff(L);
@@ -152,17 +144,13 @@ int get_first(lua_State* L) {
 }
 int get_tensors(lua_State* L) {
   const DiffBox& box = open_diff(L);
-  lua_newtable(L);
-  int i = 0;
-  for (const TensorDiff& entry : box.result.tensors) push_entry(L, box, entry), lua_rawseti(L, -2, ++i);
+  push_list(L, box.result.tensors, [&](const TensorDiff& entry) { push_entry(L, box, entry); });
   set_record_class(L, "hits");
   return 1;
 }
 int get_culprits(lua_State* L) {
   const DiffBox& box = open_diff(L);
-  lua_newtable(L);
-  int i = 0;
-  for (size_t at : box.result.culprits) push_entry(L, box, box.result.tensors[at]), lua_rawseti(L, -2, ++i);
+  push_list(L, box.result.culprits, [&](size_t at) { push_entry(L, box, box.result.tensors[at]); });
   set_record_class(L, "hits");
   return 1;
 }
@@ -178,21 +166,14 @@ int get_counts(lua_State* L) {
   return 1;
 }
 int push_names(lua_State* L, const SessionBox& box, const std::vector<UnmatchedNode>& nodes) {
-  lua_newtable(L);
-  int i = 0;
-  for (const UnmatchedNode& each : nodes) {
-    push_text(L, box.session->graph(each.rank, each.graph)->node(each.node).name);
-    lua_rawseti(L, -2, ++i);
-  }
+  push_list(L, nodes, [&](const UnmatchedNode& each) { push(L, box.session->graph(each.rank, each.graph)->node(each.node).name); });
   set_record_class(L, "list");
   return 1;
 }
 int get_only_a(lua_State* L) { return push_names(L, *open_diff(L).a, self<DiffBox>(L).result.only_a); }
 int get_only_b(lua_State* L) { return push_names(L, *open_diff(L).b, self<DiffBox>(L).result.only_b); }
 int get_notes(lua_State* L) {
-  lua_newtable(L);
-  int i = 0;
-  for (const DiffNote& note : self<DiffBox>(L).result.notes) push_text(L, note.text), lua_rawseti(L, -2, ++i);
+  push_list(L, self<DiffBox>(L).result.notes, [L](const DiffNote& note) { push(L, note.text); });
   set_record_class(L, "list");
   return 1;
 }
@@ -202,12 +183,8 @@ int render(lua_State* L) {
   const DiffBox& box = open_diff(L);
   ReportStyle style = table_style();
   style.format = format;
-  std::string text = diff_report(box.a->open(), box.b->open(), box.result, style);
-  if (format == Format::kTable) {
-    while (text.ends_with('\n')) text.pop_back();
-  }
-  push_text(L, text);
-  return 1;
+  const std::string text = diff_report(box.a->open(), box.b->open(), box.result, style);
+  return give(L, format == Format::kTable ? without_last_newline(text) : text);
 }
 
 constexpr Member kFields[] = {
@@ -239,13 +216,16 @@ int tensor_diff(lua_State* L) {
   const auto right = object_argument<TensorBox>(L, 2, "diff: other tensor");
   const std::optional<double> share = number_at(L, 3), rtol = number_at(L, 4), atol = number_at(L, 5);
   if (share && !(*share >= 0 && *share <= 1)) misuse(fmt::format("diff: tolerance {}: a share from 0 to 1 is expected", *share));
-  if (left->info.shape != right->info.shape) {
+  const auto expect_equal = [&](const Shape& one, const Shape& other) {
+    if (one == other) return;
     throw ScriptError("invalid_argument",
                       fmt::format("diff: {} has shape {}, {} has shape {}; only equal shapes have a difference", printable(left->name),
-                                  shape_text(left->info.shape), printable(right->name), shape_text(right->info.shape)),
+                                  shape_text(one), printable(right->name), shape_text(other)),
                       true);
-  }
+  };
+  expect_equal(left->info.shape, right->info.shape);
   const TensorPtr a = numbers_of_box(*left), b = numbers_of_box(*right);
+  expect_equal(a->shape(), b->shape());
   CloseRequest tolerance = {rtol.value_or(0), atol.value_or(0)};
   if (!rtol && !atol) {
     tolerance = default_tolerance(a->dtype(), b->dtype(), {1, 1});
@@ -254,9 +234,17 @@ int tensor_diff(lua_State* L) {
   }
   const Comparison measures = compare_tensors(a->view(), b->view(), tolerance);
 
+  const uint64_t limit = left->session->defaults.mem_limit_bytes;
+  if (a->count() > limit / sizeof(double)) {
+    throw ScriptError("out_of_memory",
+                      fmt::format("diff: the difference of {} elements takes {}, the limit is {}; take a slice or raise mem_limit",
+                                  a->count(), format_bytes(a->count() * sizeof(double)), format_bytes(limit)),
+                      true);
+  }
   std::vector<std::byte> bytes(a->count() * sizeof(double));
   double boundary = 0;
   for (uint64_t i = 0; i < a->count(); ++i) {
+    if (i % kPollEvery == 0 && interrupt_requested()) throw ScriptError(Status(Code::kInterrupted, "diff: interrupted"));
     const double d = a->view().at(i) - b->view().at(i);
     if (std::isfinite(d)) boundary = std::max(boundary, std::fabs(d));
     std::memcpy(bytes.data() + i * sizeof d, &d, sizeof d);
@@ -268,15 +256,13 @@ int tensor_diff(lua_State* L) {
   made->info.bytes = bytes.size();
   made->name = fmt::format("{} - {}", left->name, right->name);
   boundary *= share.value_or(0);
-  const TensorPtr plain = value_or_throw(TensorBuffer::create(DType::kFloat64, left->info.shape, bytes));
-  const Stats stats = compute_stats(plain->view());
-  if (boundary > 0) {
-    for (uint64_t i = 0; i < a->count(); ++i) {
-      const double d = plain->view().at(i), zero = 0;
-      if (std::fabs(d) <= boundary) std::memcpy(bytes.data() + i * sizeof d, &zero, sizeof zero);
-    }
+  const TensorView plain = {DType::kFloat64, a->shape(), bytes.data(), a->count()};
+  const Stats stats = compute_stats(plain);
+  for (uint64_t i = 0; boundary > 0 && i < a->count(); ++i) {
+    const double zero = 0;
+    if (std::fabs(plain.at(i)) <= boundary) std::memcpy(bytes.data() + i * sizeof zero, &zero, sizeof zero);
   }
-  made->memory = value_or_throw(TensorBuffer::create(DType::kFloat64, left->info.shape, std::move(bytes)));
+  made->memory = value_or_throw(TensorBuffer::create(DType::kFloat64, a->shape(), std::move(bytes)));
   lua_newtable(L);
   set_measures(L, measures, left->info.shape);
   set_field(L, "count", measures.count);
@@ -295,12 +281,8 @@ int tensor_diff(lua_State* L) {
 }  // namespace
 
 void bind_diff(lua_State* L) {
-  define_class(L, {ClassName<DiffBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<DiffBox>>,
-               guard<equal_objects<DiffBox>>);
-  for (const Member& each : {Member{"diff", guard<diff>}, Member{"tensor_diff", guard<tensor_diff>}}) {
-    lua_pushcfunction(L, each.function);
-    lua_setfield(L, -2, each.name);
-  }
+  define_class<DiffBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  add_functions(L, {{"diff", guard<diff>}, {"tensor_diff", guard<tensor_diff>}});
   bind_series(L);
 }
 

@@ -46,9 +46,8 @@ std::string spelled_out(std::string text) {
 int where_holds(lua_State* L) {
   const std::string text = spelled_out(text_argument(L, 2, "where: predicate"));
   OptionTable options(L, 3, "where");
-  const auto limit = options.integer("limit");
+  const auto limit = options.integer("limit", 0, INT64_MAX);
   options.finish();
-  if (limit && *limit < 0) misuse(fmt::format("where: option 'limit': 0 or more is expected, not {}", *limit));
   const Expression expression = value_or_throw(Expression::parse(text, Wanted::kElementTruth));
   const Expression count = value_or_throw(Expression::parse("count(" + text + ")", Wanted::kAny));
   const Operands operands = operands_of(L, expression, "where");
@@ -64,13 +63,9 @@ int where_holds(lua_State* L) {
   const uint64_t keep = limit ? static_cast<uint64_t>(*limit) : kMostPlaces;
   const std::vector<uint64_t> found =
       value_or_throw(msdbg::where(expression, operands.view, keep, operands.before(), operands.place));
-  lua_createtable(L, static_cast<int>(found.size()), 0);
-  for (size_t i = 0; i < found.size(); ++i) {
-    push_place(L, found[i], operands.view.at(found[i]), operands.current->shape());
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, found, [&](uint64_t at) { push_place(L, at, operands.view.at(at), operands.current->shape()); });
   set_record_class(L, "places");
-  lua_pushnumber(L, static_cast<double>(total));
+  push(L, total);
   return 2;
 }
 
@@ -78,55 +73,35 @@ int where_holds(lua_State* L) {
 int eval_expression(lua_State* L) {
   const Expression expression = value_or_throw(Expression::parse(text_argument(L, 2, "eval: expression"), Wanted::kAny));
   const Operands operands = operands_of(L, expression, "eval");
-  const auto push = [L, truth = expression.is_truth()](double value) {
-    if (truth) lua_pushboolean(L, value != 0);
-    else lua_pushnumber(L, value);
+  const auto push_value = [L, truth = expression.is_truth()](double value) {
+    if (truth) push(L, value != 0);
+    else push(L, value);
   };
   if (expression.is_scalar()) {
-    push(value_or_throw(evaluate(expression, operands.view, operands.before(), operands.place)).number);
+    push_value(value_or_throw(evaluate(expression, operands.view, operands.before(), operands.place)).number);
     return 1;
   }
   const std::vector<double> values =
       value_or_throw(evaluate_elements(expression, operands.view, operands.before(), operands.place));
-  lua_createtable(L, static_cast<int>(values.size()), 0);
-  for (size_t i = 0; i < values.size(); ++i) {
-    push(values[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, values, push_value);
   return 1;
 }
 
 // core.explain(text) -> passes over the tensor, statistics reused, cost
 int explain_expression(lua_State* L) {
-  push_text(L, value_or_throw(Expression::parse(text_argument(L, 1, "explain: expression"), Wanted::kAny)).explain());
-  return 1;
+  return give(L, value_or_throw(Expression::parse(text_argument(L, 1, "explain: expression"), Wanted::kAny)).explain());
 }
 
 // core.expression_names() -> every name of the language
 int list_names(lua_State* L) {
-  lua_newtable(L);
-  int i = 0;
-  for (const std::string& name : expression_names()) {
-    push_text(L, name);
-    lua_rawseti(L, -2, ++i);
-  }
-  return 1;
+  return give(L, expression_names());
 }
 
 }  // namespace
 
 void bind_expression(lua_State* L) {
-  luaL_getmetatable(L, ClassName<TensorBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member : {Member{"where", guard<where_holds>}, Member{"eval", guard<eval_expression>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_pop(L, 2);
-  lua_pushcfunction(L, guard<explain_expression>);
-  lua_setfield(L, -2, "explain");
-  lua_pushcfunction(L, guard<list_names>);
-  lua_setfield(L, -2, "expression_names");
+  add_methods<TensorBox>(L, {{"where", guard<where_holds>}, {"eval", guard<eval_expression>}});
+  add_functions(L, {{"explain", guard<explain_expression>}, {"expression_names", guard<list_names>}});
 }
 
 }  // namespace msdbg::script

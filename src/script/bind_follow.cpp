@@ -7,7 +7,7 @@
 
 #include "msdbg/dump_plan.h"
 #include "msdbg/follow_report.h"
-#include "script/objects.h"
+#include "script/predicate.h"
 
 namespace msdbg::script {
 
@@ -37,11 +37,6 @@ FollowOptions follow_options(OptionTable& options, const SessionBox& box) {
   return made;
 }
 
-std::optional<int> graph_option(OptionTable& options) {
-  const auto graph = options.integer("graph");
-  return graph ? std::optional(static_cast<int>(*graph)) : std::nullopt;
-}
-
 /// Text, a tensor, or what selector_argument() takes.
 FollowTarget target_argument(lua_State* L, int index, const std::string& what, SessionBox& box, const IntSet& ranks,
                              std::optional<int> graph) {
@@ -54,42 +49,6 @@ FollowTarget target_argument(lua_State* L, int index, const std::string& what, S
   std::erase_if(target.nodes,
                 [&](const NodeRef& ref) { return !ranks.contains(ref.graph->rank()) || (graph && ref.graph->id() != *graph); });
   return target;
-}
-
-/// How call_watch_function() begins the reason when the function raised.
-constexpr std::string_view kRaised = "rule error: ";
-
-/// Text, or a function of a tensor, which `holder` keeps as long as the search runs. The first error that it raises goes to `failure`.
-Predicate predicate_option(lua_State* L, OptionTable& options, SessionBox& box, const std::string& call,
-                           std::shared_ptr<WatchBox>* holder, std::shared_ptr<std::string> failure) {
-  if (!options.push("when")) return value_or_throw(parse_predicate(""));
-  if (!lua_isfunction(L, -1)) {
-    const std::string text = text_argument(L, lua_gettop(L), call + ": option 'when' (text or function)");
-    lua_pop(L, 1);
-    return value_or_throw(parse_predicate(text));
-  }
-  auto watch = std::make_shared<WatchBox>();
-  watch->session = box.shared_from_this();
-  watch->function = std::make_shared<FunctionRef>(*box.vm, L);  // takes it off the stack
-  watch->point.name = call;
-  *holder = watch;
-  Predicate predicate;
-  predicate.text = "a function";
-  predicate.when = Predicate::Function([L, &box, watch, failure](const CheckedTensor& tensor) -> std::optional<bool> {
-    if (!failure->empty()) return std::nullopt;  // it would fail on every tensor alike
-    const ScriptVerdict verdict = call_watch_function(L, box, *watch, tensor);
-    if (verdict.verdict != Verdict::kNotChecked) return verdict.verdict == Verdict::kHit;
-    const std::string name = fmt::format("{} step {}", box.session->tensor_name(tensor.id), tensor.id.step);
-    if (verdict.reason.starts_with(kRaised))
-      *failure = fmt::format("{}: option 'when' on {}: {}", watch->point.name, name, verdict.reason.substr(kRaised.size()));
-    else log(LogLevel::kWarning, fmt::format("{}: {}: {}", watch->point.name, name, verdict.reason));
-    return std::nullopt;
-  });
-  return predicate;
-}
-
-void throw_failure(const std::string& failure) {
-  if (!failure.empty()) throw ScriptError("invalid_argument", failure, true);
 }
 
 template <typename Answer>
@@ -107,18 +66,16 @@ int run_bisect(lua_State* L) {
   box->open();
   OptionTable options(L, 2, "bisect");
   FollowOptions follow = follow_options(options, *box);
-  const std::optional<int> graph = graph_option(options);
-  std::shared_ptr<WatchBox> holder;
-  const auto failure = std::make_shared<std::string>();
-  const Predicate predicate = predicate_option(L, options, *box, "bisect", &holder, failure);
-  follow.cancelled = [failure] { return !failure->empty(); };
+  const std::optional<int> graph = options.id("graph");
+  const ScriptPredicate predicate(L, options, *box, "bisect");
+  follow.cancelled = [&predicate] { return predicate.failed(); };
   if (!options.push("on")) misuse("bisect: option 'on' names the tensor to look at: a name, a selector, a node or a tensor");
   const FollowTarget target = target_argument(L, lua_gettop(L), "bisect: option 'on'", *box, follow.ranks, graph);
   lua_pop(L, 1);
   options.finish();
   const InUse guard(*box, "bisect");
-  Result<BisectResult> found = bisect(*box->session, target, predicate, follow);
-  throw_failure(*failure);
+  Result<BisectResult> found = bisect(*box->session, target, predicate.predicate(), follow);
+  predicate.throw_failure();
   BisectResult result = value_or_throw(std::move(found));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "bisect: interrupted"));
   return push_answer(L, box, std::move(result));
@@ -130,7 +87,7 @@ int run_trend(lua_State* L) {
   const std::string statistic = text_argument(L, 2, "trend: statistic");
   OptionTable options(L, 4, "trend");
   FollowOptions follow = follow_options(options, *box);
-  const std::optional<int> graph = graph_option(options);
+  const std::optional<int> graph = options.id("graph");
   options.finish();
   const bool all = lua_isnoneornil(L, 3);
   const FollowTarget target = all ? value_or_throw(follow_target(*box->session, "@all", follow.ranks, graph))
@@ -147,13 +104,12 @@ int run_propagation(lua_State* L) {
   OptionTable options(L, 3, "propagation");
   PropagationOptions asked;
   static_cast<FollowOptions&>(asked) = follow_options(options, *box);
-  std::shared_ptr<WatchBox> holder;
-  const auto failure = std::make_shared<std::string>();
-  asked.predicate = predicate_option(L, options, *box, "propagation", &holder, failure);
+  const ScriptPredicate predicate(L, options, *box, "propagation");
+  asked.predicate = predicate.predicate();
   asked.up = options.boolean("up").value_or(false);
-  const std::optional<int> graph = graph_option(options);
-  const auto rank = options.integer("rank");
-  const auto execution = options.integer("execution");
+  const std::optional<int> graph = options.id("graph");
+  const auto rank = options.id("rank");
+  const auto execution = options.integer("execution", 0, UINT32_MAX);
   TensorId id;
   if (const auto* tensor = holder_at<TensorBox>(L, 2)) {
     id = (*tensor)->info.id;
@@ -161,13 +117,13 @@ int run_propagation(lua_State* L) {
   } else {
     const std::string name = text_argument(L, 2, "propagation: tensor (a name or a tensor)");
     id = value_or_throw(resolve_tensor(session, name, step_option(options, *box),
-                                       rank ? std::optional(static_cast<int>(*rank)) : std::nullopt, graph,
+                                       rank, graph,
                                        static_cast<uint32_t>(execution.value_or(0))));
   }
   options.finish();
   const InUse guard(*box, "propagation");
   Result<Propagation> found = propagation(session, id, asked);
-  throw_failure(*failure);
+  predicate.throw_failure();
   Propagation result = value_or_throw(std::move(found));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "propagation: interrupted"));
   return push_answer(L, box, std::move(result));
@@ -182,9 +138,9 @@ int run_why(lua_State* L) {
   WhyOptions asked;
   asked.step = options.integer("step");
   if (!asked.step) asked.step = tensor != nullptr ? std::optional((*tensor)->info.id.step) : box->current_step;
-  if (const auto rank = options.integer("rank")) asked.rank = static_cast<int>(*rank);
-  asked.graph = graph_option(options);
-  asked.execution = static_cast<uint32_t>(options.integer("execution").value_or(0));
+  asked.rank = options.id("rank");
+  asked.graph = options.id("graph");
+  asked.execution = static_cast<uint32_t>(options.integer("execution", 0, UINT32_MAX).value_or(0));
   options.finish();
   asked.mem_limit_bytes = box->defaults.mem_limit_bytes;
   return push_answer(L, box, value_or_throw(why(session, name, asked)));
@@ -210,10 +166,9 @@ int run_plan(lua_State* L) {
   const Session& session = box->open();
   OptionTable options(L, 2, "plan");
   const auto around = options.text("around");
-  const int64_t hops = options.integer("hops").value_or(2);
+  const int64_t hops = options.integer("hops", 0, 1000).value_or(2);
   const bool chosen = options.push("on");
   if (chosen && around) misuse("plan: options 'on' and 'around' both choose nodes; give one of them");
-  if (hops < 0 || hops > 1000) misuse(fmt::format("plan: option 'hops' is {}: 0 to 1000 is possible", hops));
   std::vector<NodeRef> nodes;
   if (around) {
     const NodeRef centre = value_or_throw(find_node(session.graphs(), *around));
@@ -239,8 +194,8 @@ int run_plan(lua_State* L) {
   asked.version = options.text("version").value_or(asked.version);
   options.finish();
   const DumpPlan plan = value_or_throw(plan_dump(session.graphs(), nodes, asked));
-  push_text(L, plan_json(plan));
-  push_text(L, plan.json);
+  push(L, plan_json(plan));
+  push(L, plan.json);
   return 2;
 }
 
@@ -272,23 +227,17 @@ std::string rendered(FollowBox& box, const std::string& format, size_t context) 
 int render(lua_State* L) {
   const auto box = object_argument<FollowBox>(L, 1, "render: answer");
   const std::string format = text_argument(L, 2, "render: format");
-  const size_t context = lua_isnoneornil(L, 3) ? 2 : static_cast<size_t>(std::max<int64_t>(0, integer_argument(L, 3, "render: context")));
-  push_text(L, rendered(*box, format, context));
-  return 1;
+  const auto context = static_cast<size_t>(integer_argument(L, 3, "render: context", 2, 0, INT32_MAX));
+  return give(L, rendered(*box, format, context));
 }
 
 }  // namespace
 
 void bind_follow(lua_State* L) {
-  define_class(L, {ClassName<FollowBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<FollowBox>>,
-               guard<equal_objects<FollowBox>>);
-  const Member functions[] = {{"bisect", guard<run_bisect>},           {"trend", guard<run_trend>},   {"why", guard<run_why>},
-                              {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>},
-                              {"plan", guard<run_plan>}};
-  for (const Member& member : functions) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
+  define_class<FollowBox>(L, {});
+  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"why", guard<run_why>},
+                    {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>},
+                    {"plan", guard<run_plan>}});
 }
 
 }  // namespace msdbg::script

@@ -15,6 +15,7 @@ constexpr int kDeepest = 200;          // nesting; a table that contains itself 
 constexpr double kExact = 9007199254740992.0;  // 2^53: below it every integer is a double
 constexpr int kCdata = 10;             // LuaJIT's type number of FFI values
 char g_null_key;                       // its address is json.null
+constexpr const char* kArrayClass = "msdbg.json.array";  // registry: the metatable of arrays
 
 [[noreturn]] void no_form(const std::string& path, const std::string& what) {
   misuse(fmt::format("json.encode: {}{}", path.empty() ? "" : path + ": ", what));
@@ -24,7 +25,7 @@ bool is_null(lua_State* L, int index) { return lua_islightuserdata(L, index) && 
 
 bool marked_array(lua_State* L, int index) {
   if (!lua_getmetatable(L, index)) return false;
-  lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.json.array");
+  push_raw(L, LUA_REGISTRYINDEX, kArrayClass);
   const bool same = lua_rawequal(L, -1, -2) != 0;
   lua_pop(L, 2);
   return same;
@@ -32,12 +33,15 @@ bool marked_array(lua_State* L, int index) {
 
 // The number of elements when the keys are exactly 1..n, else -1.
 int64_t sequence_length(lua_State* L, int index) {
-  int64_t keys = 0;
-  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-    if (!integer_at(L, -2)) return lua_pop(L, 2), -1;
+  int64_t keys = 0, largest = 0;
+  bool numbers = true;
+  for_each_entry(L, index, "json.encode", [&] {
+    const auto key = integer_at(L, -2);
+    numbers = numbers && key && *key >= 1;
+    largest = std::max(largest, key.value_or(0));
     ++keys;
-  }
-  return static_cast<int64_t>(lua_objlen(L, index)) == keys ? keys : -1;
+  });
+  return numbers && largest == keys ? keys : -1;  // keys differ, so that n of them from 1 to n are all of these
 }
 
 Json number(double value) {
@@ -65,8 +69,8 @@ Json encode(lua_State* L, int index, int depth, const std::string& path) {
   }
   switch (lua_type(L, index)) {
     case LUA_TNIL: return nullptr;
-    case LUA_TBOOLEAN: return lua_toboolean(L, index) != 0;
-    case LUA_TNUMBER: return number(lua_tonumber(L, index));
+    case LUA_TBOOLEAN: return truth_at(L, index);
+    case LUA_TNUMBER: return number(*number_at(L, index));
     case LUA_TSTRING: return *text_at(L, index);
     case LUA_TTABLE: break;
     case kCdata: return wide_integer(L, index, path);
@@ -77,29 +81,24 @@ Json encode(lua_State* L, int index, int depth, const std::string& path) {
   const int64_t length = sequence_length(L, index);
   if (length > 0 || (length == 0 && marked_array(L, index))) {
     Json out = Json::array();
-    for (int i = 1; i <= length; ++i) {
-      lua_rawgeti(L, index, i);
-      out.push_back(encode(L, lua_gettop(L), depth + 1, fmt::format("{}[{}]", path, i)));
-      lua_pop(L, 1);
-    }
+    for_each_element(L, index, "json.encode",
+                     [&](int i) { out.push_back(encode(L, lua_gettop(L), depth + 1, fmt::format("{}[{}]", path, i))); });
     return out;
   }
   Json out = Json::object();  // keys sorted by bytes: equal tables give equal text
-  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+  for_each_entry(L, index, "json.encode", [&] {
     const auto key = text_at(L, -2);
     if (!key) no_form(path, "keys are all strings or exactly 1..n; this table also has the key " + value_text(L, -2));
     out[*key] = encode(L, lua_gettop(L), depth + 1, path + "." + *key);
-  }
+  });
   return out;
 }
 
 // core.json_encode(value, indent) -> text
 int json_encode(lua_State* L) {
-  const int64_t indent = lua_isnoneornil(L, 2) ? -1 : integer_argument(L, 2, "json.encode: option 'indent'");
-  if (indent > 16) misuse(fmt::format("json.encode: option 'indent': 0 to 16 is expected, not {}", indent));
+  const int64_t indent = integer_argument(L, 2, "json.encode: option 'indent'", -1, 0, 16);
   lua_settop(L, 1);
-  push_text(L, encode(L, 1, 0, "").dump(static_cast<int>(indent), ' ', false, Json::error_handler_t::replace));
-  return 1;
+  return give(L, encode(L, 1, 0, "").dump(static_cast<int>(indent), ' ', false, Json::error_handler_t::replace));
 }
 
 struct DecodeStyle {
@@ -115,7 +114,7 @@ void decode(lua_State* L, const Json& value, const DecodeStyle& style, int depth
   const auto integer = [&](bool exact, double as_double, const std::string& digits) {
     if (exact) return lua_pushnumber(L, as_double);
     lua_pushvalue(L, style.wide);
-    push_text(L, digits);
+    push(L, digits);
     if (!protected_call(L, 1, 1)) throw PendingError();
   };
   switch (value.type()) {
@@ -132,11 +131,11 @@ void decode(lua_State* L, const Json& value, const DecodeStyle& style, int depth
     case Json::value_t::string: {
       const auto& text = value.get_ref<const std::string&>();
       if (style.special && (text == "NaN" || text == "Infinity" || text == "-Infinity")) return lua_pushnumber(L, *parse_double(text));
-      return push_text(L, text);
+      return push(L, text);
     }
     case Json::value_t::array: {
       lua_createtable(L, static_cast<int>(std::min<size_t>(value.size(), 1 << 20)), 0);
-      lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.json.array");
+      push_raw(L, LUA_REGISTRYINDEX, kArrayClass);
       lua_setmetatable(L, -2);
       int i = 0;
       for (const Json& element : value) {
@@ -148,7 +147,7 @@ void decode(lua_State* L, const Json& value, const DecodeStyle& style, int depth
     case Json::value_t::object:
       lua_createtable(L, 0, static_cast<int>(std::min<size_t>(value.size(), 1 << 20)));
       for (const auto& [key, element] : value.items()) {
-        push_text(L, key);
+        push(L, key);
         decode(L, element, style, depth + 1);
         lua_rawset(L, -3);
       }
@@ -172,7 +171,7 @@ int json_decode(lua_State* L) {
   } catch (const Json::out_of_range& error) {
     throw ScriptError("corrupt", fmt::format("json.decode: a number is larger than any double: {}", printable(error.what())), true);
   }
-  decode(L, value, {lua_toboolean(L, 3) != 0, 2}, 0);
+  decode(L, value, {truth_at(L, 3), 2}, 0);
   return 1;
 }
 
@@ -180,7 +179,7 @@ int json_decode(lua_State* L) {
 int json_array(lua_State* L) {
   if (!lua_istable(L, 1)) misuse("json.array: a table is expected, not " + value_text(L, 1));
   lua_settop(L, 1);
-  lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.json.array");
+  push_raw(L, LUA_REGISTRYINDEX, kArrayClass);
   lua_setmetatable(L, 1);
   return 1;
 }
@@ -194,14 +193,11 @@ int json_is_array(lua_State* L) {
 
 void bind_json(lua_State* L) {
   lua_newtable(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, "msdbg.json.array");
+  lua_setfield(L, LUA_REGISTRYINDEX, kArrayClass);
   lua_pushlightuserdata(L, &g_null_key);
   lua_setfield(L, -2, "json_null");
-  for (const Member& member : {Member{"json_encode", guard<json_encode>}, Member{"json_decode", guard<json_decode>},
-                               Member{"json_array", guard<json_array>}, Member{"json_is_array", guard<json_is_array>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
+  add_functions(L, {{"json_encode", guard<json_encode>}, {"json_decode", guard<json_decode>},
+                    {"json_array", guard<json_array>}, {"json_is_array", guard<json_is_array>}});
 }
 
 }  // namespace msdbg::script

@@ -29,34 +29,24 @@ struct Wait {
 
 Wait read_wait(lua_State* L, OptionTable& options) {
   Wait wait;
-  if (!options.push("wait")) return wait;
-  if (lua_isboolean(L, -1))
-    wait.at_all = lua_toboolean(L, -1) != 0;
-  else if (const auto seconds = number_at(L, -1))
-    wait.timeout = milliseconds_of(*seconds, "listen: option 'wait'");
-  else
-    misuse(fmt::format("listen: option 'wait': seconds or false is expected, not {}", value_text(L, -1)));
-  lua_pop(L, 1);
+  options.with("wait", [&](int at) {
+    if (lua_isboolean(L, at)) wait.at_all = truth_at(L, at);
+    else if (const auto seconds = number_at(L, at)) wait.timeout = milliseconds_of(*seconds, options.what("wait"));
+    else misuse(fmt::format("listen: option 'wait': seconds or false is expected, not {}", value_text(L, at)));
+  });
   return wait;
 }
 
 ListenOptions read_listen_options(OptionTable& options, CheckOptions* defaults) {
   ListenOptions listen;
-  if (const auto port = options.integer("port")) {
-    if (*port < 0 || *port > 65535) misuse(fmt::format("listen: option 'port': 0 to 65535 is expected, not {}", *port));
-    listen.port = static_cast<int>(*port);
-  }
+  if (const auto port = options.integer("port", 0, 65535)) listen.port = static_cast<int>(*port);
   if (const auto bind = options.text("bind")) listen.bind = *bind;
   if (const auto record = options.text("record")) listen.record = *record;
-  if (const auto history = options.integer("history")) {
-    if (*history < 0 || *history > 1000000)
-      misuse(fmt::format("listen: option 'history': 0 to 1000000 steps are expected, not {}", *history));
-    listen.history_steps = static_cast<int>(*history);
-  }
+  if (const auto history = options.integer("history", 0, 1000000)) listen.history_steps = static_cast<int>(*history);
   if (const auto seconds = options.number("answer_timeout")) {
     if (!(*seconds > 0 && *seconds <= 1e6))
       misuse(fmt::format("listen: option 'answer_timeout': above 0 and up to 1e6 seconds are expected, not {}", format_double(*seconds)));
-    listen.view_deadline = milliseconds_of(*seconds, "listen: option 'answer_timeout'");
+    listen.view_deadline = milliseconds_of(*seconds, options.what("answer_timeout"));
   }
   read_check_options(options, defaults);
   listen.mem_limit_bytes = defaults->mem_limit_bytes;
@@ -87,30 +77,22 @@ int listen(lua_State* L) {
 
 // ---- fields --------------------------------------------------------------------------------------------------------
 
+// nil of a dump, and of what is closed.
 template <typename Value>
 int live_field(lua_State* L, Value value) {
   SessionBox& box = self<SessionBox>(L);
-  if (box.session && box.live != nullptr)
-    value(*box.live);
-  else
-    lua_pushnil(L);
-  return 1;
+  if (!box.session || box.live == nullptr) return lua_pushnil(L), 1;
+  return give(L, value(*box.live));
 }
 
 int get_completed_steps(lua_State* L) {
-  return live_field(L, [L](LiveSession& live) { lua_pushnumber(L, static_cast<double>(live.completed_steps())); });
+  return live_field(L, [](LiveSession& live) { return live.completed_steps(); });
 }
 int get_current_node(lua_State* L) {
-  return live_field(L, [L](LiveSession& live) {
-    const std::string name = live.current_node();
-    if (name.empty())
-      lua_pushnil(L);
-    else
-      push_text(L, name);
-  });
+  return live_field(L, [](LiveSession& live) { return text_or_nothing(live.current_node()); });
 }
 int get_address(lua_State* L) {
-  return live_field(L, [L](LiveSession& live) { push_text(L, live.address()); });
+  return live_field(L, [](LiveSession& live) { return live.address(); });
 }
 
 // ---- waiting and letting go ----------------------------------------------------------------------------------------
@@ -132,8 +114,7 @@ int wait(lua_State* L) {
   tell_events(box);
   if (status.code() == Code::kNotFound) return push_absence(L, status);
   if (!status.ok() && status.code() != Code::kPeerLost) throw ScriptError(status);
-  push_text(L, live_state_name(live.state()));
-  return 1;
+  return give(L, live_state_name(live.state()));
 }
 
 int detach(lua_State* L) {
@@ -176,22 +157,10 @@ void tell_events(SessionBox& box) {
 }
 
 void bind_live(lua_State* L) {
-  luaL_getmetatable(L, ClassName<SessionBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member : {Member{"wait", guard<wait>}, Member{"detach", guard<detach>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_getfield(L, -2, "fields");
-  for (const Member& member :
-       {Member{"completed_steps", guard<get_completed_steps>}, Member{"current_node", guard<get_current_node>},
-        Member{"address", guard<get_address>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_pop(L, 3);
-  lua_pushcfunction(L, guard<listen>);
-  lua_setfield(L, -2, "listen");
+  add_methods<SessionBox>(L, {{"wait", guard<wait>}, {"detach", guard<detach>}},
+                          {{"completed_steps", guard<get_completed_steps>}, {"current_node", guard<get_current_node>},
+                           {"address", guard<get_address>}});
+  add_functions(L, {{"listen", guard<listen>}});
 }
 
 }  // namespace msdbg::script

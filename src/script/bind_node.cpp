@@ -12,16 +12,16 @@ NodeBox& checked_node(lua_State* L) {
   return box;
 }
 
-int get_name(lua_State* L) { return push_text(L, self<NodeBox>(L).node().name), 1; }
-int get_op(lua_State* L) { return push_text(L, self<NodeBox>(L).node().op), 1; }
-int get_kind(lua_State* L) { return push_text(L, node_kind_name(self<NodeBox>(L).node().kind)), 1; }
-int get_scope(lua_State* L) { return push_text(L, self<NodeBox>(L).node().scope), 1; }
-int get_rank(lua_State* L) { return lua_pushinteger(L, self<NodeBox>(L).graph->rank()), 1; }
-int get_graph(lua_State* L) { return push_text(L, self<NodeBox>(L).graph->name()), 1; }
-int get_graph_id(lua_State* L) { return lua_pushinteger(L, self<NodeBox>(L).graph->id()), 1; }
+int get_name(lua_State* L) { return give(L, self<NodeBox>(L).node().name); }
+int get_op(lua_State* L) { return give(L, self<NodeBox>(L).node().op); }
+int get_kind(lua_State* L) { return give(L, node_kind_name(self<NodeBox>(L).node().kind)); }
+int get_scope(lua_State* L) { return give(L, self<NodeBox>(L).node().scope); }
+int get_rank(lua_State* L) { return give(L, self<NodeBox>(L).graph->rank()); }
+int get_graph(lua_State* L) { return give(L, self<NodeBox>(L).graph->name()); }
+int get_graph_id(lua_State* L) { return give(L, self<NodeBox>(L).graph->id()); }
 int get_stack(lua_State* L) { return push_stack(L, self<NodeBox>(L).node().stack), 1; }
 
-int get_trainable(lua_State* L) { return lua_pushboolean(L, self<NodeBox>(L).node().trainable), 1; }
+int get_trainable(lua_State* L) { return give(L, self<NodeBox>(L).node().trainable); }
 
 int get_attributes(lua_State* L) {
   const Node& node = self<NodeBox>(L).node();
@@ -51,25 +51,21 @@ int get_inputs(lua_State* L) {
 
 int get_outputs(lua_State* L) {
   const Node& node = self<NodeBox>(L).node();
-  lua_createtable(L, static_cast<int>(node.outputs.size()), 0);
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
+  push_list(L, node.outputs, [L](const auto& output) {
     lua_newtable(L);
-    set_field(L, "dtype", dtype_name(node.outputs[i].dtype));
-    if (node.outputs[i].shape) {
-      push_shape(L, *node.outputs[i].shape);
+    set_field(L, "dtype", dtype_name(output.dtype));
+    if (output.shape) {
+      push_shape(L, *output.shape);
       lua_setfield(L, -2, "shape");
     }
     set_record_class(L, "output");
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  });
   return 1;
 }
 
 int get_users(lua_State* L) {
   const NodeBox& box = checked_node(L);
-  lua_newtable(L);
-  int i = 0;
-  for (const Use& use : box.graph->effective_users(box.id)) {
+  push_list(L, box.graph->effective_users(box.id), [&](const Use& use) {
     lua_newtable(L);
     push_node(L, box.session, box.graph, use.node);
     lua_setfield(L, -2, "node");
@@ -77,8 +73,7 @@ int get_users(lua_State* L) {
     set_field(L, "output", slot_name({Io::kOutput, use.output_slot}));
     set_field(L, "name", box.graph->node(use.node).name);
     set_record_class(L, "edge");
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   return 1;
 }
 
@@ -90,7 +85,7 @@ int read_slot(lua_State* L, NodeBox& box, Slot slot, int options_index, std::str
   id.node = box.id;
   id.slot = slot;
   id.step = step_option(options, *box.session);
-  id.execution = static_cast<uint32_t>(std::max<int64_t>(options.integer("execution").value_or(0), 0));
+  id.execution = static_cast<uint32_t>(options.integer("execution", 0, UINT32_MAX).value_or(0));
   options.finish();
   return push_tensor(L, box.session, id);
 }
@@ -106,11 +101,11 @@ int node_value(lua_State* L) {
 
 int slot_method(lua_State* L, Io io, const char* call) {
   NodeBox& box = checked_node(L);
-  const int64_t index = lua_isnoneornil(L, 2) ? 0 : integer_argument(L, 2, fmt::format("{}: slot", call));
+  const int64_t index = integer_argument(L, 2, fmt::format("{}: slot", call), 0, 0, UINT32_MAX);
   const size_t have = io == Io::kInput ? box.node().inputs.size() : box.node().outputs.size();
   // Without a graph file the slots are known only from what was dumped.
   const bool known = box.graph->from_file() && have > 0;
-  if (index < 0 || (known && static_cast<size_t>(index) >= have)) {
+  if (known && static_cast<size_t>(index) >= have) {
     misuse(fmt::format("{}: {} has no {}:{} (it has {})", call, printable(box.node().name), call, index, have));
   }
   return read_slot(L, box, {io, static_cast<uint32_t>(index)}, 3, call);
@@ -120,15 +115,8 @@ int node_input(lua_State* L) { return slot_method(L, Io::kInput, "input"); }
 
 int node_text(lua_State* L) {
   const NodeBox& box = self<NodeBox>(L);
-  push_text(L, fmt::format("<{} {} {}>", node_kind_name(box.node().kind), printable(box.node().name),
+  push(L, fmt::format("<{} {} {}>", node_kind_name(box.node().kind), printable(box.node().name),
                            printable(box.node().op)));
-  return 1;
-}
-
-int equal_nodes(lua_State* L) {
-  const NodeBox* a = object_at<NodeBox>(L, 1);
-  const NodeBox* b = object_at<NodeBox>(L, 2);
-  lua_pushboolean(L, a != nullptr && b != nullptr && *a == *b);
   return 1;
 }
 
@@ -136,9 +124,7 @@ int session_node(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   const std::string name = text_argument(L, 2, "node: name");
   OptionTable options(L, 3, "node");
-  std::optional<int> rank, graph;
-  if (const auto value = options.integer("rank")) rank = static_cast<int>(*value);
-  if (const auto value = options.integer("graph")) graph = static_cast<int>(*value);
+  const auto rank = options.id("rank"), graph = options.id("graph");
   options.finish();
   const NodeRef ref = value_or_throw(find_node(box.open().graphs(), name, rank, graph));
   push_node(L, box.shared_from_this(), graph_pointer(box, ref.graph), ref.node);
@@ -169,21 +155,18 @@ void push_node(lua_State* L, const std::shared_ptr<SessionBox>& session, GraphPt
 }
 
 void push_stack(lua_State* L, const std::vector<StackFrame>& stack) {
-  lua_createtable(L, static_cast<int>(stack.size()), 0);
-  for (size_t i = 0; i < stack.size(); ++i) {
+  push_list(L, stack, [L](const StackFrame& frame) {
     lua_createtable(L, 0, 3);
-    set_field(L, "file", stack[i].file);
-    set_field(L, "line", stack[i].line);
-    set_field(L, "code", stack[i].code);
+    set_field(L, "file", frame.file);
+    set_field(L, "line", frame.line);
+    set_field(L, "code", frame.code);
     set_record_class(L, "frame");
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  });
 }
 
 void bind_node(lua_State* L) {
-  define_class(L, {ClassName<NodeBox>::value, kNodeMethods, kNodeFields, kNodeMeta, {}, nullptr},
-               guard<collect_object<NodeBox>>, guard<equal_nodes>);
-  add_session_methods(L, {{"node", guard<session_node>}});
+  define_class<NodeBox>(L, {.methods = kNodeMethods, .fields = kNodeFields, .meta = kNodeMeta});
+  add_methods<SessionBox>(L, {{"node", guard<session_node>}});
 }
 
 }  // namespace msdbg::script

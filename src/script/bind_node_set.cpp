@@ -19,9 +19,9 @@ void push_set(lua_State* L, std::shared_ptr<SessionBox> session, std::vector<Nod
 // Upvalues: the set, the position.
 int next_node(lua_State* L) {
   const auto set = object_argument<NodeSetBox>(L, lua_upvalueindex(1), "each");
-  const auto at = static_cast<size_t>(lua_tointeger(L, lua_upvalueindex(2)));
+  const auto at = static_cast<size_t>(integer_at(L, lua_upvalueindex(2)).value_or(0));
   if (at >= set->nodes.size()) return 0;
-  lua_pushinteger(L, static_cast<lua_Integer>(at + 1));
+  push(L, at + 1);
   lua_replace(L, lua_upvalueindex(2));
   push_object(L, std::make_shared<NodeBox>(set->nodes[at]));
   return 1;
@@ -30,12 +30,12 @@ int next_node(lua_State* L) {
 int set_each(lua_State* L) {
   self<NodeSetBox>(L);
   lua_pushvalue(L, 1);
-  lua_pushinteger(L, 0);
+  push(L, 0);
   lua_pushcclosure(L, guard<next_node>, 2);
   return 1;
 }
 
-int set_length(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<NodeSetBox>(L).nodes.size())), 1; }
+int set_length(lua_State* L) { return give(L, self<NodeSetBox>(L).nodes.size()); }
 
 int set_at(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
@@ -65,7 +65,7 @@ int set_filter(lua_State* L) {
   std::vector<NodeBox> kept;
   for (const NodeBox& node : set.nodes) {
     call_for(L, node);
-    if (lua_toboolean(L, -1)) kept.push_back(node);
+    if (truth_at(L, -1)) kept.push_back(node);
     lua_pop(L, 1);
   }
   push_set(L, set.session, std::move(kept), set.text + ", filtered");
@@ -103,8 +103,7 @@ int set_union(lua_State* L) {
 
 int set_first(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
-  const int64_t n = lua_isnoneornil(L, 2) ? 1 : integer_argument(L, 2, "first: count");
-  if (n < 0) misuse(fmt::format("first: count: 0 or more is expected, not {}", n));
+  const int64_t n = integer_argument(L, 2, "first: count", 1, 0, INT64_MAX);
   const size_t count = std::min(set.nodes.size(), static_cast<size_t>(n));
   push_set(L, set.session, {set.nodes.begin(), set.nodes.begin() + static_cast<ptrdiff_t>(count)}, set.text);
   return 1;
@@ -112,28 +111,22 @@ int set_first(lua_State* L) {
 
 int set_names(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
-  lua_createtable(L, static_cast<int>(set.nodes.size()), 0);
-  for (size_t i = 0; i < set.nodes.size(); ++i) {
-    push_text(L, set.nodes[i].node().name);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, set.nodes, [L](const NodeBox& node) { push(L, node.node().name); });
   return 1;
 }
 
 int set_text(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   if (!set.session->session || set.nodes.empty()) {
-    push_text(
+    push(
         L, fmt::format("<{} node{} of {}>", set.nodes.size(), set.nodes.size() == 1 ? "" : "s", printable(set.text)));
     return 1;
   }
   std::vector<NodeRef> refs;
   for (const NodeBox& node : set.nodes) refs.push_back({node.graph.get(), node.id});
-  std::string text = nodes_report(*set.session->session, refs, table_style());
-  while (text.ends_with('\n')) text.pop_back();
-  push_text(L, text);
-  return 1;
+  return give(L, without_last_newline(nodes_report(*set.session->session, refs, table_style())));
 }
+
 int session_nodes(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   Session& session = box.open();
@@ -157,42 +150,45 @@ constexpr Member kSetMethods[] = {{"each", guard<set_each>},   {"filter", guard<
                                   {"first", guard<set_first>}, {"names", guard<set_names>}};
 constexpr Member kSetMeta[] = {{"__tostring", guard<set_text>}, {"__len", guard<set_length>}};
 
-Selector selector_of(lua_State* L, int index, const std::string& what) {
-  if (const NodeBox* node = object_at<NodeBox>(L, index))
-    return value_or_throw(Selector::parse("=" + node->node().name));
+// What one selector argument is made of: texts, and nodes that stand for themselves with their rank and graph.
+struct Selected {
+  std::vector<Selector> texts;
+  std::vector<NodeRef> nodes;
+  std::vector<GraphPtr> graphs;  ///< of the sessions of the nodes
+};
+
+void add_nodes(std::span<const NodeBox> nodes, Selected* into) {
+  for (const NodeBox& node : nodes) into->nodes.push_back({node.graph.get(), node.id});
+  if (nodes.empty() || !nodes.front().session->session || !into->graphs.empty()) return;
+  const auto graphs = nodes.front().session->session->graphs();
+  into->graphs.assign(graphs.begin(), graphs.end());
+}
+
+void add_selected(lua_State* L, int index, std::string_view what, Selected* into) {
+  if (const NodeBox* node = object_at<NodeBox>(L, index)) return add_nodes(std::span(node, 1), into);
   if (const NodeSetBox* set = object_at<NodeSetBox>(L, index)) {
-    std::vector<Selector> parts;
-    for (const NodeBox& node : set->nodes) parts.push_back(value_or_throw(Selector::parse("=" + node.node().name)));
-    if (parts.empty()) misuse(what + ": the node set is empty");
-    return Selector::any_of(parts);
+    if (set->nodes.empty()) misuse(fmt::format("{}: the node set is empty", what));
+    return add_nodes(set->nodes, into);
   }
   const auto text = text_at(L, index);
-  if (!text)
-    misuse(fmt::format("{}: a selector, a node, a node set or a list of these is expected, not {}", what,
-                       value_text(L, index)));
-  return value_or_throw(Selector::parse(*text));
+  if (!text) misuse(fmt::format("{}: a selector, a node, a node set or a list of these is expected, not {}", what, value_text(L, index)));
+  into->texts.push_back(value_or_throw(Selector::parse(*text)));
 }
 
 }  // namespace
 
 Selector selector_argument(lua_State* L, int index, std::string_view what) {
-  if (!lua_istable(L, index)) return selector_of(L, index, std::string(what));
-  std::vector<Selector> parts;
-  for (int i = 1;; ++i) {
-    lua_rawgeti(L, index, i);
-    const bool end = lua_isnil(L, -1);
-    if (!end) parts.push_back(selector_of(L, lua_gettop(L), fmt::format("{}: element {}", what, i)));
-    lua_pop(L, 1);
-    if (end) break;
-  }
-  if (parts.empty()) misuse(fmt::format("{}: the list of selectors is empty", what));
-  return Selector::any_of(parts);
+  Selected found;
+  if (!lua_istable(L, index)) add_selected(L, index, what, &found);
+  else for_each_element(L, index, what, [&](int i) { add_selected(L, lua_gettop(L), fmt::format("{}: element {}", what, i), &found); });
+  if (!found.nodes.empty()) found.texts.push_back(Selector::of_nodes(found.nodes, found.graphs));
+  if (found.texts.empty()) misuse(fmt::format("{}: the list of selectors is empty", what));
+  return Selector::any_of(found.texts);
 }
 
 void bind_node_set(lua_State* L) {
-  define_class(L, {ClassName<NodeSetBox>::value, kSetMethods, {}, kSetMeta, {}, guard<set_at>},
-               guard<collect_object<NodeSetBox>>, guard<equal_objects<NodeSetBox>>);
-  add_session_methods(L, {{"nodes", guard<session_nodes>}});
+  define_class<NodeSetBox>(L, {.methods = kSetMethods, .meta = kSetMeta, .index_number = guard<set_at>});
+  add_methods<SessionBox>(L, {{"nodes", guard<session_nodes>}});
 }
 
 }  // namespace msdbg::script

@@ -9,10 +9,8 @@ namespace msdbg::script {
 namespace {
 
 size_t count_option(OptionTable& options, const char* key, size_t otherwise, int64_t most) {
-  const auto value = options.integer(key);
-  if (!value) return otherwise;
-  if (*value < 0 || *value > most) misuse(fmt::format("report: option '{}': 0 to {} is expected, not {}", key, most, *value));
-  return static_cast<size_t>(*value);
+  const auto value = options.integer(key, 0, most);
+  return value ? static_cast<size_t>(*value) : otherwise;
 }
 
 /// The half that was not asked for: a page tells of findings and of origins. A training is not searched behind its user's back.
@@ -46,22 +44,16 @@ void complete(SessionBox& box, const ReportBox& report, std::optional<CheckResul
 /// The entries of a guide: { { chapter =, kind =, text =, next = }, ... }.
 std::vector<PageRemark> guide_option(lua_State* L, OptionTable& options) {
   std::vector<PageRemark> remarks;
-  if (!options.push("guide")) return remarks;
-  if (!lua_istable(L, -1)) misuse("report: option 'guide': the entries of a guide are expected, a list of tables");
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, -1)); ++i) {
-    lua_rawgeti(L, -1, i);
-    if (!lua_istable(L, -1)) misuse(fmt::format("report: option 'guide': element {}: a table is expected", i));
-    PageRemark remark;
-    for (const auto& [key, into] : {std::pair("chapter", &remark.chapter), std::pair("kind", &remark.kind), std::pair("text", &remark.text),
-                                    std::pair("next", &remark.next)}) {
-      lua_getfield(L, -1, key);
-      *into = text_at(L, -1).value_or("");
-      lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-    remarks.push_back(std::move(remark));
-  }
-  lua_pop(L, 1);
+  options.with("guide", [&](int at) {
+    for_each_element(L, at, options.what("guide"), [&](int i) {
+      OptionTable entry(L, -1, fmt::format("{}: element {}", options.what("guide"), i));
+      PageRemark& remark = remarks.emplace_back();
+      for (const auto& [key, into] : {std::pair("chapter", &remark.chapter), std::pair("kind", &remark.kind),
+                                      std::pair("text", &remark.text), std::pair("next", &remark.next)}) {
+        *into = entry.text(key).value_or("");
+      }
+    });
+  });
   return remarks;
 }
 
@@ -69,7 +61,7 @@ std::vector<PageRemark> guide_option(lua_State* L, OptionTable& options) {
 
 int page_form_of(lua_State* L) {
   const PageForm form = value_or_throw(page_form(text_argument(L, 1, "report: file")));
-  return push_text(L, form == PageForm::kHtml ? "html" : "markdown"), 1;
+  return give(L, form == PageForm::kHtml ? "html" : "markdown");
 }
 
 int render_page(lua_State* L, PageForm form) {
@@ -98,9 +90,9 @@ int render_page(lua_State* L, PageForm form) {
     if (page.rules.empty()) page.rules = report.check ? "the watchpoints of the script" : "the default rules";
     text = value_or_throw(page_text(session, input, page, form));
   }
-  if (!path) return push_text(L, text), 1;
+  if (!path) return give(L, text);
   if (const Status status = write_file(*path, text); !status.ok()) throw ScriptError("io_error", "report: " + status.message(), true);
-  return push_text(L, *path), 1;
+  return give(L, *path);
 }
 
 }  // namespace msdbg::script

@@ -20,26 +20,21 @@ void set_place(lua_State* L, const SessionBox& box, const TensorId& id) {
 
 namespace {
 
-void push_strings(lua_State* L, const std::vector<std::string>& texts) {
-  lua_createtable(L, static_cast<int>(texts.size()), 0);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    push_text(L, texts[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+void set_texts(lua_State* L, const char* key, const std::vector<std::string>& texts) {
+  push(L, texts);
   set_record_class(L, "list");
+  lua_setfield(L, -2, key);
 }
 
 void push_params(lua_State* L, const std::vector<ParamResult>& params) {
-  lua_createtable(L, static_cast<int>(params.size()), 0);
-  for (size_t i = 0; i < params.size(); ++i) {
+  push_list(L, params, [L](const ParamResult& param) {
     lua_createtable(L, 0, 4);
-    set_field(L, "name", params[i].name);
-    set_field(L, "threshold", params[i].threshold);
-    if (params[i].actual) set_field(L, "actual", *params[i].actual);
-    set_field(L, "hit", params[i].hit);
+    set_field(L, "name", param.name);
+    set_field(L, "threshold", param.threshold);
+    set_field(L, "actual", param.actual);
+    set_field(L, "hit", param.hit);
     set_record_class(L, "param");
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  });
 }
 
 void push_hit(lua_State* L, const SessionBox& box, const Hit& hit) {
@@ -56,8 +51,7 @@ void push_hit(lua_State* L, const SessionBox& box, const Hit& hit) {
   push_params(L, hit.params);
   lua_setfield(L, -2, "params");
   set_field(L, "error_code", 0);
-  push_strings(L, {});
-  lua_setfield(L, -2, "errors");
+  set_texts(L, "errors", {});
   lua_createtable(L, 0, static_cast<int>(hit.details.size()));
   for (const auto& [name, value] : hit.details) set_field(L, name.c_str(), value);
   lua_setfield(L, -2, "details");
@@ -83,64 +77,38 @@ void push_not_checked(lua_State* L, const SessionBox& box, const NotChecked& ent
   set_place(L, box, entry.tensor);
   set_field(L, "reason", entry.reason);
   set_field(L, "error_code", entry.error_code);
-  push_strings(L, error_texts(entry.error_code));
-  lua_setfield(L, -2, "errors");
+  set_texts(L, "errors", error_texts(entry.error_code));
   set_record_class(L, "not_checked");
 }
 
 // ---- the result object
 
+// The list under `key` of the result at `index`, made by `make` once.  [-0, +1, e]
 template <typename Make>
-int cached(lua_State* L, const char* key, Make make) {
-  lua_getfenv(L, 1);
-  lua_getfield(L, -1, key);
-  if (lua_istable(L, -1)) return 1;
-  lua_pop(L, 1);
-  make();
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -3, key);
-  return 1;
-}
-
-ResultBox& open_result(lua_State* L) {
-  ResultBox& box = self<ResultBox>(L);
-  box.session->open();
-  return box;
-}
-
-int get_hits(lua_State* L) {
-  return cached(L, "hits", [L] {
-    const ResultBox& box = open_result(L);
-    lua_createtable(L, static_cast<int>(box.result.hits.size()), 0);
-    for (size_t i = 0; i < box.result.hits.size(); ++i) {
-      push_hit(L, *box.session, box.result.hits[i]);
-      lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    }
+void push_cached(lua_State* L, int index, const char* key, Make make) {
+  const auto box = object_argument<ResultBox>(L, index, key);
+  lua_getfenv(L, index);
+  push_raw(L, -1, key);
+  if (!lua_istable(L, -1)) {
+    lua_pop(L, 1);
+    box->session->open();
+    make(*box);
     set_record_class(L, "hits");
-  });
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, key);
+  }
+  lua_remove(L, -2);
 }
 
-int get_not_checked(lua_State* L) {
-  return cached(L, "not_checked", [L] {
-    const ResultBox& box = open_result(L);
-    lua_createtable(L, static_cast<int>(box.result.not_checked.size()), 0);
-    for (size_t i = 0; i < box.result.not_checked.size(); ++i) {
-      push_not_checked(L, *box.session, box.result.not_checked[i]);
-      lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    }
-    set_record_class(L, "hits");
-  });
-}
+int get_hits(lua_State* L) { return self<ResultBox>(L), push_hits(L, 1), 1; }
+int get_not_checked(lua_State* L) { return self<ResultBox>(L), push_all_not_checked(L, 1), 1; }
 
 int get_rule_problems(lua_State* L) {
-  const auto& problems = self<ResultBox>(L).result.rule_problems;
-  lua_createtable(L, static_cast<int>(problems.size()), 0);
-  for (size_t i = 0; i < problems.size(); ++i) {
+  push_list(L, self<ResultBox>(L).result.rule_problems, [L](const RuleProblem& problem) {
     lua_createtable(L, 0, 2);
-    set_field(L, "rule", problems[i].rule);
-    set_field(L, "reason", problems[i].reason);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+    set_field(L, "rule", problem.rule);
+    set_field(L, "reason", problem.reason);
+  });
   return 1;
 }
 
@@ -157,31 +125,23 @@ int get_coverage(lua_State* L) {
 }
 
 int get_steps(lua_State* L) {
-  const auto& steps = self<ResultBox>(L).result.steps;
-  lua_createtable(L, static_cast<int>(steps.size()), 0);
-  for (size_t i = 0; i < steps.size(); ++i) {
-    lua_pushnumber(L, static_cast<double>(steps[i]));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push(L, self<ResultBox>(L).result.steps);
   set_record_class(L, "list");
   return 1;
 }
 
-int get_from_rules(lua_State* L) { return lua_pushboolean(L, !self<ResultBox>(L).result.rules.empty()), 1; }
-int get_interrupted(lua_State* L) { return lua_pushboolean(L, self<ResultBox>(L).result.interrupted), 1; }
+int get_from_rules(lua_State* L) { return give(L, !self<ResultBox>(L).result.rules.empty()); }
+int get_interrupted(lua_State* L) { return give(L, self<ResultBox>(L).result.interrupted); }
 int get_total_hits(lua_State* L) {
-  return lua_pushnumber(L, static_cast<double>(self<ResultBox>(L).result.total_hits)), 1;
+  return give(L, self<ResultBox>(L).result.total_hits);
 }
-int get_semantics(lua_State* L) { return push_text(L, semantics_name(self<ResultBox>(L).result.semantics)), 1; }
+int get_semantics(lua_State* L) { return give(L, semantics_name(self<ResultBox>(L).result.semantics)); }
 
 int result_text(lua_State* L) {
-  const ResultBox& box = open_result(L);
+  const ResultBox& box = self<ResultBox>(L);
   ReportStyle style = table_style();
   style.hints = vm_of(L).at_prompt;
-  std::string text = check_report(box.session->open(), box.result, style);
-  while (text.ends_with('\n')) text.pop_back();
-  push_text(L, text);
-  return 1;
+  return give(L, without_last_newline(check_report(box.session->open(), box.result, style)));
 }
 
 constexpr Member kFields[] = {
@@ -192,6 +152,18 @@ constexpr Member kMeta[] = {{"__tostring", guard<result_text>}};
 
 }  // namespace
 
+void push_hits(lua_State* L, int index) {
+  push_cached(L, index, "hits", [L](const ResultBox& box) {
+    push_list(L, box.result.hits, [&](const Hit& hit) { push_hit(L, *box.session, hit); });
+  });
+}
+
+void push_all_not_checked(lua_State* L, int index) {
+  push_cached(L, index, "not_checked", [L](const ResultBox& box) {
+    push_list(L, box.result.not_checked, [&](const NotChecked& entry) { push_not_checked(L, *box.session, entry); });
+  });
+}
+
 // Hits are made once and kept in the userdata's environment, so that r.hits is the same table every time.
 void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
   push_object(L, std::move(result));
@@ -200,8 +172,7 @@ void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
 }
 
 void define_check_result(lua_State* L) {
-  define_class(L, {ClassName<ResultBox>::value, {}, kFields, kMeta, {}, nullptr}, guard<collect_object<ResultBox>>,
-               guard<equal_objects<ResultBox>>);
+  define_class<ResultBox>(L, {.fields = kFields, .meta = kMeta});
 }
 
 }  // namespace msdbg::script

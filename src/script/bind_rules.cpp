@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
 
 #include "script/embedded.h"
 #include "script/loader.h"
@@ -18,28 +19,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint32_t kMostCaseSlots = 1000;  ///< each below it is made, too
+
 // core.check_when(text) -> true; or nil, why
 int check_when(lua_State* L) {
   const auto parsed = parse_when(text_argument(L, 1, "check_when: text"));
-  if (!parsed) return push_absence(L, parsed.status());
-  lua_pushboolean(L, 1);
-  return 1;
+  return parsed ? give(L, true) : push_absence(L, parsed.status());
 }
 
 // core.check_selector(text) -> true; or nil, why
 int check_selector(lua_State* L) {
   const auto parsed = Selector::parse(text_argument(L, 1, "check_selector: text"));
-  if (!parsed) return push_absence(L, parsed.status());
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
-void push_list(lua_State* L, const std::vector<std::string>& texts) {
-  lua_createtable(L, static_cast<int>(texts.size()), 0);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    push_text(L, texts[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  return parsed ? give(L, true) : push_absence(L, parsed.status());
 }
 
 // core.rule_files(path) -> the file itself, or the *.lua of a directory by name; or nil, why, code
@@ -47,8 +38,7 @@ int rule_files(lua_State* L) {
   const std::string path = text_argument(L, 1, "rule_files: path");
   std::error_code error;
   if (fs::is_regular_file(path, error)) {
-    push_list(L, {path});
-    return 1;
+    return give(L, std::vector{path});
   }
   if (!fs::is_directory(path, error)) {
     return push_absence(L,
@@ -62,24 +52,22 @@ int rule_files(lua_State* L) {
   }
   if (error) return push_absence(L, Status(Code::kIoError, fmt::format("{}: {}", path, error.message())));
   std::sort(files.begin(), files.end());
-  push_list(L, files);
-  return 1;
+  return give(L, files);
 }
 
 // core.rule_text(path) -> the text of a file; `embedded:NAME` of a copy inside the program; or nil, why, code
 int rule_text(lua_State* L) {
   const std::string path = text_argument(L, 1, "rule_text: path");
   if (path.starts_with("embedded:")) {
-    if (const auto text = embedded_file(path.substr(9))) return push_text(L, *text), 1;
+    if (const auto text = embedded_file(path.substr(9))) return give(L, *text);
     return push_absence(L, Status(Code::kNotFound, path));
   }
   const auto text = read_script(path);
   if (!text) return push_absence(L, text.status());
-  push_text(L, *text);
-  return 1;
+  return give(L, *text);
 }
 
-// core.rule_places() -> {script=, variable={...}, project=, user=, installed=, embedded={...}}
+// core.rule_places() -> {script=, variable={...}, project=, user=, development=, embedded={...}}
 int rule_places(lua_State* L) {
   Vm& vm = vm_of(L);
   lua_newtable(L);
@@ -94,31 +82,27 @@ int rule_places(lua_State* L) {
       if (!part.empty()) variable.emplace_back(part);
     }
   }
-  push_list(L, variable);
-  lua_setfield(L, -2, "variable");
-  if (const std::string project = project_rule_directory(); !project.empty()) set_field(L, "project", project);
+  set_field(L, "variable", variable);
+  set_field(L, "project", text_or_nothing(project_rule_directory()));
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
   if (config != nullptr && *config == '/') add("user", fs::path(config) / "msdbg/rules");
   else if (home != nullptr && *home != '\0') add("user", fs::path(home) / ".config/msdbg/rules");
-  add("installed", fs::path(MSDBG_INSTALLED_SCRIPTS) / "rules");
+  if (const std::string directory = development_scripts(); !directory.empty()) add("development", fs::path(directory) / "rules");
   std::vector<std::string> embedded;
   for (const std::string_view name : embedded_files()) {
     if (name.starts_with("rules/")) embedded.emplace_back(name);
   }
   std::sort(embedded.begin(), embedded.end());
-  push_list(L, embedded);
-  lua_setfield(L, -2, "embedded");
+  set_field(L, "embedded", embedded);
   return 1;
 }
 
 // core.catalogue() -> the 17 conditions as tables
 int catalogue(lua_State* L) {
   static constexpr const char* kTargets[] = {"tensor", "weight", "gradient", "activation"};
-  lua_newtable(L);
-  int i = 0;
-  for (const ConditionSpec& spec : condition_catalogue()) {
-    if (spec.abbr.empty()) continue;
+  auto conditions = condition_catalogue() | std::views::filter([](const ConditionSpec& spec) { return !spec.abbr.empty(); });
+  push_list(L, conditions, [L](const ConditionSpec& spec) {
     lua_newtable(L);
     set_field(L, "id", spec.id);
     set_field(L, "abbr", spec.abbr);
@@ -126,23 +110,19 @@ int catalogue(lua_State* L) {
     set_field(L, "severity", severity_name(spec.severity));
     set_field(L, "summary", spec.summary);
     set_field(L, "advice", spec.advice);
-    lua_newtable(L);
-    for (size_t k = 0; k < spec.params.size(); ++k) {
-      const ParamSpec& param = spec.params[k];
+    push_list(L, spec.params, [L](const ParamSpec& param) {
       lua_newtable(L);
       set_field(L, "name", param.name);
       set_field(L, "is_bool", param.is_bool);
       set_field(L, "min_open", param.low_open);
-      if (param.default_value) set_field(L, "default", *param.default_value);
+      set_field(L, "default", param.default_value);
       if (std::isfinite(param.low)) set_field(L, "min", param.low);
       if (std::isfinite(param.high)) set_field(L, "max", param.high);
-      if (!param.unit.empty()) set_field(L, "unit", param.unit);
+      set_field(L, "unit", text_or_nothing(std::string(param.unit)));
       set_field(L, "help", param.help);
-      lua_rawseti(L, -2, static_cast<int>(k) + 1);
-    }
+    });
     lua_setfield(L, -2, "params");
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   return 1;
 }
 
@@ -150,6 +130,8 @@ int catalogue(lua_State* L) {
 int limited(lua_State* L) {
   Vm& vm = vm_of(L);
   const double seconds = number_argument(L, 1, "limited: seconds");
+  if (!(seconds >= 0)) misuse(fmt::format("limited: seconds: 0 or more is expected, not {}", format_double(seconds)));
+  if (!lua_isfunction(L, 2)) misuse(fmt::format("limited: a function is expected, not {}", value_text(L, 2)));
   const int nargs = lua_gettop(L) - 2;
   RuleCall call(vm, seconds, "(its setup, its select, or the file itself)");
   if (call.call(L, nargs, 1)) {
@@ -159,7 +141,7 @@ int limited(lua_State* L) {
   }
   if (call.stopped_from_outside()) throw PendingError();
   lua_pushboolean(L, 0);
-  push_text(L, call.problem());
+  push(L, call.problem());
   return 2;
 }
 
@@ -173,18 +155,6 @@ int rule_memory(lua_State* L) {
 
 // ---- cases
 
-std::vector<double> read_numbers(lua_State* L, int index) {
-  std::vector<double> out;
-  const auto count = static_cast<int>(lua_objlen(L, index));
-  out.reserve(static_cast<size_t>(count));
-  for (int i = 1; i <= count; ++i) {
-    lua_rawgeti(L, index, i);
-    out.push_back(lua_tonumber(L, -1));
-    lua_pop(L, 1);
-  }
-  return out;
-}
-
 MemoryTensor read_memory_tensor(lua_State* L, int index) {
   OptionTable options(L, index, "case");
   MemoryTensor out;
@@ -196,32 +166,16 @@ MemoryTensor read_memory_tensor(lua_State* L, int index) {
   const std::string slot = options.text("slot").value_or("output:0");
   const auto parsed = parse_slot(slot);
   if (!parsed) misuse(fmt::format("slot '{}': e.g. output:0 or input:1 is expected", slot));
+  if (parsed->index >= kMostCaseSlots) misuse(fmt::format("slot '{}': a case has slots 0 to {}", slot, kMostCaseSlots - 1));
   out.slot = *parsed;
-  if (options.push("inputs")) {
-    for (int i = 1;; ++i) {
-      lua_rawgeti(L, -1, i);
-      const auto name = text_at(L, -1);
-      lua_pop(L, 1);
-      if (!name) break;
-      out.inputs.push_back(*name);
-    }
-    lua_pop(L, 1);
-  }
+  out.inputs = options.list<std::string>("inputs");
   const std::string type = options.text("dtype").value_or("float32");
   const DType dtype = dtype_from_name(type);
   if (!is_evaluable(dtype)) misuse(fmt::format("dtype '{}': an evaluable type like float32, float16 or int32 is expected", type));
-  Shape shape;
-  if (options.push("shape")) {
-    for (const double n : read_numbers(L, lua_gettop(L))) shape.push_back(static_cast<int64_t>(n));
-    lua_pop(L, 1);
-  }
-  std::vector<double> values;
-  if (options.push("values")) {
-    values = read_numbers(L, lua_gettop(L));
-    lua_pop(L, 1);
-  }
+  const Shape shape = options.list<int64_t>("shape");
+  const std::vector<double> values = options.list<double>("values");
   options.finish();
-  out.value = value_or_throw(tensor_of(dtype, std::move(shape), values));
+  out.value = value_or_throw(tensor_of(dtype, shape, values));
   return out;
 }
 
@@ -230,12 +184,7 @@ int memory_session(lua_State* L) {
   const auto kind = session_kind_from_name(text_argument(L, 1, "memory_session: kind"));
   if (!kind) misuse("memory_session: kind: expected \"dump\" or \"live\"");
   std::vector<MemoryTensor> tensors;
-  for (int i = 1;; ++i) {
-    lua_rawgeti(L, 2, i);
-    if (!lua_istable(L, -1)) break;
-    tensors.push_back(read_memory_tensor(L, lua_gettop(L)));
-    lua_pop(L, 1);
-  }
+  for_each_element(L, 2, "memory_session: tensors", [&](int) { tensors.push_back(read_memory_tensor(L, -1)); });
   if (tensors.empty()) misuse("the case has no tensor");
   push_object(L, make_session_box(vm_of(L), std::make_unique<MemorySession>(tensors, *kind)));
   return 1;
@@ -244,38 +193,18 @@ int memory_session(lua_State* L) {
 // core.run_rules(session, instances, problems, options) -> result
 int run_rules(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "run_rules: session");
-  Session& session = box->open();
-  auto result = std::make_shared<ResultBox>();
-  result->session = box;
-  CheckResult found;
-  found.rule_problems = read_problems(L, 3);
-  std::vector<Watchpoint> points;
-  collect_rules(L, 2, *box, &points, &found);
+  box->open();
   const CheckOptions options = check_options_at(L, 4, *box, "check");
-  const InUse guard(*box, "check");
-  box->thread = L;
-  result->result = value_or_throw(check(session, points, options));
-  add_rules(std::move(found), &result->result);
-  box->last_result = std::make_shared<CheckResult>(result->result);
-  if (result->result.interrupted) {
-    throw ScriptError("interrupted", fmt::format("interrupted after {} of {} tensors; s.last_result has what was found",
-                                                 result->result.coverage.checked, result->result.coverage.tensors), true);
-  }
-  push_result(L, std::move(result));
-  return 1;
+  return give_check(L, *box, value_or_throw(check_with_rules(L, *box, 2, 3, {}, options)));
 }
 
 }  // namespace
 
 void bind_rules(lua_State* L) {
-  for (const Member& member :
-       {Member{"check_when", guard<check_when>}, Member{"check_selector", guard<check_selector>}, Member{"rule_files", guard<rule_files>},
-        Member{"rule_text", guard<rule_text>}, Member{"rule_places", guard<rule_places>}, Member{"catalogue", guard<catalogue>},
-        Member{"limited", guard<limited>}, Member{"rule_memory", guard<rule_memory>}, Member{"memory_session", guard<memory_session>},
-        Member{"run_rules", guard<run_rules>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
+  add_functions(L, {{"check_when", guard<check_when>}, {"check_selector", guard<check_selector>}, {"rule_files", guard<rule_files>},
+                    {"rule_text", guard<rule_text>}, {"rule_places", guard<rule_places>}, {"catalogue", guard<catalogue>},
+                    {"limited", guard<limited>}, {"rule_memory", guard<rule_memory>}, {"memory_session", guard<memory_session>},
+                    {"run_rules", guard<run_rules>}});
 }
 
 }  // namespace msdbg::script

@@ -28,7 +28,7 @@ bool call_back(lua_State* L, SessionBox& box, const char* event, int nargs, std:
       good = false;
       break;
     }
-    if (stop != nullptr && lua_isboolean(L, -1) && !lua_toboolean(L, -1)) *stop = true;
+    if (stop != nullptr && lua_isboolean(L, -1) && !truth_at(L, -1)) *stop = true;
     lua_pop(L, 1);
   }
   lua_settop(L, first - 1);
@@ -43,7 +43,7 @@ int on_event(lua_State* L) {
   const std::string known[] = {"hit", "step", "end"};
   if (std::find(std::begin(known), std::end(known), event) == std::end(known))
     misuse(with_suggestion(fmt::format("on: no event '{}'; there are hit, step and end", printable(event)), event, known));
-  if (lua_isboolean(L, 3) && !lua_toboolean(L, 3)) {
+  if (lua_isboolean(L, 3) && !truth_at(L, 3)) {
     box.callbacks.erase(event);
     return 0;
   }
@@ -69,20 +69,19 @@ void send_watchpoints(SessionBox& box) {
 void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_told, std::unique_ptr<FunctionRef>* problem) {
   const RunBox& run = **holder_at<RunBox>(L, result);
   if (run.result.held && run.result.completed_steps > steps_told) {
-    lua_pushnumber(L, static_cast<double>(run.result.step));
+    push(L, run.result.step);
     lua_pushvalue(L, result);
     if (!call_back(L, box, "step", 2, problem)) return;
   }
   if (!box.callbacks["hit"].empty() && run.result.reason == StopReason::kHit) {
-    lua_getfield(L, result, "hits");
-    const int hits = lua_gettop(L);
-    for (int i = 1;; ++i) {
-      lua_rawgeti(L, hits, i);
-      if (lua_isnil(L, -1)) break;
+    push_check_of_run(L, result);
+    push_hits(L, -1);
+    for_each_element(L, -1, "hits", [&](int) {
+      if (*problem) return;
       lua_pushvalue(L, result);
-      if (!call_back(L, box, "hit", 2, problem)) break;
-    }
-    lua_settop(L, hits - 1);
+      call_back(L, box, "hit", 2, problem);
+    });
+    lua_pop(L, 2);
     if (*problem) return;
   }
   const bool over = run.result.state == LiveState::kEnded || run.result.state == LiveState::kLost;
@@ -107,7 +106,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
       box.arrive();
       ++steps_told;
       bool stop = false;
-      lua_pushnumber(L, static_cast<double>(step));
+      push(L, step);
       return call_back(L, box, "step", 1, &problem, &stop) && !stop;
     };
   }
@@ -165,11 +164,10 @@ int step(lua_State* L) {
   if (lua_istable(L, 2)) {
     OptionTable options(L, 2, "step");
     if (const auto count = options.integer("n")) request.count = *count;
-    if (options.push("node")) {
+    options.with("node", [&](int at) {
       request.kind = RunKind::kToNode;
-      request.node = node_name(L, lua_gettop(L), box, "step: option 'node'");
-      lua_pop(L, 1);
-    }
+      request.node = node_name(L, at, box, "step: option 'node'");
+    });
     request.timeout = timeout_option(options, "step");
     options.finish();
   } else if (!lua_isnoneornil(L, 2)) {
@@ -185,8 +183,7 @@ int continue_session(lua_State* L) {
   RunRequest request;
   request.kind = RunKind::kContinue;
   OptionTable options(L, 2, "continue");
-  if (const auto steps = options.integer("steps")) {
-    if (*steps < 1) misuse(fmt::format("continue: option 'steps': 1 or more is expected, not {}", *steps));
+  if (const auto steps = options.integer("steps", 1, INT64_MAX)) {
     request.kind = RunKind::kStep;
     request.count = *steps;
   }
@@ -245,16 +242,9 @@ int recheck_live(lua_State* L, SessionBox& box) {
 
 void bind_run(lua_State* L) {
   define_run_result(L);
-  luaL_getmetatable(L, ClassName<SessionBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member :
-       {Member{"step", guard<step>}, Member{"continue", guard<continue_session>}, Member{"next_node", guard<next_node>},
-        Member{"run_to", guard<run_to>}, Member{"pause", guard<pause>}, Member{"terminate", guard<terminate>},
-        Member{"on", guard<on_event>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_pop(L, 2);
+  add_methods<SessionBox>(L, {{"step", guard<step>}, {"continue", guard<continue_session>}, {"next_node", guard<next_node>},
+                              {"run_to", guard<run_to>}, {"pause", guard<pause>}, {"terminate", guard<terminate>},
+                              {"on", guard<on_event>}});
 }
 
 }  // namespace msdbg::script

@@ -8,39 +8,17 @@
 namespace msdbg::script {
 namespace {
 
-// The check result inside, made once.
-void push_check(lua_State* L) {
-  const RunBox& run = self<RunBox>(L);
-  lua_getfenv(L, 1);
-  lua_getfield(L, -1, "check");
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    push_result(L, run.check);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "check");
-  }
-  lua_remove(L, -2);
-}
-int get_hits(lua_State* L) { return push_check(L), lua_getfield(L, -1, "hits"), 1; }
-int get_not_checked(lua_State* L) { return push_check(L), lua_getfield(L, -1, "not_checked"), 1; }
-int get_check(lua_State* L) { return push_check(L), 1; }
+int get_check(lua_State* L) { return self<RunBox>(L), push_check_of_run(L, 1), 1; }
+int get_hits(lua_State* L) { return get_check(L), push_hits(L, -1), 1; }
+int get_not_checked(lua_State* L) { return get_check(L), push_all_not_checked(L, -1), 1; }
 
-int get_state(lua_State* L) { return push_text(L, live_state_name(self<RunBox>(L).result.state)), 1; }
-int get_reason(lua_State* L) { return push_text(L, stop_reason_name(self<RunBox>(L).result.reason)), 1; }
-int get_step(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.step)), 1; }
-int get_completed(lua_State* L) {
-  return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.completed_steps)), 1;
-}
-int get_steps_run(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<RunBox>(L).result.steps_run)), 1; }
-int get_held(lua_State* L) { return lua_pushboolean(L, self<RunBox>(L).result.held), 1; }
-int get_node(lua_State* L) {
-  const std::string& name = self<RunBox>(L).result.node;
-  if (name.empty())
-    lua_pushnil(L);
-  else
-    push_text(L, name);
-  return 1;
-}
+int get_state(lua_State* L) { return give(L, live_state_name(self<RunBox>(L).result.state)); }
+int get_reason(lua_State* L) { return give(L, stop_reason_name(self<RunBox>(L).result.reason)); }
+int get_step(lua_State* L) { return give(L, self<RunBox>(L).result.step); }
+int get_completed(lua_State* L) { return give(L, self<RunBox>(L).result.completed_steps); }
+int get_steps_run(lua_State* L) { return give(L, self<RunBox>(L).result.steps_run); }
+int get_held(lua_State* L) { return give(L, self<RunBox>(L).result.held); }
+int get_node(lua_State* L) { return give(L, text_or_nothing(self<RunBox>(L).result.node)); }
 
 std::string count_text(int64_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
@@ -114,8 +92,7 @@ int run_text(lua_State* L) {
     text += fmt::format("\n  not checked: {}, e.g. {}", count_text(static_cast<int64_t>(check.not_checked.size()), "tensor"),
                         printable(check.not_checked.front().reason));
   }
-  push_text(L, text);
-  return 1;
+  return give(L, text);
 }
 
 constexpr Member kFields[] = {{"state", guard<get_state>},
@@ -132,9 +109,21 @@ constexpr Member kMeta[] = {{"__tostring", guard<run_text>}};
 
 }  // namespace
 
+void push_check_of_run(lua_State* L, int index) {
+  const auto run = object_argument<RunBox>(L, index, "check");
+  lua_getfenv(L, index);
+  push_raw(L, -1, "check");
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    push_result(L, run->check);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "check");
+  }
+  lua_remove(L, -2);
+}
+
 void define_run_result(lua_State* L) {
-  define_class(L, {ClassName<RunBox>::value, {}, kFields, kMeta, {}, nullptr}, guard<collect_object<RunBox>>,
-               guard<equal_objects<RunBox>>);
+  define_class<RunBox>(L, {.fields = kFields, .meta = kMeta});
 }
 
 }  // namespace msdbg::script

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <ranges>
 
 #include "msdbg/file.h"
 #include "msdbg/series.h"
@@ -22,36 +23,23 @@ int read_series(lua_State* L) {
   set_field(L, "what", series.what);
   set_field(L, "counted", series.counted);
   set_field(L, "late", series.late);
-  for (const char* key : {"steps", "values"}) {
-    lua_createtable(L, static_cast<int>(series.points.size()), 0);
-    for (size_t i = 0; i < series.points.size(); ++i) {
-      const SeriesPoint& point = series.points[i];
-      lua_pushnumber(L, *key == 's' ? static_cast<double>(point.step) : point.value);
-      lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    }
-    lua_setfield(L, -2, key);
-  }
+  set_field(L, "steps", series.points | std::views::transform(&SeriesPoint::step));
+  set_field(L, "values", series.points | std::views::transform(&SeriesPoint::value));
   return 1;
 }
 
 Series series_at(lua_State* L, int index, const char* name) {
+  OptionTable given(L, index, fmt::format("series.compare: {}", name));
   Series series;
-  lua_getfield(L, index, "source");
-  series.source = text_at(L, -1).value_or(name);
-  lua_getfield(L, index, "counted");
-  series.counted = lua_toboolean(L, -1) != 0;
-  lua_getfield(L, index, "late");
-  series.late = lua_toboolean(L, -1) != 0;
-  lua_getfield(L, index, "steps");
-  lua_getfield(L, index, "values");
-  const int values = lua_gettop(L), steps = values - 1;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, values)); ++i) {
-    lua_rawgeti(L, steps, i);
-    lua_rawgeti(L, values, i);
-    series.points.push_back({static_cast<int64_t>(lua_tonumber(L, -2)), lua_tonumber(L, -1)});
-    lua_pop(L, 2);
+  series.source = given.text("source").value_or(name);
+  series.counted = given.boolean("counted").value_or(false);
+  series.late = given.boolean("late").value_or(false);
+  const auto steps = given.list<int64_t>("steps");
+  const auto values = given.list<double>("values");
+  if (steps.size() != values.size()) {
+    misuse(fmt::format("series.compare: {}: {} steps stand beside {} values", name, steps.size(), values.size()));
   }
-  lua_pop(L, 5);
+  for (size_t i = 0; i < steps.size(); ++i) series.points.push_back({steps[i], values[i]});
   return series;
 }
 
@@ -66,7 +54,7 @@ int compare_two_series(lua_State* L) {
   if (!std::isnan(found.mean_abs_error)) set_field(L, "mean_abs_error", found.mean_abs_error);
   set_field(L, "max_abs_error", found.max_abs_error);
   set_field(L, "max_rel_error", found.max_rel_error);
-  if (found.worst_step) set_field(L, "worst_step", *found.worst_step);
+  set_field(L, "worst_step", found.worst_step);
   set_field(L, "nonfinite_mismatch", found.nonfinite_mismatch);
   if (found.parts_at) {
     set_field(L, "parts_at", *found.parts_at);
@@ -78,9 +66,7 @@ int compare_two_series(lua_State* L) {
   push_shape(L, found.only_b);
   lua_setfield(L, -2, "only_b");
   set_field(L, "next", found.next);
-  std::string text = series_report(a, b, found, {});
-  while (text.ends_with('\n')) text.pop_back();
-  push_text(L, text);
+  push(L, without_last_newline(series_report(a, b, found, {})));
   return 2;
 }
 
@@ -93,10 +79,7 @@ std::string file_text(const std::string& path, std::string_view call) {
 }
 
 void bind_series(lua_State* L) {
-  for (const Member& each : {Member{"read_series", guard<read_series>}, Member{"compare_series", guard<compare_two_series>}}) {
-    lua_pushcfunction(L, each.function);
-    lua_setfield(L, -2, each.name);
-  }
+  add_functions(L, {{"read_series", guard<read_series>}, {"compare_series", guard<compare_two_series>}});
 }
 
 }  // namespace msdbg::script

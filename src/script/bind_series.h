@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "script/lua_support.h"
+#include "script/lua_values.h"
 
 namespace msdbg::script {
 

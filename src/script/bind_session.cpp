@@ -10,8 +10,7 @@ namespace {
 
 constexpr double kLeastMemoryMb = 64;
 
-// ---- opening
-// ---------------------------------------------------------------------------------------------------------
+// ---- opening -------------------------------------------------------------------------------------------------------
 
 int open_session(lua_State* L) {
   Vm& vm = vm_of(L);
@@ -30,47 +29,29 @@ int open_session(lua_State* L) {
   return 1;
 }
 
-// ---- fields
-// ----------------------------------------------------------------------------------------------------------
+// ---- fields --------------------------------------------------------------------------------------------------------
 
-template <typename Range>
-void push_numbers(lua_State* L, const Range& numbers) {
-  lua_createtable(L, static_cast<int>(numbers.size()), 0);
-  int i = 0;
-  for (const auto number : numbers) {
-    lua_pushnumber(L, static_cast<double>(number));
-    lua_rawseti(L, -2, ++i);
-  }
-}
-
-int get_kind(lua_State* L) { return push_text(L, session_kind_name(self<SessionBox>(L).kind)), 1; }
+int get_kind(lua_State* L) { return give(L, session_kind_name(self<SessionBox>(L).kind)); }
 int get_state(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   if (box.live != nullptr && box.in_use.empty()) box.look();
-  if (!box.session)
-    push_text(L, "closed");
-  else  // a function of a check does not let another training in while the check's threads read this one
-    push_text(L, box.live == nullptr ? "open" : live_state_name(box.in_use.empty() ? box.live->state() : box.seen_state));
-  return 1;
+  if (!box.session) return give(L, "closed");
+  if (box.live == nullptr) return give(L, "open");
+  // A function of a check does not let another training in while the check's threads read this one.
+  return give(L, live_state_name(box.in_use.empty() ? box.live->state() : box.seen_state));
 }
-int get_steps(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().steps()), 1; }
-int get_ranks(lua_State* L) { return push_numbers(L, self<SessionBox>(L).open().ranks()), 1; }
+int get_steps(lua_State* L) { return give(L, self<SessionBox>(L).open().steps()); }
+int get_ranks(lua_State* L) { return give(L, self<SessionBox>(L).open().ranks()); }
 
 int get_current_step(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   box.open();
-  if (box.current_step)
-    lua_pushnumber(L, static_cast<double>(*box.current_step));
-  else
-    lua_pushnil(L);
-  return 1;
+  return give(L, box.current_step);
 }
 
 int get_graphs(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
-  lua_newtable(L);
-  int i = 0;
-  for (const GraphPtr& graph : box.open().graphs()) {
+  push_list(L, box.open().graphs(), [&](const GraphPtr& graph) {
     lua_newtable(L);
     set_field(L, "name", graph->name());
     set_field(L, "id", graph->id());
@@ -78,11 +59,9 @@ int get_graphs(lua_State* L) {
     set_field(L, "root_id", graph->root_id());
     set_field(L, "nodes", graph->nodes().size());
     set_field(L, "from_file", graph->from_file());
-    push_numbers(L, box.open().steps(graph->rank(), graph->id()));
-    lua_setfield(L, -2, "steps");
+    set_field(L, "steps", box.open().steps(graph->rank(), graph->id()));
     set_record_class(L, "graph");
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   return 1;
 }
 
@@ -97,11 +76,7 @@ void push_peer(lua_State* L, const LivePeer& peer) {
   set_field(L, "has_levels", peer.has_levels);
   set_field(L, "has_recheck", peer.has_recheck);
   set_field(L, "has_previous", peer.has_previous);
-  lua_newtable(L);
-  for (size_t i = 0; i < peer.notes.size(); ++i) {
-    push_text(L, peer.notes[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push(L, peer.notes);
   set_record_class(L, "notes");
   lua_setfield(L, -2, "notes");
   set_record_class(L, "peer");
@@ -118,12 +93,7 @@ int get_info(lua_State* L) {
   set_field(L, "epoch", info.epoch);
   set_field(L, "framework_version", info.framework_version);
   set_field(L, "device_target", info.device_target);
-  lua_newtable(L);
-  for (size_t i = 0; i < info.nets.size(); ++i) {
-    push_text(L, info.nets[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  lua_setfield(L, -2, "nets");
+  set_field(L, "nets", info.nets);
   if (box.live != nullptr) {
     push_peer(L, box.live->peer());
     lua_setfield(L, -2, "peer");
@@ -149,8 +119,7 @@ int get_can(lua_State* L) {
   return 1;
 }
 
-// ---- methods
-// ---------------------------------------------------------------------------------------------------------
+// ---- methods -------------------------------------------------------------------------------------------------------
 
 int close_session(lua_State* L) { return self<SessionBox>(L).close(), 0; }
 
@@ -187,16 +156,10 @@ int find_tensor(lua_State* L) {
   const std::string name = text_argument(L, 2, "tensor: name");
   OptionTable options(L, 3, "tensor");
   const int64_t step = step_option(options, box);
-  const auto rank = options.integer("rank");
-  const auto graph = options.integer("graph");
-  const int64_t execution = options.integer("execution").value_or(0);
+  const auto rank = options.id("rank"), graph = options.id("graph");
+  const auto execution = static_cast<uint32_t>(options.integer("execution", 0, UINT32_MAX).value_or(0));
   options.finish();
-  if (execution < 0) misuse(fmt::format("tensor: option 'execution': 0 or more is expected, not {}", execution));
-  const auto narrow = [](std::optional<int64_t> value) {
-    return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
-  };
-  const TensorId id = value_or_throw(
-      resolve_tensor(session, name, step, narrow(rank), narrow(graph), static_cast<uint32_t>(execution)));
+  const TensorId id = value_or_throw(resolve_tensor(session, name, step, rank, graph, execution));
   return push_tensor(L, box.shared_from_this(), id);
 }
 
@@ -212,25 +175,16 @@ int list_tensors(lua_State* L) {
     query.steps = IntSet::of(*box.current_step);
   if (auto ranks = options.numbers("ranks")) query.ranks = *ranks;
   std::vector<NodeRef> nodes;
-  if (options.push("on")) {
-    nodes = value_or_throw(
-        resolve_or_explain(selector_argument(L, lua_gettop(L), "tensors: option 'on'"), session.graphs()));
+  options.with("on", [&](int at) {
+    nodes = value_or_throw(resolve_or_explain(selector_argument(L, at, options.what("on")), session.graphs()));
     query.nodes = &nodes;
-    lua_pop(L, 1);
-  }
+  });
   const std::string slots = options.text("slots").value_or("output");
   options.finish();
-  if (slots == "input" || slots == "all") query.inputs = true;
-  if (slots == "input") query.outputs = false;
-  if (slots != "input" && slots != "output" && slots != "all") {
-    const auto slot = parse_slot(slots);
-    if (!slot)
-      misuse(fmt::format(
-          "tensors: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'", slots));
-    query.inputs = slot->io == Io::kInput;
-    query.outputs = !query.inputs;
-    query.slot = slot->index;
-  }
+  const ChosenSlots chosen = read_slots(slots, "tensors: option 'slots'");
+  query.inputs = chosen.inputs;
+  query.outputs = chosen.outputs;
+  query.slot = chosen.slot;
   lua_newtable(L);
   int i = 0;
   for (const TensorId& id : session.tensors(query)) {
@@ -246,15 +200,11 @@ int list_tensors(lua_State* L) {
 
 int session_text(lua_State* L) {
   const SessionBox& box = self<SessionBox>(L);
-  if (!box.session)
-    push_text(L, fmt::format("<session {} (closed)>", printable(box.source)));
-  else if (box.live != nullptr)
-    push_text(L, fmt::format("<session {} {} step {} {}>", session_kind_name(box.kind), printable(box.session->info().short_name),
-                             step_text(box), live_state_name(box.live->state())));
-  else
-    push_text(L, fmt::format("<session {} {} step {} of {}>", session_kind_name(box.kind), printable(box.session->info().short_name),
-                             step_text(box), box.session->steps().size()));
-  return 1;
+  if (!box.session) return give(L, fmt::format("<session {} (closed)>", printable(box.source)));
+  const std::string head = fmt::format("<session {} {} step {}", session_kind_name(box.kind), printable(box.session->info().short_name),
+                                       step_text(box));
+  if (box.live != nullptr) return give(L, fmt::format("{} {}>", head, live_state_name(box.live->state())));
+  return give(L, fmt::format("{} of {}>", head, box.session->steps().size()));
 }
 
 constexpr Member kMethods[] = {{"close", guard<close_session>},
@@ -271,11 +221,7 @@ constexpr Member kMeta[] = {{"__tostring", guard<session_text>}};
 
 void read_check_options(OptionTable& options, CheckOptions* into) {
   if (const auto semantics = options.text("semantics")) into->semantics = value_or_throw(parse_semantics(*semantics));
-  if (const auto threads = options.integer("threads")) {
-    if (*threads < 0 || *threads > 4096)
-      misuse(fmt::format("option 'threads': 0 (one per processor) to 4096 is expected, not {}", *threads));
-    into->threads = static_cast<unsigned>(*threads);
-  }
+  if (const auto threads = options.integer("threads", 0, 4096)) into->threads = static_cast<unsigned>(*threads);
   if (const auto limit = options.number("mem_limit")) {
     if (!(*limit >= kLeastMemoryMb && *limit < 1e12))
       misuse(fmt::format("option 'mem_limit': {} MB or more is expected, not {}", kLeastMemoryMb, *limit));
@@ -290,10 +236,8 @@ int64_t step_option(OptionTable& options, const SessionBox& session) {
 }
 
 void bind_session(lua_State* L) {
-  define_class(L, {ClassName<SessionBox>::value, kMethods, kFields, kMeta, {}, nullptr},
-               guard<collect_object<SessionBox>>, guard<equal_objects<SessionBox>>);
-  lua_pushcfunction(L, guard<open_session>);
-  lua_setfield(L, -2, "open");
+  define_class<SessionBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  add_functions(L, {{"open", guard<open_session>}});
 }
 
 }  // namespace msdbg::script

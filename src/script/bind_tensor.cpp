@@ -13,36 +13,23 @@
 namespace msdbg::script {
 namespace {
 
-// ---- fields
-// ----------------------------------------------------------------------------------------------------------
+// ---- fields --------------------------------------------------------------------------------------------------------
 
-int get_dtype(lua_State* L) { return push_text(L, dtype_name(self<TensorBox>(L).info.dtype)), 1; }
+int get_dtype(lua_State* L) { return give(L, dtype_name(self<TensorBox>(L).info.dtype)); }
 int get_shape(lua_State* L) { return push_shape(L, self<TensorBox>(L).info.shape), 1; }
-int get_size(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<TensorBox>(L).info.count)), 1; }
-int get_bytes(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<TensorBox>(L).info.bytes)), 1; }
-int get_step(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<TensorBox>(L).info.id.step)), 1; }
-int get_rank(lua_State* L) { return lua_pushinteger(L, self<TensorBox>(L).info.id.rank), 1; }
-int get_slot(lua_State* L) { return push_text(L, slot_name(self<TensorBox>(L).info.id.slot)), 1; }
-int get_execution(lua_State* L) { return lua_pushinteger(L, self<TensorBox>(L).info.id.execution), 1; }
-int get_name(lua_State* L) { return push_text(L, self<TensorBox>(L).name), 1; }
-int get_source(lua_State* L) { return push_text(L, self<TensorBox>(L).info.source), 1; }
+int get_size(lua_State* L) { return give(L, self<TensorBox>(L).info.count); }
+int get_bytes(lua_State* L) { return give(L, self<TensorBox>(L).info.bytes); }
+int get_step(lua_State* L) { return give(L, self<TensorBox>(L).info.id.step); }
+int get_rank(lua_State* L) { return give(L, self<TensorBox>(L).info.id.rank); }
+int get_slot(lua_State* L) { return give(L, slot_name(self<TensorBox>(L).info.id.slot)); }
+int get_execution(lua_State* L) { return give(L, self<TensorBox>(L).info.id.execution); }
+int get_name(lua_State* L) { return give(L, self<TensorBox>(L).name); }
+int get_source(lua_State* L) { return give(L, self<TensorBox>(L).info.source); }
 
-int get_note(lua_State* L) {
-  const TensorBox& tensor = self<TensorBox>(L);
-  if (tensor.info.note.empty())
-    lua_pushnil(L);
-  else
-    push_text(L, tensor.info.note);
-  return 1;
-}
-
+int get_note(lua_State* L) { return give(L, text_or_nothing(self<TensorBox>(L).info.note)); }
 int get_problem(lua_State* L) {
-  const TensorBox& tensor = self<TensorBox>(L);
-  if (tensor.info.problem.ok())
-    lua_pushnil(L);
-  else
-    push_text(L, tensor.info.problem.message());
-  return 1;
+  const Status& problem = self<TensorBox>(L).info.problem;
+  return give(L, problem.ok() ? std::nullopt : std::optional(problem.message()));
 }
 
 int get_node(lua_State* L) {
@@ -59,8 +46,7 @@ int get_stats(lua_State* L) {
   return 1;
 }
 
-// ---- elements
-// --------------------------------------------------------------------------------------------------------
+// ---- elements ------------------------------------------------------------------------------------------------------
 
 TensorPtr elements_of(TensorBox& tensor) { return tensor.session->elements(tensor); }
 
@@ -126,7 +112,7 @@ int view_memory(lua_State* L) {
   msdbg_view* address = &box->view;
   push_object(L, std::move(box));
   lua_pushlightuserdata(L, address);
-  push_text(L, dtype_name(elements->dtype()));
+  push(L, dtype_name(elements->dtype()));
   push_shape(L, elements->shape());
   return 4;
 }
@@ -157,8 +143,7 @@ int save(lua_State* L) {
   return 0;
 }
 
-// ---- the same tensor, another step
-// -------------------------------------------------------------------------------------
+// ---- the same tensor, another step ---------------------------------------------------------------------------------
 
 int previous(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
@@ -194,11 +179,8 @@ int change_ratio(lua_State* L) {
     }
     stats = compute_stats(now->view(), before->view(), request);
   }
-  if (std::isnan(stats.diff_abs_mean))
-    lua_pushnil(L);
-  else
-    lua_pushnumber(L, stats.diff_abs_mean / (kEpsilon + stats.prev_abs_mean));
-  return 1;
+  if (std::isnan(stats.diff_abs_mean)) return lua_pushnil(L), 1;
+  return give(L, stats.diff_abs_mean / (kEpsilon + stats.prev_abs_mean));
 }
 
 int tensor_text(lua_State* L) {
@@ -214,7 +196,7 @@ int tensor_text(lua_State* L) {
     if (!name.ends_with(slot)) name += slot;
     if (tensor.name.starts_with(full)) name += tensor.name.substr(full.size());
   }
-  push_text(L, fmt::format("<tensor {} {}{}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype),
+  push(L, fmt::format("<tensor {} {}{}{} step {}{}>", printable(name), dtype_name(tensor.info.dtype),
                            shape_text(tensor.info.shape), rank, id.step,
                            id.execution > 0 ? fmt::format(" execution {}", id.execution) : ""));
   return 1;
@@ -271,11 +253,7 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 }
 
 void push_shape(lua_State* L, std::span<const int64_t> shape) {
-  lua_createtable(L, static_cast<int>(shape.size()), 0);
-  for (size_t i = 0; i < shape.size(); ++i) {
-    lua_pushnumber(L, static_cast<double>(shape[i]));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push(L, shape);
   set_record_class(L, "list");
 }
 
@@ -314,12 +292,9 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
 }
 
 void bind_tensor(lua_State* L) {
-  define_class(L, {ClassName<TensorBox>::value, kMethods, kFields, kMeta, {}, nullptr},
-               guard<collect_object<TensorBox>>, guard<equal_objects<TensorBox>>);
-  define_class(L, {ClassName<ViewBox>::value, {}, {}, {}, {}, nullptr}, guard<collect_object<ViewBox>>,
-               guard<equal_objects<ViewBox>>);
-  lua_pushcfunction(L, guard<view_memory>);
-  lua_setfield(L, -2, "view_memory");
+  define_class<TensorBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  define_class<ViewBox>(L, {});
+  add_functions(L, {{"view_memory", guard<view_memory>}});
 }
 
 }  // namespace msdbg::script

@@ -29,11 +29,9 @@ void push_place(lua_State* L, uint64_t flat, double value, std::span<const int64
 
 namespace {
 
-constexpr uint64_t kPollEvery = 1 << 16;     // elements between two looks at the interrupt flag
-
 // Calls `visit` with every element; stops with an error when the user does.
 template <typename Visit>
-void for_each_element(const TensorView& view, Visit visit) {
+void for_each_number(const TensorView& view, Visit visit) {
   for (uint64_t begin = 0; begin < view.count; begin += kPollEvery) {
     if (interrupt_requested()) throw ScriptError(Status(Code::kInterrupted, "interrupted"));
     const uint64_t end = std::min(view.count, begin + kPollEvery);
@@ -43,27 +41,14 @@ void for_each_element(const TensorView& view, Visit visit) {
 
 int histogram_of(lua_State* L) {
   OptionTable options(L, 2, "histogram");
-  const int64_t bins = options.integer("bins").value_or(20);
+  const int64_t bins = options.integer("bins", 1, 10000).value_or(20);
   options.finish();
-  if (bins < 1 || bins > 10000) misuse(fmt::format("histogram: option 'bins': 1 to 10000 is expected, not {}", bins));
   const Histogram made = value_or_throw(histogram(numbers_of(L, "histogram")->view(), static_cast<size_t>(bins)));
   lua_newtable(L);
-  lua_newtable(L);
-  for (size_t i = 0; i < made.edges.size(); ++i) {
-    lua_pushnumber(L, made.edges[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  lua_setfield(L, -2, "edges");
-  lua_newtable(L);
-  for (size_t i = 0; i < made.counts.size(); ++i) {
-    lua_pushnumber(L, static_cast<double>(made.counts[i]));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  lua_setfield(L, -2, "counts");
+  set_field(L, "edges", made.edges);
+  set_field(L, "counts", made.counts);
   set_field(L, "nonfinite", made.nonfinite);
-  std::string picture = histogram_text(made);
-  while (picture.ends_with('\n')) picture.pop_back();
-  set_field(L, "text", picture);
+  set_field(L, "text", without_last_newline(histogram_text(made)));
   set_record_class(L, "histogram");
   return 1;
 }
@@ -75,7 +60,7 @@ int quantile(lua_State* L) {
   const TensorPtr elements = numbers_of(L, "quantile");
   std::vector<double> finite;
   finite.reserve(elements->count());
-  for_each_element(elements->view(), [&](uint64_t, double value) {
+  for_each_number(elements->view(), [&](uint64_t, double value) {
     if (std::isfinite(value)) finite.push_back(value);
   });
   if (finite.empty()) {
@@ -98,9 +83,7 @@ int quantile(lua_State* L) {
 
 // NaN before infinities before the largest magnitudes; equal ones in order of place.
 int worst(lua_State* L) {
-  const int64_t k = lua_isnoneornil(L, 2) ? 10 : integer_argument(L, 2, "worst: count");
-  if (k < 1 || static_cast<uint64_t>(k) > kMostPlaces)
-    misuse(fmt::format("worst: count: 1 to {} is expected, not {}", kMostPlaces, k));
+  const int64_t k = integer_argument(L, 2, "worst: count", 10, 1, kMostPlaces);
   struct Entry {
     int kind;  ///< 2: NaN, 1: infinite, 0: finite
     double magnitude;
@@ -112,7 +95,7 @@ int worst(lua_State* L) {
   };
   const TensorPtr elements = numbers_of(L, "worst");
   std::vector<Entry> best;  // a heap whose front is the least bad one kept
-  for_each_element(elements->view(), [&](uint64_t flat, double value) {
+  for_each_number(elements->view(), [&](uint64_t flat, double value) {
     const int kind = std::isnan(value) ? 2 : std::isinf(value) ? 1 : 0;
     const Entry entry{kind, kind == 0 ? std::abs(value) : 0, flat, value};
     if (best.size() < static_cast<size_t>(k)) {
@@ -125,29 +108,15 @@ int worst(lua_State* L) {
     }
   });
   std::sort(best.begin(), best.end(), before);
-  lua_createtable(L, static_cast<int>(best.size()), 0);
-  for (size_t i = 0; i < best.size(); ++i) {
-    push_place(L, best[i].flat, best[i].value, elements->shape());
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, best, [&](const Entry& entry) { push_place(L, entry.flat, entry.value, elements->shape()); });
   set_record_class(L, "places");
   return 1;
 }
 
-// ---- where
-// -----------------------------------------------------------------------------------------------------------
-
 }  // namespace
 
 void bind_tensor_numbers(lua_State* L) {
-  luaL_getmetatable(L, ClassName<TensorBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member : {Member{"histogram", guard<histogram_of>}, Member{"quantile", guard<quantile>},
-                               Member{"worst", guard<worst>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_pop(L, 2);
+  add_methods<TensorBox>(L, {{"histogram", guard<histogram_of>}, {"quantile", guard<quantile>}, {"worst", guard<worst>}});
 }
 
 }  // namespace msdbg::script

@@ -38,8 +38,7 @@ bool locale_is_utf8() {
 
 // core.visible(text): without what steers terminals; colours stay where there are any
 int visible_text(lua_State* L) {
-  push_text(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
-  return 1;
+  return give(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
 }
 
 // core.terminal() -> {width, colour, unicode, output_tty, error_tty}; asked anew each time, since windows change
@@ -60,27 +59,22 @@ int seconds(lua_State* L) {
 }
 
 int short_number(lua_State* L) {
-  const int64_t digits = lua_isnoneornil(L, 2) ? 4 : integer_argument(L, 2, "format.number: digits");
-  if (digits < 1 || digits > 17) misuse(fmt::format("format.number: digits: 1 to 17 is expected, not {}", digits));
-  push_text(L, format_short(number_argument(L, 1, "format.number: value"), static_cast<int>(digits)));
-  return 1;
+  const int64_t digits = integer_argument(L, 2, "format.number: digits", 4, 1, 17);
+  return give(L, format_short(number_argument(L, 1, "format.number: value"), static_cast<int>(digits)));
 }
 
 int exact_number(lua_State* L) {
-  push_text(L, format_double(number_argument(L, 1, "format.exact: value")));
-  return 1;
+  return give(L, format_double(number_argument(L, 1, "format.exact: value")));
 }
 
 int byte_count(lua_State* L) {
   const double bytes = number_argument(L, 1, "format.bytes: count");
   if (!(bytes >= 0 && bytes < 1.8e19)) misuse(fmt::format("format.bytes: count: 0 or more is expected, not {}", format_double(bytes)));
-  push_text(L, format_bytes(static_cast<uint64_t>(bytes)));
-  return 1;
+  return give(L, format_bytes(static_cast<uint64_t>(bytes)));
 }
 
 int printable_text(lua_State* L) {
-  push_text(L, printable(text_argument(L, 1, "printable: text")));
-  return 1;
+  return give(L, printable(text_argument(L, 1, "printable: text")));
 }
 
 // core.number_in(set, number, what) -> boolean; the set in the forms of `steps = "0:10"`
@@ -120,13 +114,9 @@ bool wants_colour(const Vm& vm) {
 }
 
 void bind_terminal(lua_State* L) {
-  for (const Member& member :
-       {Member{"terminal", guard<terminal>}, Member{"seconds", guard<seconds>}, Member{"short_number", guard<short_number>},
-        Member{"exact_number", guard<exact_number>}, Member{"byte_count", guard<byte_count>}, Member{"printable", guard<printable_text>},
-        Member{"visible", guard<visible_text>}, Member{"number_in", guard<number_in>}, Member{"dtype_facts", guard<dtype_facts>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
+  add_functions(L, {{"terminal", guard<terminal>}, {"seconds", guard<seconds>}, {"short_number", guard<short_number>},
+                    {"exact_number", guard<exact_number>}, {"byte_count", guard<byte_count>}, {"printable", guard<printable_text>},
+                    {"visible", guard<visible_text>}, {"number_in", guard<number_in>}, {"dtype_facts", guard<dtype_facts>}});
 }
 
 }  // namespace msdbg::script

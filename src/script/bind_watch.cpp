@@ -19,18 +19,20 @@ std::shared_ptr<SessionBox> session_of(const WatchBox& watch) {
 
 }  // namespace
 
-void set_slots(Watchpoint* point, const std::string& slots) {
-  point->slot.reset();
-  point->inputs = slots == "input" || slots == "all";
-  point->outputs = slots == "output" || slots == "all";
-  if (point->inputs || point->outputs) return;
-  const auto slot = parse_slot(slots);
-  if (!slot)
-    misuse(fmt::format("watch: option 'slots': 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'",
-                       slots));
-  point->inputs = slot->io == Io::kInput;
-  point->outputs = !point->inputs;
-  point->slot = slot->index;
+ChosenSlots read_slots(const std::string& text, std::string_view what) {
+  if (text == "all") return {true, true, {}};
+  if (text == "input") return {true, false, {}};
+  if (text == "output") return {false, true, {}};
+  const auto slot = parse_slot(text);
+  if (!slot) misuse(fmt::format("{}: 'output', 'input', 'all' or a slot like 'input:1' is expected, not '{}'", what, text));
+  return {slot->io == Io::kInput, slot->io == Io::kOutput, slot->index};
+}
+
+void set_slots(Watchpoint* point, const std::string& text) {
+  const ChosenSlots chosen = read_slots(text, "watch: option 'slots'");
+  point->inputs = chosen.inputs;
+  point->outputs = chosen.outputs;
+  point->slot = chosen.slot;
 }
 
 namespace {
@@ -48,15 +50,10 @@ std::vector<std::string> parameter_names(const ConditionSpec& spec) {
 Parameters read_parameters(OptionTable& options, const ConditionSpec& spec, lua_State* L) {
   Parameters out;
   for (const std::string& name : parameter_names(spec)) {
-    if (!options.push(name.c_str())) continue;
-    if (lua_isboolean(L, -1))
-      out[name] = lua_toboolean(L, -1);
-    else if (const auto number = number_at(L, -1))
-      out[name] = *number;
-    else
-      misuse(
-          fmt::format("watch: parameter '{}' of {}: a number is expected, not {}", name, spec.id, value_text(L, -1)));
-    lua_pop(L, 1);
+    options.with(name.c_str(), [&](int at) {
+      const std::string what = fmt::format("watch: parameter '{}' of {}", name, spec.id);
+      out[name] = lua_isboolean(L, at) ? truth_at(L, at) : number_argument(L, at, what);
+    });
   }
   return out;
 }
@@ -105,18 +102,13 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
     misuse(fmt::format("watch: a table is expected: s:watch {{ on = \"@gradient\", when = \"TO\" }}, not {}",
                        value_text(L, index)));
   OptionTable options(L, index, "watch");
-  if (options.push("on")) {
-    watch->point.on = selector_argument(L, lua_gettop(L), "watch: option 'on'");
-    lua_pop(L, 1);
-  }
+  options.with("on", [&](int at) { watch->point.on = selector_argument(L, at, options.what("on")); });
   if (const auto name = options.text("name")) watch->point.name = *name;
-  if (options.push("slots")) {
-    watch->slots = lua_type(L, -1) == LUA_TNUMBER
-                       ? fmt::format("output:{}", integer_argument(L, lua_gettop(L), "watch: option 'slots'"))
-                       : text_argument(L, lua_gettop(L), "watch: option 'slots'");
-    lua_pop(L, 1);
+  options.with("slots", [&](int at) {
+    watch->slots = lua_type(L, at) == LUA_TNUMBER ? fmt::format("output:{}", integer_argument(L, at, options.what("slots")))
+                                                  : text_argument(L, at, options.what("slots"));
     set_slots(&watch->point, watch->slots);
-  }
+  });
   if (const auto optional = options.boolean("optional")) watch->point.optional = *optional;
   if (const auto enabled = options.boolean("enabled")) watch->point.enabled = *enabled;
   if (const auto elements = options.boolean("elements")) watch->point.needs_elements = *elements;
@@ -183,9 +175,8 @@ int watch_rule(lua_State* L) {
   auto watch = std::make_shared<WatchBox>();
   watch->session = session;
   watch->point = rule_watchpoint(L, 2, *session, session->next_watch_id);
-  lua_getfield(L, 2, "slots");
-  watch->slots = text_at(L, -1).value_or("output");
-  lua_getfield(L, 2, "check");
+  watch->slots = text_field(L, 2, "slots");
+  push_raw(L, 2, "check");
   if (lua_isfunction(L, -1) && !watch->point.condition && !watch->point.expression)
     watch->function = std::make_shared<FunctionRef>(*session->vm, L);
   resolve_watch(*session, watch.get());
@@ -199,41 +190,27 @@ int watch_rule(lua_State* L) {
 int list_watches(lua_State* L) {
   SessionBox& session = self<SessionBox>(L);
   session.open();
-  lua_createtable(L, static_cast<int>(session.watches.size()), 0);
-  for (size_t i = 0; i < session.watches.size(); ++i) {
-    push_object(L, session.watches[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, session.watches, [L](const auto& watch) { push_object(L, watch); });
   set_record_class(L, "watches");
   return 1;
 }
 
-// ---- the object
-// --------------------------------------------------------------------------------------------------------
+// ---- the object ----------------------------------------------------------------------------------------------------
 
-int get_id(lua_State* L) { return lua_pushinteger(L, self<WatchBox>(L).point.id), 1; }
-int get_on(lua_State* L) { return push_text(L, self<WatchBox>(L).point.on.text()), 1; }
-int get_slots(lua_State* L) { return push_text(L, self<WatchBox>(L).slots), 1; }
-int get_enabled(lua_State* L) { return lua_pushboolean(L, self<WatchBox>(L).point.enabled), 1; }
-int get_rule(lua_State* L) { return push_text(L, self<WatchBox>(L).point.rule), 1; }
-int get_nodes(lua_State* L) { return lua_pushnumber(L, static_cast<double>(self<WatchBox>(L).nodes)), 1; }
+int get_id(lua_State* L) { return give(L, self<WatchBox>(L).point.id); }
+int get_on(lua_State* L) { return give(L, self<WatchBox>(L).point.on.text()); }
+int get_slots(lua_State* L) { return give(L, self<WatchBox>(L).slots); }
+int get_enabled(lua_State* L) { return give(L, self<WatchBox>(L).point.enabled); }
+int get_rule(lua_State* L) { return give(L, self<WatchBox>(L).point.rule); }
+int get_nodes(lua_State* L) { return give(L, self<WatchBox>(L).nodes); }
 
-int get_name(lua_State* L) {
-  const WatchBox& watch = self<WatchBox>(L);
-  if (watch.point.name.empty())
-    lua_pushnil(L);
-  else
-    push_text(L, watch.point.name);
-  return 1;
-}
+int get_name(lua_State* L) { return give(L, text_or_nothing(self<WatchBox>(L).point.name)); }
 
 int get_when(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);
-  if (watch.function)
-    watch.function->push(L);
-  else
-    push_text(L, watch.point.expression ? watch.point.expression->text() : watch.point.condition->text());
-  return 1;
+  if (watch.function) return watch.function->push(L), 1;
+  if (watch.point.expression) return give(L, watch.point.expression->text());
+  return give(L, watch.point.condition ? watch.point.condition->text() : std::string());
 }
 
 int get_params(lua_State* L) {
@@ -296,8 +273,7 @@ int watch_text(lua_State* L) {
     text += ", removed";
   else if (!watch.point.enabled)
     text += ", disabled";
-  push_text(L, text);
-  return 1;
+  return give(L, text);
 }
 
 constexpr Member kMethods[] = {
@@ -310,18 +286,10 @@ constexpr Member kMeta[] = {{"__tostring", guard<watch_text>}};
 }  // namespace
 
 void bind_watch(lua_State* L) {
-  define_class(L, {ClassName<WatchBox>::value, kMethods, kFields, kMeta, {}, nullptr}, guard<collect_object<WatchBox>>,
-               guard<equal_objects<WatchBox>>);
-  luaL_getmetatable(L, ClassName<SessionBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member : {Member{"watch", guard<add_watch>}, Member{"watches", guard<list_watches>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_pop(L, 2);
+  define_class<WatchBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  add_methods<SessionBox>(L, {{"watch", guard<add_watch>}, {"watches", guard<list_watches>}});
   bind_conditions(L);
-  lua_pushcfunction(L, guard<watch_rule>);
-  lua_setfield(L, -2, "watch_rule");
+  add_functions(L, {{"watch_rule", guard<watch_rule>}});
 }
 
 }  // namespace msdbg::script

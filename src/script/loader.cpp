@@ -21,14 +21,20 @@ struct Found {
   std::string text, chunk;
 };
 
+bool is_library(const std::string& module) { return module == "msdbg" || module.starts_with("msdbg."); }
+
 // Library chunks are named "=msdbg.x" wherever they come from, so that errors point to the caller's file.
 std::string chunk_name(const std::string& module, const std::string& path) {
-  return module == "msdbg" || module.starts_with("msdbg.") ? "=" + (module == "msdbg" ? "msdbg.init" : module)
-                                                           : "@" + path;
+  return is_library(module) ? "=" + (module == "msdbg" ? "msdbg.init" : module) : "@" + path;
 }
 
-std::vector<std::string> search_directories(const Vm& vm) {
+// The library is the one inside the program: another one was written for other functions of msdbg.core.
+std::vector<std::string> search_directories(const Vm& vm, const std::string& module) {
   std::vector<std::string> out;
+  if (is_library(module)) {
+    if (const std::string directory = development_scripts(); !directory.empty()) out.push_back(directory);
+    return out;
+  }
   if (!vm.script_dirs.empty()) out.push_back(vm.script_dirs.back());
   out.insert(out.end(), vm.options.search_path.begin(), vm.options.search_path.end());
   if (const char* more = std::getenv("MSDBG_SCRIPT_PATH")) {
@@ -36,7 +42,6 @@ std::vector<std::string> search_directories(const Vm& vm) {
       if (!part.empty()) out.emplace_back(part);
     }
   }
-  out.emplace_back(MSDBG_INSTALLED_SCRIPTS);
   return out;
 }
 
@@ -44,7 +49,7 @@ std::optional<Found> find_module(const Vm& vm, const std::string& module, std::s
   std::string path = module;
   std::replace(path.begin(), path.end(), '.', '/');
   const std::string names[] = {path + ".lua", path + "/init.lua"};
-  for (const std::string& directory : search_directories(vm)) {
+  for (const std::string& directory : search_directories(vm, module)) {
     for (const std::string& name : names) {
       const std::string file = (fs::path(directory) / name).string();
       std::error_code error;
@@ -63,21 +68,25 @@ std::optional<Found> find_module(const Vm& vm, const std::string& module, std::s
 }
 
 int search(lua_State* L) {
-  const std::string module = text_argument(L, 1, "require: module name");
-  std::string tried;
+  bool isolated = false;
   {
+    const std::string module = text_argument(L, 1, "require: module name");
+    std::string tried;
     const auto found = find_module(vm_of(L), module, &tried);
-    if (!found) {
-      push_text(L, tried);
-      return 1;
-    }
+    if (!found) return give(L, tried);
     if (!load_text(L, found->text, found->chunk)) throw PendingError();
+    isolated = module != "msdbg.strict";
   }
-  if (module != "msdbg.strict") isolate(L);
+  if (isolated) isolate(L);  // may raise: nothing here has a destructor any more
   return 1;
 }
 
 }  // namespace
+
+std::string development_scripts() {
+  const char* directory = std::getenv("MSDBG_DEV_SCRIPTS");
+  return directory != nullptr ? directory : "";
+}
 
 Result<std::string> read_script(const std::string& path) {
   const auto closer = [](FILE* file) {
@@ -113,7 +122,7 @@ void isolate(lua_State* L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "msdbg.strict");
   lua_call(L, 1, 1);
-  lua_getfield(L, -1, "environment");
+  push_raw(L, -1, "environment");
   lua_remove(L, -2);
   lua_call(L, 0, 1);
   lua_setfenv(L, -2);
@@ -121,17 +130,18 @@ void isolate(lua_State* L) {
 
 void install_loader(Vm& vm) {
   lua_State* L = vm.L;
+  lua_getglobal(L, "table");
+  push_raw(L, -1, "insert");
   lua_getglobal(L, "package");
-  lua_getfield(L, -1, "loaders");
-  const int loaders = lua_gettop(L);
-  const auto count = static_cast<int>(lua_objlen(L, loaders));
-  for (int i = count; i >= 2; --i) {
-    lua_rawgeti(L, loaders, i);
-    lua_rawseti(L, loaders, i + 1);
-  }
+  push_raw(L, -1, "loaders");
+  lua_replace(L, -2);
+  push(L, 2);
   lua_pushcfunction(L, guard<search>);
-  lua_rawseti(L, loaders, 2);
-  lua_pop(L, 2);
+  lua_call(L, 3, 0);
+  lua_pop(L, 1);
+  if (const std::string directory = development_scripts(); !directory.empty()) {
+    log(LogLevel::kWarning, fmt::format("the Lua library and the shipped rules are read from {} (MSDBG_DEV_SCRIPTS)", directory));
+  }
 }
 
 }  // namespace msdbg::script

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "script/lua_support.h"
+#include "script/lua_classes.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
@@ -11,14 +11,6 @@ namespace {
 
 constexpr const char* kErrorClass = "msdbg.error";
 constexpr std::string_view kLibraryChunk = "=msdbg.";
-
-std::string field_text(lua_State* L, int index, const char* key) {
-  lua_pushstring(L, key);
-  lua_rawget(L, index);
-  std::string text = text_at(L, -1).value_or("");
-  lua_pop(L, 1);
-  return text;
-}
 
 bool is_error_object(lua_State* L, int index) {
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
@@ -100,9 +92,9 @@ int on_error(lua_State* L) {
     }
     lua_replace(L, 1);
   }
-  if (field_text(L, 1, "traceback").empty()) {
+  if (text_field(L, 1, "traceback").empty()) {
     luaL_traceback(L, L, nullptr, 1);
-    push_text(L, useful_traceback(text_at(L, -1).value_or("")));
+    push(L, useful_traceback(text_at(L, -1).value_or("")));
     lua_setfield(L, 1, "traceback");
   }
   lua_settop(L, 1);
@@ -110,8 +102,7 @@ int on_error(lua_State* L) {
 }
 
 int error_to_string(lua_State* L) {
-  push_text(L, error_text(read_error(L, 1), false));
-  return 1;
+  return give(L, error_text(read_error(L, 1), false));
 }
 
 }  // namespace
@@ -138,12 +129,12 @@ ErrorView read_error(lua_State* L, int index) {
     view.message = text_at(L, index).value_or("an error without text");
     return view;
   }
-  view.code = field_text(L, index, "code");
-  view.message = field_text(L, index, "message");
-  view.where = field_text(L, index, "where");
-  view.traceback = field_text(L, index, "traceback");
-  lua_getfield(L, index, "expected");
-  view.expected = lua_toboolean(L, -1) != 0;
+  view.code = text_field(L, index, "code");
+  view.message = text_field(L, index, "message");
+  view.where = text_field(L, index, "where");
+  view.traceback = text_field(L, index, "traceback");
+  push_raw(L, index, "expected");
+  view.expected = truth_at(L, -1);
   lua_pop(L, 1);
   return view;
 }
@@ -175,8 +166,8 @@ bool protected_call(lua_State* L, int nargs, int nresults) {
 
 int push_absence(lua_State* L, const Status& status) {
   lua_pushnil(L);
-  push_text(L, status.message());
-  push_text(L, code_name(status.code()));
+  push(L, status.message());
+  push(L, code_name(status.code()));
   return 3;
 }
 

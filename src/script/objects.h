@@ -11,7 +11,7 @@
 #include "msdbg/diff.h"
 #include "msdbg/report.h"
 #include "msdbg/script.h"
-#include "script/lua_support.h"
+#include "script/lua_classes.h"
 
 namespace msdbg::script {
 
@@ -202,8 +202,7 @@ MSDBG_LUA_CLASS(DiffBox, "diff result");
 MSDBG_LUA_CLASS(ReportBox, "report");
 #undef MSDBG_LUA_CLASS
 
-// ---- shared between the binding files
-// ----------------------------------------------------------------------------------
+// ---- shared between the binding files ------------------------------------------------------------------------------
 
 // Each defines its classes and adds its functions to the table on top of the stack.  [-0, +0, m]
 void bind_session(lua_State* L);
@@ -229,8 +228,6 @@ void bind_rules(lua_State* L);
 
 /// Tables for the terminal at hand, else of the usual width. Without colours: texts of Lua go anywhere.
 ReportStyle table_style();
-/// Methods of sessions that are written in a file of their own.
-void add_session_methods(lua_State* L, std::initializer_list<Member> members);
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
 GraphPtr graph_pointer(SessionBox& session, const Graph* graph);
@@ -240,6 +237,7 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 /// The step that a call means: option `step`, else the current one.
 int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
+inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two looks at the interrupt flag
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< more coordinates than a script can want by accident
 /// core.page_form(path): "html" or "markdown", by the ending.  [-0, +1, e]
 int page_form_of(lua_State* L);
@@ -273,6 +271,18 @@ void tell_events(SessionBox& box);
 LiveSession& live_of(SessionBox& box, std::string_view call);
 /// Option `timeout` in seconds.
 std::optional<std::chrono::milliseconds> timeout_option(OptionTable& options, std::string_view call);
+/// The tensor object that functions of watchpoints and rules get; its statistics are there.  [-0, +1, m]
+void push_checked_tensor(lua_State* L, SessionBox& session, const CheckedTensor& tensor);
+/// check() with functions that run on `L`, and the session marked as in use.
+Result<CheckResult> check_here(lua_State* L, SessionBox& box, const std::vector<Watchpoint>& points, const CheckOptions& options);
+/// Keeps a result as the session's last one and pushes it. Error (ScriptError): the check was interrupted.  [-0, +1, e]
+int give_check(lua_State* L, SessionBox& box, CheckResult found);
+/// 'output', 'input', 'all' or a slot. Error (ScriptError), which begins with `what`.
+struct ChosenSlots {
+  bool inputs, outputs;
+  std::optional<uint32_t> slot;
+};
+ChosenSlots read_slots(const std::string& text, std::string_view what);
 /// The options of a check at `index`: the session's defaults with steps, ranks, max_hits, report_missing, ... on top.
 CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, const char* call);
 /// Applies `semantics`, `threads`, `mem_limit`.

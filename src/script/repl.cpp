@@ -15,11 +15,10 @@ bool push_repl(lua_State* L, const char* name) {
     lua_getglobal(state, "require");
     lua_pushliteral(state, "msdbg.repl");
     lua_call(state, 1, 1);
-    lua_pushvalue(state, 1);
-    lua_gettable(state, -2);
+    push_raw(state, -1, static_cast<const char*>(lua_touserdata(state, 1)));
     return 1;
   });
-  lua_pushstring(L, name);
+  lua_pushlightuserdata(L, const_cast<char*>(name));
   return protected_call(L, 1, 1);
 }
 
@@ -34,7 +33,7 @@ Script::Eval Script::eval(const std::string& text) {
   lua_settop(L, 0);
   bool ok = push_repl(L, "eval");
   if (ok) {
-    push_text(L, text);
+    push(L, text);
     ok = protected_call(L, 1, 3);
   }
   Eval out;
@@ -74,16 +73,15 @@ std::vector<std::string> Script::complete(const std::string& line, size_t cursor
   std::vector<std::string> out;
   bool ok = push_repl(L, "complete");
   if (ok) {
-    push_text(L, line);
-    lua_pushnumber(L, static_cast<double>(cursor));
+    push(L, line);
+    push(L, cursor);
     ok = protected_call(L, 2, 1);
   }
-  for (int i = 1; ok && lua_istable(L, -1); ++i) {
-    lua_rawgeti(L, -1, i);
-    const auto name = text_at(L, -1);
-    lua_pop(L, 1);
-    if (!name) break;
-    if (printable(*name) == *name) out.push_back(*name);  // others cannot be typed
+  if (ok && lua_istable(L, -1)) {
+    for_each_element(L, -1, "complete", [&](int) {
+      const std::string name = text_at(L, -1).value_or("");
+      if (printable(name) == name) out.push_back(name);  // others cannot be typed
+    });
   }
   lua_settop(L, 0);
   return out;

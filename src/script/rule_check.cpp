@@ -17,37 +17,10 @@ constexpr const char* kPlan = "msdbg.rule_plan";  // registry: what choose_rules
 
 void push_module_function(lua_State* L, const char* module, const char* function) {
   lua_getglobal(L, "require");
-  push_text(L, module);
+  push(L, module);
   if (!protected_call(L, 1, 1)) throw PendingError();
-  lua_getfield(L, -1, function);
+  push_raw(L, -1, function);
   lua_remove(L, -2);
-}
-
-void set_list(lua_State* L, const char* key, const std::vector<std::string>& texts) {
-  lua_createtable(L, static_cast<int>(texts.size()), 0);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    push_text(L, texts[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  lua_setfield(L, -2, key);
-}
-
-// [-0, +0, m] of the table on top
-std::vector<std::string> texts_of(lua_State* L, const char* list, const char* field) {
-  std::vector<std::string> out;
-  lua_getfield(L, -1, list);
-  for (int i = 1;; ++i) {
-    lua_rawgeti(L, -1, i);
-    if (lua_isnil(L, -1)) break;
-    if (field != nullptr) {
-      lua_getfield(L, -1, field);
-      lua_remove(L, -2);
-    }
-    out.push_back(text_at(L, -1).value_or(""));
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 2);
-  return out;
 }
 
 // (choice) -> nothing; the plan goes to the registry
@@ -55,11 +28,11 @@ int make_plan(lua_State* L) {
   const auto& choice = *static_cast<const RuleChoice*>(lua_touserdata(L, 1));
   push_module_function(L, "msdbg.rule_plan", "make");
   lua_newtable(L);
-  if (choice.rules) set_field(L, "rules", *choice.rules);
-  if (!choice.profile.empty()) set_field(L, "profile", choice.profile);
-  if (!choice.slots.empty()) set_field(L, "slots", choice.slots);
-  set_list(L, "files", choice.files);
-  set_list(L, "params", choice.params);
+  set_field(L, "rules", choice.rules);
+  set_field(L, "profile", text_or_nothing(choice.profile));
+  set_field(L, "slots", text_or_nothing(choice.slots));
+  set_field(L, "files", choice.files);
+  set_field(L, "params", choice.params);
   set_field(L, "trust", choice.trust);
   set_field(L, "budget", choice.budget_s);
   if (!protected_call(L, 1, 1)) throw PendingError();
@@ -80,16 +53,9 @@ int run_check(lua_State* L) {
   lua_settop(L, 2);
   push_module_function(L, "msdbg.rule_run", "prepare");
   lua_pushvalue(L, 2);
-  lua_getfield(L, LUA_REGISTRYINDEX, kPlan);
+  push_raw(L, LUA_REGISTRYINDEX, kPlan);
   if (!protected_call(L, 2, 2)) throw PendingError();
-  // 3: instances, 4: problems
-  CheckResult found;
-  found.rule_problems = read_problems(L, 4);
-  collect_rules(L, 3, *box, &call.points, &found);
-  const InUse guard(*box, "check");
-  box->thread = L;
-  call.result = check(box->open(), call.points, *call.options);
-  if (call.result) add_rules(std::move(found), &*call.result);
+  call.result = check_with_rules(L, *box, 3, 4, std::move(call.points), *call.options);
   return 0;
 }
 
@@ -116,11 +82,11 @@ Result<ChosenRules> Script::choose_rules(const RuleChoice& choice) {
   lua_pushlightuserdata(L, const_cast<RuleChoice*>(&choice));
   if (!protected_call(L, 1, 0)) return status_of_error(L);
   ChosenRules chosen;
-  lua_getfield(L, LUA_REGISTRYINDEX, kPlan);
-  chosen.names = texts_of(L, "chosen", "name");
-  chosen.notes = texts_of(L, "notes", nullptr);
-  lua_getfield(L, -1, "expression");
-  chosen.expression = text_at(L, -1).value_or("");
+  push_raw(L, LUA_REGISTRYINDEX, kPlan);
+  OptionTable plan(L, -1, "rule plan");
+  plan.with("chosen", [&](int at) { for_each_element(L, at, "chosen", [&](int) { chosen.names.push_back(text_field(L, -1, "name")); }); });
+  chosen.notes = plan.list<std::string>("notes");
+  chosen.expression = plan.text("expression").value_or("");
   lua_settop(L, 0);
   return chosen;
 }

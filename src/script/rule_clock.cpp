@@ -7,18 +7,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "script/interrupt.h"
 
 namespace msdbg::script {
+
+using Limit = RuleCall::Limit;
+
 namespace {
 
+constexpr double kMostSeconds = 1e9;
 constexpr long kTickNs = 20'000'000;
 constexpr int64_t kPatienceNs = 5'000'000'000;  ///< past the limit, before a person is told
-
-enum class Limit : int { kNone, kTime, kMemory };
 
 // Read by the signal handler, which runs on the thread that set them.
 std::atomic<Vm*> g_vm{nullptr};
@@ -106,22 +109,34 @@ std::string passed_limit(const Vm& vm) {
 
 double set_rule_memory(double mb) { return g_memory_mb.exchange(mb); }
 
-RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm), seconds_(seconds) {
+RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm) {
   thread_local Timer timer;  // per thread, as its signals go to the thread that made it
-  g_passed = Limit::kNone;
-  g_seconds = seconds_;
-  g_rule = rule;
-  g_told = false;
-  g_deadline_ns = now_ns() + static_cast<int64_t>(seconds_ * 1e9);
-  g_vm = &vm_;
+  outer_ = {g_vm.load(), g_deadline_ns.load(), g_passed.load(), g_seconds.load(), g_rule.load(), g_told.load()};
+  Running inner = {&vm, now_ns() + static_cast<int64_t>(std::min(seconds, kMostSeconds) * 1e9), Limit::kNone, seconds, rule, false};
+  // A call inside of another one ends with it at the latest.
+  if (outer_.vm == &vm && outer_.deadline_ns < inner.deadline_ns) {
+    inner.deadline_ns = outer_.deadline_ns;
+    inner.seconds = outer_.seconds;
+  }
+  run(inner);
 }
 
 RuleCall::~RuleCall() {
   const bool passed = g_passed.load() != Limit::kNone;
-  g_vm = nullptr;
-  g_passed = Limit::kNone;
+  run(outer_);
   if (passed && !vm_.exit_status && !interrupt_requested()) lua_sethook(vm_.L, nullptr, 0, 0);
   if (passed) lua_gc(vm_.L, LUA_GCCOLLECT, 0);
+  if (outer_.vm == &vm_ && outer_.passed != Limit::kNone) arm_hook(vm_);
+}
+
+void RuleCall::run(const Running& running) {
+  g_vm = nullptr;  // no tick looks at a half of each
+  g_deadline_ns = running.deadline_ns;
+  g_passed = running.passed;
+  g_seconds = running.seconds;
+  g_rule = running.rule;
+  g_told = running.told;
+  g_vm = running.vm;
 }
 
 bool RuleCall::call(lua_State* L, int nargs, int nresults) {

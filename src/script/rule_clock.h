@@ -17,9 +17,11 @@ inline constexpr double kRuleMemoryMb = 1024;     ///< of the whole virtual mach
 /// The limit of all calls from now on, in MB; gives the one before.
 double set_rule_memory(double mb);
 
-/// One call of a function of a rule.
+/// One call of a function of a rule. Calls nest: the limits of the outer one hold inside of the inner one, and go on after it.
 class RuleCall {
  public:
+  enum class Limit : int { kNone, kTime, kMemory };
+
   /// `rule` is its name, for the message about one that cannot be stopped; it must outlive the call.
   RuleCall(Vm& vm, double seconds, const char* rule = "");
   ~RuleCall();
@@ -35,8 +37,18 @@ class RuleCall {
   bool hopeless() const { return hopeless_; }
 
  private:
+  struct Running {
+    Vm* vm;
+    int64_t deadline_ns;
+    Limit passed;
+    double seconds;
+    const char* rule;
+    bool told;
+  };
+  static void run(const Running& running);
+
   Vm& vm_;
-  double seconds_;
+  Running outer_;  ///< what ran when this call began; its vm is null when nothing did
   std::string problem_;
   bool outside_ = false, hopeless_ = false;
 };

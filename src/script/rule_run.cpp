@@ -41,28 +41,23 @@ constexpr uint32_t kRowFields = kStatCount | kStatMin | kStatMax | kStatMean | k
                                 kStatNeg | kStatL2Norm | kStatStd;
 
 void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
-  lua_getfield(L, index, "needs");
-  if (lua_istable(L, -1)) {
+  OptionTable instance(L, index, "rule");
+  instance.with("needs", [&](int at) {
     bool elements = false;
-    for (int i = 1;; ++i) {
-      lua_rawgeti(L, -1, i);
-      const auto word = text_at(L, -1);
-      lua_pop(L, 1);
-      if (!word) break;
-      if (*word == "previous") rule.needs_previous = true;
-      else if (*word == "elements") elements = true;
+    for (const std::string& word : list_argument<std::string>(L, at, fmt::format("rule '{}': field 'needs'", rule.info->name))) {
+      if (word == "previous") rule.needs_previous = true;
+      else if (word == "elements") elements = true;
       for (const auto& [name, bits] : kFields) {
-        if (name == *word) rule.fields |= bits;
+        if (name == word) rule.fields |= bits;
       }
     }
     // The difference to the previous value is what such a rule is after, and that needs both.
     point.needs_elements = elements || rule.needs_previous || rule.fields == 0 || (rule.fields & ~kRowFields) != 0;
-  }
-  lua_pop(L, 1);
+  });
 }
 
 Function function_field(lua_State* L, int index, const char* key, Vm& vm) {
-  lua_getfield(L, index, key);
+  push_raw(L, index, key);
   if (lua_isfunction(L, -1)) return std::make_shared<FunctionRef>(vm, L);
   lua_pop(L, 1);
   return nullptr;
@@ -115,14 +110,7 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
   const int top = lua_gettop(L);
   if (!lua_checkstack(L, 20)) return not_checked("rule error: the Lua stack is full");
   rule.check->push(L);
-  auto object = std::make_shared<TensorBox>();
-  object->session = box.shared_from_this();
-  object->info = *tensor.info;
-  object->info.id = tensor.id;
-  object->stats = *tensor.stats;
-  object->suspension = box.suspension;
-  object->name = box.session->tensor_name(tensor.id);
-  push_object(L, std::move(object));
+  push_checked_tensor(L, box, tensor);
   if (previous) push_stats(L, previous->first, previous->second);
   else lua_pushnil(L);
   RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
@@ -135,35 +123,30 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
 
 // ---- findings at the end of a step or of the run
 
-std::string optional_text(lua_State* L, int index, const char* key) {
-  lua_getfield(L, index, key);
-  std::string text = text_at(L, -1).value_or("");
-  lua_pop(L, 1);
-  return text;
-}
-
-std::optional<int64_t> optional_integer(lua_State* L, int index, const char* key) {
-  lua_getfield(L, index, key);
+std::optional<int64_t> integer_field(lua_State* L, int index, const char* key) {
+  push_raw(L, index, key);
   const auto number = integer_at(L, -1);
   lua_pop(L, 1);
   return number;
 }
 
-// `fields` are those that say where, not what.
+// Fields that say where a finding is; all others say what.
+constexpr std::string_view kWhere[] = {"tensor", "node", "step", "rank", "slot"};
+
 Result<TensorId> place_of(lua_State* L, int index, SessionBox& box, std::optional<int> rank, std::optional<int64_t> step) {
-  lua_getfield(L, index, "tensor");
+  push_raw(L, index, "tensor");
   const auto* holder = holder_at<TensorBox>(L, -1);
   const std::shared_ptr<TensorBox> tensor = holder != nullptr ? *holder : nullptr;
   lua_pop(L, 1);
   if (tensor) return tensor->info.id;
-  const std::string node = optional_text(L, index, "node");
+  const std::string node = text_field(L, index, "node");
   if (node.empty()) return Status(Code::kInvalidArgument, "a finding has neither 'tensor' nor 'node'");
-  if (const auto given = optional_integer(L, index, "rank")) rank = static_cast<int>(*given);
-  if (const auto given = optional_integer(L, index, "step")) step = *given;
+  if (const auto given = integer_field(L, index, "rank")) rank = static_cast<int>(*given);
+  if (const auto given = integer_field(L, index, "step")) step = *given;
   if (!step) return Status(Code::kInvalidArgument, fmt::format("the finding on '{}' has no 'step'", node));
   const Result<NodeRef> ref = find_node(box.session->graphs(), node, rank, {});
   if (!ref) return ref.status();
-  const std::string slot_text = optional_text(L, index, "slot");
+  const std::string slot_text = text_field(L, index, "slot");
   const auto slot = parse_slot(slot_text.empty() ? "output:0" : slot_text);
   if (!slot)
     return Status(Code::kInvalidArgument, fmt::format("the finding on '{}' has the slot '{}'; e.g. output:0 is one", node, slot_text));
@@ -174,27 +157,26 @@ ScriptPhase read_findings(lua_State* L, SessionBox& box, std::optional<int> rank
   ScriptPhase out;
   const int list = lua_gettop(L);
   if (lua_isnil(L, list)) return out;
-  for (int i = 1;; ++i) {
-    lua_rawgeti(L, list, i);
-    if (lua_isnil(L, -1)) break;
+  if (!lua_istable(L, list)) {
+    out.problem = fmt::format("rule error: {} returned {}; nil or a list of findings is expected", phase, value_text(L, list));
+    return out;
+  }
+  for_each_element(L, list, phase, [&](int i) {
+    if (!out.problem.empty()) return;
     const int entry = lua_gettop(L);
     if (!lua_istable(L, entry)) {
       out.problem = fmt::format("rule error: element {} of what {} returned is {}; a table with 'tensor' or 'node' is expected", i, phase,
                                 value_text(L, entry));
-      return out;
+      return;
     }
     const Result<TensorId> place = place_of(L, entry, box, rank, step);
     if (!place) {
       out.problem = fmt::format("rule error: {}: {}", phase, place.status().message());
-      return out;
+      return;
     }
-    for (const char* key : {"tensor", "node", "step", "rank", "slot"}) {
-      lua_pushnil(L);
-      lua_setfield(L, entry, key);
-    }
-    ScriptVerdict verdict = read_verdict(L);
+    ScriptVerdict verdict = read_verdict(L, kWhere);
     out.findings.push_back({*place, verdict.actual, std::move(verdict.details)});
-  }
+  });
   return out;
 }
 
@@ -204,12 +186,10 @@ ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function
   if (!rule.given_up.empty()) return out;  // its tensors say so
   lua_State* L = box.thread;
   const int top = lua_gettop(L);
-  lua_checkstack(L, 20);
+  if (!lua_checkstack(L, 20)) return out.problem = "rule error: the Lua stack is full", out;
   function->push(L);
-  if (rank) lua_pushinteger(L, *rank);
-  else lua_pushnil(L);
-  if (step) lua_pushnumber(L, static_cast<double>(*step));
-  else lua_pushnil(L);
+  push(L, rank);
+  push(L, step);
   RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
   if (call.call(L, 2, 1)) out = read_findings(L, box, rank, step, phase);
   else if (!call.stopped_from_outside()) out.problem = rule.broken(call);
@@ -221,58 +201,56 @@ Severity severity_of(const std::string& word) {
   return word == "error" ? Severity::kError : word == "info" ? Severity::kInfo : Severity::kWarning;
 }
 
-}  // namespace
-
+// The watchpoints of the list of instance tables at `index`, numbered behind those that are there; rules whose selector or condition
+// is wrong become problems.
 void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result) {
   int id = 0;
   for (const Watchpoint& point : *points) id = std::max(id, point.id);
-  for (int i = 1;; ++i) {
-    lua_rawgeti(L, index, i);
+  for_each_element(L, index, "run_rules: instances", [&](int i) {
     const int at = lua_gettop(L);
-    if (!lua_istable(L, at)) {
-      lua_pop(L, 1);
-      return;
-    }
+    if (!lua_istable(L, at)) misuse(fmt::format("run_rules: instances: element {}: a table is expected, not {}", i, value_text(L, at)));
     try {
       points->push_back(rule_watchpoint(L, at, box, ++id));
       // A selector without nodes is an error of check(), which would take all other rules with it.
       if (!points->back().optional) value_or_throw(resolve_or_explain(points->back().on, box.session->graphs()));
       result->rules.push_back(points->back().info);
     } catch (const ScriptError& error) {
-      const std::string file = optional_text(L, at, "file");
-      result->rule_problems.push_back({optional_text(L, at, "rule"),
+      const std::string file = text_field(L, at, "file");
+      result->rule_problems.push_back({text_field(L, at, "rule"),
                                        fmt::format("rule error: {}{}", file.empty() ? "" : file + ": ", error.message()),
                                        RuleProblemKind::kBroken});
       if (!points->empty() && points->back().id == id) points->pop_back();
     }
-    lua_settop(L, at - 1);
-  }
+  });
 }
 
-void add_rules(CheckResult found, CheckResult* result) {
-  found.rule_problems.insert(found.rule_problems.end(), result->rule_problems.begin(), result->rule_problems.end());
-  result->rule_problems = std::move(found.rule_problems);
-  result->rules = std::move(found.rules);
-}
-
+// {{rule, reason, kind}} at `index`; those of kind "unset" and "idle" are no errors of the rule.
 std::vector<RuleProblem> read_problems(lua_State* L, int index) {
   std::vector<RuleProblem> out;
-  for (int i = 1; lua_istable(L, index); ++i) {
-    lua_rawgeti(L, index, i);
-    const bool end = !lua_istable(L, -1);
-    if (!end) {
-      const int entry = lua_gettop(L);
-      const std::string kind = optional_text(L, entry, "kind");
-      const RuleProblemKind means = kind == "unset"  ? RuleProblemKind::kUnset
-                                    : kind == "idle" ? RuleProblemKind::kIdle
-                                                     : RuleProblemKind::kBroken;
-      out.push_back({optional_text(L, entry, "rule"),
-                     (means == RuleProblemKind::kBroken ? "rule error: " : "") + optional_text(L, entry, "reason"), means});
-    }
-    lua_pop(L, 1);
-    if (end) break;
-  }
+  for_each_element(L, index, "run_rules: problems", [&](int) {
+    const std::string kind = text_field(L, -1, "kind");
+    const RuleProblemKind means = kind == "unset"  ? RuleProblemKind::kUnset
+                                  : kind == "idle" ? RuleProblemKind::kIdle
+                                                   : RuleProblemKind::kBroken;
+    const std::string reason = (means == RuleProblemKind::kBroken ? "rule error: " : "") + text_field(L, -1, "reason");
+    out.push_back({text_field(L, -1, "rule"), reason, means});
+  });
   return out;
+}
+
+}  // namespace
+
+Result<CheckResult> check_with_rules(lua_State* L, SessionBox& box, int instances, int problems, std::vector<Watchpoint> points,
+                                     const CheckOptions& options) {
+  CheckResult rules;
+  rules.rule_problems = read_problems(L, problems);
+  collect_rules(L, instances, box, &points, &rules);
+  Result<CheckResult> result = check_here(L, box, points, options);
+  if (!result) return result;
+  rules.rule_problems.insert(rules.rule_problems.end(), result->rule_problems.begin(), result->rule_problems.end());
+  result->rule_problems = std::move(rules.rule_problems);
+  result->rules = std::move(rules.rules);
+  return result;
 }
 
 Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
@@ -280,31 +258,28 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
   auto state = std::make_shared<RuleState>();
   state->info = std::make_shared<RuleInfo>();
   RuleInfo& info = *state->info;
-  info.name = optional_text(L, index, "rule");
-  info.abbr = optional_text(L, index, "abbr");
-  info.summary = optional_text(L, index, "summary");
-  info.cause = optional_text(L, index, "cause");
-  info.next = optional_text(L, index, "next");
-  info.file = optional_text(L, index, "file");
-  info.severity = severity_of(optional_text(L, index, "severity"));
+  info.name = text_field(L, index, "rule");
+  info.abbr = text_field(L, index, "abbr");
+  info.summary = text_field(L, index, "summary");
+  info.cause = text_field(L, index, "cause");
+  info.next = text_field(L, index, "next");
+  info.file = text_field(L, index, "file");
+  info.severity = severity_of(text_field(L, index, "severity"));
 
   Watchpoint point;
   point.id = id;
   point.rule = info.name;
-  point.name = optional_text(L, index, "name");
+  point.name = text_field(L, index, "name");
   point.severity = info.severity;
   point.info = state->info;
-  lua_getfield(L, index, "optional");
-  point.optional = lua_toboolean(L, -1) != 0;
-  lua_getfield(L, index, "on");
-  point.on = selector_argument(L, lua_gettop(L), "rule '" + info.name + "': what it selects");
-  lua_getfield(L, index, "turn");
-  point.turn = static_cast<int>(lua_tointeger(L, -1));
-  lua_getfield(L, index, "budget");
-  state->budget = number_at(L, -1).value_or(kDefaultRuleBudget);
-  lua_pop(L, 4);
-  set_slots(&point, optional_text(L, index, "slots"));
-  if (const std::string when = optional_text(L, index, "when"); !when.empty()) {
+  OptionTable instance(L, index, fmt::format("rule '{}'", info.name));
+  point.optional = instance.boolean("optional").value_or(false);
+  if (!instance.with("on", [&](int at) { point.on = selector_argument(L, at, "rule '" + info.name + "': what it selects"); }))
+    misuse(fmt::format("rule '{}': field 'on' is missing", info.name));
+  point.turn = instance.id("turn").value_or(0);
+  state->budget = instance.number("budget").value_or(kDefaultRuleBudget);
+  set_slots(&point, instance.text("slots").value_or("output"));
+  if (const std::string when = text_field(L, index, "when"); !when.empty()) {
     When parsed = value_or_throw(parse_when(when));
     if (Condition* condition = std::get_if<Condition>(&parsed)) point.condition = std::move(*condition);
     else point.expression = std::move(std::get<Expression>(parsed));
@@ -312,6 +287,7 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
   }
   read_needs(L, index, *state, point);
   state->check = function_field(L, index, "check", vm);
+  if (!state->check) misuse(fmt::format("rule '{}': it has neither 'when' nor 'check'", info.name));
   state->step_end = function_field(L, index, "step_end", vm);
   state->finish = function_field(L, index, "finish", vm);
   point.script = [&box, state](const CheckedTensor& tensor) { return ask(box, *state, tensor); };

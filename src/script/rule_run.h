@@ -14,17 +14,14 @@ namespace msdbg::script {
 /// Error (ScriptError): a selector or condition that is wrong.
 Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id);
 
-/// The watchpoints of the list of instance tables at `index`, numbered behind those that are there; rules whose selector or condition
-/// is wrong become problems. What is said about them goes to `rules`.
-void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result);
-/// Puts what collect_rules() said before those of the run.
-void add_rules(CheckResult found, CheckResult* result);
-/// {{rule, reason, plain}} at `index` as problems; `plain` ones are no errors of the rule.
-std::vector<RuleProblem> read_problems(lua_State* L, int index);
+/// A check of `points` and of the rules in the list of instance tables at `instances`. Problems in the list at `problems`, and rules
+/// whose selector or condition is wrong, stand in the result. Error: that of check(); ScriptError: what the lists hold is no rule.
+Result<CheckResult> check_with_rules(lua_State* L, SessionBox& box, int instances, int problems, std::vector<Watchpoint> points,
+                                     const CheckOptions& options);
 
-/// What a function of a watchpoint answered, on top of the stack.  [-1, +0, m]
-ScriptVerdict read_verdict(lua_State* L);
-/// 'output', 'input', 'all' or a slot. Error (ScriptError).
+/// What a function of a watchpoint answered, on top of the stack; fields in `ignored` are no details.  [-1, +0, m]
+ScriptVerdict read_verdict(lua_State* L, std::span<const std::string_view> ignored = {});
+/// read_slots() for a watchpoint.
 void set_slots(Watchpoint* point, const std::string& slots);
 
 }  // namespace msdbg::script

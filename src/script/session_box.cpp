@@ -113,14 +113,4 @@ std::string step_text(const SessionBox& session) {
   return session.current_step ? std::to_string(*session.current_step) : "-";
 }
 
-void add_session_methods(lua_State* L, std::initializer_list<Member> members) {
-  luaL_getmetatable(L, ClassName<SessionBox>::registry);
-  lua_getfield(L, -1, "methods");
-  for (const Member& member : members) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
-  lua_pop(L, 2);
-}
-
 }  // namespace msdbg::script

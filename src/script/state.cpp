@@ -24,7 +24,7 @@ constexpr int kStatusInterrupted = 130;
 int exit_script(lua_State* L) {
   int status = 0;
   if (lua_isboolean(L, 1))
-    status = lua_toboolean(L, 1) ? 0 : 1;
+    status = truth_at(L, 1) ? 0 : 1;
   else if (!lua_isnoneornil(L, 1)) {
     const int64_t wanted = integer_argument(L, 1, "os.exit: status");
     if (wanted < 0 || wanted > 255) misuse(fmt::format("os.exit: status: 0 to 255 is expected, not {}", wanted));
@@ -39,51 +39,40 @@ int exit_script(lua_State* L) {
 // core.raise(code, message, expected): an error object at the caller's place.
 int raise(lua_State* L) {
   const std::string code = text_argument(L, 1, "raise: code");
-  throw ScriptError(code, text_argument(L, 2, "raise: message"), lua_toboolean(L, 3) != 0);
+  throw ScriptError(code, text_argument(L, 2, "raise: message"), truth_at(L, 3));
 }
 
 // core.nearest(word, list) -> the closest words
 int nearest_words(lua_State* L) {
   const std::string word = text_argument(L, 1, "nearest: word");
-  std::vector<std::string> candidates;
-  for (int i = 1; lua_istable(L, 2); ++i) {
-    lua_rawgeti(L, 2, i);
-    const auto text = text_at(L, -1);
-    lua_pop(L, 1);
-    if (!text) break;
-    candidates.push_back(*text);
-  }
-  const auto close = nearest(word, candidates, static_cast<size_t>(lua_isnumber(L, 3) ? lua_tointeger(L, 3) : 3));
-  lua_createtable(L, static_cast<int>(close.size()), 0);
-  for (size_t i = 0; i < close.size(); ++i) {
-    push_text(L, close[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  return 1;
+  const auto candidates = list_argument<std::string>(L, 2, "nearest: words");
+  return give(L, nearest(word, candidates, static_cast<size_t>(integer_argument(L, 3, "nearest: limit", 3, 0, 1000))));
 }
 
 // core.members(class) -> methods, fields: the live tables, so that the Lua half of the library can add methods.
 int class_members(lua_State* L) {
   const std::string name = text_argument(L, 1, "members: class");
-  luaL_getmetatable(L, ("msdbg." + name).c_str());
-  if (!lua_istable(L, -1)) misuse(fmt::format("members: no class '{}'", name));
-  lua_getfield(L, -1, "methods");
-  lua_getfield(L, -2, "fields");
+  for (const char* which : {"methods", "fields"}) {
+    push_class_table(L, ("msdbg." + name).c_str(), which);
+    if (!lua_istable(L, -1)) misuse(fmt::format("members: no class '{}'", name));
+  }
   return 2;
 }
 
 // core.class_of(value) -> the name of our class, or nil
 int class_of(lua_State* L) {
-  if (lua_type(L, 1) != LUA_TUSERDATA || !luaL_getmetafield(L, 1, "__name")) lua_pushnil(L);
+  if (lua_type(L, 1) != LUA_TUSERDATA || !lua_getmetatable(L, 1)) return lua_pushnil(L), 1;
+  push_raw(L, -1, "__name");
   return 1;
 }
 
 // core.record(name, metatable): the metatable of result tables that C++ makes.
 int set_record(lua_State* L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.records");
-  lua_pushvalue(L, 1);
+  const std::string name = text_argument(L, 1, "record: name");
+  if (!lua_istable(L, 2)) misuse(fmt::format("record: a metatable is expected, not {}", value_text(L, 2)));
+  push_raw(L, LUA_REGISTRYINDEX, "msdbg.records");
   lua_pushvalue(L, 2);
-  lua_settable(L, -3);
+  lua_setfield(L, -2, name.c_str());
   return 0;
 }
 
@@ -98,15 +87,9 @@ int new_record(lua_State* L) {
 int open_core(lua_State* L) {
   lua_newtable(L);
   set_field(L, "version", kVersion);
-  for (const Member& member : std::initializer_list<Member>{{"raise", guard<raise>},
-                                                            {"nearest", guard<nearest_words>},
-                                                            {"members", guard<class_members>},
-                                                            {"class_of", guard<class_of>},
-                                                            {"record", guard<set_record>},
-                                                            {"new_record", guard<new_record>}}) {
-    lua_pushcfunction(L, member.function);
-    lua_setfield(L, -2, member.name);
-  }
+  set_field(L, "development", text_or_nothing(development_scripts()));
+  add_functions(L, {{"raise", guard<raise>}, {"nearest", guard<nearest_words>}, {"members", guard<class_members>},
+                    {"class_of", guard<class_of>}, {"record", guard<set_record>}, {"new_record", guard<new_record>}});
   bind_abi(L);
   bind_session(L);
   bind_node(L);
@@ -141,7 +124,7 @@ int set_up(lua_State* L) {
   lua_setfield(L, -2, "exit");
   lua_pop(L, 1);
   lua_getglobal(L, "package");
-  lua_getfield(L, -1, "preload");
+  push_raw(L, -1, "preload");
   lua_pushcfunction(L, guard<open_core>);
   lua_setfield(L, -2, "msdbg.core");
   lua_pop(L, 2);
@@ -164,8 +147,8 @@ Vm& vm_of(lua_State* L) {
 }
 
 void set_record_class(lua_State* L, const char* name) {
-  lua_getfield(L, LUA_REGISTRYINDEX, "msdbg.records");
-  lua_getfield(L, -1, name);
+  push_raw(L, LUA_REGISTRYINDEX, "msdbg.records");
+  push_raw(L, -1, name);
   lua_remove(L, -2);
   if (lua_istable(L, -1))
     lua_setmetatable(L, -2);
@@ -249,14 +232,14 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
   });
   lua_pushvalue(L, -2);
   lua_createtable(L, static_cast<int>(args.size()), 1);
-  push_text(L, chunk.substr(1));
+  push(L, chunk.substr(1));
   lua_rawseti(L, -2, 0);
   for (size_t i = 0; i < args.size(); ++i) {
-    push_text(L, args[i]);
+    push(L, args[i]);
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
   if (!protected_call(L, 2, 0)) return failure();
-  for (const std::string& arg : args) push_text(L, arg);
+  for (const std::string& arg : args) push(L, arg);
   if (!protected_call(L, static_cast<int>(args.size()), 0)) return failure();
   if (state_->vm.exit_status) return {*state_->vm.exit_status, ""};
   if (interrupt_requested()) return {kStatusInterrupted, "interrupted"};

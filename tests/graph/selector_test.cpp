@@ -131,6 +131,56 @@ TEST_F(SelectorTest, AnyOfIsAnOrThatParsesAgain) {
   EXPECT_TRUE(Selector::any_of({}).resolve(graphs_).empty());
 }
 
+TEST_F(SelectorTest, NodesKeepTheirRankAndGraph) {
+  const char* text = "Default/a-op0 Add\nDefault/b-op0 Mul\n";
+  const std::vector<GraphPtr> graphs = {graph_from_text(text, 0, 0), graph_from_text(text, 1, 0), graph_from_text(text, 1, 2)};
+  const auto one = [&](size_t graph, NodeId node) { return NodeRef{graphs[graph].get(), node}; };
+  const NodeRef both[] = {one(1, 0), one(2, 1)};
+  const Selector selector = Selector::of_nodes(both, graphs);
+  EXPECT_EQ(selector.resolve(graphs), std::vector<NodeRef>(std::begin(both), std::end(both)));
+  EXPECT_EQ(selector.text(), "(=Default/a-op0 and rank:1 and graph:0) or (=Default/b-op0 and rank:1 and graph:2)");
+  EXPECT_EQ(Selector::parse(selector.text())->resolve(graphs), selector.resolve(graphs));
+
+  const NodeRef everywhere[] = {one(0, 0), one(1, 0), one(2, 0)};
+  EXPECT_EQ(Selector::of_nodes(everywhere, graphs).text(), "=Default/a-op0");
+  const Selector parts[] = {Selector::of_nodes(std::span(both, 1), graphs), Selector::parse("op:Mul and rank:0").value()};
+  EXPECT_EQ(Selector::any_of(parts).resolve(graphs), (std::vector<NodeRef>{one(0, 1), one(1, 0)}));
+}
+
+TEST_F(SelectorTest, NodesOfOneNameAreToldApartUntilTheGraphIsAnother) {
+  GraphBuilder builder(0, 0);
+  for (const char* op : {"Add", "Mul", "Sub"}) {
+    Node node;
+    node.name = *op == 'S' ? "Default/other" : "Default/same";
+    node.op = op;
+    node.kind = NodeKind::kOperator;
+    builder.add(std::move(node));
+  }
+  const std::vector<GraphPtr> graphs = {builder.build()};
+  const NodeRef second{graphs[0].get(), 1};
+  const Selector selector = Selector::of_nodes(std::span(&second, 1), graphs);
+  EXPECT_EQ(selector.resolve(graphs), std::vector<NodeRef>{second});
+  const std::vector<GraphPtr> anew = {graph_from_text("Default/first Relu\nDefault/between Add\nDefault/same Mul\n", 0, 0)};
+  EXPECT_EQ(names_of(selector.resolve(anew)), Names{"Default/same"});
+}
+
+TEST_F(SelectorTest, NamesOfNodesAreQuotedWhereTheyNeedIt) {
+  GraphBuilder builder(0, 1);
+  for (const char* name : {"a or b", "say \"no\" \\ (", "plain"}) {
+    Node node;
+    node.name = name;
+    node.kind = NodeKind::kParameter;
+    builder.add(std::move(node));
+  }
+  const std::vector<GraphPtr> odd = {builder.build()};
+  for (NodeId id = 0; id < 3; ++id) {
+    const NodeRef ref{odd[0].get(), id};
+    const Selector selector = Selector::of_nodes(std::span(&ref, 1), odd);
+    ASSERT_TRUE(Selector::parse(selector.text()).ok()) << selector.text();
+    EXPECT_EQ(Selector::parse(selector.text())->resolve(odd), std::vector<NodeRef>{ref}) << selector.text();
+  }
+}
+
 TEST_F(SelectorTest, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(parse_error("fc1 and @weigth"),
             "selector 'fc1 and @weigth': unknown collection '@weigth'; did you mean @weight? (at character 9)");
