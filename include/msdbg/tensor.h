@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -103,6 +104,10 @@ using TensorPtr = std::shared_ptr<const TensorBuffer>;
 /// Shape:  that of the parts taken.
 /// Error:  kInvalidArgument naming the axis, its length and the part that does not fit.
 Result<TensorPtr> slice(const TensorView& view, std::string_view text);
+/// Fills `out` with elements from `first` on.
+using ReadElements = std::function<Status(uint64_t first, std::span<std::byte> out)>;
+/// The same of a tensor that lies elsewhere: `read` is asked, in ascending order, for the part and little more.
+Result<TensorPtr> slice(DType dtype, std::span<const int64_t> shape, std::string_view text, const ReadElements& read);
 
 // ---- npy ---------------------------------------------------------------------------------------------------------
 
@@ -126,5 +131,8 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head);
 
 /// Version-1 file image of a tensor in C order. bfloat16 is written as float32, since NumPy has no such type.
 std::vector<std::byte> npy_bytes(const TensorView& view);
+/// The same in parts: what stands before the elements, and elements as they stand behind it.
+std::vector<std::byte> npy_head(DType dtype, std::span<const int64_t> shape);
+std::vector<std::byte> npy_elements(const TensorView& view);
 
 }  // namespace msdbg

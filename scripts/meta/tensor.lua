@@ -82,7 +82,7 @@ function tensor:change_ratio(other) end
 ---e.g. t:save "conv1.npy"
 ---@param path string
 function tensor:save(path) end
----Forgets the loaded elements, which are read again when needed; views stay valid.
+---Gives back the memory of the elements at once; they are read or fetched again when needed. Views stay valid, and keep theirs.
 function tensor:release() end
 
 ---@alias msdbg.Place { [integer]: integer, value: number, index: integer }  coordinates, and the flat index, from 0

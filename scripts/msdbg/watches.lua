@@ -125,6 +125,7 @@ end
 ---@param path string
 ---@param text string
 function M.write_file(path, text)
+  if type(path) ~= "string" then core.raise("invalid_argument", "a path is expected, not " .. tostring(path)) end
   local file, why = io.open(path .. ".new", "w")
   if not file then core.raise("io_error", format("cannot write %s", (why:gsub("%.new:", ":"))), true) end
   local ok, problem = file:write(text)
@@ -134,7 +135,10 @@ function M.write_file(path, text)
     core.raise("io_error", format("cannot write %s: %s", path, problem or close_problem), true)
   end
   local renamed, rename_problem = os.rename(path .. ".new", path)
-  if not renamed then core.raise("io_error", format("cannot write %s: %s", path, rename_problem), true) end
+  if not renamed then
+    os.remove(path .. ".new")
+    core.raise("io_error", format("cannot write %s: %s", path, rename_problem), true)
+  end
 end
 
 ---@param path string

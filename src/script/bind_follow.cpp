@@ -112,6 +112,7 @@ int run_propagation(lua_State* L) {
   const auto execution = options.integer("execution", 0, UINT32_MAX);
   TensorId id;
   if (const auto* tensor = holder_at<TensorBox>(L, 2)) {
+    if ((*tensor)->session != box) misuse("propagation: the tensor is of another session");
     id = (*tensor)->info.id;
     options.know("step");
   } else {

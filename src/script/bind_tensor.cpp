@@ -1,13 +1,12 @@
 // The tensor object: fields, statistics, elements. Searching and counting lie in bind_tensor_numbers.cpp, views and
 // predicates that are Lua functions in scripts/msdbg/tensor.lua.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 
+#include "msdbg/atomic_file.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
@@ -48,12 +47,13 @@ int get_stats(lua_State* L) {
 
 // ---- elements ------------------------------------------------------------------------------------------------------
 
+constexpr uint64_t kSmallBytes = 1 << 20;  ///< read whole for a single element: the next one will be asked for, too
+constexpr int kFewElements = 64;           ///< of a larger one are read one by one
+
 TensorPtr elements_of(TensorBox& tensor) { return tensor.session->elements(tensor); }
 
-int at(lua_State* L) {
-  TensorBox& tensor = self<TensorBox>(L);
-  const TensorPtr elements = elements_of(tensor);  // their shape, whatever the tensor was described as before
-  const Shape& shape = elements->shape();
+// The flat place of the coordinates from argument 2 on.
+uint64_t coordinates_argument(lua_State* L, const Shape& shape) {
   const int given = lua_gettop(L) - 1;
   if (static_cast<size_t>(given) != shape.size()) {
     misuse(fmt::format("at: {} coordinate{} expected for shape {}, {} given", shape.size(),
@@ -67,18 +67,39 @@ int at(lua_State* L) {
       misuse(fmt::format("at: coordinate {}: {} lies outside 0 to {}", axis + 1, i, length - 1));
     flat = flat * static_cast<uint64_t>(length) + static_cast<uint64_t>(i);
   }
-  lua_pushnumber(L, elements->view().at(flat));
-  return 1;
+  return flat;
+}
+
+int at(lua_State* L) {
+  TensorBox& tensor = self<TensorBox>(L);
+  TensorPtr whole = tensor.session->elements_at_hand(tensor);
+  if (!whole && (tensor.info.bytes <= kSmallBytes || ++tensor.single_reads > kFewElements)) whole = elements_of(tensor);
+  // The shape is that of the elements, whatever the tensor was described as before.
+  if (whole) return give(L, whole->view().at(coordinates_argument(L, whole->shape())));
+  const OpenTensor opened = value_or_throw(tensor.session->open().open_elements(tensor.info.id));
+  std::array<std::byte, 16> element;
+  const auto bytes = std::span(element).first(item_size(opened.info.dtype));
+  const Status status = opened.reader->read(coordinates_argument(L, opened.info.shape), bytes);
+  if (!status.ok()) throw ScriptError(status);
+  return give(L, element_as_double(opened.info.dtype, element.data()));
 }
 
 int slice_tensor(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   const std::string text = text_argument(L, 2, "slice: text");
-  const TensorPtr elements = elements_of(tensor);
   auto part = std::make_shared<TensorBox>();
-  part->memory = value_or_throw(slice(elements->view(), text));
+  if (const TensorPtr whole = tensor.session->elements_at_hand(tensor)) {
+    part->memory = value_or_throw(slice(whole->view(), text));
+  } else {
+    const OpenTensor opened = value_or_throw(tensor.session->open().open_elements(tensor.info.id));
+    part->memory = value_or_throw(slice(opened.info.dtype, opened.info.shape, text, [&](uint64_t first, std::span<std::byte> out) {
+      if (interrupt_requested()) return Status(Code::kInterrupted, "slice: interrupted");
+      return opened.reader->read(first, out);
+    }));
+  }
   part->session = tensor.session;
   part->info = tensor.info;
+  part->info.dtype = part->memory->dtype();
   part->info.shape = part->memory->shape();
   part->info.count = part->memory->count();
   part->info.bytes = part->memory->bytes().size();
@@ -123,23 +144,30 @@ int release(lua_State* L) {
   return 0;
 }
 
+// Whole or not at all, block by block.
+Status save_npy(const std::string& path, const OpenTensor& tensor) {
+  Result<AtomicFile> file = AtomicFile::create(path);
+  if (!file) return file.status();
+  const auto& [info, reader] = tensor;
+  if (Status status = file->append(npy_head(info.dtype, info.shape)); !status.ok()) return status;
+  std::vector<std::byte> block;
+  for (uint64_t first = 0; first < info.count; first += kPollEvery) {
+    if (interrupt_requested()) return {Code::kInterrupted, "interrupted; nothing was written"};
+    const uint64_t n = std::min(kPollEvery, info.count - first);
+    block.resize(n * item_size(info.dtype));
+    if (Status status = reader->read(first, block); !status.ok()) return status;
+    if (Status status = file->append(npy_elements({info.dtype, {}, block.data(), n})); !status.ok()) return status;
+  }
+  return file->commit();
+}
+
 int save(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   const std::string path = text_argument(L, 2, "save: path");
-  const std::vector<std::byte> image = npy_bytes(elements_of(tensor)->view());
-  // A file that is there is whole: written beside, then renamed.
-  const std::string beside = fmt::format("{}.{}.part", path, ::getpid());
-  const auto fail = [&](std::string_view what) {
-    const int error = errno;
-    std::remove(beside.c_str());
-    throw ScriptError("io_error", fmt::format("save: {}: {}: {}", path, what, std::strerror(error)), true);
-  };
-  FILE* file = std::fopen(beside.c_str(), "wb");
-  if (file == nullptr) fail("cannot be created");
-  const bool written = std::fwrite(image.data(), 1, image.size(), file) == image.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed) fail("cannot be written");
-  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot be renamed into place");
+  const TensorPtr whole = tensor.session->elements_at_hand(tensor);
+  const OpenTensor opened = whole ? OpenTensor::in_memory({}, whole) : value_or_throw(tensor.session->open().open_elements(tensor.info.id));
+  if (!opened.reader) throw ScriptError(opened.info.elements());
+  if (const Status status = save_npy(path, opened); !status.ok()) throw ScriptError(Status(status.code(), "save: " + status.message()));
   return 0;
 }
 

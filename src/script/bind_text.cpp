@@ -30,6 +30,7 @@ int stats_text(lua_State* L) {
   std::vector<StatsRow> rows;
   for_each_element(L, 2, "stats: tensors", [&](int i) {
     const auto tensor = object_argument<TensorBox>(L, -1, fmt::format("stats: tensors: element {}", i));
+    if (tensor->session != session) misuse(fmt::format("stats: tensors: element {} is of another session", i));
     StatsRow row{tensor->info, {}};
     if (const auto stats = session->open().stats(tensor->info.id))
       row.stats = *stats;

@@ -71,6 +71,7 @@ struct TensorBox {
   std::optional<Stats> stats;
   uint64_t suspension = 0;  ///< of a live session, in which `stats` were taken
   TensorPtr memory;  ///< set for tensors that exist only in memory, e.g. slices
+  int single_reads = 0;  ///< elements that were read one by one
 };
 
 /// Keeps the elements of one view alive; the Lua side reads them through `view`.
@@ -157,6 +158,9 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   bool drives_training();
   /// The elements of a tensor; recently used ones are kept within the memory limit.
   TensorPtr elements(const TensorBox& tensor);
+  /// elements() where they are in memory already, else null.
+  TensorPtr elements_at_hand(const TensorBox& tensor);
+  /// Gives the memory back at once.
   void forget(const TensorId& id);
   void close();
 

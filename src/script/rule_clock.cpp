@@ -112,7 +112,7 @@ double set_rule_memory(double mb) { return g_memory_mb.exchange(mb); }
 RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm) {
   thread_local Timer timer;  // per thread, as its signals go to the thread that made it
   outer_ = {g_vm.load(), g_deadline_ns.load(), g_passed.load(), g_seconds.load(), g_rule.load(), g_told.load()};
-  Running inner = {&vm, now_ns() + static_cast<int64_t>(std::min(seconds, kMostSeconds) * 1e9), Limit::kNone, seconds, rule, false};
+  Running inner = {&vm, now_ns() + static_cast<int64_t>((seconds >= 0 ? std::min(seconds, kMostSeconds) : 0) * 1e9), Limit::kNone, seconds, rule, false};
   // A call inside of another one ends with it at the latest.
   if (outer_.vm == &vm && outer_.deadline_ns < inner.deadline_ns) {
     inner.deadline_ns = outer_.deadline_ns;

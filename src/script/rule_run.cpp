@@ -138,6 +138,7 @@ Result<TensorId> place_of(lua_State* L, int index, SessionBox& box, std::optiona
   const auto* holder = holder_at<TensorBox>(L, -1);
   const std::shared_ptr<TensorBox> tensor = holder != nullptr ? *holder : nullptr;
   lua_pop(L, 1);
+  if (tensor && tensor->session.get() != &box) return Status(Code::kInvalidArgument, "a finding names a tensor of another session");
   if (tensor) return tensor->info.id;
   const std::string node = text_field(L, index, "node");
   if (node.empty()) return Status(Code::kInvalidArgument, "a finding has neither 'tensor' nor 'node'");

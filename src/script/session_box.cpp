@@ -56,7 +56,7 @@ void SessionBox::close() {
   session.reset();
 }
 
-TensorPtr SessionBox::elements(const TensorBox& tensor) {
+TensorPtr SessionBox::elements_at_hand(const TensorBox& tensor) {
   if (tensor.memory) return tensor.memory;
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     if (it->id == tensor.info.id) {
@@ -64,6 +64,11 @@ TensorPtr SessionBox::elements(const TensorBox& tensor) {
       return kept_.front().buffer;
     }
   }
+  return nullptr;
+}
+
+TensorPtr SessionBox::elements(const TensorBox& tensor) {
+  if (TensorPtr buffer = elements_at_hand(tensor)) return buffer;
   TensorPtr buffer = value_or_throw(open().load(tensor.info.id, defaults.mem_limit_bytes));
   kept_.push_front({tensor.info.id, buffer});
   kept_bytes_ += buffer->bytes().size();

@@ -65,11 +65,11 @@ std::string descr_of(DType dtype) {
   return fmt::format("{}{}", item_size(dtype) == 1 ? '|' : '<', text);
 }
 
-std::string dictionary_of(const TensorView& view) {
+std::string dictionary_of(DType dtype, std::span<const int64_t> lengths) {
   std::string shape;
-  for (const int64_t length : view.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", length);
-  if (view.shape.size() == 1) shape += ",";
-  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(view.dtype), shape);
+  for (const int64_t length : lengths) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", length);
+  if (lengths.size() == 1) shape += ",";
+  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(dtype), shape);
 }
 
 }  // namespace
@@ -117,34 +117,38 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head) {
   return header;
 }
 
-std::vector<std::byte> npy_bytes(const TensorView& view) {
-  const size_t size = item_size(view.dtype);
-  if (size == 0) return {};
-  std::string text = dictionary_of(view);
+std::vector<std::byte> npy_head(DType dtype, std::span<const int64_t> shape) {
+  std::string text = dictionary_of(dtype, shape);
   const size_t start = kMagic.size() + 2 + 2;
   text.append((kAlignment - (start + text.size() + 1) % kAlignment) % kAlignment, ' ');
   text.push_back('\n');
+  std::vector<std::byte> head(start + text.size());
+  std::memcpy(head.data(), kMagic.data(), kMagic.size());
+  head[6] = std::byte{1};
+  head[7] = std::byte{0};
+  head[8] = static_cast<std::byte>(text.size() & 0xff);
+  head[9] = static_cast<std::byte>(text.size() >> 8);
+  std::memcpy(head.data() + start, text.data(), text.size());
+  return head;
+}
 
-  const bool widened = view.dtype == DType::kBFloat16;
-  const size_t data_bytes = view.count * (widened ? sizeof(float) : size);
-  std::vector<std::byte> file(start + text.size() + data_bytes);
-  std::memcpy(file.data(), kMagic.data(), kMagic.size());
-  file[6] = std::byte{1};
-  file[7] = std::byte{0};
-  file[8] = static_cast<std::byte>(text.size() & 0xff);
-  file[9] = static_cast<std::byte>(text.size() >> 8);
-  std::memcpy(file.data() + start, text.data(), text.size());
-  std::byte* out = file.data() + start + text.size();
-  if (!widened) {
-    if (data_bytes > 0) std::memcpy(out, view.data, data_bytes);
-    return file;
-  }
+std::vector<std::byte> npy_elements(const TensorView& view) {
+  if (view.dtype != DType::kBFloat16) return {view.data, view.data + view.count * item_size(view.dtype)};
+  std::vector<std::byte> out(view.count * sizeof(float));
   for (uint64_t i = 0; i < view.count; ++i) {
     uint16_t bits;
-    std::memcpy(&bits, view.data + i * size, sizeof bits);
+    std::memcpy(&bits, view.data + i * sizeof bits, sizeof bits);
     const float value = bfloat16_to_float(bits);
-    std::memcpy(out + i * sizeof value, &value, sizeof value);
+    std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
   }
+  return out;
+}
+
+std::vector<std::byte> npy_bytes(const TensorView& view) {
+  if (item_size(view.dtype) == 0) return {};
+  std::vector<std::byte> file = npy_head(view.dtype, view.shape);
+  const std::vector<std::byte> elements = npy_elements(view);
+  file.insert(file.end(), elements.begin(), elements.end());
   return file;
 }
 

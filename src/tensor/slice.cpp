@@ -35,50 +35,88 @@ Result<Part> parse_part(std::string_view text, size_t axis, int64_t length) {
   return Part{begin, std::max(begin, place(*high)), false};
 }
 
+/// Reads short runs of elements that follow each other through a buffer, since each read may be a system call. Runs that lie far
+/// apart are read one by one.
+class Runs {
+ public:
+  Runs(const ReadElements& read, size_t item_size, uint64_t count) : read_(read), size_(item_size), count_(count) {}
+
+  Status copy(uint64_t first, std::span<std::byte> out) {
+    const uint64_t n = out.size() / size_;
+    if (out.size() >= kBuffer) return read_(first, out);
+    if (first < begin_ || first + n > begin_ + held_) {
+      const bool near = held_ > 0 && first >= begin_ && (first - begin_ - held_ + n) * size_ < kBuffer;
+      begin_ = first;
+      held_ = near ? std::min<uint64_t>(std::max<uint64_t>(kBuffer / size_, n), count_ - first) : n;
+      buffer_.resize(held_ * size_);
+      const Status status = read_(begin_, buffer_);
+      if (!status.ok()) return held_ = 0, status;
+    }
+    std::memcpy(out.data(), buffer_.data() + (first - begin_) * size_, out.size());
+    return {};
+  }
+
+ private:
+  static constexpr size_t kBuffer = 256 * 1024;
+
+  const ReadElements& read_;
+  const size_t size_;
+  const uint64_t count_;
+  uint64_t begin_ = 0, held_ = 0;  ///< elements in the buffer
+  std::vector<std::byte> buffer_;
+};
+
 }  // namespace
 
 Result<TensorPtr> slice(const TensorView& view, std::string_view text) {
   const size_t size = item_size(view.dtype);
-  if (size == 0) return Status(Code::kUnsupported, fmt::format("slice: elements of type {} have no fixed size", dtype_name(view.dtype)));
+  return slice(view.dtype, view.shape, text, [&](uint64_t first, std::span<std::byte> out) {
+    if (!out.empty()) std::memcpy(out.data(), view.data + first * size, out.size());
+    return Status();
+  });
+}
+
+Result<TensorPtr> slice(DType dtype, std::span<const int64_t> lengths, std::string_view text, const ReadElements& read) {
+  const size_t size = item_size(dtype);
+  if (size == 0) return Status(Code::kUnsupported, fmt::format("slice: elements of type {} have no fixed size", dtype_name(dtype)));
   std::vector<std::string_view> words;
   if (!trim(text).empty()) words = split(text, ',');
-  if (words.size() > view.shape.size()) {
+  if (words.size() > lengths.size()) {
     return Status(Code::kInvalidArgument, fmt::format("slice: '{}' has {} parts, the tensor {} has {} axes", text, words.size(),
-                                                      shape_text(view.shape), view.shape.size()));
+                                                      shape_text(lengths), lengths.size()));
   }
   std::vector<Part> parts;
   Shape shape;
-  for (size_t axis = 0; axis < view.shape.size(); ++axis) {
-    const auto part = parse_part(axis < words.size() ? trim(words[axis]) : ":", axis, view.shape[axis]);
+  uint64_t count = 1, all = 1;
+  for (size_t axis = 0; axis < lengths.size(); ++axis) {
+    const auto part = parse_part(axis < words.size() ? trim(words[axis]) : ":", axis, lengths[axis]);
     if (!part) return part.status();
     parts.push_back(*part);
     if (!part->drop_axis) shape.push_back(part->end - part->begin);
+    count *= static_cast<uint64_t>(part->end - part->begin);
+    all *= static_cast<uint64_t>(lengths[axis]);
   }
-  uint64_t count = 1;
-  for (const Part& part : parts) count *= static_cast<uint64_t>(part.end - part.begin);
   std::vector<std::byte> bytes(count * size);
-  if (count == 0) return TensorBuffer::create(view.dtype, std::move(shape), std::move(bytes));
-  if (parts.empty()) {
-    std::memcpy(bytes.data(), view.data, size);
-    return TensorBuffer::create(view.dtype, std::move(shape), std::move(bytes));
-  }
-
-  // Rows of the last axis are contiguous: copy row by row, the other axes counted like an odometer.
-  std::vector<int64_t> strides(parts.size(), 1);
-  for (size_t axis = parts.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * view.shape[axis];
+  if (parts.empty()) parts.push_back({0, 1, true});  // a scalar has one element
+  std::vector<uint64_t> strides(parts.size(), 1);
+  for (size_t axis = parts.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * static_cast<uint64_t>(lengths[axis]);
+  // Rows are contiguous, and so are all of an axis that is taken whole: copy run by run, the other axes counted like an odometer.
+  size_t last = parts.size() - 1;
+  while (last > 0 && parts[last].begin == 0 && parts[last].end == lengths[last]) --last;
+  const size_t run_bytes = static_cast<size_t>(parts[last].end - parts[last].begin) * strides[last] * size;
   std::vector<int64_t> at;
   for (const Part& part : parts) at.push_back(part.begin);
-  const size_t row_bytes = static_cast<size_t>(parts.back().end - parts.back().begin) * size;
-  for (size_t out = 0; out < bytes.size(); out += row_bytes) {
-    int64_t flat = 0;
-    for (size_t axis = 0; axis < parts.size(); ++axis) flat += at[axis] * strides[axis];
-    std::memcpy(bytes.data() + out, view.data + static_cast<size_t>(flat) * size, row_bytes);
-    for (size_t axis = parts.size() - 1; axis-- > 0;) {
+  Runs runs(read, size, all);
+  for (size_t out = 0; out < bytes.size(); out += run_bytes) {
+    uint64_t flat = 0;
+    for (size_t axis = 0; axis < parts.size(); ++axis) flat += static_cast<uint64_t>(at[axis]) * strides[axis];
+    if (const Status status = runs.copy(flat, std::span(bytes).subspan(out, run_bytes)); !status.ok()) return status;
+    for (size_t axis = last; axis-- > 0;) {
       if (++at[axis] < parts[axis].end) break;
       at[axis] = parts[axis].begin;
     }
   }
-  return TensorBuffer::create(view.dtype, std::move(shape), std::move(bytes));
+  return TensorBuffer::create(dtype, std::move(shape), std::move(bytes));
 }
 
 }  // namespace msdbg

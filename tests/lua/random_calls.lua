@@ -102,7 +102,10 @@ local function table_of(source, world, depth)
   local kind = source.next(12)
   if kind == 0 then made[1] = made end
   if kind == 1 then made.self = made end
-  if kind == 2 then made[value(source, world, 9) or 0 / 0 ~= 0 / 0 and 1] = 1 end
+  if kind == 2 then
+    local key = value(source, world, 9)
+    if key ~= nil and key == key then made[key] = 1 end
+  end
   if kind >= 10 then setmetatable(made, one_of(source, metatables)) end
   return made
 end
@@ -213,7 +216,8 @@ function World:fill(makers)
     if s.can.step then self:keep(s:step()) else self:keep(s:check {}) end
     self:keep(msdbg.origin(s))
     self:keep(msdbg.report(s, s.last_result))
-    self:keep(msdbg.diff(s, s))
+    local steps = s.steps
+    if #steps > 1 then self:keep(msdbg.diff(s, { steps_a = steps[1], steps_b = steps[#steps] })) end
   end
 end
 

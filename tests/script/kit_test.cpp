@@ -21,7 +21,7 @@ TEST_F(Kit, WhatIsNoListRaises) {
       {"core.memory_session('dump', { { node = 'a', shape = 3, values = { 1 } } })", "case: option 'shape': a list is expected, not 3"},
       {"core.memory_session('dump', { { node = 'a', inputs = 'b', values = { 1 } } })", "option 'inputs': a list is expected, not 'b'"},
       {"core.memory_session('dump', { { node = 'a', values = { 'x' } } })", "option 'values': element 1: a number is expected, not 'x'"},
-      {"core.memory_session('dump', { { node = 'a', slot = 'output:4294967295', values = { 1 } } })", "a case has slots 0 to 999"},
+      {"core.memory_session('dump', { { node = 'a', slot = 'output:5000', values = { 1 } } })", "a case has slots 0 to 999"},
       {"msdbg.series.compare({ steps = 3, values = { 1, 2 } }, { 1, 2 })", "series.compare: A: option 'steps': a list is expected, not 3"},
       {"msdbg.series.compare({ 1, 2 }, { steps = { 1 }, values = 'abc' })", "series.compare: B: option 'values': a list is expected"},
       {"msdbg.series.compare({ steps = { 1 }, values = { 1, 2 } }, { 1, 2 })", "1 steps stand beside 2 values"},
@@ -44,6 +44,17 @@ TEST_F(Kit, RulesWithoutAFunctionAreProblems) {
   run("local r = require('msdbg.core').run_rules(s, { { rule = 'empty', on = '**' }, { rule = 'nowhere' } }, {})\n"
       "assert(#r.rule_problems == 2 and r.rule_problems[1].reason:find(\"neither 'when' nor 'check'\"))\n"
       "assert(r.rule_problems[2].reason:find(\"field 'on' is missing\"))");
+}
+
+TEST_F(Kit, TensorsOfAnotherSessionAreNoPlacesInThisOne) {
+  run("local core, other = require 'msdbg.core', msdbg.open 'fake'\n"
+      "local t = other:tensor 'Log-op0'\n"
+      "local function finish() return { { tensor = t } } end\n"
+      "local r = core.run_rules(s, { { rule = 'x', on = '**', check = function() end, finish = finish } }, {})\n"
+      "assert(#r.hits == 0 and r.rule_problems[1].reason:find 'another session', tostring(r))\n"
+      "for _, call in ipairs { function() core.stats_text(s, { t }) end, function() msdbg.propagation(s, t) end } do\n"
+      "  local ok, e = pcall(call) assert(not ok and e.message:find 'another session', tostring(e))\n"
+      "end");
 }
 
 TEST_F(Kit, ACaseThatIsWrongFailsAndEndsNothing) {

@@ -143,7 +143,7 @@ TEST_F(Library, SaveWritesAWholeFileOrNothing) {
   std::string magic(6, '\0');
   file.read(magic.data(), 6);
   EXPECT_EQ(magic, "\x93NUMPY");
-  EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):save '/no/such/folder/x.npy'"), "cannot be created"));
+  EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):save '/no/such/folder/x.npy'"), "cannot be written"));
 }
 
 TEST_F(Library, HitsArePlainTables) {

@@ -1,5 +1,7 @@
 // Views of elements: NaN of every payload, and memory that lives as long as somebody can read it.
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <random>
 
 #include "script/support.h"
@@ -139,6 +141,110 @@ TEST_F(ViewTest, DoublesAreCheckedAsElementsAre) {
   }
   EXPECT_TRUE(contains(failure("s:tensor('long'):view().doubles({})"), "a view is expected"));
   EXPECT_TRUE(contains(failure("s:tensor('long'):view():doubles('a')"), "two whole numbers"));
+}
+
+class LargeTensor : public ScriptTest {
+ protected:
+  static constexpr uint64_t kCount = 1 << 20;  // 4 MiB
+
+  void SetUp() override {
+    ScriptTest::SetUp();
+    auto session = std::make_unique<FakeSession>(fake_graph({{"large", "Parameter"}}));
+    std::vector<double> values(kCount);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 1000);
+    session->put("large", 0, make_tensor(DType::kFloat32, {1024, 1024}, values));
+    fake = session.get();
+    script->set_session(std::move(session));
+  }
+
+  FakeSession* fake = nullptr;
+};
+
+TEST_F(LargeTensor, OneElementReadsOneElement) {
+  run("assert(s:tensor('large'):at(5, 7) == (5 * 1024 + 7) % 1000)");
+  EXPECT_EQ(fake->bytes_read(), 4u);
+  EXPECT_TRUE(contains(failure("s:tensor('large'):at(5, 1024)"), "1024 lies outside 0 to 1023"));
+  EXPECT_EQ(fake->bytes_read(), 4u);
+}
+
+TEST_F(LargeTensor, ManyElementsReadTheTensorOnce) {
+  run("local t, sum = s:tensor 'large', 0 for i = 0, 999 do sum = sum + t:at(0, i) end assert(sum == 499500)");
+  EXPECT_LT(fake->bytes_read(), 4 * kCount + 1000);
+}
+
+TEST_F(LargeTensor, ASliceReadsItsPart) {
+  run("local t = s:tensor('large'):slice '3,10:20' assert(t.size == 10 and t:at(0) == (3 * 1024 + 10) % 1000)");
+  EXPECT_EQ(fake->bytes_read(), 40u);
+  run("local t = s:tensor('large'):slice '2:4' assert(t.size == 2048 and t:at(1, 1023) == (3 * 1024 + 1023) % 1000)");
+  EXPECT_EQ(fake->bytes_read(), 40u + 2 * 4096);
+  fake->reset_counters();
+  run("local t = s:tensor('large'):slice ':,1' assert(t.size == 1024 and t:at(1023) == (1023 * 1024 + 1) % 1000)");
+  EXPECT_LE(fake->bytes_read(), 4 * kCount);
+  EXPECT_TRUE(contains(failure("s:tensor('large'):slice '1024'"), "axis 0 of length 1024"));
+}
+
+TEST_F(LargeTensor, SlicesOfAnyShapeHoldTheRightElements) {
+  std::vector<double> values(kCount);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
+  fake->put("large", 0, make_tensor(DType::kFloat32, {16, 64, 1024}, values));
+  run(R"(
+    local t = s:tensor "large"
+    local function place(i, j, k) return (i * 64 + j) * 1024 + k end
+    for _, case in ipairs {
+      { "1:3,:,5:9", { 1, 2 }, { 0, 63 }, { 5, 8 } }, { ":,2,:", { 0, 15 }, { 2, 2 }, { 0, 1023 } },
+      { ":,:,7", { 0, 15 }, { 0, 63 }, { 7, 7 } },
+      { "-1", { 15, 15 }, { 0, 63 }, { 0, 1023 } }, { "2,3,4", { 2, 2 }, { 3, 3 }, { 4, 4 } }, { "3:9:", nil },
+      { "", { 0, 15 }, { 0, 63 }, { 0, 1023 } }, { ":,1:3", { 0, 15 }, { 1, 2 }, { 0, 1023 } },
+      { "14:,60:,1000:", { 14, 15 }, { 60, 63 }, { 1000, 1023 } },
+    } do
+      local text, is, js, ks = unpack(case)
+      if is then
+        local v, at = t:slice(text):view(), 0
+        for i = is[1], is[2] do for j = js[1], js[2] do for k = ks[1], ks[2] do
+          if v[at] ~= place(i, j, k) then error(text .. ": element " .. at .. " is " .. v[at]) end
+          at = at + 1
+        end end end
+        assert(v.n == at, text)
+      else
+        assert(not pcall(t.slice, t, text))
+      end
+    end
+    assert(t:slice("5:2").size == 0 and t:slice(":,3:3").size == 0)
+  )");
+}
+
+TEST_F(LargeTensor, SaveWritesBlockByBlockAndKeepsNothing) {
+  const std::string path = ::testing::TempDir() + "msdbg_large.npy";
+  run("local t = s:tensor 'large' t:save '" + path + "'");
+  EXPECT_EQ(fake->bytes_read(), 4 * kCount);
+  std::ifstream file(path, std::ios::binary);
+  std::string image(std::istreambuf_iterator<char>(file), {});
+  const TensorPtr whole = fake->load(fake->id("large", 0)).value();
+  const std::vector<std::byte> wanted = npy_bytes(whole->view());
+  ASSERT_EQ(image.size(), wanted.size());
+  EXPECT_EQ(std::memcmp(image.data(), wanted.data(), wanted.size()), 0);
+  std::remove(path.c_str());
+  fake->reset_counters();
+  run("assert(s:tensor('large'):at(0, 1) == 1)");
+  EXPECT_EQ(fake->bytes_read(), 4u);
+}
+
+TEST_F(LargeTensor, ReleaseReadsAnewAndReachesATraining) {
+  run("local t = s:tensor 'large' assert(t:view()[1] == 1) t:release() assert(t:view()[1] == 1)");
+  EXPECT_EQ(fake->bytes_read(), 2 * 4 * kCount);
+  FakeLiveSession* training = nullptr;
+  auto options = small_options();
+  options.listen = [&](const ListenOptions&) -> Result<std::unique_ptr<LiveSession>> {
+    auto made = small_training();
+    training = made.get();
+    return std::unique_ptr<LiveSession>(std::move(made));
+  };
+  auto other = Script::create(options);
+  ASSERT_TRUE(other.ok());
+  const char* text = "local l = msdbg.listen {} local t = l:tensor 'fc.weight' local v = t:view() t:release() assert(v[0])";
+  EXPECT_EQ((*other)->run_text(text, "@l.lua").error, "");
+  ASSERT_NE(training, nullptr);
+  ASSERT_EQ(training->given_back.size(), 1u);
 }
 
 TEST_F(ViewTest, ThePointerKeepsTheMemoryOfACollectedView) {

@@ -167,6 +167,8 @@ class FakeLiveSession : public LiveSession {
     calls.push_back("pause " + std::to_string(timeout.count()));
     if (state_ == LiveState::kRunning) {
       stays_in_step_.reset();
+      if (completed_ >= static_cast<int64_t>(script_.size())) state_ = LiveState::kEnded;  // it ran on after detach()
+      if (state_ == LiveState::kEnded) return result(StopReason::kEnded, completed_, {});
       state_ = LiveState::kHeld;
       finish_step();
     }

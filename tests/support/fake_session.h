@@ -203,9 +203,10 @@ class FakeSession : public Session {
 
   /// Opened with elements.
   uint64_t reads() const { return reads_; }
+  uint64_t bytes_read() const { return bytes_read_; }
   /// Opened or described.
   uint64_t looks() const { return looks_; }
-  void reset_counters() { reads_ = looks_ = 0; }
+  void reset_counters() { reads_ = looks_ = bytes_read_ = 0; }
 
   // Session:
   const SessionInfo& info() const override { return info_; }
@@ -326,6 +327,7 @@ class FakeSession : public Session {
       const size_t size = item_size(dtype());
       if (first + out.size() / size > entry_.fails_after && !entry_.read_error.ok()) return entry_.read_error;
       std::memcpy(out.data(), entry_.tensor->bytes().data() + first * size, out.size());
+      session_->bytes_read_ += out.size();
       return {};
     }
 
@@ -381,6 +383,7 @@ class FakeSession : public Session {
   std::set<std::pair<int, int>> no_history_;
   std::function<void(const TensorId&)> read_hook_;
   std::atomic<uint64_t> reads_{0}, looks_{0};
+  mutable std::atomic<uint64_t> bytes_read_{0};
 };
 
 }  // namespace msdbg::testing
