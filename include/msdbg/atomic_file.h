@@ -12,6 +12,7 @@
 namespace msdbg {
 
 /// A file that is written beside its place and takes that place when it is complete. Every Status begins with the path.
+/// Devices and pipes are never replaced: they take the bytes directly.
 class AtomicFile {
  public:
   /// `path` may name a link: what it points at is replaced then. Error: kIoError.
@@ -35,10 +36,11 @@ class AtomicFile {
   std::string target_;  // what is replaced: path_ with links followed
   std::string beside_;
   int descriptor_ = -1;
+  bool special_ = false;  // a device or a pipe
   uint64_t size_ = 0;
 };
 
-/// Replaces a file by `text`, whole or not at all. Pipes and devices take the text directly.
+/// Replaces a file by `text`, whole or not at all.
 Status write_file(const std::string& path, std::string_view text);
 
 }  // namespace msdbg

@@ -88,13 +88,13 @@ command {
   run = function(session, rest, options)
     if rest == "" then registry.usage(registry.find "save", "save: to which file?") end
     if options.entries then
-      watches.write_file(rest, "-- entries of an msdbg prompt; `source` enters them again\n" .. concat(state.entries, "\n") .. "\n")
+      core.write_file(rest, "-- entries of an msdbg prompt; `source` enters them again\n" .. concat(state.entries, "\n") .. "\n")
       return format("%d entr%s written to %s", #state.entries, #state.entries == 1 and "y" or "ies", rest)
     end
     local s = registry.need(session)
     local text, written, left_out = watches.lines(s)
     for _, display in ipairs(state.displays) do text = text .. "display " .. display.text .. "\n" end
-    watches.write_file(rest,
+    core.write_file(rest,
       format("-- watchpoints and displays of an msdbg prompt (%s); `source` makes them again\n%s", core.printable(s.info.short_name), text))
     local note = left_out > 0 and format("; %d left out: a function cannot be saved", left_out) or ""
     return format("%s and %s written to %s%s", count_text(written, "watchpoint"), count_text(#state.displays, "display"), rest, note)

@@ -43,7 +43,7 @@ end
 -- Conditions that are functions have no text; how many were left out is the second result.
 function methods.save_watches(session, path)
   local text, written, left_out = watches.lines(session)
-  watches.write_file(path, "-- watchpoints of " .. core.printable(session.info.short_name) .. "; s:load_watches makes them again\n" .. text)
+  core.write_file(path, "-- watchpoints of " .. core.printable(session.info.short_name) .. "; s:load_watches makes them again\n" .. text)
   return written, left_out
 end
 

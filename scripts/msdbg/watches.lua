@@ -121,26 +121,6 @@ function M.lines(session)
   return concat(lines, "\n") .. (#lines > 0 and "\n" or ""), written, left_out
 end
 
---- Writes a file whole or not at all.
----@param path string
----@param text string
-function M.write_file(path, text)
-  if type(path) ~= "string" then core.raise("invalid_argument", "a path is expected, not " .. tostring(path)) end
-  local file, why = io.open(path .. ".new", "w")
-  if not file then core.raise("io_error", format("cannot write %s", (why:gsub("%.new:", ":"))), true) end
-  local ok, problem = file:write(text)
-  local closed, close_problem = file:close()
-  if not (ok and closed) then
-    os.remove(path .. ".new")
-    core.raise("io_error", format("cannot write %s: %s", path, problem or close_problem), true)
-  end
-  local renamed, rename_problem = os.rename(path .. ".new", path)
-  if not renamed then
-    os.remove(path .. ".new")
-    core.raise("io_error", format("cannot write %s: %s", path, rename_problem), true)
-  end
-end
-
 ---@param path string
 ---@return string
 function M.read_file(path)

@@ -67,7 +67,7 @@ Status write_result(const Options& options, std::string_view text) {
   // Files and pipes get every byte of a format; a terminal must not.
   const bool json = options.format == Format::kJson || options.format == Format::kJsonl || options.format == Format::kSarif;
   if (::isatty(STDOUT_FILENO) == 0) return write_stream(STDOUT_FILENO, text, "standard output");
-  return write_stream(STDOUT_FILENO, json ? visible_json(text) : visible(text, wants_colour(options)), "standard output");
+  return write_stream(STDOUT_FILENO, json ? visible_json(text) : visible(text, style_for(options).colour), "standard output");
 }
 
 bool print(FILE* to, std::string_view text, bool colours) {

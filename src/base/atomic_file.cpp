@@ -22,20 +22,10 @@ std::string follow_links(const std::string& path) {
   return real ? real.get() : path;
 }
 
-Status write_directly(const std::string& path, std::string_view text) {
-  const auto failed = [&](std::string_view what, int error) {
-    return Status(Code::kIoError, fmt::format("{}: cannot be {}: {}", path, what, system_text(error)));
-  };
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return failed("opened", errno);
-  Status status;
-  while (!text.empty() && status.ok()) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count >= 0) text.remove_prefix(static_cast<size_t>(count));
-    else if (errno != EINTR) status = failed("written", errno);
-  }
-  ::close(descriptor);
-  return status;
+/// What is there and is neither a file nor a directory: a device, a pipe, a socket. It is written to, never replaced.
+bool is_special(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
 }  // namespace
@@ -44,6 +34,12 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   AtomicFile file;
   file.path_ = path;
   file.target_ = follow_links(path);
+  if (is_special(path)) {
+    file.special_ = true;
+    file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file.descriptor_ < 0) return file.failure("it cannot be opened", errno);
+    return file;
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(file.target_, ignored)) {
     return Status(Code::kIoError, fmt::format("{}: cannot be written: it is a directory; name a file in it", path));
@@ -61,6 +57,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       target_(std::move(other.target_)),
       beside_(std::exchange(other.beside_, "")),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      special_(other.special_),
       size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
@@ -75,7 +72,9 @@ Status AtomicFile::failure(std::string_view what, int error) const {
 Status AtomicFile::append(std::span<const std::byte> bytes) {
   MSDBG_CHECK(descriptor_ >= 0);
   while (!bytes.empty()) {
-    const ssize_t count = Disk::current().write(descriptor_, bytes.data(), bytes.size(), size_);
+    // Pipes know no offsets.
+    const ssize_t count = special_ ? ::write(descriptor_, bytes.data(), bytes.size())
+                                   : Disk::current().write(descriptor_, bytes.data(), bytes.size(), size_);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failure(fmt::format("stopped after {}", format_bytes(size_)), errno);
     bytes = bytes.subspan(static_cast<size_t>(count));
@@ -86,6 +85,10 @@ Status AtomicFile::append(std::span<const std::byte> bytes) {
 
 Status AtomicFile::commit() {
   MSDBG_CHECK(descriptor_ >= 0);
+  if (special_) {
+    if (::close(std::exchange(descriptor_, -1)) != 0) return failure("it did not take the last bytes", errno);
+    return {};
+  }
   struct stat old {};
   if (::stat(target_.c_str(), &old) == 0 && ::fchmod(descriptor_, old.st_mode & 0777) != 0) {
     return failure("the permissions of the file there cannot be kept", errno);
@@ -99,8 +102,6 @@ Status AtomicFile::commit() {
 }
 
 Status write_file(const std::string& path, std::string_view text) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return write_directly(path, text);
   Result<AtomicFile> file = AtomicFile::create(path);
   if (!file) return file.status();
   if (Status status = file->append(text); !status.ok()) return status;

@@ -1,6 +1,7 @@
-// Texts for people that the report module makes: what `print`, t:show() and the prompt's commands show.
+// Texts for people that the report module makes: what `print`, t:show() and the prompt's commands show and write to files.
 #include <fmt/format.h>
 
+#include "msdbg/atomic_file.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
@@ -58,12 +59,19 @@ int session_of(lua_State* L) {
   return 1;
 }
 
+// core.write_file(path, text): whole or not at all
+int write_whole_file(lua_State* L) {
+  if (const Status status = write_file(text_argument(L, 1, "path"), text_argument(L, 2, "text")); !status.ok())
+    throw ScriptError("io_error", status.message(), true);
+  return 0;
+}
+
 }  // namespace
 
 void bind_text(lua_State* L) {
   add_functions(L, {{"stats_line", guard<tensor_line>}, {"elements_text", guard<elements_text>},
                     {"stats_text", guard<stats_text>}, {"doctor_text", guard<doctor_text>}, {"short_name", guard<short_tensor_name>},
-                    {"session_of", guard<session_of>}});
+                    {"session_of", guard<session_of>}, {"write_file", guard<write_whole_file>}});
 }
 
 }  // namespace msdbg::script

@@ -128,8 +128,15 @@ TEST_F(AtomicFileTest, PipesAndDevicesTakeTheTextDirectly) {
   EXPECT_TRUE(write_file(pipe, "into the pipe").ok());
   reader.join();
   EXPECT_EQ(seen, "into the pipe");
-  EXPECT_TRUE(write_file("/dev/null", "away").ok());
-  EXPECT_EQ(write_file("/dev/full", "away").message(), "/dev/full: cannot be written: No space left on device");
+  const std::string link = dir_.file("device");
+  fs::create_symlink("/dev/null", link);
+  for (const std::string& device : {std::string("/dev/null"), link}) {
+    Result<AtomicFile> file = AtomicFile::create(device);
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->append("away").ok() && file->commit().ok());
+    EXPECT_TRUE(fs::is_character_file(device)) << device;
+  }
+  EXPECT_EQ(write_file("/dev/full", "away").message(), "/dev/full: cannot be written: stopped after 0 B: No space left on device");
 }
 
 TEST_F(AtomicFileTest, LongNamesAndTwoWritersAreNoProblem) {

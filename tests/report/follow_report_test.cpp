@@ -96,6 +96,7 @@ TEST(Source, ALongLineIsCutBetweenCharacters) {
     file.path = "train.py";
     file.rows = {row};
     FakeSession session(with_lines("/nowhere/train.py"));
+    session.put("Default/Log-op0", 0, f32({1, 2}));
     const CheckResult result = checked(session).value();
     const std::string text = source_report(session, {file}, result, {});
     EXPECT_NE(text.find("..."), std::string::npos);
