@@ -92,10 +92,12 @@ TEST(Source, ALongLineIsCutBetweenCharacters) {
     row.line = 1;
     row.code = std::string(static_cast<size_t>(shift), 'x') + code;
     row.recorded = true;
+    const GraphPtr graph = with_lines("/nowhere/train.py");
+    row.nodes = {NodeRef{graph.get(), 1}};
     SourceFile file;
     file.path = "train.py";
     file.rows = {row};
-    FakeSession session(with_lines("/nowhere/train.py"));
+    FakeSession session(graph);
     session.put("Default/Log-op0", 0, f32({1, 2}));
     const CheckResult result = checked(session).value();
     const std::string text = source_report(session, {file}, result, {});
