@@ -1,0 +1,55 @@
+// Command lines of the prompt. The first byte chooses the session: a dump in memory or a training. Each line is a byte for the
+// command and its words; commands that run Lua, write files or wait for a person are left out. Each line is completed, too.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "fuzz/input.h"
+#include "script/support.h"
+
+using namespace msdbg;
+
+namespace {
+
+constexpr std::string_view kCommands[] = {
+    "rules",  "diff",    "bisect", "trend",  "propagation", "why",     "list", "watch", "watches", "check", "recheck", "hits",
+    "origin", "bt",      "help",   "apropos", "undisplay",  "nodes",   "node", "inputs", "outputs", "tensors", "stats", "info",
+    "explain", "goto",   "step",   "next",   "run_to",      "continue", "run", "pause", "show",    "hist",  "heatmap", "worst",
+    "where",  "terminate", "detach", "quit", "display",     "x"};
+
+/// Commands that name files find only what they wrote themselves.
+void enter_empty_directory() {
+  std::string path = (std::filesystem::temp_directory_path() / "msdbg-fuzz-XXXXXX").string();
+  fuzz::require(::mkdtemp(path.data()) != nullptr && ::chdir(path.c_str()) == 0, "no directory to work in");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  enter_empty_directory();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fuzz::Input input(data, size);
+  ScriptOptions options = msdbg::testing::small_options();
+  options.colour = true;
+  options.interruptible = false;
+  options.check_defaults.threads = 1;
+  auto script = Script::create(std::move(options));
+  fuzz::require(fuzz::good(script), "no script");
+  if (input.byte() % 2 == 0) (*script)->set_session(msdbg::testing::small_session());
+  else (*script)->set_session(msdbg::testing::small_training());
+  for (int lines = 0; lines < 8 && !input.empty(); ++lines) {
+    const std::string command(kCommands[input.below(std::size(kCommands))]);
+    const std::string line = command + " " + std::string(input.line());
+    // A line of Lua could do anything.
+    if (line.find_first_of("({\"'[") != std::string::npos && (command == "display" || command == "x")) continue;
+    const Script::Eval eval = (*script)->eval(line);
+    fuzz::require(eval.output.find("internal error") == std::string::npos, eval.output.c_str());
+    (void)(*script)->complete(line, line.size());
+    if (eval.state == Script::EvalState::kExit) break;
+    (void)(*script)->prompt();
+  }
+  return 0;
+}
