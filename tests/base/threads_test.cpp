@@ -104,6 +104,8 @@ TEST(Workers, ExceptionsAreKeptForTheOwner) {
   EXPECT_NO_THROW(workers.join());
 }
 
+// The sanitizers' runtimes need address space of their own for each thread and end the process without it.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // In a process of its own: its limit cannot be taken back.
 [[noreturn]] void work_without_threads() {
   const rlimit none{1 << 20, 1 << 20};  // less than the stack of a thread
@@ -122,6 +124,7 @@ TEST(Workers, WithoutThreadsTheCallerDoesTheWork) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fresh process, which has no stacks of earlier threads to use again
   EXPECT_EXIT(work_without_threads(), testing::ExitedWithCode(0), "");
 }
+#endif
 
 TEST(StartThread, RunsInTheBackgroundAndSurvivesAnException) {
   std::thread thread;
