@@ -370,6 +370,39 @@ TEST_F(LiveHostile, GraphsOfAStrangerAreNotThoseOfTheTraining) {
   EXPECT_NE(d.session->graphs()[0]->name(), "kernel_graph_7");
 }
 
+TEST_F(LiveHostile, WhatAFormerTrainingLeftTakesNoRoomFromTheNext) {
+  ListenOptions options;
+  options.mem_limit_bytes = 8 * kMiB;
+  Driver d(options);
+  d.client = RawClient::connect(d.port());
+  ASSERT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("2.2.0").SerializeAsString()).ok());
+  debugger::Chunk chunk;
+  for (const uint64_t size : {3 * kMiB, kMiB / 16, kMiB / 1024}) {  // until there is no room for anything
+    chunk.set_buffer(std::string(size, 'x'));
+    while (d.client->repeat(live::Rpc::kSendGraph, chunk.SerializeAsString(), 1).ok()) {
+    }
+  }
+  d.farewell(0);
+  const std::unique_ptr<RawClient> former = std::move(d.client);
+  d.connect();  // nobody has looked at anything yet
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok()) << events_of(*d.session);
+  EXPECT_EQ(d.session->graphs().size(), 1u) << events_of(*d.session);
+}
+
+TEST_F(LiveHostile, OneCallAfterTheOtherIsNotTooManyAtOnce) {
+  Driver d;
+  const std::unique_ptr<RawClient> stranger = RawClient::connect(d.port());
+  std::vector<std::thread> callers;
+  for (size_t caller = 0; caller < live::limits::kCallsOfStrangers; ++caller)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const RawReply reply = stranger->unary(live::Rpc::kSendHeartbeat, "");
+        ASSERT_TRUE(reply.ok()) << i << ": " << reply.describe();
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+}
+
 TEST_F(LiveHostile, NamesOfAViewAreSpreadOverSmallMessages) {
   debugger::GraphProto graph;
   for (int i = 0; i < 1500; ++i) {

@@ -29,6 +29,7 @@ class WaitingMemory {
 class Charge {
  public:
   Charge() = default;
+  explicit Charge(std::shared_ptr<WaitingMemory> memory) : memory_(std::move(memory)) {}
   Charge(Charge&& other) noexcept : memory_(std::move(other.memory_)), bytes_(std::exchange(other.bytes_, 0)) {}
   Charge& operator=(Charge&& other) noexcept {
     std::swap(memory_, other.memory_);
@@ -42,12 +43,12 @@ class Charge {
   }
 
   /// False when the limit is reached; nothing is taken then.
-  bool add(const std::shared_ptr<WaitingMemory>& memory, uint64_t bytes) {
-    if (!memory->take(bytes)) return false;
-    memory_ = memory;
+  bool add(uint64_t bytes) {
+    if (!memory_->take(bytes)) return false;
     bytes_ += bytes;
     return true;
   }
+  uint64_t limit() const { return memory_->limit(); }
 
  private:
   std::shared_ptr<WaitingMemory> memory_;

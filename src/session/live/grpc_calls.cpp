@@ -45,6 +45,10 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
   if (!is_streaming(call.rpc) && call.messages > 1)
     return fail(call, grpc::StatusCode::INVALID_ARGUMENT, fmt::format("{} takes one message", rpc_name(call.rpc)));
   call.bytes += message.Length() + limits::kMessageOverhead;
+  if (call.messages == 1 && is_streaming(call.rpc)) {
+    std::lock_guard lock(mutex_);
+    call.event.charge = Charge(waiting_);
+  }
   const bool long_ones = call.rpc == Rpc::kSendTensors || call.rpc == Rpc::kSendGraph || call.rpc == Rpc::kSendMultiGraphs;
   if (!long_ones && message.Length() > limits::kSmallMessageBytes)
     return refuse(call, fmt::format("a message of {}, more than {}", format_bytes(message.Length()),
@@ -87,8 +91,9 @@ void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
 bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
   WireEvent& event = call.event;
   const auto keep = [&](uint64_t bytes) {
-    if (event.charge.add(waiting_, bytes)) return true;
-    *too_much = fmt::format("more than {} of graphs, hits and answers that nobody has looked at yet", format_bytes(waiting_->limit()));
+    if (event.charge.add(bytes)) return true;
+    *too_much =
+        fmt::format("more than {} of graphs, hits and answers that nobody has looked at yet", format_bytes(event.charge.limit()));
     return false;
   };
   switch (call.rpc) {
@@ -121,7 +126,7 @@ bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::s
       debugger::WatchpointHit hit;
       if (!parse(message, &hit)) return false;
       // Those that came before it are worth more than none.
-      if (event.hits.size() < limits::kHits && event.charge.add(waiting_, hit.SpaceUsedLong())) event.hits.push_back(std::move(hit));
+      if (event.hits.size() < limits::kHits && event.charge.add(hit.SpaceUsedLong())) event.hits.push_back(std::move(hit));
       else ++event.left_out;
       return true;
     }
@@ -147,6 +152,7 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
 }
 
 void GrpcTransport::on_complete(IncomingCall& call) {
+  forget_stranger(call);  // its reply may be there, and its client's next call here, before on_closed()
   switch (call.rpc) {
     case Rpc::kSendHeartbeat:
       return reply(call, {});
@@ -193,7 +199,9 @@ void GrpcTransport::on_cancelled(IncomingCall& call) {
                                               rpc_name(call.rpc), call.messages.load(), format_bytes(limits::kMessageBytes)));
 }
 
-void GrpcTransport::on_closed(IncomingCall& call) noexcept {
+void GrpcTransport::on_closed(IncomingCall& call) noexcept { forget_stranger(call); }
+
+void GrpcTransport::forget_stranger(const IncomingCall& call) noexcept {
   std::lock_guard lock(mutex_);
   if (const auto it = strangers_.find(call.number); it != strangers_.end()) strangers_.erase(it);
 }

@@ -224,6 +224,11 @@ grpc::Status GrpcTransport::admit(const IncomingCall& call) {
       current_ = call.peer;
       ended_ = false;
       notes_ = 0;
+      // What the former training left behind takes no room from this one; beyond two of them it does.
+      if (former_waiting_.expired()) {
+        former_waiting_ = waiting_;
+        waiting_ = std::make_shared<WaitingMemory>(waiting_->limit());
+      }
       return grpc::Status::OK;
     }
   }

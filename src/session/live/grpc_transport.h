@@ -45,6 +45,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   void on_cancelled(IncomingCall& call) override;
   void on_closed(IncomingCall& call) noexcept override;
   void on_exception(IncomingCall& call, const char* what) noexcept override;
+  void forget_stranger(const IncomingCall& call) noexcept;
   void on_opened(int descriptor, const std::string& key, const std::string& address);
   void on_disconnected(const std::string& key);
 
@@ -74,9 +75,10 @@ class GrpcTransport final : public Transport, private CallHandler {
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> next_call_{1};
   std::atomic<size_t> notes_{0};                  // told of the current training
-  const std::shared_ptr<WaitingMemory> waiting_;
 
   std::mutex mutex_;
+  std::shared_ptr<WaitingMemory> waiting_;        // for what the current training sends
+  std::weak_ptr<WaitingMemory> former_waiting_;   // for what the one before sent, until the session has looked at it
   std::map<std::string, std::string> addresses_;  // of open connections, by key
   std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: of a handshake
   std::string current_;                           // key of the training's connection; "" while there is none
