@@ -67,7 +67,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-/// A value or the Status that tells why there is none. Reading the wrong one is a defect and throws.
+/// A value or the Status that says what went wrong. Reading the wrong one is a defect and throws.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -70,7 +70,7 @@ struct Watchpoint {
   std::optional<Condition> condition;  ///< exactly one of condition, expression and script is set
   std::optional<Expression> expression;
   ScriptCheck script;            ///< called on the thread that called check()
-  bool needs_elements = true;    ///< false: the script is content with what a statistic row (count, min, max, mean) says
+  bool needs_elements = true;    ///< false: a statistics row (count, min, max, mean) is enough
   Severity severity = Severity::kWarning;
   std::shared_ptr<const RuleInfo> info;  ///< of a rule; may be null
   /// Of rules with a script, on the thread that called check(): after the last tensor of a rank's step, after the last of all.

@@ -6,10 +6,10 @@
 
 namespace msdbg {
 
-/// Text after the last '/'; the whole name when there is none.
+/// Text after the last '/'; the whole name without one.
 inline std::string_view last_component(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
-/// Text before the last '/'; "" when there is none.
+/// Text before the last '/'; "" without one.
 inline std::string_view scope_of(std::string_view name) {
   const size_t slash = name.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);

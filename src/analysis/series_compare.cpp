@@ -102,7 +102,7 @@ Result<SeriesComparison> compare_series(const Series& left, const Series& right,
   // Only the loss of the very first step knows no update, and only that of the next one knows a single one.
   const bool from_the_start = !a.late && !b.late && result.first_step <= 1;
   if (result.parts_at) {
-    const bool next = *result.parts_at == result.first_step + 1;
+    const bool next = *result.parts_at > result.first_step && *result.parts_at - 1 == result.first_step;
     result.verdict = from_the_start && parted == 1           ? SeriesVerdict::kForward
                      : from_the_start && parted == 2 && next ? SeriesVerdict::kBackward
                                                              : SeriesVerdict::kLater;

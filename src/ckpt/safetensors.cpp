@@ -38,9 +38,9 @@ Result<Header> parse_header(const std::string& text) {
   try {
     header.object = json::parse(text, watch);
   } catch (const json::exception& error) {
-    return corrupt(fmt::format("its header is no JSON: {}; take another copy", printable(error.what())));
+    return corrupt(fmt::format("its header is not valid JSON: {}; take another copy", printable(error.what())));
   }
-  if (!header.object.is_object()) return corrupt("its header is no JSON object; take another copy");
+  if (!header.object.is_object()) return corrupt("its header is not a JSON object; take another copy");
   return header;
 }
 

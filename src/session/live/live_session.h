@@ -167,7 +167,7 @@ class LiveSessionImpl final : public LiveSession {
   uint64_t value_bytes_ = 0;
   std::map<Key, Value> before_;       // values of an earlier step, for conditions on change that are judged here
   std::set<Key> keep_;                // whose values become `before_` with the next step
-  bool statistics_only_ = false;      // while watchpoints are judged that are content with them
+  bool statistics_only_ = false;      // while watchpoints are judged that need no elements
 };
 
 }  // namespace msdbg::live
