@@ -19,7 +19,7 @@ endif()
 # Linked last: of two such options the later one counts.
 add_library(msdbg_unwatched INTERFACE)
 if(MSDBG_SANITIZE MATCHES "undefined")
-  target_compile_options(msdbg_unwatched INTERFACE -fno-sanitize=undefined)
+  target_compile_options(msdbg_unwatched INTERFACE -O0 -fno-sanitize=undefined)
 endif()
 
 # msdbg_module(NAME [NO_INSTALL] [NO_UNITY] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)

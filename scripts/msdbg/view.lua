@@ -24,6 +24,9 @@ ffi.cdef(core.abi_text)
 ---@param address any  light userdata or a pointer
 ---@return any abi  pointer to struct msdbg_abi
 function M.check_abi(address)
+  if address ~= core.abi_table and not ffi.istype("struct msdbg_abi", address) then
+    core.raise("invalid_argument", format("msdbg.view: %s is not the table of the program's functions", tostring(address)))
+  end
   local abi = ffi.cast("const struct msdbg_abi *", address)
   local size = ffi.sizeof "struct msdbg_abi"
   if abi.version ~= ABI_VERSION or abi.size ~= size then
@@ -34,7 +37,6 @@ function M.check_abi(address)
 end
 
 local abi = M.check_abi(core.abi_table)
-M.abi = abi
 
 local NAN = 0 / 0
 local scratch = ffi.new "double[1]"

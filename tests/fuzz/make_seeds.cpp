@@ -3,8 +3,10 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <random>
 
 #include "fuzz/input.h"
+#include "fuzz/prompt_commands.h"
 #include "session/live/recorder.h"
 #include "support/recorded_conversation.h"
 
@@ -35,6 +37,8 @@ class Seeds {
     dumps();
     conversations();
     texts();
+    prompt();
+    calls();
   }
 
  private:
@@ -173,6 +177,31 @@ class Seeds {
     for (const char* text : {"*", "ReLU", "=Log-op0", "/fc[12].*op0$/", "@weight", "op:MatMul or op:ReLU", "scope:Default/network-Net", "stack:train.py:12",
                              "rank:1 and not graph:0", "(@gradient or @parameter) and Default/*", "/(a*)*b/i", "\"quoted name\"", "op:{MatMul,ReLU}"}) {
       put("selector", text);
+    }
+  }
+
+  void prompt() {
+    const char* const words[] = {"",       "fc.weight",     "Log-op0:0",          "* tensor_overflow", "** --when x > 1", "@weight TL max_gt=3", "#1",
+                                 "--help", "mean fc.weight", "op:ReLU --steps 0:3", "2",                 "Log-op0:0[0:2,:]", "--format json"};
+    std::mt19937 random(1);
+    for (size_t command = 0; command < std::size(fuzz::kCommands); ++command) {
+      std::string lines(1, static_cast<char>(command % 2));
+      for (int line = 0; line < 4; ++line) {
+        lines += static_cast<char>(line == 0 ? command : random() % std::size(fuzz::kCommands));
+        lines += words[random() % std::size(words)];
+        lines += '\n';
+      }
+      put("prompt", lines);
+    }
+  }
+
+  // Any bytes are calls; these reach a good part of the functions.
+  void calls() {
+    std::mt19937 random(1);
+    for (int i = 0; i < 64; ++i) {
+      std::string bytes(16 + random() % 200, '\0');
+      for (char& byte : bytes) byte = static_cast<char>(random() % 256);
+      put("lua_arguments", bytes);
     }
   }
 

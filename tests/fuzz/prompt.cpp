@@ -5,17 +5,12 @@
 #include <filesystem>
 
 #include "fuzz/input.h"
+#include "fuzz/prompt_commands.h"
 #include "script/support.h"
 
 using namespace msdbg;
 
 namespace {
-
-constexpr std::string_view kCommands[] = {
-    "rules",  "diff",    "bisect", "trend",  "propagation", "why",     "list", "watch", "watches", "check", "recheck", "hits",
-    "origin", "bt",      "help",   "apropos", "undisplay",  "nodes",   "node", "inputs", "outputs", "tensors", "stats", "info",
-    "explain", "goto",   "step",   "next",   "run_to",      "continue", "run", "pause", "show",    "hist",  "heatmap", "worst",
-    "where",  "terminate", "detach", "quit", "display",     "x"};
 
 /// Commands that name files find only what they wrote themselves.
 void enter_empty_directory() {
@@ -41,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (input.byte() % 2 == 0) (*script)->set_session(msdbg::testing::small_session());
   else (*script)->set_session(msdbg::testing::small_training());
   for (int lines = 0; lines < 8 && !input.empty(); ++lines) {
-    const std::string command(kCommands[input.below(std::size(kCommands))]);
+    const std::string command(fuzz::kCommands[input.below(std::size(fuzz::kCommands))]);
     const std::string line = command + " " + std::string(input.line());
     // A line of Lua could do anything.
     if (line.find_first_of("({\"'[") != std::string::npos && (command == "display" || command == "x")) continue;
