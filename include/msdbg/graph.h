@@ -149,7 +149,7 @@ class GraphBuilder {
   size_t size() const;
   /// Full names in execution order; unknown names are returned, nodes not listed keep file order behind the listed.
   std::vector<std::string> set_execution_order(std::span<const std::string> names);
-  /// Marks trainable parameters and optimizer state from how operators use them (spec/conditions §11, decision D17).
+  /// Marks trainable parameters and optimizer state from how operators use them (docs/selectors.md, Collections).
   GraphPtr build();
 
  private:
