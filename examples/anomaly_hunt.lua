@@ -1,4 +1,4 @@
--- An unattended hunt for anomalies: coarse statistics of every tensor, the scopes that stand out, a close look at those alone, a report.
+-- Looks for anomalies unattended: coarse statistics of every tensor, then a closer look at the scopes that stand out, then a report.
 --   msdbg run anomaly_hunt.lua DUMP [REPORT.md]
 local msdbg = require "msdbg"
 local steps = require "msdbg.steps"
@@ -6,7 +6,7 @@ local tables = require "msdbg.table"
 
 local s = msdbg.open(arg[1] or msdbg.fail "usage: msdbg run anomaly_hunt.lua DUMP [REPORT.md]")
 
--- Coarse: one number per tensor and step, grouped by tensor; the same name on another rank or in another graph is another one.
+-- Coarse: one number per tensor and step, grouped by tensor; the same name on another rank or in another graph is a different tensor.
 local magnitudes, scopes = {}, {}
 for _, t in ipairs(s:tensors { steps = "all" }) do
   local readable, stats = pcall(function() return t.stats end)
@@ -24,7 +24,7 @@ for _, tensor in pairs(magnitudes) do
   if usual and usual > 0 then scopes[tensor.scope].growth = math.max(scopes[tensor.scope].growth, largest / usual) end
 end
 
--- Suspects: NaN or Inf weighs most, then how far a tensor left its usual magnitude.
+-- Suspects: NaN or Inf counts most, then how far a tensor left its usual magnitude.
 local ranking = tables.new { "scope", { "not finite", align = "right" }, { "growth", digits = 3 } }
 for scope, found in pairs(scopes) do
   if found.bad > 0 or found.growth > 10 then ranking:add(scope == "" and "(top level)" or scope, found.bad, found.growth) end
@@ -36,7 +36,7 @@ end
 ranking:sort "scope":sort("growth", true):sort("not finite", true)
 print(ranking:text { width = 110 })
 
--- Narrow: only the three worst scopes, with conditions that cost more. What lies in no scope are parameters.
+-- Narrow: only the three worst scopes, with more expensive conditions. Tensors without a scope are parameters.
 local suspects = {}
 for i = 1, math.min(3, #ranking.rows) do
   local scope = ranking.rows[i][1]

@@ -1,4 +1,4 @@
--- A threshold from a healthy run: the smallest one whose false-alarm rate there stays below what is wanted, tried on another run.
+-- Derives a threshold from a healthy run: the smallest one whose false-alarm rate stays below RATE. Then tries it on another run.
 --   msdbg run calibrate_threshold.lua HEALTHY_DUMP [RATE] [OTHER_DUMP]
 local msdbg = require "msdbg"
 local format = require "msdbg.format"
@@ -9,7 +9,7 @@ local healthy = msdbg.open(arg[1] or msdbg.fail(usage))
 local rate = tonumber(arg[2] or 0.01)
 if not rate or rate <= 0 or rate >= 1 then msdbg.fail(("RATE is a share between 0 and 1, not '%s'"):format(arg[2])) end
 
--- What is judged: how large the largest gradient element is against its mean magnitude of the same tensor.
+-- The measure: the largest gradient element relative to the mean magnitude of its tensor.
 local function measure(t)
   local stats = t.stats
   if not stats.abs_mean or stats.abs_mean == 0 then return nil end
@@ -20,8 +20,8 @@ local values = {}
 for _, t in ipairs(healthy:tensors { on = "@gradient", steps = "all" }) do values[#values + 1] = measure(t) end
 if #values == 0 then msdbg.fail "no gradient of this dump has a magnitude" end
 
--- Above the quantile lies the wanted share of what a healthy run does. Few values cannot promise a small rate: with none of n
--- above the threshold, the true rate is below 3 / n with 95 % certainty.
+-- The chosen share of a healthy run's values is above the quantile. Few values cannot guarantee a small rate: if none of n values is
+-- above the threshold, the true rate is below 3 / n with 95 % confidence.
 local threshold = steps.quantile(values, 1 - rate)
 local median, largest = steps.median(values), steps.quantile(values, 1)
 print(("%d gradients, median %s, largest %s"):format(#values, format.number(median), format.number(largest)))

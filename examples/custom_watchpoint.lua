@@ -1,4 +1,4 @@
--- A condition of one's own: activations whose elements are mostly zero, as a Lua function over finished statistics.
+-- A custom condition: activations that are mostly zero, as a Lua function that reads the finished statistics.
 --   msdbg run custom_watchpoint.lua DUMP [PERCENT]
 local msdbg = require "msdbg"
 

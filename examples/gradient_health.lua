@@ -1,10 +1,10 @@
--- A table per layer and step: mean |gradient| of the layer's weight, mean |weight|, and by how much the step changed it.
+-- A table per layer and step: mean |gradient| of the layer's weight, mean |weight|, and how much the step changed it.
 --   msdbg run gradient_health.lua DUMP
 local msdbg = require "msdbg"
 
 local s = msdbg.open(arg[1] or msdbg.fail "usage: msdbg run gradient_health.lua DUMP")
 
--- An optimizer takes the gradient as one of its inputs: the one that a gradient operator made.
+-- The gradient is the input of the optimizer that a gradient operator produces.
 local function gradient_of(weight, step)
   for _, user in ipairs(weight.users) do
     for i, input in ipairs(user.node.inputs) do

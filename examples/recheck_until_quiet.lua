@@ -17,7 +17,7 @@ while #r.hits > 1 do
   for i, hit in ipairs(r.hits) do ratios[i] = hit.params[1].actual end
   table.sort(ratios)
   local middle = ratios[math.floor(#ratios / 2)]
-  if middle == ratios[#ratios] then break end  -- equal ones cannot be told apart
+  if middle == ratios[#ratios] then break end  -- equal ratios cannot be separated
   w:set { abs_mean_update_ratio_gt = middle }
   r = report(middle, s:recheck())
 end

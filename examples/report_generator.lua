@@ -1,4 +1,4 @@
--- A report of one's own as Markdown: what the run is, where its first NaN came from, how the weights move, what the rules found.
+-- A custom report in Markdown: the run, the origin of its first NaN, how the weights change, and what the rules found.
 --   msdbg run report_generator.lua DUMP [REPORT.md]
 local msdbg = require "msdbg"
 local format = require "msdbg.format"

@@ -1,4 +1,4 @@
--- Which weights did a training step leave as they were? They get no gradient: frozen, cut off, or behind dead activations.
+-- Which weights did a training step leave unchanged? They get no gradient: they are frozen, disconnected, or behind dead activations.
 --   msdbg run unchanged_weights.lua DUMP
 local msdbg = require "msdbg"
 
@@ -10,7 +10,7 @@ for _, hit in ipairs(r.hits) do
   print(("step %d  %s  unchanged, mean |w| %.4g"):format(hit.step, hit.node, hit.stats.abs_mean))
 end
 
--- Nothing is called changed that was not compared.
+-- Weights that were not compared are listed, not counted as changed.
 local count, reasons = {}, {}
 for _, entry in ipairs(r.not_checked) do
   if not count[entry.reason] then reasons[#reasons + 1] = entry.reason end

@@ -1,5 +1,5 @@
--- The shortest useful hunt: step until any tensor holds NaN or Inf, say where it began, ask again with another condition,
--- and end the training.
+-- The shortest useful search: step until any tensor holds NaN or Inf, print its origin, recheck with another condition, and end the
+-- training.
 --   msdbg listen --script first_bad.lua [-- STEPS]
 local steps = tonumber(arg[1] or 1000)
 
@@ -12,7 +12,7 @@ for _ = 1, steps do
 end
 print(r)
 if r.reason ~= "hit" then os.exit(0) end
-if not r.held then os.exit(1) end  -- found when the last step was over: nothing can be read any more
+if not r.held then os.exit(1) end  -- found after the last step: nothing can be read any more
 
 print(msdbg.origin(s))
 

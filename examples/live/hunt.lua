@@ -1,16 +1,16 @@
--- Finds the operator that breaks a training, with nobody watching: a coarse watch on gradients, then operator by operator through the
--- layer that hit, and on to the layers that its bad inputs came from.
+-- Finds the operator that breaks a training, unattended: a coarse watchpoint on gradients, then operator by operator through the layer
+-- that hit, and on to the layers where its bad inputs came from.
 --   msdbg listen --script hunt.lua [-- LIMIT [STEPS [MINUTES [terminate|detach [SELECTOR]]]]]
 local layers = require "layers"
 
-local limit    = tonumber(arg[1] or 100)      -- no sound value has a larger mean magnitude
+local limit    = tonumber(arg[1] or 100)      -- no good value has a larger mean magnitude
 local steps    = tonumber(arg[2] or 100000)   -- budget: steps ...
 local minutes  = tonumber(arg[3] or 600)      -- ... and minutes
-local finally  = arg[4] or "terminate"        -- what becomes of the training
-local selector = arg[5] or "@gradient"        -- what is watched at first
+local finally  = arg[4] or "terminate"        -- what to do with the training at the end
+local selector = arg[5] or "@gradient"        -- what to watch first
 local give_up  = os.time() + minutes * 60
 if finally ~= "terminate" and finally ~= "detach" then
-  require "msdbg".fail(("argument 4 is terminate or detach, not '%s'"):format(finally))  -- now, not when the night is over
+  require "msdbg".fail(("argument 4 is terminate or detach, not '%s'"):format(finally))  -- fail now, not in the morning
 end
 layers.limit   = limit
 
@@ -39,7 +39,7 @@ if not r.held then
 end
 local what, from
 
--- 2. Narrow: operator by operator to the one that broke first.
+-- 2. Narrow: go operator by operator to the one that broke first.
 node, what, from, r = layers.narrow(s, node, r, in_budget)
 
 -- 3. Report.
@@ -51,7 +51,7 @@ for i, input in ipairs(node.inputs) do
 end
 if from and from.kind == "parameter" then print(("  it was wrong from the start of the step: %s"):format(from.name)) end
 
--- 4. Would tighter bounds have shown it, or others that were read? Nothing runs for that.
+-- 4. Would a tighter limit have found it, or other tensors that were read? A recheck runs nothing.
 local rule, parameter, bounds = "tensor_too_large", "abs_mean_gt", { limit, limit / 100, limit / 10000 }
 if what == "all zero" then rule, parameter, bounds = "tensor_all_zero", "zero_percentage_ge", { 100, 75, 50 } end
 local w = s:watch { name = "tighter", on = "@all and not @constant", when = rule, [parameter] = bounds[1] }
@@ -61,6 +61,6 @@ for _, bound in ipairs(bounds) do
 end
 w:remove()
 
--- 5. Let go.
+-- 5. Detach or terminate.
 if r.state == "held" then s[finally](s) end
 os.exit(1)

@@ -1,5 +1,5 @@
--- What hunt.lua knows of tensors and layers: what is wrong with a value, where it came from, and the way through a layer.
-local M = { limit = 100 }  -- no sound value has a larger mean magnitude
+-- Helpers for hunt.lua: what is wrong with a value, where it came from, and how to walk through a layer.
+local M = { limit = 100 }  -- no good value has a larger mean magnitude
 
 -- What is wrong with a value, or nil.
 function M.wrong(t)
@@ -10,7 +10,7 @@ function M.wrong(t)
   if st.zero_count == st.count then return "all zero" end
 end
 
--- The operator that has just run: what is wrong with its outputs, and which operator or parameter gave it a wrong input.
+-- For the operator that has just run: what is wrong with its outputs, and which operator or parameter gave it a bad input.
 function M.examine(node)
   local out, from
   for i = 0, #node.outputs - 1 do out = out or M.wrong((node:output(i))) end
@@ -26,8 +26,8 @@ local function layer_of(node)
   return (node.scope:gsub("^Gradients/", ""):gsub("/[^/]*[gG]rad[^/]*$", ""))
 end
 
--- A wrong input came from another operator: goes through its layer, one operator after the other, and from there on. Gives the first
--- operator that is wrong while its inputs are sound, what is wrong with it, a parameter that was wrong already, and the last result.
+-- If a bad input came from another operator, walks through that operator's layer, one operator at a time, and continues from there. Returns
+-- the first bad operator with good inputs, what is wrong with it, a parameter that was already bad, and the last result.
 function M.narrow(s, node, r, in_budget)
   local what, from = M.examine(node)
   local seen = {}
@@ -37,9 +37,9 @@ function M.narrow(s, node, r, in_budget)
     print(("step %d  %d operators of %s"):format(r.step, #inside, layer))
     seen[layer], from = true, nil
     for candidate in inside:each() do
-      if s.can.run_to then  -- an Ascend is held at the end of a step, with every value of it at hand
+      if s.can.run_to then  -- Ascend is held at the end of a step and has all values of the step
         r = s:run_to(candidate)
-        if r.reason == "node not met" then r = s:run_to(candidate) end  -- it runs before the one that hit: in the next step, then
+        if r.reason == "node not met" then r = s:run_to(candidate) end  -- it runs before the operator that hit, so try the next step
         if r.node ~= candidate.name then break end
       end
       local out, input = M.examine(candidate)

@@ -1,12 +1,12 @@
--- Ends a training whose learning rate is too high: several steps in a row change a weight by a large part of itself.
+-- Ends a training whose learning rate is too high: several steps in a row change a weight by a large fraction of its size.
 --   msdbg listen --script rate_watchdog.lua [-- RATIO [STEPS_IN_A_ROW]]
-local ratio    = tonumber(arg[1] or 0.2)  -- mean |change| / mean |weight| that one step may cause
+local ratio    = tonumber(arg[1] or 0.2)  -- largest accepted mean |change| / mean |weight| per step
 local patience = tonumber(arg[2] or 3)
 
--- Biases begin at zero: any change is large there.
+-- Biases start at zero, so any change is large.
 s:watch { name = "change", on = "@weight and not *.bias", when = "weight_change_too_large", abs_mean_update_ratio_gt = ratio }
 
--- On a GPU a parameter can be read where an operator that uses it was read, as the optimizer was for the watch above.
+-- On a GPU a parameter can be read if an operator that uses it was read; the watchpoint above makes the training read the optimizer.
 local function rate()
   local t = s:node("learning_rate"):value()
   return t and ("%.4g"):format(t.stats.mean) or "unknown"

@@ -1,4 +1,4 @@
--- Saves what surrounds the first hit as .npy: the value that hit and the inputs of its operator; then lets the training run on.
+-- Saves the tensors around the first hit as .npy: the value that hit and the inputs of its operator. Then lets the training run on.
 --   msdbg listen --script save_first_hit.lua [-- DIRECTORY [CONDITION [SELECTOR]]]
 local directory = arg[1] or "."
 local condition = arg[2] or "tensor_overflow"

@@ -1,4 +1,4 @@
--- The rule library of an imaginary team at work: its own rules, collection and profile on any dump, as one table.
+-- Uses the rule library of an imaginary team: its rules, collection and profile, on any dump, with one table as the result.
 --   msdbg run team/review.lua DUMP
 --   msdbg check DUMP --rule team/rules --profile team/profile.lua        (the same on the command line)
 local msdbg = require "msdbg"

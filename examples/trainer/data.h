@@ -11,7 +11,7 @@ using Values = std::vector<float>;
 inline constexpr int kFeatures = 64;
 inline constexpr int kClasses = 10;
 
-/// What one step is trained on.
+/// The data of one step.
 struct Batch {
   Values inputs;  ///< [batch, kFeatures]
   Values labels;  ///< [batch, kClasses], one-hot
@@ -22,7 +22,7 @@ struct Batch {
 class Data {
  public:
   Data(uint64_t seed, int samples = 1024);
-  /// Fills `batch` with the samples of step `step`; they repeat when all were used.
+  /// Fills `batch` with the samples of step `step`; they repeat after all have been used.
   void fill(int64_t step, Batch& batch) const;
 
  private:

@@ -18,7 +18,7 @@ using msdbg::agent::InputDescription;
 using msdbg::agent::NodeDescription;
 using msdbg::agent::ParameterDescription;
 
-/// Which line of net.cpp computes which operator: one step of a tiny network says it.
+/// Which line of net.cpp computes which operator, found by running one step of a tiny network.
 class LineTrace : public Hook {
  public:
   LineTrace() {
@@ -28,10 +28,10 @@ class LineTrace : public Hook {
   void output(Op, uint32_t, const void*, size_t) override {}
   void done(Op op, const std::source_location& where) override { lines_[op] = where.line(); }
 
-  /// With the text of the line, when the source is still where it was compiled.
+  /// With the text of the line, if the source file still exists where it was compiled.
   std::vector<StackFrame> stack(Op op) {
     if (text_.empty()) read();
-    const size_t line = lines_.at(op) - 1;  // net.cpp shows a value in the line behind the one that computes it
+    const size_t line = lines_.at(op) - 1;  // net.cpp shows a value in the line after the one that computes it
     return {StackFrame{kSource, static_cast<int>(line), line <= text_.size() ? text_[line - 1] : ""}};
   }
 

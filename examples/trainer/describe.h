@@ -9,9 +9,9 @@
 namespace trainer {
 
 struct DescribeOptions {
-  /// One more parameter and an operator that hands it on, for looking at large tensors; none when empty.
+  /// One more parameter and an operator that passes it on, for tests with large tensors; none if empty.
   const Values* extra = nullptr;
-  /// Operators that are described and never run.
+  /// Operators that are described but never run.
   int64_t padding_nodes = 0;
 };
 

@@ -1,4 +1,4 @@
-// Faults that the example can plant: each is something that happens to real trainings, and is really computed.
+// Faults that the example can plant. Each one happens in real trainings, and each one is really computed.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace trainer {
 
 enum class Fault : uint8_t {
   kNone,
-  kExplodingRate,  ///< from the step on the learning rate doubles with every step
+  kExplodingRate,  ///< from this step on, the learning rate doubles in every step
   kLogOfZero,      ///< in that step one sample's mask is 0, and it is multiplied in before the logarithm
   kDeadRelu,       ///< in that step fc2.bias becomes so negative that relu2 is zero from then on
-  kFrozenLayer,    ///< from the step on fc2.weight is no longer updated
+  kFrozenLayer,    ///< from this step on, fc2.weight is not updated
   kBadBatch,       ///< in that step the first sample is NaN
 };
 std::optional<Fault> fault_from_name(std::string_view name);

@@ -1,4 +1,4 @@
-// Trains, and lets a debugger watch: the example of how a training program uses msdbg/agent.h.
+// Trains under a debugger: an example of how a training program uses msdbg/agent.h.
 #include <algorithm>
 #include <array>
 #include <cfenv>
@@ -22,8 +22,8 @@ namespace {
 using msdbg::agent::Agent;
 using msdbg::agent::Control;
 
-/// Hands what the network shows to the agent. The memory is the network's own: nothing is copied here. The processor's own flags of
-/// what got infinite stand for those of an accelerator.
+/// Passes the network's values to the agent. The memory belongs to the network; nothing is copied here. The CPU's floating-point
+/// overflow flags stand in for those of an accelerator.
 class AgentHook : public Hook {
  public:
   explicit AgentHook(Agent& agent) : agent_(agent) {}
@@ -68,7 +68,7 @@ class Program {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int64_t kCompared = 10;  ///< steps in a row of one kind, so that each kind finds its own state warm
+  static constexpr int64_t kCompared = 10;  ///< consecutive steps of one kind, so each kind runs with warm caches
 
   bool start_agent() {
     if (!options_.agent) return true;
@@ -101,7 +101,7 @@ class Program {
     const std::string steps = std::to_string(done) + (done == 1 ? " step" : " steps");
     std::string problem;
     if (agent_) {
-      problem = agent_->problem();  // before the farewell, which may fail too and says less
+      problem = agent_->problem();  // before finish(), which may fail too and says less
       agent_->finish();
     }
     if (control == Control::kGo) {
@@ -130,7 +130,7 @@ class Program {
 
   static void say(const std::string& line) {
     std::printf("%s\n", line.c_str());
-    std::fflush(stdout);  // whoever reads the other end of a pipe sees each line at once
+    std::fflush(stdout);  // a reader at the other end of a pipe sees each line at once
   }
 
   Options options_;
@@ -138,7 +138,7 @@ class Program {
   Net net_;
   Values extra_;
   std::array<std::vector<double>, 2> step_ms_;  ///< with --compare: without the agent, with it
-  std::unique_ptr<Agent> agent_;  // behind everything that it points to
+  std::unique_ptr<Agent> agent_;  // declared after everything it points to
   std::unique_ptr<AgentHook> hook_;
 };
 

@@ -1,6 +1,6 @@
 // A classifier with three dense layers, its loss and its training step, in plain loops over float vectors.
 //
-// Nothing here knows a debugger. Whoever wants to see the values that a step computes passes a Hook.
+// This file does not depend on a debugger. To see the values that a step computes, pass a Hook.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trainer {
 
-/// Every operator of a training step, in the order in which they run. describe.cpp gives them their names.
+/// Every operator of a training step, in execution order. describe.cpp gives them their names.
 enum Op : uint32_t {
   // forward
   kFc1MatMul, kFc1BiasAdd, kRelu1,
@@ -31,12 +31,12 @@ enum Op : uint32_t {
   kOpCount,
 };
 
-/// Sees the outputs of the operators as they are computed. The memory stays as it is until the step has ended.
+/// Sees the outputs of the operators as they are computed. The memory does not change until the step has ended.
 class Hook {
  public:
   virtual ~Hook() = default;
   virtual void output(Op op, uint32_t slot, const void* data, size_t bytes) = 0;
-  /// All outputs of `op` are there; `where` is the line that computed it.
+  /// All outputs of `op` are complete; `where` is the line that computed it.
   virtual void done(Op op, const std::source_location& where) = 0;
 };
 
@@ -66,12 +66,12 @@ class Net {
   Net(const Net&) = delete;
   Net& operator=(const Net&) = delete;
 
-  /// Forward, backward and update on what `batch` holds. `hook` may be null.
+  /// Forward pass, backward pass and update with the data in `batch`. `hook` may be null.
   void train_step(Hook* hook);
   float loss() const { return loss_[0]; }
   const NetOptions& options() const { return options_; }
 
-  // Open to whoever feeds, describes or breaks the network.
+  // Public for the code that feeds, describes or breaks the network.
   Batch batch;
   Dense fc1, fc2, fc3;
   Values learning_rate, momentum, loss_scale;         ///< one element each
@@ -93,9 +93,9 @@ class Net {
 
   void find_best(const Values& logits);
 
-  /// Shows the hook the only output of `op`; called in the line behind the one that computed it.
+  /// Shows the hook the only output of `op`; called in the line after the one that computed it.
   void show(Op op, const Values& values, std::source_location where = std::source_location::current());
-  /// The one operator with two outputs.
+  /// For the only operator with two outputs.
   void show_best(std::source_location where = std::source_location::current());
 
   NetOptions options_;

@@ -38,7 +38,7 @@ constexpr option kLongOptions[] = {
     {nullptr, 0, nullptr, 0},
 };
 
-/// Reads the argument of one option; the first mistake is kept.
+/// Reads the argument of one option; keeps the first error.
 class Argument {
  public:
   std::string name, text, problem;
@@ -152,7 +152,7 @@ ParseResult parse_options(int argc, char** argv) {
     int index = 0;
     const int letter = getopt_long(argc, argv, "", kLongOptions, &index);
     if (letter == -1) break;
-    if (letter == '?') return {{}, kExitUsage};  // getopt has said what is wrong
+    if (letter == '?') return {{}, kExitUsage};  // getopt has printed the error
     if (letter == kHelp) {
       std::fputs(usage().c_str(), stdout);
       return {{}, kExitOk};

@@ -1,4 +1,4 @@
-// What the command line says.
+// The command line.
 #pragma once
 
 #include <chrono>

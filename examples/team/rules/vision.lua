@@ -1,14 +1,14 @@
---- What the imaginary vision team wants to know of every convolution network, whoever trains it: two rules for its own collection.
+--- What the imaginary vision team checks in every convolution network: two rules for its own collection.
 local rule = require "msdbg.rule"
 
--- An expression: judged by the core in the same pass as everything else.
+-- An expression: the core evaluates it in the same pass as everything else.
 local dead_backbone = rule {
   name     = "vision-dead-features",
   summary  = "most features of the backbone are zero",
   tags     = { "vision", "activation" },
   severity = "warning",
   params   = { share = { type = "number", default = 95, unit = "%", help = "zeros that are too many" } },
-  select   = "@features",  -- of the team's profile
+  select   = "@features",  -- defined in the team's profile
   when     = "percent(x == 0) > $share",
   cause    = "The filters in front of this layer answer to nothing: a learning rate that killed them, or inputs that are not scaled.",
   next     = "Compare with the step before (t:show { previous = true }); lower the learning rate of the backbone.",
@@ -20,7 +20,7 @@ local dead_backbone = rule {
   },
 }
 
--- A function over finished statistics: once per tensor, never per element.
+-- A function that reads the finished statistics: called once per tensor, never per element.
 local lopsided = rule {
   name     = "vision-lopsided-kernel",
   summary  = "a kernel whose mean is far from zero against its spread",
