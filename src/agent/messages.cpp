@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "agent/thread_order.h"
+#include "msdbg/sanitizers.h"
 #include "msdbg/wire_fields.h"
 
 namespace msdbg::agent {

@@ -6,8 +6,10 @@
 #include <memory>
 #include <mutex>
 
+#include "msdbg/sanitizers.h"
+
 // Graphviz keeps what its plugins allocated until the process ends; that is no leak of ours.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(MSDBG_ASAN)
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -18,7 +20,7 @@ constexpr double kPerInch = 72;
 
 class LeakPause {
  public:
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(MSDBG_ASAN)
   LeakPause() { __lsan_disable(); }
   ~LeakPause() { __lsan_enable(); }
 #else

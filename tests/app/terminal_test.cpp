@@ -1,4 +1,5 @@
 // Drives the real program in a pseudo-terminal, the way a person does.
+#include "msdbg/sanitizers.h"
 #include "app/terminal.h"
 
 #include <fstream>
@@ -35,7 +36,7 @@ TEST(Terminal, BlockContinuesOverLines) {
   EXPECT_TRUE(t.see("row 21")) << t.screen();
 }
 
-#ifndef __SANITIZE_THREAD__  // that runtime delivers signals at library calls only, and a compiled loop makes none
+#ifndef MSDBG_TSAN  // that runtime delivers signals at library calls only, and a compiled loop makes none
 TEST(Terminal, ControlCStopsACompiledLoopAndKeepsThePrompt) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();

@@ -1,4 +1,5 @@
 // Work on several threads: every task once, failures and exceptions reach the caller, signals do not reach the workers.
+#include "msdbg/sanitizers.h"
 #include "msdbg/threads.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +106,7 @@ TEST(Workers, ExceptionsAreKeptForTheOwner) {
 }
 
 // The sanitizers' runtimes need address space of their own for each thread and end the process without it.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
 // In a process of its own: its limit cannot be taken back.
 [[noreturn]] void work_without_threads() {
   const rlimit none{1 << 20, 1 << 20};  // less than the stack of a thread

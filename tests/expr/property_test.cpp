@@ -3,13 +3,14 @@
 
 #include <cmath>
 
+#include "msdbg/sanitizers.h"
 #include "expr/random_case.h"
 
 namespace msdbg::test {
 namespace {
 
 /// Sanitizers look for other mistakes than wrong numbers, and take ten times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(MSDBG_ASAN) || defined(MSDBG_TSAN)
 constexpr int kShare = 5;
 #else
 constexpr int kShare = 1;

@@ -10,6 +10,7 @@
 #include "live/session_driver.h"
 #include "msdbg/checkpoint.h"
 #include "msdbg/dump.h"
+#include "msdbg/sanitizers.h"
 #include "support/temp_dir.h"
 
 namespace msdbg::test {
@@ -46,7 +47,7 @@ void cycle(const std::function<void()>& once) {
   const Held after = held();
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_LE(after.bytes, before.bytes + (size_t{64} << 10));  // a leak of one small object a cycle is more
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
   EXPECT_LE(after.resident, before.resident + (size_t{4} << 20));
 #endif
 }

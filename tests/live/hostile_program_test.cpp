@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "msdbg/sanitizers.h"
 #include "support/memory.h"
 #include "support/process.h"
 #include "support/raw_client.h"
@@ -126,7 +127,7 @@ TEST(HostileProgram, TrainingIsHeldSteppedAndReadWhileOthersAttack) {
   EXPECT_EQ(session.wait(), 0) << session.output();
   EXPECT_EQ(training.wait(), 0) << training.output();
   EXPECT_GT(most, 0u);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
   EXPECT_LT(most, kMemLimit + 256 * kMiB);
 #endif
   RecordProperty("most_memory_mb", static_cast<int>(most / kMiB));

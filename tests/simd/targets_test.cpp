@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "msdbg/sanitizers.h"
 #include "msdbg/simd.h"
 
 namespace msdbg {
@@ -438,7 +439,7 @@ TEST(SimdTargets, TargetsAgreeOnCounts) {
 }
 
 // It reads more than two gigabytes, which takes a minute under a sanitizer and shows it nothing new.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
 TEST(SimdCounters, CountBeyondThirtyTwoBits) {
   // The same mebibyte again and again: more than 2^31 elements without the memory.
   std::vector<std::byte> block(1 << 20, std::byte{1});

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "msdbg/sanitizers.h"
+
 namespace msdbg::test {
 
 /// A line of /proc/PID/status in bytes: "VmRSS", "VmHWM" (the most there ever was), "RssAnon". 0 when it cannot be read.
@@ -19,7 +21,7 @@ inline uint64_t memory_of_this(const std::string& what) { return memory_of("self
 
 /// The growth that a test accepts. Sanitizers keep freed memory back and shadow the rest, where only endless growth shows.
 inline uint64_t allowed(uint64_t bytes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(MSDBG_ASAN) || defined(MSDBG_TSAN)
   return bytes + (uint64_t{1} << 30);
 #else
   return bytes;

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "debug_grpc.pb.h"
-#include "session/live/thread_order.h"
+#include "msdbg/sanitizers.h"
 
 namespace msdbg::test {
 
@@ -147,7 +147,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.RegisterCallbackGenericService(this);
     fixed_["SendMetadata"] = Answer::version(true);
-    live::operation_starts(this);
+    handed_over(this);
     server_ = builder.BuildAndStart();
   }
   ~ScriptedServer() override { stop(); }
@@ -243,7 +243,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
    public:
     Reactor(ScriptedServer& server, std::string rpc, bool refused) : server_(server), call_(std::make_shared<Call>()) {
       call_->rpc = std::move(rpc);
-      live::operation_starts(this);
+      handed_over(this);
       if (refused) {
         Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "refused on purpose"));
       } else {
@@ -251,36 +251,36 @@ class ScriptedServer : public grpc::CallbackGenericService {
       }
     }
     void OnReadDone(bool ok) override {
-      live::reaction_begins(this);
+      taken_over(this);
       if (call_->messages.empty()) call_->begun = std::chrono::steady_clock::now();
       if (ok) {
         call_->messages.push_back(text_of(message_));
-        live::operation_starts(this);
+        handed_over(this);
         StartRead(&message_);
         return;
       }
-      live::operation_starts(this);
+      handed_over(this);
       // Opened ahead of its message and never used: nothing was said.
       if (call_->messages.empty() && call_->rpc == "WaitCMD") return answer({{}, grpc::Status::CANCELLED});
       server_.arrived(this, call_);
     }
     void answer(const Answer& answer) {
-      live::reaction_begins(this);
+      taken_over(this);
       if (!answer.status.ok()) {
-        live::operation_starts(this);
+        handed_over(this);
         return Finish(answer.status);
       }
       grpc::Slice slice(answer.bytes);
       reply_ = grpc::ByteBuffer(&slice, 1);
-      live::operation_starts(this);
+      handed_over(this);
       StartWriteAndFinish(&reply_, {}, grpc::Status::OK);
     }
     void OnCancel() override {
-      live::reaction_begins(this);
+      taken_over(this);
       server_.cancelled(this);
     }
     void OnDone() override {
-      live::reaction_begins(this);
+      taken_over(this);
       delete this;
     }
 
@@ -300,7 +300,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
   };
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
-    live::reaction_begins(this);
+    taken_over(this);
     const std::string& method = context->method();
     const std::string rpc = method.substr(method.rfind('/') + 1);
     const std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ class GrpcTransport::Service final : public grpc::CallbackGenericService {
   explicit Service(GrpcTransport& transport) : transport_(transport) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
-    reaction_begins(this);
+    taken_over(this);
     try {
       const std::optional<Rpc> rpc = find_rpc(context->method());
       if (!rpc) return CallbackGenericService::CreateReactor(context);
@@ -76,7 +76,7 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   // Signals belong to the thread of the prompt; gRPC's threads inherit the mask.
   {
     const SignalsBlocked blocked;
-    operation_starts(transport->service_.get());
+    handed_over(transport->service_.get());
     transport->server_ = builder.BuildAndStart();
   }
   if (!transport->server_) return Status(Code::kInternal, "the gRPC server could not be started");

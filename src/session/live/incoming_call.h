@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
+#include "msdbg/sanitizers.h"
 #include "session/live/exchange.h"
 #include "session/live/graph_assembly.h"
-#include "session/live/thread_order.h"
 
 namespace msdbg::live {
 
@@ -32,7 +32,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
  public:
   IncomingCall(CallHandler& handler, Rpc method, uint64_t call_number, std::string from)
       : rpc(method), number(call_number), peer(std::move(from)), handler_(handler) {
-    operation_starts(this);
+    handed_over(this);
     StartRead(&incoming_);
   }
 
@@ -40,39 +40,39 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   void reply(const std::string& payload) {
     if (answered_.exchange(true)) return;
     outgoing_ = buffer_of(payload);
-    operation_starts(this);
+    handed_over(this);
     StartWriteAndFinish(&outgoing_, {}, grpc::Status::OK);
   }
   void fail(grpc::StatusCode code, const std::string& text) {
     if (answered_.exchange(true)) return;
-    operation_starts(this);
+    handed_over(this);
     Finish(grpc::Status(code, text));
   }
 
   bool cancelled() const { return cancelled_; }
 
   void OnReadDone(bool ok) override {
-    reaction_begins(this);
+    taken_over(this);
     if (!ok) return said_everything();
     ++messages;
     guarded([this] { handler_.on_message(*this, incoming_); });
     if (answered_) return;
     incoming_.Clear();
-    operation_starts(this);
+    handed_over(this);
     StartRead(&incoming_);
   }
   void OnSendInitialMetadataDone(bool ok) override {
-    reaction_begins(this);
+    taken_over(this);
     if (ok && !cancelled_ && !answered_) guarded([this] { handler_.on_complete(*this); });
   }
   void OnCancel() override {
-    reaction_begins(this);
+    taken_over(this);
     cancelled_ = true;
     if (!answered_) guarded([this] { handler_.on_cancelled(*this); });
     fail(grpc::StatusCode::CANCELLED, "");
   }
   void OnDone() override {
-    reaction_begins(this);
+    taken_over(this);
     handler_.on_closed(*this);
     delete this;
   }
@@ -96,7 +96,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   void said_everything() {
     if (cancelled_ || answered_) return;
     if (!is_streaming(rpc)) return guarded([this] { handler_.on_complete(*this); });
-    operation_starts(this);
+    handed_over(this);
     StartSendInitialMetadata();
   }
 

@@ -1,0 +1,38 @@
+// What sanitizers need to know. g++ and clang say in different ways which one is on.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MSDBG_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define MSDBG_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MSDBG_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define MSDBG_TSAN 1
+#endif
+#endif
+
+#if defined(MSDBG_TSAN)
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+}
+#endif
+
+namespace msdbg {
+
+// Order that the thread sanitizer cannot see, because the locks behind it are in a library that is built without it: what happened before
+// handed_over(object) has happened when taken_over(object) returns in another thread.
+inline void handed_over([[maybe_unused]] void* object) {
+#if defined(MSDBG_TSAN)
+  __tsan_release(object);
+#endif
+}
+inline void taken_over([[maybe_unused]] void* object) {
+#if defined(MSDBG_TSAN)
+  __tsan_acquire(object);
+#endif
+}
+
+}  // namespace msdbg
