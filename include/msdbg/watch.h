@@ -73,7 +73,7 @@ struct Condition {
 };
 
 /// Applies the creation rules: unknown, out-of-range or NaN parameters, missing bounds, inverted range, no check
-/// parameter (filled with the catalogue default where there is one, decision D13).
+/// parameter (filled with the catalogue default if there is one).
 /// Error: kInvalidArgument naming the condition, the parameter, its value and what is accepted.
 Result<Condition> make_condition(std::string_view id_or_abbr, const std::map<std::string, double, std::less<>>& params);
 

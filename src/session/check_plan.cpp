@@ -195,7 +195,7 @@ class Planner {
     return it->second;
   }
 
-  /// Slots of the watched nodes that have no tensor in a step in which their graph has data (decision D28).
+  /// Slots of the watched nodes that have no tensor in a step in which their graph has data.
   void list_missing() {
     std::set<TensorId> have;  // execution left out: one that is there is enough
     for (const PlannedTensor& planned : plan_.tensors) {

@@ -71,7 +71,7 @@ Status check_range(const ConditionSpec& spec, const Params& params) {
                                    format_double(start->second), format_double(end->second)));
 }
 
-/// Fills in the catalogue's default when no check parameter was given (decision D13).
+/// Fills in the catalogue's default when no check parameter was given.
 Status fill_check(const ConditionSpec& spec, Params& params) {
   const ParamSpec* with_default = nullptr;
   for (const ParamSpec& param : spec.params) {

@@ -161,7 +161,7 @@ class Judge {
   Decision unchanged() {
     const std::optional<size_t> place = index_of(request_.close, close_of(condition_));
     if (!place || *place >= stats_.close_counts.size()) return not_checked(kNoTensorData);
-    // A pair with a NaN or Inf in the previous value is never close (decision D3).
+    // A pair with a NaN or Inf in the previous value is never close.
     const uint64_t wanted = compat_ ? stats_.count : stats_.pairs;
     if (wanted > 0 && stats_.close_counts[*place] == wanted) decision_.verdict = Verdict::kHit;
     return decision_;

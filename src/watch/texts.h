@@ -1,7 +1,7 @@
 // Summaries and advice of the catalogue, apart from the tables so that the wording can be read and changed in one
 // place.
 //
-// Each advice says what to do next, most telling step first. Subjects: spec of the conditions, section "advice".
+// Each advice says what to do next, most telling step first.
 #pragma once
 
 #include <string_view>

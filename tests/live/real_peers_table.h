@@ -48,7 +48,7 @@ enum class Differs : uint8_t {
 struct ListedDifference {
   const char* file;
   Differs what;
-  const char* paragraph;  ///< of docs/live-protocol.md
+  const char* reason;
 };
 
 std::span<const RealPeer> real_peers();

@@ -1,4 +1,4 @@
-// The golden vectors of the condition specification, one test each, through real tensors and the real statistics.
+// The cases of tests/data/condition-cases.json, one test each, through real tensors and the real statistics.
 #include <gtest/gtest.h>
 
 #include <cmath>
