@@ -105,35 +105,35 @@ std::string usage() {
 Trains a network with three dense layers on generated points, and lets a debugger hold it.
 
 training
-  --steps N             steps to run (30); they count from 0
-  --width N             outputs of the hidden layers (64); 1 for nearly empty steps
-  --batch N             samples in a batch (32)
-  --learning-rate X     (0.05)
-  --seed N              of the data and the weights (1)
-  --print-loss          one line 'step K loss X' per step
+  --steps N             number of steps (default 30); steps count from 0
+  --width N             outputs of the hidden layers (default 64); 1 makes steps nearly empty
+  --batch N             samples per batch (default 32)
+  --learning-rate X     default 0.05
+  --seed N              seed for the data and the weights (default 1)
+  --print-loss          prints one line 'step K loss X' per step
   --step-sleep-ms N     sleeps in every step
 
 faults
   --fault NAME          none, exploding-rate, log-of-zero, dead-relu, frozen-layer, bad-batch
-  --fault-step K        the first step that has it (5)
+  --fault-step K        the first step with the fault (default 5)
 
 debugger
-  --no-agent            trains without looking for a debugger
-  --host A --port N     where it listens; otherwise ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT say
-  --release V           the release of MindSpore that the handshake names (2.2.0)
-  --backend NAME        GPU (may be held behind every operator) or Ascend (at the end of steps)
-  --retry-unit-ms N     waits 1, 2, ... 5 times that long when the debugger does not answer (1000)
-  --heartbeat-ms N      (30000)
+  --no-agent            trains without a debugger
+  --host A --port N     where the debugger listens (default: ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT)
+  --release V           the MindSpore release in the handshake (default 2.2.0)
+  --backend NAME        GPU (can be held after every operator) or Ascend (only at the end of steps)
+  --retry-unit-ms N     waits 1, 2, ... 5 times this long if the debugger does not answer (default 1000)
+  --heartbeat-ms N      default 30000
 
 for tests of debuggers
-  --extra-tensor MB     one more parameter, 'extra.weight', and an operator that hands it on
+  --extra-tensor MB     adds a parameter 'extra.weight' and an operator that passes it on
   --graph-nodes N       describes N more operators that never run
-  --compare             leaves the agent out of ten steps in twenty and says the median time of both kinds
+  --compare             runs ten of every twenty steps without the agent and prints the median time of both kinds
 
 exit status
   0  all steps are done, or the debugger ended the training
-  1  the debugger went away while it held the training
-  2  an option or an environment variable is wrong
+  1  the debugger disappeared while it held the training
+  2  an option or environment variable is wrong
 )";
 }
 

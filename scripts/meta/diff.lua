@@ -1,14 +1,14 @@
 ---@meta
--- Stubs of comparisons: two sessions, two tensors, two losses. docs/diff.md and docs/series.md are the pages for people.
+-- Stubs of comparisons: two sessions, two tensors, two losses. User documentation: docs/diff.md and docs/series.md.
 
 ---@class msdbg
 local msdbg = {}
 
 ---@class msdbg.DiffOptions
 ---@field on? msdbg.Selector  nodes of `a`; default all
----@field steps? msdbg.Numbers  of both; default all that both have
----@field ranks? msdbg.Numbers  of both
----@field steps_a? msdbg.Numbers  where they are called otherwise: compared in order with steps_b
+---@field steps? msdbg.Numbers  of both sides; default all that both have
+---@field ranks? msdbg.Numbers  of both sides
+---@field steps_a? msdbg.Numbers  if the steps have different numbers: compared in order with steps_b
 ---@field steps_b? msdbg.Numbers
 ---@field ranks_a? msdbg.Numbers
 ---@field ranks_b? msdbg.Numbers
@@ -16,11 +16,11 @@ local msdbg = {}
 ---@field graph_b? integer
 ---@field rtol? number  a difference below atol + rtol * |b| is within tolerance
 ---@field atol? number
----@field map? string|table<string, string>  names that nodes of `a` have in `b`, or a file of them
----@field threads? integer  default: as many as there are cores
+---@field map? string|table<string, string>  the names in `b` of nodes of `a`, or a file with them
+---@field threads? integer  default: the number of cores
 
----Where two runs part: nodes are matched by name, then by structure, and every tensor of `a` is compared with its
----counterpart of `b`, the yardstick. Left out, `b` is `a`: two steps, ranks or graphs of it.
+---Where two runs diverge: pairs nodes by name, then by structure, and compares every tensor of `a` with its
+---counterpart in the reference `b`. Default for `b` is `a`, to compare two of its steps, ranks or graphs.
 ---e.g. print(msdbg.diff(s, msdbg.open "/data/good", { rtol = 1e-3 }))
 ---@param a msdbg.Session
 ---@param b? msdbg.Session
@@ -28,7 +28,7 @@ local msdbg = {}
 ---@return msdbg.Diff
 function msdbg.diff(a, b, options) end
 
----One tensor on both sides: a plain table.
+---A tensor on both sides: a plain table.
 ---@class msdbg.TensorDiff
 ---@field node_a string
 ---@field node_b string
@@ -39,13 +39,13 @@ function msdbg.diff(a, b, options) end
 ---@field rank_a integer
 ---@field graph_id_a integer
 ---@field state string  how far it was compared
----@field role string?  what it has to do with the fault: culprit, victim, ...
+---@field role string?  its role in the fault: culprit, victim, ...
 ---@field equal boolean  bit for bit
 ---@field max_abs_error number?
 ---@field max_abs_at integer[]?  coordinates
 ---@field max_rel_error number?
 ---@field mean_abs_error number?
----@field cosine number?  of the angle between both
+---@field cosine number?  cosine of the angle between both
 ---@field max_ulp number?  distance in units of the last place
 ---@field within_tolerance number?  share of elements, 0 to 1
 ---@field rtol number
@@ -53,45 +53,45 @@ function msdbg.diff(a, b, options) end
 ---@field nan_mismatch integer?  elements that are NaN on one side only
 ---@field inf_mismatch integer?
 ---@field error_in number?  relative error of its inputs
----@field amplification number?  its relative error by that of its inputs
+---@field amplification number?  its relative error divided by that of its inputs
 ---@field worst_input string?
 ---@field reason string?  why it was not compared
 
----What msdbg.diff found. Printed, it is the table of `msdbg diff`.
+---The result of msdbg.diff. `print` shows the table of `msdbg diff`.
 ---@class msdbg.Diff
 ---@field verdict "equal"|"different"|"nothing compared"
 ---@field equal boolean
 ---@field complete boolean  everything on both sides has a counterpart and was read
 ---@field matched integer  nodes
 ---@field first msdbg.TensorDiff?  the first tensor that differs, in execution order
----@field culprits msdbg.TensorDiff[]  of its step: tensors that differ although the inputs of their node agree
+---@field culprits msdbg.TensorDiff[]  in that step: tensors that differ although the inputs of their node agree
 ---@field tensors msdbg.TensorDiff[]  all that were compared
 ---@field counts table  equal, close, different, reshaped, uncompared, dtype_changes
 ---@field only_a string[]  names of nodes without a counterpart
 ---@field only_b string[]
----@field edges_known boolean  false: a graph file is missing, so that nobody is called culprit or victim
+---@field edges_known boolean  false: a graph file is missing, so nodes are not classified as culprit or victim
 ---@field notes string[]  steps, ranks and graphs that only one side has
 local diff = {}
 
----For people, as `msdbg diff` prints it.
+---Text as `msdbg diff` prints it.
 ---@return string
 function diff:table() end
----One object; docs/json.md.
+---One JSON object; docs/json.md.
 ---@return string
 function diff:json() end
----One tensor a line.
+---JSON lines, one tensor per line.
 ---@return string
 function diff:jsonl() end
----RFC 4180, a tensor a line.
+---CSV (RFC 4180), one tensor per line.
 ---@return string
 function diff:csv() end
----A comment for a merge request.
+---Markdown for a comment on a merge request.
 ---@return string
 function diff:markdown() end
----XML as CI servers read it.
+---JUnit XML for CI servers.
 ---@return string
 function diff:junit() end
----SARIF 2.1.0: what differs, at the source lines of B.
+---SARIF 2.1.0: the differences, at the source lines of B.
 ---@return string
 function diff:sarif() end
 
@@ -99,8 +99,7 @@ function diff:sarif() end
 local tensor = {}
 
 ---Element by element against another tensor of the same shape. A number is MindInsight's tolerance: differences up to that share of the
----largest one are shown as 0. Printed, it is a table of statistics and a picture of the differences; `difference` is a tensor like any
----other.
+---largest one are shown as 0. `print` shows statistics and a picture of the differences; `difference` is a tensor like any other.
 ---e.g. print(t:diff(assert(t:previous()), 0.05))
 ---@param other msdbg.Tensor
 ---@param options? number|{ tolerance?: number, rtol?: number, atol?: number }
@@ -111,17 +110,17 @@ function tensor:diff(other, options) end
 ---@class msdbg.series
 local series = {}
 
----From a log that a training printed, from csv, or from a table of numbers or of { step =, value = }. In a log `loss is X`, `loss: X` and
----the like are found.
+---From a log that a training printed, from csv, or from a table of numbers or of { step =, value = }. In a log it finds `loss is X`,
+---`loss: X` and similar forms.
 ---e.g. msdbg.series.read("train.log", { pattern = [[step: (\d+).*acc: ([0-9.]+)]] })
 ---@param from string|table
 ---@param options? { pattern?: string, column?: string }  a regular expression whose groups are the value, or step and value; csv: a title
 ---@return table  source, what, counted, steps, values
 function series.read(from, options) end
 
----How two series part: a plain table that prints itself.
+---How two series diverge: a plain table that `print` shows as text.
 ---@class msdbg.SeriesComparison
----@field verdict "alike"|"forward"|"backward"|"later"  what to suspect: the first steps, the update, or what comes later
+---@field verdict "alike"|"forward"|"backward"|"later"  what to suspect: the forward pass, the update, or something later
 ---@field count integer  steps that both have
 ---@field mean_abs_error number?
 ---@field max_abs_error number
@@ -130,12 +129,12 @@ function series.read(from, options) end
 ---@field parts_at integer?  the first step beyond the tolerance
 ---@field a_there number?  values in that step
 ---@field b_there number?
----@field nonfinite_mismatch integer  steps where one side only is finite
+---@field nonfinite_mismatch integer  steps that are finite on one side only
 ---@field only_a integer[]  steps
 ---@field only_b integer[]
 ---@field next string  what to do
 
----Two series, `b` being the yardstick. 1 in 1000 is taken for rounding unless `tolerance` says otherwise.
+---Compares two series; `b` is the reference. Differences of up to 1 in 1000 count as rounding unless `tolerance` says otherwise.
 ---@param a string|table
 ---@param b string|table
 ---@param options? { tolerance?: number, pattern?: string, column?: string }

@@ -5,18 +5,18 @@
 local guide = {}
 
 ---@class msdbg.GuideOptions
----@field read? fun(): string?  gives an answer line; nil leaves the question open
----@field say? fun(line: string)  takes each line; without it nothing is said
+---@field read? fun(): string?  returns a line of answer; nil leaves the question open
+---@field say? fun(line: string)  receives each line of output; without it there is no output
 ---@field answers? table<string, boolean>  by key: "processing", "mode", "loss scale"
----@field steps? integer  at most so many are looked at, default 8
----@field origin? msdbg.Origins  looked up already
+---@field steps? integer  the largest number of steps to look at, default 8
+---@field origin? msdbg.Origins  if already computed
 
----What the talk came to.
+---The result of the guide.
 ---@class msdbg.GuideResult
 ---@field entries table[]  chapter, kind ("finding", "fine", "unknown", "note"), text, next, command, step
----@field findings integer  how many
----@field unknowns integer  questions that stay open
----@field steps integer[]  that were looked at
+---@field findings integer  number of findings
+---@field unknowns integer  number of open questions
+---@field steps integer[]  that were checked
 ---@field origin msdbg.Origins
 
 ---Walks through data, hyper-parameters, use of the API, graph, weights and precision; asks only what the dump cannot answer.

@@ -1,14 +1,14 @@
 ---@meta
--- Stubs of the standard library that makes text: what `require "msdbg.table"` and its neighbours give.
--- docs/library.md is the page for people.
+-- Stubs of the standard library for text: `require "msdbg.table"` and similar modules.
+-- User documentation: docs/library.md.
 
 ---@class msdbg.Tensor
 local tensor = {}
 
 ---@class msdbg.ShowOptions
----@field rows? integer  of elements, default 20
----@field slice? string  a part, as NumPy writes it
----@field previous? boolean  the value of the step before and the difference beside each element
+---@field rows? integer  of elements to show, default 20
+---@field slice? string  a slice in NumPy notation
+---@field previous? boolean  show the previous value and the difference next to each element
 ---@field sort? "place"|"difference"|"value"  with `previous`, default place
 
 ---Prints name, source line, statistics and elements.
@@ -17,26 +17,26 @@ local tensor = {}
 function tensor:show(options) end
 
 ---@class msdbg.HeatmapOptions
----@field slice? string  a part that leaves two axes, e.g. "0,:,:"
+---@field slice? string  a slice with two axes, e.g. "0,:,:"
 ---@field axes? integer[]  two of them, counted from 0; default the last two
----@field rows? integer  at most so many; a cell then stands for several elements
----@field width? integer  columns, default those of the terminal
+---@field rows? integer  the largest number of rows; a cell may then stand for several elements
+---@field width? integer  columns, default the width of the terminal
 ---@field min? number  the lightest shade, default the smallest element
 ---@field max? number  the darkest shade, default the largest element
----@field ascii? boolean  default: where the locale is not UTF-8
----@field colour? boolean  default: on a terminal that has them
+---@field ascii? boolean  default: if the locale is not UTF-8
+---@field colour? boolean  default: on a terminal with colours
 
----Prints a two-dimensional part as shades. NaN and Inf have marks of their own.
+---Prints a two-dimensional slice as shades. NaN and Inf have their own marks.
 ---e.g. t:heatmap { slice = "0,0,:,:" }
 ---@param options? msdbg.HeatmapOptions
 function tensor:heatmap(options) end
 
 ---@class msdbg.HistOptions
 ---@field bins? integer  1 to 10000, default 20
----@field slice? string  a part, as NumPy writes it
----@field width? integer  columns, default those of the terminal
----@field log? boolean  logarithmic lengths, so that rare values show
----@field ascii? boolean  default: where the locale is not UTF-8
+---@field slice? string  a slice in NumPy notation
+---@field width? integer  columns, default the width of the terminal
+---@field log? boolean  logarithmic lengths, which make rare values visible
+---@field ascii? boolean  default: if the locale is not UTF-8
 
 ---Prints the histogram of the finite elements.
 ---e.g. t:hist { bins = 10, log = true }
@@ -48,7 +48,7 @@ function tensor:hist(options) end
 ---@param steps? msdbg.Numbers|{ steps?: msdbg.Numbers, width?: integer, ascii?: boolean, colour?: boolean }
 function tensor:spark(stat, steps) end
 
----Tables of text: `require "msdbg.table"`.
+---Text tables: `require "msdbg.table"`.
 ---@class msdbg.table
 local tables = {}
 
@@ -63,7 +63,7 @@ function tables.new(columns) end
 ---@return msdbg.Table
 function tables.of(columns, rows) end
 
----Rows of cells that are printed aligned: numbers at the right, texts cut to the width of the terminal.
+---Rows of cells that print aligned: numbers right-aligned, texts cut to the width of the terminal.
 ---@class msdbg.Table
 ---@field columns table[]
 ---@field rows any[][]
@@ -82,17 +82,17 @@ function text_table:sort(title, descending) end
 ---@param options? { width?: number, titles?: boolean }
 ---@return string
 function text_table:text(options) end
----RFC 4180, numbers with all their digits.
+---CSV (RFC 4180), numbers with all digits.
 ---@return string
 function text_table:csv() end
----A table of Markdown, with all rows and full texts.
+---A Markdown table, with all rows and full texts.
 ---@return string
 function text_table:markdown() end
 ---text() to standard output.
 ---@param options? { width?: number, titles?: boolean }
 function text_table:print(options) end
 
----Pictures made of characters: `require "msdbg.plot"`. ASCII where the locale is not UTF-8 or with MSDBG_ASCII=1.
+---Text plots: `require "msdbg.plot"`. ASCII if the locale is not UTF-8 or with MSDBG_ASCII=1.
 ---@class msdbg.plot
 local plot = {}
 
@@ -108,7 +108,7 @@ function plot.sparkline(values, options) end
 ---@param options? { width?: integer, ascii?: boolean, colour?: boolean }
 ---@return string
 function plot.bars(labels, values, options) end
----Counts between edges, such as t:histogram() gives.
+---Counts between edges, as returned by t:histogram().
 ---@param histogram { edges: number[], counts: integer[], nonfinite?: integer }
 ---@param options? { width?: integer, log?: boolean, ascii?: boolean, colour?: boolean }
 ---@return string
@@ -119,7 +119,7 @@ function plot.histogram(histogram, options) end
 ---@return string
 function plot.heatmap(rows, options) end
 
----Numbers as people read them: `require "msdbg.format"`.
+---Human-readable numbers: `require "msdbg.format"`.
 ---@class msdbg.format
 local formats = {}
 
@@ -144,31 +144,31 @@ function formats.bytes(count) end
 ---@param seconds number
 ---@return string
 function formats.duration(seconds) end
----A share of 0 to 1.
+---A share from 0 to 1, as a percentage.
 ---@param share number?
 ---@return string
 function formats.percent(share) end
----Columns on a terminal.
+---Width of a text in terminal columns.
 ---@param text string
 ---@return integer
 function formats.width(text) end
----The first columns of a text.
+---The first `width` columns of a text.
 ---@param text string
 ---@param width integer
 ---@return string
 function formats.head(text, width) end
----At most so many columns; leading scopes of a node name go first.
+---Shortens a text to `width` columns; a node name loses its leading scopes first.
 ---@param text string
 ---@param width integer
 ---@return string
 function formats.shorten(text, width) end
----Filled with blanks.
+---Pads a text with spaces.
 ---@param text string
 ---@param width integer
 ---@param right? boolean
 ---@return string
 function formats.pad(text, width, right) end
----string.format for people: control characters in the strings (names of a hostile graph) become `?`, so they cannot begin a line.
+---string.format in which control characters in the strings (such as names from a hostile graph) become `?`.
 ---@param pattern string
 ---@param ... any
 ---@return string
@@ -178,28 +178,28 @@ function formats.line(pattern, ...) end
 ---@return string
 function formats.columns(rows) end
 
----Pictures of a tensor as text, which the methods of tensors print: `require "msdbg.look"`.
+---Text pictures of a tensor, as the tensor methods print them: `require "msdbg.look"`.
 ---@class msdbg.look
 local look = {}
 
----What t:show{} prints.
+---The text that t:show{} prints.
 ---@param t msdbg.Tensor
 ---@param options? msdbg.ShowOptions
 ---@return string
 function look.show(t, options) end
----What t:heatmap{} prints.
+---The text that t:heatmap{} prints.
 ---@param t msdbg.Tensor
 ---@param options? msdbg.HeatmapOptions
 ---@return string
 function look.heatmap(t, options) end
----What t:hist{} prints.
+---The text that t:hist{} prints.
 ---@param t msdbg.Tensor
 ---@param options? msdbg.HistOptions
 ---@return string
 function look.hist(t, options) end
----What t:spark() prints.
+---The text that t:spark() prints.
 ---@param t msdbg.Tensor
 ---@param stat? string
----@param options? table  as t:spark()
+---@param options? table  same as for t:spark()
 ---@return string
 function look.spark(t, stat, options) end

@@ -1,18 +1,18 @@
 ---@meta
--- Stubs of the standard library that computes: steps, element types, JSON, option tables, progress, tests. docs/library.md is the page for
--- people.
+-- Stubs of the rest of the standard library: steps, element types, JSON, option tables, progress, tests. User documentation:
+-- docs/library.md.
 
 ---Facts about element types: `require "msdbg.dtype"`.
 ---@class msdbg.dtype
 ---@field names string[]
 local dtype = {}
 
----Facts of a type by name, or of a tensor's; raises for a name that is none.
+---Facts about a type, given by name or by a tensor; an unknown name raises an error.
 ---e.g. dtype.of("float16").max
 ---@param what string|msdbg.Tensor
 ---@return msdbg.DTypeFacts
 function dtype.of(what) end
----Where a value lies: "zero", "subnormal", "normal", "overflow" or "not a number".
+---Where a value lies in the type's range: "zero", "subnormal", "normal", "overflow" or "not a number".
 ---@param value number
 ---@param what string|msdbg.Tensor
 ---@return string
@@ -29,7 +29,7 @@ function dtype.place(value, what) end
 ---@field eps number?
 ---@field digits integer?  bits of the significand
 
----Statistics over steps: `require "msdbg.steps"`. Elements that are false, NaN or infinite are passed over.
+---Statistics over steps: `require "msdbg.steps"`. Values that are false, NaN or infinite are skipped.
 ---@class msdbg.steps
 local steps = {}
 
@@ -41,7 +41,7 @@ local steps = {}
 ---@param options? { steps?: msdbg.Numbers, rank?: integer, graph?: integer }
 ---@return msdbg.Series
 function steps.series(session, name, stat, options) end
----Arithmetic mean; nil of nothing.
+---Arithmetic mean; nil if there are no values.
 ---@param values (number|false)[]
 ---@return number?
 function steps.mean(values) end
@@ -49,7 +49,7 @@ function steps.mean(values) end
 ---@param values (number|false)[]
 ---@return number?
 function steps.std(values) end
----Interpolated between the two nearest; nil of nothing.
+---Quantile, interpolated between the two nearest values; nil if there are no values.
 ---@param values (number|false)[]
 ---@param q number  0 to 1
 ---@return number?
@@ -73,7 +73,7 @@ function steps.correlation(a, b) end
 ---@param at? number[]
 ---@return number?
 function steps.slope(values, at) end
----Where two levels explain the values best; nil when they differ by fewer than `least` standard deviations (default 3).
+---The split into two levels that fits the values best; nil if they differ by less than `least` standard deviations (default 3).
 ---@param values (number|false)[]
 ---@param options? { least?: number, steps?: integer[] }
 ---@return { index: integer, step: integer?, before: number, after: number, score: number }?
@@ -86,11 +86,11 @@ function steps.change_point(values, options) end
 ---@field values (number|false)[]
 ---@field missing (string|false)[]  why a value is false
 
----A line of progress on standard error, on a terminal only: `require "msdbg.progress"`.
+---A progress line on standard error, on a terminal only: `require "msdbg.progress"`.
 ---@class msdbg.progress
 local progress = {}
 
----Begins a line; `total` makes it tell how much is left.
+---Starts a line; with `total` it shows how much is left.
 ---e.g. local line = progress.new { label = "steps", total = #s.steps }  line:step()  line:finish()
 ---@param options? { label?: string, total?: integer, stream?: table }
 ---@return msdbg.Progress
@@ -101,37 +101,37 @@ function progress.new(options) end
 ---@field done integer
 ---@field total integer?
 local progress_line = {}
----So much more is done.
+---Advances by `n`.
 ---@param n? integer  default 1
 function progress_line:step(n) end
----The line as it would be drawn.
+---The current text of the line.
 ---@return string
 function progress_line:text() end
----Takes the line away.
+---Removes the line.
 function progress_line:finish() end
 
 ---JSON with exact numbers; NaN and infinities are the strings "NaN", "Infinity", "-Infinity": `require "msdbg.json"`.
 ---@class msdbg.json
----@field null any  what `null` is in a decoded value
+---@field null any  stands for `null` in decoded values
 local json = {}
 
----A table with keys 1 to n is an array, any other an object; what has no JSON form (functions, cycles) raises.
+---A table with keys 1 to n is an array, any other an object; values without a JSON form (functions, cycles) raise an error.
 ---e.g. json.encode({ step = 3, values = json.array {} }, { indent = 2 })
 ---@param value any
 ---@param options? { indent?: integer }
 ---@return string
 function json.encode(value, options) end
----Raises with line and column. Integers beyond 2^53 become 64-bit integers of the FFI.
+---Errors name line and column. Integers beyond 2^53 become 64-bit FFI integers.
 ---@param text string
 ---@param options? { special?: boolean }  true: "NaN", "Infinity", "-Infinity" become numbers
 ---@return any
 function json.decode(text, options) end
----One value a line, as jsonl() writes it. Raises with line and column.
+---Reads JSON lines, one value per line, as jsonl() writes them. Errors name line and column.
 ---@param text string
 ---@param options? { special?: boolean }
 ---@return any[]
 function json.decode_lines(text, options) end
----Marks a table as an array, for the empty one.
+---Marks a table as an array; needed for an empty one.
 ---@param list any[]
 ---@return any[]
 function json.array(list) end
@@ -139,7 +139,7 @@ function json.array(list) end
 ---@param value any
 ---@return boolean
 function json.is_array(value) end
----The value in a file.
+---Decodes the value in a file.
 ---@param path string
 ---@param options? { special?: boolean }
 ---@return any
@@ -149,7 +149,7 @@ function json.read(path, options) end
 ---@class msdbg.options
 local options_module = {}
 
----Raises on unknown fields with the nearest name, on wrong types with what is expected.
+---Raises an error for unknown fields, with the closest name, and for wrong types, with the expected one.
 ---e.g. local o = options.check("summary", given, { limit = "number", sort = { "name", "value" } })
 ---@param call string
 ---@param given table?
@@ -178,17 +178,17 @@ function test.describe(name, body) end
 ---@param name string
 ---@param body fun()
 function test.it(name, body) end
----What is looked at; a method that fails ends the test and names both values.
+---Wraps a value for comparison; a method that fails ends the test and shows both values.
 ---e.g. expect(#s:nodes "op:Log"):equals(1)
 ---@param value any
 ---@return msdbg.Expectation
 function test.expect(value) end
----The places where two values differ, a line each; nil when they are equal. NaN equals NaN.
+---The places where two values differ, one per line; nil if they are equal. NaN equals NaN.
 ---@param got any
 ---@param wanted any
 ---@return string?
 function test.differences(got, wanted) end
----Prints the tally; raises when a test failed or none ran.
+---Prints the totals; raises an error if a test failed or none ran.
 function test.finish() end
 
 ---@class msdbg.Expectation
@@ -197,7 +197,7 @@ local expectation = {}
 ---Equal; tables element by element.
 ---@return msdbg.Expectation
 function expectation:equals(wanted) end
----Within a relative tolerance (default 1e-9) or an absolute one; numbers within tables, too.
+---Within a relative tolerance (default 1e-9) or an absolute one; also compares numbers in tables.
 ---@param tolerance? number
 ---@param absolute? number
 ---@return msdbg.Expectation
@@ -208,7 +208,7 @@ function expectation:is_true() end
 ---Exactly `nil`.
 ---@return msdbg.Expectation
 function expectation:is_nil() end
----Text that contains `part`, taken literally.
+---Text that contains `part` literally.
 ---@param part string
 ---@return msdbg.Expectation
 function expectation:contains(part) end
@@ -217,7 +217,7 @@ function expectation:contains(part) end
 ---@param code? string
 ---@return msdbg.Expectation
 function expectation:raises(part, code) end
----The text of a file; MSDBG_UPDATE_GOLDEN=1 writes it.
+---Equal to the text of a file; MSDBG_UPDATE_GOLDEN=1 writes the file.
 ---@param path string
 ---@return msdbg.Expectation
 function expectation:is_golden(path) end

@@ -1,5 +1,5 @@
 ---@meta
--- Stubs of what drives a training. On a dump these raise; s.can tells. docs/live.md is the page for people.
+-- Stubs of the methods that drive a training. On a dump they raise an error; see s.can. User documentation: docs/live.md.
 
 ---@class msdbg.Session
 local session = {}
@@ -9,8 +9,8 @@ local session = {}
 
 ---@class msdbg.StepOptions
 ---@field n? integer  steps, default 1
----@field node? string|msdbg.Node  at most until this has run
----@field timeout? number  seconds; then the training is held wherever it is
+---@field node? string|msdbg.Node  run at most until this node has run
+---@field timeout? number  seconds; then the training is held where it is
 
 ---Live: runs steps.
 ---e.g. local r = s:step(10)
@@ -19,56 +19,56 @@ local session = {}
 function session:step(n) end
 
 ---@class msdbg.ContinueOptions
----@field steps? integer  at most so many
----@field timeout? number  seconds; then the training is held wherever it is
+---@field steps? integer  the largest number of steps to run
+---@field timeout? number  seconds; then the training is held where it is
 
----Live: runs until a hit, the end, or Ctrl-C; at most so many steps or seconds.
+---Live: runs until a hit, the end, or Ctrl-C, within the given steps or seconds.
 ---e.g. local r = s:continue { timeout = 3600 }  if r.reason == "hit" then print(r.hits[1].node) end
 ---@param options? msdbg.ContinueOptions
 ---@return msdbg.RunResult
 function session:continue(options) end
----Live: runs the next operator. On backends that cannot stop there it raises; s.can.next_node tells.
+---Live: runs the next operator. Raises an error on backends that cannot stop there; see s.can.next_node.
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:next_node(options) end
----Live: runs until a node has run, at most to the end of the step; then the reason is "node not met".
+---Live: runs until a node has run. If the step ends first, the reason is "node not met".
 ---e.g. s:run_to "Log-op0"
 ---@param node string|msdbg.Node
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:run_to(node, options) end
----Live: waits for the next suspension, 30 seconds unless `timeout` says otherwise.
+---Live: waits for the next suspension, by default for 30 seconds.
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:pause(options) end
----Live: ends the training; waits 60 seconds for it unless `timeout` says otherwise.
+---Live: ends the training and waits for its end, by default for 60 seconds.
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:terminate(options) end
----Live: removes the watchpoints and lets the training run to its end; it is answered as long as msdbg runs.
+---Live: removes the watchpoints and lets the training run to its end; msdbg answers it as long as msdbg runs.
 function session:detach() end
----Live: until the training is held, or after detach() over; the state. nil, message, code when the time was not enough.
+---Live: waits until the training is held, or after detach() until it ends; returns the state, or nil, message, code after `timeout`.
 ---@param options? msdbg.TimeoutOptions
 ---@return string? state
 ---@return string? message
 ---@return string? code
 function session:wait(options) end
----Live: calls `fn` for each hit (hit, result), at the end of each step (step; false stops there), or at the end of the training
----(result). false forgets the functions of that event. They may read tensors and edit watchpoints, not run, check or close.
+---Live: calls `fn` for each hit (hit, result), at the end of each step (step; returning false stops), or at the end of the training
+---(result). false removes the callbacks of that event. They can read tensors and edit watchpoints, but cannot run, check or close.
 ---e.g. s:on("hit", function(hit) print(hit.step, hit.node) end)
 ---@param event "hit"|"step"|"end"
 ---@param fn function|false
 function session:on(event, fn) end
 
----What a command of a live session came back with. Printed, it is a line or a few.
+---The result of a command in a live session. `print` shows it in a few lines.
 ---@class msdbg.RunResult
 ---@field state "held"|"running"|"ended"|"lost"
 ---@field reason "done"|"hit"|"node not met"|"paused"|"interrupted"|"ended"|"lost"|"not checked"
----@field step integer  as the training counts it
----@field completed_steps integer  since the training began
+---@field step integer  in the training's own count
+---@field completed_steps integer  since the start of the training
 ---@field steps_run integer  by this command
----@field node string?  that ran last
+---@field node string?  the node that ran last
 ---@field held boolean  the training waits for the next command
----@field hits msdbg.Hit[]  with state "ended": of a last step that no suspension follows (GPU 1.3 to 1.5)
+---@field hits msdbg.Hit[]  with state "ended": hits of the last step, after which there is no suspension (GPU 1.3 to 1.5)
 ---@field not_checked table[]  as of msdbg.Result
 ---@field check msdbg.Result  hits and not_checked as a check result, for msdbg.report

@@ -1,23 +1,23 @@
 ---@meta
--- Stubs of nodes and sets of them.
+-- Stubs of nodes and node sets.
 
----Several nodes: `#set`, `set[i]`. Printed, it is a table.
+---A set of nodes: `#set`, `set[i]`. `print` shows a table.
 ---@class msdbg.NodeSet
 local node_set = {}
 
 ---An iterator: `for n in set:each() do`.
 ---@return fun(): msdbg.Node?
 function node_set:each() end
----The nodes for which `keep` gives neither nil nor false.
+---The nodes for which `keep` returns neither nil nor false.
 ---e.g. s:nodes():filter(function(n) return n.trainable end)
 ---@param keep fun(n: msdbg.Node): any
 ---@return msdbg.NodeSet
 function node_set:filter(keep) end
----What `make` gives for each node.
+---The results of `make` for each node.
 ---@param make fun(n: msdbg.Node): any
 ---@return any[]  results that are not nil
 function node_set:map(make) end
----The nodes of both, each once.
+---The nodes of both sets, each once.
 ---@param other msdbg.NodeSet
 ---@return msdbg.NodeSet
 function node_set:union(other) end
@@ -34,13 +34,13 @@ function node_set:names() end
 ---@field name string  full name with scopes
 ---@field op string  operator type
 ---@field kind "operator"|"parameter"|"constant"
----@field scope string  name without its last part
+---@field scope string  name without its last component
 ---@field rank integer
 ---@field graph string  name
 ---@field graph_id integer
----@field inputs { node: msdbg.Node?, slot: string?, name: string }[]  where they come from; nodes that only bundle are looked through
+---@field inputs { node: msdbg.Node?, slot: string?, name: string }[]  the producers; structural nodes are skipped
 ---@field outputs { dtype: string, shape: integer[]? }[]
----@field users { node: msdbg.Node, slot: string, output: string, name: string }[]  who takes its outputs
+---@field users { node: msdbg.Node, slot: string, output: string, name: string }[]  the consumers of its outputs
 ---@field stack { file: string, line: integer, code: string }[]  the user's program, innermost first
 ---@field attrs table<string, string>
 ---@field trainable boolean  a parameter that the optimizer updates
@@ -48,19 +48,19 @@ local node = {}
 
 ---@class msdbg.ValueOptions
 ---@field step? integer  default s.current_step
----@field execution? integer  which run of the node within the step, from 0
+---@field execution? integer  which execution of the node in the step, from 0
 
----The value of a parameter or constant; nil, message, code when it was not dumped.
+---The value of a parameter or constant; nil, message, code if it was not dumped.
 ---@param options? msdbg.ValueOptions
 ---@return msdbg.Tensor?, string?, string?
 function node:value(options) end
----An output of an operator; nil, message, code when it was not dumped.
+---An output of an operator; nil, message, code if it was not dumped.
 ---e.g. local t = assert(s:node("Log-op0"):output(0, { step = 1 }))
 ---@param slot? integer  default 0
 ---@param options? msdbg.ValueOptions
 ---@return msdbg.Tensor?, string?, string?
 function node:output(slot, options) end
----An input as it was dumped; nil, message, code when only the producer's output was.
+---An input as it was dumped; nil, message, code if only the producer's output was dumped.
 ---@param slot? integer  default 0
 ---@param options? msdbg.ValueOptions
 ---@return msdbg.Tensor?, string?, string?

@@ -1,7 +1,7 @@
 ---@meta
--- Stubs of watchpoints and of what a check finds.
+-- Stubs of watchpoints and check results.
 
----A watchpoint; s:watch makes it. Printed, it is a line.
+---A watchpoint, made by s:watch. `print` shows it in one line.
 ---@class msdbg.Watch
 ---@field id integer
 ---@field name string?
@@ -11,38 +11,38 @@
 ---@field enabled boolean
 ---@field rule string  id of the condition or name of the rule
 ---@field params table<string, number>
----@field nodes integer  that the selector matches
+---@field nodes integer  number of nodes that the selector matches
 local watch = {}
 
----Changes what the table names; an error leaves everything as it was.
+---Changes the given fields; if there is an error, nothing changes.
 ---e.g. s:watches()[1]:set { zero_percentage_ge = 80 }
----@param options msdbg.WatchOptions  all of them may be left out
+---@param options msdbg.WatchOptions  all fields are optional
 ---@return msdbg.Watch
 function watch:set(options) end
----It is asked again.
+---Enables the watchpoint again.
 ---@return msdbg.Watch
 function watch:enable() end
----It is kept, but not asked.
+---Keeps the watchpoint, but does not run it.
 ---@return msdbg.Watch
 function watch:disable() end
----It is gone; later use raises.
+---Removes the watchpoint; later use raises an error.
 function watch:remove() end
 
----What a function that is a condition gets besides the tensor.
+---The second argument of a condition function.
 ---@class msdbg.Context
 ---@field step integer
 ---@field rank integer
 ---@field watch msdbg.Watch
 ---@field session msdbg.Session
 
----What a check found. Printed, it is the table of `msdbg check`.
+---The result of a check. `print` shows the table of `msdbg check`.
 ---@class msdbg.Result
 ---@field hits msdbg.Hit[]
 ---@field not_checked table[]  watch, rule, abbr, rank, graph, step, node, slot, reason, error_code, errors
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
----@field total_hits integer  more than #hits with max_hits
----@field interrupted boolean  what is here is partial
----@field steps integer[]  that were looked at
+---@field total_hits integer  larger than #hits if max_hits cut the list
+---@field interrupted boolean  true: the result is partial
+---@field steps integer[]  that were checked
 ---@field semantics "compat"|"finite"
 
 ---One finding: a plain table.
@@ -63,7 +63,7 @@ function watch:remove() end
 ---@field dtype string
 ---@field shape integer[]
 ---@field params { name: string, threshold: number, actual: number?, hit: boolean }[]
----@field details table<string, string>  what a function returned besides `actual`
+---@field details table<string, string>  fields that a function returned besides `actual`
 ---@field error_code integer  0: none
 ---@field errors string[]
 ---@field stats msdbg.Stats

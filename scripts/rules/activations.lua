@@ -32,10 +32,10 @@ local dead_relu = rule {
     least = { type = "integer", default = 32, min = 1, help = "smaller tensors are left alone: a few units may all be off" },
   },
   when     = "size >= $least and percent(x == 0) > $limit",
-  cause    = "Every input of the ReLU is negative or NaN: a bias far below zero, weights thrown off by one large step, or NaN that "
-           .. "ReLU turned into zero (see nan-swallowed).",
+  cause    = "Every input of the ReLU is negative or NaN: a bias far below zero, weights after one step that was too large, or NaN "
+           .. "that ReLU turned into zero (see nan-swallowed).",
   next     = "Look at the input of the ReLU (negative or NaN?), at the bias and at the last update of the layer; lower the learning "
-           .. "rate, use a leaky variant, or initialise the layer again.",
+           .. "rate, use a leaky variant, or reinitialise the layer.",
   cases    = {
     { name = "all zero", x = repeated(64, 0), expect = "hit" },
     { name = "sparse but alive", x = mixed(60, 4, 0.5), expect = "clean" },
@@ -58,8 +58,8 @@ local sparse_relu = rule {
     least = { type = "integer", default = 32, min = 1, help = "smaller tensors are left alone" },
   },
   when     = "size >= $least and percent(x == 0) > $limit",
-  cause    = "Most units are off for this batch: the layer is wider than needed, or it is dying.",
-  next     = "Watch the share over the steps: msdbg.trend or display; rising towards 100 % it is dying.",
+  cause    = "Most units are inactive for this batch: the layer is wider than needed, or it is dying.",
+  next     = "Watch the share over the steps: msdbg.trend or display; if it rises towards 100 %, the layer is dying.",
   cases    = {
     { name = "62 of 64", x = mixed(62, 2, 1), expect = "hit" },
     { name = "half", x = mixed(32, 32, 1), expect = "clean" },
@@ -84,8 +84,8 @@ local function saturated(name, op, slope, live, edge)
       least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
     },
     when     = ("size >= $least and percent(%s < $slope) > $limit"):format(slope),
-    cause    = "The inputs of the activation are far from zero: large weights, inputs that are not normalised, a learning rate too "
-             .. "high.",
+    cause    = "The inputs of the activation are far from zero: large weights, inputs that are not normalised, or a learning rate "
+             .. "that is too high.",
     next     = "Look at the values before the activation (msdbg stats DUMP SEL --slots input); normalise the inputs, scale the "
              .. "initial weights by the width of the layer, or use an activation that does not saturate.",
     cases    = {
@@ -115,8 +115,9 @@ local softmax = rule {
   },
   -- Each row sums to 1, so that the sum is the number of rows. Rows of one element are always 1: there the smallest is 1 too.
   when     = "size >= $least and min(x) < 0.5 and 100 * count(x > 1 - 1e-6) > $limit * sum(x)",
-  cause    = "The scores are too large: attention without the division by the root of the width, logits that grow without bound.",
-  next     = "Look at the scores before the softmax and at the weights that make them; add weight decay or label smoothing, "
+  cause    = "The scores are too large: attention scores that are not divided by the square root of the width, or logits that grow "
+           .. "without bound.",
+  next     = "Look at the scores before the softmax and at the weights that produce them; add weight decay or label smoothing, "
            .. "normalise queries and keys.",
   cases    = {
     { name = "one-hot", x = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0 }, shape = { 4, 4 }, expect = "hit" },

@@ -54,8 +54,8 @@ local out_of_range = rule {
       return { actual = bad, message = format("index %d, but %s has %d rows", bad, name_of(t), rows) }
     end
   end,
-  cause    = "The vocabulary of the data is larger than the table, or a padding id lies outside of it. Many back ends give zeros for "
-           .. "such an index and no error.",
+  cause    = "The vocabulary of the data is larger than the table, or a padding id lies outside it. Many back ends return zeros for "
+           .. "such an index and raise no error.",
   next     = "Compare the size of the vocabulary with the table; look at the samples of this step (t:where \"x >= ROWS\").",
   cases    = {
     look_up("one too many", "hit", { { 0, 4 } }),
@@ -119,9 +119,9 @@ local untouched = rule {
     end
     return found
   end,
-  cause    = "A table larger than the vocabulary that occurs, ids that are hashed or shifted, data that are not shuffled.",
-  next     = "Compare the ids of the data with the table; the first rows only means a missing shuffle, every other row a wrong "
-           .. "stride.",
+  cause    = "A table larger than the vocabulary that occurs, ids that are hashed or shifted, or data that are not shuffled.",
+  next     = "Compare the ids of the data with the table; if only the first rows are used, shuffling is missing; if every other row "
+           .. "is used, the stride is wrong.",
   cases    = {
     look_up("one of four rows", "hit", { { 1, 1 }, { 1, -3 } }, { least = 2 }),
     look_up("all rows", "clean", { { 0, 1 }, { 2, -1 } }, { least = 2 }),

@@ -118,8 +118,8 @@ local vanishing = rule {
     end
     return found
   end,
-  cause    = "Each layer on the way back multiplied the gradient by a number below one: saturated sigmoid or tanh, weights that are "
-           .. "too small, a deep net without shortcuts or normalisation.",
+  cause    = "Each layer of the backward pass multiplied the gradient by a factor below one: saturated sigmoid or tanh, weights that "
+           .. "are too small, or a deep network without shortcuts or normalisation.",
   next     = "Follow the gradient from the loss to this layer (msdbg stats DUMP @gradient) and find where it shrinks; look there "
            .. "with saturated-sigmoid and saturated-tanh; add normalisation or shortcuts.",
   cases    = {
@@ -182,10 +182,10 @@ local exploding = rule {
     end
     return found
   end,
-  cause    = "The learning rate threw the weights so far that the backward pass multiplies instead of damping; long recurrent "
-           .. "chains; inputs that are not normalised.",
+  cause    = "The learning rate moved the weights so far that the backward pass amplifies instead of damping; long recurrent chains; "
+           .. "inputs that are not normalised.",
   next     = "Look at the update before the first such step with update-too-large: it is usually the cause. Lower the learning rate "
-           .. "or warm it up, clip gradients after the loss scale is undone.",
+           .. "or warm it up; clip gradients after unscaling them.",
   cases    = {
     { name = "two thousandfold", steps = { { x = { { 1, -1 } } }, { x = { { 2, -2 } } }, { x = { { 4e3, -4e3 } } } }, expect = "hit",
       hit_steps = { 2 }, actual = 2000 },
@@ -221,8 +221,8 @@ local zero = rule {
       return { actual = count, message = format("gradient of %s is zero in %d steps in a row", weight_of(t.node), count) }
     end
   end,
-  cause    = "The way back is cut: a dead ReLU behind this layer, an operator without derivative, stop_gradient, a branch whose "
-           .. "result is not used, a loss that does not depend on it.",
+  cause    = "The backward path is cut: a dead ReLU after this layer, an operator without a derivative, stop_gradient, a branch whose "
+           .. "result is not used, or a loss that does not depend on it.",
   next     = "Go from the loss towards this layer and find the first gradient that is all zero; look at the activation there with "
            .. "dead-relu and nan-swallowed.",
   cases    = {

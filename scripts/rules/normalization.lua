@@ -12,8 +12,8 @@ local negative = rule {
   select   = variances,
   -- No tolerance: a mean of squares is never below zero.
   when     = "min(x) < 0",
-  cause    = "The statistics were not computed as a variance: mean(x^2) - mean(x)^2 in half precision, a momentum outside of 0 to 1, "
-           .. "an optimizer or a weight decay that was given the parameter, a checkpoint of something else.",
+  cause    = "The statistics were not computed as a variance: mean(x^2) - mean(x)^2 in half precision, a momentum outside 0 to 1, an "
+           .. "optimizer or weight decay that updates the parameter, or the wrong checkpoint.",
   next     = "Take moving_mean and moving_variance out of the optimizer's parameters, compute the statistics in float32, check the "
            .. "momentum.",
   cases    = {
@@ -37,8 +37,7 @@ local zero = rule {
     limit = { type = "number", default = 1e-8, min = 0, help = "a smaller variance is a hit" },
   },
   when     = "min(x) >= 0 and min(x) < $limit",
-  cause    = "A channel gives the same value for every input: dead activations before it, a filter of zeros, input data that are "
-           .. "constant.",
+  cause    = "A channel gives the same value for every input: dead activations before it, a filter of zeros, or constant input data.",
   next     = "Find the channel (t:where \"x < 1e-8\") and look at the output of the convolution before it with dead-relu; check the "
            .. "input.",
   cases    = {
@@ -63,8 +62,8 @@ local exploding = rule {
     limit = { type = "number", default = 1e6, min = 0, help = "a larger variance is a hit" },
   },
   when     = "max(x) > $limit",
-  cause    = "Activations grow without bound before the normalisation, which hides it from the loss: learning rate too high, weights "
-           .. "without decay, input data that were not scaled.",
+  cause    = "Activations grow without bound before the normalisation, which hides it from the loss: a learning rate that is too "
+           .. "high, weights without decay, or input data that were not scaled.",
   next     = "Compare the variances of earlier steps; look at the weights before it with update-too-large; scale the input data.",
   cases    = {
     { name = "1e8", x = { 1, 1e8 }, expect = "hit" },

@@ -12,9 +12,9 @@ local anywhere = rule {
   -- The default rule tensor_overflow looks at outputs; the inputs show what an operator without a dumped producer was given.
   slots    = "all",
   when     = "any(not isfinite(x))",
-  cause    = "Division by zero, log or root of a value that is not positive, exp of a large one, a type that is too small, bad "
-           .. "samples.",
-  next     = "msdbg origin names the first operator that broke while its inputs were sound.",
+  cause    = "Division by zero, log or root of a value that is not positive, exp of a large value, a type with too small a range, or "
+           .. "bad samples.",
+  next     = "msdbg origin names the first operator that broke while its inputs were good.",
   cases    = {
     { name = "NaN", x = { 0, nan }, expect = "hit" },
     { name = "negative infinity", x = { -inf, 1 }, expect = "hit" },
@@ -58,7 +58,7 @@ local swallowed = rule {
     end
   end,
   cause    = "The operator compares, and a comparison with NaN is false: some implementations of ReLU turn NaN into 0. Everything "
-           .. "behind it looks healthy, the loss too, while nothing before it learns.",
+           .. "after it looks healthy, including the loss, while nothing before it learns.",
   next     = "The fault is before this operator: msdbg origin finds the first NaN. Do not trust the losses of this run.",
   cases    = {
     relu("NaN became zero", { nan, nan }, { 0, 0 }, "hit"),

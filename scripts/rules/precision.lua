@@ -21,9 +21,9 @@ local saturation = rule {
   -- A single one is wrong: nothing that is computed lands exactly on 65504 unless it was cut there. Only the positive end:
   -- at the negative one stand the masks of attention and the padding of a maximum (see dtype-saturation-negative).
   when     = "dtype_min_normal > 0 and max(finite(x)) >= dtype_max",
-  cause    = "The operator saturates: the true result left the range of the type and was cut to its end, without an Inf that an "
+  cause    = "The operator saturates: the true result left the range of the type and was clamped to its limit, without an Inf that an "
            .. "overflow check would see. On Ascend in saturation mode this is the only trace of a float16 overflow.",
-  next     = "Compute this operator in float32, or lower the loss scale when it is a gradient. Look at its inputs: the first "
+  next     = "Compute this operator in float32, or lower the loss scale if it is a gradient. Look at its inputs: the first "
            .. "operator with such a value is the cause.",
   cases    = {
     { name = "65504 in float16", x = { 1, 65504 }, dtype = "float16", expect = "hit" },
@@ -45,8 +45,8 @@ local negative_saturation = rule {
   severity = "info",
   select   = "not @constant",
   when     = "dtype_min_normal > 0 and min(finite(x)) <= -dtype_max",
-  cause    = "Either a mask that was written with the lowest number of the type, which is usual, or a result that was cut there.",
-  next     = "Look at the elements (t:where \"x <= -dtype_max\"): a pattern is a mask, scattered places are an overflow.",
+  cause    = "Either a mask written with the lowest number of the type, which is common, or a result that was clamped there.",
+  next     = "Look at the elements (t:where \"x <= -dtype_max\"): a regular pattern is a mask, scattered places are an overflow.",
   cases    = {
     { name = "float16", x = { 0, -65504 }, dtype = "float16", expect = "hit" },
     { name = "positive end", x = { 0, 65504 }, dtype = "float16", expect = "clean" },
@@ -80,7 +80,7 @@ local function subnormal(name, summary, tags, select, share, cases)
     },
     when     = "dtype_min_normal > 0 and size >= $least and percent(x != 0 and abs(x) < dtype_min_normal) > $limit",
     cause    = "The values are too small for the type: gradients in float16 without a loss scale or with one that is too small, a "
-             .. "vanishing gradient, a scale factor that was applied twice.",
+             .. "vanishing gradient, or a scale factor that was applied twice.",
     next     = "Raise the loss scale (double it while no overflow appears), or keep this tensor in bfloat16 or float32.",
     cases    = cases,
   }

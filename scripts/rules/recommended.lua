@@ -32,7 +32,7 @@ local weight_initialization = rule {
   params   = { limit = { type = "number", default = 100, min = 0, max = 100, unit = "%", help = "zeros from here on are a hit" } },
   when     = "WI zero_percentage_ge=$limit",
   cause    = "A zero initialiser, or a checkpoint that was not loaded.",
-  next     = "Look at the initialiser of the layer and at the checkpoint; units that start equal stay equal.",
+  next     = "Look at the initialiser of the layer and at the checkpoint; units that start out equal stay equal.",
   cases    = {
     { name = "all zero", x = { 0, 0, 0 }, live = true, expect = "hit" },
     { name = "one drawn value", x = { 0, 0, 1 }, live = true, expect = "clean" },
@@ -66,7 +66,7 @@ local weight_not_changed = rule {
   select   = "@weight",
   params   = { rtol = { type = "number", default = 1e-5, min = 0, help = "relative tolerance of each element" } },
   when     = "WNC rtol=$rtol",
-  cause    = "The parameter is not in the optimizer's list, its gradient is zero or blocked, the learning rate is zero.",
+  cause    = "The parameter is not in the optimizer's list, its gradient is zero or blocked, or the learning rate is zero.",
   next     = "Look at the gradient of this weight with zero-gradient; check the parameter groups of the optimizer.",
   cases    = {
     { name = "equal", x = { 1, 2 }, prev = { 1, 2 }, expect = "hit" },
@@ -98,7 +98,7 @@ local gradient_vanishing = rule {
   select   = "@gradient",
   params   = { limit = { type = "number", default = 1e-9, min = 0, help = "mean magnitude" } },
   when     = "GV abs_mean_lt=$limit",
-  cause    = "Saturated or dead activations, a deep net without shortcuts or normalisation, a loss scale that is too small.",
+  cause    = "Saturated or dead activations, a deep network without shortcuts or normalisation, or a loss scale that is too small.",
   next     = "Look at the activations that feed this gradient; raise the loss scale in half precision.",
   cases    = {
     { name = "tiny", x = { 1e-10, -1e-10 }, expect = "hit" },
@@ -115,7 +115,7 @@ local operator_overflow = rule {
   severity = "error",
   select   = flagged,
   when     = "OO",
-  cause    = "A result inside of the operator left the range of its type, although the output may look finite.",
+  cause    = "A result inside the operator left the range of its type, although the output may look finite.",
   next     = "Take the earliest flagged operator, compute it in float32 or lower the loss scale.",
   cases    = {
     { name = "flagged", x = { 1, 2 }, overflow = true, expect = "hit" },
@@ -131,7 +131,8 @@ local tensor_overflow = rule {
   severity = "error",
   select   = computed,
   when     = "TO",
-  cause    = "Division by zero, log or root of a value that is not positive, exp of a large one, half precision left.",
+  cause    = "Division by zero, log or root of a value that is not positive, exp of a large value, or a value beyond the range of "
+           .. "half precision.",
   next     = "msdbg origin names the first operator that broke; look at its inputs.",
   cases    = {
     { name = "NaN", x = { 1, nan }, expect = "hit" },
@@ -148,8 +149,8 @@ local tensor_all_zero = rule {
   select   = computed,
   params   = { limit = { type = "number", default = 100, min = 0, max = 100, unit = "%", help = "zeros from here on are a hit" } },
   when     = "TZ zero_percentage_ge=$limit",
-  cause    = "A dead layer, a branch without use, a mask, dropout with keep and drop exchanged.",
-  next     = "Find the first all-zero output in execution order and decide whether zeros are legal there.",
+  cause    = "A dead layer, an unused branch, a mask, or dropout with keep and drop swapped.",
+  next     = "Find the first all-zero output in execution order and decide whether zeros are valid there.",
   cases    = {
     { name = "zeros of both signs", x = { 0, -0.0, 0 }, expect = "hit" },
     { name = "one value", x = { 0, 0, 1e-30 }, expect = "clean" },
@@ -167,7 +168,7 @@ local function saturation(name, op, low, high)
     select   = "op:" .. op,
     params   = { limit = { type = "number", default = 0.1, min = 0, max = 100, unit = "%", help = "fewer unsaturated outputs are a hit" } },
     when     = ("AR range_start_inclusive=%.17g range_end_inclusive=%.17g range_percentage_lt=$limit"):format(low, high),
-    cause    = "Inputs of the activation that are far too large: weights, learning rate, missing normalisation.",
+    cause    = "The inputs of the activation are far too large: weights, learning rate, or missing normalisation.",
     next     = "Look at the values before the activation; normalise them or lower the initial weights.",
     cases    = {
       { name = "all at the end", x = values(8, 1), expect = "hit" },
@@ -184,7 +185,7 @@ local relu = rule {
   select   = "op:ReLU or op:ReLUV2",
   params   = { limit = { type = "number", default = 99.9, min = 0, max = 100, unit = "%", help = "more zeros are a hit" } },
   when     = "AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=$limit",
-  cause    = "Inputs of the ReLU that are all negative: a large negative bias, a step with too high a learning rate.",
+  cause    = "The inputs of the ReLU are all negative: a large negative bias, or a step with too high a learning rate.",
   next     = "Look at the values before the ReLU and at the bias; see dead-relu.",
   cases    = {
     { name = "dead", x = { 0, 0, 0 }, expect = "hit" },

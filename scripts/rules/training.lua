@@ -54,9 +54,9 @@ local explosion = rule {
     ctx.state.now = nil
     return found
   end,
-  cause    = "The last update was far too large: learning rate, missing warm-up, exploding gradient; or a batch with wrong labels or "
-           .. "values.",
-  next     = "Look at the update of the step before with update-too-large and at the batch of this step; lower the learning rate.",
+  cause    = "The last update was far too large (learning rate, missing warm-up, exploding gradient), or the batch has wrong labels "
+           .. "or values.",
+  next     = "Look at the update of the previous step with update-too-large and at the batch of this step; lower the learning rate.",
   cases    = {
     { name = "2.3 to 30", steps = steps_of(2, function(i) return i == 1 and 2.3 or 30 end), expect = "hit" },
     { name = "noise", steps = steps_of(6, function(i) return 2 + i % 3 end), expect = "clean" },
@@ -117,10 +117,10 @@ local flat = rule {
     end
     return found
   end,
-  cause    = "Learning rate too low or too high, weights that are not handed to the optimizer, labels that do not belong to the "
-           .. "inputs, a constant output.",
+  cause    = "A learning rate that is too low or too high, weights that are not passed to the optimizer, labels that do not match the "
+           .. "inputs, or a constant output.",
   next     = "Ask in this order: do the weights move (unchanged-weight, update-too-small)? does a gradient arrive (zero-gradient, "
-           .. "vanishing-gradient)? can the net learn one single batch by heart? If it can, look at the data.",
+           .. "vanishing-gradient)? can the network memorise a single batch? If it can, look at the data.",
   cases    = {
     { name = "flat", steps = steps_of(60, function(i) return 2.3 + 0.01 * (i % 2) end), expect = "hit" },
     { name = "rising", steps = steps_of(60, function(i) return 2 + i / 100 end), expect = "hit" },
@@ -147,7 +147,7 @@ local function inputs_of_trainings(s)
     if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
   end
   local fed = "(@parameter and not @weight and not @optimizer and not /(moving_mean|moving_variance|running_mean|running_var|gamma|beta|"
-    .. "embedding_table)$/) or op:GetNext or op:GetNextFromQueue"
+            .. "embedding_table)$/) or op:GetNext or op:GetNextFromQueue"
   return s:nodes(fed, { optional = true }):filter(function(node) return trains[node.rank .. " " .. node.graph_id] end)
 end
 
@@ -192,9 +192,9 @@ local frozen_inputs = rule {
     ctx.state.now = nil
     return found
   end,
-  cause    = "The data loader does not advance: a batch was fetched once outside of the loop, an iterator is created anew in each "
-           .. "step, a cache or a shared buffer is handed out.",
-  next     = "Print a checksum of the batch where it is fetched. When one batch is trained on purpose, run with --param "
+  cause    = "The data loader does not advance: a batch was fetched once outside the loop, an iterator is created again in each step, "
+           .. "or a cache or shared buffer is returned.",
+  next     = "Print a checksum of the batch where it is fetched. If you train on one batch on purpose, run with --param "
            .. "frozen-inputs.steps=1000000 or --rules \"default and not frozen-inputs\".",
   cases    = {
     { name = "twice", steps = { { x = { 1, 2, 3 } }, { x = { 1, 2, 3 } } }, params = { least = 3 }, expect = "hit" },
@@ -244,10 +244,10 @@ local jump = rule {
     end
     before.n, before.low, before.high = before.n + 1, min(before.low, value), max(before.high, value)
   end,
-  cause    = "Something happened in this step or right before it: a learning rate that jumped, a bad batch, a restored checkpoint, a "
+  cause    = "Something happened in this step or right before it: a jump in the learning rate, a bad batch, a restored checkpoint, or "
            .. "divergence.",
-  next     = "Compare this step with the one before (msdbg stats, t:diff(t:previous())); the first tensor in execution order that "
-           .. "jumped is nearest to the cause.",
+  next     = "Compare this step with the previous one (msdbg stats, t:diff(t:previous())); the first tensor in execution order that "
+           .. "jumped is closest to the cause.",
   cases    = {
     { name = "third step", steps = { { x = { 1, 2 } }, { x = { 1, 2.1 } }, { x = { 1000, 900 } } }, expect = "hit" },
     { name = "slow growth", steps = { { x = { 1 } }, { x = { 10 } }, { x = { 100 } }, { x = { 1000 } } }, expect = "clean" },

@@ -37,9 +37,9 @@ local too_large = rule {
       return { actual = ratio, message = format("changed by %.3g times its mean magnitude in one step", ratio) }
     end
   end,
-  cause    = "The learning rate is too high or not warmed up, the gradient explodes, the loss scale was not undone.",
-  next     = "Compare the ratio over the layers: all of them point to the learning rate, one to its gradient (exploding-gradient). "
-           .. "Usual ratios are near 1e-3.",
+  cause    = "The learning rate is too high or not warmed up, the gradient explodes, or the gradients were not unscaled.",
+  next     = "Compare the ratios of the layers: if all are high, suspect the learning rate; if one is, its gradient "
+           .. "(exploding-gradient). Typical ratios are near 1e-3.",
   cases    = {
     { name = "half of it", x = { { 1.5, -1.5 } }, prev = { { 1, -1 } }, expect = "hit" },
     { name = "a thousandth", x = { { 1.001, -1 } }, prev = { { 1, -1 } }, expect = "clean" },
@@ -62,8 +62,8 @@ local too_small = rule {
     limit = { type = "number", default = 1e-6, min = 0, help = "mean change / mean magnitude before the update" },
   },
   when     = "mean(abs(x - prev)) < $limit * mean(abs(prev))",
-  cause    = "A learning rate that is too low for this layer or has run out, a vanishing gradient, an update lost in the rounding of "
-           .. "a half-precision weight.",
+  cause    = "A learning rate that is too low for this layer or has decayed to nothing, a vanishing gradient, or an update lost in "
+           .. "the rounding of a half-precision weight.",
   next     = "Look at the schedule and at vanishing-gradient; keep master weights in float32.",
   cases    = {
     { name = "nothing", x = { { 1, 2 } }, prev = { { 1, 2 } }, expect = "hit" },
@@ -133,10 +133,10 @@ local unchanged = rule {
     ctx.state.now = nil
     return found
   end,
-  cause    = "The gradient of the weight is zero (a dead activation, a branch without use, stop_gradient), its learning rate is "
-           .. "zero, or the update is lost in rounding: 1e-4 is nothing beside 1 in float16.",
+  cause    = "The gradient of the weight is zero (a dead activation, an unused branch, stop_gradient), its learning rate is zero, or "
+           .. "the update is lost in rounding: in float16, adding 1e-4 to 1 changes nothing.",
   next     = "Look at the gradient with zero-gradient; check the learning rate of its parameter group; keep master weights in "
-           .. "float32. A weight that is frozen on purpose does not belong into the optimizer.",
+           .. "float32. A weight that is frozen on purpose does not belong in the optimizer.",
   cases    = {
     { name = "nothing moves", steps = {
       { x = { { 1, 2 } } }, { x = { { 1, 2 } } }, { x = { { 1, 2 } } } }, expect = "hit" },

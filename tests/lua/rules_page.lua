@@ -4,9 +4,9 @@ local concat, format, sort = table.concat, string.format, table.sort
 local M = {}
 
 local head = [[
-# Rules that ship
+# Built-in rules
 
-Made from the rule files in `scripts/rules`; a test keeps it true. Why each limit has its value is said beside it in the file.
+Generated from the rule files in `scripts/rules`; a test keeps this page up to date. Comments in these files explain the limits.
 
 ```sh
 msdbg check DUMP                                    # the rules tagged default
@@ -15,9 +15,9 @@ msdbg check DUMP --rules "gradient and not vanishing-gradient" --param exploding
 msdbg rules info dead-relu
 ```
 
-Rules tagged **default** keep silent on a healthy training. The others look closer, or for what is a fault in some networks only. A rule
-on change says nothing about the first step, which has nothing to be compared with. The seventeen conditions of the catalogue are rules
-too, under their ids: [conditions.md](conditions.md).
+Rules tagged **default** stay silent on a healthy training. The others look closer, or report what is a fault in some networks only. A rule on
+change does not check the first step, because there is nothing to compare it with. The seventeen conditions of the catalogue are also rules,
+under their ids: [conditions.md](conditions.md).
 ]]
 
 local function cell(text) return (text:gsub("|", "\\|"):gsub("\n", " ")) end
@@ -63,19 +63,19 @@ end
 local function selection(rule)
   local slots = rule.slots and rule.slots ~= "output" and format(", slots %s", rule.slots) or ""
   if type(rule.select) == "string" then return format("`%s`%s", rule.select, slots) end
-  return "picked from the graph by the rule" .. slots
+  return "nodes that the rule picks from the graph" .. slots
 end
 
 local function decision(rule)
-  if rule.when then return format("when `%s`", rule.when) end
-  return "a function" .. (rule.step_end and ", decided at the end of each step" or "") .. (rule.finish and ", decided at the end" or "")
+  if rule.when then return format("a hit when `%s`", rule.when) end
+  return "decided by a function" .. (rule.step_end and ", at the end of each step" or "") .. (rule.finish and ", at the end of the run" or "")
 end
 
 local function section(lines, rule)
   lines[#lines + 1] = format("\n### %s\n", rule.name)
   lines[#lines + 1] = format("%s. *%s*; tags %s.\n", rule.summary:gsub("^%l", string.upper), rule.severity or "warning",
     concat(rule.tags, ", "))
-  lines[#lines + 1] = format("- Looks at %s: %s", selection(rule), decision(rule))
+  lines[#lines + 1] = format("- Checks %s: %s", selection(rule), decision(rule))
   lines[#lines + 1] = "- Cause: " .. rule.cause
   lines[#lines + 1] = "- Next: " .. rule.next
   params(lines, rule)
@@ -84,7 +84,7 @@ end
 --- The page. `families` are lists of rules with a `title` each.
 function M.markdown(families)
   local lines = { head }
-  lines[#lines + 1] = "| rule | default | severity | says |\n|---|---|---|---|"
+  lines[#lines + 1] = "| rule | default | severity | finding |\n|---|---|---|---|"
   for _, family in ipairs(families) do
     for _, rule in ipairs(family) do
       lines[#lines + 1] = format("| [%s](#%s) | %s | %s | %s |", rule.name, rule.name, is_default(rule) and "yes" or "",

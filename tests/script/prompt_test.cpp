@@ -418,7 +418,7 @@ TEST_F(Prompt, ACommandGoesBeforeFunctionsOfItsName) {
   EXPECT_TRUE(contains(type("help watch"), "  help Watch "));
   EXPECT_TRUE(contains(type("help watch"), "  help session.watch  session:watch(options) -> msdbg.Watch"));
   EXPECT_TRUE(contains(type("help check"), "  help options.check "));
-  EXPECT_TRUE(contains(type("help options.check"), "Raises on unknown fields"));
+  EXPECT_TRUE(contains(type("help options.check"), "Raises an error for unknown fields"));
   EXPECT_TRUE(contains(type("help markdown"), "several functions have that name:\n"));
   EXPECT_TRUE(contains(type("help quantile"), "tensor:quantile(q) -> number?"));
 }
