@@ -128,7 +128,7 @@ struct PresetRule {
 
 /// What is wrong in every training, whatever the network.
 std::span<const PresetRule> default_rules();
-/// MindInsight's proposals for a dump. They look for trouble, not for errors: a healthy run may hit some.
+/// MindInsight's recommended conditions for a dump. They look for trouble, not for errors: a healthy run may hit some.
 std::span<const PresetRule> recommended_rules();
 /// The same for a training: with initial weights, and without what would stop it in every step. `ascend` has a hardware
 /// flag for overflow; without previous values of its own a peer's weights would have to be fetched in every step.

@@ -39,7 +39,7 @@ end
 
 local out_of_range = rule {
   name     = "embedding-index-out-of-range",
-  summary  = "an index lies outside of its table",
+  summary  = "an index is outside its table",
   tags     = { "embedding", "data", "default" },
   severity = "error",
   select   = lookups,

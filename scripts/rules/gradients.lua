@@ -87,7 +87,7 @@ end
 
 local vanishing = rule {
   name     = "vanishing-gradient",
-  summary  = "gradient tiny beside those of other layers",
+  summary  = "gradient tiny compared with other layers",
   tags     = { "gradient", "default" },
   severity = "warning",
   select   = weight_gradients,

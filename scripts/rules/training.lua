@@ -70,7 +70,7 @@ local explosion = rule {
 
 local flat = rule {
   name     = "loss-not-decreasing",
-  summary  = "the loss did not fall since the beginning",
+  summary  = "the loss has not fallen since the beginning",
   tags     = { "loss", "default" },
   severity = "warning",
   select   = "@loss",

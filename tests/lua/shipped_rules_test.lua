@@ -12,7 +12,7 @@ local dumps, docs = data .. "/dumps/", examples .. "/../docs/"
 local families = {
   { "activations", "Activations" }, { "gradients", "Gradients" }, { "updates", "Weights and their updates" }, { "overflow", "NaN and Inf" },
   { "precision", "Number formats" }, { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
-  { "embedding", "Embeddings" }, { "recommended", "MindInsight's proposals" },
+  { "embedding", "Embeddings" }, { "recommended", "MindInsight's recommendations" },
 }
 
 local shipped, all = {}, {}
