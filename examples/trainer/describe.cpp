@@ -194,6 +194,10 @@ GraphDescription describe(const Net& net, const DescribeOptions& options) {
     nodes.scope("Default/");
     nodes.add(kOpCount, "extra-Identity", "Identity", {named("extra.weight")}, shape);
   }
+  for (int64_t i = 0; i < options.small_nodes; ++i) {
+    nodes.scope("Default/small/block" + std::to_string(i / 100) + "/");
+    nodes.add(kOpCount, "cell" + std::to_string(i % 100) + "-Sum", "Sum", {named("inputs")}, Shape{kSmallCount});
+  }
   for (int64_t i = 0; i < options.padding_nodes; ++i) {
     nodes.scope("Default/padding/block" + std::to_string(i / 100) + "/");
     nodes.add(kOpCount, "cell" + std::to_string(i % 100) + "-Identity", "Identity", {named("inputs")}, {batch, kFeatures});

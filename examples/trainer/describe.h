@@ -8,14 +8,18 @@
 
 namespace trainer {
 
+inline constexpr int64_t kSmallCount = 16;
+
 struct DescribeOptions {
   /// One more parameter and an operator that passes it on, for tests with large tensors; none if empty.
   const Values* extra = nullptr;
+  /// Operators that run in every step, each with an output of kSmallCount numbers.
+  int64_t small_nodes = 0;
   /// Operators that are described but never run.
   int64_t padding_nodes = 0;
 };
 
-/// Node k is operator k of `Op`. With `extra`, node kOpCount is its operator.
+/// Node k is operator k of `Op`. Behind them stands the operator of `extra`, if there is one, then the small ones.
 msdbg::agent::GraphDescription describe(const Net& net, const DescribeOptions& options = {});
 
 }  // namespace trainer

@@ -78,8 +78,11 @@ class Program {
       extra_.resize(static_cast<size_t>(options_.extra_megabytes) * (1 << 20) / sizeof(float));
       for (size_t i = 0; i < extra_.size(); ++i) extra_[i] = static_cast<float>(i % 1000);
     }
-    const msdbg::Status status = agent_->add_graph(
-        describe(net_, {.extra = extra_.empty() ? nullptr : &extra_, .padding_nodes = options_.padding_nodes}));
+    small_.resize(static_cast<size_t>(options_.small_nodes * kSmallCount));
+    for (size_t i = 0; i < small_.size(); ++i) small_[i] = static_cast<float>(i % 1000);
+    const msdbg::Status status = agent_->add_graph(describe(net_, {.extra = extra_.empty() ? nullptr : &extra_,
+                                                                   .small_nodes = options_.small_nodes,
+                                                                   .padding_nodes = options_.padding_nodes}));
     if (!status.ok()) std::fprintf(stderr, "msdbg_trainer: %s\n", status.message().c_str());
     return status.ok();
   }
@@ -94,7 +97,17 @@ class Program {
       agent_->publish(kOpCount, 0, extra_.data(), extra_.size() * sizeof(float));
       agent_->node_done(kOpCount);
     }
+    if (hook != nullptr) show_small_ones();
     if (options_.print_loss) say("step " + std::to_string(step) + " loss " + msdbg::format_short(net_.loss(), 6));
+  }
+
+  void show_small_ones() {
+    const auto first = static_cast<msdbg::agent::NodeIndex>(kOpCount + (extra_.empty() ? 0 : 1));
+    for (size_t i = 0; i * kSmallCount < small_.size(); ++i) {
+      const auto node = static_cast<msdbg::agent::NodeIndex>(first + i);
+      agent_->publish(node, 0, &small_[i * kSmallCount], kSmallCount * sizeof(float));
+      agent_->node_done(node);
+    }
   }
 
   int finish(int64_t done, Control control, double seconds) {
@@ -136,7 +149,7 @@ class Program {
   Options options_;
   Data data_;
   Net net_;
-  Values extra_;
+  Values extra_, small_;
   std::array<std::vector<double>, 2> step_ms_;  ///< with --compare: without the agent, with it
   std::unique_ptr<Agent> agent_;  // declared after everything it points to
   std::unique_ptr<AgentHook> hook_;

@@ -11,7 +11,7 @@ namespace {
 
 enum Letter : int {
   kSteps = 1, kSeed, kFault, kFaultStep, kWidth, kBatch, kLearningRate, kPrintLoss, kNoAgent, kRelease, kBackend, kHost,
-  kPort, kExtraTensor, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kCompare, kHelp,
+  kPort, kExtraTensor, kSmallNodes, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kCompare, kHelp,
 };
 
 constexpr option kLongOptions[] = {
@@ -29,6 +29,7 @@ constexpr option kLongOptions[] = {
     {"host", required_argument, nullptr, kHost},
     {"port", required_argument, nullptr, kPort},
     {"extra-tensor", required_argument, nullptr, kExtraTensor},
+    {"small-nodes", required_argument, nullptr, kSmallNodes},
     {"graph-nodes", required_argument, nullptr, kGraphNodes},
     {"step-sleep-ms", required_argument, nullptr, kStepSleep},
     {"retry-unit-ms", required_argument, nullptr, kRetryUnit},
@@ -90,6 +91,7 @@ void apply(int letter, Argument& argument, Options& options, msdbg::agent::Optio
     case kHost: agent.host = argument.text; agent.enabled = true; break;
     case kPort: agent.port = static_cast<int>(argument.number(1, 65535)); agent.enabled = true; break;
     case kExtraTensor: options.extra_megabytes = argument.number(1, 16384); break;
+    case kSmallNodes: options.small_nodes = argument.number(0, 10000000); break;
     case kGraphNodes: options.padding_nodes = argument.number(0, 10000000); break;
     case kStepSleep: options.step_sleep = milliseconds(argument.number(0)); break;
     case kRetryUnit: agent.retry_unit = milliseconds(argument.number(1)); break;
@@ -127,6 +129,7 @@ debugger
 
 for tests of debuggers
   --extra-tensor MB     adds a parameter 'extra.weight' and an operator that passes it on
+  --small-nodes N       adds N operators that run in every step, each with an output of 16 numbers
   --graph-nodes N       describes N more operators that never run
   --compare             runs ten of every twenty steps without the agent and prints the median time of both kinds
 

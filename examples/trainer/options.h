@@ -26,7 +26,7 @@ struct Options {
   bool print_loss = false;
   bool compare = false;        ///< ten steps with the agent, ten without
   int64_t extra_megabytes = 0;
-  int64_t padding_nodes = 0;
+  int64_t small_nodes = 0, padding_nodes = 0;
   std::chrono::milliseconds step_sleep{0};
   std::optional<msdbg::agent::Options> agent;  ///< none: --no-agent
 };

@@ -100,5 +100,15 @@ TEST(Description, ExtraTensorAndPaddingComeBehindTheNetwork) {
   EXPECT_TRUE(graph.nodes.back().stack.empty());
 }
 
+TEST(Description, SmallNodesStandBetweenThem) {
+  Net net(NetOptions{});
+  const Values extra(1000);
+  const GraphDescription graph = describe(net, {.extra = &extra, .small_nodes = 101, .padding_nodes = 1});
+  ASSERT_EQ(graph.nodes.size(), static_cast<size_t>(kOpCount) + 103U);
+  EXPECT_EQ(graph.nodes[kOpCount + 101].full_name, "Default/small/block1/cell0-Sum/Sum-op144");
+  EXPECT_EQ(graph.nodes[kOpCount + 101].outputs[0].shape, (msdbg::Shape{kSmallCount}));
+  EXPECT_EQ(graph.nodes[kOpCount + 102].op, "Identity");
+}
+
 }  // namespace
 }  // namespace trainer

@@ -55,6 +55,26 @@ s:detach()
   EXPECT_TRUE(contains(live.pair->training_text, "done: 4 steps")) << live.pair->training_text;
 }
 
+// More than one view brings, from an agent.
+TEST(LiveProgram, FunctionSeesEveryOneOfManySmallValues) {
+  Live live(R"(
+local right, wrong = 0, 0
+s:watch { name = "small", on = "scope:Default/small", when = function(t)
+  local block, cell = t.node.name:match 'block(%d+)/cell(%d+)'
+  local first = (block * 100 + cell) * 16 % 1000
+  local expected = first + 15 < 1000 and first or 0
+  if t.stats.min == expected then right = right + 1 else wrong = wrong + 1 end
+end }
+s:step(2)
+print("right " .. right .. " wrong " .. wrong)
+s:terminate()
+)",
+            {"--small-nodes", "1000", "--steps", "4"});
+  ASSERT_TRUE(live.pair->finish());
+  EXPECT_TRUE(contains(live.pair->script_text, "right 2000 wrong 0\n")) << live.pair->script_text;
+  EXPECT_EQ(live.pair->script_status, 0);
+}
+
 // The processor raises its flags where the logarithm of zero is taken and where that is divided by; what comes behind is only NaN.
 TEST(LiveProgram, OverflowThatTheDeviceFlagsIsAHitOnAnAscend) {
   const Words options = {"--steps", "9", "--fault", "log-of-zero", "--fault-step", "5", "--backend", "Ascend"};
