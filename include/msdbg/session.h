@@ -171,6 +171,11 @@ class Session {
 
   virtual SessionReport inspect() = 0;
 
+  /// A check on several threads begins. It opens `reads`, roughly in this order, and a session may fetch several of them at once.
+  /// Until check_ends() the session does not change, whatever the functions of the check call; news waits until then.
+  virtual void check_begins(std::vector<TensorId> /*reads*/) {}
+  virtual void check_ends() {}
+
   // Implemented once, on top of the above:
 
   /// open(), and an error where there are no elements.

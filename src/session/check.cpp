@@ -7,6 +7,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include "msdbg/threads.h"
 #include "session/answer.h"
@@ -38,7 +40,7 @@ class CheckRun {
         measured_(plan.tensors.size()),
         verdicts_(session, options) {}
 
-  ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first
+  ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first, and the check ends behind them
 
   /// Throws what a worker threw.
   CheckResult run() {
@@ -47,6 +49,7 @@ class CheckRun {
     result_.rule_problems = plan_.problems;
     result_.coverage.tensors = plan_.tensors.size();
     session_.stats_cache_->begin_check();
+    announced_.emplace(session_, reads());
     start_workers();
     collect();
     workers_.join();
@@ -58,6 +61,28 @@ class CheckRun {
   }
 
  private:
+  class Announced {
+   public:
+    Announced(Session& session, std::vector<TensorId> reads) : session_(session) { session_.check_begins(std::move(reads)); }
+    ~Announced() { session_.check_ends(); }
+    Announced(const Announced&) = delete;
+    Announced& operator=(const Announced&) = delete;
+
+   private:
+    Session& session_;
+  };
+
+  /// What will be opened. Only a training has a use for it.
+  std::vector<TensorId> reads() const {
+    std::vector<TensorId> ids;
+    if (!session_.can_step()) return ids;
+    for (const PlannedTensor& planned : plan_.tensors) {
+      const KeptStatsPtr kept = session_.stats_cache_->find(planned.id);
+      if (!planned.missing && reads_elements(kept.get(), plan_.sets[planned.set])) ids.push_back(planned.id);
+    }
+    return ids;
+  }
+
   // ---- workers ----
   void start_workers() {
     const auto guarded = [this](unsigned) {
@@ -176,6 +201,7 @@ class CheckRun {
   uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
   Verdicts verdicts_;
   CheckResult result_;
+  std::optional<Announced> announced_;
   Workers workers_;
 };
 

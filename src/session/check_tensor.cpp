@@ -76,15 +76,13 @@ class Measurement {
 
   Measured run() {
     KeptStatsPtr old = table_.find(id_);
-    if (old && old->answers(set_.request)) {
-      if (old->holds(set_.expressions)) {
-        result_.kept = std::move(old);
-        result_.from_cache = true;
-        return std::move(result_);
-      }
-      if (set_.compiled->decided_by_stats()) return from_kept(*old);
+    if (!reads_elements(old.get(), set_)) {
+      if (!old || !old->answers(set_.request)) return described();
+      if (!old->holds(set_.expressions)) return from_kept(*old);
+      result_.kept = std::move(old);
+      result_.from_cache = true;
+      return std::move(result_);
     }
-    if (!set_.needs_stats) return described();
     Result<OpenTensor> opened = session_.open(id_);
     if (!opened) return fail(opened.status());
     if (!opened->reader) {
@@ -188,6 +186,11 @@ Measured failed(Code code, const char* text) noexcept {
 }
 
 }  // namespace
+
+bool reads_elements(const KeptStats* kept, const WatchSet& set) {
+  if (!set.needs_stats) return false;
+  return kept == nullptr || !kept->answers(set.request) || !(kept->holds(set.expressions) || set.compiled->decided_by_stats());
+}
 
 Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
                  PassBuffers& buffers) noexcept {

@@ -18,6 +18,9 @@ struct Measured {
   bool interrupted = false;
 };
 
+/// True when measure() will open the tensor. `kept`: what is kept of it, null for nothing.
+bool reads_elements(const KeptStats* kept, const WatchSet& set);
+
 /// Any thread; `buffers` belong to it. Nothing is thrown.
 Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
                  PassBuffers& buffers) noexcept;

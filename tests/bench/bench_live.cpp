@@ -3,38 +3,21 @@
 // Starts the example training program, holds it in this process, and prints one line a question:
 //   RATIO <name> <ours / baseline> target <= t   or   TIME <name> <value> <unit> target ...
 //
-//   bench_live TRAINER [--small] [--transfer]      --transfer: only how fast values come
+//   bench_live TRAINER [--small] [--transfer | --values]      --transfer: only how fast a large value comes, --values: many small ones
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "msdbg/live.h"
+#include "held_training.h"
+#include "many_values.h"
 
 namespace {
 
 using namespace msdbg;
-using Clock = std::chrono::steady_clock;
-using namespace std::chrono_literals;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+using namespace msdbg::bench;
 
 /// Resident memory that is not backed by files, in bytes: what a large tensor adds.
 double anonymous_bytes() {
@@ -44,78 +27,6 @@ double anonymous_bytes() {
   }
   return 0;
 }
-
-[[noreturn]] void die(const std::string& why) {
-  std::fprintf(stderr, "bench_live: %s\n", why.c_str());
-  std::exit(3);
-}
-
-/// The training program, its output in a pipe.
-class Training {
- public:
-  Training(const std::string& program, std::vector<std::string> words) {
-    int ends[2];
-    if (::pipe(ends) != 0) die("no pipe");
-    child_ = ::fork();
-    if (child_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::close(ends[0]);
-      ::setenv("ENABLE_MS_DEBUGGER", "1", 1);
-      std::vector<char*> argv{const_cast<char*>(program.c_str())};
-      for (std::string& word : words) argv.push_back(word.data());
-      argv.push_back(nullptr);
-      ::execv(program.c_str(), argv.data());
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    output_ = ::fdopen(ends[0], "r");
-  }
-  ~Training() {
-    if (child_ > 0) {
-      ::kill(child_, SIGKILL);
-      ::waitpid(child_, nullptr, 0);
-    }
-    std::fclose(output_);
-  }
-  Training(const Training&) = delete;
-  Training& operator=(const Training&) = delete;
-
-  /// Time of its median step with the agent over that without, from its line
-  /// `median step: X ms with the agent, Y ms without`. The two alternate in one process: two processes differ by more
-  /// than what is asked for, because of where their memory happens to lie.
-  std::pair<double, double> wait_compared() {
-    char line[512];
-    double with = -1, without = -1;
-    while (std::fgets(line, sizeof line, output_) != nullptr) {
-      std::sscanf(line, "median step: %lf ms with the agent, %lf ms without", &with, &without);
-    }
-    ::waitpid(child_, nullptr, 0);
-    child_ = -1;
-    if (with < 0 || without <= 0) die("the training did not end as it should");
-    return {with, without};
-  }
-
- private:
-  pid_t child_;
-  FILE* output_;
-};
-
-struct Held {
-  Held(const std::string& trainer, std::vector<std::string> words, ListenOptions options = {}) {
-    options.port = 0;
-    auto made = msdbg::listen(options);
-    if (!made) die(made.status().message());
-    session = std::move(*made);
-    const std::string address = session->address();
-    words.insert(words.end(), {"--host", "127.0.0.1", "--port", address.substr(address.rfind(':') + 1)});
-    started = Clock::now();
-    training = std::make_unique<Training>(trainer, words);
-    if (Status status = session->wait_until_held(60s); !status.ok()) die(status.message());
-  }
-  std::unique_ptr<LiveSession> session;
-  std::unique_ptr<Training> training;
-  Clock::time_point started;
-};
 
 /// Bytes per second of a plain socket between two processes of this machine, read into memory that is new each time.
 double plain_socket_rate(size_t bytes) {
@@ -212,7 +123,7 @@ void cost(const std::string& trainer, const char* name, const char* target, cons
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_live TRAINER [--small] [--transfer]\n");
+    std::fprintf(stderr, "usage: bench_live TRAINER [--small] [--transfer | --values]\n");
     return 2;
   }
   const std::string trainer = argv[1];
@@ -220,6 +131,10 @@ int main(int argc, char** argv) {
   const bool small = given("--small");
   if (given("--transfer")) {
     transfer(trainer, small);
+    return 0;
+  }
+  if (given("--values")) {
+    bench::many_values(trainer, small);
     return 0;
   }
   const int width = small ? 64 : 600;  // a step of about 20 ms
@@ -252,6 +167,7 @@ int main(int argc, char** argv) {
   }
 
   transfer(trainer, small);
+  bench::many_values(trainer, small);
 
   {
     ListenOptions options;

@@ -113,7 +113,8 @@ class CallsInProcess final : public Transport {
     switch (action) {
       case 9: return close();
       case 10: return connect();
-      case 11: return upload();
+      case 11: return upload(0);
+      case 13: return upload(input_.byte());
       case 12: return hold(input_.byte());
       default: return;
     }
@@ -171,8 +172,9 @@ class CallsInProcess final : public Transport {
     send(Rpc::kWaitCmd, {wait_});
   }
 
-  /// Gives what the open view asks for, with a type, a shape and bytes of the input.
-  void upload() {
+  /// Gives what the open view asks for, with a type, a shape and bytes of the input. `wrong` says what the answer gets wrong: in bits 0
+  /// and 1 its order, that it ends early or says something twice; in the others where.
+  void upload(uint8_t wrong) {
     debugger::ViewCMD view;
     for (const auto& stream : streams_) {
       if (stream->reply().has_view_cmd()) view = stream->reply().view_cmd();
@@ -199,6 +201,11 @@ class CallsInProcess final : public Transport {
       messages.push_back(view.level() == debugger::ViewCMD::base         ? base.SerializeAsString()
                          : view.level() == debugger::ViewCMD::statistics ? summary.SerializeAsString()
                                                                          : tensor.SerializeAsString());
+    }
+    if (const size_t at = wrong >> 2; at < messages.size()) {
+      if ((wrong & 3) == 1) std::swap(messages[at], messages.back());
+      if ((wrong & 3) == 2) messages.resize(at);
+      if ((wrong & 3) == 3) messages.push_back(messages[at]);
     }
     send(view.level() == debugger::ViewCMD::base         ? Rpc::kSendTensorBase
          : view.level() == debugger::ViewCMD::statistics ? Rpc::kSendTensorStats

@@ -30,11 +30,23 @@ const std::vector<std::string>& lying_lengths() {
   return messages;
 }
 
+/// For outputs 0 of the nodes that are named.
+live::ValueUpload upload_for(const std::vector<std::string>& nodes, uint64_t most_bytes = UINT64_MAX) {
+  live::ValueUpload upload;
+  for (const std::string& node : nodes) {
+    live::UploadedValue& value = upload.values.emplace_back();
+    value.node = node;
+    value.slot = "0";
+    value.most_bytes = most_bytes;
+  }
+  return upload;
+}
+
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 TEST(ValueSlice, LengthsBeyondTheMessageAreRefusedBeforeAnythingIsReserved) {
   for (const std::string& message : lying_lengths()) {
-    live::ValueUpload upload;
+    live::ValueUpload upload = upload_for({"n"});
     std::atomic<uint64_t> received{0};
     EXPECT_EQ(live::take_slice({bytes_of(message)}, &upload, received), live::SliceResult::kUndecodable) << testing::PrintToString(message);
     EXPECT_TRUE(upload.landing.bytes().empty());
@@ -54,17 +66,106 @@ TEST(ValueSlice, MessageInPiecesIsJoined) {
   const std::string whole = slice.SerializeAsString();
   live::MessagePieces pieces;
   for (size_t at = 0; at < whole.size(); ++at) pieces.push_back(bytes_of(whole).subspan(at, 1));
-  live::ValueUpload upload;
-  upload.node = "n";
-  upload.slot = "0";
+  live::ValueUpload upload = upload_for({"n"});
   std::atomic<uint64_t> received{0};
   ASSERT_EQ(live::take_slice(pieces, &upload, received), live::SliceResult::kTaken);
+  const live::UploadedValue& value = upload.values[0];
   EXPECT_EQ(upload.landing.bytes().size(), 12u);
-  EXPECT_EQ(upload.dims, std::vector<int64_t>{3});
-  EXPECT_EQ(upload.data_type, 11);
-  EXPECT_TRUE(upload.finished);
-  EXPECT_EQ(upload.problem, "");
+  EXPECT_EQ(value.dims, std::vector<int64_t>{3});
+  EXPECT_EQ(value.data_type, 11);
+  EXPECT_TRUE(value.finished);
+  EXPECT_EQ(value.problem, "");
   EXPECT_EQ(received, 12u);
+}
+
+/// Gives slices of one letter each to an upload, and tells what came of each value: its bytes, or `!` and the problem.
+class Slices {
+ public:
+  explicit Slices(live::ValueUpload upload) : upload_(std::move(upload)) {}
+
+  live::SliceResult take(const std::string& node, const std::string& content, bool finished = true) {
+    debugger::TensorProto slice;
+    slice.set_node_name(node);
+    slice.set_slot("0");
+    slice.set_iter("");
+    slice.set_data_type(3);
+    slice.set_tensor_content(content);
+    slice.set_finished(finished);
+    const std::string bytes = slice.SerializeAsString();
+    return live::take_slice({bytes_of(bytes)}, &upload_, received_);
+  }
+  std::vector<std::string> values() const {
+    std::vector<std::string> texts;
+    for (const live::UploadedValue& value : upload_.values) {
+      const auto bytes = upload_.elements(value);
+      texts.push_back(value.problem.empty() ? std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) : "!" + value.problem);
+    }
+    return texts;
+  }
+
+ private:
+  live::ValueUpload upload_;
+  std::atomic<uint64_t> received_{0};
+};
+using Texts = std::vector<std::string>;
+
+TEST(ValueSlice, ValuesOfOneViewLieOneBehindTheOther) {
+  Slices slices(upload_for({"a", "b", "c"}));
+  (void)slices.take("a", "1");
+  (void)slices.take("b", "2", false);
+  (void)slices.take("b", "3");
+  (void)slices.take("c", "4");
+  EXPECT_EQ(slices.values(), (Texts{"1", "23", "4"}));
+}
+
+TEST(ValueSlice, ValueThatIsPassedOverHasNoElementsAndGetsNoneLater) {
+  Slices slices(upload_for({"a", "b", "c"}));
+  (void)slices.take("b", "2");
+  (void)slices.take("c", "3");
+  EXPECT_EQ(slices.values(), (Texts{"", "2", "3"}));
+  (void)slices.take("a", "1");
+  EXPECT_EQ(slices.values(), (Texts{"!its slices came behind those of a tensor that was asked for later", "2", "3"}));
+}
+
+TEST(ValueSlice, SliceBehindTheLastOneOfItsValueSpoilsThatValueAlone) {
+  Slices slices(upload_for({"a", "b"}));
+  (void)slices.take("a", "1");
+  (void)slices.take("a", "1");
+  (void)slices.take("b", "2");
+  EXPECT_EQ(slices.values(), (Texts{"!it sent slices behind the last one", "2"}));
+}
+
+TEST(ValueSlice, SliceOfAnotherTensorSpoilsTheValueThatWasAwaited) {
+  Slices slices(upload_for({"a", "b", "c"}));
+  (void)slices.take("a", "1");
+  (void)slices.take("xyz", "9");
+  (void)slices.take("b", "2");
+  (void)slices.take("c", "3");
+  EXPECT_EQ(slices.values(), (Texts{"1", "!it answered with xyz:0", "3"}));
+  (void)slices.take("", "9");  // without a name it is none of several
+  EXPECT_EQ(slices.values(), (Texts{"1", "!it answered with xyz:0", "!it answered with :0"}));
+}
+
+TEST(ValueSlice, EachValueHasItsOwnLimit) {
+  Slices slices(upload_for({"a", "b"}, 2));
+  EXPECT_EQ(slices.take("a", "1"), live::SliceResult::kTaken);
+  EXPECT_EQ(slices.take("b", "22", false), live::SliceResult::kTaken);
+  EXPECT_EQ(slices.take("b", "3"), live::SliceResult::kTooMuch);
+}
+
+TEST(ValueSlice, NameBehindTheElementsIsReadBeforeThem) {
+  live::ValueUpload upload = upload_for({"a", "b"});
+  debugger::TensorProto elements, names;
+  elements.set_tensor_content("2");
+  elements.set_data_type(3);
+  elements.set_finished(true);
+  names.set_node_name("b");
+  names.set_slot("0");
+  const std::string message = elements.SerializeAsString() + names.SerializeAsString();
+  std::atomic<uint64_t> received{0};
+  ASSERT_EQ(live::take_slice({bytes_of(message)}, &upload, received), live::SliceResult::kTaken);
+  EXPECT_EQ(upload.values[0].bytes, 0u);
+  EXPECT_EQ(upload.values[1].bytes, 1u);
 }
 
 TEST_F(LiveFaults, SliceWithALyingLengthIsRefusedAndTheSessionGoesOn) {
@@ -102,12 +203,12 @@ TEST(ValueSlice, RecordedSliceWithALyingLengthIsAProblemOfThatTensor) {
   }
   Result<std::unique_ptr<live::ReplayTransport>> replay = live::ReplayTransport::open(path);
   ASSERT_TRUE(replay.ok()) << replay.status().message();
-  auto upload = std::make_shared<live::ValueUpload>();
+  auto upload = std::make_shared<live::ValueUpload>(upload_for({""}));
   (*replay)->expect(upload);
   debugger::EventReply question;
   *question.mutable_view_cmd() = view;
   ASSERT_TRUE((*replay)->answer(question).ok());
-  EXPECT_NE(upload->problem, "");
+  EXPECT_NE(upload->values[0].problem, "");
   EXPECT_TRUE(upload->landing.bytes().empty());
 }
 

@@ -269,5 +269,41 @@ TEST(CheckThreads, HaveAllSignalsBlockedAndTheCallerKeepsItsMask) {
   EXPECT_EQ(sigismember(&mask, SIGINT), 0);
 }
 
+/// Notes what checks say about themselves, and that nothing is read outside them.
+struct Announced : FakeSession {
+  using FakeSession::FakeSession;
+  bool can_step() const override { return true; }
+  void check_begins(std::vector<TensorId> reads) override {
+    ++running;
+    for (const TensorId& id : reads) announced.push_back(node(id).name);
+  }
+  void check_ends() override { --running; }
+  Lines announced;
+  std::atomic<int> running = 0;
+};
+
+TEST(CheckAnnounces, WhatItWillReadInTheOrderOfThePlan) {
+  Announced session(fake_graph({{"a", "Add"}, {"b", "Add", {"a"}}, {"c", "Add", {"b"}}}));
+  for (const char* name : {"c", "a", "b"}) session.put(name, 0, f32({1.0}));
+  std::atomic<bool> outside = false;
+  session.set_read_hook([&](const TensorId&) { outside = outside || session.running != 1; });
+  checked(session, {watch(1, "=b", "TO")});
+  EXPECT_EQ(session.announced, (Lines{"b"}));
+  session.announced.clear();
+  checked(session, {watch(1, "**", "TO")});
+  EXPECT_EQ(session.announced, (Lines{"a", "c"})) << "b is kept";
+  EXPECT_FALSE(outside);
+  EXPECT_EQ(session.running, 0);
+}
+
+TEST(CheckAnnounces, ItsEndWhenItIsInterrupted) {
+  Announced session(fake_graph({{"a", "Add"}, {"b", "Add", {"a"}}}));
+  for (const char* name : {"a", "b"}) session.put(name, 0, f32({1.0}));
+  session.set_read_hook([](const TensorId&) { request_interrupt(); });
+  checked(session, {watch(1, "**", "TO")});
+  clear_interrupt();
+  EXPECT_EQ(session.running, 0);
+}
+
 }  // namespace
 }  // namespace msdbg

@@ -290,8 +290,14 @@ Status Conversation::ensure_held(std::string_view what) {
   const Clock::time_point deadline = Clock::now() + view_deadline_;
   while (state_ == LiveState::kHeld && busy_ && transport_->next(&event, deadline, true)) handle(std::exchange(event, {}));
   while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
-  if (state_ == LiveState::kHeld && !busy_) return {};
-  return not_held(what);
+  if (state_ != LiveState::kHeld || busy_) return not_held(what);
+  if (!pinned_ || *pinned_ == suspension_.number) return {};
+  return {Code::kPeerLost, fmt::format("{}: the training went away and is held again; look at its new suspension", what)};
+}
+
+void Conversation::pin(std::optional<uint64_t> suspension) {
+  std::lock_guard lock(mutex_);
+  pinned_ = suspension;
 }
 
 Status Conversation::await_answer(std::string_view what, bool stop_on_interrupt) {

@@ -36,6 +36,11 @@ struct ViewItem {
   bool previous = false;
 };
 
+/// A view of a value.
+struct ValueItem : ViewItem {
+  uint64_t most_bytes = 0;  ///< of elements; more are refused
+};
+
 class Conversation {
  public:
   Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline);
@@ -76,12 +81,15 @@ class Conversation {
   uint64_t take_passed();
   Status let_go(std::vector<debugger::EventReply> first);
 
+  /// While `suspension` is set, nothing is said in another one: whoever asks thinks of that one. nullopt ends it.
+  void pin(std::optional<uint64_t> suspension);
+
   // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not fit the question.
   Result<std::vector<debugger::TensorBase>> bases(std::span<const ViewItem> items);
   Result<std::vector<debugger::TensorSummary>> summaries(std::span<const ViewItem> items);
-  /// Null when the peer does not have it. `promised`: the bytes of the peer's base; more are refused. Above `memory` bytes the
-  /// value lies in a file.
-  Result<std::shared_ptr<ValueUpload>> value(const ViewItem& item, std::optional<uint64_t> promised, uint64_t memory);
+  /// One value for each of the items, which differ and fit into one message, in their order; each says what was wrong with it or that
+  /// it is missing. An error is one of all of them. Room is made for `reserve` bytes; above `memory` bytes the elements lie in a file.
+  Result<std::shared_ptr<ValueUpload>> values(std::span<const ValueItem> items, uint64_t reserve, uint64_t memory);
 
  private:
   void handle(WireEvent event);
@@ -94,7 +102,7 @@ class Conversation {
   Status ensure_held(std::string_view what);
   Status await_answer(std::string_view what, bool stop_on_interrupt);
   Status not_held(std::string_view what) const;
-  debugger::EventReply view_of(std::span<const ViewItem> items, debugger::ViewCMD::Level level) const;
+  debugger::EventReply view_of(debugger::ViewCMD::Level level) const;
   template <typename Message>
   Result<std::vector<Message>> ask(std::span<const ViewItem> items, debugger::ViewCMD::Level level, std::string_view of,
                                    std::optional<std::vector<Message>>* answer);
@@ -112,6 +120,7 @@ class Conversation {
   uint64_t passed_ = 0;        // suspensions that nobody saw
   bool busy_ = false;          // it was told something and has not asked again yet
   bool refused_ = false, orphan_ = false;
+  std::optional<uint64_t> pinned_;
   bool lost_held_ = false;     // the connection broke while the training was held
   int64_t goodbye_steps_ = -1;
   uint64_t handshakes_ = 0, processes_ = 0;

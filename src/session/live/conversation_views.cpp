@@ -25,19 +25,32 @@ size_t items_in_one_view(std::span<const ViewItem> items) {
   return count;
 }
 
+void add_item(const ViewItem& item, debugger::ViewCMD* view) {
+  debugger::TensorProto* tensor = view->add_tensors();
+  tensor->set_node_name(item.name);
+  tensor->set_slot(std::to_string(item.slot));
+  tensor->set_iter(item.previous ? "prev" : "");
+  tensor->set_truncate(false);
+}
+
+std::string name_of(const UploadedValue& value) {
+  return fmt::format("{}:{}{}", printable(value.node), value.slot, value.iter.empty() ? "" : " (previous)");
+}
+
+/// What is wrong with a value when nothing more comes; "" when it is as it should be. One of which nothing came is empty.
+std::string problem_of(const ValueUpload& upload, size_t place) {
+  const UploadedValue& value = upload.values[place];
+  if (!value.problem.empty() || value.finished) return value.problem;
+  if (upload.problem.empty() || place < upload.at) return value.slices > 0 ? "it ended before its last slice" : "";
+  return place == upload.at ? upload.problem : fmt::format("the answer ended at {}: {}", name_of(upload.values[upload.at]), upload.problem);
+}
+
 }  // namespace
 
-debugger::EventReply Conversation::view_of(std::span<const ViewItem> items, debugger::ViewCMD::Level level) const {
+debugger::EventReply Conversation::view_of(debugger::ViewCMD::Level level) const {
   debugger::EventReply reply;
   debugger::ViewCMD* view = reply.mutable_view_cmd();
   if (profile_.levels) view->set_level(level);
-  for (const ViewItem& item : items) {
-    debugger::TensorProto* tensor = view->add_tensors();
-    tensor->set_node_name(item.name);
-    tensor->set_slot(std::to_string(item.slot));
-    tensor->set_iter(item.previous ? "prev" : "");
-    tensor->set_truncate(false);
-  }
   return reply;
 }
 
@@ -53,7 +66,9 @@ Result<std::vector<Message>> Conversation::ask(std::span<const ViewItem> items, 
     const std::string what = fmt::format("{} of {} tensors", of, part.size());
     if (Status status = ensure_held(what); !status.ok()) return status;
     answer->reset();
-    if (Status status = transport_->answer(view_of(part, level)); !status.ok()) return status;
+    debugger::EventReply question = view_of(level);
+    for (const ViewItem& item : part) add_item(item, question.mutable_view_cmd());
+    if (Status status = transport_->answer(question); !status.ok()) return status;
     busy_ = true;
     if (Status status = await_answer(what, true); !status.ok()) return status;
     if (!*answer || (*answer)->size() != part.size()) {
@@ -72,31 +87,37 @@ Result<std::vector<debugger::TensorSummary>> Conversation::summaries(std::span<c
   return ask(items, debugger::ViewCMD::statistics, "statistics", &summaries_);
 }
 
-Result<std::shared_ptr<ValueUpload>> Conversation::value(const ViewItem& item, std::optional<uint64_t> promised, uint64_t memory) {
+Result<std::shared_ptr<ValueUpload>> Conversation::values(std::span<const ValueItem> items, uint64_t reserve, uint64_t memory) {
+  MSDBG_CHECK(!items.empty());
   std::lock_guard lock(mutex_);
-  const std::string what = fmt::format("the value of {}:{}{}", printable(item.name), item.slot, item.previous ? " (previous)" : "");
-  if (Status status = ensure_held(what); !status.ok()) return status;
   auto upload = std::make_shared<ValueUpload>();
-  upload->node = item.name;
-  upload->slot = std::to_string(item.slot);
-  upload->iter = item.previous ? "prev" : "";
-  upload->landing.set_memory_limit(memory);
-  upload->most_bytes = promised.value_or(limits::kValueBytes);
-  if (promised) {
-    if (Status status = upload->landing.reserve(std::min(*promised, memory)); !status.ok()) return status;
+  debugger::EventReply question = view_of(debugger::ViewCMD::value);
+  for (const ValueItem& item : items) {
+    add_item(item, question.mutable_view_cmd());
+    UploadedValue& value = upload->values.emplace_back();
+    value.node = item.name;
+    value.slot = std::to_string(item.slot);
+    value.iter = item.previous ? "prev" : "";
+    value.most_bytes = item.most_bytes;
   }
+  const std::string first = name_of(upload->values.front());
+  const std::string what = items.size() == 1 ? "the value of " + first : fmt::format("{} values from {} on", items.size(), first);
+  if (Status status = ensure_held(what); !status.ok()) return status;
+  upload->landing.set_memory_limit(memory);
+  if (Status status = upload->landing.reserve(std::min(reserve, memory)); !status.ok()) return status;
   values_ = upload;
   values_done_ = false;
   transport_->expect(upload);
-  if (Status status = transport_->answer(view_of({&item, 1}, debugger::ViewCMD::value)); !status.ok()) return status;
+  if (Status status = transport_->answer(question); !status.ok()) return status;
   busy_ = true;
   Status status = await_answer(what, true);
   values_.reset();
   if (!status.ok()) return status;
   if (!values_done_) return Status(Code::kCorrupt, fmt::format("{}: the training asked again without an answer", what));
-  if (!upload->problem.empty()) return Status(Code::kCorrupt, fmt::format("{}: {}", what, upload->problem));
-  if (upload->data_type == 0 && upload->slices > 0) return std::shared_ptr<ValueUpload>();
-  if (upload->slices > 0 && !upload->finished) return Status(Code::kCorrupt, fmt::format("{}: it ended before its last slice", what));
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (std::string problem = problem_of(*upload, i); !problem.empty())
+      upload->values[i].problem = fmt::format("the value of {}: {}", name_of(upload->values[i]), problem);
+  }
   return upload;
 }
 

@@ -10,6 +10,12 @@ constexpr std::string_view kNames[kRpcCount] = {
 
 }  // namespace
 
+uint64_t ValueUpload::most_bytes() const {
+  uint64_t sum = 0;
+  for (const UploadedValue& value : values) sum = value.most_bytes > UINT64_MAX - sum ? UINT64_MAX : sum + value.most_bytes;
+  return sum;
+}
+
 std::string_view rpc_name(Rpc rpc) { return kNames[static_cast<size_t>(rpc)]; }
 
 std::optional<Rpc> find_rpc(std::string_view name) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,17 +28,32 @@ std::optional<Rpc> find_rpc(std::string_view name);
 /// True where a call takes any number of messages.
 bool is_streaming(Rpc rpc);
 
-/// Where the elements of the one tensor that was asked for arrive. Shared, because an upload that comes after its
-/// deadline still needs a place. Written by one transport thread; read after the kValues event.
-struct ValueUpload {
-  std::string node, slot, iter;  ///< as asked for
-  Landing landing;
+/// One tensor that a view asks for, and what came of it.
+struct UploadedValue {
+  std::string node, slot, iter;      ///< as asked for
   uint64_t most_bytes = UINT64_MAX;  ///< elements beyond these are refused
+  uint64_t first = 0, bytes = 0;     ///< where its elements lie in the landing
   std::vector<int64_t> dims;
   int data_type = 0;
   uint64_t slices = 0;
   bool finished = false;
-  std::string problem;           ///< "" or what did not fit
+  std::string problem;               ///< "" or what did not fit
+
+  /// The training said that it does not have it.
+  bool missing() const { return slices > 0 && data_type == 0; }
+};
+
+/// Where the elements of the tensors of one view arrive, one behind the other. Shared, because an upload that comes after its
+/// deadline still needs a place. Written by one transport thread; read after the kValues event.
+struct ValueUpload {
+  std::vector<UploadedValue> values;  ///< in the order of the question
+  size_t at = 0;                      ///< the one that is awaited; behind the last one when all have come
+  Landing landing;
+  std::string problem;                ///< "" or why no more came
+
+  /// Elements beyond these are refused, whatever they belong to.
+  uint64_t most_bytes() const;
+  std::span<const std::byte> elements(const UploadedValue& value) const { return landing.bytes().subspan(value.first, value.bytes); }
 };
 
 /// In a recording: what led to a suspension, which need not be what the replay was told.
@@ -57,7 +73,7 @@ struct WireEvent {
     kHits,
     kBases,
     kSummaries,
-    kValues,     ///< the upload handed to Transport::expect() is complete
+    kValues,     ///< the upload handed to Transport::expect() is complete, or no more of it comes
     kHeartbeat,
     kGone,       ///< the connection of the training ended; text says how
     kRefused,    ///< somebody was turned away; text

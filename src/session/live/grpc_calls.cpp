@@ -79,7 +79,7 @@ void GrpcTransport::record(const IncomingCall& call, grpc::ByteBuffer& message) 
 void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
   note(WireEvent::Kind::kProblem, fmt::format("{}: {}; refused", rpc_name(call.rpc), what));
   if (call.rpc == Rpc::kSendTensors && call.event.values) {
-    // Somebody waits for this tensor and is told, before the client can go on.
+    // Somebody waits for these values and is told, before the client can go on.
     call.event.values->problem = what;
     call.event.kind = WireEvent::Kind::kValues;
     (void)mailbox_.put(std::move(call.event));
@@ -141,13 +141,14 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
     event.values = std::exchange(upload_, nullptr);
   }
   // Without one nobody asked: the elements are skipped, and what is far more than a mistake is refused.
-  const uint64_t most = event.values ? event.values->most_bytes : 0;
+  const uint64_t most = event.values ? event.values->most_bytes() : 0;
   if (call.bytes > most + std::max(most / 2, limits::kUnaskedBytes)) {
-    *too_much = event.values ? "far more than the tensor that was asked for" : "a tensor that nobody asked for";
+    *too_much = event.values ? "far more than what was asked for" : "a tensor that nobody asked for";
     return false;
   }
   const SliceResult taken = take_slice(Pieces(message).bytes, event.values.get(), received_);
-  if (taken == SliceResult::kTooMuch) *too_much = fmt::format("more than the {} that the tensor has", format_bytes(most));
+  if (taken == SliceResult::kTooMuch)
+    *too_much = fmt::format("more than the {} that the tensor has", format_bytes(event.values->values[event.values->at].most_bytes));
   return taken == SliceResult::kTaken;
 }
 
@@ -166,7 +167,7 @@ void GrpcTransport::on_complete(IncomingCall& call) {
     case Rpc::kSendMultiGraphs:
       return complete_graphs(call);
     case Rpc::kSendTensors:
-      if (call.messages == 0) {  // the tensor has no elements, which is told by saying nothing
+      if (call.messages == 0) {  // no tensor has elements, which is told by saying nothing
         std::lock_guard lock(mutex_);
         call.event.values = std::exchange(upload_, nullptr);
       }

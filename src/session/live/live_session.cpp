@@ -43,6 +43,7 @@ LiveState LiveSessionImpl::state() {
 }
 
 void LiveSessionImpl::absorb() {
+  if (checks_ > 0) return;
   talk_.drain();
   if (const uint64_t processes = talk_.processes(); processes != processes_) {
     processes_ = processes;
@@ -73,9 +74,7 @@ void LiveSessionImpl::absorb() {
       forget_stats([](const TensorId&) { return true; });
       std::lock_guard lock(cache_mutex_);
       before_.clear();
-      known_.clear();
-      values_.clear();
-      value_bytes_ = 0;
+      forget_values();
     }
   }
   for (const std::string& bytes : talk_.take_graphs()) add_graph(bytes);
@@ -155,14 +154,17 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   const bool next_step_runs = last_hold != HoldKind::kNode && (other_step || hold_ == HoldKind::kNode);
   const bool end_was_passed = last_hold == HoldKind::kNode && hold_ == HoldKind::kNode && other_step;
   if (next_step_runs || end_was_passed) before_.clear();
-  for (Value& value : values_) {
-    if (!next_step_runs || keep_.count(value.key) == 0) continue;
-    value.step = last_step;
-    before_.insert_or_assign(value.key, value);
+  for (const Key& key : keep_) {
+    if (!next_step_runs) break;
+    if (TensorPtr tensor = values_.find(key)) before_.insert_or_assign(key, Before{last_step, std::move(tensor)});
   }
+  forget_values();
+}
+
+void LiveSessionImpl::forget_values() {
   known_.clear();
   values_.clear();
-  value_bytes_ = 0;
+  lost_.clear();
 }
 
 std::vector<int64_t> LiveSessionImpl::steps() const {

@@ -1,14 +1,13 @@
 // The live session: the Session interface over a conversation. Split over live_session.cpp (identity, graphs, state),
-// live_tensors.cpp (what can be read), live_watch.cpp (watchpoints) and live_run.cpp (commands).
+// live_tensors.cpp (what can be read), live_values.cpp and live_reads.cpp (values), live_watch.cpp (watchpoints) and
+// live_run.cpp (commands).
 #pragma once
 
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "session/live/conversation.h"
 #include "session/live/names.h"
 #include "session/live/step_count.h"
+#include "session/live/value_cache.h"
 #include "session/live/watch_messages.h"
 
 namespace msdbg::live {
@@ -48,6 +48,8 @@ class LiveSessionImpl final : public LiveSession {
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
+  void check_begins(std::vector<TensorId> reads) override;
+  void check_ends() override;
 
   // ---- LiveSession ----
   LiveState state() override;
@@ -79,8 +81,7 @@ class LiveSessionImpl final : public LiveSession {
     std::vector<int> peer_ids;
     bool initial_pending = false;      ///< weight_initialization that was not evaluated yet
   };
-  struct Value {
-    std::tuple<int, int, NodeId, uint32_t> key;  // rank, graph, node, slot
+  struct Before {
     int64_t step;
     TensorPtr tensor;
   };
@@ -89,12 +90,22 @@ class LiveSessionImpl final : public LiveSession {
     bool exists = false;
     std::string name;  ///< the spelling under which the peer has it
   };
-  using Key = std::tuple<int, int, NodeId, uint32_t>;
+  using Key = ValueKey;
+  /// A value that is asked for, and what one without any slice is taken for.
+  struct Asked {
+    Key key;
+    TensorId id;
+    ValueItem item;
+    DType dtype = DType::kUnknown;
+    Shape shape;
+  };
 
   // live_session.cpp
-  void absorb();                      ///< owner only: takes in graphs, suspensions, handshakes
+  /// Owner only: takes in graphs, suspensions, handshakes. Nothing while a check runs, whose workers read what this changes.
+  void absorb();
   void add_graph(const std::string& bytes);
   void arrive(const Suspension& suspension);
+  void forget_values();               ///< under cache_mutex_
   void report(Severity severity, std::string text) { talk_.report(severity, std::move(text)); }
 
   // live_tensors.cpp
@@ -103,9 +114,26 @@ class LiveSessionImpl final : public LiveSession {
   void ask_bases(std::span<const TensorId> ids);
   Known known_from(const Source& source, const TensorId& id, const debugger::TensorBase& base) const;
   Known declared(const Source& source, const TensorId& id) const;
-  Result<TensorPtr> fetch(const TensorId& id, bool previous);
-  Result<TensorPtr> remembered(const TensorId& id);
   Status unavailable(const TensorId& id) const;
+
+  // live_values.cpp
+  Result<TensorPtr> remembered(const TensorId& id);
+  Result<TensorPtr> fetch(const TensorId& id, const Source& source, bool previous);
+  /// Error: kCorrupt for a value of another type or count than the training has announced.
+  Status as_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const;
+  /// The value of a finished upload; shared with it, or a copy. Error: kNotFound when the training does not have it.
+  Result<TensorPtr> arrived(const Asked& asked, const std::shared_ptr<ValueUpload>& upload, size_t place, bool copy) const;
+
+  // live_reads.cpp
+  std::optional<Result<TensorPtr>> at_hand(const Key& key);
+  struct Row {
+    uint64_t each_bytes, all_bytes;  ///< of the values that are asked for together
+    bool elements;                   ///< those at hand are left out
+  };
+  std::vector<Asked> reads_from(const Key& key, const Row& most);
+  std::vector<Asked> values_from(const Key& key);
+  Result<debugger::TensorSummary> summary(const Key& key, const std::string& name);
+  Status fetch_together(const std::vector<Asked>& asked);
 
   // live_watch.cpp
   Status resolve(Wanted& wanted) const;
@@ -158,16 +186,21 @@ class LiveSessionImpl final : public LiveSession {
   int next_peer_id_ = 1;
   std::set<int> ignored_ids_;         // carriers and stops
   std::vector<int> stop_ids_;         // of the command that is under way
+  int checks_ = 0;                    // that are running
   int64_t node_stop_step_ = -1;       // in which the training stopped behind an operator because it was told to
 
   // Of the current suspension; workers of a check use them too.
+  std::mutex fetch_mutex_;            // one value or one row of them at a time; before cache_mutex_
   mutable std::mutex cache_mutex_;
-  std::map<Key, Known> known_;
-  std::list<Value> values_;           // most recently used first
-  uint64_t value_bytes_ = 0;
-  std::map<Key, Value> before_;       // values of an earlier step, for conditions on change that are judged here
+  std::unordered_map<Key, Known, Key::Hash> known_;
+  ValueCache values_;
+  std::unordered_map<Key, Status, Key::Hash> lost_;  // that came together with others and are no values; told once
+  std::vector<TensorId> reads_;       // what the running check opens, in its order
+  std::unordered_map<Key, size_t, Key::Hash> read_at_;
+  std::map<Key, Before> before_;      // values of an earlier step, for conditions on change that are judged here
   std::set<Key> keep_;                // whose values become `before_` with the next step
   bool statistics_only_ = false;      // while watchpoints are judged that need no elements
+  std::unordered_map<Key, debugger::TensorSummary, Key::Hash> summaries_;  // that came with another; the owner's
 };
 
 }  // namespace msdbg::live

@@ -206,7 +206,11 @@ Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
     info.source = profile_.peer.address;
     return info;
   }
-  ask_bases({&id, 1});
+  const auto is_known = [&] {
+    std::lock_guard lock(cache_mutex_);
+    return known_.count(key) > 0;
+  };
+  if (!is_known()) ask_bases({&id, 1});  // which waits while another value is fetched
   std::lock_guard lock(cache_mutex_);
   const auto known = known_.find(key);
   if (known == known_.end() || !known->second.exists) return unavailable(id);

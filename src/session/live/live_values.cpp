@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "msdbg/simd.h"
+#include "session/live/limits.h"
 #include "session/live/live_session.h"
 
 namespace msdbg::live {
@@ -20,43 +21,46 @@ bool plausible(const debugger::Statistics& sent) {
 
 }  // namespace
 
-Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, bool previous) {
-  Result<Source> source = source_of(id);
-  if (!source) return source.status();
-  std::vector<std::string> names = view_names(*source->node);
-  std::optional<uint64_t> promised;
-  uint64_t memory = 0;
-  // What a value without any slice is taken for.
-  DType empty_dtype = source->slot < source->node->outputs.size() ? source->node->outputs[source->slot].dtype : DType::kUnknown;
-  Shape shape;
+Result<TensorPtr> LiveSessionImpl::arrived(const Asked& asked, const std::shared_ptr<ValueUpload>& upload, size_t place, bool copy) const {
+  const UploadedValue& value = upload->values[place];
+  if (!value.problem.empty()) return Status(Code::kCorrupt, value.problem);
+  if (value.missing()) return Status(Code::kNotFound, fmt::format("{}: the training does not have it", tensor_name(asked.id)));
+  Shape shape = asked.shape;
+  if (value.slices > 0) shape.assign(value.dims.begin(), value.dims.end());
+  else if (element_count(shape).value_or(1) != 0) shape = {0};
+  const DType dtype = value.slices > 0 ? dtype_from_mindspore(value.data_type) : asked.dtype;
+  const std::span<const std::byte> bytes = upload->elements(value);
+  Result<TensorPtr> tensor = copy ? TensorBuffer::create(dtype, std::move(shape), std::vector(bytes.begin(), bytes.end()))
+                                  : TensorBuffer::create(dtype, std::move(shape), bytes, upload);
+  if (!tensor) return Status(Code::kCorrupt, fmt::format("{}: {}", tensor_name(asked.id), tensor.status().message()));
+  return tensor;
+}
+
+Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, const Source& source, bool previous) {
+  Asked asked{{id.rank, id.graph, source.node->id, source.slot}, id, {{{}, source.slot, previous}, limits::kValueBytes}, {}, {}};
+  std::vector<std::string> names = view_names(*source.node);
+  if (source.slot < source.node->outputs.size()) asked.dtype = source.node->outputs[source.slot].dtype;
+  uint64_t promised = 0, memory = 0;
   {
     std::lock_guard lock(cache_mutex_);
-    const auto known = known_.find({id.rank, id.graph, source->node->id, source->slot});
+    const auto known = known_.find(asked.key);
     if (known != known_.end() && profile_.levels) {
-      if (!known->second.info.problem.ok()) return known->second.info.problem;
+      const TensorInfo& info = known->second.info;
+      if (!info.problem.ok()) return info.problem;
       names = {known->second.name};
-      promised = known->second.info.bytes;
-      shape = known->second.info.shape;
-      empty_dtype = known->second.info.dtype;
+      promised = asked.item.most_bytes = info.bytes;
+      asked.shape = info.shape;
+      asked.dtype = info.dtype;
     }
     // What is kept makes room, so that both together stay within the limit.
-    while (!values_.empty() && value_bytes_ + promised.value_or(0) > options_.mem_limit_bytes) {
-      value_bytes_ -= values_.back().tensor->bytes().size();
-      values_.pop_back();
-    }
-    memory = options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, value_bytes_);
+    values_.shrink(options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, promised));
+    memory = options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, values_.bytes());
   }
-  for (const std::string& name : names) {
-    Result<std::shared_ptr<ValueUpload>> upload = talk_.value({name, source->slot, previous}, promised, memory);
+  for (std::string& name : names) {
+    asked.item.name = std::move(name);
+    Result<std::shared_ptr<ValueUpload>> upload = talk_.values({&asked.item, 1}, promised, memory);
     if (!upload) return upload.status();
-    if (*upload == nullptr) continue;
-    ValueUpload& value = **upload;
-    if (value.slices > 0) shape.assign(value.dims.begin(), value.dims.end());
-    else if (element_count(shape).value_or(1) != 0) shape = {0};
-    const DType dtype = value.slices > 0 ? dtype_from_mindspore(value.data_type) : empty_dtype;
-    Result<TensorPtr> tensor = TensorBuffer::create(dtype, shape, value.landing.bytes(), *upload);
-    if (!tensor) return Status(Code::kCorrupt, fmt::format("{}: {}", tensor_name(id), tensor.status().message()));
-    return tensor;
+    if (!(*upload)->values[0].missing()) return arrived(asked, *upload, 0, false);
   }
   if (previous) return Status(Code::kNotFound, fmt::format("the training has no previous value of {}", tensor_name(id)));
   return unavailable(id);
@@ -67,40 +71,40 @@ void LiveSessionImpl::give_back(const TensorId& id) {
   if (!source || id.step != step_) return;
   const Key key{id.rank, id.graph, source->node->id, source->slot};
   std::lock_guard lock(cache_mutex_);
-  if (keep_.count(key) > 0) return;  // the next step is compared with it
-  values_.remove_if([&](const Value& value) {
-    if (value.key == key) value_bytes_ -= value.tensor->bytes().size();
-    return value.key == key;
-  });
+  if (keep_.count(key) == 0) values_.erase(key);  // otherwise the next step is compared with it
 }
 
 Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
   Result<Source> source = source_of(id);
   if (!source) return source.status();
   const Key key{id.rank, id.graph, source->node->id, source->slot};
-  {
-    std::lock_guard lock(cache_mutex_);
-    if (id.step != step_) {
+  if (id.step != step_) {
+    {
+      std::lock_guard lock(cache_mutex_);
       const auto before = before_.find(key);
       if (before != before_.end() && before->second.step == id.step) return before->second.tensor;
-    } else {
-      for (auto it = values_.begin(); it != values_.end(); ++it) {
-        if (it->key != key) continue;
-        values_.splice(values_.begin(), values_, it);
-        return it->tensor;
-      }
     }
-  }
-  if (id.step != step_) {
-    if (id.step == step_ - 1 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter) return fetch(id, true);
+    if (id.step == step_ - 1 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter) return fetch(id, *source, true);
     return Status(Code::kNoData, fmt::format("{} of step {}: only its statistics are kept", tensor_name(id), id.step));
   }
-  Result<TensorPtr> tensor = fetch(id, false);
+  if (auto there = at_hand(key)) return std::move(*there);
+  std::lock_guard fetching(fetch_mutex_);
+  if (auto there = at_hand(key)) return std::move(*there);  // another thread has fetched it meanwhile
+  if (const std::vector<Asked> row = values_from(key); row.size() > 1) {
+    if (Status status = fetch_together(row); !status.ok()) return status;
+    if (auto there = at_hand(key)) return std::move(*there);
+  }
+  Result<TensorPtr> tensor = fetch(id, *source, false);
   if (!tensor) return tensor.status();
   std::lock_guard lock(cache_mutex_);
-  values_.push_front({key, step_, *tensor});
-  value_bytes_ += (*tensor)->bytes().size();
+  values_.put(key, *tensor);
   return tensor;
+}
+
+Status LiveSessionImpl::as_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const {
+  if (arrived.dtype() == dtype && arrived.count() == element_count(shape)) return {};
+  return {Code::kCorrupt, fmt::format("{}: the training announced {}{} and sent {}{}", tensor_name(id), dtype_name(dtype),
+                                      shape_text(shape), dtype_name(arrived.dtype()), shape_text(arrived.shape()))};
 }
 
 // The value that arrived is described, not the one that was announced. A type that only the graph declares, or none, does not
@@ -111,10 +115,8 @@ Result<OpenTensor> LiveSessionImpl::open(const TensorId& id) {
   if (!announced->elements().ok()) return OpenTensor(std::move(*announced), nullptr);
   Result<TensorPtr> tensor = remembered(id);
   if (!tensor) return tensor.status();
-  const TensorBuffer& arrived = **tensor;
-  if (profile_.levels && id.step == step_ && (arrived.dtype() != announced->dtype || arrived.count() != announced->count)) {
-    return Status(Code::kCorrupt, fmt::format("{}: the training announced {}{} and sent {}{}", tensor_name(id), dtype_name(announced->dtype),
-                                              shape_text(announced->shape), dtype_name(arrived.dtype()), shape_text(arrived.shape())));
+  if (profile_.levels && id.step == step_) {
+    if (Status status = as_announced(id, announced->dtype, announced->shape, **tensor); !status.ok()) return status;
   }
   if (!profile_.levels) announced->note.clear();
   return OpenTensor::in_memory(std::move(*announced), std::move(*tensor));
@@ -150,17 +152,16 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
     if (known == known_.end() || !known->second.exists) return std::nullopt;
     name = known->second.name;
   }
-  const ViewItem item{name, source->slot, false};
-  Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries({&item, 1});
-  if (!answer || answer->front().tensor_base().data_type() == 0) return std::nullopt;
-  const debugger::Statistics& sent = answer->front().statistics();
+  const Result<debugger::TensorSummary> answer = summary({id.rank, id.graph, source->node->id, source->slot}, name);
+  if (!answer || answer->tensor_base().data_type() == 0) return std::nullopt;
+  const debugger::Statistics& sent = answer->statistics();
   if (!plausible(sent)) {
     Result<TensorPtr> tensor = remembered(id);
     if (!tensor || !is_evaluable((*tensor)->dtype())) return std::nullopt;
     return compute_stats((*tensor)->view());
   }
   Stats stats;
-  stats.dtype = dtype_from_mindspore(answer->front().tensor_base().data_type());
+  stats.dtype = dtype_from_mindspore(answer->tensor_base().data_type());
   stats.count = sent.count();
   stats.nan_count = sent.nan_count();
   stats.pos_inf_count = sent.pos_inf_count();

@@ -1,6 +1,7 @@
 #include "session/live/recording_index.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <utility>
 
@@ -42,6 +43,7 @@ class Indexer {
  private:
   struct Identity {
     std::string node, slot, iter;
+    auto operator<=>(const Identity&) const = default;
   };
   struct Open {
     Rpc rpc;
@@ -144,14 +146,12 @@ class Indexer {
 
   void uploaded_values(Open call) {
     if (current() == nullptr || !command_.has_view_cmd()) return;
+    std::map<Identity, std::vector<uint64_t>> frames;
+    for (size_t i = 0; i < call.frames.size(); ++i) frames[call.slices[i]].push_back(call.frames[i]);
     for (const debugger::TensorProto& asked : command_.view_cmd().tensors()) {
       RecordedUpload upload{debugger::ViewCMD::value, asked.node_name(), asked.slot(), asked.iter(), {}};
-      for (size_t i = 0; i < call.frames.size(); ++i) {
-        const Identity& slice = call.slices[i];
-        if (slice.node == upload.node && slice.slot == upload.slot && slice.iter == upload.iter) {
-          upload.frames.push_back(call.frames[i]);
-        }
-      }
+      const auto sent = frames.find({upload.node, upload.slot, upload.iter});
+      if (sent != frames.end()) upload.frames = std::exchange(sent->second, {});
       current()->uploads.push_back(std::move(upload));
     }
   }

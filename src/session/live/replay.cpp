@@ -1,5 +1,7 @@
 #include "session/live/replay.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -181,14 +183,18 @@ void ReplayTransport::deliver(const RecordedCall& call) {
 
 // ---- views --------------------------------------------------------------------------------
 
-const RecordedUpload* ReplayTransport::find(debugger::ViewCMD::Level level, const debugger::TensorProto& asked) const {
-  for (const RecordedUpload& upload : index_.holds[at_].uploads) {
-    if (upload.level == level && upload.node == asked.node_name() && upload.slot == asked.slot() &&
-        upload.iter == asked.iter()) {
-      return &upload;
-    }
+const RecordedUpload* ReplayTransport::find(debugger::ViewCMD::Level level, const debugger::TensorProto& asked) {
+  const auto question = [](int of, const std::string& node, const std::string& slot, const std::string& iter) {
+    return fmt::format("{} {} {} {}{}{}", of, node.size(), slot.size(), node, slot, iter);
+  };
+  if (found_in_ != at_) {
+    found_.clear();
+    found_in_ = at_;
+    for (const RecordedUpload& upload : index_.holds[at_].uploads)
+      found_.try_emplace(question(upload.level, upload.node, upload.slot, upload.iter), &upload);
   }
-  return nullptr;
+  const auto found = found_.find(question(level, asked.node_name(), asked.slot(), asked.iter()));
+  return found == found_.end() ? nullptr : found->second;
 }
 
 void ReplayTransport::view(const debugger::ViewCMD& command) {
@@ -209,7 +215,10 @@ void ReplayTransport::view(const debugger::ViewCMD& command) {
     default:
       event.kind = WireEvent::Kind::kValues;
       event.values = std::exchange(upload_, nullptr);
-      if (event.values && command.tensors_size() > 0) fill(command.tensors(0), event.values.get());
+      received_ = 0;
+      for (const auto& asked : command.tensors()) {
+        if (event.values && event.values->at < event.values->values.size()) fill(asked, *event.values);
+      }
   }
   post(std::move(event));
 }
@@ -237,27 +246,29 @@ debugger::TensorBase ReplayTransport::base_of(const debugger::TensorProto& asked
   return base;
 }
 
-void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload* into) {
-  received_ = 0;
+/// The value that is awaited; the next one is, afterwards.
+void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload& into) {
+  const size_t place = into.at;
+  UploadedValue& value = into.values[place];
   const RecordedUpload* upload = find(debugger::ViewCMD::value, asked);
   if (upload == nullptr) {  // a client sends one message without type and elements for what it does not have
-    into->slices = 1;
-    into->finished = true;
-    return;
+    value.slices = 1;
+    value.finished = true;
   }
-  for (const uint64_t frame : upload->frames) {
+  for (const uint64_t frame : upload != nullptr ? upload->frames : std::vector<uint64_t>()) {
     reader_->seek(frame);
     Frame read;
     if (!reader_->next(&read)) {
-      into->problem = "the recording cannot be read any more";
-      return;
+      value.problem = "the recording cannot be read any more";
+      break;
     }
-    const SliceResult taken = take_slice({std::as_bytes(std::span(read.payload))}, into, received_);
+    const SliceResult taken = take_slice({std::as_bytes(std::span(read.payload))}, &into, received_);
     if (taken == SliceResult::kTaken) continue;
-    into->problem = taken == SliceResult::kTooMuch ? "the recording has more elements than the tensor"
+    value.problem = taken == SliceResult::kTooMuch ? "the recording has more elements than the tensor"
                                                    : "a recorded slice cannot be decoded";
-    return;
+    break;
   }
+  into.at = place + 1;
 }
 
 }  // namespace msdbg::live

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "session/live/mailbox.h"
 #include "session/live/recording_index.h"
@@ -40,9 +42,9 @@ class ReplayTransport final : public Transport {
   void post(WireEvent event);
   debugger::Metadata metadata_of(size_t hold);
   void view(const debugger::ViewCMD& command);
-  void fill(const debugger::TensorProto& asked, ValueUpload* into);
+  void fill(const debugger::TensorProto& asked, ValueUpload& into);
   debugger::TensorBase base_of(const debugger::TensorProto& asked);
-  const RecordedUpload* find(debugger::ViewCMD::Level level, const debugger::TensorProto& asked) const;
+  const RecordedUpload* find(debugger::ViewCMD::Level level, const debugger::TensorProto& asked);
   template <typename Message>
   bool read(uint64_t frame, Message* message);
 
@@ -55,6 +57,9 @@ class ReplayTransport final : public Transport {
   bool over_ = false;        // the tail was played
   std::vector<RecordedCall> later_;  // behind the end of a process
   size_t rechecks_ = 0;      // given in this suspension
+  /// The uploads of the suspension `found_in_`, by what was asked for.
+  std::unordered_map<std::string, const RecordedUpload*> found_;
+  std::optional<size_t> found_in_;
   std::shared_ptr<ValueUpload> upload_;
   std::atomic<uint64_t> received_{0};
 };

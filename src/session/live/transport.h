@@ -33,7 +33,7 @@ class Transport {
   virtual void answer_ahead(const debugger::EventReply& /*reply*/, uint64_t /*times*/) {}
   /// Ends that, and tells what it led to since it was last asked.
   virtual Passed stop_ahead() { return {}; }
-  /// Where the elements of the next value view go.
+  /// Where the elements of the next value view go; the values are those of the view, in its order.
   virtual void expect(std::shared_ptr<ValueUpload> upload) = 0;
   /// Bytes of the current upload that have arrived: a sign of life.
   virtual uint64_t received_bytes() const = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "msdbg/wire_fields.h"
 #include "session/live/limits.h"
 
@@ -10,14 +12,23 @@ namespace {
 
 enum Field { kNodeName = 1, kSlot = 2, kContent = 3, kDims = 4, kDataType = 5, kFinished = 6, kIter = 7 };
 
-constexpr size_t kShownName = 200;
+constexpr uint64_t kShownName = 200;
+
+/// A name in a slice. Of one that is longer than any that was asked for no more is read than can be shown.
+struct Name {
+  std::string text;
+  bool given = false, cut = false;
+
+  /// One that is left out contradicts nothing where a single value was asked for.
+  bool is(const std::string& wanted, bool may_be_left_out) const { return given || !may_be_left_out ? !cut && text == wanted : true; }
+};
 
 /// Everything of a slice but its elements.
 struct Head {
-  std::string node, slot, iter;
+  Name node, slot, iter;
   std::vector<int64_t> dims;
   int data_type = 0;
-  bool finished = false, foreign = false;
+  bool finished = false;
 };
 
 WireType wire_type_of(uint32_t number) {
@@ -38,24 +49,62 @@ bool add_dims(WireReader& reader, const WireField& field, std::vector<int64_t>* 
   return true;
 }
 
-/// The text of a field; false when it says something else than `wanted`, of which no more is read than can be shown.
-bool same_text(WireReader& reader, const WireField& field, const std::string& wanted, std::string* text) {
-  if (field.size == wanted.size()) return reader.text(field, field.size, *text) && *text == wanted;
-  text->resize(std::min<uint64_t>(field.size, kShownName));
-  (void)reader.copy(field, std::as_writable_bytes(std::span(*text)));
-  return false;
+uint64_t longest_name(const ValueUpload& upload) {
+  size_t longest = 0;
+  for (const UploadedValue& value : upload.values) longest = std::max({longest, value.node.size(), value.slot.size(), value.iter.size()});
+  return longest;
 }
 
-SliceResult take_content(WireReader& reader, const WireField& field, ValueUpload& upload, std::atomic<uint64_t>& received) {
-  if (!upload.problem.empty()) return SliceResult::kTaken;  // it is lost already
-  if (field.size > upload.most_bytes - upload.landing.bytes().size()) return SliceResult::kTooMuch;
+void read_name(WireReader& reader, const WireField& field, uint64_t longest, Name* name) {
+  name->given = true;
+  name->cut = field.size > longest;
+  name->text.resize(name->cut ? std::min(field.size, kShownName) : field.size);
+  (void)reader.copy(field, std::as_writable_bytes(std::span(name->text)));
+}
+
+/// False for what is no TensorProto. Without an upload nobody asks for names.
+bool read_head(WireReader reader, const ValueUpload* upload, Head* head) {
+  const uint64_t longest = upload == nullptr ? 0 : longest_name(*upload);
+  for (WireField field; reader.next(field);) {
+    if (field.number == kDims) {
+      if (!add_dims(reader, field, &head->dims)) return false;
+      continue;
+    }
+    if (field.number < kNodeName || field.number > kIter) continue;
+    if (field.type != wire_type_of(field.number)) return false;
+    if (field.number == kDataType) head->data_type = static_cast<int>(field.value);
+    if (field.number == kFinished) head->finished = field.value != 0;
+    if (upload == nullptr) continue;
+    if (field.number == kNodeName) read_name(reader, field, longest, &head->node);
+    if (field.number == kSlot) read_name(reader, field, longest, &head->slot);
+    if (field.number == kIter) read_name(reader, field, longest, &head->iter);
+  }
+  return reader.status().ok();
+}
+
+/// The value that the slice names, the awaited one first, then those behind it; their number when it names none of them.
+size_t place_of(const Head& head, const ValueUpload& upload) {
+  const size_t count = upload.values.size();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = (upload.at + i) % count;
+    const UploadedValue& value = upload.values[place];
+    if (head.node.is(value.node, count == 1) && head.slot.is(value.slot, count == 1) && head.iter.is(value.iter, count == 1)) return place;
+  }
+  return count;
+}
+
+SliceResult take_content(WireReader& reader, const WireField& field, ValueUpload& upload, UploadedValue& value,
+                         std::atomic<uint64_t>& received) {
+  if (!value.problem.empty()) return SliceResult::kTaken;  // it is lost already
+  if (field.size > value.most_bytes - value.bytes) return SliceResult::kTooMuch;
   Result<std::span<std::byte>> place = upload.landing.grow(field.size);
   if (!place) {
-    upload.problem = place.status().message();
+    value.problem = place.status().message();
     return SliceResult::kTaken;
   }
   if (!reader.copy(field, *place)) return SliceResult::kUndecodable;
   upload.landing.commit(field.size);
+  value.bytes += field.size;
   received.fetch_add(field.size, std::memory_order_relaxed);
   return SliceResult::kTaken;
 }
@@ -66,39 +115,36 @@ SliceResult take_slice(MessagePieces message, ValueUpload* upload, std::atomic<u
   PieceSource source(std::move(message));
   WireReader reader(source, 0, source.size());
   Head head;
-  const auto names = [&](const WireField& field, const std::string& wanted, std::string* text) {
-    if (!same_text(reader, field, wanted, text)) head.foreign = true;
-  };
-  for (WireField field; reader.next(field);) {
-    if (field.number == kDims) {
-      if (!add_dims(reader, field, &head.dims)) return SliceResult::kUndecodable;
-      continue;
-    }
-    if (field.number < kNodeName || field.number > kIter) continue;
-    if (field.type != wire_type_of(field.number)) return SliceResult::kUndecodable;
-    if (field.number == kDataType) head.data_type = static_cast<int>(field.value);
-    if (field.number == kFinished) head.finished = field.value != 0;
-    if (upload == nullptr) continue;
-    if (field.number == kNodeName) names(field, upload->node, &head.node);
-    if (field.number == kSlot) names(field, upload->slot, &head.slot);
-    if (field.number == kIter) names(field, upload->iter, &head.iter);
-    if (field.number != kContent || head.foreign) continue;
-    if (const SliceResult taken = take_content(reader, field, *upload, received); taken != SliceResult::kTaken) return taken;
-  }
-  if (!reader.status().ok()) return SliceResult::kUndecodable;
-  if (upload == nullptr) return SliceResult::kTaken;
-  ++upload->slices;
-  if (head.foreign) {
-    upload->problem = fmt::format("it answered with {}:{}{}", printable(head.node), printable(head.slot),
-                                  head.iter.empty() ? "" : " (previous)");
+  if (!read_head(reader, upload, &head)) return SliceResult::kUndecodable;
+  if (upload == nullptr || upload->values.empty()) return SliceResult::kTaken;
+  const size_t place = place_of(head, *upload);
+  if (place == upload->values.size()) {
+    UploadedValue& instead = upload->values[std::min(upload->at, place - 1)];
+    ++instead.slices;
+    instead.problem = fmt::format("it answered with {}:{}{}", printable(head.node.text), printable(head.slot.text),
+                                  head.iter.text.empty() ? "" : " (previous)");
     return SliceResult::kTaken;
   }
-  if (upload->finished) upload->problem = "it sent slices behind the last one";
-  if (head.data_type != 0) {
-    upload->data_type = head.data_type;
-    upload->dims = std::move(head.dims);
+  UploadedValue& value = upload->values[place];
+  ++value.slices;
+  if (place < upload->at) {
+    value.problem = value.finished ? "it sent slices behind the last one"
+                                   : "its slices came behind those of a tensor that was asked for later";
+    return SliceResult::kTaken;
   }
-  upload->finished = upload->finished || head.finished;
+  upload->at = place;
+  if (value.slices == 1) value.first = upload->landing.bytes().size();
+  for (WireField field; reader.next(field);) {
+    if (field.number != kContent) continue;
+    if (const SliceResult taken = take_content(reader, field, *upload, value, received); taken != SliceResult::kTaken) return taken;
+  }
+  if (!reader.status().ok()) return SliceResult::kUndecodable;
+  if (head.data_type != 0) {
+    value.data_type = head.data_type;
+    value.dims = std::move(head.dims);
+  }
+  value.finished = head.finished;
+  if (value.finished) ++upload->at;
   return SliceResult::kTaken;
 }
 
