@@ -13,20 +13,20 @@
 namespace msdbg::test {
 namespace {
 
-using Slices = std::vector<debugger::TensorProto>;
+using SliceList = std::vector<debugger::TensorProto>;
 
 /// What the training has under a name: a number that no other name has, often enough.
 float value_of(const std::string& name) { return static_cast<float>(std::hash<std::string>()(name) % 100000); }
 
 /// A held training. Each of its tensors has four numbers, all value_of() its name.
-class Training {
+class SmallTraining {
  public:
-  explicit Training(const std::string& version = "1.10.0", ListenOptions options = {}) : driver_(std::move(options)) {
+  explicit SmallTraining(const std::string& version = "1.10.0", ListenOptions options = {}) : driver_(std::move(options)) {
     driver_.connect(version);
     EXPECT_TRUE(driver_.session->wait_until_held(10s).ok());
     peer_ = std::thread([this] { serve(); });
   }
-  ~Training() {
+  ~SmallTraining() {
     driver_.session.reset();  // tells it to exit
     peer_.join();
   }
@@ -44,20 +44,31 @@ class Training {
   }
 
   /// Changes the answer to the next view of values.
-  void once(std::function<void(Slices&)> change) {
+  void once(std::function<void(SliceList&)> change) {
     std::lock_guard lock(mutex_);
     change_ = std::move(change);
   }
   /// Answers that view itself, up to the next WaitCMD.
-  void instead(std::function<void(const Slices&)> answer) {
+  void instead(std::function<void(const SliceList&)> answer) {
     std::lock_guard lock(mutex_);
     instead_ = std::move(answer);
   }
-  int64_t rows = 4;          ///< of each tensor
-  std::string large_name;    ///< has 100000 numbers instead
+  /// That tensor has 100000 numbers.
+  void make_large(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    large_ = name;
+  }
+  /// The nodes in the last view of values.
+  std::vector<std::string> asked_last() {
+    std::lock_guard lock(mutex_);
+    return asked_last_;
+  }
 
  private:
-  int64_t count_of(const std::string& name) const { return name == large_name ? 100000 : rows; }
+  int64_t count_of(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    return name == large_ ? 100000 : 4;
+  }
 
   void serve() {
     for (;;) {
@@ -102,7 +113,7 @@ class Training {
     return true;
   }
   bool send_values(const debugger::ViewCMD& view) {
-    Slices slices;
+    SliceList slices;
     for (const debugger::TensorProto& asked : view.tensors()) {
       debugger::TensorProto slice = asked;
       slice.set_data_type(11);
@@ -112,11 +123,13 @@ class Training {
       slice.set_finished(true);
       slices.push_back(std::move(slice));
     }
-    std::function<void(Slices&)> change;
-    std::function<void(const Slices&)> instead;
+    std::function<void(SliceList&)> change;
+    std::function<void(const SliceList&)> instead;
     {
       std::lock_guard lock(mutex_);
       asked_together_.push_back(static_cast<int>(slices.size()));
+      asked_last_.clear();
+      for (const debugger::TensorProto& slice : slices) asked_last_.push_back(slice.node_name());
       std::swap(change, change_);
       std::swap(instead, instead_);
     }
@@ -131,9 +144,11 @@ class Training {
   Driver driver_;
   int steps_ = 0;  ///< that were run
   std::mutex mutex_;
-  std::function<void(Slices&)> change_;
-  std::function<void(const Slices&)> instead_;
+  std::function<void(SliceList&)> change_;
+  std::function<void(const SliceList&)> instead_;
   std::vector<int> asked_together_, summarized_together_;
+  std::vector<std::string> asked_last_;
+  std::string large_;
   std::thread peer_;
 };
 
@@ -175,7 +190,7 @@ class FetchedTogether : public LiveFaults {
 };
 
 TEST_F(FetchedTogether, OneQuestionBringsThemAll) {
-  Training training;
+  SmallTraining training;
   const Verdict verdict = check_all(training.session());
   EXPECT_GT(verdict.right, 15u);
   EXPECT_LT(verdict.right, kMost);
@@ -187,15 +202,15 @@ TEST_F(FetchedTogether, OneQuestionBringsThemAll) {
 }
 
 TEST_F(FetchedTogether, LargeOnesAndThoseOfUnknownSizeAreAskedForAlone) {
-  Training training;
-  training.large_name = "fc1.weight";
+  SmallTraining training;
+  training.make_large("fc1.weight");
   const Verdict verdict = check_all(training.session());
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_TRUE(verdict.not_checked.empty());
   const std::vector<int> asked = training.asked_together();
   EXPECT_EQ(asked.size(), 2u);
   EXPECT_EQ(std::count(asked.begin(), asked.end(), 1), 1);
-  Training old("1.3.0");
+  SmallTraining old("1.3.0");
   const size_t right = check_all(old.session()).right;
   EXPECT_GT(right, 15u);
   EXPECT_EQ(old.asked_together(), std::vector<int>(right, 1));
@@ -204,7 +219,7 @@ TEST_F(FetchedTogether, LargeOnesAndThoseOfUnknownSizeAreAskedForAlone) {
 TEST_F(FetchedTogether, TheyTakeAShareOfTheMemoryLimit) {
   ListenOptions options;
   options.mem_limit_bytes = 4096;
-  Training training("1.10.0", options);
+  SmallTraining training("1.10.0", options);
   const Verdict verdict = check_all(training.session());
   EXPECT_GT(verdict.right, 15u);
   EXPECT_EQ(verdict.wrong, 0u);
@@ -213,7 +228,7 @@ TEST_F(FetchedTogether, TheyTakeAShareOfTheMemoryLimit) {
 }
 
 TEST_F(FetchedTogether, StatisticsComeTogetherToo) {
-  Training training;
+  SmallTraining training;
   LiveSession& session = training.session();
   size_t right = 0, wrong = 0;
   Watchpoint w;
@@ -238,8 +253,8 @@ TEST_F(FetchedTogether, StatisticsComeTogetherToo) {
 }
 
 TEST_F(FetchedTogether, AnswerThatEndsEarlyCostsTheRest) {
-  Training training;
-  training.once([](Slices& slices) { slices.resize(slices.size() - 5); });
+  SmallTraining training;
+  training.once([](SliceList& slices) { slices.resize(slices.size() - 5); });
   const Verdict verdict = check_all(training.session());
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_EQ(verdict.not_checked.size(), 5u);
@@ -251,36 +266,32 @@ TEST_F(FetchedTogether, AnswerThatEndsEarlyCostsTheRest) {
 }
 
 TEST_F(FetchedTogether, AnswerInAnotherOrderIsNotMixedUp) {
-  Training training;
-  training.once([](Slices& slices) { std::swap(slices[7], slices[8]); });
+  SmallTraining training;
+  training.once([](SliceList& slices) { std::swap(slices[7], slices[8]); });
   Verdict verdict = check_all(training.session());
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_EQ(verdict.not_checked.size(), 1u);
   EXPECT_EQ(verdict.say("its slices came behind those of a tensor that was asked for later"), 1u);
 
-  Training reversed;
-  reversed.once([](Slices& slices) { std::reverse(slices.begin(), slices.end()); });
+  SmallTraining reversed;
+  reversed.once([](SliceList& slices) { std::reverse(slices.begin(), slices.end()); });
   verdict = check_all(reversed.session());
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_EQ(verdict.right, 1u);
 }
 
 TEST_F(FetchedTogether, SlicesOfSomethingElseCostTheValueInWhosePlaceTheyCome) {
-  Training training;
-  std::string name;
-  training.once([&](Slices& slices) {
-    name = slices[3].node_name();
-    slices[3].set_node_name("something else");
-  });
+  SmallTraining training;
+  training.once([](SliceList& slices) { slices[3].set_node_name("something else"); });
   const Verdict verdict = check_all(training.session());
   EXPECT_EQ(verdict.wrong, 0u);
   ASSERT_EQ(verdict.not_checked.size(), 1u);
-  EXPECT_EQ(verdict.not_checked.begin()->second, "the value of " + name + ":0: it answered with something else:0");
+  EXPECT_EQ(verdict.not_checked.begin()->second, "the value of " + training.asked_last()[3] + ":0: it answered with something else:0");
 }
 
 TEST_F(FetchedTogether, ValueThatTheTrainingDoesNotHaveIsMissedAlone) {
-  Training training;
-  training.once([](Slices& slices) {
+  SmallTraining training;
+  training.once([](SliceList& slices) {
     slices[4].clear_data_type();
     slices[4].clear_dims();
     slices[4].clear_tensor_content();
@@ -292,8 +303,8 @@ TEST_F(FetchedTogether, ValueThatTheTrainingDoesNotHaveIsMissedAlone) {
 }
 
 TEST_F(FetchedTogether, ValueOfAnotherTypeOrShapeIsRefusedAlone) {
-  Training training;
-  training.once([](Slices& slices) {
+  SmallTraining training;
+  training.once([](SliceList& slices) {
     slices[1].set_data_type(12);
     slices[2].set_dims(0, 5);
   });
@@ -303,15 +314,11 @@ TEST_F(FetchedTogether, ValueOfAnotherTypeOrShapeIsRefusedAlone) {
 }
 
 TEST_F(FetchedTogether, ValueThatIsTooLargeEndsTheAnswerThere) {
-  Training training;
-  std::string name;
-  size_t asked = 0;
-  training.once([&](Slices& slices) {
-    asked = slices.size();
-    name = slices[10].node_name();
-    slices[10].set_tensor_content(std::string(17, 'x'));
-  });
+  SmallTraining training;
+  training.once([](SliceList& slices) { slices[10].set_tensor_content(std::string(17, 'x')); });
   const Verdict verdict = check_all(training.session());
+  const size_t asked = training.asked_last().size();
+  const std::string name = training.asked_last()[10];
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_EQ(verdict.right, 10u);
   EXPECT_EQ(verdict.not_checked.size(), asked - 10);
@@ -320,10 +327,8 @@ TEST_F(FetchedTogether, ValueThatIsTooLargeEndsTheAnswerThere) {
 }
 
 TEST_F(FetchedTogether, StreamThatIsBrokenOffCostsThatQuestion) {
-  Training training;
-  size_t asked = 0;
-  training.instead([&](const Slices& slices) {
-    asked = slices.size();
+  SmallTraining training;
+  training.instead([&](const SliceList& slices) {
     std::vector<std::string> messages;
     for (size_t i = 0; i < 6; ++i) messages.push_back(slices[i].SerializeAsString());
     EXPECT_TRUE(training.driver().client->begin_stream(live::Rpc::kSendTensors, messages));
@@ -331,6 +336,7 @@ TEST_F(FetchedTogether, StreamThatIsBrokenOffCostsThatQuestion) {
     training.driver().hold(0, "");
   });
   const Verdict verdict = check_all(training.session());
+  const size_t asked = training.asked_last().size();
   EXPECT_EQ(verdict.right + verdict.wrong, 0u);
   EXPECT_EQ(verdict.say("the training asked again without an answer"), asked);
   EXPECT_EQ(training.asked_together().size(), 1u);
@@ -338,10 +344,10 @@ TEST_F(FetchedTogether, StreamThatIsBrokenOffCostsThatQuestion) {
 }
 
 TEST_F(FetchedTogether, ProcessThatCameMeanwhileIsNotAsked) {
-  Training training;
+  SmallTraining training;
   LiveSession& session = training.session();
   const std::vector<TensorId> ids = session.tensors({});
-  training.instead([&](const Slices&) {
+  training.instead([&](const SliceList&) {
     Driver& driver = training.driver();
     driver.client->drop();
     driver.wait.reset();
@@ -376,11 +382,11 @@ TEST_F(FetchedTogether, RecordingHasThem) {
     options.record = directory.file(together ? "together.msdbg" : "alone.msdbg");
     size_t right = 0;
     {
-      Training training("1.10.0", options);
+      SmallTraining training("1.10.0", options);
       if (!together) {
         for (const TensorId& id : training.session().tensors({})) EXPECT_TRUE(training.session().load(id).ok());
       } else {
-        training.once([](Slices& slices) { std::swap(slices[7], slices[8]); });
+        training.once([](SliceList& slices) { std::swap(slices[7], slices[8]); });
       }
       const Verdict verdict = check_all(training.session());
       right = verdict.right;
@@ -398,7 +404,7 @@ TEST_F(FetchedTogether, RecordingHasThem) {
 }
 
 TEST_F(FetchedTogether, FunctionsOfACheckChangeNothing) {
-  Training training;
+  SmallTraining training;
   LiveSession& session = training.session();
   const Graph* graph = session.graphs()[0].get();
   const size_t listed = session.tensors({}).size();

@@ -95,6 +95,7 @@ GrpcTransport::~GrpcTransport() {
   if (server_) {
     server_->Shutdown(std::chrono::system_clock::now() + kShutdown);
     server_->Wait();
+    taken_over(static_cast<CallHandler*>(this));
   }
   if (recorder_) (void)recorder_->flush();
 }

@@ -74,6 +74,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   void OnDone() override {
     taken_over(this);
     handler_.on_closed(*this);
+    handed_over(&handler_);  // the server waits for this before its handler ends
     delete this;
   }
 
