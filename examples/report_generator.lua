@@ -23,8 +23,8 @@ if first then
   local frame = first.stack[1]
   add("The first NaN or Inf is in step %d: `%s:%s`%s. It reaches %d tensors of that step.", first.step, first.node, first.slot,
     frame and (", %s:%d"):format(frame.file, frame.line) or "", first.reached)
-elseif answer.not_checked_count > 0 then
-  add("No NaN and no Inf was seen; %d tensors could not be checked.", answer.not_checked_count)
+elseif #answer.not_checked > 0 then
+  add("No NaN and no Inf was seen; %d tensors could not be checked.", #answer.not_checked)
 else
   add "No NaN and no Inf."
 end

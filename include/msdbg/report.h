@@ -50,9 +50,6 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
 std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style);
 std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style);
 
-/// The object that JSON carries under "stats"; null for what is unknown or has no value.
-std::string stats_json(const Stats& stats, std::span<const int64_t> shape);
-
 // ---- one tensor, for people ------------------------------------------------------------------------------------------
 
 /// `192 elements, 88 finite: min -7.276  max -2.644  mean -4.14  std 0.857   104 -Inf`

@@ -1,6 +1,5 @@
 -- What msdbg.bisect, trend, propagation, why and source give: tables with the names of the JSON, that print as their reports.
 local core = require "msdbg.core"
-local json = require "msdbg.json"
 
 local getmetatable, ipairs, pairs, rawget, setmetatable, type = getmetatable, ipairs, pairs, rawget, setmetatable, type
 
@@ -8,17 +7,6 @@ local M = {}
 
 -- The core's answer behind each table; it renders the other formats.
 local answers = setmetatable({}, { __mode = "k" })
-
--- A field that JSON calls null is no field of a Lua table.
-local function without_null(value)
-  if type(value) ~= "table" then return value end
-  local gone = {}
-  for key, field in pairs(value) do
-    if field == json.null then gone[#gone + 1] = key else without_null(field) end
-  end
-  for i = 1, #gone do value[gone[i]] = nil end
-  return value
-end
 
 local function trimmed(text) return (text:gsub("\n+$", "")) end
 
@@ -57,7 +45,7 @@ function classes.bisect.field(result, key)
 end
 
 local function made(kind, answer)
-  local result = setmetatable(without_null(json.decode(core.follow_render(answer, "json"), { special = true })), classes[kind])
+  local result = setmetatable(core.follow_tree(answer), classes[kind])
   answers[result] = answer
   return result
 end
@@ -90,8 +78,7 @@ local Plan = { __name = "plan" }
 function Plan.__tostring(plan) return trimmed(plan.text) end
 
 function M.plan(session, options)
-  local described, text = core.plan(session, options or {})
-  local plan = without_null(json.decode(described))
+  local plan, text = core.plan(session, options or {})
   plan.text = text
   return setmetatable(plan, Plan)
 end

@@ -26,8 +26,8 @@ function M.graph(talk)
       first.bad_count, where),
       "look at its inputs: a logarithm or division of zero, or an overflow of the product", fmt("show %s", short(s, first.node)),
         first.step)
-  elseif result.not_checked_count > 0 then
-    talk:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", result.not_checked_count),
+  elseif #result.not_checked > 0 then
+    talk:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
       "msdbg doctor says why")
   else
     talk:fine("no NaN or Inf in any dumped tensor")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
 #include "report/follow_text.h"
 #include "report/table.h"
@@ -9,38 +10,8 @@
 namespace msdbg {
 namespace {
 
-using follow::Json;
 
 std::string_view state_word(Known state) { return state == Known::kBad ? "yes" : state == Known::kSound ? "no" : "unknown"; }
-
-Json rank_object(Session& session, const BisectRank& rank) {
-  auto step = [](const std::optional<int64_t>& value) { return value ? Json(*value) : Json(); };
-  Json out = {{"rank", rank.rank},
-              {"first", step(rank.first)},
-              {"last_before", step(rank.last_before)},
-              {"monotone", rank.monotone},
-              {"counterexample", step(rank.counterexample)},
-              {"steps", rank.steps},
-              {"looked_at", rank.probes.size()},
-              {"reads", rank.reads},
-              {"skipped", rank.skipped},
-              {"open", rank.open}};
-  Json probes = Json::array();
-  for (const BisectProbe& probe : rank.probes) {
-    Json entry = {{"step", probe.step},
-                  {"holds", probe.state == Known::kUnknown ? Json() : Json(probe.state == Known::kBad)},
-                  {"tensors", probe.tensors},
-                  {"undecided", probe.undecided},
-                  {"reason", probe.reason.empty() ? Json() : Json(probe.reason)}};
-    Json holds = Json::array();
-    for (const TensorId& id : probe.holds) holds.push_back(follow::place(session, id));
-    entry["hits"] = std::move(holds);
-    entry["stats"] = follow::stats(session, probe.stats, probe.holds.empty() ? std::nullopt : std::optional(probe.holds.front()));
-    probes.push_back(std::move(entry));
-  }
-  out["probes"] = std::move(probes);
-  return out;
-}
 
 const BisectProbe* probe_of(const BisectRank& rank, int64_t step) {
   for (const BisectProbe& probe : rank.probes) {
@@ -100,21 +71,8 @@ std::string trust_text(const BisectRank& rank) {
 }  // namespace
 
 std::string bisect_report(Session& session, const BisectResult& result, const ReportStyle& style) {
-  if (style.format != Format::kTable) {
-    const Json head = {{"dump", session.info().source}, {"target", result.target}, {"predicate", result.predicate}};
-    std::string lines;
-    Json ranks = Json::array();
-    for (const BisectRank& rank : result.ranks) {
-      Json entry = rank_object(session, rank);
-      if (style.format == Format::kJsonl) lines += follow::text(entry, false);
-      ranks.push_back(std::move(entry));
-    }
-    if (style.format == Format::kJsonl) return lines;
-    Json out = head;
-    out["ranks"] = std::move(ranks);
-    out["interrupted"] = result.interrupted;
-    return follow::text(out, true);
-  }
+  if (style.format == Format::kJson) return json_text(bisect_answer(session, result));
+  if (style.format == Format::kJsonl) return json_lines(bisect_answer(session, result), "ranks");
   std::string out;
   for (const BisectRank& rank : result.ranks) {
     if (result.ranks.size() > 1) out += fmt::format("rank {}  ", rank.rank);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "msdbg/answers.h"
 #include "report/markup.h"
 #include "report/table.h"
 
@@ -17,13 +18,13 @@ std::string reason_of(const ReportStyle& style, size_t hit) {
   return style.gate && hit < style.gate->reasons.size() ? style.gate->reasons[hit] : "";
 }
 
-std::vector<std::string> rules_of(const CheckResult& result, const ReportStyle& style) {
+std::vector<std::string> rules_of(const CheckResult& result, std::span<const std::string> rules_run) {
   std::vector<std::string> rules;
   std::set<std::string> seen;
   const auto add = [&](const std::string& rule) {
     if (seen.insert(rule).second) rules.push_back(rule);
   };
-  for (const std::string& rule : style.rules_run) add(rule);
+  for (const std::string& rule : rules_run) add(rule);
   for (const Hit& hit : result.hits) add(hit.rule);
   for (const NotChecked& entry : result.not_checked) add(entry.rule);
   for (const RuleProblem& problem : result.rule_problems) {
@@ -60,61 +61,40 @@ std::string unused_text(const Suppression& suppression) {
                      printable(suppression.reason));
 }
 
-std::string partial_text(const CheckResult& result) {
+std::string interrupted_text(const CheckResult& result) {
   return fmt::format("interrupted: {} of {} were looked at", result.coverage.checked, counted(result.coverage.tensors, "tensor"));
 }
 
 std::string check_csv(const Session& session, const CheckResult& result, const ReportStyle& style) {
-  std::string out = csv_line({"status",        "rule", "abbr", "severity", "rank",  "graph", "graph_id", "step",      "execution",
-                              "node",          "op",   "slot", "dtype",    "shape", "what",  "count",    "nan_count", "pos_inf_count",
-                              "neg_inf_count", "min",  "max",  "mean",     "file",  "line",  "reason"});
-  const auto place = [&](const TensorId& id, std::vector<std::string>* row) {
-    const Graph* graph = session.graph(id.rank, id.graph);
-    const Node& node = session.node(id);
-    for (std::string text :
-         {std::to_string(id.rank), graph ? printable(graph->name()) : "", std::to_string(id.graph), std::to_string(id.step),
-          std::to_string(id.execution), printable(node.name), printable(node.op), slot_name(id.slot)})
-      row->push_back(std::move(text));
-  };
-  constexpr size_t kColumns = 25;
-  for (size_t i = 0; i < result.hits.size(); ++i) {
-    const Hit& hit = result.hits[i];
-    const Stats& s = hit.stats;
-    std::vector<std::string> row{std::string(standing_name(standing_of(style, i))), printable(hit.rule), printable(hit.abbr),
-                                 std::string(severity_name(hit.severity))};
-    place(hit.tensor, &row);
-    const auto count = [&](uint64_t value, uint32_t field) { row.push_back(s.knows(field) ? std::to_string(value) : ""); };
-    const auto real = [&](double value, uint32_t field) { row.push_back(s.knows(field) && value == value ? format_double(value) : ""); };
-    row.emplace_back(dtype_name(hit.dtype));
-    row.push_back(shape_text(hit.shape));
-    row.push_back(what_text(hit));
-    count(s.count, kStatCount), count(s.nan_count, kStatNan), count(s.pos_inf_count, kStatPosInf), count(s.neg_inf_count, kStatNegInf);
-    real(s.min, kStatMin), real(s.max, kStatMax), real(s.mean, kStatMean);
-    const StackFrame* frame = user_frame(session.node(hit.tensor));
-    row.push_back(frame ? printable(frame->file) : "");
-    row.push_back(frame && frame->line > 0 ? std::to_string(frame->line) : "");
-    row.push_back(printable(reason_of(style, i)));
-    out += csv_line(row);
+  static constexpr CsvColumn kColumns[] = {
+      {"status", "status"},       {"rule", "rule"},          {"abbr", "abbr"},           {"severity", "severity"},
+      {"rank", "rank"},           {"graph", "graph"},        {"graph_id", "graph_id"},   {"step", "step"},
+      {"execution", "execution"}, {"node", "node"},          {"op", "op"},               {"slot", "slot"},
+      {"dtype", "dtype"},         {"shape", "shape"},        {"what", "message"},        {"count", "stats.count"},
+      {"nan_count", "stats.nan_count"},                      {"pos_inf_count", "stats.pos_inf_count"},
+      {"neg_inf_count", "stats.neg_inf_count"},              {"min", "stats.min"},       {"max", "stats.max"},
+      {"mean", "stats.mean"},     {"file", "source.file"},   {"line", "source.line"},    {"reason", "reason"}};
+  Answer answer = check_answer(session, result, style.gate, style.rules_run);
+  Answer rows = Answer::array();
+  for (Answer& hit : answer["hits"]) {
+    if (style.gate == nullptr) hit["status"] = standing_name(Standing::kNew);
+    rows.push_back(std::move(hit));
   }
-  for (const NotChecked& entry : result.not_checked) {
-    std::vector<std::string> row{"not_checked", printable(entry.rule), printable(entry.abbr), ""};
-    place(entry.tensor, &row);
-    row.resize(kColumns - 1);
-    row.push_back(printable(entry.reason));
-    out += csv_line(row);
+  for (Answer& entry : answer["not_checked"]) {
+    entry["status"] = "not_checked";
+    rows.push_back(std::move(entry));
   }
-  const auto remark = [&](std::string status, std::string rule, std::string reason) {
-    std::vector<std::string> row(kColumns);
-    row.front() = std::move(status), row[1] = std::move(rule), row.back() = std::move(reason);
-    out += csv_line(row);
+  for (const Answer& problem : answer["rule_problems"])
+    rows.push_back({{"status", "not_checked"}, {"rule", problem["rule"]}, {"reason", problem["reason"]}});
+  const auto remark = [&](const char* status, const std::string& rule, const std::string& reason) {
+    rows.push_back({{"status", status}, {"rule", rule}, {"reason", reason}});
   };
-  for (const RuleProblem& problem : result.rule_problems) remark("not_checked", printable(problem.rule), lines_text(problem.reason));
   if (style.gate) {
-    for (const Suppression& s : style.gate->unused) remark("unused_suppression", printable(s.rule), unused_text(s));
+    for (const Suppression& s : style.gate->unused) remark("unused_suppression", s.rule, unused_text(s));
   }
   if (result.total_hits > result.hits.size()) remark("cut", "", counts_text(result, style));
-  if (result.interrupted) remark("partial", "", partial_text(result));
-  return out;
+  if (result.interrupted) remark("interrupted", "", interrupted_text(result));
+  return csv_text(kColumns, rows);
 }
 
 std::string check_markdown(const Session& session, const CheckResult& result, const ReportStyle& style) {
@@ -126,7 +106,7 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
                                                            : coverage.checked == 0   ? "nothing was checked"
                                                            : is_incomplete(result) ? "clean otherwise"
                                                                                       : "clean");
-  if (result.interrupted) out += fmt::format("**Partial result**, {}.\n\n", partial_text(result));
+  if (result.interrupted) out += fmt::format("**Incomplete**, {}.\n\n", interrupted_text(result));
   out += fmt::format("{}. {} of {} checked, {} not checked; {}, semantics {}.\n", counts_text(result, style), coverage.checked,
                      counted(coverage.tensors, "tensor"), coverage.not_checked, counted(result.steps.size(), "step"),
                      semantics_name(result.semantics));
@@ -156,7 +136,7 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
     folded("Suppressed", table(Standing::kSuppressed));
   }
   std::string advice;
-  for (const std::string& rule : rules_of(result, style)) {
+  for (const std::string& rule : rules_of(result, style.rules_run)) {
     const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == rule; });
     if (const std::string text = advice_of(result, rule); found && !text.empty())
       advice += fmt::format("- **{}**: {}\n", markdown_cell(rule), markdown_cell(text));

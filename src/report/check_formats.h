@@ -1,6 +1,7 @@
 // The findings of a check in the formats that other programs read.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ Standing standing_of(const ReportStyle& style, size_t hit);
 /// "" unless suppressed.
 std::string reason_of(const ReportStyle& style, size_t hit);
 /// What was run, then what else appears in the result; each once.
-std::vector<std::string> rules_of(const CheckResult& result, const ReportStyle& style);
+std::vector<std::string> rules_of(const CheckResult& result, std::span<const std::string> rules_run);
 /// What is said about a rule of a rule file or of the catalogue; null for other conditions.
 const RuleInfo* rule_info(const CheckResult& result, std::string_view rule);
 /// What to do about a finding of that rule; "" when nothing is known.
@@ -31,6 +32,6 @@ std::string counts_text(const CheckResult& result, const ReportStyle& style);
 /// `suppression of line 3 matched nothing: TO a/b (reason)`.
 std::string unused_text(const Suppression& suppression);
 /// `interrupted: 3 of 8 tensors were looked at`.
-std::string partial_text(const CheckResult& result);
+std::string interrupted_text(const CheckResult& result);
 
 }  // namespace msdbg

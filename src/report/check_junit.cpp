@@ -56,7 +56,7 @@ std::string failure_text(const Session& session, const CheckResult& result, cons
 
 std::string check_junit(const Session& session, const CheckResult& result, const ReportStyle& style) {
   std::vector<Suite> suites;
-  for (const std::string& rule : rules_of(result, style)) {
+  for (const std::string& rule : rules_of(result, style.rules_run)) {
     Suite suite;
     suite.name = rule;
     for (size_t i = 0; i < result.hits.size(); ++i) {

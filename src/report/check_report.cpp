@@ -6,9 +6,9 @@
 #include <set>
 #include <tuple>
 
+#include "msdbg/answers.h"
 #include "msdbg/report.h"
 #include "report/check_formats.h"
-#include "report/json.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -74,7 +74,7 @@ class CheckText {
     }
     out += result_.total_hits > 0 ? found_line() : clean_line();
     if (style_.gate && result_.total_hits > 0) out += counts_text(result_, style_) + "\n";
-    if (result_.interrupted) out += partial_text(result_) + "\n";
+    if (result_.interrupted) out += interrupted_text(result_) + "\n";
     return out;
   }
 
@@ -284,8 +284,8 @@ class CheckText {
 std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style) {
   switch (style.format) {
     case Format::kTable: break;
-    case Format::kJson:
-    case Format::kJsonl: return json::check(session, result, style);
+    case Format::kJson: return json_text(check_answer(session, result, style.gate, style.rules_run));
+    case Format::kJsonl: return json_lines(check_answer(session, result, style.gate, style.rules_run), "hits");
     case Format::kCsv: return check_csv(session, result, style);
     case Format::kMarkdown: return check_markdown(session, result, style);
     case Format::kJunit: return check_junit(session, result, style);

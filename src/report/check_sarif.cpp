@@ -41,7 +41,7 @@ Json rule_object(const CheckResult& result, const std::string& id) {
 std::string check_sarif(const Session& session, const CheckResult& result, const ReportStyle& style) {
   Json rules = Json::array();
   std::map<std::string, size_t> index;
-  for (const std::string& rule : rules_of(result, style)) {
+  for (const std::string& rule : rules_of(result, style.rules_run)) {
     index.emplace(rule, index.size());
     rules.push_back(rule_object(result, rule));
   }

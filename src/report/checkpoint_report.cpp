@@ -1,4 +1,5 @@
 // One checkpoint, and one against the steps of a dump.
+#include "msdbg/answers.h"
 #include "msdbg/checkpoint_report.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 namespace msdbg {
 namespace {
 
-using follow::Json;
 
 std::string_view crc_word(CrcState crc) { return crc == CrcState::kMatches ? "matches" : crc == CrcState::kDiffers ? "differs" : "none"; }
 
@@ -87,39 +87,39 @@ std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, con
   return out;
 }
 
-Json parameter_object(Checkpoint& checkpoint, const StatsRow& row) {
-  Json out;
+Answer parameter_object(Checkpoint& checkpoint, const StatsRow& row) {
+  Answer out;
   out["name"] = checkpoint.node(row.info.id).name;
   out["dtype"] = dtype_name(row.info.dtype);
   out["shape"] = row.info.shape;
   out["bytes"] = row.info.bytes;
-  out["stats"] = follow::stats(checkpoint, row.stats, row.info.id);
-  out["note"] = row.info.note.empty() ? Json() : Json(row.info.note);
-  out["problem"] = row.info.problem.ok() ? Json() : Json(row.info.problem.message());
+  out["stats"] = stats_answer(checkpoint, row.stats, row.info.id);
+  out["note"] = row.info.note.empty() ? Answer() : Answer(row.info.note);
+  out["problem"] = row.info.problem.ok() ? Answer() : Answer(row.info.problem.message());
   return out;
 }
 
 std::string json_object(Checkpoint& checkpoint, const std::vector<StatsRow>& rows) {
   const CheckpointFacts& facts = checkpoint.facts();
   const Totals totals = totals_of(rows);
-  Json out = {
+  Answer out = {
       {"msdbg", kVersion},
       {"checkpoint", checkpoint.info().source},
       {"format", facts.format},
       {"file_bytes", facts.file_bytes},
-      {"cipher", facts.cipher.empty() ? Json() : Json(facts.cipher)},
+      {"cipher", facts.cipher.empty() ? Answer() : Answer(facts.cipher)},
       {"crc", crc_word(facts.crc)},
       {"totals", {{"parameters", rows.size()}, {"elements", totals.elements}, {"bytes", totals.bytes}, {"nonfinite", totals.nonfinite}}}};
-  out["parameters"] = Json::array();
+  out["parameters"] = Answer::array();
   for (const StatsRow& row : rows) out["parameters"].push_back(parameter_object(checkpoint, row));
-  out["texts"] = Json::array();
+  out["texts"] = Answer::array();
   for (const auto& [name, text] : facts.texts) out["texts"].push_back({{"name", name}, {"text", text}});
-  out["problems"] = Json::array();
+  out["problems"] = Answer::array();
   for (const Problem& problem : facts.problems) {
     out["problems"].push_back(
         {{"severity", problem.severity == Severity::kInfo ? "info" : severity_name(problem.severity)}, {"message", problem.message}});
   }
-  return follow::text(out, true);
+  return json_text(out);
 }
 
 /// What csv and markdown share.
@@ -190,7 +190,7 @@ std::string match_table(const CheckpointMatch& match, const ReportStyle& style) 
   return out + fmt::format("\nstep {} (A) against the checkpoint (B):\n", best.step) + parameter_diff_report(detail_of(match), style);
 }
 
-Json step_object(const StepMatch& step) {
+Answer step_object(const StepMatch& step) {
   return {{"step", step.step},           {"matches", step.matches()},         {"equal", step.equal},
           {"different", step.different}, {"not_compared", step.not_compared}, {"not_in_dump", step.absent}};
 }
@@ -202,7 +202,7 @@ std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow
   switch (style.format) {
     case Format::kJson: return json_object(checkpoint, rows);
     case Format::kJsonl:
-      for (const StatsRow& row : rows) out += follow::text(parameter_object(checkpoint, row), false);
+      for (const StatsRow& row : rows) out += json_line(parameter_object(checkpoint, row));
       return out;
     case Format::kCsv:
       out = csv_line(parameter_titles());
@@ -225,14 +225,14 @@ std::string checkpoint_match_report(const CheckpointMatch& match, const ReportSt
   std::string out;
   switch (style.format) {
     case Format::kJson: {
-      Json object = {{"msdbg", kVersion}, {"dump", match.detail.a}, {"checkpoint", match.detail.b}, {"steps", Json::array()}};
+      Answer object = {{"msdbg", kVersion}, {"dump", match.detail.a}, {"checkpoint", match.detail.b}, {"steps", Answer::array()}};
       for (const StepMatch& step : match.steps) object["steps"].push_back(step_object(step));
       object["best"] = match.steps[match.best].step;
-      object["detail"] = Json::parse(parameter_diff_report(detail_of(match), style));
-      return follow::text(object, true);
+      object["detail"] = Answer::parse(parameter_diff_report(detail_of(match), style));
+      return json_text(object);
     }
     case Format::kJsonl:
-      for (const StepMatch& step : match.steps) out += follow::text(step_object(step), false);
+      for (const StepMatch& step : match.steps) out += json_line(step_object(step));
       return out;
     case Format::kCsv:
       out = csv_line(kTitles);

@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "msdbg/answers.h"
 #include "msdbg/picture.h"
 #include "report/follow_text.h"
 #include "report/markup.h"
@@ -14,82 +14,6 @@
 namespace msdbg {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json measure(double value) {
-  if (std::isnan(value)) return nullptr;
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-Json measure(const std::optional<double>& value) { return value ? measure(*value) : Json(); }
-
-Json place(std::optional<uint64_t> flat, const Shape& shape) {
-  if (!flat || element_count(shape).value_or(0) <= *flat) return nullptr;
-  return coordinates(*flat, shape);
-}
-
-Json entry_object(Session& a, Session& b, const TensorDiff& entry) {
-  const Graph* graph = b.graph(entry.b.rank, entry.b.graph);
-  Json out;
-  out["node_a"] = a.node(entry.a).name;
-  out["node_b"] = b.node(entry.b).name;
-  out["op"] = b.node(entry.b).op;
-  out["matched_by"] = match_how_name(entry.how);
-  out["rank"] = entry.b.rank;
-  out["graph"] = graph ? graph->name() : "";
-  out["graph_id"] = entry.b.graph;
-  out["slot"] = slot_name(entry.b.slot);
-  out["step"] = entry.b.step;
-  out["step_a"] = entry.a.step;
-  out["rank_a"] = entry.a.rank;
-  out["graph_id_a"] = entry.a.graph;
-  out["execution"] = entry.b.execution;
-  out["dtype_a"] = dtype_name(entry.dtype_a);
-  out["dtype_b"] = dtype_name(entry.dtype_b);
-  out["shape_a"] = entry.shape_a;
-  out["shape_b"] = entry.shape_b;
-  out["state"] = diff_state_name(entry.state);
-  out["reason"] = entry.reason.empty() ? Json() : Json(entry.reason);
-  const Comparison& m = entry.measures;
-  const bool measured = entry.compared();
-  const auto real = [&](double value) { return measured ? measure(value) : Json(); };
-  const auto count = [&](uint64_t value) { return measured ? Json(value) : Json(); };
-  out["equal"] = measured ? Json(m.bit_equal) : Json();
-  out["max_abs_error"] = real(m.max_abs_error);
-  out["max_abs_at"] = measured ? place(m.max_abs_at, entry.shape_b) : Json();
-  out["max_rel_error"] = real(m.max_rel_error);
-  out["max_rel_at"] = measured ? place(m.max_rel_at, entry.shape_b) : Json();
-  out["mean_abs_error"] = real(m.mean_abs_error);
-  out["norm_a"] = real(m.norm_a);
-  out["norm_b"] = real(m.norm_b);
-  out["norm_error"] = real(m.norm_error);
-  out["relative_error"] = real(m.relative_error());
-  out["cosine"] = real(m.cosine);
-  out["max_ulp"] = measured && m.max_ulp ? Json(*m.max_ulp) : Json();
-  out["within_tolerance"] = real(m.within_share());
-  out["rtol"] = real(entry.tolerance.rtol);
-  out["atol"] = real(entry.tolerance.atol);
-  out["nan_mismatch"] = count(m.nan_mismatch);
-  out["inf_mismatch"] = count(m.inf_mismatch);
-  out["first_difference"] = measured ? place(m.first_difference, entry.shape_b) : Json();
-  out["role"] = entry.role == DiffRole::kNone ? Json() : Json(diff_role_name(entry.role));
-  out["error_in"] = measure(entry.error_in);
-  out["worst_input"] = entry.worst_input.empty() ? Json() : Json(entry.worst_input);
-  out["amplification"] = measure(entry.amplification);
-  return out;
-}
-
-Json node_list(Session& session, const std::vector<UnmatchedNode>& nodes) {
-  Json out = Json::array();
-  for (const UnmatchedNode& unmatched : nodes) {
-    const Node& node = session.graph(unmatched.rank, unmatched.graph)->node(unmatched.node);
-    out.push_back({{"rank", unmatched.rank}, {"graph_id", unmatched.graph}, {"node", node.name}, {"op", node.op}});
-  }
-  return out;
-}
-
-std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
-
 std::string entry_name(Session& b, const TensorDiff& entry) {
   return fmt::format("{}:{} step {} rank {}{}", b.node(entry.b).name, slot_name(entry.b.slot), entry.b.step, entry.b.rank,
                      entry.b.execution > 0 ? fmt::format(" execution {}", entry.b.execution) : "");
@@ -97,64 +21,14 @@ std::string entry_name(Session& b, const TensorDiff& entry) {
 
 }  // namespace
 
-std::string diff_json(Session& a, Session& b, const DiffResult& result, bool lines) {
-  if (lines) {
-    std::string out;
-    for (const TensorDiff& entry : result.tensors) out += dump(entry_object(a, b, entry), -1) + "\n";
-    return out;
-  }
-  Json out;
-  out["msdbg"] = kVersion;
-  out["a"] = a.info().source;
-  out["b"] = b.info().source;
-  // What was not looked at is not called equal; `complete` says whether all was.
-  out["verdict"] = result.verdict();
-  out["complete"] = result.is_complete();
-  out["edges_known"] = result.unknown_edges.empty();
-  out["first_divergence"] = result.first ? entry_object(a, b, result.tensors[*result.first]) : Json();
-  Json culprits = Json::array();
-  for (size_t i : result.culprits)
-    culprits.push_back(
-        {{"node_b", b.node(result.tensors[i].b).name}, {"slot", slot_name(result.tensors[i].b.slot)}, {"step", result.tensors[i].b.step}});
-  out["culprits"] = std::move(culprits);
-  out["matched"] = result.matched_nodes;
-  out["matched_by"] = {{"name", result.by_name}, {"structure", result.by_structure}, {"value", result.by_value}, {"map", result.by_map}};
-  out["counts"] = {{"equal", result.equal},       {"close", result.close},           {"different", result.different},
-                   {"reshaped", result.reshaped}, {"uncompared", result.uncompared}, {"dtype_changes", result.dtype_changes}};
-  out["only_a"] = node_list(a, result.only_a);
-  out["only_b"] = node_list(b, result.only_b);
-  Json notes = Json::array();
-  for (const DiffNote& note : result.notes) notes.push_back(note.text);
-  out["notes"] = std::move(notes);
-  out["interrupted"] = result.interrupted;
-  Json tensors = Json::array();
-  for (const TensorDiff& entry : result.tensors) tensors.push_back(entry_object(a, b, entry));
-  out["tensors"] = std::move(tensors);
-  return dump(out, 2) + "\n";
-}
-
 std::string diff_csv(Session& a, Session& b, const DiffResult& result) {
-  // The columns are the keys of JSON, so that one page describes both.
-  std::string out;
-  const auto line = [&](const TensorDiff& entry, bool titles) {
-    std::string made;
-    const Json object = entry_object(a, b, entry);
-    for (const auto& [key, value] : object.items()) {
-      std::string text;
-      if (titles) {
-        text = key;
-      } else if (value.is_string()) {
-        text = value.get<std::string>();
-      } else if (!value.is_null()) {
-        text = dump(value, -1);
-      }
-      made += (made.empty() && key == "node_a" ? "" : ",") + csv_field(text);
-    }
-    out += made + "\r\n";
-  };
-  line(result.tensors.empty() ? TensorDiff() : result.tensors.front(), true);
-  for (const TensorDiff& entry : result.tensors) line(entry, false);
-  return out;
+  // The columns are the keys of JSON: one page describes both.
+  const Answer titles = diff_entry_answer(a, b, result.tensors.empty() ? TensorDiff() : result.tensors.front());
+  std::vector<CsvColumn> columns;
+  for (auto it = titles.begin(); it != titles.end(); ++it) columns.push_back({it.key(), it.key()});
+  Answer rows = Answer::array();
+  for (const TensorDiff& entry : result.tensors) rows.push_back(diff_entry_answer(a, b, entry));
+  return csv_text(columns, rows);
 }
 
 std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {

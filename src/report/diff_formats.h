@@ -7,7 +7,6 @@
 
 namespace msdbg {
 
-std::string diff_json(Session& a, Session& b, const DiffResult& result, bool lines);
 std::string diff_csv(Session& a, Session& b, const DiffResult& result);
 std::string diff_markdown(Session& a, Session& b, const DiffResult& result);
 std::string diff_junit(Session& a, Session& b, const DiffResult& result);

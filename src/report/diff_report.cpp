@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "msdbg/answers.h"
 #include "report/diff_formats.h"
 #include "report/follow_text.h"
 #include "report/table.h"
@@ -271,8 +272,8 @@ class DiffText {
 
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) {
   switch (style.format) {
-    case Format::kJson: return diff_json(a, b, result, false);
-    case Format::kJsonl: return diff_json(a, b, result, true);
+    case Format::kJson: return json_text(diff_answer(a, b, result));
+    case Format::kJsonl: return json_lines(diff_answer(a, b, result), "tensors");
     case Format::kCsv: return diff_csv(a, b, result);
     case Format::kMarkdown: return diff_markdown(a, b, result);
     case Format::kJunit: return diff_junit(a, b, result);

@@ -2,49 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "msdbg/report.h"
 #include "report/markup.h"
 
 namespace msdbg::follow {
-
-Json number(const std::optional<double>& value) {
-  if (!value) return Json();
-  if (std::isnan(*value)) return "NaN";
-  if (std::isinf(*value)) return *value > 0 ? "Infinity" : "-Infinity";
-  // Counts are whole numbers, and look like it.
-  if (*value == std::floor(*value) && std::abs(*value) < 9e15) return static_cast<int64_t>(*value);
-  return *value;
-}
-
-Json place(const Session& session, const TensorId& id) {
-  const Graph* graph = session.graph(id.rank, id.graph);
-  const Node& node = session.node(id);
-  return {{"rank", id.rank},           {"graph", graph ? graph->name() : ""}, {"graph_id", id.graph}, {"step", id.step},
-          {"execution", id.execution}, {"node", node.name},                   {"op", node.op},        {"slot", slot_name(id.slot)}};
-}
-
-Json stats(Session& session, const std::optional<Stats>& stats, const std::optional<TensorId>& id) {
-  if (!stats) return Json();
-  Shape shape;
-  if (id) {
-    if (const Result<TensorInfo> info = session.describe(*id)) shape = info->shape;
-  }
-  return Json::parse(stats_json(*stats, shape), nullptr, false);
-}
-
-Json frames(const Node& node) {
-  Json out = Json::array();
-  for (const StackFrame& frame : node.stack) {
-    out.push_back({{"file", frame.file}, {"line", frame.line > 0 ? Json(frame.line) : Json()}, {"code", frame.code}});
-  }
-  return out;
-}
-
-std::string text(const Json& json, bool pretty) {
-  return json.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 std::string markdown_line(const std::vector<std::string>& cells) {
   std::string out = "|";

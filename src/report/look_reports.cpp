@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "msdbg/answers.h"
 #include "msdbg/report.h"
-#include "report/json.h"
 #include "report/table.h"
 #include "report/cell_text.h"
 
@@ -50,7 +50,8 @@ std::string kind_of(const std::string& message) {
 }  // namespace
 
 std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style) {
-  if (style.format != Format::kTable) return json::stats(session, rows, style.format == Format::kJsonl);
+  if (style.format == Format::kJson) return json_text(tensors_answer(session, rows));
+  if (style.format == Format::kJsonl) return json_lines(tensors_answer(session, rows), "tensors");
   if (rows.empty()) return "no tensors\n";
   const bool ranks = session.ranks().size() > 1;
   const bool graphs = std::any_of(rows.begin(), rows.end(),
@@ -106,7 +107,8 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
 }
 
 std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style) {
-  if (style.format != Format::kTable) return json::nodes(session, nodes, style.format == Format::kJsonl);
+  if (style.format == Format::kJson) return json_text(nodes_answer(session, nodes));
+  if (style.format == Format::kJsonl) return json_lines(nodes_answer(session, nodes), "nodes");
   if (nodes.empty()) return "no nodes\n";
   const bool ranks = session.ranks().size() > 1;
   const bool graphs = std::any_of(nodes.begin(), nodes.end(),
@@ -137,7 +139,8 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
 }
 
 std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style) {
-  if (style.format != Format::kTable) return json::doctor(session, report, style.format == Format::kJsonl);
+  if (style.format == Format::kJson) return json_text(doctor_answer(session, report));
+  if (style.format == Format::kJsonl) return json_lines(doctor_answer(session, report), "problems");
   const SessionInfo& info = session.info();
   auto field = [](std::string_view name, std::string_view text) { return fmt::format("{:<10} {}\n", name, text); };
   std::string out = field("dump", printable(info.source));

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "msdbg/answers.h"
 #include "msdbg/report.h"
-#include "report/json.h"
 #include "report/origin_words.h"
 #include "report/table.h"
 
@@ -315,7 +315,8 @@ class OriginText {
 }  // namespace
 
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style) {
-  if (style.format != Format::kTable) return json::origins(session, result, style.format == Format::kJsonl);
+  if (style.format == Format::kJson) return json_text(origin_answer(session, result));
+  if (style.format == Format::kJsonl) return json_lines(origin_answer(session, result), "origins");
   return OriginText(session, result, style).text();
 }
 

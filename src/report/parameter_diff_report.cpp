@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "msdbg/answers.h"
 #include "msdbg/checkpoint_report.h"
 #include "report/follow_text.h"
 #include "report/table.h"
@@ -13,7 +14,6 @@
 namespace msdbg {
 namespace {
 
-using follow::Json;
 
 constexpr ChangeKind kOrder[] = {ChangeKind::kChanged, ChangeKind::kRetyped, ChangeKind::kReshaped, ChangeKind::kRenamed,
                                  ChangeKind::kLost, ChangeKind::kAdded, ChangeKind::kNotCompared, ChangeKind::kUnchanged};
@@ -94,21 +94,21 @@ std::string table(const ParameterDiff& diff, const ReportStyle& style) {
   return sheet.empty() ? out : out + sheet.text(style);
 }
 
-Json object_of(const ParameterChange& change) {
-  const auto side = [](DType dtype, const Shape& shape) -> Json { return {{"dtype", dtype_name(dtype)}, {"shape", shape}}; };
-  Json out;
+Answer object_of(const ParameterChange& change) {
+  const auto side = [](DType dtype, const Shape& shape) -> Answer { return {{"dtype", dtype_name(dtype)}, {"shape", shape}}; };
+  Answer out;
   out["name"] = change.name;
   out["change"] = change_kind_name(change.kind);
-  out["new_name"] = change.new_name.empty() ? Json() : Json(change.new_name);
+  out["new_name"] = change.new_name.empty() ? Answer() : Answer(change.new_name);
   // A side that does not have it has no type either.
   const bool only_one = change.kind == ChangeKind::kNotCompared;
   out["a"] =
-      change.kind == ChangeKind::kAdded || (only_one && change.dtype_a == DType::kUnknown) ? Json() : side(change.dtype_a, change.shape_a);
+      change.kind == ChangeKind::kAdded || (only_one && change.dtype_a == DType::kUnknown) ? Answer() : side(change.dtype_a, change.shape_a);
   out["b"] =
-      change.kind == ChangeKind::kLost || (only_one && change.dtype_b == DType::kUnknown) ? Json() : side(change.dtype_b, change.shape_b);
+      change.kind == ChangeKind::kLost || (only_one && change.dtype_b == DType::kUnknown) ? Answer() : side(change.dtype_b, change.shape_b);
   if (change.values) {
     const Comparison& v = *change.values;
-    const auto real = [](double value) { return follow::number(value); };
+    const auto real = [](double value) { return number_answer(value); };
     out["values"] = {{"count", v.count},
                      {"differing", differing(v)},
                      {"bit_equal", v.bit_equal},
@@ -122,9 +122,9 @@ Json object_of(const ParameterChange& change) {
                      {"inf_a", v.inf_a},
                      {"inf_b", v.inf_b}};
   } else {
-    out["values"] = Json();
+    out["values"] = Answer();
   }
-  out["note"] = change.note.empty() ? Json() : Json(change.note);
+  out["note"] = change.note.empty() ? Answer() : Answer(change.note);
   return out;
 }
 
@@ -156,21 +156,21 @@ std::string parameter_diff_report(const ParameterDiff& diff, const ReportStyle& 
   std::string out;
   switch (style.format) {
     case Format::kJson: {
-      Json counts;
+      Answer counts;
       for (const ChangeKind kind : kOrder)
         counts[kind == ChangeKind::kNotCompared ? "not_compared" : std::string(change_kind_name(kind))] = diff.count(kind);
-      Json object = {{"msdbg", kVersion},
+      Answer object = {{"msdbg", kVersion},
                      {"a", diff.a},
                      {"b", diff.b},
                      {"equal", diff.equal()},
                      {"complete", diff.complete()},
                      {"counts", counts},
-                     {"parameters", Json::array()}};
+                     {"parameters", Answer::array()}};
       for (const ParameterChange& change : diff.changes) object["parameters"].push_back(object_of(change));
-      return follow::text(object, true);
+      return json_text(object);
     }
     case Format::kJsonl:
-      for (const ParameterChange& change : diff.changes) out += follow::text(object_of(change), false);
+      for (const ParameterChange& change : diff.changes) out += json_line(object_of(change));
       return out;
     case Format::kCsv:
       out = csv_line(change_titles());

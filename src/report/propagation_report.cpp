@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
 #include "report/follow_text.h"
 #include "report/table.h"
@@ -11,7 +12,6 @@
 namespace msdbg {
 namespace {
 
-using follow::Json;
 
 constexpr size_t kNamesPerLine = 4;
 
@@ -109,64 +109,6 @@ std::string head_text(const View& view) {
   return fmt::format("{}, step {}{}{}", what, result.tensor.step, values.empty() ? "" : ": ", values);
 }
 
-Json json_node(const View& view, const PropagationNode& at, size_t index) {
-  const Node& node = view.node(at);
-  Json out = {{"index", index},
-              {"rank", view.result.tensor.rank},
-              {"node", node.name},
-              {"op", node.op},
-              {"kind", node_kind_name(node.kind)},
-              {"execution", at.execution},
-              {"passage", passage_name(at.passage)},
-              {"distance", at.distance},
-              {"slot", at.tensor ? Json(slot_name(at.tensor->slot)) : Json()},
-              {"step", at.tensor ? Json(at.tensor->step) : Json()},
-              {"reason", at.reason.empty() ? Json() : Json(at.reason)}};
-  out["stats"] = follow::stats(view.session, at.stats, at.tensor);
-  out["stack"] = follow::frames(node);
-  return out;
-}
-
-std::string json_text(const View& view, bool lines) {
-  const Propagation& result = view.result;
-  Json nodes = Json::array();
-  std::string text;
-  for (size_t i = 0; i < result.nodes.size(); ++i) {
-    Json node = json_node(view, result.nodes[i], i);
-    if (lines) text += follow::text(node, false);
-    nodes.push_back(std::move(node));
-  }
-  if (lines) return text;
-  Json edges = Json::array();
-  for (const PropagationEdge& edge : result.edges) {
-    edges.push_back({{"from", edge.from},
-                     {"to", edge.to},
-                     {"output", edge.update ? Json() : Json(slot_name({Io::kOutput, edge.output}))},
-                     {"input", slot_name({Io::kInput, edge.input})},
-                     {"update", edge.update},
-                     {"bad", edge.bad}});
-  }
-  Json out = {{"dump", view.session.info().source},
-              {"predicate", result.predicate},
-              {"direction", result.up ? "up" : "down"},
-              {"holds", result.holds},
-              {"edges_known", result.edges_known}};
-  out["tensor"] = follow::place(view.session, result.tensor);
-  out["stats"] = follow::stats(view.session, result.stats, result.tensor);
-  // Empty lists would say that nobody took it.
-  out["nodes"] = result.edges_known ? std::move(nodes) : Json();
-  out["edges"] = result.edges_known ? std::move(edges) : Json();
-  out["bad_in_step"] = result.bad_in_step;
-  out["bad_elsewhere"] = result.edges_known ? Json(result.bad_elsewhere) : Json();
-  out["clean_outputs"] = result.clean_outputs;
-  out["coverage"] = {{"tensors", result.coverage.tensors},
-                     {"checked", result.coverage.checked},
-                     {"not_checked", result.coverage.not_checked},
-                     {"bytes", result.coverage.bytes}};
-  out["interrupted"] = result.interrupted;
-  return follow::text(out, true);
-}
-
 Paint paint_of(Passage passage) {
   if (passage == Passage::kOrigin || passage == Passage::kPassed) return Paint::kError;
   return passage == Passage::kUnknown ? Paint::kWarning : Paint::kNone;
@@ -176,7 +118,8 @@ Paint paint_of(Passage passage) {
 
 std::string propagation_report(Session& session, const Propagation& result, const ReportStyle& style) {
   const View view{session, result};
-  if (style.format == Format::kJson || style.format == Format::kJsonl) return json_text(view, style.format == Format::kJsonl);
+  if (style.format == Format::kJson) return json_text(propagation_answer(session, result));
+  if (style.format == Format::kJsonl) return json_lines(propagation_answer(session, result), "nodes");
   const bool markdown = style.format == Format::kMarkdown;
   const std::string head = head_text(view);
   std::string out = markdown ? fmt::format("## {}\n\n", head) : head + "\n";

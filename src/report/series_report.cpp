@@ -4,22 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "msdbg/answers.h"
 #include "msdbg/report.h"
 #include "report/follow_text.h"
-#include "report/json_parts.h"
 #include "report/markup.h"
 #include "report/table.h"
 
 namespace msdbg {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kShownRows = 16;
-
-using json::number;
 
 struct Row {
   int64_t step;
@@ -48,39 +43,6 @@ std::vector<Row> rows_of(const Series& a, const Series& b) {
     }
   }
   return rows;
-}
-
-std::string json_text(const Series& a, const Series& b, const SeriesComparison& result, bool lines) {
-  Json steps = Json::array();
-  std::string out;
-  for (const Row& row : rows_of(a, b)) {
-    const Json step = {{"step", row.step},
-                       {"a", number(row.a)},
-                       {"b", number(row.b)},
-                       {"rel_error", std::isnan(row.relative()) ? Json() : number(row.relative())}};
-    if (lines) out += step.dump() + "\n";
-    else steps.push_back(step);
-  }
-  if (lines) return out;
-  Json whole;
-  whole["msdbg"] = kVersion;
-  whole["a"] = a.source;
-  whole["b"] = b.source;
-  whole["verdict"] = series_verdict_name(result.verdict);
-  whole["tolerance"] = result.tolerance;
-  whole["parts_at"] = result.parts_at ? Json(*result.parts_at) : Json();
-  whole["mean_abs_error"] = std::isnan(result.mean_abs_error) ? Json() : number(result.mean_abs_error);
-  whole["max_abs_error"] = result.finite == 0 ? Json() : number(result.max_abs_error);
-  whole["max_rel_error"] = result.finite == 0 ? Json() : number(result.max_rel_error);
-  whole["worst_step"] = result.worst_step ? Json(*result.worst_step) : Json();
-  whole["nonfinite_mismatch"] = result.nonfinite_mismatch;
-  whole["nonfinite_a"] = result.nonfinite_a;
-  whole["nonfinite_b"] = result.nonfinite_b;
-  whole["next"] = result.next;
-  whole["only_a"] = result.only_a;
-  whole["only_b"] = result.only_b;
-  whole["steps"] = std::move(steps);
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string share(double value) { return std::isfinite(value) ? fmt::format("{} %", format_short(100 * value, 3)) : "-"; }
@@ -127,13 +89,12 @@ std::string markdown_text(const Series& a, const Series& b, const SeriesComparis
 std::string series_report(const Series& left, const Series& right, const SeriesComparison& result, const ReportStyle& style) {
   Series a = left, b = right;
   align_series(a, b);
-  if (style.format == Format::kJson || style.format == Format::kJsonl) return json_text(a, b, result, style.format == Format::kJsonl);
+  if (style.format == Format::kJson) return json_text(series_answer(a, b, result));
+  if (style.format == Format::kJsonl) return json_lines(series_answer(a, b, result), "steps");
   const std::vector<Row> rows = rows_of(a, b);
   if (style.format == Format::kCsv) {
-    std::string out = "step,a,b,rel_error\r\n";
-    for (const Row& row : rows)
-      out += fmt::format("{},{},{},{}\r\n", row.step, format_double(row.a), format_double(row.b), format_double(row.relative()));
-    return out;
+    static constexpr CsvColumn kColumns[] = {{"step", "step"}, {"a", "a"}, {"b", "b"}, {"rel_error", "rel_error"}};
+    return csv_text(kColumns, series_answer(a, b, result)["steps"]);
   }
   if (style.format == Format::kMarkdown) return markdown_text(a, b, result, rows);
   std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";

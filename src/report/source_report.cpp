@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
 #include "report/follow_text.h"
 #include "report/table.h"
@@ -11,7 +12,6 @@
 namespace msdbg {
 namespace {
 
-using follow::Json;
 
 constexpr size_t kNodesShown = 2, kCodeWidth = 56;
 
@@ -92,52 +92,19 @@ std::string file_text(const SourceFile& file, const ReportStyle& style, size_t c
   return fmt::format("## {}\n{}{}", out, follow::markdown_head({"line", "code", "operators", "hits", "worst"}), rows);
 }
 
-Json row_object(Session& session, const SourceFile& file, const SourceRow& row) {
-  Json out = {{"file", file.path}, {"line", row.line}, {"code", row.code}, {"recorded", row.recorded}, {"differs", row.differs}};
-  Json nodes = Json::array();
-  for (const NodeRef& ref : row.nodes) {
-    const Node& node = ref.graph->node(ref.node);
-    nodes.push_back({{"name", node.name}, {"op", node.op}, {"rank", ref.graph->rank()}, {"graph_id", ref.graph->id()}});
-  }
-  out["nodes"] = std::move(nodes);
-  Json hits = Json::array();
-  for (const SourceHit& hit : row.hits) {
-    hits.push_back({{"rule", hit.rule},
-                    {"abbr", hit.abbr},
-                    {"count", hit.count},
-                    {"first_step", hit.first_step},
-                    {"node", session.node(hit.tensor).name}});
-  }
-  out["hits"] = std::move(hits);
-  out["worst"] = row.worst_tensor ? follow::place(session, *row.worst_tensor) : Json();
-  if (row.worst_tensor) out["worst"]["stats"] = follow::stats(session, row.worst, row.worst_tensor);
-  return out;
-}
-
 }  // namespace
 
 std::string source_report(Session& session, const std::vector<SourceFile>& files, const CheckResult& result, const ReportStyle& style,
                           size_t context) {
-  if (style.format == Format::kJson || style.format == Format::kJsonl) {
-    std::string lines;
-    Json list = Json::array();
-    for (const SourceFile& file : files) {
-      Json rows = Json::array();
-      for (const SourceRow& row : file.rows) {
-        if (row.nodes.empty()) continue;
-        Json object = row_object(session, file, row);
-        if (style.format == Format::kJsonl) lines += follow::text(object, false);
-        rows.push_back(std::move(object));
-      }
-      list.push_back({{"path", file.path},
-                      {"read_from", file.read_from.empty() ? Json() : Json(file.read_from)},
-                      {"note", file.note},
-                      {"findings", file.findings},
-                      {"lines", std::move(rows)}});
+  if (style.format == Format::kJson) return json_text(lines_answer(session, files, result));
+  if (style.format == Format::kJsonl) {
+    Answer answer = lines_answer(session, files, result), lines = Answer::array();
+    for (Answer& file : answer["files"]) {
+      for (Answer& line : file["lines"]) lines.push_back(std::move(line));
+      file.erase("lines");
     }
-    if (style.format == Format::kJsonl) return lines;
-    return follow::text(
-        {{"dump", session.info().source}, {"steps", result.steps}, {"interrupted", result.interrupted}, {"files", std::move(list)}}, true);
+    answer["lines"] = std::move(lines);
+    return json_lines(answer, "lines");
   }
   std::string out;
   uint64_t findings = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
 #include "report/follow_text.h"
 #include "report/markup.h"
@@ -12,7 +13,6 @@
 namespace msdbg {
 namespace {
 
-using follow::Json;
 
 constexpr size_t kSparkWidth = 32;
 constexpr std::string_view kBlocks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -33,33 +33,6 @@ std::string change_text(const TrendLine& line) {
     out = fmt::format("step {}: {} to {}", line.change->step, format_short(line.change->before), format_short(line.change->after));
   }
   if (line.ends) out += fmt::format("{}no value from step {} on", out.empty() ? "" : ", ", *line.ends);
-  return out;
-}
-
-Json line_object(const Session& session, const TrendResult& result, const TrendLine& line) {
-  Json out = follow::place(session, line.tensor);
-  out.erase("step");
-  out["statistic"] = result.statistic;
-  out["first"] = follow::number(line.first);
-  out["last"] = follow::number(line.last);
-  out["min"] = follow::number(line.min);
-  out["max"] = follow::number(line.max);
-  out["ends"] = line.ends ? Json(*line.ends) : Json();
-  Json change;
-  if (line.change) {
-    change = {{"step", line.change->step},
-              {"before", follow::number(line.change->before)},
-              {"after", follow::number(line.change->after)},
-              {"p", line.change->p},
-              {"log_scale", line.change->log_scale}};
-  }
-  out["change"] = std::move(change);
-  Json points = Json::array();
-  for (const TrendPoint& point : line.points) {
-    points.push_back(
-        {{"step", point.step}, {"value", follow::number(point.value)}, {"reason", point.reason.empty() ? Json() : Json(point.reason)}});
-  }
-  out["points"] = std::move(points);
   return out;
 }
 
@@ -136,18 +109,8 @@ std::string sparkline(std::span<const std::optional<double>> series, size_t widt
 
 std::string trend_report(Session& session, const TrendResult& result, const ReportStyle& style, bool ascii) {
   if (style.format == Format::kCsv) return csv(session, result);
-  if (style.format == Format::kJsonl) {
-    std::string out;
-    for (const TrendLine& line : result.lines) out += follow::text(line_object(session, result, line), false);
-    return out;
-  }
-  if (style.format == Format::kJson) {
-    Json lines = Json::array();
-    for (const TrendLine& line : result.lines) lines.push_back(line_object(session, result, line));
-    const Json out = {{"dump", session.info().source}, {"statistic", result.statistic},     {"target", result.target},
-                      {"steps", result.steps},         {"interrupted", result.interrupted}, {"tensors", lines}};
-    return follow::text(out, true);
-  }
+  if (style.format == Format::kJson) return json_text(trend_answer(session, result));
+  if (style.format == Format::kJsonl) return json_lines(trend_answer(session, result), "tensors");
   const std::string head = fmt::format("{} of {}, {} {}", result.statistic, printable(result.target),
                                        result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps));
   const bool markdown = style.format == Format::kMarkdown;

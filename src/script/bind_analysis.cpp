@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "script/predicate.h"
+#include "script/push_answer.h"
 
 namespace msdbg::script {
 namespace {
@@ -36,121 +37,14 @@ int find_origin(lua_State* L) {
   return 1;
 }
 
-void push_optional_stats(lua_State* L, const std::optional<Stats>& stats, const SessionBox& box,
-                         const std::optional<TensorId>& id) {
-  if (!stats) return;
-  Shape shape;
-  if (id) {
-    if (const auto info = box.session->describe(*id)) shape = info->shape;
-  }
-  push_stats(L, *stats, shape);
-  lua_setfield(L, -2, "stats");
-}
-
-std::string_view known_name(Known state) {
-  return state == Known::kSound ? "sound" : state == Known::kBad ? "bad" : "unknown";
-}
-std::string_view kind_name(OriginKind kind) {
-  return kind == OriginKind::kOperator ? "operator" : kind == OriginKind::kParameter ? "parameter" : "input";
-}
-
-void push_inputs(lua_State* L, const SessionBox& box, const Origin& origin) {
-  const Graph* graph = box.session->graph(origin.tensor.rank, origin.tensor.graph);
-  push_list(L, origin.inputs, [&](const OriginInput& input) {
-    lua_newtable(L);
-    set_field(L, "slot", slot_name({Io::kInput, input.slot}));
-    if (input.producer.node != kNoNode && graph != nullptr) {
-      set_field(L, "node", graph->node(input.producer.node).name);
-      set_field(L, "producer_slot", slot_name({Io::kOutput, input.producer.slot}));
-    } else {
-      set_field(L, "node", input.producer.name);
-    }
-    set_field(L, "state", known_name(input.state));
-    if (!input.reason.empty()) set_field(L, "reason", input.reason);
-    push_optional_stats(L, input.stats, box, input.value);
-    set_record_class(L, "origin_input");
-  });
-}
-
-void push_tensor_place(lua_State* L, const SessionBox& box, const TensorId& id) {
-  lua_newtable(L);
-  set_place(L, box, id);
-  set_record_class(L, "tensor_place");
-}
-
-void push_chains(lua_State* L, const SessionBox& box, const Origin& origin) {
-  push_list(L, origin.chains, [&](const auto& chain) {
-    push_list(L, chain, [&](const ChainLink& link) {
-      push_tensor_place(L, box, link.tensor);
-      set_field(L, "bad", link.bad);
-      push_optional_stats(L, link.stats, box, link.tensor);
-    });
-  });
-}
-
-void push_origin(lua_State* L, const SessionBox& box, const Origin& origin) {
-  lua_newtable(L);
-  set_field(L, "kind", kind_name(origin.kind));
-  set_place(L, box, origin.tensor);
-  set_field(L, "dtype", dtype_name(origin.info.dtype));
-  push_shape(L, origin.info.shape);
-  lua_setfield(L, -2, "shape");
-  push_stats(L, origin.stats, origin.info.shape);
-  lua_setfield(L, -2, "stats");
-  push_list(L, origin.first, [L](const auto& coordinates) { push_shape(L, coordinates); });
-  lua_setfield(L, -2, "first");
-  set_field(L, "bad_count", origin.bad_count);
-  set_field(L, "certain", origin.certain);
-  set_field(L, "reached", origin.reached);
-  push_inputs(L, box, origin);
-  lua_setfield(L, -2, "inputs");
-  push_chains(L, box, origin);
-  lua_setfield(L, -2, "chains");
-  push_stack(L, box.session->node(origin.tensor).stack);
-  lua_setfield(L, -2, "stack");
-  if (origin.update) {
-    push_tensor_place(L, box, *origin.update);
-    lua_setfield(L, -2, "update");
-  }
-  set_record_class(L, "origin");
-}
-
-// All origins, the first of each step before its others.
-int get_origins(lua_State* L) {
-  const OriginBox& box = self<OriginBox>(L);
-  box.session->open();
-  lua_newtable(L);
-  int i = 0;
-  for (const StepOrigins& step : box.result.steps) {
-    for (const Origin& origin : step.origins) {
-      push_origin(L, *box.session, origin);
-      lua_rawseti(L, -2, ++i);
-    }
-  }
-  set_record_class(L, "hits");
+/// A key of origin_answer().
+template <Key key>
+int get(lua_State* L) {
+  OriginBox& box = self<OriginBox>(L);
+  Session& session = box.session->open();
+  if (box.answer.is_null()) box.answer = origin_answer(session, box.result);
+  push_answer(L, box.answer[key.text], key.text);
   return 1;
-}
-
-int get_steps(lua_State* L) {
-  const OriginBox& box = self<OriginBox>(L);
-  box.session->open();
-  push_list(L, box.result.steps, [&](const StepOrigins& step) {
-    lua_newtable(L);
-    set_field(L, "rank", step.rank);
-    set_field(L, "graph_id", step.graph);
-    set_field(L, "step", step.step);
-    set_field(L, "bad_tensors", step.bad_tensors);
-    push_list(L, step.origins, [&](const Origin& origin) { push_origin(L, *box.session, origin); });
-    lua_setfield(L, -2, "origins");
-    push_list(L, step.losses, [&](const TensorId& loss) { push_tensor_place(L, *box.session, loss); });
-    lua_setfield(L, -2, "losses");
-  });
-  return 1;
-}
-
-int get_predicate(lua_State* L) { return give(L, self<OriginBox>(L).result.predicate); }
-int get_not_checked(lua_State* L) {
-  return give(L, self<OriginBox>(L).result.not_checked.size());
 }
 
 int origin_text(lua_State* L) {
@@ -158,10 +52,14 @@ int origin_text(lua_State* L) {
   return give(L, without_last_newline(origin_report(box.session->open(), box.result, table_style())));
 }
 
-constexpr Member kOriginFields[] = {{"origins", guard<get_origins>},
-                                    {"steps", guard<get_steps>},
-                                    {"predicate", guard<get_predicate>},
-                                    {"not_checked_count", guard<get_not_checked>}};
+constexpr Member kOriginFields[] = {
+    {"dump", guard<get<"dump">>},
+    {"predicate", guard<get<"predicate">>},
+    {"interrupted", guard<get<"interrupted">>},
+    {"coverage", guard<get<"coverage">>},
+    {"steps", guard<get<"steps">>},
+    {"origins", guard<get<"origins">>},
+    {"not_checked", guard<get<"not_checked">>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};
 
 // ---- report --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "msdbg/diff.h"
 #include "script/bind_series.h"
 #include "script/objects.h"
+#include "script/push_answer.h"
 
 namespace msdbg::script {
 namespace {
@@ -71,58 +72,6 @@ int diff(lua_State* L) {
   return 1;
 }
 
-void set_measures(lua_State* L, const Comparison& m, const Shape& shape) {
-  const auto put = [&](const char* key, double value) {
-    if (!std::isnan(value)) set_field(L, key, value);
-  };
-  const auto place = [&](const char* key, const std::optional<uint64_t>& flat) {
-    if (!flat) return;
-    push_coordinates(L, *flat, shape);
-    lua_setfield(L, -2, key);
-  };
-  set_field(L, "equal", m.bit_equal);
-  put("max_abs_error", m.max_abs_error);
-  place("max_abs_at", m.max_abs_at);
-  put("max_rel_error", m.max_rel_error);
-  place("max_rel_at", m.max_rel_at);
-  put("mean_abs_error", m.mean_abs_error);
-  put("norm_a", m.norm_a);
-  put("norm_b", m.norm_b);
-  put("norm_error", m.norm_error);
-  put("relative_error", m.relative_error());
-  put("cosine", m.cosine);
-  set_field(L, "max_ulp", m.max_ulp);
-  put("within_tolerance", m.within_share());
-  set_field(L, "rtol", m.tolerance.rtol);
-  set_field(L, "atol", m.tolerance.atol);
-  set_field(L, "nan_mismatch", m.nan_mismatch);
-  set_field(L, "inf_mismatch", m.inf_mismatch);
-  place("first_difference", m.first_difference);
-}
-
-void push_entry(lua_State* L, const DiffBox& box, const TensorDiff& entry) {
-  lua_newtable(L);
-  set_place(L, *box.b, entry.b);
-  set_field(L, "node_a", box.a->session->node(entry.a).name);
-  set_field(L, "node_b", box.b->session->node(entry.b).name);
-  set_field(L, "step_a", entry.a.step);
-  set_field(L, "matched_by", match_how_name(entry.how));
-  set_field(L, "state", diff_state_name(entry.state));
-  if (!entry.reason.empty()) set_field(L, "reason", entry.reason);
-  set_field(L, "dtype_a", dtype_name(entry.dtype_a));
-  set_field(L, "dtype_b", dtype_name(entry.dtype_b));
-  push_shape(L, entry.shape_a);
-  lua_setfield(L, -2, "shape_a");
-  push_shape(L, entry.shape_b);
-  lua_setfield(L, -2, "shape_b");
-  if (entry.compared()) set_measures(L, entry.measures, entry.shape_b);
-  if (entry.role != DiffRole::kNone) set_field(L, "role", diff_role_name(entry.role));
-  set_field(L, "error_in", entry.error_in);
-  set_field(L, "amplification", entry.amplification);
-  if (!entry.worst_input.empty()) set_field(L, "worst_input", entry.worst_input);
-  set_record_class(L, "diff_entry");
-}
-
 const DiffBox& open_diff(lua_State* L) {
   const DiffBox& box = self<DiffBox>(L);
   box.a->open();
@@ -130,51 +79,13 @@ const DiffBox& open_diff(lua_State* L) {
   return box;
 }
 
-int get_verdict(lua_State* L) { return give(L, self<DiffBox>(L).result.verdict()); }
-int get_edges_known(lua_State* L) { return give(L, self<DiffBox>(L).result.unknown_edges.empty()); }
-int get_equal(lua_State* L) { return give(L, self<DiffBox>(L).result.is_equal()); }
-int get_complete(lua_State* L) { return give(L, self<DiffBox>(L).result.is_complete()); }
-int get_matched(lua_State* L) { return give(L, self<DiffBox>(L).result.matched_nodes); }
-
-int get_first(lua_State* L) {
-  const DiffBox& box = open_diff(L);
-  if (box.result.first) push_entry(L, box, box.result.tensors[*box.result.first]);
-  else lua_pushnil(L);
-  return 1;
-}
-int get_tensors(lua_State* L) {
-  const DiffBox& box = open_diff(L);
-  push_list(L, box.result.tensors, [&](const TensorDiff& entry) { push_entry(L, box, entry); });
-  set_record_class(L, "hits");
-  return 1;
-}
-int get_culprits(lua_State* L) {
-  const DiffBox& box = open_diff(L);
-  push_list(L, box.result.culprits, [&](size_t at) { push_entry(L, box, box.result.tensors[at]); });
-  set_record_class(L, "hits");
-  return 1;
-}
-int get_counts(lua_State* L) {
-  const DiffResult& result = self<DiffBox>(L).result;
-  lua_newtable(L);
-  set_field(L, "equal", result.equal);
-  set_field(L, "close", result.close);
-  set_field(L, "different", result.different);
-  set_field(L, "reshaped", result.reshaped);
-  set_field(L, "uncompared", result.uncompared);
-  set_field(L, "dtype_changes", result.dtype_changes);
-  return 1;
-}
-int push_names(lua_State* L, const SessionBox& box, const std::vector<UnmatchedNode>& nodes) {
-  push_list(L, nodes, [&](const UnmatchedNode& each) { push(L, box.session->graph(each.rank, each.graph)->node(each.node).name); });
-  set_record_class(L, "list");
-  return 1;
-}
-int get_only_a(lua_State* L) { return push_names(L, *open_diff(L).a, self<DiffBox>(L).result.only_a); }
-int get_only_b(lua_State* L) { return push_names(L, *open_diff(L).b, self<DiffBox>(L).result.only_b); }
-int get_notes(lua_State* L) {
-  push_list(L, self<DiffBox>(L).result.notes, [L](const DiffNote& note) { push(L, note.text); });
-  set_record_class(L, "list");
+/// A key of diff_answer().
+template <Key key>
+int get(lua_State* L) {
+  open_diff(L);
+  DiffBox& box = self<DiffBox>(L);
+  if (box.answer.is_null()) box.answer = diff_answer(*box.a->session, *box.b->session, box.result);
+  push_answer(L, box.answer[key.text], std::string_view(key.text) == "first" ? "tensors" : key.text);
   return 1;
 }
 
@@ -188,10 +99,22 @@ int render(lua_State* L) {
 }
 
 constexpr Member kFields[] = {
-    {"verdict", guard<get_verdict>}, {"equal", guard<get_equal>},     {"complete", guard<get_complete>},
-    {"matched", guard<get_matched>}, {"first", guard<get_first>},     {"tensors", guard<get_tensors>},
-    {"counts", guard<get_counts>},   {"only_a", guard<get_only_a>},   {"culprits", guard<get_culprits>},
-    {"notes", guard<get_notes>},     {"only_b", guard<get_only_b>},   {"edges_known", guard<get_edges_known>}};
+    {"a", guard<get<"a">>},
+    {"b", guard<get<"b">>},
+    {"verdict", guard<get<"verdict">>},
+    {"equal", guard<get<"equal">>},
+    {"complete", guard<get<"complete">>},
+    {"interrupted", guard<get<"interrupted">>},
+    {"edges_known", guard<get<"edges_known">>},
+    {"first", guard<get<"first">>},
+    {"culprits", guard<get<"culprits">>},
+    {"matched", guard<get<"matched">>},
+    {"matched_by", guard<get<"matched_by">>},
+    {"counts", guard<get<"counts">>},
+    {"only_a", guard<get<"only_a">>},
+    {"only_b", guard<get<"only_b">>},
+    {"notes", guard<get<"notes">>},
+    {"tensors", guard<get<"tensors">>}};
 constexpr Member kMethods[] = {{"table", guard<render<Format::kTable>>},       {"json", guard<render<Format::kJson>>},
                                {"jsonl", guard<render<Format::kJsonl>>},       {"csv", guard<render<Format::kCsv>>},
                                {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>},
@@ -263,8 +186,7 @@ int tensor_diff(lua_State* L) {
     if (std::fabs(plain.at(i)) <= boundary) std::memcpy(bytes.data() + i * sizeof zero, &zero, sizeof zero);
   }
   made->memory = value_or_throw(TensorBuffer::create(DType::kFloat64, a->shape(), std::move(bytes)));
-  lua_newtable(L);
-  set_measures(L, measures, left->info.shape);
+  push_answer(L, measures_answer(measures, left->info.shape));
   set_field(L, "count", measures.count);
   set_field(L, "boundary", boundary);
   push_stats(L, stats, left->info.shape);

@@ -1,5 +1,5 @@
-// msdbg.bisect, trend, propagation, why, source and plan. The answers cross the border as the JSON of docs/json.md, so that both sides use
-// the same names; the object behind a result renders it in the other formats. scripts/msdbg/follow.lua makes tables of them.
+// msdbg.bisect, trend, propagation, why, source and plan. The object behind an answer gives its tables and renders the other formats;
+// scripts/msdbg/follow.lua joins the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "msdbg/dump_plan.h"
 #include "msdbg/follow_report.h"
 #include "script/predicate.h"
+#include "script/push_answer.h"
 
 namespace msdbg::script {
 
@@ -51,8 +52,8 @@ FollowTarget target_argument(lua_State* L, int index, const std::string& what, S
   return target;
 }
 
-template <typename Answer>
-int push_answer(lua_State* L, std::shared_ptr<SessionBox> session, Answer answer, CheckResult check = {}) {
+template <typename Found>
+int give_followed(lua_State* L, std::shared_ptr<SessionBox> session, Found answer, CheckResult check = {}) {
   auto made = std::make_shared<FollowBox>();
   made->session = std::move(session);
   made->answer = std::move(answer);
@@ -78,7 +79,7 @@ int run_bisect(lua_State* L) {
   predicate.throw_failure();
   BisectResult result = value_or_throw(std::move(found));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "bisect: interrupted"));
-  return push_answer(L, box, std::move(result));
+  return give_followed(L, box, std::move(result));
 }
 
 int run_trend(lua_State* L) {
@@ -95,7 +96,7 @@ int run_trend(lua_State* L) {
   const InUse guard(*box, "trend");
   TrendResult result = value_or_throw(trend(*box->session, target, statistic, follow));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "trend: interrupted"));
-  return push_answer(L, box, std::move(result));
+  return give_followed(L, box, std::move(result));
 }
 
 int run_propagation(lua_State* L) {
@@ -127,7 +128,7 @@ int run_propagation(lua_State* L) {
   predicate.throw_failure();
   Propagation result = value_or_throw(std::move(found));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "propagation: interrupted"));
-  return push_answer(L, box, std::move(result));
+  return give_followed(L, box, std::move(result));
 }
 
 int run_why(lua_State* L) {
@@ -144,7 +145,7 @@ int run_why(lua_State* L) {
   asked.execution = static_cast<uint32_t>(options.integer("execution", 0, UINT32_MAX).value_or(0));
   options.finish();
   asked.mem_limit_bytes = box->defaults.mem_limit_bytes;
-  return push_answer(L, box, value_or_throw(why(session, name, asked)));
+  return give_followed(L, box, value_or_throw(why(session, name, asked)));
 }
 
 int run_source(lua_State* L) {
@@ -158,10 +159,10 @@ int run_source(lua_State* L) {
   asked.root = options.text("root").value_or("");
   asked.framework = options.boolean("framework").value_or(false);
   options.finish();
-  return push_answer(L, box, value_or_throw(annotate_source(session, result->result, asked)), result->result);
+  return give_followed(L, box, value_or_throw(annotate_source(session, result->result, asked)), result->result);
 }
 
-// core.plan(session, options) -> the plan as JSON, what the configuration file holds
+// core.plan(session, options) -> the plan, what the configuration file holds
 int run_plan(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "plan: session");
   const Session& session = box->open();
@@ -195,7 +196,7 @@ int run_plan(lua_State* L) {
   asked.version = options.text("version").value_or(asked.version);
   options.finish();
   const DumpPlan plan = value_or_throw(plan_dump(session.graphs(), nodes, asked));
-  push(L, plan_json(plan));
+  push_plain_answer(L, Answer::parse(plan_json(plan)));
   push(L, plan.json);
   return 2;
 }
@@ -225,6 +226,23 @@ std::string rendered(FollowBox& box, const std::string& format, size_t context) 
       box.answer);
 }
 
+// core.follow_tree(answer) -> its tables
+int tree(lua_State* L) {
+  const auto box = object_argument<FollowBox>(L, 1, "follow: answer");
+  Session& session = box->session->open();
+  push_plain_answer(L, std::visit(
+                           [&](const auto& found) {
+                             using Found = std::decay_t<decltype(found)>;
+                             if constexpr (std::is_same_v<Found, BisectResult>) return bisect_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, TrendResult>) return trend_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, Propagation>) return propagation_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, WhyAnswer>) return why_answer(session, found);
+                             else return lines_answer(session, found, box->check);
+                           },
+                           box->answer));
+  return 1;
+}
+
 int render(lua_State* L) {
   const auto box = object_argument<FollowBox>(L, 1, "render: answer");
   const std::string format = text_argument(L, 2, "render: format");
@@ -237,7 +255,7 @@ int render(lua_State* L) {
 void bind_follow(lua_State* L) {
   define_class<FollowBox>(L, {});
   add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"why", guard<run_why>},
-                    {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>},
+                    {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}, {"follow_tree", guard<tree>},
                     {"plan", guard<run_plan>}});
 }
 

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <ranges>
 
 #include "msdbg/file.h"
 #include "msdbg/series.h"
 #include "script/objects.h"
+#include "script/push_answer.h"
 
 namespace msdbg::script {
 namespace {
@@ -47,25 +47,9 @@ Series series_at(lua_State* L, int index, const char* name) {
 int compare_two_series(lua_State* L) {
   const Series a = series_at(L, 1, "A"), b = series_at(L, 2, "B");
   const SeriesComparison found = value_or_throw(compare_series(a, b, number_at(L, 3).value_or(1e-3)));
-  lua_newtable(L);
-  set_field(L, "verdict", series_verdict_name(found.verdict));
-  set_field(L, "count", found.count);
-  set_field(L, "tolerance", found.tolerance);
-  if (!std::isnan(found.mean_abs_error)) set_field(L, "mean_abs_error", found.mean_abs_error);
-  set_field(L, "max_abs_error", found.max_abs_error);
-  set_field(L, "max_rel_error", found.max_rel_error);
-  set_field(L, "worst_step", found.worst_step);
-  set_field(L, "nonfinite_mismatch", found.nonfinite_mismatch);
-  if (found.parts_at) {
-    set_field(L, "parts_at", *found.parts_at);
-    set_field(L, "a_there", found.a_there);
-    set_field(L, "b_there", found.b_there);
-  }
-  push_shape(L, found.only_a);
-  lua_setfield(L, -2, "only_a");
-  push_shape(L, found.only_b);
-  lua_setfield(L, -2, "only_b");
-  set_field(L, "next", found.next);
+  Series left = a, right = b;
+  align_series(left, right);
+  push_answer(L, series_answer(left, right, found));
   push(L, without_last_newline(series_report(a, b, found, {})));
   return 2;
 }

@@ -5,6 +5,7 @@
 #include <list>
 #include <map>
 
+#include "msdbg/answers.h"
 #include "msdbg/abi.h"
 #include "msdbg/analysis.h"
 #include "msdbg/html_report.h"
@@ -110,11 +111,13 @@ struct RunBox {
 struct OriginBox {
   std::shared_ptr<SessionBox> session;
   OriginResult result;
+  Answer answer;  ///< made of it
 };
 
 struct DiffBox {
   std::shared_ptr<SessionBox> a, b;
   DiffResult result;
+  Answer answer;  ///< made of it
 };
 
 struct ReportBox {
@@ -255,8 +258,6 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
 void push_shape(lua_State* L, std::span<const int64_t> shape);
 void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape);
 void push_stack(lua_State* L, const std::vector<StackFrame>& stack);
-/// {rank, graph, graph_id, step, execution, node, op, slot} into the table on top.  [-0, +0, m]
-void set_place(lua_State* L, const SessionBox& box, const TensorId& id);
 /// One of the metatables of scripts/msdbg/record.lua for the table on top, by name.  [-0, +0, m]
 void set_record_class(lua_State* L, const char* name);
 std::string step_text(const SessionBox& session);

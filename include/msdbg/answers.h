@@ -1,0 +1,80 @@
+// Results as trees of named values: the one source of JSON, JSON lines, CSV and the objects that Lua gets. docs/json.md lists the keys.
+//
+// A number may be NaN or infinite. null: not computed, not known, or there is no such value. Any thread that may use the session.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/follow_report.h"
+#include "msdbg/report.h"
+
+namespace msdbg {
+
+/// Keys keep the order in which they were added.
+using Answer = nlohmann::ordered_json;
+
+// ---- text ------------------------------------------------------------------------------------------------------------
+
+/// One object, indented. NaN and infinities become the strings "NaN", "Infinity", "-Infinity"; the text is always valid UTF-8.
+std::string json_text(const Answer& answer);
+/// The same on one line.
+std::string json_line(const Answer& answer);
+/// The elements of the list under `entries`, one a line, then `{"summary": ...}` with everything else.
+std::string json_lines(const Answer& answer, std::string_view entries);
+
+struct CsvColumn {
+  std::string_view title;
+  std::string_view path;  ///< keys below a row, joined with dots: stats.count
+};
+/// RFC 4180: the titles, then a line for each element of the list `rows`. What is null or missing is an empty field; control
+/// characters are escaped.
+std::string csv_text(std::span<const CsvColumn> columns, const Answer& rows);
+
+// ---- parts that several answers share --------------------------------------------------------------------------------
+
+/// A whole number where it is one, as counts are; null for nullopt.
+Answer number_answer(const std::optional<double>& value);
+Answer stats_answer(const Stats& stats, std::span<const int64_t> shape);
+/// The shape, which first_bad needs, is that of the tensor; null for nullopt.
+Answer stats_answer(Session& session, const std::optional<Stats>& stats, const std::optional<TensorId>& id);
+/// Innermost frame first.
+Answer stack_answer(const Node& node);
+/// The line of the user's program that made the node, {file, line}; null when unknown.
+Answer source_answer(const Node& node);
+/// rank, graph, graph_id, step, execution, node, op, slot.
+Answer place_answer(const Session& session, const TensorId& id);
+Answer coverage_answer(const Coverage& coverage);
+Answer not_checked_answer(const Session& session, const NotChecked& entry);
+
+// ---- answers ---------------------------------------------------------------------------------------------------------
+
+Answer hit_answer(const Session& session, const Hit& hit);
+/// check_answer() without its lists `hits` and `not_checked`.
+Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate = nullptr,
+                     std::span<const std::string> rules_run = {});
+/// Without `gate` no hit has a status. `rules_run`: as in ReportStyle.
+Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate = nullptr,
+                    std::span<const std::string> rules_run = {});
+Answer origin_answer(Session& session, const OriginResult& result);
+/// How far two tensors lie apart.
+Answer measures_answer(const Comparison& measures, const Shape& shape);
+Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry);
+Answer diff_answer(Session& a, Session& b, const DiffResult& result);
+/// The steps are those that both have.
+Answer series_answer(const Series& a, const Series& b, const SeriesComparison& result);
+Answer node_answer(const NodeRef& node);
+Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes);
+Answer tensors_answer(const Session& session, std::span<const StatsRow> rows);
+Answer doctor_answer(const Session& session, const SessionReport& report);
+Answer bisect_answer(Session& session, const BisectResult& result);
+Answer trend_answer(Session& session, const TrendResult& result);
+Answer propagation_answer(Session& session, const Propagation& result);
+Answer why_answer(Session& session, const WhyAnswer& answer);
+/// Program lines with what was found on them.
+Answer lines_answer(Session& session, std::span<const SourceFile> files, const CheckResult& result);
+
+}  // namespace msdbg

@@ -1,0 +1,131 @@
+#include <algorithm>
+
+#include "msdbg/answers.h"
+#include "report/check_formats.h"
+
+namespace msdbg {
+namespace {
+
+Answer text_or_null(std::string_view text) { return text.empty() ? Answer() : Answer(text); }
+
+/// The number behind the verdict: what the script measured, else that of the first parameter that hit.
+Answer actual_of(const Hit& hit) {
+  for (const auto& [name, value] : hit.details) {
+    if (name == "actual") return parse_double(value) ? Answer(*parse_double(value)) : Answer(value);
+  }
+  for (const ParamResult& param : hit.params) {
+    if (param.hit && param.actual) return *param.actual;
+  }
+  return nullptr;
+}
+
+Answer details_of(const Hit& hit) {
+  Answer out = Answer::object();
+  for (const auto& [name, value] : hit.details) out[name] = parse_double(value) ? Answer(*parse_double(value)) : Answer(value);
+  return out;
+}
+
+std::string_view kind_name(RuleProblemKind kind) {
+  switch (kind) {
+    case RuleProblemKind::kBroken: return "broken";
+    case RuleProblemKind::kUnset: return "unset";
+    case RuleProblemKind::kIdle: return "idle";
+    case RuleProblemKind::kNoSuchData: return "no_such_data";
+  }
+  return "";
+}
+
+/// Rules with findings, and what to do about them.
+Answer rules_answer(const CheckResult& result, std::span<const std::string> rules_run) {
+  Answer out = Answer::array();
+  for (const std::string& name : rules_of(result, rules_run)) {
+    const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == name; });
+    const RuleInfo* info = rule_info(result, name);
+    if (!found || info == nullptr) continue;
+    out.push_back({{"name", info->name},
+                   {"severity", severity_name(info->severity)},
+                   {"summary", info->summary},
+                   {"cause", info->cause},
+                   {"next", info->next},
+                   {"file", text_or_null(info->file)}});
+  }
+  return out;
+}
+
+Answer gate_answer(const Gate* gate) {
+  if (gate == nullptr) return nullptr;
+  Answer unused = Answer::array();
+  for (const Suppression& s : gate->unused) unused.push_back({{"line", s.line}, {"pattern", s.text}, {"reason", s.reason}});
+  return {{"new", gate->fresh}, {"known", gate->known}, {"suppressed", gate->suppressed}, {"unused_suppressions", std::move(unused)}};
+}
+
+}  // namespace
+
+Answer hit_answer(const Session& session, const Hit& hit) {
+  Answer out;
+  out["watch"] = hit.watch_id;
+  out["watch_name"] = text_or_null(hit.watch_name);
+  out["rule"] = hit.rule;
+  out["abbr"] = hit.abbr;
+  out["severity"] = severity_name(hit.severity);
+  out.update(place_answer(session, hit.tensor));
+  out["dtype"] = dtype_name(hit.dtype);
+  out["shape"] = hit.shape;
+  out["message"] = what_text(hit);
+  out["actual"] = actual_of(hit);
+  Answer params = Answer::array();
+  for (const ParamResult& param : hit.params) {
+    params.push_back({{"name", param.name},
+                      {"threshold", param.threshold},
+                      {"actual", param.actual ? Answer(*param.actual) : Answer()},
+                      {"hit", param.hit}});
+  }
+  out["params"] = std::move(params);
+  out["details"] = details_of(hit);
+  out["stats"] = stats_answer(hit.stats, hit.shape);
+  out["not_finite"] = text_or_null(nonfinite_text(hit.stats));
+  out["summary"] = hit.info ? text_or_null(hit.info->summary) : Answer();
+  const auto spec = find_condition(hit.rule);
+  out["advice"] = hit.info ? text_or_null(hit.info->advice()) : spec ? text_or_null((*spec)->advice) : Answer();
+  out["source"] = source_answer(session.node(hit.tensor));
+  out["stack"] = stack_answer(session.node(hit.tensor));
+  return out;
+}
+
+Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate, std::span<const std::string> rules_run) {
+  Answer problems = Answer::array();
+  for (const RuleProblem& problem : result.rule_problems)
+    problems.push_back({{"rule", problem.rule}, {"kind", kind_name(problem.kind)}, {"reason", problem.reason}});
+  Answer out;
+  out["msdbg"] = kVersion;
+  out["dump"] = session.info().source;
+  out["semantics"] = semantics_name(result.semantics);
+  out["steps"] = result.steps;
+  out["interrupted"] = result.interrupted;
+  out["coverage"] = coverage_answer(result.coverage);
+  out["total_hits"] = result.total_hits;
+  out["from_rules"] = !result.rules.empty();
+  out["rules"] = rules_answer(result, rules_run);
+  out["rule_problems"] = std::move(problems);
+  out["gate"] = gate_answer(gate);
+  return out;
+}
+
+Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate, std::span<const std::string> rules_run) {
+  Answer out = check_summary(session, result, gate, rules_run);
+  Answer hits = Answer::array(), not_checked = Answer::array();
+  for (size_t i = 0; i < result.hits.size(); ++i) {
+    Answer hit = hit_answer(session, result.hits[i]);
+    if (gate != nullptr) {
+      hit["status"] = standing_name(gate->standing[i]);
+      hit["reason"] = gate->standing[i] == Standing::kSuppressed ? Answer(gate->reasons[i]) : Answer();
+    }
+    hits.push_back(std::move(hit));
+  }
+  for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));
+  out["hits"] = std::move(hits);
+  out["not_checked"] = std::move(not_checked);
+  return out;
+}
+
+}  // namespace msdbg

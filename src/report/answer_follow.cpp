@@ -1,0 +1,184 @@
+// What the questions that follow a value answer: bisect, trend, propagation, why, source.
+#include "msdbg/answers.h"
+#include "msdbg/follow_report.h"
+
+namespace msdbg {
+namespace {
+
+Answer rank_object(Session& session, const BisectRank& rank) {
+  auto step = [](const std::optional<int64_t>& value) { return value ? Answer(*value) : Answer(); };
+  Answer out = {{"rank", rank.rank},
+              {"first", step(rank.first)},
+              {"last_before", step(rank.last_before)},
+              {"monotone", rank.monotone},
+              {"counterexample", step(rank.counterexample)},
+              {"steps", rank.steps},
+              {"looked_at", rank.probes.size()},
+              {"reads", rank.reads},
+              {"skipped", rank.skipped},
+              {"open", rank.open}};
+  Answer probes = Answer::array();
+  for (const BisectProbe& probe : rank.probes) {
+    Answer entry = {{"step", probe.step},
+                  {"holds", probe.state == Known::kUnknown ? Answer() : Answer(probe.state == Known::kBad)},
+                  {"tensors", probe.tensors},
+                  {"undecided", probe.undecided},
+                  {"reason", probe.reason.empty() ? Answer() : Answer(probe.reason)}};
+    Answer holds = Answer::array();
+    for (const TensorId& id : probe.holds) holds.push_back(place_answer(session, id));
+    entry["hits"] = std::move(holds);
+    entry["stats"] = stats_answer(session, probe.stats, probe.holds.empty() ? std::nullopt : std::optional(probe.holds.front()));
+    probes.push_back(std::move(entry));
+  }
+  out["probes"] = std::move(probes);
+  return out;
+}
+
+Answer line_object(const Session& session, const TrendResult& result, const TrendLine& line) {
+  Answer out = place_answer(session, line.tensor);
+  out.erase("step");
+  out["statistic"] = result.statistic;
+  out["first"] = number_answer(line.first);
+  out["last"] = number_answer(line.last);
+  out["min"] = number_answer(line.min);
+  out["max"] = number_answer(line.max);
+  out["ends"] = line.ends ? Answer(*line.ends) : Answer();
+  Answer change;
+  if (line.change) {
+    change = {{"step", line.change->step},
+              {"before", number_answer(line.change->before)},
+              {"after", number_answer(line.change->after)},
+              {"p", line.change->p},
+              {"log_scale", line.change->log_scale}};
+  }
+  out["change"] = std::move(change);
+  Answer points = Answer::array();
+  for (const TrendPoint& point : line.points) {
+    points.push_back(
+        {{"step", point.step}, {"value", number_answer(point.value)}, {"reason", point.reason.empty() ? Answer() : Answer(point.reason)}});
+  }
+  out["points"] = std::move(points);
+  return out;
+}
+
+Answer propagation_node(Session& session, const Propagation& result, const PropagationNode& at, size_t index) {
+  const Node& node = session.graph(result.tensor.rank, result.tensor.graph)->node(at.node);
+  Answer out = {{"index", index},
+              {"rank", result.tensor.rank},
+              {"node", node.name},
+              {"op", node.op},
+              {"kind", node_kind_name(node.kind)},
+              {"execution", at.execution},
+              {"passage", passage_name(at.passage)},
+              {"distance", at.distance},
+              {"slot", at.tensor ? Answer(slot_name(at.tensor->slot)) : Answer()},
+              {"step", at.tensor ? Answer(at.tensor->step) : Answer()},
+              {"reason", at.reason.empty() ? Answer() : Answer(at.reason)}};
+  out["stats"] = stats_answer(session, at.stats, at.tensor);
+  out["stack"] = stack_answer(node);
+  return out;
+}
+
+Answer row_object(Session& session, const SourceFile& file, const SourceRow& row) {
+  Answer out = {{"file", file.path}, {"line", row.line}, {"code", row.code}, {"recorded", row.recorded}, {"differs", row.differs}};
+  Answer nodes = Answer::array();
+  for (const NodeRef& ref : row.nodes) {
+    const Node& node = ref.graph->node(ref.node);
+    nodes.push_back({{"name", node.name}, {"op", node.op}, {"rank", ref.graph->rank()}, {"graph_id", ref.graph->id()}});
+  }
+  out["nodes"] = std::move(nodes);
+  Answer hits = Answer::array();
+  for (const SourceHit& hit : row.hits) {
+    hits.push_back({{"rule", hit.rule},
+                    {"abbr", hit.abbr},
+                    {"count", hit.count},
+                    {"first_step", hit.first_step},
+                    {"node", session.node(hit.tensor).name}});
+  }
+  out["hits"] = std::move(hits);
+  out["worst"] = row.worst_tensor ? place_answer(session, *row.worst_tensor) : Answer();
+  if (row.worst_tensor) out["worst"]["stats"] = stats_answer(session, row.worst, row.worst_tensor);
+  return out;
+}
+
+}  // namespace
+
+Answer bisect_answer(Session& session, const BisectResult& result) {
+  Answer ranks = Answer::array();
+  for (const BisectRank& rank : result.ranks) ranks.push_back(rank_object(session, rank));
+  return {{"dump", session.info().source},
+          {"target", result.target},
+          {"predicate", result.predicate},
+          {"interrupted", result.interrupted},
+          {"ranks", std::move(ranks)}};
+}
+
+Answer trend_answer(Session& session, const TrendResult& result) {
+  Answer tensors = Answer::array();
+  for (const TrendLine& line : result.lines) tensors.push_back(line_object(session, result, line));
+  return {{"dump", session.info().source}, {"statistic", result.statistic},     {"target", result.target},
+          {"steps", result.steps},         {"interrupted", result.interrupted}, {"tensors", std::move(tensors)}};
+}
+
+Answer propagation_answer(Session& session, const Propagation& result) {
+  Answer nodes = Answer::array();
+  for (size_t i = 0; i < result.nodes.size(); ++i) nodes.push_back(propagation_node(session, result, result.nodes[i], i));
+  Answer edges = Answer::array();
+  for (const PropagationEdge& edge : result.edges) {
+    edges.push_back({{"from", edge.from},
+                     {"to", edge.to},
+                     {"output", edge.update ? Answer() : Answer(slot_name({Io::kOutput, edge.output}))},
+                     {"input", slot_name({Io::kInput, edge.input})},
+                     {"update", edge.update},
+                     {"bad", edge.bad}});
+  }
+  Answer out = {{"dump", session.info().source},
+              {"predicate", result.predicate},
+              {"direction", result.up ? "up" : "down"},
+              {"holds", result.holds},
+              {"edges_known", result.edges_known}};
+  out["tensor"] = place_answer(session, result.tensor);
+  out["stats"] = stats_answer(session, result.stats, result.tensor);
+  // Empty lists would say that nobody took it.
+  out["nodes"] = result.edges_known ? std::move(nodes) : Answer();
+  out["edges"] = result.edges_known ? std::move(edges) : Answer();
+  out["bad_in_step"] = result.bad_in_step;
+  out["bad_elsewhere"] = result.edges_known ? Answer(result.bad_elsewhere) : Answer();
+  out["clean_outputs"] = result.clean_outputs;
+  out["coverage"] = coverage_answer(result.coverage);
+  out["interrupted"] = result.interrupted;
+  return out;
+}
+
+
+Answer why_answer(Session& session, const WhyAnswer& answer) {
+  Answer evidence = Answer::array();
+  for (const WhyEvidence& each : answer.evidence)
+    evidence.push_back({{"text", each.text}, {"path", each.path.empty() ? Answer() : Answer(each.path)}});
+  return {{"dump", session.info().source},
+          {"asked", answer.asked},
+          {"kind", why_kind_name(answer.kind)},
+          {"answer", answer.answer},
+          {"tensor", answer.tensor ? place_answer(session, *answer.tensor) : Answer()},
+          {"evidence", std::move(evidence)},
+          {"instead", answer.instead},
+          {"next", answer.next.empty() ? Answer() : Answer(answer.next)}};
+}
+
+Answer lines_answer(Session& session, std::span<const SourceFile> files, const CheckResult& result) {
+  Answer list = Answer::array();
+  for (const SourceFile& file : files) {
+    Answer lines = Answer::array();
+    for (const SourceRow& row : file.rows) {
+      if (!row.nodes.empty()) lines.push_back(row_object(session, file, row));
+    }
+    list.push_back({{"path", file.path},
+                    {"read_from", file.read_from.empty() ? Answer() : Answer(file.read_from)},
+                    {"note", file.note},
+                    {"findings", file.findings},
+                    {"lines", std::move(lines)}});
+  }
+  return {{"dump", session.info().source}, {"steps", result.steps}, {"interrupted", result.interrupted}, {"files", std::move(list)}};
+}
+
+}  // namespace msdbg

@@ -1,0 +1,80 @@
+// Nodes, tensors with their statistics, and what a dump holds.
+#include <set>
+
+#include "msdbg/answers.h"
+
+namespace msdbg {
+
+Answer node_answer(const NodeRef& ref) {
+  const Graph& graph = *ref.graph;
+  const Node& node = graph.node(ref.node);
+  Answer inputs = Answer::array(), outputs = Answer::array();
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const Edge edge = graph.effective_producer(node.id, slot);
+    const bool known = edge.node != kNoNode;
+    inputs.push_back({{"node", known ? graph.node(edge.node).name : node.inputs[slot].name},
+                      {"slot", known ? Answer(slot_name({Io::kOutput, edge.slot})) : Answer()}});
+  }
+  for (const OutputType& type : node.outputs)
+    outputs.push_back({{"dtype", dtype_name(type.dtype)}, {"shape", type.shape ? Answer(*type.shape) : Answer()}});
+  Answer out;
+  out["name"] = node.name;
+  out["op"] = node.op;
+  out["kind"] = node_kind_name(node.kind);
+  out["scope"] = node.scope;
+  out["rank"] = graph.rank();
+  out["graph"] = graph.name();
+  out["graph_id"] = graph.id();
+  out["inputs"] = std::move(inputs);
+  out["outputs"] = std::move(outputs);
+  out["source"] = source_answer(node);
+  out["stack"] = stack_answer(node);
+  return out;
+}
+
+Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes) {
+  Answer list = Answer::array();
+  for (const NodeRef& ref : nodes) list.push_back(node_answer(ref));
+  return {{"dump", session.info().source}, {"nodes", std::move(list)}};
+}
+
+Answer tensors_answer(const Session& session, std::span<const StatsRow> rows) {
+  Answer tensors = Answer::array();
+  for (const StatsRow& row : rows) {
+    Answer out = place_answer(session, row.info.id);
+    out["dtype"] = dtype_name(row.info.dtype);
+    out["shape"] = row.info.shape;
+    out["stats"] = row.stats ? stats_answer(*row.stats, row.info.shape) : Answer();
+    out["problem"] = row.stats ? Answer() : Answer(row.info.problem.message());
+    tensors.push_back(std::move(out));
+  }
+  return {{"dump", session.info().source}, {"tensors", std::move(tensors)}};
+}
+
+Answer doctor_answer(const Session& session, const SessionReport& report) {
+  const SessionInfo& info = session.info();
+  Answer graphs = Answer::array(), steps = Answer::object(), problems = Answer::array();
+  std::set<std::pair<int, std::string>> seen;
+  for (const GraphPtr& graph : session.graphs()) {
+    if (seen.insert({graph->id(), graph->name()}).second) graphs.push_back(graph->name());
+  }
+  for (const auto& [graph, numbers] : report.steps_by_graph) steps[std::to_string(graph)] = numbers;
+  for (const Problem& problem : report.problems)
+    problems.push_back({{"severity", severity_name(problem.severity)}, {"path", problem.path}, {"message", problem.message}});
+  Answer out;
+  out["dump"] = info.source;
+  out["layout"] = info.layout;
+  out["epoch"] = info.epoch;
+  out["framework_version"] = info.framework_version.empty() ? Answer() : Answer(info.framework_version);
+  out["nets"] = info.nets;
+  out["ranks"] = std::vector<int>(session.ranks().begin(), session.ranks().end());
+  out["graphs"] = std::move(graphs);
+  out["steps"] = std::move(steps);
+  out["files"] = {{"tensors", report.tensor_files},       {"parameters", report.parameter_files},
+                  {"constants", report.constant_files},   {"statistics", report.statistic_rows},
+                  {"device_format", report.device_files}, {"other", report.other_files}};
+  out["problems"] = std::move(problems);
+  return out;
+}
+
+}  // namespace msdbg

@@ -1,0 +1,99 @@
+#include "msdbg/answers.h"
+
+namespace msdbg {
+namespace {
+
+std::string_view known_name(Known state) {
+  return state == Known::kSound ? "sound" : state == Known::kBad ? "bad" : "unknown";
+}
+std::string_view kind_name(OriginKind kind) {
+  return kind == OriginKind::kOperator ? "operator" : kind == OriginKind::kParameter ? "parameter" : "input";
+}
+
+Answer input_answer(Session& session, const Graph* graph, const OriginInput& input) {
+  const Node* producer = graph && input.producer.node != kNoNode ? &graph->node(input.producer.node) : nullptr;
+  Answer out;
+  out["slot"] = slot_name({Io::kInput, input.slot});
+  out["node"] = producer ? Answer(producer->name) : input.producer.name.empty() ? Answer() : Answer(input.producer.name);
+  out["producer_slot"] = producer ? Answer(slot_name({Io::kOutput, input.producer.slot})) : Answer();
+  out["state"] = known_name(input.state);
+  out["reason"] = input.reason.empty() ? Answer() : Answer(input.reason);
+  out["zeros_at_bad"] = input.zeros_at_bad;
+  out["stats"] = stats_answer(session, input.stats, input.value);
+  return out;
+}
+
+Answer chains_answer(Session& session, const Origin& origin) {
+  Answer chains = Answer::array();
+  for (const std::vector<ChainLink>& chain : origin.chains) {
+    Answer links = Answer::array();
+    for (const ChainLink& link : chain) {
+      Answer entry = place_answer(session, link.tensor);
+      entry["bad"] = link.bad;
+      entry["stats"] = stats_answer(session, link.stats, link.tensor);
+      links.push_back(std::move(entry));
+    }
+    chains.push_back(std::move(links));
+  }
+  return chains;
+}
+
+Answer one_origin(Session& session, const Origin& origin) {
+  const Graph* graph = session.graph(origin.tensor.rank, origin.tensor.graph);
+  Answer out;
+  out["kind"] = kind_name(origin.kind);
+  out["certain"] = origin.certain;
+  out.update(place_answer(session, origin.tensor));
+  out["dtype"] = dtype_name(origin.info.dtype);
+  out["shape"] = origin.info.shape;
+  out["stats"] = stats_answer(origin.stats, origin.info.shape);
+  out["bad_count"] = origin.bad_count;
+  out["first"] = origin.first;
+  out["rows"] = nullptr;
+  if (origin.rows) {
+    const auto& [rows, bad] = *origin.rows;
+    out["rows"] = {{"affected", rows}, {"least_bad", bad.first}, {"most_bad", bad.second}};
+  }
+  Answer inputs = Answer::array();
+  for (const OriginInput& input : origin.inputs) inputs.push_back(input_answer(session, graph, input));
+  out["inputs"] = std::move(inputs);
+  out["chains"] = chains_answer(session, origin);
+  out["reached"] = origin.reached;
+  out["update"] = origin.update ? place_answer(session, *origin.update) : Answer();
+  out["source"] = source_answer(session.node(origin.tensor));
+  out["stack"] = stack_answer(session.node(origin.tensor));
+  return out;
+}
+
+}  // namespace
+
+Answer origin_answer(Session& session, const OriginResult& result) {
+  Answer origins = Answer::array(), steps = Answer::array();
+  for (const StepOrigins& step : result.steps) {
+    const Graph* graph = session.graph(step.rank, step.graph);
+    Answer losses = Answer::array();
+    for (const TensorId& loss : step.losses) losses.push_back(place_answer(session, loss));
+    steps.push_back({{"rank", step.rank},
+                     {"graph", graph ? graph->name() : ""},
+                     {"graph_id", step.graph},
+                     {"step", step.step},
+                     {"bad_tensors", step.bad_tensors},
+                     {"origin_count", step.origins.size()},
+                     {"losses", std::move(losses)}});
+    for (const Origin& origin : step.origins) origins.push_back(one_origin(session, origin));
+  }
+  Answer not_checked = Answer::array();
+  for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));
+  Answer out;
+  out["msdbg"] = kVersion;
+  out["dump"] = session.info().source;
+  out["predicate"] = result.predicate;
+  out["interrupted"] = result.interrupted;
+  out["coverage"] = coverage_answer(result.coverage);
+  out["steps"] = std::move(steps);
+  out["origins"] = std::move(origins);
+  out["not_checked"] = std::move(not_checked);
+  return out;
+}
+
+}  // namespace msdbg
