@@ -17,8 +17,7 @@ for _, graph in ipairs(s.graphs) do nodes = nodes + graph.nodes end
 add("%d steps, %d ranks, %d graphs with %s nodes; layout %s.", #s.steps, #s.ranks, #s.graphs, format.count(nodes), s.info.layout)
 
 local answer = msdbg.origin(s)
-local origin = answer.steps[1]
-local first = origin and origin.origins[1]
+local first = answer.origins[1]
 if first then
   local frame = first.stack[1]
   add("The first NaN or Inf is in step %d: `%s:%s`%s. It reaches %d tensors of that step.", first.step, first.node, first.slot,

@@ -153,10 +153,10 @@ struct DiffResult {
   bool interrupted = false;             ///< partial
   std::vector<std::pair<int64_t, int64_t>> steps;  ///< that were compared
 
-  /// "different", "equal", "partial" (interrupted before a difference was seen), "nothing compared".
+  /// "different", "equal", "interrupted" (before a difference was seen), "nothing compared".
   std::string_view verdict() const {
     if (!is_equal()) return "different";
-    return interrupted ? "partial" : equal + close > 0 ? "equal" : "nothing compared";
+    return interrupted ? "interrupted" : equal + close > 0 ? "equal" : "nothing compared";
   }
   bool is_equal() const { return different + reshaped == 0; }
   /// True when something on either side has no counterpart or could not be read.

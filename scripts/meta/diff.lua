@@ -59,7 +59,7 @@ function msdbg.diff(a, b, options) end
 
 ---The result of msdbg.diff. `print` shows the table of `msdbg diff`.
 ---@class msdbg.Diff
----@field verdict "equal"|"different"|"nothing compared"
+---@field verdict "equal"|"different"|"interrupted"|"nothing compared"
 ---@field equal boolean
 ---@field complete boolean  everything on both sides has a counterpart and was read
 ---@field matched integer  nodes
@@ -67,8 +67,8 @@ function msdbg.diff(a, b, options) end
 ---@field culprits msdbg.TensorDiff[]  in that step: tensors that differ although the inputs of their node agree
 ---@field tensors msdbg.TensorDiff[]  all that were compared
 ---@field counts table  equal, close, different, reshaped, uncompared, dtype_changes
----@field only_a string[]  names of nodes without a counterpart
----@field only_b string[]
+---@field only_a { rank: integer, graph: string, graph_id: integer, node: string, op: string }[]  nodes without a counterpart
+---@field only_b { rank: integer, graph: string, graph_id: integer, node: string, op: string }[]
 ---@field edges_known boolean  false: a graph file is missing, so nodes are not classified as culprit or victim
 ---@field notes string[]  steps, ranks and graphs that only one side has
 local diff = {}

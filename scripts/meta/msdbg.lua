@@ -80,10 +80,13 @@ function msdbg.fail(message) end
 
 ---The result of msdbg.origin. `print` shows the text of `msdbg origin`.
 ---@class msdbg.Origins
----@field origins table[]  kind, step, node, slot, stats, first, bad_count, certain, inputs, chains, reached, stack
----@field steps table[]  rank, graph_id, step, bad_tensors, origins, losses
+---@field origins table[]  all of them, the first of a step before its others; fields: docs/json.md
+---@field steps table[]  rank, graph, graph_id, step, bad_tensors, origin_count, losses
 ---@field predicate string  what counted as bad
----@field not_checked_count integer  tensors that could not be checked
+---@field interrupted boolean  not everything was looked at
+---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
+---@field not_checked table[]  tensors that could not be judged, with a reason
+---@field dump string  its source
 
 ---A result as text. Formats: docs/json.md, docs/ci.md.
 ---@class msdbg.Report
@@ -95,7 +98,7 @@ function report:table() end
 ---One JSON object.
 ---@return string
 function report:json() end
----JSON lines. For a check: one hit per line, then a line {"summary": {...}}. For origins: one origin per line.
+---JSON lines: one hit or origin per line, then a line {"summary": {...}}.
 ---@return string
 function report:jsonl() end
 ---CSV (RFC 4180), one hit or unchecked tensor per line. For checks only, like junit() and sarif(); otherwise raises an error.

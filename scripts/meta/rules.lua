@@ -44,4 +44,4 @@ function rules.forget() end
 
 ---@class msdbg.Result
 ---@field from_rules boolean  true: rules were run, and the `watch` numbers of hits are not watchpoints of the session
----@field rule_problems { rule: string, reason: string }[]  rules without a verdict: broken, no limit, nothing to check; `*`: no such step
+---@field rule_problems { rule: string, kind: string, reason: string }[]  rules without a verdict: broken, no limit, nothing to check; `*`: no such step

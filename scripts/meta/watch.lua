@@ -38,10 +38,12 @@ function watch:remove() end
 ---The result of a check. `print` shows the table of `msdbg check`.
 ---@class msdbg.Result
 ---@field hits msdbg.Hit[]
----@field not_checked table[]  watch, rule, abbr, rank, graph, step, node, slot, reason, error_code, errors
+---@field not_checked table[]  watch, rule, abbr, rank, graph, graph_id, step, execution, node, op, slot, reason, error_code, errors
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field total_hits integer  larger than #hits if max_hits cut the list
----@field interrupted boolean  true: the result is partial
+---@field interrupted boolean  true: not every tensor was checked
+---@field dump string  its source
+---@field rules table[]  rules with findings: name, severity, summary, cause, next, file
 ---@field steps integer[]  that were checked
 ---@field semantics "compat"|"finite"
 
@@ -62,12 +64,13 @@ function watch:remove() end
 ---@field slot string
 ---@field dtype string
 ---@field shape integer[]
+---@field message string  why it hit, in one line
+---@field actual number?  the value that decided
 ---@field params { name: string, threshold: number, actual: number?, hit: boolean }[]
----@field details table<string, string>  fields that a function returned besides `actual`
----@field error_code integer  0: none
----@field errors string[]
+---@field details table<string, string|number>  fields that a function returned
 ---@field stats msdbg.Stats
----@field stack table[]  the user's program, innermost first
+---@field source { file: string, line: integer? }?  the line of your program
+---@field stack table[]  file, line, code; innermost first
 ---@field not_finite string?  which elements are NaN or infinite: "104 of 192 -Inf"
 ---@field summary string?  of the rule; nil for conditions
 ---@field advice string?  what to do next

@@ -106,7 +106,7 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
                                                            : coverage.checked == 0   ? "nothing was checked"
                                                            : is_incomplete(result) ? "clean otherwise"
                                                                                       : "clean");
-  if (result.interrupted) out += fmt::format("**Incomplete**, {}.\n\n", interrupted_text(result));
+  if (result.interrupted) out += fmt::format("**{}**\n\n", interrupted_text(result));
   out += fmt::format("{}. {} of {} checked, {} not checked; {}, semantics {}.\n", counts_text(result, style), coverage.checked,
                      counted(coverage.tensors, "tensor"), coverage.not_checked, counted(result.steps.size(), "step"),
                      semantics_name(result.semantics));

@@ -95,7 +95,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   run.name = "msdbg check";
   if (result.interrupted) {
     ++run.errors;
-    run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml_text(partial_text(result))));
+    run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml_text(interrupted_text(result))));
   }
   for (const RuleProblem& problem : result.rule_problems) {
     if (problem.kind == RuleProblemKind::kNoSuchData) run.skip("what was asked for is there", "not checked: " + problem.reason);
@@ -118,7 +118,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
   property("coverage.checked", std::to_string(result.coverage.checked));
   property("coverage.not_checked", std::to_string(result.coverage.not_checked));
   property("total_hits", std::to_string(result.total_hits));
-  property("partial", result.interrupted ? "true" : "false");
+  property("interrupted", result.interrupted ? "true" : "false");
   properties += "    </properties>\n";
 
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";

@@ -74,7 +74,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
     results.push_back(std::move(entry));
   }
   Json notes = Json::array();
-  if (result.interrupted) notes.push_back(notification("error", partial_text(result)));
+  if (result.interrupted) notes.push_back(notification("error", interrupted_text(result)));
   for (const NotChecked& entry : result.not_checked) {
     Json note =
         notification("warning", fmt::format("not checked: {}:{} in step {} of rank {}: {}", printable(session.node(entry.tensor).name),
@@ -111,7 +111,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
                     {"checked", result.coverage.checked},
                     {"notChecked", result.coverage.not_checked},
                     {"totalHits", result.total_hits},
-                    {"partial", result.interrupted}};
+                    {"interrupted", result.interrupted}};
   return log_text(std::move(run));
 }
 

@@ -30,7 +30,7 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
                                               : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
     if (compared == 0) return "nothing was compared; what stood in the way is listed below";
     if (result.interrupted)
-      return fmt::format("partial: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
+      return fmt::format("interrupted: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
     if (result.uncompared > 0) {
       return fmt::format("equal as far as could be compared: {}: {}; {} not compared", counted(compared, "tensor"), all, result.uncompared);
     }

@@ -136,7 +136,7 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::vector<std::shared_ptr<WatchBox>> watches;
   int next_watch_id = 1;
   std::optional<CheckOptions> last_check;
-  std::shared_ptr<CheckResult> last_result;  ///< partial when that check was interrupted
+  std::shared_ptr<CheckResult> last_result;  ///< incomplete when that check was interrupted
 
   std::shared_ptr<NameIndex> names;  ///< made when completion first asks
 

@@ -89,8 +89,8 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   ASSERT_EQ(process.wait(), 130) << process.output();
   const std::string text = read(report);
   const std::map<std::string, std::string> marks = {
-      {"table", "interrupted: "},           {"json", "\"partial\":true"}, {"jsonl", "\"partial\":true"}, {"csv", "\r\npartial,"},
-      {"markdown", "**Partial result**"}, {"junit", "<error type=\"interrupted\""}, {"sarif", "\"executionSuccessful\": false"}};
+      {"table", "interrupted: "},           {"json", "\"interrupted\":true"}, {"jsonl", "\"interrupted\":true"}, {"csv", "\r\ninterrupted,"},
+      {"markdown", "**interrupted: "}, {"junit", "<error type=\"interrupted\""}, {"sarif", "\"executionSuccessful\": false"}};
   std::string searched = text;
   if (format == "json") std::erase_if(searched, [](char c) { return c == ' ' || c == '\n'; });
   EXPECT_NE(searched.find(marks.at(format)), std::string::npos) << text;

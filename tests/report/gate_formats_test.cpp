@@ -164,13 +164,13 @@ TEST(GateFormats, EveryFormatSaysThatItIsPartial) {
   c.result.interrupted = true;
   c.style.exit_status = 130;
   EXPECT_NE(c.text(Format::kTable).find("interrupted: "), std::string::npos);
-  EXPECT_EQ(json::parse(c.text(Format::kJson)).at("partial"), true);
-  EXPECT_NE(c.text(Format::kJsonl).find("\"partial\":true"), std::string::npos);
-  EXPECT_NE(c.text(Format::kCsv).find("\r\npartial,"), std::string::npos);
+  EXPECT_EQ(json::parse(c.text(Format::kJson)).at("interrupted"), true);
+  EXPECT_NE(c.text(Format::kJsonl).find("\"interrupted\":true"), std::string::npos);
+  EXPECT_NE(c.text(Format::kCsv).find("\r\ninterrupted,"), std::string::npos);
   EXPECT_NE(c.text(Format::kMarkdown).find("**Partial result**"), std::string::npos);
   const std::string xml = c.text(Format::kJunit);
   EXPECT_NE(xml.find("<error type=\"interrupted\""), std::string::npos);
-  EXPECT_EQ(count(xml, "name=\"partial\" value=\"true\""), count(xml, "<testsuite "));
+  EXPECT_EQ(count(xml, "name=\"interrupted\" value=\"true\""), count(xml, "<testsuite "));
   const json log = json::parse(c.text(Format::kSarif));
   expect_sarif(log);
   EXPECT_EQ(log["runs"][0]["invocations"][0]["executionSuccessful"], false);

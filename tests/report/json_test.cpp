@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "msdbg/report.h"
+#include "msdbg/answers.h"
 #include "support/fake_session.h"
 
 namespace msdbg {
@@ -61,18 +61,21 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   FakeSession s(net());
   put_broken(s);
   const Json out = Json::parse(check_report(s, checked(s, "TO"), json_style()));
-  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "coverage", "hits", "not_checked"}));
-  EXPECT_EQ(keys(out["coverage"]), (Keys{"tensors", "checked", "not_checked", "bytes"}));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "from_rules", "rules",
+                             "rule_problems", "gate", "hits", "not_checked"}));
+  EXPECT_EQ(keys(out["coverage"]), (Keys{"tensors", "checked", "not_checked", "bytes", "from_cache"}));
   EXPECT_EQ(out["coverage"]["tensors"], 3);
   EXPECT_EQ(out["semantics"], "compat");
   ASSERT_EQ(out["hits"].size(), 2u);
   const Json& hit = out["hits"][0];
-  EXPECT_EQ(keys(hit), (Keys{"rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "node", "op", "slot",
-                             "dtype", "shape", "params", "error_code", "errors", "stats", "stack"}));
+  EXPECT_EQ(keys(hit), (Keys{"watch", "watch_name", "rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
+                             "dtype", "shape", "message", "actual", "params", "details", "stats", "not_finite", "summary", "advice",
+                             "source", "stack"}));
   EXPECT_EQ(hit["node"], "D/a");
   EXPECT_EQ(hit["slot"], "output:0");
   EXPECT_EQ(hit["severity"], "error");
-  EXPECT_EQ(hit["error_code"], 0);
+  EXPECT_EQ(hit["message"], "1 of 2 -Inf");
+  EXPECT_EQ(hit["source"], Json::parse(R"json({"file": "t.py", "line": 38})json"));
   EXPECT_EQ(hit["shape"], Json::array({2}));
   EXPECT_EQ(keys(hit["stats"]), kStatsKeys);
   EXPECT_EQ(hit["stack"], Json::parse(R"json([{"file": "t.py", "line": 38, "code": "x = log(x)"}])json"));
@@ -86,8 +89,11 @@ TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
   ASSERT_EQ(out["hits"].size(), 1u);
   EXPECT_EQ(out["hits"][0]["params"],
             Json::parse(R"json([{"name": "max_gt", "threshold": 1.0, "actual": 5.0, "hit": true}])json"));
+  EXPECT_EQ(out["hits"][0]["actual"], 5.0);
+  EXPECT_EQ(out["hits"][0]["message"], "max 5 > 1");
   ASSERT_EQ(out["not_checked"].size(), 2u);
-  EXPECT_EQ(keys(out["not_checked"][0]), (Keys{"rule", "rank", "step", "node", "slot", "reason", "error_code"}));
+  EXPECT_EQ(keys(out["not_checked"][0]), (Keys{"watch", "rule", "abbr", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
+                                                 "reason", "error_code", "errors"}));
   EXPECT_EQ(out["not_checked"][0]["error_code"], 2);
 }
 
@@ -98,7 +104,8 @@ TEST(Json, CheckLinesAreOneHitEachAndASummary) {
   ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(Json::parse(text.substr(0, text.find('\n')))["node"], "D/a");
   const Json last = Json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1));
-  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "coverage", "total_hits"}));
+  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "from_rules",
+                                         "rules", "rule_problems", "gate", "not_checked"}));
   EXPECT_EQ(last["summary"]["total_hits"], 2);
 }
 
@@ -106,17 +113,21 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   FakeSession s(net());
   put_broken(s);
   const Json out = Json::parse(origin_report(s, find_origins(s, {}).value(), json_style()));
-  EXPECT_EQ(keys(out), (Keys{"dump", "predicate", "origins"}));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "not_checked"}));
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
-  EXPECT_EQ(keys(origin), (Keys{"rank", "graph", "graph_id", "step", "node", "op", "slot", "dtype", "shape", "stats",
-                                "first", "inputs", "chain", "reached", "stack"}));
+  EXPECT_EQ(keys(origin), (Keys{"kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats",
+                                "bad_count", "first", "rows", "inputs", "chains", "reached", "update", "source", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
-  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "stats"}));
+  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "state", "reason", "zeros_at_bad", "stats"}));
   EXPECT_EQ(origin["inputs"][0]["node"], "p");
-  EXPECT_EQ(origin["chain"],
-            Json::parse(R"json([{"node": "D/a", "slot": "output:0"}, {"node": "D/b", "slot": "output:0"}])json"));
+  ASSERT_EQ(origin["chains"].size(), 1u);
+  ASSERT_EQ(origin["chains"][0].size(), 2u);
+  EXPECT_EQ(origin["chains"][0][1]["node"], "D/b");
+  EXPECT_EQ(origin["chains"][0][1]["bad"], true);
+  EXPECT_EQ(out["steps"][0]["origin_count"], 1);
+  EXPECT_EQ(out["steps"][0]["bad_tensors"], 2);
   EXPECT_EQ(origin["reached"], 2);
 }
 
@@ -127,13 +138,13 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
   const Json stats = Json::parse(stats_report(s, {{s.describe(id).value(), s.stats(id).value()}}, json_style()));
   EXPECT_EQ(keys(stats), (Keys{"dump", "tensors"}));
   EXPECT_EQ(keys(stats["tensors"][0]),
-            (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats"}));
+            (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats", "problem"}));
 
   const GraphPtr graph = s.graphs()[0];
   const Json nodes = Json::parse(nodes_report(s, {{graph.get(), id.node}}, json_style()));
   EXPECT_EQ(keys(nodes), (Keys{"dump", "nodes"}));
   EXPECT_EQ(keys(nodes["nodes"][0]),
-            (Keys{"name", "op", "kind", "scope", "rank", "graph", "graph_id", "inputs", "outputs", "stack"}));
+            (Keys{"name", "op", "kind", "scope", "rank", "graph", "graph_id", "inputs", "outputs", "source", "stack"}));
   EXPECT_EQ(nodes["nodes"][0]["inputs"], Json::parse(R"json([{"node": "p", "slot": "output:0"}])json"));
   EXPECT_EQ(nodes["nodes"][0]["outputs"], Json::parse(R"json([{"dtype": "unknown", "shape": null}])json"));
 
@@ -146,7 +157,7 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
 }
 
 TEST(Json, ValuesThatDoNotExistAreNullAndInfinitiesAreText) {
-  const Json none = Json::parse(stats_json(compute_stats(f32({NAN, NAN})->view()), Shape{2}));
+  const Json none = Json::parse(json_text(stats_answer(compute_stats(f32({NAN, NAN})->view()), Shape{2})));
   EXPECT_TRUE(none["min"].is_null());
   EXPECT_TRUE(none["mean"].is_null());
   EXPECT_EQ(none["nan_count"], 2);
@@ -156,7 +167,7 @@ TEST(Json, ValuesThatDoNotExistAreNullAndInfinitiesAreText) {
   stats.known = kStatMax | kStatMean;
   stats.max = 3;
   stats.mean = -INFINITY;
-  const Json some = Json::parse(stats_json(stats, {}));
+  const Json some = Json::parse(json_text(stats_answer(stats, {})));
   EXPECT_EQ(some["max"], 3.0);
   EXPECT_EQ(some["mean"], "-Infinity");
   EXPECT_TRUE(some["count"].is_null());
@@ -172,14 +183,14 @@ TEST(Json, NamesThatAreNoUtf8GiveValidJson) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
-TEST(Json, PartialResultsSaySo) {
+TEST(Json, InterruptedResultsSaySo) {
   FakeSession s(net());
   put_broken(s);
   CheckResult result = checked(s, "TO");
   result.interrupted = true;
   result.total_hits = 9;
   const Json out = Json::parse(check_report(s, result, json_style()));
-  EXPECT_EQ(out["partial"], true);
+  EXPECT_EQ(out["interrupted"], true);
   EXPECT_EQ(out["total_hits"], 9);
 }
 

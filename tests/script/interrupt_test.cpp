@@ -35,7 +35,7 @@ TEST_F(Interrupt, PartialCheckIsKept) {
   EXPECT_TRUE(contains(result.output, "interrupted"));
   clear_interrupt();
   EXPECT_EQ(type("s.last_result.interrupted"), "true");
-  EXPECT_TRUE(contains(type("hits"), "partial"));
+  EXPECT_TRUE(contains(type("hits"), "interrupted: "));
 }
 
 TEST_F(Interrupt, HandlerOfTheProgramIsPutBack) {
