@@ -60,9 +60,13 @@ function msdbg.diff(a, b, options) end
 ---The result of msdbg.diff. `print` shows the table of `msdbg diff`.
 ---@class msdbg.Diff
 ---@field verdict "equal"|"different"|"interrupted"|"nothing compared"
+---@field a string  source of A
+---@field b string  source of B
 ---@field equal boolean
+---@field interrupted boolean  not everything was compared
 ---@field complete boolean  everything on both sides has a counterpart and was read
 ---@field matched integer  nodes
+---@field matched_by { name: integer, structure: integer, value: integer, map: integer }  of these
 ---@field first msdbg.TensorDiff?  the first tensor that differs, in execution order
 ---@field culprits msdbg.TensorDiff[]  in that step: tensors that differ although the inputs of their node agree
 ---@field tensors msdbg.TensorDiff[]  all that were compared

@@ -74,7 +74,7 @@ function registry.rule_words()
 end
 
 command {
-  name = "diff", usage = "diff PATH [--on SELECTOR] [--steps STEPS]", summary = "where this run parts from another one, the yardstick",
+  name = "diff", usage = "diff PATH [--on SELECTOR] [--steps STEPS]", summary = "where this run parts from another one, the reference",
   complete = "file", examples = { "diff dumps/reference", "diff dumps/reference --steps 0:2 --rtol 1e-3" },
   options = { { "on", "SELECTOR", "compare only these nodes" }, { "steps", "STEPS", "which steps" }, { "rtol", "R", "relative tolerance" },
     { "atol", "A", "absolute tolerance" } },

@@ -155,7 +155,7 @@ int run_diff(const DiffWords& words, const Options& common) {
 Action declare_diff(CLI::App& app) {
   auto words = std::make_shared<DiffWords>();
   app.add_option("A", words->a, "dump directory")->required();
-  app.add_option("B", words->b, "the dump it is compared with, the yardstick; left out: another part of A");
+  app.add_option("B", words->b, "the dump it is compared with, the reference; left out: another part of A");
   app.add_option("SELECTOR", words->subject, "which nodes; default: all");
   app.add_flag("--wide", words->wide, "everything that differs, under full names");
   app.add_flag("--strict", words->strict, "status 4 when nothing differs, but something was not compared");

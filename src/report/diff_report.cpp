@@ -71,7 +71,7 @@ class DiffText {
 
   std::string sides() const {
     std::string out = field("A", printable(a_.info().source));
-    out += field("B", printable(b_.info().source) + "   (the yardstick)");
+    out += field("B", printable(b_.info().source) + "   (the reference)");
     std::string matched = fmt::format("{} matched: {} by name", result_.matched_nodes, result_.by_name);
     if (result_.by_map) matched += fmt::format(", {} by the mapping file", result_.by_map);
     if (result_.by_structure) matched += fmt::format(", {} by structure", result_.by_structure);

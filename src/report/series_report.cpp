@@ -52,7 +52,7 @@ std::string verdict(const SeriesComparison& result) {
     if (result.finite == 0)
       return fmt::format("alike: {}, in all of them the same NaN or Inf on both sides", counted(result.count, "step"));
     const uint64_t same = result.count - result.finite;
-    return fmt::format("alike: {} within {} of the yardstick, mean absolute error {}{}", counted(result.finite, "step"),
+    return fmt::format("alike: {} within {} of the reference, mean absolute error {}{}", counted(result.finite, "step"),
                        share(result.tolerance), format_short(result.mean_abs_error, 3),
                        same == 0 ? "" : fmt::format("; the same NaN or Inf in {}", counted(same, "step")));
   }
@@ -66,7 +66,7 @@ std::string verdict(const SeriesComparison& result) {
 }
 
 std::string markdown_text(const Series& a, const Series& b, const SeriesComparison& result, const std::vector<Row>& rows) {
-  std::string out = fmt::format("**{}**\n\nA: {}, {}  \nB: {}, {} (the yardstick)\n\n", markdown_cell(verdict(result)),
+  std::string out = fmt::format("**{}**\n\nA: {}, {}  \nB: {}, {} (the reference)\n\n", markdown_cell(verdict(result)),
                                 markdown_cell(a.source), counted(a.points.size(), "value"), markdown_cell(b.source),
                                 counted(b.points.size(), "value"));
   out += follow::markdown_head({"step", "A", "B", "error", ""});
@@ -99,7 +99,7 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
   if (style.format == Format::kMarkdown) return markdown_text(a, b, result, rows);
   std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
   out += fmt::format("A          {}   {}\n", printable(a.source), counted(a.points.size(), "value"));
-  out += fmt::format("B          {}   {} (the yardstick)\n", printable(b.source), counted(b.points.size(), "value"));
+  out += fmt::format("B          {}   {} (the reference)\n", printable(b.source), counted(b.points.size(), "value"));
   if (result.finite == 0) {
     out += "error      none: no step is finite on both sides\n";
   } else if (result.finite < result.count && result.max_abs_error == 0) {

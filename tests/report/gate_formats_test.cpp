@@ -159,7 +159,7 @@ TEST(GateFormats, JsonLinesEndWithASummary) {
   EXPECT_EQ(last["summary"]["gate"]["unused_suppressions"][0]["line"], 2);
 }
 
-TEST(GateFormats, EveryFormatSaysThatItIsPartial) {
+TEST(GateFormats, EveryFormatSaysThatItWasInterrupted) {
   Case c;
   c.result.interrupted = true;
   c.style.exit_status = 130;
@@ -167,7 +167,7 @@ TEST(GateFormats, EveryFormatSaysThatItIsPartial) {
   EXPECT_EQ(json::parse(c.text(Format::kJson)).at("interrupted"), true);
   EXPECT_NE(c.text(Format::kJsonl).find("\"interrupted\":true"), std::string::npos);
   EXPECT_NE(c.text(Format::kCsv).find("\r\ninterrupted,"), std::string::npos);
-  EXPECT_NE(c.text(Format::kMarkdown).find("**Partial result**"), std::string::npos);
+  EXPECT_NE(c.text(Format::kMarkdown).find("**interrupted: "), std::string::npos);
   const std::string xml = c.text(Format::kJunit);
   EXPECT_NE(xml.find("<error type=\"interrupted\""), std::string::npos);
   EXPECT_EQ(count(xml, "name=\"interrupted\" value=\"true\""), count(xml, "<testsuite "));
