@@ -1,6 +1,6 @@
 // Two tensors against each other, in one pass over both, compiled for several instruction sets.
 //
-// A ComparePass belongs to one thread; any number may run side by side. The second tensor, `b`, is the yardstick:
+// A ComparePass belongs to one thread; any number may run side by side. The second tensor, `b`, is the reference:
 // tolerances and relative errors are taken of its values.
 #pragma once
 

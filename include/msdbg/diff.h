@@ -72,7 +72,7 @@ struct PathLength {
   uint64_t operators = 0;  ///< that rounded the value to its type
 };
 
-/// The tolerance that rounding explains; atol in units of the RMS of the yardstick. Of two types the coarser counts;
+/// The tolerance that rounding explains; atol in units of the RMS of the reference. Of two types the coarser counts;
 /// integers and truth values are exact. See docs/diff.md for the table and its reasons.
 CloseRequest default_tolerance(DType a, DType b, PathLength path);
 
@@ -163,7 +163,7 @@ struct DiffResult {
   bool is_complete() const { return only_a.empty() && only_b.empty() && notes.empty() && uncompared == 0 && !interrupted; }
 };
 
-/// `a` and `b` may be the same session. `b` is the yardstick.
+/// `a` and `b` may be the same session. `b` is the reference.
 /// Error: kInvalidArgument for sides that are the same part of one session; kNotFound when nothing corresponds.
 Result<DiffResult> diff_sessions(Session& a, Session& b, const DiffOptions& options);
 

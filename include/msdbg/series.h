@@ -46,7 +46,7 @@ std::string_view series_verdict_name(SeriesVerdict verdict);  ///< "alike", "for
 
 struct SeriesComparison {
   uint64_t count = 0;               ///< steps that both have
-  double tolerance = 1e-3;          ///< share of the yardstick
+  double tolerance = 1e-3;          ///< share of the reference
   double mean_abs_error = 0;        ///< over steps that are finite in both; NaN without any
   double max_abs_error = 0, max_rel_error = 0;  ///< likewise
   uint64_t finite = 0;              ///< steps that are finite in both
@@ -64,7 +64,7 @@ struct SeriesComparison {
 /// Where one side counted its steps the other's are counted as well, so that the first value meets the first.
 void align_series(Series& a, Series& b);
 
-/// `b` is the yardstick. Sides are aligned as align_series() does it. The forward pass, or the first update, is named only where the
+/// `b` is the reference. Sides are aligned as align_series() does it. The forward pass, or the first update, is named only where the
 /// values reach back to the first step.
 /// Error: kNotFound when they have no step in common; kInvalidArgument for a tolerance that is not positive.
 Result<SeriesComparison> compare_series(const Series& a, const Series& b, double tolerance = 1e-3);

@@ -101,7 +101,10 @@ Result<Selector> Selector::parse(std::string_view text) {
   Result<std::shared_ptr<const Term>> root = parse_selector(text);
   if (!root) return root.status();
   Selector selector;
-  selector.text_ = trim(text);
+  // Only what the parser passes over; a vertical tab, for instance, belongs to a name.
+  constexpr std::string_view kBlanks = " \t\n\r";
+  const size_t first = text.find_first_not_of(kBlanks);
+  selector.text_ = text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
   selector.root_ = std::move(*root);
   return selector;
 }

@@ -201,6 +201,15 @@ TEST_F(SelectorTest, ErrorsSayWhereAndWhat) {
   EXPECT_NE(parse_error("op:").find("needs a value"), std::string::npos);
 }
 
+TEST_F(SelectorTest, TextOfASelectorIsTheSameSelector) {
+  for (const char* text : {" op:ReLU \n", "\vt", "\ft:x,ReLU", "t\v"}) {
+    const Result<Selector> selector = Selector::parse(text);
+    ASSERT_TRUE(selector.ok()) << text;
+    EXPECT_EQ(Selector::parse(selector->text())->text(), selector->text());
+    EXPECT_EQ(selector->text().find_first_of("\v\f") == std::string::npos, std::string_view(text).find_first_of("\v\f") == std::string_view::npos);
+  }
+}
+
 TEST_F(SelectorTest, ATensorNameIsNoSelector) {
   EXPECT_NE(parse_error("Default/Log-op0:0").find("names nodes, not slots: write 'Default/Log-op0'"),
             std::string::npos);
