@@ -38,9 +38,10 @@ Answer chains_answer(Session& session, const Origin& origin) {
   return chains;
 }
 
-Answer one_origin(Session& session, const Origin& origin) {
+Answer one_origin(Session& session, const Origin& origin, size_t order) {
   const Graph* graph = session.graph(origin.tensor.rank, origin.tensor.graph);
   Answer out;
+  out["order"] = order;
   out["kind"] = kind_name(origin.kind);
   out["certain"] = origin.certain;
   out.update(place_answer(session, origin.tensor));
@@ -80,7 +81,7 @@ Answer origin_answer(Session& session, const OriginResult& result) {
                      {"bad_tensors", step.bad_tensors},
                      {"origin_count", step.origins.size()},
                      {"losses", std::move(losses)}});
-    for (const Origin& origin : step.origins) origins.push_back(one_origin(session, origin));
+    for (size_t i = 0; i < step.origins.size(); ++i) origins.push_back(one_origin(session, step.origins[i], i + 1));
   }
   Answer not_checked = Answer::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));

@@ -117,7 +117,7 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
-  EXPECT_EQ(keys(origin), (Keys{"kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats",
+  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats",
                                 "bad_count", "first", "rows", "inputs", "chains", "reached", "update", "source", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
   EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "state", "reason", "zeros_at_bad", "stats"}));
