@@ -42,8 +42,8 @@ template <Key key>
 int get(lua_State* L) {
   OriginBox& box = self<OriginBox>(L);
   Session& session = box.session->open();
-  if (box.answer.is_null()) box.answer = origin_answer(session, box.result);
-  push_answer(L, box.answer[key.text], key.text);
+  if (!box.answer) box.answer = std::make_shared<const Answer>(origin_answer(session, box.result));
+  push_answer(L, box.answer->at(key.text), key.text);
   return 1;
 }
 

@@ -84,8 +84,8 @@ template <Key key>
 int get(lua_State* L) {
   open_diff(L);
   DiffBox& box = self<DiffBox>(L);
-  if (box.answer.is_null()) box.answer = diff_answer(*box.a->session, *box.b->session, box.result);
-  push_answer(L, box.answer[key.text], std::string_view(key.text) == "first" ? "tensors" : key.text);
+  if (!box.answer) box.answer = std::make_shared<const Answer>(diff_answer(*box.a->session, *box.b->session, box.result));
+  push_answer(L, box.answer->at(key.text), std::string_view(key.text) == "first" ? "tensors" : key.text);
   return 1;
 }
 

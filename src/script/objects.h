@@ -4,8 +4,8 @@
 #include <chrono>
 #include <list>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 
-#include "msdbg/answers.h"
 #include "msdbg/abi.h"
 #include "msdbg/analysis.h"
 #include "msdbg/html_report.h"
@@ -111,13 +111,13 @@ struct RunBox {
 struct OriginBox {
   std::shared_ptr<SessionBox> session;
   OriginResult result;
-  Answer answer;  ///< made of it
+  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< made of it, when somebody asks
 };
 
 struct DiffBox {
   std::shared_ptr<SessionBox> a, b;
   DiffResult result;
-  Answer answer;  ///< made of it
+  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< made of it, when somebody asks
 };
 
 struct ReportBox {
