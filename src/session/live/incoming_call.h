@@ -120,8 +120,14 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
 /// Answers a call with a status, without reading what it says.
 class RefusedCall final : public grpc::ServerGenericBidiReactor {
  public:
-  explicit RefusedCall(const grpc::Status& status) { Finish(status); }
-  void OnDone() override { delete this; }
+  explicit RefusedCall(const grpc::Status& status) {
+    handed_over(this);
+    Finish(status);
+  }
+  void OnDone() override {
+    taken_over(this);
+    delete this;
+  }
 };
 
 }  // namespace msdbg::live
