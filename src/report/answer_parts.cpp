@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "msdbg/answers.h"
@@ -27,8 +28,14 @@ Answer speakable(const Answer& value) {
   return value;
 }
 
+bool is_speakable(const Answer& value) {
+  if (value.is_structured()) return std::all_of(value.begin(), value.end(), is_speakable);
+  return !value.is_number_float() || std::isfinite(value.get<double>());
+}
+
 std::string dumped(const Answer& value, int indent) {
-  return speakable(value).dump(indent, ' ', false, Answer::error_handler_t::replace) + "\n";
+  if (!is_speakable(value)) return dumped(speakable(value), indent);
+  return value.dump(indent, ' ', false, Answer::error_handler_t::replace) + "\n";
 }
 
 std::string csv_field(const Answer& value) {
