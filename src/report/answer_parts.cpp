@@ -6,7 +6,6 @@
 
 #include "msdbg/answers.h"
 #include "report/markup.h"
-#include "report/table.h"
 
 namespace msdbg {
 namespace {
@@ -40,7 +39,7 @@ std::string dumped(const Answer& value, int indent) {
 
 std::string csv_field(const Answer& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return lines_text(value.get<std::string>());
+  if (value.is_string()) return printable(value.get<std::string>());
   if (value.is_number_float()) return format_double(value.get<double>());
   if (!value.is_array()) return value.dump();
   std::vector<std::string> parts;
