@@ -16,16 +16,20 @@ void* const kTag = nullptr;
 // training the way back from sleep: cold caches, perhaps another core.
 constexpr auto kPatience = std::chrono::microseconds(500);
 
+constexpr int64_t kLeastPauseMs = 10, kMostPauseMs = 2000;
+// A debugger that took the place of another is there by then.
+constexpr auto kReplacement = std::chrono::milliseconds(kMostPauseMs + 1000);
+
 std::string path_of(const char* method) { return fmt::format("/debugger.EventListener/{}", method); }
 
 }  // namespace
 
 ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds reconnect) {
   grpc::ChannelArguments arguments;
-  const int pause = static_cast<int>(std::max<int64_t>(reconnect.count(), 10));
+  const int pause = static_cast<int>(std::clamp<int64_t>(reconnect.count(), kLeastPauseMs, kMostPauseMs));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, pause);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, pause);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, std::max(pause, 2000));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kMostPauseMs));
   // Two agents of one process (tests) are two peers; and a proxy never leads to an address of this network.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -63,7 +67,7 @@ struct Caller::Opened {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
 };
 
-Caller::Caller(const ChannelPtr& channel) : stub_(channel) {}
+Caller::Caller(const ChannelPtr& channel) : channel_(channel), stub_(channel) {}
 
 Caller::~Caller() {
   drop_opened();
@@ -146,9 +150,8 @@ void Caller::drop_opened() {
   wait_for_tag();
 }
 
-/// Nothing when there is no such call, or when it did not survive the time in which nothing was said.
-std::optional<Reply> Caller::finish_opened(const char* method, const grpc::ByteBuffer& request) {
-  if (!opened_ || opened_->method != method) return std::nullopt;
+/// Nothing when the call did not survive the time in which nothing was said.
+std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   const std::unique_ptr<Opened> opened = std::move(opened_);
   const Running running(*this, opened->context);
   opened->call->WriteLast(request, grpc::WriteOptions(), kTag);
@@ -170,8 +173,10 @@ std::optional<Reply> Caller::finish_opened(const char* method, const grpc::ByteB
 
 Reply Caller::call(const char* method, const grpc::ByteBuffer& request,
                    std::optional<std::chrono::milliseconds> deadline) {
-  if (!deadline) {
-    if (std::optional<Reply> reply = finish_opened(method, request)) return std::move(*reply);
+  if (!deadline && opened_ && opened_->method == method) {
+    if (std::optional<Reply> reply = finish_opened(request)) return std::move(*reply);
+    // The connection broke while nothing was said. A call before there is another one would fail and cost an attempt.
+    channel_->WaitForConnected(std::chrono::system_clock::now() + kReplacement);
   }
   grpc::ClientContext context;
   if (deadline) context.set_deadline(std::chrono::system_clock::now() + *deadline);

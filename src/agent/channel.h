@@ -22,7 +22,7 @@
 namespace msdbg::agent {
 
 using ChannelPtr = std::shared_ptr<grpc::Channel>;
-/// `reconnect` is the shortest pause between two attempts to connect.
+/// `reconnect` is the shortest pause between two attempts to connect, 2 seconds at most.
 ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds reconnect);
 
 /// What the debugger answered. A call that failed counts like a reply with status FAILED.
@@ -61,10 +61,11 @@ class Caller {
  private:
   class Running;
   struct Opened;
-  std::optional<Reply> finish_opened(const char* method, const grpc::ByteBuffer& request);
+  std::optional<Reply> finish_opened(const grpc::ByteBuffer& request);
   bool wait_for_tag();
   Reply finish_reply(const grpc::Status& status, const grpc::ByteBuffer& bytes);
 
+  ChannelPtr channel_;
   grpc::GenericStub stub_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<Opened> opened_;

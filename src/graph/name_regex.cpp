@@ -10,6 +10,23 @@ namespace {
 constexpr size_t kMaxPattern = 1000;
 constexpr size_t kMaxName = 4096;
 
+constexpr size_t kMaxCountDigits = 4;
+
+/// A number of repetitions, or of a group, that the library would read beyond the range of its integers.
+bool has_huge_number(std::string_view pattern) {
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const bool escaped = pattern[i] == '\\';
+    if (!escaped && pattern[i] != '{') continue;
+    size_t digits = 0;
+    while (++i < pattern.size() && ((pattern[i] >= '0' && pattern[i] <= '9') || (pattern[i] == ',' && !escaped))) {
+      digits = pattern[i] == ',' ? 0 : digits + 1;
+      if (digits > kMaxCountDigits) return true;
+    }
+    if (!escaped || digits > 0) --i;
+  }
+  return false;
+}
+
 class StdRegex : public NameRegex {
  public:
   StdRegex(const std::string& pattern, std::regex::flag_type flags) : regex_(pattern, flags) {}
@@ -33,6 +50,9 @@ Result<std::shared_ptr<const NameRegex>> NameRegex::compile(const std::string& p
   if (pattern.empty()) return Status(Code::kInvalidArgument, "empty regular expression");
   if (pattern.size() > kMaxPattern) {
     return Status(Code::kInvalidArgument, fmt::format("regular expression longer than {} characters", kMaxPattern));
+  }
+  if (has_huge_number(pattern)) {
+    return Status(Code::kInvalidArgument, fmt::format("a number of more than {} digits in a regular expression", kMaxCountDigits));
   }
   auto flags = std::regex::ECMAScript | std::regex::optimize;
   if (ignore_case) flags |= std::regex::icase;

@@ -196,6 +196,9 @@ TEST_F(SelectorTest, ErrorsSayWhereAndWhat) {
   EXPECT_NE(parse_error("/a").find("no closing '/'"), std::string::npos);
   EXPECT_NE(parse_error("/a[/").find("no closing '/'"), std::string::npos);
   EXPECT_NE(parse_error("/*/").find("not a valid regular expression"), std::string::npos);
+  for (const char* text : {"/x{92044444444444}/", "/x{1,99999}/", "/x{123456,2}/", "/(a)\\12345678901/"})
+    EXPECT_NE(parse_error(text).find("more than 4 digits"), std::string::npos) << text;
+  for (const char* text : {"/step123456789/", "/x{2,12}/", "/a,123456/", "/\\{,123456/"}) EXPECT_TRUE(Selector::parse(text).ok()) << text;
   EXPECT_NE(parse_error("rank:x").find("(at character 6)"), std::string::npos);
   EXPECT_NE(parse_error("stack:train.py:0").find("lines count from 1"), std::string::npos);
   EXPECT_NE(parse_error("op:").find("needs a value"), std::string::npos);
