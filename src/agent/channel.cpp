@@ -6,6 +6,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
+
 namespace msdbg::agent {
 namespace {
 
