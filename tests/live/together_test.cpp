@@ -165,7 +165,8 @@ class FetchedTogether : public LiveFaults {
     }
   };
 
-  static Verdict check_all(LiveSession& session, std::function<void()> during = nullptr) {
+  /// With one thread the order of reads, and with it what is asked, is always the same.
+  static Verdict check_all(LiveSession& session, std::function<void()> during = nullptr, unsigned threads = 1) {
     Verdict verdict;
     Watchpoint w;
     w.id = 1;
@@ -179,6 +180,7 @@ class FetchedTogether : public LiveFaults {
     };
     CheckOptions options;
     options.steps = IntSet::of(session.current_step());
+    options.threads = threads;
     const auto result = check(session, {&w, 1}, options);
     EXPECT_TRUE(result.ok()) << result.status().message();
     if (!result) return verdict;
@@ -191,7 +193,7 @@ class FetchedTogether : public LiveFaults {
 
 TEST_F(FetchedTogether, OneQuestionBringsThemAll) {
   SmallTraining training;
-  const Verdict verdict = check_all(training.session());
+  const Verdict verdict = check_all(training.session(), nullptr, 4);
   EXPECT_GT(verdict.right, 15u);
   EXPECT_LT(verdict.right, kMost);
   EXPECT_EQ(verdict.wrong, 0u);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "msdbg/sanitizers.h"
@@ -38,12 +39,18 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
 
   /// Exactly one of these, once; later ones are dropped (a reply may race with the end of the connection).
   void reply(const std::string& payload) {
+    if (answered_) return;
+    const std::shared_ptr<std::mutex> order = order_;  // this may be deleted before the lock goes
+    const std::lock_guard lock(*order);
     if (answered_.exchange(true)) return;
     outgoing_ = buffer_of(payload);
     handed_over(this);
     StartWriteAndFinish(&outgoing_, {}, grpc::Status::OK);
   }
   void fail(grpc::StatusCode code, const std::string& text) {
+    if (answered_) return;
+    const std::shared_ptr<std::mutex> order = order_;
+    const std::lock_guard lock(*order);
     if (answered_.exchange(true)) return;
     handed_over(this);
     Finish(grpc::Status(code, text));
@@ -97,6 +104,9 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   void said_everything() {
     if (cancelled_ || answered_) return;
     if (!is_streaming(rpc)) return guarded([this] { handler_.on_complete(*this); });
+    // The end of a call sends the head, too, where it was not sent: twice is a misuse that ends the process.
+    const std::lock_guard lock(*order_);
+    if (answered_) return;
     handed_over(this);
     StartSendInitialMetadata();
   }
@@ -115,6 +125,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   CallHandler& handler_;
   grpc::ByteBuffer incoming_, outgoing_;
   std::atomic<bool> answered_{false}, cancelled_{false};
+  const std::shared_ptr<std::mutex> order_ = std::make_shared<std::mutex>();
 };
 
 /// Answers a call with a status, without reading what it says.
