@@ -166,6 +166,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();
     server_.reset();
+    taken_over(this);
   }
 
   /// Adds answers to the list of WaitCMD.
@@ -278,9 +279,11 @@ class ScriptedServer : public grpc::CallbackGenericService {
     void OnCancel() override {
       taken_over(this);
       server_.cancelled(this);
+      handed_over(&server_);
     }
     void OnDone() override {
       taken_over(this);
+      handed_over(&server_);  // which waits for this before it ends
       delete this;
     }
 
