@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "live/faults.h"
@@ -193,7 +194,7 @@ class FetchedTogether : public LiveFaults {
 
 TEST_F(FetchedTogether, OneQuestionBringsThemAll) {
   SmallTraining training;
-  const Verdict verdict = check_all(training.session(), nullptr, 4);
+  const Verdict verdict = check_all(training.session());
   EXPECT_GT(verdict.right, 15u);
   EXPECT_LT(verdict.right, kMost);
   EXPECT_EQ(verdict.wrong, 0u);
@@ -201,6 +202,18 @@ TEST_F(FetchedTogether, OneQuestionBringsThemAll) {
   EXPECT_EQ(training.asked_together(), std::vector<int>{static_cast<int>(verdict.right)});
   EXPECT_EQ(check_all(training.session()).right, verdict.right);
   EXPECT_EQ(training.asked_together().size(), 1u) << "what is kept was asked for again";
+}
+
+TEST_F(FetchedTogether, ThreadsNeverAskForAValueTwice) {
+  constexpr unsigned kThreads = 4;
+  SmallTraining training;
+  const Verdict verdict = check_all(training.session(), nullptr, kThreads);
+  EXPECT_GT(verdict.right, 15u);
+  EXPECT_EQ(verdict.wrong, 0u);
+  EXPECT_TRUE(verdict.not_checked.empty());
+  const std::vector<int> asked = training.asked_together();
+  EXPECT_EQ(static_cast<size_t>(std::accumulate(asked.begin(), asked.end(), 0)), verdict.right);
+  EXPECT_LE(asked.size(), kThreads) << "each thread may be the first with a value in front of the others' batches";
 }
 
 TEST_F(FetchedTogether, LargeOnesAndThoseOfUnknownSizeAreAskedForAlone) {
