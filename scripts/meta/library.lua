@@ -178,28 +178,28 @@ function formats.line(pattern, ...) end
 ---@return string
 function formats.columns(rows) end
 
----Text pictures of a tensor, as the tensor methods print them: `require "msdbg.look"`.
----@class msdbg.look
-local look = {}
+---Text pictures of a tensor, as the tensor methods print them: `require "msdbg.tensor_pictures"`.
+---@class msdbg.tensor_pictures
+local pictures = {}
 
 ---The text that t:show{} prints.
 ---@param t msdbg.Tensor
 ---@param options? msdbg.ShowOptions
 ---@return string
-function look.show(t, options) end
+function pictures.show(t, options) end
 ---The text that t:heatmap{} prints.
 ---@param t msdbg.Tensor
 ---@param options? msdbg.HeatmapOptions
 ---@return string
-function look.heatmap(t, options) end
+function pictures.heatmap(t, options) end
 ---The text that t:hist{} prints.
 ---@param t msdbg.Tensor
 ---@param options? msdbg.HistOptions
 ---@return string
-function look.hist(t, options) end
+function pictures.hist(t, options) end
 ---The text that t:spark() prints.
 ---@param t msdbg.Tensor
 ---@param stat? string
 ---@param options? table  same as for t:spark()
 ---@return string
-function look.spark(t, stat, options) end
+function pictures.spark(t, stat, options) end

@@ -2,7 +2,6 @@
 -- Rules: files of checks with parameters, advice and cases. Guide: docs/rules.md.
 
 ---@class msdbg
----@field rule fun(given: table): msdbg.Rule  makes a rule from a table; rule files return the result
 ---@field rules msdbg.Rules
 
 ---A rule, with the fields from its file.

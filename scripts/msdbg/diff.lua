@@ -1,7 +1,7 @@
 -- What msdbg.diff and t:diff give, as text, and the tensor method itself.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
-local look = require "msdbg.look"
+local pictures = require "msdbg.tensor_pictures"
 local options = require "msdbg.options"
 local tables = require "msdbg.table"
 
@@ -46,7 +46,7 @@ local function as_text(diff)
   end
   if diff.boundary > 0 then lines[#lines + 1] = format("differences up to %s are shown as 0", short(diff.boundary)) end
   lines[#lines + 1] = rows:text()
-  if not diff.equal and diff.count > 1 then lines[#lines + 1] = look.heatmap(diff.difference) end
+  if not diff.equal and diff.count > 1 then lines[#lines + 1] = pictures.heatmap(diff.difference) end
   return table.concat(lines, "\n")
 end
 

@@ -12,9 +12,9 @@ end
 setmetatable(core, { __index = function(_, name)
   core.raise("version", ("msdbg.core of this program has no '%s', which its Lua library asks for; %s"):format(tostring(name), remedy), true)
 end })
-require "msdbg.record"
+require "msdbg.printed_results"
 require "msdbg.session"
-require "msdbg.rules_session"
+require "msdbg.rule_session"
 require "msdbg.tensor"
 require "msdbg.diff"
 
@@ -30,8 +30,7 @@ M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
 M.explain = core.explain
-M.rule = require "msdbg.rule"
-M.rules = require "msdbg.rules"  -- reads no rule file before one is asked for
+M.rules = require "msdbg.rule_library"  -- reads no rule file before one is asked for
 M.diff = core.diff
 for name, call in pairs(require "msdbg.follow") do M[name] = call end
 M.series = require "msdbg.series"

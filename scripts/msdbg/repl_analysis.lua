@@ -38,7 +38,7 @@ command {
   details = "CHOICE joins names and tags: default and not slow.",
   examples = { "rules default", "rules dead-relu", "check --rules default" },
   run = function(_, rest)
-    local rules = require "msdbg.rules"
+    local rules = require "msdbg.rule_library"
     local one = rest ~= "" and registry.rule_text(rest)
     if one then return one end
     local list, known = rules.list()
@@ -51,7 +51,7 @@ command {
   end,
 }
 
-function registry.rule_list() return (require "msdbg.rules".list()) end
+function registry.rule_list() return (require "msdbg.rule_library".list()) end
 
 --- What is known of the rule of that name or abbreviation, or nil.
 function registry.rule_text(word)
@@ -63,7 +63,7 @@ end
 -- The rules, their names and tags, for completion.
 function registry.rule_words()
   local words, seen = { "and", "or", "not" }, {}
-  for _, made in ipairs((require "msdbg.rules".list())) do
+  for _, made in ipairs((require "msdbg.rule_library".list())) do
     words[#words + 1] = made.name
     for _, tag in ipairs(made.tags) do
       if not seen[tag] then words[#words + 1] = tag end

@@ -21,8 +21,8 @@ local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(",
   "std(", "norm1(", "norm2(", "norminf(", "finite(", "prev", "size", "step", "rank", "dtype_max",
   "dtype_min_normal", "dtype_eps" }
 
-local modules = { "msdbg", "msdbg.dtype", "msdbg.format", "msdbg.json", "msdbg.look", "msdbg.options", "msdbg.plot", "msdbg.progress",
-  "msdbg.rule", "msdbg.rules", "msdbg.series", "msdbg.steps", "msdbg.table", "msdbg.test" }
+local modules = { "msdbg", "msdbg.dtype", "msdbg.format", "msdbg.json", "msdbg.options", "msdbg.plot", "msdbg.progress",
+  "msdbg.rule", "msdbg.series", "msdbg.steps", "msdbg.table", "msdbg.tensor_pictures", "msdbg.test" }
 
 local function add_matching(found, word, names, before)
   for _, name in ipairs(names) do

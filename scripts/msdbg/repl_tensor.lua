@@ -1,6 +1,6 @@
 -- Commands that look at one tensor.
 local formats = require "msdbg.format"
-local look = require "msdbg.look"
+local pictures = require "msdbg.tensor_pictures"
 local registry = require "msdbg.repl_registry"
 
 local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
@@ -73,7 +73,7 @@ tensor_command {
     { "previous", "", "beside the value of the step before" }, { "sort", "HOW", "place, value or difference; with --previous" } },
   run = function(tensor, slice, more, options, definition)
     nothing_behind(definition, more)
-    return look.show(tensor, { slice = slice, rows = whole(definition, options, "rows"), previous = options.previous and true,
+    return pictures.show(tensor, { slice = slice, rows = whole(definition, options, "rows"), previous = options.previous and true,
       sort = options.sort })
   end,
 }
@@ -84,7 +84,7 @@ tensor_command {
     { "log", "", "logarithmic lengths, so that rare values show" } },
   run = function(tensor, slice, more, options, definition)
     nothing_behind(definition, more)
-    return look.hist(tensor, { slice = slice, bins = whole(definition, options, "bins"), log = options.log and true })
+    return pictures.hist(tensor, { slice = slice, bins = whole(definition, options, "bins"), log = options.log and true })
   end,
 }
 
@@ -93,7 +93,7 @@ tensor_command {
   options = with { { "slice", "TEXT", "two axes of it, e.g. 0,:,:" }, { "rows", "N", "at most so many rows" } },
   run = function(tensor, slice, more, options, definition)
     nothing_behind(definition, more)
-    return look.heatmap(tensor, { slice = slice, rows = whole(definition, options, "rows") })
+    return pictures.heatmap(tensor, { slice = slice, rows = whole(definition, options, "rows") })
   end,
 }
 

@@ -2,7 +2,7 @@
 local core = require "msdbg.core"
 local rule = require "msdbg.rule"
 local run = require "msdbg.rule_run"
-local rules = require "msdbg.rules"
+local rules = require "msdbg.rule_library"
 
 local concat, format = table.concat, string.format
 local abs, floor, huge = math.abs, math.floor, math.huge

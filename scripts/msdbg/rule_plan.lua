@@ -3,7 +3,7 @@
 local core = require "msdbg.core"
 local choice = require "msdbg.rule_choice"
 local rule = require "msdbg.rule"
-local rules = require "msdbg.rules"
+local rules = require "msdbg.rule_library"
 local strict = require "msdbg.strict"
 
 local format = string.format

@@ -2,7 +2,7 @@
 local core = require "msdbg.core"
 local catalogue = require "msdbg.rule_catalogue"
 local rule = require "msdbg.rule"
-local rules = require "msdbg.rules"
+local rules = require "msdbg.rule_library"
 
 local format = string.format
 local debug, error, ipairs, tostring, type = debug, error, ipairs, tostring, type

@@ -1,13 +1,13 @@
 -- The part of the tensor object that is written in Lua.
 local core = require "msdbg.core"
-local look = require "msdbg.look"
-local view = require "msdbg.view"
+local pictures = require "msdbg.tensor_pictures"
+local elements = require "msdbg.tensor_elements"
 
 local floor, io, print, type = math.floor, io, print, type
 
 local methods = core.members "tensor"
 
-methods.view = view.new
+methods.view = elements.new
 
 local where = methods.where
 
@@ -41,9 +41,9 @@ local function print_text(text)
   print(core.visible(text))
 end
 
-function methods.show(tensor, options) print_text(look.show(tensor, options)) end
-function methods.heatmap(tensor, options) print_text(look.heatmap(tensor, options)) end
-function methods.hist(tensor, options) print_text(look.hist(tensor, options)) end
-function methods.spark(tensor, stat, options) print_text(look.spark(tensor, stat, options)) end
+function methods.show(tensor, options) print_text(pictures.show(tensor, options)) end
+function methods.heatmap(tensor, options) print_text(pictures.heatmap(tensor, options)) end
+function methods.hist(tensor, options) print_text(pictures.hist(tensor, options)) end
+function methods.spark(tensor, stat, options) print_text(pictures.spark(tensor, stat, options)) end
 
 return methods

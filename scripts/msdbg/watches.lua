@@ -1,7 +1,7 @@
 -- Watchpoints as text: lists for people, and files that make them again.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
-local record = require "msdbg.record"
+local printed_results = require "msdbg.printed_results"
 
 local concat, format, line = table.concat, string.format, formats.line
 local ipairs, loadstring, pairs, setfenv, tostring, type = ipairs, loadstring, pairs, setfenv, tostring, type
@@ -44,7 +44,7 @@ function M.hit_text(hit)
   if hit.execution > 0 then head = head .. format("  execution %d", hit.execution) end
   local rows = { { "rule", core.printable(name) .. "  " .. head },
     { "tensor", line("%s:%s  %s[%s]", hit.node, hit.slot, hit.dtype, concat(hit.shape, ",")) } }
-  local what = record.what(hit)
+  local what = printed_results.what(hit)
   if what ~= "" then rows[#rows + 1] = { "what", what } end
   for i, place in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", place } end
   if hit.advice and hit.advice ~= "" then rows[#rows + 1] = { "advice", hit.advice } end

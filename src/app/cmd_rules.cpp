@@ -35,7 +35,7 @@ int run_rules(const Options& options, const RulesWords& words) {
   if (!options.output_file.empty()) arguments.push_back("output=" + options.output_file);
   if (trusts_project_rules(words.trust)) arguments.push_back("trust=1");
   if (options.quiet) arguments.push_back("quiet=1");
-  const ScriptOutcome outcome = (*script)->run_text("os.exit(require 'msdbg.rules_command'.main(...))", "=prompt", arguments);
+  const ScriptOutcome outcome = (*script)->run_text("os.exit(require 'msdbg.rule_commands'.main(...))", "=prompt", arguments);
   std::fflush(stdout);
   if (outcome.error.empty()) return outcome.exit_status;
   print(stderr, fmt::format("msdbg: {}\n", outcome.error));

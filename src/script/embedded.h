@@ -7,7 +7,7 @@
 
 namespace msdbg::script {
 
-/// The text of `msdbg/view.lua`, ...; nullopt when there is no such file.
+/// The text of `msdbg/tensor_elements.lua`, ...; nullopt when there is no such file.
 std::optional<std::string_view> embedded_file(std::string_view path);
 /// The paths of all such files, in the order of src/script/CMakeLists.txt.
 std::span<const std::string_view> embedded_files();

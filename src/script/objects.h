@@ -258,7 +258,7 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
 void push_shape(lua_State* L, std::span<const int64_t> shape);
 void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape);
 void push_stack(lua_State* L, const std::vector<StackFrame>& stack);
-/// One of the metatables of scripts/msdbg/record.lua for the table on top, by name.  [-0, +0, m]
+/// One of the metatables of scripts/msdbg/printed_results.lua for the table on top, by name.  [-0, +0, m]
 void set_record_class(lua_State* L, const char* name);
 std::string step_text(const SessionBox& session);
 /// What a function watchpoint or predicate answered for a tensor. `L` is the thread that runs.

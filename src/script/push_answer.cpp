@@ -7,7 +7,7 @@
 namespace msdbg::script {
 namespace {
 
-/// The record classes (scripts/msdbg/record.lua) of a list, of its elements, or of the table that stands under a key.
+/// The record classes (scripts/msdbg/printed_results.lua) of a list, of its elements, or of the table that stands under a key.
 struct Classes {
   std::string_view key;
   const char *list, *element;

@@ -1,6 +1,6 @@
 -- The rule engine: files, choice, parameters, phases, and rules that break.
 local msdbg = require "msdbg"
-local rule = msdbg.rule
+local rule = require "msdbg.rule"
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it
 
@@ -287,7 +287,7 @@ end)
 describe("a new rule", function()
   it("passes its own cases as it is", function()
     local path = os.tmpname() .. ".lua"
-    local command = require "msdbg.rules_command"
+    local command = require "msdbg.rule_commands"
     expect(command.main("verb=new", "name=steep", "output=" .. path, "quiet=1")):equals(0)
     local reports = require "msdbg.rule_cases".run { path }
     expect(#reports):equals(1)

@@ -2,7 +2,7 @@
 local cases = require "msdbg.rule_cases"
 local msdbg = require "msdbg"
 local page = require "rules_page"
-local rules = require "msdbg.rules"
+local rules = require "msdbg.rule_library"
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it
 

@@ -11,7 +11,7 @@ namespace {
 using Border = ScriptTest;
 
 TEST_F(Border, StructSizesAgreeWithTheCompiler) {
-  run("local view = require 'msdbg.view'; local ffi = require 'ffi'\n"
+  run("local elements = require 'msdbg.tensor_elements'; local ffi = require 'ffi'\n"
       "assert(ffi.sizeof 'struct msdbg_abi' == " +
       std::to_string(sizeof(msdbg_abi)) +
       ")\n"
@@ -27,15 +27,15 @@ TEST_F(Border, StructSizesAgreeWithTheCompiler) {
 
 TEST_F(Border, OtherAbiVersionIsRefused) {
   const std::string error = failure(
-      "local view = require 'msdbg.view'; local ffi = require 'ffi'\n"
+      "local elements = require 'msdbg.tensor_elements'; local ffi = require 'ffi'\n"
       "local other = ffi.new('struct msdbg_abi', { version = 99, size = ffi.sizeof 'struct msdbg_abi' })\n"
-      "view.check_abi(other)");
+      "elements.check_abi(other)");
   EXPECT_TRUE(contains(error, "ABI version 99"));
 }
 
 TEST_F(Border, OtherAbiSizeIsRefused) {
-  EXPECT_TRUE(contains(failure("local view = require 'msdbg.view'; local ffi = require 'ffi'\n"
-                               "view.check_abi(ffi.new('struct msdbg_abi', { version = 1, size = 8 }))"),
+  EXPECT_TRUE(contains(failure("local elements = require 'msdbg.tensor_elements'; local ffi = require 'ffi'\n"
+                               "elements.check_abi(ffi.new('struct msdbg_abi', { version = 1, size = 8 }))"),
                        "of 8 bytes"));
 }
 

@@ -60,7 +60,7 @@ TEST_F(Kit, TensorsOfAnotherSessionAreNoPlacesInThisOne) {
 TEST_F(Kit, ACaseThatIsWrongFailsAndEndsNothing) {
   run("local cases = require 'msdbg.rule_cases'\n"
       "for _, case in ipairs { { x = { 1 }, shape = 3, expect = 'hit' }, { x = { 1 }, inputs = 'Default/conv', expect = 'hit' } } do\n"
-      "  local made = msdbg.rule { name = 'r', summary = 'a rule', when = 'max(x) > 0', cases = { case } }\n"
+      "  local made = require 'msdbg.rule' { name = 'r', summary = 'a rule', when = 'max(x) > 0', cases = { case } }\n"
       "  local report = cases.test(made)\n"
       "  assert(#report.failures == 1 and report.failures[1].actual:find 'a list is expected', report.failures[1].actual)\n"
       "end");
@@ -184,15 +184,15 @@ TEST_F(Kit, OtherCopiesOfTheLibraryAreNotRead) {
 TEST_F(Kit, DevelopmentScriptsTakeTheirPlaceAndSaySo) {
   const test::TempDir temporary;
   const fs::path directory = temporary.file("scripts");
-  write(directory / "msdbg/progress.lua", "return 'the copy at hand'");
-  write(directory / "rules/own.lua", "return rule { name = 'own', summary = 'of the directory', when = 'max(x) > 1' }");
+  write(directory / "msdbg/progress.lua", "return 'the copy in the directory'");
+  write(directory / "rules/own.lua", "return require 'msdbg.rule' { name = 'own', summary = 'of the directory', when = 'max(x) > 1' }");
   std::vector<std::string> told;
   set_log_sink([&](LogLevel, std::string_view text) { told.emplace_back(text); });
   {
     const Environment variable("MSDBG_DEV_SCRIPTS", directory.string());
     auto other = Script::create(small_options());
     ASSERT_TRUE(other.ok()) << other.status().message();
-    EXPECT_EQ((*other)->run_text("assert(require 'msdbg.progress' == 'the copy at hand')\n"
+    EXPECT_EQ((*other)->run_text("assert(require 'msdbg.progress' == 'the copy in the directory')\n"
                                  "assert(msdbg.rules.get('own').origin == 'MSDBG_DEV_SCRIPTS')", "@a.lua").error, "");
   }
   set_log_sink({});

@@ -80,7 +80,7 @@ end
 check(seen, 1, "view")
 check(v:doubles(), 0, "doubles")
 check(t:slice(":"):view(), 0, "slice")
-check(require("msdbg.view").doubles(v, 0, v.n), 0, "view.doubles")
+check(require("msdbg.tensor_elements").doubles(v, 0, v.n), 0, "view.doubles")
 
 local places, total = t:where(function(x) return x ~= x end)
 assert(total == wanted and #places == wanted, "where: " .. total)
@@ -89,15 +89,15 @@ assert(select(2, t:where("nan", { limit = 1 })) == wanted)
 for _, place in ipairs(t:worst(100)) do assert(type(place.value) == "number" and place.value ~= place.value) end
 check(t:eval("x"), 1, "eval")
 
-local stats = require("msdbg.view").statistics(v)
+local stats = require("msdbg.tensor_elements").statistics(v)
 assert(stats.nan_count == wanted)
 for _, field in ipairs { "min", "max", "mean", "abs_mean", "std", "l2_norm", "zero_percentage" } do
   assert(type(tonumber(stats[field])) == "number", field)
 end
-local look = require "msdbg.look"
-assert(#look.heatmap(t, { ascii = true }) > 0 and #look.show(t, { rows = 3 }) > 0 and #look.hist(t, { ascii = true }) > 0)
+local pictures = require "msdbg.tensor_pictures"
+assert(#pictures.heatmap(t, { ascii = true }) > 0 and #pictures.show(t, { rows = 3 }) > 0 and #pictures.hist(t, { ascii = true }) > 0)
 local s2 = t:slice("0:100")
-assert(#look.heatmap(s2, { ascii = true }) > 0)
+assert(#pictures.heatmap(s2, { ascii = true }) > 0)
 collectgarbage()                  -- a value of a wrong type dies here at the latest
 jit.on()
 )";

@@ -42,7 +42,7 @@ local watch_options = { on = true, slots = true, name = true, optional = true }
 -- What is no option of watchpoints is a parameter of the rule.
 function methods.watch(session, options)
   if type(options) ~= "table" or options.rule == nil then return watch(session, options) end
-  local rule, run, rules = require "msdbg.rule", require "msdbg.rule_run", require "msdbg.rules"
+  local rule, run, rules = require "msdbg.rule", require "msdbg.rule_run", require "msdbg.rule_library"
   local made = options.rule
   if type(made) == "string" then made = rules.get(made) end
   if not rule.is_rule(made) then core.raise("invalid_argument", "watch: option 'rule': a name or rule { ... } is expected", true) end

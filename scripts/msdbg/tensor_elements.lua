@@ -25,12 +25,12 @@ ffi.cdef(core.abi_text)
 ---@return any abi  pointer to struct msdbg_abi
 function M.check_abi(address)
   if address ~= core.abi_table and not ffi.istype("struct msdbg_abi", address) then
-    core.raise("invalid_argument", format("msdbg.view: %s is not the table of the program's functions", tostring(address)))
+    core.raise("invalid_argument", format("msdbg.tensor_elements: %s is not the table of the program's functions", tostring(address)))
   end
   local abi = ffi.cast("const struct msdbg_abi *", address)
   local size = ffi.sizeof "struct msdbg_abi"
   if abi.version ~= ABI_VERSION or abi.size ~= size then
-    core.raise("abi", format("msdbg.view: the program has ABI version %d of %d bytes, these scripts are for version %d of %d bytes; "
+    core.raise("abi", format("msdbg.tensor_elements: the program has ABI version %d of %d bytes, these scripts are for version %d of %d bytes; "
       .. "install scripts and program of one release", abi.version, abi.size, ABI_VERSION, size), true)
   end
   return abi

@@ -22,7 +22,6 @@ local function environment()
   for name, value in pairs(os) do os_copy[name] = value end
   os_copy.exit = function() core.raise("invalid_argument", "os.exit: a rule cannot end the program") end
   rawset(env, "os", os_copy)
-  rawset(env, "rule", rule)
   return env
 end
 

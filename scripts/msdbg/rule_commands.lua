@@ -4,7 +4,7 @@ local cases = require "msdbg.rule_cases"
 local formats = require "msdbg.format"
 local json = require "msdbg.json"
 local rule = require "msdbg.rule"
-local rules = require "msdbg.rules"
+local rules = require "msdbg.rule_library"
 
 local concat, format, pad, rep = table.concat, formats.line, formats.pad, string.rep
 local io, ipairs, tonumber, tostring, type = io, ipairs, tonumber, tostring, type
