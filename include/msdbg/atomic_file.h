@@ -43,4 +43,7 @@ class AtomicFile {
 /// Replaces a file by `text`, whole or not at all.
 Status write_file(const std::string& path, std::string_view text);
 
+/// Adds to the end of a file, which is made where there is none. Error: kIoError, with the path.
+Status append_to_file(const std::string& path, std::string_view text);
+
 }  // namespace msdbg

@@ -16,6 +16,9 @@
 
 namespace msdbg {
 
+/// What is done, of how many, and the bytes read for it; its end is the end of the work.
+using ProgressCallback = std::function<void(uint64_t done, uint64_t total, uint64_t bytes)>;
+
 struct ScriptOptions {
   /// Makes sessions for `msdbg.open`; the application registers it, so that tests can pass a fake.
   std::function<Result<std::unique_ptr<Session>>(const std::string& path, const DumpOptions&)> open;
@@ -24,6 +27,9 @@ struct ScriptOptions {
   /// Told what live sessions report, on the thread that owns the Script: after each of their commands, and by
   /// Script::tell_events(). Without it events are dropped.
   std::function<void(const LiveEvent&)> on_event;
+  /// Shows how far an entry of the prompt is that does `what` with each `unit` ("checking", "tensor"). Empty: nothing is shown.
+  std::function<ProgressCallback(std::string_view what, std::string_view unit)> progress;
+  bool pager = false;                    ///< what Eval::pager is until `set pager` changes it
   std::vector<std::string> search_path;  ///< directories of modules, before MSDBG_SCRIPT_PATH
   std::optional<bool> colour;            ///< --color; without it a terminal has colour unless NO_COLOR is set
   CheckOptions check_defaults;           ///< semantics, threads, memory
@@ -79,6 +85,7 @@ class Script {
     EvalState state = EvalState::kDone;
     std::string output;    ///< printed values or the error text, without a final newline
     int exit_status = 0;
+    bool pager = false;    ///< a long output may go through a pager
   };
   /// A training process that waits for what a session of this machine says. Ends with the session.
   struct Training {

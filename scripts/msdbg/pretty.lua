@@ -30,7 +30,7 @@ local function cut_lines(text)
     count = count + 1
     if count == MOST_LINES then at = position end
   end
-  if count <= MOST_LINES + 1 then return text end
+  if count <= MOST_LINES + 1 or core.terminal().captured then return text end
   return format("%s\n... %d more lines; print(_) shows all", text:sub(1, at - 1), count - MOST_LINES + 1)
 end
 

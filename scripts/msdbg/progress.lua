@@ -11,7 +11,9 @@ local floor, format, io, setmetatable = math.floor, formats.line, io, setmetatab
 
 local M = {}
 
-local EVERY = 0.1  -- seconds between two drawings
+local EVERY = 0.1     -- seconds between two drawings
+local QUICK = 0.5     -- what takes no longer needs no line
+local PATIENCE = 1    -- before that a rate says nothing
 
 local Progress = {}
 Progress.__index = Progress
@@ -23,18 +25,20 @@ function M.new(given)
   local o = options.check("progress.new", given, { label = "string", total = "number", stream = "any" })
   local shown = o.stream ~= nil or core.terminal().error_tty
   return setmetatable({ label = o.label or "working", total = o.total, done = 0, shown = shown, stream = o.stream or io.stderr,
-    started = core.seconds(), drawn = -EVERY, width = 0 }, Progress)
+    quick = o.stream and 0 or QUICK, started = core.seconds(), drawn = -EVERY, width = 0 }, Progress)
 end
 
 --- The line as it would be drawn.
 ---@return string
 function Progress:text()
   local elapsed = core.seconds() - self.started
-  if not self.total or self.total <= 0 then return format("%s: %d", self.label, self.done) end
-  local share = math.min(1, self.done / self.total)
-  local text = format("%s: %d of %d (%d %%)", self.label, self.done, self.total, floor(share * 100))
-  if self.done > 0 and share < 1 and elapsed > 1 then
-    text = text .. ", " .. formats.duration(elapsed * (1 - share) / share) .. " left"
+  local known = self.total and self.total > 0
+  local share = known and math.min(1, self.done / self.total) or 1
+  local text = format("%s: %d", self.label, self.done)
+  if known then text = format("%s of %d (%d %%)", text, self.total, floor(share * 100)) end
+  if self.done > 0 and elapsed > PATIENCE then
+    text = format("%s, %s/s", text, formats.number(self.done / elapsed, 3))
+    if share < 1 then text = format("%s, %s left", text, formats.duration(elapsed * (1 - share) / share)) end
   end
   return text
 end
@@ -45,7 +49,7 @@ function Progress:step(n)
   self.done = self.done + (n or 1)
   if not self.shown then return end
   local now = core.seconds()
-  if now - self.drawn < EVERY then return end
+  if now - self.drawn < EVERY or now - self.started < self.quick then return end
   self.drawn = now
   local text = self:text()
   self.stream:write("\r", text, (" "):rep(self.width - #text))

@@ -4,6 +4,7 @@ local commands = require "msdbg.repl_commands"
 local complete = require "msdbg.repl_complete"
 local help = require "msdbg.repl_help"
 local pretty = require "msdbg.pretty"
+local redirect = require "msdbg.repl_redirect"
 local reference = require "msdbg.reference"
 local strict = require "msdbg.strict"
 local words = require "msdbg.repl_words"
@@ -165,8 +166,29 @@ local function explain_value(text)
   return help.value(result, text, shown(result))
 end
 
+-- `local x = 1` and nothing behind it: the name is gone with the entry.
+local told_of_locals = false
+local function about_locals(text)
+  if told_of_locals then return "" end
+  local body = text:match "^local%s+function%s+[%a_][%w_]*(.+)$"
+  local values = text:match "^local%s+[%a_][%w_,%s]*=(.+)$"
+  if not (body and load("return function" .. body) or values and load("return " .. values) or text:match "^local%s+[%a_][%w_]*$") then
+    return ""
+  end
+  told_of_locals = true
+  return "locals live for one entry; leave out 'local'"
+end
+
 -- Runs one entry. keep: what to do with the values of an expression.
 local function run_entry(text, keep)
+  local body, target = redirect.split(text, (state.split_command(text)))
+  if target then return redirect.run(target, function() return run_entry(body, keep) end) end
+  if text:match "^=[^=]" then  -- an expression, whatever commands there are
+    local chunk, why = load("return " .. text:sub(2), "=prompt", "t", env)
+    if chunk then return "done", keep(chunk()), 0 end
+    if why:match "'<eof>'$" then return "incomplete", "", 0 end
+    core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true)
+  end
   if text:match "^%?" then return "done", explain_value(text:match "^%?%s*(.-)%s*$"), 0 end
   local command, rest = split_command(text)
   if command then
@@ -181,7 +203,10 @@ local function run_entry(text, keep)
   -- Who looks at a kept value again does not push it.
   if chunk then return "done", (text:match "^_%d?$" and show_only or keep)(chunk()), 0 end
   local statements, why = load(text, "=prompt", "t", env)
-  if statements then return "done", keep(statements()), 0 end
+  if statements then
+    local output = keep(statements())
+    return "done", output ~= "" and output or about_locals(text), 0
+  end
   -- `1 +` is no statement at all, but the beginning of an expression.
   if why:match "'<eof>'$" or expression_why:match "'<eof>'$" then return "incomplete", "", 0 end
   local word = text:match "^([%a_][%w_]*)%s+[^=%s(]"

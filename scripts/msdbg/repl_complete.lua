@@ -3,6 +3,7 @@
 local core = require "msdbg.core"
 local help = require "msdbg.repl_help"
 local infer = require "msdbg.infer"
+local redirect = require "msdbg.repl_redirect"
 local reference = require "msdbg.reference"
 local registry = require "msdbg.repl_registry"
 local watch_words = require "msdbg.watch_words"
@@ -267,6 +268,7 @@ local function candidates(line, cursor)
     return found
   end
   local command = registry.state.split_command(rest:match "^%s*(.*)$")
+  if redirect.awaits_file(rest, command) then return complete_file(word) end
   if command then return complete_command(command, word, rest) end
   local _, double = rest:gsub('"', "")
   local _, single = rest:gsub("'", "")

@@ -68,6 +68,13 @@ topics.scripts = [[
 Scripts begin with: local msdbg = require "msdbg"; local s = msdbg.open(arg[1])
 A script has its own environment: it reads the globals, but cannot make any. msdbg.fail "text" ends it with a message.]]
 
+topics.redirect = [[
+  check > hits.txt            the output of an entry goes to a file, which is replaced as a whole
+  stats ** >> all.txt         added to the end of a file
+  stats ** | grep conv        given to a command of the shell; its exit status is told unless it is 0
+What goes there is not shortened and has no colours. Where a comparison is meant, nothing changes: behind Lua and behind an expression
+(watch, where, bisect, origin) a file needs a path with a slash: where Log-op0 x > 3 > ./big.txt. =x > 3 is always Lua.]]
+
 topics.keys = [[
   Tab       completes: commands and their options, selectors, node names level by level, conditions, fields, files
   Ctrl-R    searches the history, which is kept for you in $XDG_STATE_HOME/msdbg/history

@@ -154,6 +154,18 @@ command {
   end,
 }
 
+command {
+  name = "set", usage = "set pager on | off", summary = "whether long output goes through a pager",
+  run = function(_, rest)
+    local name, value = rest:match "^(%S+)%s+(%S+)$"
+    if rest == "" or rest == "pager" then return format("pager %s", core.pager() and "on" or "off") end
+    if name ~= "pager" or value ~= "on" and value ~= "off" then
+      registry.usage(registry.find "set", format("set: '%s' is not known", rest))
+    end
+    core.pager(value == "on")
+  end,
+}
+
 -- ---- help and leaving -----------------------------------------------------------------------------------------------
 
 command {

@@ -1,10 +1,13 @@
 // Plans the comparison, spreads it over threads, and draws the conclusions.
 #include "msdbg/diff.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <chrono>
 
 #include "analysis/diff_parts.h"
+#include "msdbg/log.h"
 #include "msdbg/threads.h"
 
 namespace msdbg {
@@ -12,6 +15,7 @@ namespace {
 
 /// Compares entries on several threads; the calling one reports progress in between.
 Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResult& result) {
+  const Stopwatch watch;
   std::vector<TensorDiff>& entries = result.tensors;
   std::atomic<size_t> done{0};
   std::atomic<uint64_t> bytes{0};
@@ -33,6 +37,10 @@ Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResul
         options.progress(done, entries.size(), bytes);
       });
   result.bytes += bytes;
+  if (log_wanted(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, fmt::format("compared {} of {} pairs of tensors: {}", done.load(), entries.size(),
+                                     format_reading(bytes, watch.seconds())));
+  }
   return status;
 }
 

@@ -1,5 +1,6 @@
 // msdbg bisect: the first step in which something holds.
 #include "app/follow_command.h"
+#include "app/progress.h"
 
 namespace msdbg::app {
 namespace {
@@ -21,7 +22,7 @@ int run(const Words& words, Options options) {
   Result<BisectResult> result = Status(Code::kInternal, "");
   {
     FollowOptions follow = follow_options(options);
-    Progress progress(options, "halving");
+    Progress progress(options, "bisecting", "step");
     follow.progress = progress.callback();
     result = bisect(*session, *target, *predicate, follow);
   }

@@ -5,6 +5,7 @@
 
 #include "app/gate_files.h"
 #include "app/output.h"
+#include "app/progress.h"
 #include "app/rules.h"
 #include "app/run.h"
 #include "msdbg/atomic_file.h"

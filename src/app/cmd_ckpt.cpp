@@ -7,6 +7,7 @@
 
 #include "app/command.h"
 #include "app/output.h"
+#include "app/progress.h"
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/checkpoint_report.h"

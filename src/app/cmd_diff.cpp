@@ -9,6 +9,7 @@
 #include "app/command.h"
 #include "app/live.h"
 #include "app/output.h"
+#include "app/progress.h"
 #include "app/run.h"
 #include "msdbg/file.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/output.h"
+#include "app/progress.h"
 #include "app/run.h"
 
 namespace msdbg::app {

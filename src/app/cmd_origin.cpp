@@ -1,5 +1,6 @@
 // msdbg origin: the first tensor that broke.
 #include "app/output.h"
+#include "app/progress.h"
 #include "app/run.h"
 
 namespace msdbg::app {
@@ -20,7 +21,7 @@ int run_origin(const Options& options) {
   origin_options.threads = options.threads;
   Result<OriginResult> result = Status(Code::kInternal, "");
   {
-    Progress progress(options, "looking at");
+    Progress progress(options, "checking");
     origin_options.progress = progress.callback();
     result = find_origins(*session, origin_options);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/follow_command.h"
+#include "app/progress.h"
 #include "app/rules.h"
 
 namespace msdbg::app {
@@ -128,7 +129,7 @@ int run(const Words& words, Options options) {
   for (const Found& found : *tensors) {
     Result<Propagation> result = Status(Code::kInternal, "");
     {
-      Progress progress(options, "looking at");
+      Progress progress(options, "checking");
       asked.progress = progress.callback();
       result = propagation(*session, found.tensor, asked);
     }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/follow_command.h"
+#include "app/progress.h"
 #include "app/gate_files.h"
 #include "app/rules.h"
 #include "msdbg/atomic_file.h"
@@ -90,7 +91,7 @@ int run(const Words& words, Options options) {
   Result<PageFindings> findings = Status(Code::kInternal, "");
   Result<std::string> text = Status(Code::kInternal, "");
   {
-    Progress progress(options, "looking at");
+    Progress progress(options, "checking");
     check_options.progress = progress.callback();
     auto checked = rules->run(check_options);
     if (!checked) return report_failure(checked.status());

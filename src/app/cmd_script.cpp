@@ -5,6 +5,7 @@
 
 #include "app/live.h"
 #include "app/output.h"
+#include "app/progress.h"
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/dump.h"
@@ -33,6 +34,10 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
   };
   script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
   if (events != nullptr) script_options.on_event = [events](const LiveEvent& event) { events->show(event); };
+  if (!options.batch) {
+    script_options.progress = [&options](std::string_view what, std::string_view unit) { return Progress::owned(options, what, unit); };
+  }
+  script_options.pager = options.pager;
   script_options.search_path = options.script_path;
   if (options.colour != Switch::kAuto) script_options.colour = options.colour == Switch::kAlways;
   else if (options.batch) script_options.colour = false;

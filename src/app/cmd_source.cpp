@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/follow_command.h"
+#include "app/progress.h"
 #include "app/rules.h"
 
 namespace msdbg::app {
@@ -32,7 +33,7 @@ int run(const Words& words, Options options) {
   CheckOptions check_options = check_options_of(options);
   Result<CheckResult> result = Status(Code::kInternal, "");
   {
-    Progress progress(options, "looking at");
+    Progress progress(options, "checking");
     check_options.progress = progress.callback();
     result = rules->run(check_options);
   }

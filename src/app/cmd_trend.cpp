@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "app/follow_command.h"
+#include "app/progress.h"
 
 namespace msdbg::app {
 namespace {

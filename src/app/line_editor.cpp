@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "app/terminal_editor.h"
 #include "msdbg/base.h"
@@ -82,6 +83,25 @@ class PlainEditor : public LineEditor {
 };
 
 }  // namespace
+
+std::string coloured_prompt(const std::string& prompt, std::string* last) {
+  const size_t end = prompt.rfind(" > ");
+  if (end == std::string::npos || prompt.starts_with(' ')) return prompt;
+  const auto code = [](std::string_view numbers) {
+    std::string out(1, kNoColumns);
+    return out.append("\x1b[").append(numbers).append("m").append(1, kNoColumns);
+  };
+  const std::string text = prompt.substr(0, end), before = std::exchange(*last, text);
+  const auto words = split(text, ' '), old = split(before, ' ');
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    // Where words came or went, nobody can say which of the others have changed.
+    const bool changed = words.size() == old.size() && words[i] != old[i];
+    if (i > 0) out += ' ';
+    if (!words[i].empty()) out.append(code(changed ? "0;1;33" : "0;1")).append(words[i]);
+  }
+  return out + code("0") + prompt.substr(end);
+}
 
 std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer, News news) {
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);

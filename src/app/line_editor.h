@@ -25,6 +25,8 @@ class LineEditor {
   virtual Outcome read(const std::string& prompt, std::string* line) = 0;
   /// While a line is read, these descriptors are looked at, too.
   virtual void watch(std::vector<int> descriptors) = 0;
+  /// The prompt in bold, with what has changed since the last one in another colour.
+  virtual void set_colours(bool) {}
   /// Remembers an entry, several lines included.
   virtual void remember(const std::string& entry) = 0;
 };

@@ -38,6 +38,7 @@ struct Options {
   unsigned threads = 0;
   IntSet steps = IntSet::all(), ranks = IntSet::all();
   std::optional<std::string> net;
+  bool pager = true;            ///< long texts on a terminal go through one
   bool quiet = false, strict = false, wide = false, group = false;
   int verbose = 0;
   std::string log_file;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -13,7 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "app/pager.h"
+#include "app/progress.h"
 #include "msdbg/atomic_file.h"
+#include "msdbg/log.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg::app {
@@ -65,16 +67,25 @@ Status write_result(const Options& options, std::string_view text) {
   if (!options.output_file.empty()) return write_file(options.output_file, text);
   std::fflush(stdout);
   // Files and pipes get every byte of a format; a terminal must not.
+  wipe_progress();
   const bool json = options.format == Format::kJson || options.format == Format::kJsonl || options.format == Format::kSarif;
   if (::isatty(STDOUT_FILENO) == 0) return write_stream(STDOUT_FILENO, text, "standard output");
-  return write_stream(STDOUT_FILENO, json ? visible_json(text) : visible(text, style_for(options).colour), "standard output");
+  const std::string shown = json ? visible_json(text) : visible(text, style_for(options).colour);
+  if (options.pager && page(shown)) return Status();
+  return write_stream(STDOUT_FILENO, shown, "standard output");
 }
 
 bool print(FILE* to, std::string_view text, bool colours) {
+  wipe_progress();
   std::fflush(to);
   const Status written = write_stream(::fileno(to), visible(text, colours), "");
   if (written.code() == Code::kIoError && to == stdout) g_output_failed = true;
   return written.code() != Code::kInterrupted;
+}
+
+bool print_paged(std::string_view text, bool colours) {
+  std::fflush(stdout);
+  return page(visible(text, colours)) || print(stdout, text, colours);
 }
 
 Status flush_output() {
@@ -96,52 +107,29 @@ void note(const Options& options, std::string_view text) {
 }
 
 Status start_logging(const Options& options) {
-  std::vector<spdlog::sink_ptr> sinks;
-  auto terminal = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  terminal->set_level(options.quiet         ? spdlog::level::err
-                      : options.verbose > 1 ? spdlog::level::debug
-                      : options.verbose > 0 ? spdlog::level::info
-                                            : spdlog::level::warn);
-  terminal->set_pattern("msdbg: %v");
-  sinks.push_back(terminal);
+  const LogLevel shown = options.quiet         ? LogLevel::kError
+                         : options.verbose > 1 ? LogLevel::kDebug
+                         : options.verbose > 0 ? LogLevel::kInfo
+                                               : LogLevel::kWarning;
+  std::shared_ptr<spdlog::logger> file;
   if (!options.log_file.empty()) {
     try {
-      auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.log_file);
+      file = std::make_shared<spdlog::logger>("msdbg", std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.log_file));
       file->set_level(spdlog::level::debug);
       file->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-      sinks.push_back(file);
+      file->flush_on(spdlog::level::info);  // what a run that is killed was busy with
     } catch (const spdlog::spdlog_ex& error) {
       return Status(Code::kIoError, fmt::format("--log {}: {}", options.log_file, error.what()));
     }
   }
-  auto logger = std::make_shared<spdlog::logger>("msdbg", sinks.begin(), sinks.end());
-  logger->set_level(spdlog::level::debug);
-  logger->flush_on(spdlog::level::warn);
-  set_log_sink([logger](LogLevel level, std::string_view text) {
+  want_log(file ? LogLevel::kDebug : shown);
+  set_log_sink([file, shown](LogLevel level, std::string_view text) {
     constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
-    logger->log(kLevels[static_cast<size_t>(level)], "{}", printable(text));
+    const std::string line = printable(text);
+    if (file) file->log(kLevels[static_cast<size_t>(level)], "{}", line);
+    if (level >= shown) print(stderr, fmt::format("msdbg: {}\n", line));
   });
   return Status();
-}
-
-Progress::Progress(const Options& options, std::string_view what)
-    : what_(what), enabled_(!options.quiet && ::isatty(STDERR_FILENO)), start_(std::chrono::steady_clock::now()) {}
-
-Progress::~Progress() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
-}
-
-std::function<void(uint64_t, uint64_t, uint64_t)> Progress::callback() {
-  if (!enabled_) return {};
-  return [this](uint64_t done, uint64_t total, uint64_t bytes) { show(done, total, bytes); };
-}
-
-void Progress::show(uint64_t done, uint64_t total, uint64_t bytes) {
-  // Quick jobs need no bar.
-  if (std::chrono::steady_clock::now() - start_ < std::chrono::milliseconds(400)) return;
-  shown_ = true;
-  fmt::print(stderr, "\r\x1b[K{} {} of {} tensors, {}", what_, done, total, format_bytes(bytes));
-  std::fflush(stderr);
 }
 
 }  // namespace msdbg::app

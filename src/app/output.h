@@ -1,10 +1,7 @@
 // Where results and messages go: data to standard output or -o FILE, everything else to standard error.
 #pragma once
 
-#include <chrono>
 #include <cstdio>
-#include <functional>
-#include <string>
 #include <string_view>
 
 #include "app/options.h"
@@ -27,26 +24,13 @@ int report_failure(const Status& status);
 /// msdbg/terminal.h has the last word: what a file or a peer wrote cannot steer the terminal. Ctrl-C ends both, with false here.
 bool print(FILE* to, std::string_view text, bool colours = false);
 
+/// The same for standard output, through the pager when a terminal has not enough rows for it.
+bool print_paged(std::string_view text, bool colours = false);
+
 /// A note on standard error; nothing with --quiet.
 void note(const Options& options, std::string_view text);
 
 /// Sends the log to standard error and to --log.
 Status start_logging(const Options& options);
-
-/// A progress line on standard error, if that is a terminal; wiped on destruction.
-class Progress {
- public:
-  Progress(const Options& options, std::string_view what);
-  ~Progress();
-  std::function<void(uint64_t, uint64_t, uint64_t)> callback();
-
- private:
-  void show(uint64_t done, uint64_t total, uint64_t bytes);
-
-  std::string what_;
-  bool enabled_;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point start_;
-};
 
 }  // namespace msdbg::app

@@ -19,7 +19,7 @@ namespace {
 class Prompt {
  public:
   Prompt(const Options& options, Script& script, EventPrinter* events, bool interactive)
-      : options_(options), script_(script), events_(events), interactive_(interactive) {}
+      : options_(options), script_(script), events_(events), interactive_(interactive), colour_(interactive && style_for(options).colour) {}
 
   enum class Next { kGoOn, kMore, kEnd };
 
@@ -31,7 +31,9 @@ class Prompt {
     if (!result.output.empty()) {
       // Errors belong to standard error, unless a person reads both in one window anyway.
       FILE* to = result.state == Script::EvalState::kError && !interactive_ ? stderr : stdout;
-      if (!print(to, result.output + "\n", true)) print(to, "\ninterrupted; the output is not complete\n");
+      const std::string output = with_colour(result) + "\n";
+      const bool shown = interactive_ && result.pager ? print_paged(output, true) : print(to, output, true);
+      if (!shown) print(to, "\ninterrupted; the output is not complete\n");
     }
     if (result.state == Script::EvalState::kExit) {
       status_ = result.exit_status;
@@ -74,6 +76,7 @@ class Prompt {
         options_.batch, default_history_file(),
         [this](const std::string& text, size_t cursor) { return script_.complete(text, cursor); },
         [this, &entry](std::string* prompt) { return news(entry.empty() ? prompt : nullptr); });
+    editor->set_colours(colour_);
     while (true) {
       clear_interrupt();
       script_.tell_events();
@@ -100,6 +103,13 @@ class Prompt {
   int settled() { return settle_trainings(script_, let_go_, interactive_ ? stdout : stderr, status_); }
 
  private:
+  // A person finds the errors of a long session by their colour.
+  std::string with_colour(const Script::Eval& result) const {
+    constexpr std::string_view kError = "error:";
+    if (!colour_ || !result.output.starts_with(kError) || result.state != Script::EvalState::kError) return result.output;
+    return fmt::format("\x1b[1;31m{}\x1b[0m{}", kError, result.output.substr(kError.size()));
+  }
+
   // What arrived while a person sat at the prompt.
   std::string news(std::string* prompt) {
     if (events_ != nullptr) events_->keep();
@@ -150,7 +160,7 @@ class Prompt {
   const Options& options_;
   Script& script_;
   EventPrinter* events_;
-  bool interactive_;
+  bool interactive_, colour_;
   LetGo let_go_ = LetGo::kTerminate;
   int status_ = kExitClean;
 };

@@ -10,6 +10,7 @@
 #include "app/output.h"
 #include "app/scripting.h"
 #include "app/signals.h"
+#include "msdbg/log.h"
 
 namespace msdbg::app {
 namespace {
@@ -58,12 +59,16 @@ namespace {
 
 int run_words(const std::vector<std::string>& words) {
   const Parsed parsed = parse_command_line(words);
-  print(stdout, parsed.out);
+  parsed.options.pager ? print_paged(parsed.out) : print(stdout, parsed.out);
   print(stderr, parsed.err);
   if (parsed.done) return parsed.exit_status;
   if (const Status status = start_logging(parsed.options); !status.ok()) return report_failure(status);
   install_interrupt_handler();
-  return dispatch(parsed.options);
+  const Stopwatch watch;
+  log(LogLevel::kDebug, fmt::format("msdbg {}: {}", kVersion, words.empty() ? "" : words[0]));
+  const int status = dispatch(parsed.options);
+  log(LogLevel::kInfo, fmt::format("ended with status {} after {}", status, format_duration(watch.seconds())));
+  return status;
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class TerminalEditor : public LineEditor {
     editor_ = ::el_init("msdbg", stdin, stdout, stderr);
     load_history();
     ::el_set(editor_, EL_CLIENTDATA, this);
-    ::el_set(editor_, EL_PROMPT, &TerminalEditor::prompt_of);
+    ::el_set(editor_, EL_PROMPT_ESC, &TerminalEditor::prompt_of, kNoColumns);
     ::el_set(editor_, EL_EDITOR, "emacs");
     ::el_set(editor_, EL_HIST, ::history, history_);
     ::el_set(editor_, EL_SIGNAL, 0);
@@ -67,7 +67,7 @@ class TerminalEditor : public LineEditor {
   TerminalEditor& operator=(const TerminalEditor&) = delete;
 
   Outcome read(const std::string& prompt, std::string* line) override {
-    prompt_ = prompt;
+    set_prompt(prompt);
     int length = 0;
     if (g_resized != 0) resize();
     // libedit prints the prompt first and leaves line mode only at the first key. What is typed in between would be
@@ -92,6 +92,7 @@ class TerminalEditor : public LineEditor {
     return Outcome::kLine;
   }
 
+  void set_colours(bool on) override { colours_ = on; }
   void watch(std::vector<int> descriptors) override { descriptors_ = std::move(descriptors); }
 
   void remember(const std::string& entry) override {
@@ -118,7 +119,12 @@ class TerminalEditor : public LineEditor {
     ::el_get(editor, EL_CLIENTDATA, &data);
     return static_cast<TerminalEditor*>(data);
   }
-  static char* prompt_of(EditLine* editor) { return self(editor)->prompt_.data(); }
+  static char* prompt_of(EditLine* editor) { return self(editor)->shown_prompt_.data(); }
+
+  void set_prompt(const std::string& prompt) {
+    prompt_ = prompt;
+    shown_prompt_ = colours_ ? coloured_prompt(prompt, &last_prompt_) : prompt;
+  }
 
   // Terminals that know how put marks around what is pasted; others ignore this.
   static void mark_pastes(bool on) {
@@ -229,7 +235,7 @@ class TerminalEditor : public LineEditor {
     const std::string text = news_(&new_prompt);
     if (text.empty() && new_prompt == old_prompt) return;
     wipe();
-    prompt_ = new_prompt;
+    set_prompt(new_prompt);
     std::fputs(text.c_str(), stdout);
     std::fflush(stdout);
     ::el_set(editor_, EL_REFRESH);
@@ -298,7 +304,8 @@ class TerminalEditor : public LineEditor {
   }
 
   HistoryFile history_file_;
-  std::string prompt_, pasted_;
+  std::string prompt_, shown_prompt_, last_prompt_, pasted_;
+  bool colours_ = false;
   Completer completer_;
   News news_;
   std::vector<int> descriptors_;

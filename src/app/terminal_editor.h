@@ -23,6 +23,12 @@ inline bool has_news(const std::vector<struct pollfd>& polled) {
   return std::any_of(polled.begin() + 1, polled.end(), [](const struct pollfd& p) { return p.revents != 0; });
 }
 
+/// Marks the beginning and the end of what takes no columns in the text of a prompt.
+inline constexpr char kNoColumns = '\1';
+/// The prompt up to its `>` in bold, with the words that were others in `*last` in yellow; `*last` becomes this one. The prompt of a
+/// line that goes on stays as it is.
+std::string coloured_prompt(const std::string& prompt, std::string* last);
+
 /// Null where the program was built without libedit.
 std::unique_ptr<LineEditor> make_terminal_editor(const std::string& history_file, Completer completer, News news);
 

@@ -108,4 +108,18 @@ Status write_file(const std::string& path, std::string_view text) {
   return file->commit();
 }
 
+Status append_to_file(const std::string& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kNewMode);
+  if (file < 0) return Status(Code::kIoError, fmt::format("{}: cannot be appended to: {}", path, system_text(errno)));
+  int problem = 0;
+  while (!text.empty() && problem == 0) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno != EINTR) problem = errno;
+    if (count > 0) text.remove_prefix(static_cast<size_t>(count));
+  }
+  if (::close(file) != 0 && problem == 0) problem = errno;
+  if (problem == 0) return {};
+  return Status(Code::kIoError, fmt::format("{}: not everything was appended: {}", path, system_text(problem)));
+}
+
 }  // namespace msdbg

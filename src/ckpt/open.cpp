@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "ckpt/checkpoint_session.h"
+#include "msdbg/log.h"
 
 namespace msdbg {
 namespace {
@@ -115,7 +116,11 @@ Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path, con
   if (!head) return head.status();
   const Kind kind = kind_of(*head, file->size());
   if (kind != Kind::kRecords && kind != Kind::kEncrypted && kind != Kind::kSafetensors) return other_kind(path, kind, *head);
+  const Stopwatch watch;
   auto opened = open_with(path, file, kind, options.key, options.mode);
+  if (opened && log_wanted(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, fmt::format("opened {} in {}: {}", path, format_duration(watch.seconds()), format_bytes(file->size())));
+  }
   if (opened || options.other_key.empty() || opened.status().code() != Code::kCorrupt) return opened;
   auto other = open_with(path, file, kind, options.other_key, options.mode);
   return other ? std::move(other) : std::move(opened);

@@ -29,7 +29,9 @@ int find_origin(lua_State* L) {
   auto result = std::make_shared<OriginBox>();
   result->session = box;
   const InUse guard(*box, "origin");
+  made.progress = progress_of(vm_of(L), "checking");
   Result<OriginResult> found = find_origins(session, made);
+  made.progress = nullptr;
   predicate.throw_failure();
   result->result = value_or_throw(std::move(found));
   if (result->result.interrupted) throw ScriptError(Status(Code::kInterrupted, "origin: interrupted"));

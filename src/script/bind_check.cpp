@@ -27,7 +27,9 @@ Result<CheckResult> check_here(lua_State* L, SessionBox& box, const std::vector<
   Session& session = box.open();
   const InUse guard(box, "check");
   box.thread = L;
-  return check(session, points, options);
+  CheckOptions shown = options;
+  if (!shown.progress) shown.progress = progress_of(vm_of(L), "checking");
+  return check(session, points, shown);
 }
 
 int give_check(lua_State* L, SessionBox& box, CheckResult found) {

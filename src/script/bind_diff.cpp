@@ -61,7 +61,8 @@ int diff(lua_State* L) {
   const bool alone = lua_isnoneornil(L, 2) || (lua_istable(L, 2) && lua_isnoneornil(L, 3));
   box->b = alone ? box->a : object_argument<SessionBox>(L, 2, "diff: second session");
   OptionTable options(L, alone && lua_istable(L, 2) ? 2 : 3, "diff");
-  const DiffOptions made = read_diff_options(options);
+  DiffOptions made = read_diff_options(options);
+  made.progress = progress_of(vm_of(L), "comparing");
   Session &a = box->a->open(), &b = box->b->open();
   const InUse guard_a(*box->a, "diff");
   std::optional<InUse> guard_b;

@@ -75,6 +75,7 @@ int run_bisect(lua_State* L) {
   lua_pop(L, 1);
   options.finish();
   const InUse guard(*box, "bisect");
+  follow.progress = progress_of(vm_of(L), "bisecting", "step");
   Result<BisectResult> found = bisect(*box->session, target, predicate.predicate(), follow);
   predicate.throw_failure();
   BisectResult result = value_or_throw(std::move(found));
@@ -94,6 +95,7 @@ int run_trend(lua_State* L) {
   const FollowTarget target = all ? value_or_throw(follow_target(*box->session, "@all", follow.ranks, graph))
                                   : target_argument(L, 3, "trend: selector", *box, follow.ranks, graph);
   const InUse guard(*box, "trend");
+  follow.progress = progress_of(vm_of(L), "reading");
   TrendResult result = value_or_throw(trend(*box->session, target, statistic, follow));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "trend: interrupted"));
   return give_followed(L, box, std::move(result));
@@ -124,6 +126,7 @@ int run_propagation(lua_State* L) {
   }
   options.finish();
   const InUse guard(*box, "propagation");
+  asked.progress = progress_of(vm_of(L), "checking");
   Result<Propagation> found = propagation(session, id, asked);
   predicate.throw_failure();
   Propagation result = value_or_throw(std::move(found));

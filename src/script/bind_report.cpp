@@ -14,7 +14,8 @@ size_t count_option(OptionTable& options, const char* key, size_t otherwise, int
 }
 
 /// The half that was not asked for: a page tells of findings and of origins. A training is not searched behind its user's back.
-void complete(SessionBox& box, const ReportBox& report, std::optional<CheckResult>* check_result, std::optional<OriginResult>* origins) {
+void complete(lua_State* L, SessionBox& box, const ReportBox& report, std::optional<CheckResult>* check_result,
+              std::optional<OriginResult>* origins) {
   Session& session = box.open();
   if (box.live != nullptr) return;
   if (!report.check) {
@@ -24,6 +25,7 @@ void complete(SessionBox& box, const ReportBox& report, std::optional<CheckResul
       for (const StepOrigins& step : report.origin->result.steps) steps += fmt::format("{}{}", steps.empty() ? "" : ",", step.step);
       options.steps = value_or_throw(IntSet::parse(steps));
     }
+    options.progress = progress_of(vm_of(L), "checking");
     *check_result = value_or_throw(check(session, default_watchpoints(), options));
   } else if (!report.check->result.steps.empty()) {
     OriginOptions options;
@@ -34,6 +36,7 @@ void complete(SessionBox& box, const ReportBox& report, std::optional<CheckResul
     options.semantics = report.check->result.semantics;
     options.threads = box.defaults.threads;
     options.mem_limit_bytes = box.defaults.mem_limit_bytes;
+    options.progress = progress_of(vm_of(L), "checking");
     *origins = value_or_throw(find_origins(session, options));
   }
   if ((*check_result && (*check_result)->interrupted) || (*origins && (*origins)->interrupted)) {
@@ -83,7 +86,8 @@ int render_page(lua_State* L, PageForm form) {
     const InUse guard(box, "report");
     std::optional<CheckResult> check_result;
     std::optional<OriginResult> origins;
-    complete(box, report, &check_result, &origins);
+    complete(L, box, report, &check_result, &origins);
+    page.progress = progress_of(vm_of(L), "drawing");
     PageInput input;
     input.check = report.check ? &report.check->result : check_result ? &*check_result : nullptr;
     input.origin = report.origin ? &report.origin->result : origins ? &*origins : nullptr;

@@ -41,9 +41,10 @@ int visible_text(lua_State* L) {
   return give(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
 }
 
-// core.terminal() -> {width, colour, unicode, output_tty, error_tty}; asked anew each time, since windows change
+// core.terminal() -> {captured, width, colour, unicode, output_tty, error_tty}; asked anew each time, since windows change
 int terminal(lua_State* L) {
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 6);
+  set_field(L, "captured", vm_of(L).captured > 0);
   set_field(L, "width", terminal_columns(20).value_or(kPlainWidth));
   set_field(L, "colour", wants_colour(vm_of(L)));
   set_field(L, "unicode", locale_is_utf8() && variable("MSDBG_ASCII") != "1");
@@ -109,6 +110,7 @@ ReportStyle table_style() {
 }
 
 bool wants_colour(const Vm& vm) {
+  if (vm.captured > 0) return false;
   if (vm.options.colour) return *vm.options.colour;
   return variable("NO_COLOR").empty() && ::isatty(STDOUT_FILENO) && !variable("TERM").empty() && variable("TERM") != "dumb";
 }

@@ -29,6 +29,8 @@ int elements_text(lua_State* L) {
 int stats_text(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "stats: session");
   std::vector<StatsRow> rows;
+  const int total = lua_istable(L, 2) ? static_cast<int>(lua_objlen(L, 2)) : 0;
+  const ProgressCallback progress = progress_of(vm_of(L), "reading");
   for_each_element(L, 2, "stats: tensors", [&](int i) {
     const auto tensor = object_argument<TensorBox>(L, -1, fmt::format("stats: tensors: element {}", i));
     if (tensor->session != session) misuse(fmt::format("stats: tensors: element {} is of another session", i));
@@ -38,6 +40,7 @@ int stats_text(lua_State* L) {
     else if (row.info.problem.ok())
       row.info.problem = stats.status();
     rows.push_back(std::move(row));
+    if (progress) progress(static_cast<uint64_t>(i), static_cast<uint64_t>(total), 0);
   });
   return give(L, without_last_newline(stats_report(session->open(), rows, table_style())));
 }

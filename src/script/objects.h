@@ -28,9 +28,13 @@ struct Vm {
   uint64_t view_bytes = 0;               ///< held by live views
   bool closing = false;
   bool at_prompt = false;                ///< an entry of the prompt runs, not a script
+  int captured = 0;                      ///< standard output goes to a redirect: so many of them inside each other
   bool interrupt_told = false;           ///< this entry was told of a Ctrl-C as a result; the next one raises
   std::vector<std::weak_ptr<SessionBox>> live_sessions;
 };
+
+/// For the options of a core function: shows progress while an entry of the prompt runs, else empty.
+ProgressCallback progress_of(const Vm& vm, std::string_view what, std::string_view unit = "tensor");
 
 /// A Lua function that C++ keeps.
 class FunctionRef {
@@ -231,6 +235,7 @@ void bind_text(lua_State* L);
 void bind_completion(lua_State* L);
 void bind_json(lua_State* L);
 void bind_terminal(lua_State* L);
+void bind_output(lua_State* L);
 void bind_rules(lua_State* L);
 
 /// Tables for the terminal at hand, else of the usual width. Without colours: texts of Lua go anywhere.

@@ -54,6 +54,7 @@ Script::Eval Script::eval(const std::string& text) {
     out.exit_status = static_cast<int>(integer_at(L, -1).value_or(0));
   }
   out.output = visible(out.output, wants_colour(vm));
+  out.pager = vm.options.pager;
   lua_settop(L, 0);
   return out;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "msdbg/log.h"
 #include "msdbg/threads.h"
 #include "session/answer.h"
 #include "session/check_plan.h"
@@ -26,6 +27,15 @@ constexpr uint64_t kBytesPerWorker = 2 * 8 * kElementsPerBlock;
 
 unsigned worker_count(const CheckOptions& options, size_t tensors) {
   return thread_count(options.threads, std::min<uint64_t>(tensors, options.mem_limit_bytes / kBytesPerWorker));
+}
+
+void tell_rules(std::span<const Watchpoint> watchpoints) {
+  if (!log_wanted(LogLevel::kInfo)) return;
+  std::string names;
+  for (const Watchpoint& watch : watchpoints) {
+    if (watch.enabled) names += (names.empty() ? "" : ", ") + watch.rule;
+  }
+  log(LogLevel::kInfo, "running " + (names.empty() ? "no rule" : names));
 }
 
 }  // namespace
@@ -53,6 +63,7 @@ class CheckRun {
     start_workers();
     collect();
     workers_.join();
+    tell_reading();
     result_.coverage.not_checked = result_.coverage.tensors - result_.coverage.checked;
     if (std::any_of(watchpoints_.begin(), watchpoints_.end(), [](const Watchpoint& w) { return w.turn != 0 || w.step_end || w.finish; })) {
       sort_results(session_, result_);
@@ -81,6 +92,13 @@ class CheckRun {
       if (!planned.missing && reads_elements(kept.get(), plan_.sets[planned.set])) ids.push_back(planned.id);
     }
     return ids;
+  }
+
+  void tell_reading() const {
+    if (!log_wanted(LogLevel::kInfo)) return;
+    const Coverage& done = result_.coverage;
+    log(LogLevel::kInfo, fmt::format("checked {} of {} tensors, {} of them from kept statistics: {}", done.checked, done.tensors,
+                                     done.from_cache, format_reading(done.bytes, watch_.seconds())));
   }
 
   // ---- workers ----
@@ -201,12 +219,14 @@ class CheckRun {
   uint64_t arrived_ = 0, bytes_ = 0;                 // under mutex_
   Verdicts verdicts_;
   CheckResult result_;
+  Stopwatch watch_;
   std::optional<Announced> announced_;
   Workers workers_;
 };
 
 Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
   return answer([&]() -> Result<CheckResult> {
+    tell_rules(watchpoints);
     Result<CheckPlan> plan = make_plan(session, watchpoints, options);
     if (!plan) return plan.status();
     return CheckRun(session, *plan, watchpoints, options).run();

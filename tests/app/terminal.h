@@ -16,15 +16,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace msdbg::testing {
 
-// One run of the program; everything it writes is gathered in `screen`.
+// One run of the program; everything it writes is gathered in `screen`. Without colours and without a pager unless a test asks for them.
 class Terminal {
  public:
+  using Environment = std::vector<std::pair<const char*, std::string>>;
+
   explicit Terminal(const std::vector<std::string>& words, const std::string& directory = MSDBG_TEST_DATA,
-                    const char* kind = "xterm") {
+                    const char* kind = "xterm", const Environment& environment = {{"NO_COLOR", "1"}, {"MSDBG_PAGER", ""}}) {
     const std::string state = home();
     std::filesystem::create_directories(state);
     struct winsize size = {40, 120, 0, 0};
@@ -40,6 +43,8 @@ class Terminal {
       ::setenv("XDG_CONFIG_HOME", (state + "/config").c_str(), 1);
       ::setenv("HOME", state.c_str(), 1);
       ::setenv("LC_ALL", "C.UTF-8", 1);
+      for (const char* name : {"NO_COLOR", "MSDBG_PAGER", "PAGER", "LESS"}) ::unsetenv(name);
+      for (const auto& [name, value] : environment) ::setenv(name, value.c_str(), 1);
       // libedit never frees the names that EL_ADDFN is given; the leak checker of the sanitizer build would object.
       ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
       if (::chdir(directory.c_str()) != 0) ::_exit(99);
@@ -106,6 +111,11 @@ class Terminal {
     return screen_.substr(begin, screen_.find_first_of("\r\n", begin) - begin);
   }
   const std::string& screen() const { return screen_; }
+  /// Whether the terminal shows what is typed, as a shell finds it.
+  bool echoes() const {
+    struct termios modes = {};
+    return ::tcgetattr(fd_, &modes) == 0 && (modes.c_lflag & ECHO) != 0;
+  }
 
  private:
   // False when the other side is gone.

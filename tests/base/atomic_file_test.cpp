@@ -148,5 +148,14 @@ TEST_F(AtomicFileTest, LongNamesAndTwoWritersAreNoProblem) {
   EXPECT_EQ(*read_text(path), "first");
 }
 
+TEST_F(AtomicFileTest, AppendedTextStandsBehindTheOld) {
+  EXPECT_TRUE(append_to_file(path_, " and more").ok());
+  EXPECT_EQ(*read_text(path_), "the old text and more");
+  EXPECT_TRUE(append_to_file(dir_.file("new"), "text").ok());
+  EXPECT_EQ(*read_text(dir_.file("new")), "text");
+  EXPECT_EQ(append_to_file(dir_.file("no/such"), "text").message(),
+            dir_.file("no/such") + ": cannot be appended to: No such file or directory");
+}
+
 }  // namespace
 }  // namespace msdbg

@@ -133,7 +133,7 @@ end
 local closed_modules = { test = true, strict = true, init = true, guide = true, reference_page = true }
 local closed_functions = {
   ["core.record"] = true, ["core.rule_memory"] = true, ["core.limited"] = true,
-  ["core.abi_text"] = true, ["progress.run"] = true,
+  ["core.abi_text"] = true, ["core.feed_shell"] = true, ["progress.run"] = true,
 }
 
 local function add_functions(into, space, name, seen)

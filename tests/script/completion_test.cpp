@@ -138,6 +138,9 @@ TEST_F(Completion, KnowsFiles) {
   const std::string folder = ::testing::TempDir();
   run("local f = io.open('" + folder + "completion-sample.msdbg', 'w'); f:close()");
   EXPECT_EQ(offered("source " + folder + "completion-sa"), (Names{folder + "completion-sample.msdbg"}));
+  EXPECT_EQ(offered("nodes > " + folder + "completion-sa"), (Names{folder + "completion-sample.msdbg"}));
+  EXPECT_EQ(offered("where MatMul-op0 x > 3 >> " + folder + "completion-sa"), (Names{folder + "completion-sample.msdbg"}));
+  EXPECT_EQ(offered("where MatMul-op0 x > isn"), (Names{"isnan("}));
   EXPECT_EQ(offered("msdbg.open \"" + folder + "completion-sa"), (Names{folder + "completion-sample.msdbg"}));
 }
 

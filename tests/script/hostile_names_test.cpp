@@ -111,7 +111,7 @@ TEST_P(HostileNames, NoCommandOfTheDumpLetsThemActOnTheTerminal) {
            "s:watch{ on = n, when = 'TO', name = n.name }", "print(s, n, s.graphs[1], n.stack[1])",
            "s:tensor('" + bad + "'):show()", "s:tensor('" + bad + "'):previous():show()", "s:tensor('" + bad + "'):spark()",
            "require 'msdbg.steps'.series(s, '" + bad + ":0', 'max')", "require 'msdbg.guide'.run(s, { say = print })",
-           "save /dev/null", "source /dev/null", "guide", "report nowhere/page.html",
+           "save /dev/null", "source /dev/null", "set pager off", "guide", "report nowhere/page.html",
            "step", "next", "continue", "run", "run_to Log-op3", "pause", "wait", "terminate",
            "detach", "msdbg.fail(tostring(n))", "s:report():markdown()"}) {
     enter(entry);

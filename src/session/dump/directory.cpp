@@ -10,6 +10,8 @@
 #include <memory>
 #include <system_error>
 
+#include "msdbg/log.h"
+
 namespace msdbg::dump {
 namespace {
 
@@ -27,6 +29,7 @@ struct CloseDirectory {
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
   std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
   if (!directory) return system_error(path, errno);
+  const Stopwatch watch;
   std::vector<DirectoryEntry> entries;
   for (;;) {
     errno = 0;
@@ -48,6 +51,10 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
       entry.directory = fstatat(dirfd(directory.get()), found->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
     }
     entries.push_back(std::move(entry));
+  }
+  if (log_wanted(LogLevel::kDebug)) {
+    log(LogLevel::kDebug, fmt::format("listed {} in {}: {} {}", path, format_duration(watch.seconds()), entries.size(),
+                                      entries.size() == 1 ? "entry" : "entries"));
   }
   std::sort(entries.begin(), entries.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "msdbg/dump.h"
+#include "msdbg/log.h"
 #include "session/dump/directory.h"
 #include "session/dump/dump_session.h"
 #include "session/dump/metadata.h"
@@ -63,6 +64,7 @@ std::string find_epoch(const std::vector<std::string>& epochs, const DumpData& d
 
 Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options) {
   using namespace dump;
+  const Stopwatch watch;
   Result<Layout> layout = find_layout(path, options);
   if (!layout) return layout.status();
 
@@ -94,6 +96,11 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
     }
   }
   data.info.epoch = find_epoch(epochs, data);
+  if (log_wanted(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, fmt::format("opened {} in {}: {} rank{}, {} step director{} listed", path, format_duration(watch.seconds()),
+                                     data.ranks.size(), data.ranks.size() == 1 ? "" : "s", data.directories.size(),
+                                     data.directories.size() == 1 ? "y" : "ies"));
+  }
   return std::unique_ptr<Session>(std::make_unique<DumpSession>(std::move(data)));
 }
 

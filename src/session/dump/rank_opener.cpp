@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "msdbg/file.h"
+#include "msdbg/log.h"
 #include "msdbg/node_names.h"
 #include "msdbg/wire.h"
 #include "session/dump/directory.h"
@@ -48,12 +49,16 @@ void RankOpener::run() {
 void RankOpener::read_graphs() {
   for (const auto& [id, path] : numbered_files(join_path(rank_.path, "graphs"), kGraphPrefix, ".pb", out_.problems)) {
     std::vector<std::string> notes;
+    const Stopwatch watch;
     Result<GraphBuilder> builder = read_graph_file(path, rank_.rank, id, &notes);
     for (std::string& note : notes) add_problem(out_.problems, Severity::kInfo, path, std::move(note));
     if (!builder) {
       add_problem(out_.problems, Severity::kError, path, "the graph cannot be read: " + builder.status().message());
       builder_of(id).set_source_path(path);  // a path without from_file() says that there was one
       continue;
+    }
+    if (log_wanted(LogLevel::kInfo)) {
+      log(LogLevel::kInfo, fmt::format("read graph {} in {}: {} nodes", path, format_duration(watch.seconds()), builder->size()));
     }
     builder->set_source_path(path);
     builders_.emplace(id, std::move(*builder));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "msdbg/file.h"
+#include "msdbg/log.h"
 #include "session/dump/element_order.h"
 
 namespace msdbg::dump {
@@ -122,6 +123,12 @@ class FileReader : public ElementReader {
       : ElementReader(content.dtype, content.count), file_(std::move(file)), content_(std::move(content)), head_(std::move(head)) {
     if (content_.data_offset + content_.bytes > head_.size()) file_.expect_sequential();
   }
+  ~FileReader() override {
+    if (!log_wanted(LogLevel::kDebug)) return;
+    log(LogLevel::kDebug, fmt::format("read {}: {}", file_.path(), format_reading(content_.bytes, watch_.seconds())));
+  }
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
 
  private:
   Status fill(uint64_t first, std::span<std::byte> out) override {
@@ -161,6 +168,7 @@ class FileReader : public ElementReader {
   FileContent content_;
   std::vector<std::byte> head_;  // the first bytes of the file, header included
   std::vector<std::byte> rows_;
+  Stopwatch watch_;
 };
 
 }  // namespace
