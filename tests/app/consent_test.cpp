@@ -19,8 +19,9 @@ class Consent : public ::testing::Test {
     // Whoever reads the file leaves a trace.
     trace_ = (project / "was-read").string();
     std::filesystem::remove(trace_);
-    std::ofstream(project / ".msdbg/rules/ours.lua") << "io.open('" << trace_ << "', 'w'):close()\n"
-                                                     << "return rule { name = 'ours', summary = 'of the project', when = 'max(x) > 0' }\n";
+    std::ofstream(project / ".msdbg/rules/ours.lua")
+        << "io.open('" << trace_ << "', 'w'):close()\n"
+        << "return require 'msdbg.rule' { name = 'ours', summary = 'of the project', when = 'max(x) > 0' }\n";
   }
   bool was_read() const { return std::filesystem::exists(trace_); }
 
