@@ -6,12 +6,14 @@ local help = require "msdbg.repl_help"
 local pretty = require "msdbg.pretty"
 local redirect = require "msdbg.repl_redirect"
 local reference = require "msdbg.reference"
+local rows = require "msdbg.repl_rows"
 local strict = require "msdbg.strict"
 local words = require "msdbg.repl_words"
 
 local globals = strict.globals
 local format, concat = string.format, table.concat
-local ipairs, load, pairs, pcall, rawget, rawset, select, type = ipairs, load, pairs, pcall, rawget, rawset, select, type
+local ipairs, load, pairs, pcall, rawget, rawset = ipairs, load, pairs, pcall, rawget, rawset
+local select, tostring, type = select, tostring, type
 
 local M = {}
 
@@ -92,15 +94,32 @@ function state.split_command(text)
 end
 
 -- The latest values, newest first: those of one entry in their order, then those of the entry before it.
-local function keep_results(...)
+local function push_results(...)
   local count = select("#", ...)
-  if count == 0 then return "" end
   for i = MOST_KEPT, 1, -1 do
     local value
     if i > count then value = rawget(env, "_" .. i - count) else value = (select(i, ...)) end
     rawset(env, "_" .. i, value)
   end
   rawset(env, "_", (...))
+end
+
+--- The text of a list that a command prints: `#3` means its row 3 from now on, and `_[3]`, too.
+---@param list table|userdata
+---@param text string?
+---@return string
+function state.listed(list, text)
+  rows.keep(list)
+  push_results(list)
+  return text or tostring(list)
+end
+
+local function keep_results(...)
+  local count = select("#", ...)
+  if count == 0 then return "" end
+  push_results(...)
+  local class = core.class_of((...))
+  if class == "node set" then rows.keep((...)) elseif class == "check result" then rows.keep((...).hits) end
   local parts = {}
   for i = 1, count do parts[i] = pretty.text((select(i, ...))) end
   return concat(parts, "  ")
@@ -126,7 +145,7 @@ end
 
 local function run_command(command, rest)
   local options
-  rest, options = commands.options(command, rest)
+  rest, options = commands.options(command, rows.resolve(command, rest, session()))
   -- What a command has no use for was meant to change what it does: nobody is served by passing over it.
   if command.usage == command.name and rest:match "%S" then
     commands.usage(command, format("%s takes nothing behind it, not '%s'", command.name, rest:match "^%s*(.-)%s*$"))

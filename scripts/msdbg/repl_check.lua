@@ -5,7 +5,7 @@ local registry = require "msdbg.repl_registry"
 local watch_words = require "msdbg.watch_words"
 local watches = require "msdbg.watches"
 
-local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
+local command, mistake, need, number, state = registry.command, registry.mistake, registry.need, registry.number, registry.state
 local concat, format = table.concat, formats.line
 local ipairs, tonumber, tostring = ipairs, tonumber, tostring
 
@@ -26,7 +26,10 @@ command {
 
 command {
   name = "watches", usage = "watches", summary = "list the watchpoints (info b)",
-  run = function(session) return watches.list_text(need(session)) end,
+  run = function(session)
+    local s = need(session)
+    return state.listed(watches.by_number(s), watches.list_text(s))
+  end,
 }
 
 -- The watchpoints that `rest` names: numbers, or all.
@@ -92,7 +95,8 @@ command {
       more.rules = "default"
       note = "no watchpoint yet, so the default rules\n"
     end
-    local text = tostring(s:check(more))
+    local result = s:check(more)
+    local text = state.listed(result.hits, tostring(result))
     if more.rules then repeat_check = more end
     return note .. text
   end,
@@ -103,8 +107,8 @@ command {
   run = function(session)
     local s = need(session)
     -- Rules have no watchpoint that a recheck could ask: they are run again.
-    if repeat_check and #s:watches() == 0 then return tostring(s:check(repeat_check)) end
-    return tostring(s:recheck())
+    local result = repeat_check and #s:watches() == 0 and s:check(repeat_check) or s:recheck()
+    return state.listed(result.hits, tostring(result))
   end,
 }
 
@@ -113,7 +117,9 @@ command {
   details = "Findings are numbered in execution order; hits N tells the rule, the source line, causes and what to do next.",
   examples = { "hits", "hits 1" },
   run = function(session, rest)
-    return watches.hits_text(need(session), rest ~= "" and number(registry.find "hits", rest, "the number of a finding") or nil)
+    local s = need(session)
+    if rest ~= "" then return watches.hits_text(s, number(registry.find "hits", rest, "the number of a finding")) end
+    return state.listed(watches.hits(s), watches.hits_text(s))
   end,
 }
 
@@ -235,14 +241,14 @@ command {
     if tensor.problem then mistake("bt: " .. tensor.problem) end
     if not is_bad(tensor) then return format("%s is finite in step %d: nothing to trace", core.short_name(tensor), tensor.step) end
     local chain, unknown = walk_back(tensor)
-    local rows = {}
-    for i, link in ipairs(chain) do rows[i] = frame_line(i - 1, link) end
+    local rows, frames = {}, {}
+    for i, link in ipairs(chain) do rows[i], frames[i - 1] = frame_line(i - 1, link), link end
     local last = chain[#chain].node
     local note
     if #chain >= MOST_FRAMES then note = format("... more; bt %s", last.name)
     elseif unknown then note = format("not later than here: input %s was not recorded", unknown)
     elseif last.kind ~= "operator" then note = format("it came in through the %s %s", last.kind, last.name)
     else note = format("began here: the inputs of %s are finite", last.op) end
-    return registry.align(rows) .. "\n" .. note
+    return state.listed(frames, registry.align(rows) .. "\n" .. note)
   end,
 }

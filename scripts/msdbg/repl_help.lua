@@ -75,6 +75,12 @@ topics.redirect = [[
 What goes there is not shortened and has no colours. Where a comparison is meant, nothing changes: behind Lua and behind an expression
 (watch, where, bisect, origin) a file needs a path with a slash: where Log-op0 x > 3 > ./big.txt. =x > 3 is always Lua.]]
 
+topics.rows = [[
+  nodes fc2   show #5   show #5:input:0   watch #5 TO       #5 is row 5 of the list that was printed last
+  tensors relu --steps all   hist #3                        a tensor or a hit brings its step along
+  check   bt #1   watches   unwatch #2
+Lists are printed by nodes, tensors, stats, check, hits, watches and bt. In Lua the list is _ and its row 5 is _[5].]]
+
 topics.keys = [[
   Tab       completes: commands and their options, selectors, node names level by level, conditions, fields, files
   Ctrl-R    searches the history, which is kept for you in $XDG_STATE_HOME/msdbg/history

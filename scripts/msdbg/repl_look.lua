@@ -4,7 +4,7 @@ local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
 local watches = require "msdbg.watches"
 
-local command, mistake, need, number = registry.command, registry.mistake, registry.need, registry.number
+local command, mistake, need, number, state = registry.command, registry.mistake, registry.need, registry.number, registry.state
 local concat, format = table.concat, formats.line
 local ipairs, pairs, tostring = ipairs, pairs, tostring
 
@@ -30,7 +30,7 @@ command {
   examples = { "nodes fc2", "nodes op:MatMul and @gradient" },
   run = function(session, rest)
     local s = need(session)
-    return tostring(rest == "" and s:nodes() or s:nodes(rest))
+    return state.listed(rest == "" and s:nodes() or s:nodes(rest))
   end,
 }
 
@@ -143,14 +143,15 @@ command {
   summary = "list tensors: name, type, size",
   complete = "selector", options = query_options,
   run = function(session, rest, options)
-    local rows = { { "step", "tensor", "op", "type", "elements" } }
+    local rows = { { "#", "step", "tensor", "op", "type", "elements" } }
     local s = need(session)
-    for _, t in ipairs(s:tensors(tensor_query(rest, options))) do
-      rows[#rows + 1] = { format("%4d", t.step), core.short_name(t), t.node.op, t.dtype .. "[" .. concat(t.shape, ",") .. "]",
+    local tensors = s:tensors(tensor_query(rest, options))
+    for i, t in ipairs(tensors) do
+      rows[#rows + 1] = { format("%d", i), format("%4d", t.step), core.short_name(t), t.node.op, t.dtype .. "[" .. concat(t.shape, ",") .. "]",
         t.problem and "not readable: " .. t.problem or format("%d", t.size) }
     end
     if #rows == 1 then return nothing_there(s, options) end
-    return registry.align(rows)
+    return state.listed(tensors, registry.align(rows))
   end,
 }
 
@@ -161,7 +162,7 @@ command {
   run = function(session, rest, options)
     local s = need(session)
     local tensors = s:tensors(tensor_query(rest, options))
-    return #tensors > 0 and core.stats_text(s, tensors) or nothing_there(s, options)
+    return #tensors > 0 and state.listed(tensors, core.stats_text(s, tensors)) or nothing_there(s, options)
   end,
 }
 
@@ -197,7 +198,7 @@ end
 
 local subjects = {
   { names = { "watches", "watchpoints", "breakpoints" }, summary = "the watchpoints",
-    text = function(s) return watches.list_text(s) end },
+    text = function(s) return state.listed(watches.by_number(s), watches.list_text(s)) end },
   { names = { "steps" }, summary = "steps with data", text = function(s) return numbers_text(s.steps) end },
   { names = { "ranks" }, summary = "ranks with data", text = function(s) return numbers_text(s.ranks) end },
   { names = { "graphs" }, summary = "the graphs",
@@ -206,7 +207,7 @@ local subjects = {
       for i, graph in ipairs(s.graphs) do lines[i] = tostring(graph) end
       return concat(lines, "\n")
     end },
-  { names = { "hits" }, summary = "what the last check found", text = function(s) return watches.hits_text(s) end },
+  { names = { "hits" }, summary = "what the last check found", text = function(s) return state.listed(watches.hits(s), watches.hits_text(s)) end },
 }
 
 command {

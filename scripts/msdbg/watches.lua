@@ -26,6 +26,20 @@ function M.list_text(session)
   return concat(lines, "\n")
 end
 
+--- The watchpoints under their numbers.
+---@param session msdbg.Session
+---@return table<integer, msdbg.Watch>
+function M.by_number(session)
+  local found = {}
+  for _, watch in ipairs(session:watches()) do found[watch.id] = watch end
+  return found
+end
+
+--- What the last check found; empty before the first one.
+---@param session msdbg.Session
+---@return msdbg.Hit[]
+function M.hits(session) return session.last_result and session.last_result.hits or {} end
+
 -- The lines of the user's program that a finding comes from; where frames of installed packages are the only ones, those.
 local function source_lines(stack)
   local own = {}

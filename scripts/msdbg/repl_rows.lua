@@ -1,0 +1,93 @@
+-- `#3` in a command is row 3 of the list that the prompt printed last; in Lua it is `_[3]`.
+local core = require "msdbg.core"
+local formats = require "msdbg.format"
+
+local format = formats.line
+local pairs, tonumber, type = pairs, tonumber, type
+
+local M = {}
+
+-- What the words of a command are, by its `complete`: how a row is written there.
+local SELECTORS = { selector = true, watch = true }
+local NAMES = { tensor = true, where = true, trend = true, node = true, ["file or node"] = true }
+
+local rows  -- nodes, tensors, hits or watchpoints by number
+
+--- The list whose rows `#N` means from now on: what stands under `N` is what the prompt printed with that number.
+---@param list table|userdata
+function M.keep(list) rows = list end
+
+local function mistake(text, ...) core.raise("fail", format(text, ...), true) end
+
+local function range()
+  local first, last
+  if type(rows) == "table" then
+    for number in pairs(rows) do
+      if type(number) == "number" then
+        if not first or number < first then first = number end
+        if not last or number > last then last = number end
+      end
+    end
+  elseif #rows > 0 then
+    first, last = 1, #rows
+  end
+  if not first then return "it is empty" end
+  return first == last and format("it has only #%d", first) or format("it has #%d to #%d", first, last)
+end
+
+local function row(number)
+  if not rows then mistake("#%d: no list was printed yet; nodes, tensors, stats, check, hits and watches print one", number) end
+  local found
+  if type(rows) == "table" then found = rows[number] elseif number >= 1 and number <= #rows then found = rows[number] end
+  return found or mistake("#%d: the last list has no such row; %s", number, range())
+end
+
+-- The node of a row, its slot unless it is a node, and where it was.
+local function place_of(found)
+  local class = core.class_of(found)
+  if class == "node" then return found.name end
+  return class == "tensor" and found.node.name or found.node, found.slot, found
+end
+
+-- What a command that takes words of this kind calls row `number`; nil where it takes none.
+local function named(kind, number, suffix)
+  if not kind then return number end  -- a command that takes numbers
+  local numbers_watches = kind == "watch number"
+  if not (numbers_watches or SELECTORS[kind] or NAMES[kind]) then return end
+  local found = row(tonumber(number))
+  local is_watch = core.class_of(found) == "watchpoint"
+  if is_watch ~= numbers_watches then
+    mistake(is_watch and "#%d is a watchpoint, not a node or a tensor" or "#%d is not a watchpoint; watches lists them", tonumber(number))
+  end
+  if is_watch then return format("%d", found.id) end
+  local node, slot, place = place_of(found)
+  if SELECTORS[kind] then return "=" .. node .. suffix end
+  if suffix:match "^:" or not slot then return node .. suffix, place end
+  return node .. ":" .. slot .. suffix, place
+end
+
+--- What stands behind a command, with the names of the rows that it mentions. A tensor of another step comes with it.
+---@param definition table
+---@param rest string
+---@param session msdbg.Session?
+---@return string
+function M.resolve(definition, rest, session)
+  if definition.raw or not rest:find "#%d" then return rest end
+  local at
+  local text = (" " .. rest):gsub("(%s)#(%d+)(%S*)", function(blank, number, suffix)
+    if suffix ~= "" and not suffix:match "^[:%[]" then return end
+    local name, place = named(definition.complete, number, suffix)
+    at = at or place
+    return name and blank .. name
+  end)
+  for _, option in pairs(definition.options or {}) do
+    local name = option[1]
+    if at and session and not text:find("--" .. name, 1, true) then
+      if name == "step" and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
+      if name == "rank" and #session.ranks > 1 then text = format("%s --rank %d", text, at.rank) end
+    end
+  end
+  return text:sub(2)
+end
+
+return M

@@ -1,0 +1,73 @@
+// `#3` in a command: a row of the list that the prompt printed last.
+#include "script/support.h"
+
+namespace msdbg::testing {
+namespace {
+
+using Rows = ScriptTest;
+
+TEST_F(Rows, OfNodesAreNames) {
+  ASSERT_TRUE(contains(type("nodes"), "3  Default/net/relu-ReLU/ReLU-op0"));
+  EXPECT_EQ(type("_[3].op"), "ReLU");
+  EXPECT_TRUE(contains(type("node #3"), "node     Default/net/relu-ReLU/ReLU-op0"));
+  EXPECT_TRUE(contains(type("show #3:output:0"), "ReLU-op0:output:0 float32[2,3] step 0>"));
+  EXPECT_EQ(type("where #3[0,:] x > 2"), "[2] = 3");
+  EXPECT_TRUE(contains(type("watch #4 TO"), "on =Default/net/Log-op0 (1 node)"));
+  EXPECT_TRUE(contains(type("nodes #2"), "1  Default/net/MatMul-op0"));  // and from now on there is one row
+  EXPECT_TRUE(contains(type("node #1"), "node     Default/net/MatMul-op0"));
+}
+
+TEST_F(Rows, OfLuaListsCount) {
+  type("s:nodes 'Log'");
+  EXPECT_TRUE(contains(type("show #1"), "Log-op0:output:0"));
+  type("watch ** TO");
+  type("s:check()");
+  EXPECT_TRUE(contains(type("show #2"), "Log-op0:output:0 float32[2,3] step 1>"));
+}
+
+TEST_F(Rows, OfTensorsComeWithTheirStep) {
+  ASSERT_TRUE(contains(type("tensors Log --steps all"), "2     1  Log-op0"));
+  EXPECT_TRUE(contains(type("show #2"), "step 1>"));
+  EXPECT_TRUE(contains(type("show #2 --step 0"), "step 0>"));
+  EXPECT_EQ(type("_[2].step"), "1");
+  type("stats ReLU");
+  EXPECT_TRUE(contains(type("worst #1 1"), "[1,1] = 5"));
+  EXPECT_TRUE(contains(type("trend #1"), "abs_mean of Default/net/relu-ReLU/ReLU-op0:output:0"));
+}
+
+TEST_F(Rows, OfHitsFramesAndWatchpoints) {
+  type("watch op:ReLU TZ 50");
+  type("watch op:Log TO");
+  type("check all");
+  EXPECT_TRUE(contains(type("hits"), "1  step 0"));
+  EXPECT_TRUE(contains(type("hits #1"), "step 0"));
+  EXPECT_TRUE(contains(type("why #1"), "ReLU-op0"));
+  EXPECT_EQ(type("unwatch #1"), "error: #1 is not a watchpoint; watches lists them");
+  type("watches");
+  EXPECT_EQ(type("show #1"), "error: #1 is a watchpoint, not a node or a tensor");
+  EXPECT_EQ(type("unwatch #1"), "watch 1 removed");
+  type("watches");
+  EXPECT_EQ(type("unwatch #2"), "watch 2 removed");
+  EXPECT_TRUE(contains(type("bt Log-op0"), "#0  Log-op0"));
+  EXPECT_TRUE(contains(type("show #0"), "Log-op0:output:0"));
+}
+
+TEST_F(Rows, UnknownNumbersSayWhatThereIs) {
+  EXPECT_TRUE(contains(type("show #1"), "error: #1: no list was printed yet"));
+  type("nodes Log");
+  EXPECT_EQ(type("show #2"), "error: #2: the last list has no such row; it has only #1");
+  type("nodes");
+  EXPECT_EQ(type("show #77"), "error: #77: the last list has no such row; it has #1 to #5");
+  EXPECT_EQ(type("show #0"), "error: #0: the last list has no such row; it has #1 to #5");
+}
+
+TEST_F(Rows, LengthsAndQuotedWordsStayWhatTheyAre) {
+  type("nodes");
+  type("t = { 1, 2, 3 }");
+  EXPECT_EQ(type("p #t"), "3");
+  EXPECT_EQ(type("#t"), "3");
+  EXPECT_TRUE(contains(type("nodes '#1'"), "matches no node"));
+}
+
+}  // namespace
+}  // namespace msdbg::testing
