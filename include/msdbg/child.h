@@ -1,4 +1,4 @@
-// Other programs that read a text of ours: a pager, a filter behind `|`.
+// Runs other programs with a text as their input: a pager, a filter after `|`.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace msdbg {
 
 /// Runs `words` (a program, looked up in PATH, and its arguments) with `text` as its standard input, and waits until it ends. It writes
-/// where this process writes. Ctrl-C is for it alone. It need not read everything. The settings of the terminal are restored afterwards.
-/// Gives the exit status, 128 + N after signal N. For the owner's thread. Error: kNotFound when it cannot be started.
+/// where this process writes. Ctrl-C goes to it alone. It may stop reading at any time. The settings of the terminal are restored
+/// afterwards. Returns the exit status, 128 + N after signal N. For the owner's thread. Error: kNotFound when it cannot be started.
 Result<int> feed_program(const std::vector<std::string>& words, std::string_view text);
 
 /// The same for a command line of the shell.

@@ -69,17 +69,17 @@ Scripts begin with: local msdbg = require "msdbg"; local s = msdbg.open(arg[1])
 A script has its own environment: it reads the globals, but cannot make any. msdbg.fail "text" ends it with a message.]]
 
 topics.redirect = [[
-  check > hits.txt            the output of an entry goes to a file, which is replaced as a whole
-  stats ** >> all.txt         added to the end of a file
-  stats ** | grep conv        given to a command of the shell; its exit status is told unless it is 0
-What goes there is not shortened and has no colours. Where a comparison is meant, nothing changes: behind Lua and behind an expression
-(watch, where, bisect, origin) a file needs a path with a slash: where Log-op0 x > 3 > ./big.txt. =x > 3 is always Lua.]]
+  check > hits.txt            writes the output of an entry to a file, which is replaced as a whole
+  stats ** >> all.txt         appends it to a file
+  stats ** | grep conv        sends it to a shell command; an exit status other than 0 is reported
+The output is not shortened and has no colour. Comparisons still work: after Lua, and after a command that takes an expression (watch,
+where, bisect, origin), > redirects only to a path with a slash: where Log-op0 x > 3 > ./big.txt. A line that begins with = is Lua.]]
 
 topics.rows = [[
-  nodes fc2   show #5   show #5:input:0   watch #5 TO       #5 is row 5 of the list that was printed last
+  nodes fc2   show #5   show #5:input:0   watch #5 TO       #5 is row 5 of the last list
   tensors relu --steps all   hist #3                        a tensor or a hit brings its step along
   check   bt #1   watches   unwatch #2
-Lists are printed by nodes, tensors, stats, check, hits, watches and bt. In Lua the list is _ and its row 5 is _[5].]]
+The lists of nodes, tensors, stats, check, hits, watches and bt have numbered rows. In Lua the list is _ and its row 5 is _[5].]]
 
 topics.keys = [[
   Tab       completes: commands and their options, selectors, node names level by level, conditions, fields, files

@@ -147,7 +147,8 @@ command {
     local s = need(session)
     local tensors = s:tensors(tensor_query(rest, options))
     for i, t in ipairs(tensors) do
-      rows[#rows + 1] = { format("%d", i), format("%4d", t.step), core.short_name(t), t.node.op, t.dtype .. "[" .. concat(t.shape, ",") .. "]",
+      rows[#rows + 1] = { format("%d", i), format("%4d", t.step), core.short_name(t), t.node.op,
+        t.dtype .. "[" .. concat(t.shape, ",") .. "]",
         t.problem and "not readable: " .. t.problem or format("%d", t.size) }
     end
     if #rows == 1 then return nothing_there(s, options) end
@@ -207,7 +208,8 @@ local subjects = {
       for i, graph in ipairs(s.graphs) do lines[i] = tostring(graph) end
       return concat(lines, "\n")
     end },
-  { names = { "hits" }, summary = "what the last check found", text = function(s) return state.listed(watches.hits(s), watches.hits_text(s)) end },
+  { names = { "hits" }, summary = "what the last check found",
+    text = function(s) return state.listed(watches.hits(s), watches.hits_text(s)) end },
 }
 
 command {

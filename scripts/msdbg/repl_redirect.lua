@@ -1,7 +1,7 @@
--- `> FILE`, `>> FILE` and `| COMMAND` behind an entry of the prompt.
+-- `> FILE`, `>> FILE` and `| COMMAND` after an entry of the prompt.
 --
--- Comparisons stay what they are: behind a command that takes an expression, and behind Lua, `> FILE` needs a path that begins with
--- a slash, a dot or a tilde, and whatever Lua can read is Lua.
+-- Comparisons still work: after a command that takes an expression, and after Lua, `> FILE` needs a path that begins with /, ./, ../ or
+-- ~/, and whatever Lua can parse is Lua.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
@@ -10,14 +10,14 @@ local ipairs, load, os = ipairs, load, os
 
 local M = {}
 
--- The kinds of words (`complete` of a command) among which an expression may stand, and a regular expression between slashes.
+-- The kinds of commands (their `complete`) that may take an expression, and those that may take a regular expression in slashes.
 local EXPRESSIONS = { watch = true, where = true, expression = true, condition = true }
 local SELECTORS = { selector = true, watch = true, trend = true }
 
 local CLOSING = { ["("] = ")", ["["] = "]", ["{"] = "}" }
 
--- Behind the quoted text, bracket or regular expression that begins at `at`, or nil.
-local function behind_group(text, at, regex)
+-- The position after the quoted text, bracket or regular expression that begins at `at`, or nil.
+local function after_group(text, at, regex)
   local char = text:sub(at, at)
   if char == '"' or char == "'" then
     local close = text:find(char, at + 1, true)
@@ -31,13 +31,13 @@ local function behind_group(text, at, regex)
   end
 end
 
--- Each `|`, `>` and `>>` of a text that stands behind a blank and outside of quotes and brackets: { at, sign, rest }.
+-- Each `|`, `>` and `>>` that follows a blank and is outside quotes and brackets: { at, sign, rest }.
 local function operators(text, regex)
   local found, at = {}, 1
   while at <= #text do
-    local behind = behind_group(text, at, regex)
-    if behind then
-      at = behind
+    local after = after_group(text, at, regex)
+    if after then
+      at = after
     else
       local sign = text:match("^|", at) or text:match("^>>?", at)
       if sign and text:find("^%s", at - 1) and text:sub(at + #sign, at + #sign) ~= "=" then
@@ -54,9 +54,9 @@ end
 local function mistake(text) core.raise("fail", text, true) end
 
 local function file_name(sign, rest)
-  if rest == "" then mistake(format("a file name is missing behind '%s'", sign)) end
+  if rest == "" then mistake(format("a file name is missing after '%s'", sign)) end
   local quoted = rest:match '^"([^"]+)"$' or rest:match "^'([^']+)'$"
-  if not quoted and rest:find "%s" then mistake(format("one file name is expected behind '%s', not '%s'; put it in quotes", sign, rest)) end
+  if not quoted and rest:find "%s" then mistake(format("one file name is expected after '%s', not '%s'; quote a name with blanks", sign, rest)) end
   local path = quoted or rest
   local home = os.getenv "HOME"
   return home and not quoted and path:match "^~/" and home .. path:sub(2) or path
@@ -64,7 +64,7 @@ end
 
 local function target(found)
   if found.sign ~= "|" then return { sign = found.sign, path = file_name(found.sign, found.rest) } end
-  if found.rest == "" then mistake "a command of the shell is missing behind '|'" end
+  if found.rest == "" then mistake "a shell command is missing after '|'" end
   return { sign = "|", command = found.rest }
 end
 
@@ -81,7 +81,7 @@ local function is_lua(text) return load("return " .. text) or load(text) end
 ---@return string?, table?
 function M.split(text, command)
   if not text:find "%s[|>]" then return end
-  if command and command.raw then return end  -- the entry behind `p` and `display` has its own
+  if command and command.raw then return end  -- the entry after `p` or `display` has its own
   if command then
     for _, found in ipairs(operators(text, SELECTORS[command.complete])) do
       if not EXPRESSIONS[command.complete] or is_clear(found) then return cut(text, found) end
@@ -95,7 +95,7 @@ function M.split(text, command)
   end
 end
 
---- Whether the word behind `text` names the file of a redirect.
+--- Whether the next word after `text` is the file of a redirect.
 ---@param text string
 ---@param command table?  the command that the entry begins with
 ---@return boolean
@@ -117,7 +117,7 @@ local function send(to, text)
   return ""
 end
 
---- Runs an entry and sends its output there. What `run` gives, with the output that is left for the prompt.
+--- Runs an entry and sends its output there. Returns what `run` returns, with the output that is left for the prompt.
 ---@param to table
 ---@param run fun(): string, string, integer
 function M.run(to, run)

@@ -38,7 +38,7 @@ Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResul
       });
   result.bytes += bytes;
   if (log_wanted(LogLevel::kInfo)) {
-    log(LogLevel::kInfo, fmt::format("compared {} of {} pairs of tensors: {}", done.load(), entries.size(),
+    log(LogLevel::kInfo, fmt::format("compared {} of {} pairs of tensors, read {}", done.load(), entries.size(),
                                      format_reading(bytes, watch.seconds())));
   }
   return status;

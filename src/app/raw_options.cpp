@@ -28,10 +28,10 @@ void add_common(CLI::App* app, Options& o, RawOptions& raw, std::string_view for
   app->add_option("--key", raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")->type_name("KEY");
   app->add_option("--dec-mode", raw.dec_mode, "its cipher: auto, gcm, cbc or sm4-cbc")->capture_default_str()->type_name("MODE");
   app->add_option("--color", raw.colour, "auto, always or never")->capture_default_str()->type_name("WHEN");
-  app->add_flag("--no-pager{false}", o.pager, "long output is not shown through a pager");
+  app->add_flag("--no-pager{false}", o.pager, "do not show long output through a pager");
   app->add_flag("-q,--quiet", o.quiet, "no progress, no notes");
-  app->add_flag("-v,--verbose", o.verbose, "more notes on standard error; twice for debugging");
-  app->add_option("--log", o.log_file, "also write the log there")->type_name("FILE");
+  app->add_flag("-v,--verbose", o.verbose, "say what is read and how long it takes; -vv: each file, too");
+  app->add_option("--log", o.log_file, "append a complete log with times to FILE")->type_name("FILE");
 }
 
 void add_dump(CLI::App* app, Options& o) { app->add_option("DUMP", o.dump, "dump directory")->required(); }

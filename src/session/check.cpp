@@ -97,7 +97,7 @@ class CheckRun {
   void tell_reading() const {
     if (!log_wanted(LogLevel::kInfo)) return;
     const Coverage& done = result_.coverage;
-    log(LogLevel::kInfo, fmt::format("checked {} of {} tensors, {} of them from kept statistics: {}", done.checked, done.tensors,
+    log(LogLevel::kInfo, fmt::format("checked {} of {} tensors ({} from kept statistics), read {}", done.checked, done.tensors,
                                      done.from_cache, format_reading(done.bytes, watch_.seconds())));
   }
 

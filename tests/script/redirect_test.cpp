@@ -1,4 +1,4 @@
-// `> FILE`, `>> FILE` and `| COMMAND` behind entries of the prompt, and what only looks like them.
+// `> FILE`, `>> FILE` and `| COMMAND` after entries of the prompt, and what only looks like them.
 #include <filesystem>
 
 #include "msdbg/atomic_file.h"
@@ -68,7 +68,7 @@ TEST_F(Redirect, ComparisonsStayWhatTheyAre) {
   EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(Redirect, BehindAnExpressionAFileNeedsASlash) {
+TEST_F(Redirect, AfterAnExpressionAFileNeedsASlash) {
   EXPECT_EQ(type("where MatMul-op0 x > 4 > " + path("out")), "");
   EXPECT_EQ(content("out"), "[1,1] = 5\n");
   EXPECT_EQ(type("where MatMul-op0 x > 4 | wc -l > " + path("out")), "");
@@ -95,9 +95,9 @@ TEST_F(Redirect, AnEntryThatFailsLeavesTheFileAsItWas) {
 TEST_F(Redirect, MistakesNameTheFile) {
   EXPECT_TRUE(contains(type("nodes > " + path("no/such")), path("no/such")));
   EXPECT_TRUE(contains(type("nodes >> " + path("no/such")), path("no/such") + ": cannot be appended to"));
-  EXPECT_EQ(type("nodes >"), "error: a file name is missing behind '>'");
-  EXPECT_EQ(type("nodes > a b"), "error: one file name is expected behind '>', not 'a b'; put it in quotes");
-  EXPECT_EQ(type("nodes |"), "error: a command of the shell is missing behind '|'");
+  EXPECT_EQ(type("nodes >"), "error: a file name is missing after '>'");
+  EXPECT_EQ(type("nodes > a b"), "error: one file name is expected after '>', not 'a b'; quote a name with blanks");
+  EXPECT_EQ(type("nodes |"), "error: a shell command is missing after '|'");
 }
 
 TEST_F(Redirect, NothingIsShortenedAndNothingColoured) {
