@@ -1,9 +1,13 @@
 -- The guide: from "it does not train" to a list of findings, chapter by chapter. `msdbg guide DUMP`, or `guide` at the prompt.
 local core = require "msdbg.core"
 local chapters = require "msdbg.guide_chapters"
+local choices = require "msdbg.guide_choices"
 local formats = require "msdbg.format"
+local rule_library = require "msdbg.rule_library"
+local tools = require "msdbg.guide_tools"
+local training = require "msdbg.training"
 
-local fmt, ipairs, type = string.format, ipairs, type
+local fmt, ipairs, pairs, table, type = string.format, ipairs, pairs, table, type
 
 local M = {}
 
@@ -51,6 +55,47 @@ function Talk:ask(q)
   self:unknown((self.read and "not answered: " or "nobody was asked, taken as not known: ") .. q.open, q.no)
 end
 
+-- Names of the nodes of some hits, each once, with the first step in which it was found.
+local function places(s, hits)
+  local words, seen = {}, {}
+  for _, hit in ipairs(hits) do
+    if not seen[hit.node] then words[#words + 1] = fmt("%s in step %d", tools.short(s, hit.node), hit.step) end
+    seen[hit.node] = true
+  end
+  return words
+end
+
+--- Tells what default rules found, each rule once. True if any of them found something.
+---@param names string[]
+function Talk:rules(names)
+  local any = false
+  for _, name in ipairs(names) do
+    local hits = self.result_of[name]
+    if hits and not self.told[name] then
+      local made, words = rule_library.get(name), places(self.session, hits)
+      local detail = hits[1].details.message
+      local text = fmt("%s: %s%s", made.summary, tools.some(words),
+        detail and fmt(#words == 1 and " (%s)" or " (the first: %s)", detail) or "")
+      if made.severity == "info" then
+        self:note(text)
+      else
+        self:finding(text, made.next, fmt("check --rules %s", name), hits[1].step)
+      end
+    end
+    self.told[name] = true
+    any = any or hits ~= nil
+  end
+  return any
+end
+
+--- Tells what the default rules found that no chapter has named.
+function Talk:other_rules()
+  local names = {}
+  for name in pairs(self.result_of) do names[#names + 1] = name end
+  table.sort(names)
+  self:rules(names)
+end
+
 local OPTIONS = { read = "function", say = "function", answers = "table", steps = "number", origin = "table" }
 
 local function check_options(options)
@@ -75,6 +120,42 @@ local function choose_steps(all, limit)
   return chosen
 end
 
+-- Steps that follow each other in the dump; those before and behind the gap in the middle do not.
+local function pairs_of(all, chosen)
+  local place, list = {}, {}
+  for i, step in ipairs(all) do place[step] = i end
+  for i = 2, #chosen do
+    if place[chosen[i]] == place[chosen[i - 1]] + 1 then list[#list + 1] = { chosen[i - 1], chosen[i] } end
+  end
+  return list
+end
+
+-- What several chapters need: what the default rules say, the weights, the losses, what the loss scale did.
+local function prepare(talk, s)
+  talk.pairs = pairs_of(s.steps, talk.steps)
+  talk.result_of, talk.told = {}, { tensor_overflow = true }
+  for _, hit in ipairs(s:check({ rules = "default" }).hits) do
+    talk.result_of[hit.rule] = talk.result_of[hit.rule] or {}
+    table.insert(talk.result_of[hit.rule], hit)
+  end
+  talk.trained, talk.frozen = training.weights(s)
+  local graphs, several = nil, false
+  for _, node in ipairs(talk.trained) do
+    several = several or graphs ~= nil and graphs ~= node.graph_id
+    graphs = graphs or node.graph_id
+  end
+  talk.adversarial = several
+  talk.losses = choices.losses(s, talk.steps)
+  talk.learns = choices.falls(talk.losses)
+  talk.skips, talk.scales = training.loss_scale_skips(s)
+end
+
+-- What counts as the origin of a fault: NaN or Inf, but not gradients that a loss scale has dealt with.
+local function unanswered(s)
+  local answered = training.answered_overflow(s)
+  return answered and function(t) return tools.bad_count(t.stats) > 0 and not answered(t) end
+end
+
 --- Runs the chapters over an open session.
 ---@param s msdbg.Session
 ---@param options? { read?: fun(): string?, say?: fun(line: string), answers?: table<string, boolean>, steps?: integer }
@@ -91,7 +172,8 @@ function M.run(s, options)
   if #talk.steps < #s.steps then
     talk.say(fmt("%d of %d steps are looked at: the first and the last ones", #talk.steps, #s.steps))
   end
-  talk.origin = core.origin(s, {})
+  prepare(talk, s)
+  talk.origin = options.origin or core.origin(s, { when = unanswered(s) })
   for i, entry in ipairs(chapters.order) do
     talk.chapter = entry[2]
     talk.say(fmt("%d. %s", i, entry[2]))

@@ -1,11 +1,11 @@
 -- Chapters of the guide about what a person chose: data, hyper-parameters, use of the API. See guide_chapters.lua.
 local tools = require "msdbg.guide_tools"
+local training = require "msdbg.training"
 
-local fmt, ipairs, next, type = string.format, ipairs, next, type
-local nodes, value, bad_count, change, count, worst, some =
-  tools.nodes, tools.value, tools.bad_count, tools.change, tools.count, tools.worst, tools.some
+local fmt, ipairs, math, pcall, table, type = string.format, ipairs, math, pcall, table, type
+local nodes, value, bad_count, change, count, some, steps_text =
+  tools.nodes, tools.value, tools.bad_count, tools.change, tools.count, tools.some, tools.steps_text
 
-local DATA = "@parameter and not @weight and not @optimizer"
 local FLOAT = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
 
 local M = {}
@@ -14,6 +14,8 @@ local M = {}
 
 -- Fewer values may be equal by chance, like the labels of a batch of two.
 local FEW = 16
+-- Images of 0 to 255 have a mean around 100, normalised ones below 1.
+local LARGE = 50
 
 -- A fingerprint from statistics: equal ones with different data are possible in theory, so equality is confirmed on elements.
 -- nil: not known, because there are no elements and the statistics agree or say too little.
@@ -27,47 +29,94 @@ local function same_values(a, b)
   return nil
 end
 
+-- Two values only, like the mask of attention, which is 0 or far below.
+local function is_mask(t)
+  local ok, mask = pcall(t.eval, t, "count(x == min(x)) + count(x == max(x)) == size")
+  return ok and mask == true
+end
+
+-- What is wrong with one value of an input: a kind and its words.
+local function fault_of(t)
+  local stats = t.stats
+  local bad = bad_count(stats)
+  if bad > 0 then return "bad", fmt("%d NaN or Inf of %d values", bad, stats.count) end
+  if stats.count < FEW or not stats.min then return nil end
+  if stats.min == stats.max then return "constant", fmt("all %d values are %.6g", stats.count, stats.min) end
+  if FLOAT[t.dtype] and (stats.abs_mean or 0) > LARGE and not is_mask(t) then
+    return "large", fmt("values are large, mean of |x| %.4g", stats.abs_mean)
+  end
+end
+
+local ADVICE = {
+  bad = "clean the data set, or the step that normalises it (a division by a zero deviation is common)",
+  constant = "see whether the pipeline loads real samples; a constant batch teaches nothing",
+  large = "scale the inputs (for images: divide by 255, then normalise)",
+}
+
+-- One input over the steps: its faults, each once, and in which steps it repeats the batch of the step before.
+local function look_at_input(talk, node)
+  local seen = { values = 0, compared = 0, repeated = {}, faults = {}, order = {} }
+  local before
+  for _, step in ipairs(talk.steps) do
+    local t = value(node, step)
+    if t and t.step == step then
+      seen.values = seen.values + 1
+      local kind, words = fault_of(t)
+      if kind then
+        if not seen.faults[kind] then
+          seen.faults[kind] = { words = words, steps = {} }
+          seen.order[#seen.order + 1] = kind
+        end
+        table.insert(seen.faults[kind].steps, step)
+      end
+      -- Steps apart from each other may hold the same batch of two epochs.
+      if before and before.step == step - 1 and t.stats.count >= FEW then
+        local same = same_values(t, before)
+        if same ~= nil then seen.compared = seen.compared + 1 end
+        if same then seen.repeated[#seen.repeated + 1] = step end
+      end
+      before = t
+    end
+  end
+  return seen
+end
+
 function M.data(talk)
-  local s, steps = talk.session, talk.steps
-  local inputs = nodes(s, DATA)
+  local s = talk.session
+  local inputs = training.inputs(s)
   if #inputs == 0 then
     return talk:unknown("the graph names no data inputs (parameters that are neither weights nor optimizer state)",
       "look at the batches in the training script, before they are handed to the network")
   end
-  local sound, missing, uncertain = 0, {}, false
+  local trains = {}
+  for node in nodes(s, "@weight"):each() do
+    if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
+  end
+  local sound, missing, judged, several = 0, {}, true, false
   for node in inputs:each() do
-    local seen, before, repeated, found = false, nil, {}, talk.found
-    for _, step in ipairs(steps) do
-      local t = value(node, step)
-      if t and t.step == step then
-        seen = true
-        local stats, name = t.stats, fmt("%s in step %d", node.name, step)
-        if bad_count(stats) > 0 then
-          talk:finding(fmt("the data hold %d NaN or Inf of %d values: %s", bad_count(stats), stats.count, name),
-            "clean the data set, or the step that normalises it (a division by a zero deviation is common)", fmt("show %s", node.name),
-            step)
-        elseif stats.count >= FEW and stats.min and stats.min == stats.max then
-          talk:finding(fmt("all %d values are %.6g: %s", stats.count, stats.min, name),
-            "see whether the pipeline loads real samples; a constant batch teaches nothing", fmt("show %s", node.name), step)
-        elseif FLOAT[t.dtype] and stats.abs_mean and stats.abs_mean > 50 then
-          talk:finding(fmt("values are large, mean of |x| %.4g: %s", stats.abs_mean, name),
-            "scale the inputs (for images: divide by 255, then normalise)", fmt("show %s", node.name), step)
-        end
-        if before and stats.count >= FEW then
-          local same = same_values(t, before)
-          if same then repeated[#repeated + 1] = step end
-          if same == nil then uncertain = true end
-        end
-        before = t
+    local seen, found = look_at_input(talk, node), talk.found
+    several = several or seen.values > 1
+    for _, kind in ipairs(seen.order) do
+      local fault = seen.faults[kind]
+      local text = fmt("%s: %s in %s", fault.words, node.name, steps_text(fault.steps))
+      if kind == "bad" then text = "the data hold " .. text end
+      if kind == "large" and talk.learns then
+        talk:note(text .. "; the loss falls all the same")
+      else
+        talk:finding(text, ADVICE[kind], fmt("show %s", node.name), fault.steps[1])
       end
     end
-    if #repeated > 0 then
-      talk:finding(fmt("%s is the same as in the step before: step %s", node.name, table.concat(repeated, ", ")),
+    if #seen.repeated > 0 and trains[node.rank .. " " .. node.graph_id] and #seen.repeated == seen.compared then
+      talk:finding(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)),
         "see that the data set is shuffled and its iterator moves on; on purpose it is fine", fmt("show %s", node.name))
-    elseif not seen then
+      talk.told["frozen-inputs"] = true
+    elseif #seen.repeated > 0 then  -- only a part of the steps, or a network that only runs forward
+      talk:note(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)))
+    elseif seen.values == 0 then
       missing[#missing + 1] = node.name
     elseif talk.found == found then
       sound = sound + 1
+      if seen.compared == 0 and (node.outputs[1].shape and #node.outputs[1].shape > 1) then judged = false end
     end
   end
   if #missing > 0 then
@@ -75,9 +124,10 @@ function M.data(talk)
       some(missing)),
       "dump the inputs as well (input_output 0), or check them in the script")
   end
+  talk:rules { "frozen-inputs" }
   if sound > 0 then
-    talk:fine(fmt("%s over %s: finite, varied, %s", count(sound, "data input"), count(#steps, "step"),
-      uncertain and "whether each batch is new is not known" or "each batch new"))
+    talk:fine(fmt("%s over %s: finite, varied%s", count(sound, "data input"), count(#talk.steps, "step"),
+      not several and "" or judged and ", each batch new" or ", whether each batch is new is not known"))
   end
 end
 
@@ -94,77 +144,148 @@ end
 
 -- ---- hyper-parameters -----------------------------------------------------------------------------------------------
 
--- A step that changes weights by more than a tenth destroys what was learnt; less than a millionth is rounding in float32.
-local LARGE_UPDATE, SMALL_UPDATE = 0.1, 1e-6
+-- A change of less than a millionth is rounding in float32.
+local SMALL_UPDATE = 1e-6
 
-function M.hyper_parameters(talk)
-  local s, steps = talk.session, talk.steps
-  for node in nodes(s, "@optimizer and @parameter"):each() do
-    local t = value(node, steps[1])
-    if t and t.size == 1 and t.stats.mean then talk:note(fmt("%s = %.6g", node.name, t.stats.mean)) end
+-- The learning rates and other settings, each with the value of the first step and, where it moved, of the last one.
+local function show_settings(talk)
+  local shown, zero, rates = {}, {}, 0
+  local function note(text)
+    if not shown[text] then talk:note(text) end
+    shown[text] = true
   end
-  -- Biases and other vectors begin at zero or one, so that their first relative changes say nothing.
-  local large, small, looked, unsound = worst(), worst(), 0, 0
-  local first_large
-  for node in nodes(s, "@weight"):each() do
-    for i = 2, #steps do
-      local now, before = value(node, steps[i]), value(node, steps[i - 1])
-      local sound = now and before and bad_count(now.stats) + bad_count(before.stats) == 0
-      if now and before and not sound then unsound = unsound + 1 end
-      if sound and now.step == steps[i] and #now.shape > 1 then
-        local ratio = change(now, before)
-        if ratio then looked = looked + 1 end
-        if ratio and ratio > LARGE_UPDATE then
-          large.add(node.name, ratio, steps[i], true)
-          first_large = math.min(first_large or steps[i], steps[i])
-        end
-        if ratio and ratio > 0 and ratio < SMALL_UPDATE then small.add(node.name, ratio, steps[i], false) end
+  for _, setting in ipairs(training.settings(talk.session)) do
+    local node, values, schedule = setting.node, {}, nil
+    for _, step in ipairs(talk.steps) do
+      local t = value(node, step)
+      if t and t.step == step then
+        if t.size == 1 and t.stats.mean then values[#values + 1] = t.stats.mean end
+        if t.size > 1 and setting.rate then schedule = schedule or t end
+      end
+    end
+    if schedule then
+      rates = rates + 1
+      local stats = schedule.stats
+      note(fmt("%s is a schedule of %d values, %.6g to %.6g", node.name, schedule.size, stats.min or 0, stats.max or 0))
+      if stats.max == 0 and stats.min == 0 then zero[#zero + 1] = node.name end
+    elseif #values > 0 then
+      local first, last = values[1], values[#values]
+      local moved = first ~= last and not node.name:find "global_step"
+      note(fmt(moved and "%s = %.6g in step %d, %.6g in step %d" or "%s = %.6g", node.name, first, talk.steps[1], last,
+        talk.steps[#talk.steps]))
+      if setting.rate then
+        rates = rates + 1
+        local largest = 0
+        for _, x in ipairs(values) do largest = math.max(largest, math.abs(x)) end
+        if largest == 0 then zero[#zero + 1] = node.name end
       end
     end
   end
-  if next(large.found) then
-    talk:finding(fmt("weights change by more than %g %% in a step: %s", LARGE_UPDATE * 100,
-      some(large.list "%s (%.3g times its size in step %d)")),
-      "lower the learning rate (try a tenth), warm it up, or clip the gradients", "watch @weight WCL abs_mean_update_ratio_gt=0.1",
-        first_large)
+  if #zero > 0 then
+    talk.zero_rate = #zero == rates
+    talk:finding(fmt("%s is 0%s", some(zero), #zero < rates and "" or ": nothing is learnt"), "set a learning rate; look at its schedule",
+      nil, talk.steps[1])
   end
-  if next(small.found) then
-    talk:finding(fmt("weights hardly change, less than %g of their size: %s", SMALL_UPDATE, some(small.list "%s (%.3g in step %d)")),
-      "raise the learning rate, or see whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6")
+end
+
+-- How far the updates moved the weights, between steps that follow each other in the dump.
+local function look_at_updates(talk)
+  local between = training.updates_between(talk.session)
+  local seen = { looked = 0, zero = 0, unsound = 0, small = 0, low = math.huge, high = 0, longest = 1 }
+  for _, node in ipairs(talk.trained) do
+    for _, pair in ipairs(talk.pairs) do
+      local before, now = value(node, pair[1]), value(node, pair[2])
+      local there = before and now and now.step == pair[2] and before.step == pair[1] and #now.shape > 1
+      if there and bad_count(now.stats) + bad_count(before.stats) > 0 then
+        seen.unsound = seen.unsound + 1
+      elseif there then
+        local ratio, n = change(now, before), between(now, before)
+        if ratio then seen.looked, seen.longest = seen.looked + 1, math.max(seen.longest, n) end
+        if ratio == 0 then
+          seen.zero = seen.zero + 1
+        elseif ratio then
+          local one = training.least_ratio(ratio, n)
+          seen.low, seen.high = math.min(seen.low, one), math.max(seen.high, one)
+          if one < SMALL_UPDATE then seen.small = seen.small + 1 end
+        end
+      end
+    end
   end
-  if looked == 0 then
-    talk:unknown("no weight has finite values in two consecutive dumped steps", "dump two steps in a row, parameters included")
-  elseif not next(large.found) and not next(small.found) then
-    talk:fine(fmt("%s of weights, all between %g and %g of their size%s", count(looked, "update"), SMALL_UPDATE, LARGE_UPDATE,
-      unsound > 0 and fmt("; %d more could not be judged, they hold NaN or Inf", unsound) or ""))
+  return seen
+end
+
+function M.hyper_parameters(talk)
+  show_settings(talk)
+  local large = talk:rules { "update-too-large" }
+  local seen = look_at_updates(talk)
+  local moved = seen.looked - seen.zero
+  local unsound = seen.unsound > 0 and fmt("; %d more could not be judged, they hold NaN or Inf", seen.unsound) or ""
+  if seen.looked == 0 then
+    talk:unknown("no weight has finite values in two dumped steps that follow each other", "dump two steps in a row, parameters included")
+  elseif moved > 0 and seen.small == moved and not talk.learns then
+    local vanish = talk.result_of["vanishing-gradient"] or talk.result_of["vanishing-by-depth"]
+    talk:finding(fmt("weights hardly change, in %s by less than %g of their size", count(moved, "update"), SMALL_UPDATE),
+      vanish and "the gradients vanish on their way, see the chapter on the graph"
+        or "raise the learning rate, or see whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6")
+  elseif moved == 0 then
+    talk:note(fmt("%s of weights, all of them zero%s", count(seen.looked, "update"), unsound))
+  elseif not large then
+    talk:fine(fmt("%s of weights, each by %.2g to %.2g of its size%s%s%s", count(moved, "update"), seen.low, seen.high,
+      seen.longest > 1 and fmt(" per step (up to %d steps lie between two dumped ones)", seen.longest) or "",
+      seen.zero > 0 and fmt("; %d more changed nothing", seen.zero) or "",
+      unsound))
   end
   M.loss(talk)
 end
 
---- The loss over the steps, from the dump: scalars that a loss operator put out.
-function M.loss(talk)
-  local s, series = talk.session, {}
+--- The loss over the steps, from the dump: scalars that a loss operator put out, by step.
+---@return { step: integer, value: number|string }[]
+function M.losses(s, steps)
   for node in nodes(s, "@loss"):each() do
-    if #series > 0 then break end
-    for _, step in ipairs(talk.steps) do
-      local t = s:tensor(node.name .. ":0", { step = step })
-      if t and not t.problem and t.size == 1 then
+    local series = {}
+    for _, step in ipairs(steps) do
+      local t = node:output(0, { step = step })
+      if t and not t.problem and t.step == step and t.size == 1 then
         local stats = t.stats
         local number = (stats.nan_count or 0) > 0 and "nan" or bad_count(stats) > 0 and "inf" or stats.mean or stats.max
         if number then series[#series + 1] = { step = step, value = number } end
       end
     end
+    if #series > 0 then return series end
   end
+  return {}
+end
+
+--- True where the loss of the later half lies well below that of the first steps.
+function M.falls(series)
+  local n = #series
+  local first, last, half = 0, 0, math.floor(n / 2)
+  for i = 1, half do
+    local a, b = series[i].value, series[n + 1 - i].value
+    if type(a) ~= "number" or type(b) ~= "number" then return false end
+    first, last = first + a, last + b
+  end
+  return half > 0 and first > 0 and last < 0.7 * first
+end
+
+function M.loss(talk)
+  local series = talk.losses
   if #series == 0 then return talk:unknown("no scalar output of a loss operator was dumped", "give the printed losses with --loss FILE") end
-  local words = {}
-  for i, point in ipairs(series) do words[i] = type(point.value) == "number" and fmt("%.5g", point.value) or point.value end
+  local words, highest = {}, nil
+  for i, point in ipairs(series) do
+    words[i] = type(point.value) == "number" and fmt("%.5g", point.value) or point.value
+    if type(point.value) == "number" and i <= math.ceil(#series / 2) then highest = math.max(highest or point.value, point.value) end
+  end
   local first, last = series[1].value, series[#series].value
-  local text = fmt("loss over steps %d to %d: %s", series[1].step, series[#series].step, some(words))
+  local text = fmt("loss over steps %d to %d: %s", series[1].step, series[#series].step, table.concat(words, ", "))
+  local told = talk:rules { "loss-explosion", "loss-not-decreasing" }
   if type(last) ~= "number" then
     talk:finding(text .. fmt("; it is %s in step %d", last, series[#series].step),
       "the chapter on the graph names the operator where it began")
-  elseif type(first) == "number" and last > 2 * first then
-    talk:finding(text .. "; it grows", "lower the learning rate first; then look at gradients")
+  elseif told then
+    talk:note(text)
+  elseif type(first) == "number" and last > 2 * highest and last > 1 and #series > 2 and not talk.adversarial then
+    talk:finding(text .. "; it grows", "look at the updates and the gradients of these steps, and at the learning rate")
   else
     talk:fine(text)
   end
@@ -173,30 +294,46 @@ end
 -- ---- use of the API -------------------------------------------------------------------------------------------------
 
 function M.api(talk)
-  local s, steps = talk.session, talk.steps
-  local frozen, looked = {}, 0
-  for node in nodes(s, "@weight"):each() do
-    local pairs_seen, equal = 0, 0
-    for i = 2, #steps do
-      local now, before = value(node, steps[i]), value(node, steps[i - 1])
-      local same
-      if now and before and now.step == steps[i] then same = same_values(now, before) end
-      if same ~= nil then pairs_seen = pairs_seen + 1 end
-      if same then equal = equal + 1 end
+  local s = talk.session
+  local still, looked = {}, 0
+  for _, node in ipairs(talk.trained) do
+    local pairs_seen, equal, before = 0, 0, nil
+    for _, step in ipairs(talk.steps) do
+      local now = value(node, step)
+      if now and now.step == step then
+        local same
+        if before then same = same_values(now, before) end
+        if same ~= nil then pairs_seen = pairs_seen + 1 end
+        if same then equal = equal + 1 end
+        before = now
+      end
     end
     if pairs_seen > 0 then
       looked = looked + 1
-      if equal == pairs_seen then frozen[#frozen + 1] = node.name end
+      if equal == pairs_seen then still[#still + 1] = node.name end
     end
   end
-  if #frozen > 0 then
-    talk:finding("trained parameters never change: " .. some(frozen),
-      "see requires_grad, that the optimizer gets trainable_params(), and that no operator on the way has a gradient of zero",
+  local all_still = #still > 0 and #still == looked
+  if all_still and (talk.zero_rate or #talk.skips > 0) then
+    talk.told["unchanged-weight"] = true
+    talk:note("no trained parameter changes, since " .. (talk.zero_rate and "the learning rate is 0"
+      or "every update was left out (see the chapter on mixed precision)"))
+  elseif #still > 0 then
+    talk.told["unchanged-weight"] = true
+    talk:finding("trained parameters never change: " .. some(still),
+      "see whether a gradient reaches them: a dead activation, stop_gradient or a loss that does not depend on them gives none",
         "watch @weight WNC")
   elseif looked > 0 then
     talk:fine(looked == 1 and "the trained parameter changes" or fmt("all %d trained parameters change", looked))
   else
     talk:unknown("whether parameters are updated: no two steps of them were dumped", "dump two steps in a row")
+  end
+  talk:rules { "unchanged-weight" }
+  if #talk.frozen > 0 then
+    local words = {}
+    for i, node in ipairs(talk.frozen) do words[i] = node.name end
+    talk:note(fmt("%s no optimizer updates: %s; right if they are frozen on purpose", count(#words, "parameter that", "parameters that"),
+      some(words)))
   end
   if #nodes(s, "op:Dropout* or op:BatchNorm*") > 0 then
     talk:ask {

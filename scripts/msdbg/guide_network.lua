@@ -1,9 +1,10 @@
 -- Chapters of the guide about the network: graph, initial weights, precision. See guide_chapters.lua.
 local tools = require "msdbg.guide_tools"
+local training = require "msdbg.training"
 
-local fmt, ipairs, next = string.format, ipairs, next
-local nodes, value, bad_count, short, count, worst, some =
-  tools.nodes, tools.value, tools.bad_count, tools.short, tools.count, tools.worst, tools.some
+local fmt, ipairs, math, pairs, table = string.format, ipairs, math, pairs, table
+local nodes, value, bad_count, short, count, some, steps_text =
+  tools.nodes, tools.value, tools.bad_count, tools.short, tools.count, tools.some, tools.steps_text
 
 local HALF = { float16 = true, bfloat16 = true }
 local FLOAT = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
@@ -12,67 +13,70 @@ local M = {}
 
 -- ---- graph ----------------------------------------------------------------------------------------------------------
 
--- More than nine in ten outputs zero: a ReLU that passes next to nothing also passes next to no gradient.
-local MOSTLY_ZERO = 90
-
-function M.graph(talk)
-  local s = talk.session
-  local result = talk.origin
+-- An overflow that a loss scale answered is told in the chapter on precision.
+local function look_at_origin(talk)
+  local s, result = talk.session, talk.origin
   local first = result.origins[1]
   if first then
     local frame = first.stack and first.stack[1]
     local where = frame and fmt(" (%s:%d  %s)", frame.file, frame.line, (frame.code or ""):gsub("%s+#.*", "")) or ""
-    talk:finding(fmt("first NaN or Inf: %s:%s in step %d, %d of its values%s", short(s, first.node), first.slot, first.step,
-      first.bad_count, where),
+    local t = s:tensor(first.node .. ":" .. first.slot, { step = first.step, rank = first.rank, graph = first.graph_id })
+    local bad = math.max(first.bad_count or 0, t and bad_count(t.stats) or 0)
+    talk:finding(fmt("first NaN or Inf: %s:%s in step %d%s%s", short(s, first.node), first.slot, first.step,
+      bad > 0 and fmt(", %d of its values", bad) or "", where),
       "look at its inputs: a logarithm or division of zero, or an overflow of the product", fmt("show %s", short(s, first.node)),
         first.step)
   elseif #result.not_checked > 0 then
     talk:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
       "msdbg doctor says why")
+  elseif #talk.skips > 0 then
+    talk:fine("no NaN or Inf but in gradients that the loss scale had made too large; no weight got any of them")
   else
     talk:fine("no NaN or Inf in any dumped tensor")
   end
-  local dead, looked = worst(), 0
-  for node in nodes(s, "@activation and not op:*Softmax"):each() do
-    for _, step in ipairs(talk.steps) do
-      local t = s:tensor(node.name .. ":0", { step = step })
-      if t and not t.problem and t.size > 1 and t.stats.zero_percentage then
-        looked = looked + 1
-        if t.stats.zero_percentage > MOSTLY_ZERO then dead.add(short(s, node.name), t.stats.zero_percentage, step, true) end
+end
+
+function M.graph(talk)
+  look_at_origin(talk)
+  talk:rules { "dead-relu", "vanishing-by-depth", "vanishing-gradient", "zero-gradient", "exploding-gradient" }
+  if not talk.result_of["dead-relu"] then
+    local looked = 0
+    for node in nodes(talk.session, training.relu):each() do
+      for _, step in ipairs(talk.steps) do
+        local t = node:output(0, { step = step })
+        if t and not t.problem and t.step == step and t.stats.zero_percentage then looked = looked + 1 end
       end
     end
+    if looked > 0 then talk:fine(fmt("%s of ReLU looked at, none all zero", count(looked, "output"))) end
   end
-  if next(dead.found) then
-    talk:finding("activations are nearly all zero: " .. some(dead.list "%s (%.0f %% in step %d)"),
-      "lower the learning rate, look at the biases before them, or use a leaky activation",
-      "watch @activation TZ 90")
-  elseif looked > 0 then
-    talk:fine(fmt("%s of activations, none nearly all zero", count(looked, "value")))
-  end
+  talk:other_rules()
 end
 
 -- ---- initial weights ------------------------------------------------------------------------------------------------
 
 -- Dumped parameters are those behind the update of their step: the first ones have been through one.
 function M.weights(talk)
-  local s, step = talk.session, talk.steps[1]
+  local step = talk.steps[1]
   local first = talk.origin.origins[1]
   if first and first.kind == "operator" and first.step <= step then
     return talk:unknown(fmt("the first dumped weights are those after step %d, which the fault of the graph had reached", step),
       "look at the checkpoint that the training began with: msdbg ckpt show FILE")
   end
   local odd, looked = {}, 0
-  for node in nodes(s, "@weight"):each() do
-    local t = value(node, step)
-    if t and t.size > 1 then
-      looked = looked + 1
-      local stats = t.stats
-      if bad_count(stats) > 0 then
-        odd[#odd + 1] = fmt("%s holds NaN or Inf", node.name)
-      elseif stats.min and stats.min == stats.max and #t.shape > 1 then
-        odd[#odd + 1] = fmt("%s is %.6g everywhere", node.name, stats.min)
-      elseif (stats.abs_mean or 0) > 10 then
-        odd[#odd + 1] = fmt("%s has mean |x| %.4g", node.name, stats.abs_mean)
+  for _, list in ipairs { talk.trained, talk.frozen } do
+    for _, node in ipairs(list) do
+      local t
+      for _, at in ipairs(talk.steps) do t = t or value(node, at) end
+      if t and t.size > 1 then
+        looked = looked + 1
+        local stats = t.stats
+        if bad_count(stats) > 0 then
+          odd[#odd + 1] = fmt("%s holds NaN or Inf", node.name)
+        elseif stats.min and stats.min == stats.max and #t.shape > 1 then
+          odd[#odd + 1] = fmt("%s is %.6g everywhere", node.name, stats.min)
+        elseif (stats.abs_mean or 0) > 10 then
+          odd[#odd + 1] = fmt("%s has mean |x| %.4g", node.name, stats.abs_mean)
+        end
       end
     end
   end
@@ -98,24 +102,42 @@ function M.precision(talk)
   end
   if half == 0 then return talk:fine("no 16-bit floats in the graph: mixed precision is not in use") end
   talk:note(fmt("%d outputs are 16-bit floats, %d wider", half, full))
-  local full_scale, vanished = {}, {}
-  for _, step in ipairs(talk.steps) do
-    for _, t in ipairs(s:tensors { steps = step }) do
-      if HALF[t.dtype] and not t.problem and t.size > 0 then
-        local stats = t.stats
-        if (stats.dtype_max_count or 0) > 0 then full_scale[#full_scale + 1] = t.name end
-        if t.name:find "^Gradients/" and stats.zero_percentage == 100 and t.size > 1 then vanished[#vanished + 1] = t.name end
+  local scales = talk.scales
+  for _, scale in ipairs(scales) do
+    talk:note(fmt(scale.first == scale.last and "%s = %.6g" or "%s = %.6g in the beginning, %.6g at the end", scale.node.name, scale.first,
+      scale.last))
+  end
+  local skipped, first = {}, talk.skips[1]
+  for _, skip in ipairs(talk.skips) do
+    if skip.rank == first.rank then skipped[#skipped + 1] = skip.step end
+  end
+  if first and first.from > first.to then
+    talk:note(fmt("gradients overflowed in %s: the update was left out and the loss scale lowered, in step %d from %.6g to %.6g",
+      steps_text(skipped), first.step, first.from, first.to))
+  elseif first then
+    talk:note(fmt("gradients overflowed in %s: the update was left out", steps_text(skipped)))
+  end
+  local found = talk:rules { "loss-scale-stuck", "dtype-saturation", "float16-subnormal" }
+  local vanished = {}
+  local gradients = nodes(s, "@gradient")
+  for _, step in ipairs(#gradients > 0 and talk.steps or {}) do
+    for _, t in ipairs(s:tensors { on = gradients, steps = step }) do
+      if HALF[t.dtype] and not t.problem and t.size > 1 and t.stats.zero_percentage == 100 then
+        vanished[t.name] = (vanished[t.name] or 0) + 1
       end
     end
   end
-  if #full_scale > 0 then
-    talk:finding("values stand at the largest number of their type: " .. some(full_scale),
-      "keep these operators in float32, or lower the loss scale")
+  local gone = {}
+  for name, times in pairs(vanished) do
+    if times == #talk.steps then gone[#gone + 1] = name end
   end
-  if #vanished > 0 then
-    talk:finding("16-bit gradients are all zero: " .. some(vanished), "raise the loss scale, or use a dynamic one")
+  table.sort(gone)
+  if #gone > 0 then
+    talk:finding("16-bit gradients are all zero in every step: " .. some(gone), "raise the loss scale, or use a dynamic one")
+  elseif not found then
+    talk:fine("no 16-bit tensor is saturated or below its range, no 16-bit gradient has vanished")
   end
-  if #full_scale + #vanished == 0 then talk:fine("no 16-bit tensor is saturated, no 16-bit gradient has vanished") end
+  if #scales > 0 then return end
   talk:ask {
     key = "loss scale",
     question = "Is a loss scale set, and are the gradients divided by it again before the update?",

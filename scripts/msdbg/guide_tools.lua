@@ -1,5 +1,5 @@
 -- What the chapters of the guide share: nodes, values and short texts.
-local fmt, ipairs, pcall = string.format, ipairs, pcall
+local fmt, math, pcall, table = string.format, math, pcall, table
 
 local M = {}
 
@@ -33,22 +33,13 @@ function M.count(n, one, many)
   return fmt("%d %s", n, n == 1 and one or many or one .. "s")
 end
 
---- Keeps for each name the place where a number is worst: worst{ add(name, number, step) }, :list(format).
-function M.worst()
-  local names, found = {}, {}
-  return {
-    found = found,
-    add = function(name, number, step, above)
-      if not found[name] then names[#names + 1] = name end
-      local before = found[name] and found[name][1]
-      if not before or above and number > before or not above and number < before then found[name] = { number, step } end
-    end,
-    list = function(template)
-      local words = {}
-      for i, name in ipairs(names) do words[i] = fmt(template, name, found[name][1], found[name][2]) end
-      return words
-    end,
-  }
+--- "step 3", "steps 3 and 4", "steps 3, 4, 5, 6 and 8 more".
+function M.steps_text(steps)
+  if #steps == 1 then return fmt("step %d", steps[1]) end
+  local shown = {}
+  for i = 1, math.min(#steps, 4) do shown[i] = fmt("%d", steps[i]) end
+  local rest = #steps > 4 and fmt("%d more", #steps - 4) or table.remove(shown)
+  return fmt("steps %s and %s", table.concat(shown, ", "), rest)
 end
 
 --- Node names of a list, the first few.

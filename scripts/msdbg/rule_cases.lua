@@ -19,6 +19,8 @@ local case_fields = {
 local tensor_fields = {
   x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, trainable = true,
 }
+local step_fields = { step = true }  -- an entry of `steps` is a tensor that may name its step
+for field in pairs(tensor_fields) do step_fields[field] = true end
 local verdicts = { hit = true, clean = true, ["not checked"] = true }
 local words = { nan = 0 / 0, inf = huge, ["-inf"] = -huge, ["+inf"] = huge }
 local most_steps = 10000
@@ -64,7 +66,7 @@ end
 local function add_step(list, entry, case, step)
   if type(entry) ~= "table" then error(format("step %d is no table but %s", step, tostring(entry)), 0) end
   if not entry.tensors then
-    check_fields(format("step %d", step), entry, tensor_fields)
+    check_fields(format("step %d", step), entry, step_fields)
     list[#list + 1] = tensor_of(entry, case, step)
     return
   end
@@ -84,7 +86,7 @@ local function tensors_of(case)
       add_step(list, entry, case, i)
     end
   elseif case.steps then
-    for i, entry in ipairs(case.steps) do add_step(list, entry, case, i - 1) end
+    for i, entry in ipairs(case.steps) do add_step(list, entry, case, type(entry) == "table" and entry.step or i - 1) end
   elseif case.prev then
     list[1] = tensor_of({ x = case.prev }, case, 0)
     list[2] = tensor_of({ x = case.x }, case, 1)

@@ -3,6 +3,7 @@ local core = require "msdbg.core"
 local catalogue = require "msdbg.rule_catalogue"
 local rule = require "msdbg.rule"
 local rules = require "msdbg.rule_library"
+local training = require "msdbg.training"
 
 local format = string.format
 local debug, error, ipairs, tostring, type = debug, error, ipairs, tostring, type
@@ -22,10 +23,10 @@ local function expand(selector, collections)
   end))
 end
 
-local function answer(made, value)
+local function answer(check, value)
   local kind = type(value)
   if value == nil or kind == "boolean" or kind == "table" then return value end
-  error(format("%s: check returned %s; nil, false, true or a table like { actual = 1 } is expected", place_of(made.check),
+  error(format("%s: check returned %s; nil, false, true or a table like { actual = 1 } is expected", place_of(check),
     kind == "string" and format("%q", value) or tostring(value)), 0)
 end
 
@@ -63,6 +64,15 @@ local function select_nodes(made, session, values, budget, collections)
   return expand(chosen, collections)
 end
 
+-- What a loss scale has answered is no fault: such gradients change nothing. The rules for which this holds:
+local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true }
+
+local function overflow(t)
+  local stats = t.stats
+  local nan, inf = stats.nan_count or 0, (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0)
+  if nan + inf > 0 then return { actual = nan + inf, message = format("%d NaN, %d Inf", nan, inf) } end
+end
+
 --- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn.
 ---@return table|false|nil instance false: it names nothing in this network
 ---@return string? why
@@ -90,7 +100,16 @@ function M.instance(session, made, values, options)
     severity = made.severity, name = options.name, on = on, slots = options.slots or made.slots, optional = optional,
     turn = options.turn or 0, budget = budget, needs = made.needs,
   }
-  if made.catalogue then
+  local check = made.check
+  local answered = ANSWERED[made.name] and training.answered_overflow(session)
+  if answered then
+    local plain = check or overflow
+    instance.needs = made.needs or { "nan_count", "pos_inf_count", "neg_inf_count" }
+    function check(t, p, c)
+      local hit = plain(t, p, c)
+      return hit and not answered(t) and hit or nil
+    end
+  elseif made.catalogue then
     instance.when = catalogue.when(made, values)
   elseif made.when then
     instance.when = rule.fill_in(format("rule '%s'", made.name), made.when, made.params, values)
@@ -100,10 +119,10 @@ function M.instance(session, made, values, options)
     if not fine then return nil, format("%s: when: %s", made.file or made.name, wrong) end
     return instance
   end
-  local check, step_end, finish = made.check, made.step_end, made.finish
+  local step_end, finish = made.step_end, made.finish
   function instance.check(t, previous)
     ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
-    if check then return answer(made, check(t, values, ctx)) end
+    if check then return answer(check, check(t, values, ctx)) end
   end
   if step_end then
     function instance.step_end(rank, step)

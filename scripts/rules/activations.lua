@@ -1,5 +1,6 @@
 --- Activations that no longer pass a gradient.
 local rule = require "msdbg.rule"
+local training = require "msdbg.training"
 
 local nan = 0 / 0
 
@@ -16,14 +17,12 @@ local function repeated(n, value)
   return list
 end
 
-local relus = "(op:ReLU or op:ReLUV2 or op:ReLU6) and not @gradient"
-
 local dead_relu = rule {
   name     = "dead-relu",
   summary  = "a ReLU lets nothing through",
   tags     = { "activation", "default" },
   severity = "warning",
-  select   = relus,
+  select   = training.relu,
   params   = {
     -- A trained ReLU layer is often 80 to 95 % zero and works; at 99.9 % (MindInsight's figure) less than one element in a
     -- thousand still passes a gradient.
@@ -39,6 +38,8 @@ local dead_relu = rule {
   cases    = {
     { name = "all zero", x = repeated(64, 0), expect = "hit" },
     { name = "sparse but alive", x = mixed(60, 4, 0.5), expect = "clean" },
+    { name = "fused with the layer before it", x = repeated(64, 0), op = "MatMulBiasAddReluFusion", select = true, expect = "hit" },
+    { name = "a layer without it", x = repeated(64, 0), op = "MatMulBiasAddFusion", select = true, expect = "clean" },
     { name = "few elements", x = { 0, 0, 0, 0 }, expect = "clean" },
     { name = "few elements, wanted", x = { 0, 0, 0, 0 }, params = { least = 1 }, expect = "hit" },
     { name = "0-d", x = { 0 }, shape = {}, expect = "clean" },
@@ -51,7 +52,7 @@ local sparse_relu = rule {
   summary  = "nearly all outputs of a ReLU are zero",
   tags     = { "activation" },
   severity = "info",
-  select   = relus,
+  select   = training.relu,
   params   = {
     -- Of a random layer half of the outputs are zero, of the trained networks in use 50 to 90 %. Worth a look, no fault.
     limit = { type = "number", default = 95, min = 0, max = 100, unit = "%", help = "more zeros than this are a hit" },

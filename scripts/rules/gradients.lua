@@ -1,36 +1,30 @@
 --- Gradients of the weights, layer by layer: compared with the other layers of the step and with the steps before.
 local rule = require "msdbg.rule"
+local training = require "msdbg.training"
 
 local format, max, sqrt = string.format, math.max, math.sqrt
 local nan = 0 / 0
 
---- What the optimizer is given: the operators that feed it from outside, whatever stands between them and the backward pass
--- (undoing the loss scale, clipping, summing over devices).
 local function weight_gradients(s)
-  local own, list, seen = {}, {}, {}
-  local function key(node) return format("%d:%d:%s", node.rank, node.graph_id, node.name) end
-  local optimizer = s:nodes("@optimizer and not @parameter and not @constant", { optional = true })
-  for node in optimizer:each() do own[key(node)] = true end
-  for node in optimizer:each() do
-    for _, input in ipairs(node.inputs) do
-      local from = input.node
-      if from and from.kind == "operator" and not own[key(from)] and not seen[key(from)] then
-        seen[key(from)] = true
-        list[#list + 1] = from
-      end
-    end
-  end
+  local list = training.gradients(s)
   return #list > 0 and s:nodes(list) or nil
+end
+
+--- The gradient that was selected: an output, or what an optimizer inside a condition was given. nil: not dumped.
+local function given_gradient(t, ctx)
+  if not ctx.state.input_of then
+    local _, input_of = training.gradients(ctx.session)
+    ctx.state.input_of = input_of
+  end
+  local slot = ctx.state.input_of(t.node)
+  if not slot then return t end
+  return t.slot == "output:0" and t.node:input(slot, { step = t.step, execution = t.execution }) or nil
 end
 
 --- The weight that an optimizer updates with this gradient.
 local function weight_of(node)
-  for _, user in ipairs(node.users) do
-    for _, input in ipairs(user.node.inputs) do
-      if input.node and input.node.trainable then return input.node.name end
-    end
-  end
-  return node.name
+  local weight = training.weight_of(node)
+  return weight and weight.name or node.name
 end
 
 --- Root of the mean square of the elements that are not zero: embedding tables and ReLU leave most of a gradient at zero, which
@@ -53,6 +47,12 @@ local function collect(ctx, t, value)
   ctx.state.now = now
   now[group] = now[group] or {}
   table.insert(now[group], { tensor = t, value = value })
+end
+
+local function collect_gradient(t, _, ctx)
+  local given = given_gradient(t, ctx)
+  local value = given and magnitude(given)
+  if value and value > 0 then collect(ctx, given, value) end
 end
 
 --- The groups of the step that ends, in a fixed order.
@@ -93,25 +93,25 @@ local vanishing = rule {
   select   = weight_gradients,
   needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
-    -- Layers of a healthy net differ by two or three orders of magnitude (50 in a LeNet). A float32 has seven digits: of an update
-    -- a million times smaller than the others, most is rounded away.
-    ratio = { type = "number", default = 1e6, min = 1, help = "largest gradient of the step / this one" },
+    -- Layers of a healthy net differ by two or three orders of magnitude (50 in a LeNet; queries and keys of a transformer that begins
+    -- to learn lie a thousandth below the usual layer and a millionth below the embedding). A float32 has seven digits: of an update a
+    -- million times smaller than the others, most is rounded away.
+    ratio = { type = "number", default = 1e6, min = 1, help = "median of the layers of the step / this one; of two, the larger one" },
   },
-  check    = function(t, _, ctx)
-    local value = magnitude(t)
-    if value and value > 0 then collect(ctx, t, value) end
-  end,
+  check    = collect_gradient,
   step_end = function(_, p, ctx)
     local found = {}
     for _, members in ipairs(groups(ctx)) do
-      local largest = 0
-      for _, member in ipairs(members) do largest = max(largest, member.value) end
+      local values = {}
+      for i, member in ipairs(members) do values[i] = member.value end
+      table.sort(values)
+      local median = values[math.floor(#values / 2) + 1]
       for _, member in ipairs(members) do
-        local ratio = largest / member.value
+        local ratio = median / member.value
         if ratio > p.ratio then
           found[#found + 1] = {
             tensor = member.tensor, actual = ratio,
-            message = format("gradient of %s is %.3g times smaller than the largest of the step", weight_of(member.tensor.node), ratio),
+            message = format("gradient of %s is %.3g times smaller than that of the usual layer", weight_of(member.tensor.node), ratio),
           }
         end
       end
@@ -134,6 +134,94 @@ local vanishing = rule {
   },
 }
 
+--- A step of a network of layers in a row, from the input to the loss, with the gradient of each weight.
+local function in_a_row(name, expect, gradients)
+  local tensors, flow, count = {}, nil, #gradients
+  for i = 1, count do
+    tensors[#tensors + 1] = { node = format("fc%d.weight", i), op = "Parameter", trainable = true, x = { { 1, 2 } } }
+  end
+  for i = 1, count do
+    local node = format("Default/fc%d-Dense/MatMul-op%d", i, i)
+    tensors[#tensors + 1] = { node = node, op = "MatMul", inputs = { flow, format("fc%d.weight", i) }, x = { { 0, 0 } } }
+    if not flow then tensors[#tensors].inputs = { "fc1.weight" } end
+    flow = node
+  end
+  for i = count, 1, -1 do
+    local back, value = format("Gradients/Default/fc%d-Dense/gradMatMul/MatMul-op%d", i, count + i), gradients[i]
+    tensors[#tensors + 1] = { node = back, op = "MatMul", x = { { value, -value } } }
+    tensors[#tensors + 1] = { node = format("Default/optimizer-SGD/SGD-op%d", 2 * count + i), op = "SGD",
+      inputs = { format("fc%d.weight", i), back }, x = { { 1, 2 } } }
+  end
+  return { name = name, select = true, expect = expect, tensors = tensors, hits = expect == "hit" and 1 or nil }
+end
+
+local by_depth = rule {
+  name     = "vanishing-by-depth",
+  summary  = "gradients fall layer by layer towards the input",
+  tags     = { "gradient", "default" },
+  severity = "warning",
+  select   = weight_gradients,
+  needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
+  params   = {
+    -- A sigmoid passes a quarter at most: five such layers make a factor of 200 with careful initial weights and 1e4 without. In a LeNet
+    -- it is 50.
+    ratio = { type = "number", default = 1000, min = 1, help = "largest gradient of the layers in a row / that of the first one" },
+    -- Two or three layers of different shapes are in this order by chance.
+    layers = { type = "integer", default = 4, min = 2, help = "layers in a row, beginning at the input, without a rise towards it" },
+    fall = { type = "number", default = 1.5, min = 1, help = "fall per layer in the mean" },
+  },
+  check    = collect_gradient,
+  step_end = function(_, p, ctx)
+    ctx.state.depth_of = ctx.state.depth_of or training.depths(ctx.session)
+    ctx.state.told = ctx.state.told or {}
+    local found = {}
+    for _, members in ipairs(groups(ctx)) do
+      local list = {}
+      for _, member in ipairs(members) do
+        local weight = training.weight_of(member.tensor.node)
+        local depth = weight and ctx.state.depth_of(weight)
+        if depth then list[#list + 1] = { depth = depth, value = member.value, tensor = member.tensor, name = weight.name } end
+      end
+      table.sort(list, function(a, b) return a.depth < b.depth end)
+      local n = math.min(1, #list)
+      while list[n + 1] and list[n + 1].value >= list[n].value do n = n + 1 end
+      local ratio = n > 0 and list[n].value / list[1].value or 0
+      local group = n > 0 and format("%d %d", list[1].tensor.rank, list[1].tensor.node.graph_id)
+      if n >= p.layers and ratio >= p.ratio and ratio >= p.fall ^ (n - 1) and not ctx.state.told[group] then
+        ctx.state.told[group] = true  -- it is the network: later steps say the same
+        found[#found + 1] = {
+          tensor = list[1].tensor, actual = ratio,
+          message = format("gradient of %s is %.3g times smaller than that of %s, falling in each of %d layers", list[1].name, ratio,
+            list[n].name, n),
+        }
+      end
+    end
+    return found
+  end,
+  cause    = "Each layer passes on a fraction of the gradient: sigmoid or tanh in a row, weights that are too small, no normalisation and "
+           .. "no shortcuts. The layers at the input hardly learn, whatever the learning rate is.",
+  next     = "Use ReLU or GELU with initial weights scaled by the width of the layer, add normalisation or residual connections. Changing "
+           .. "the learning rate does not help: it moves all layers alike.",
+  cases    = {
+    in_a_row("five sigmoid layers", "hit", { 1e-6, 1e-5, 1e-4, 1e-3, 1e-2 }),
+    in_a_row("layers alike", "clean", { 3e-3, 1e-3, 2e-3, 5e-3, 1e-2 }),
+    in_a_row("one small layer in the middle", "clean", { 1e-2, 1e-2, 1e-7, 1e-2, 1e-2 }),
+    in_a_row("three layers", "clean", { 1e-6, 1e-4, 1e-2 }),
+    in_a_row("growing towards the input", "clean", { 1e-2, 1e-3, 1e-4, 1e-5, 1e-6 }),
+    in_a_row("a factor of 3 in all", "clean", { 1e-2, 1.2e-2, 1.5e-2, 2e-2, 3e-2 }),
+  },
+}
+
+--- What earlier steps had, where the check did not begin with the first one.
+local function history_of(t)
+  local n, largest = 0, 0
+  for _, before in ipairs(training.earlier(t, 8)) do
+    local value = magnitude(before)
+    if value and value > 0 then n, largest = n + 1, max(largest, value) end
+  end
+  return { n = n, largest = largest }
+end
+
 local exploding = rule {
   name     = "exploding-gradient",
   summary  = "gradient far above earlier steps or other layers",
@@ -149,17 +237,18 @@ local exploding = rule {
     -- See vanishing-gradient; the median is the usual layer, also when several explode.
     ratio = { type = "number", default = 1e5, min = 1, help = "this gradient / median of the layers of the step" },
   },
-  check    = function(t, p, ctx)
-    local value = magnitude(t)
+  check    = function(selected, p, ctx)
+    local t = given_gradient(selected, ctx)
+    local value = t and magnitude(t)
     if not value or value == 0 then return nil end
     collect(ctx, t, value)
-    local before = ctx.state[layer(t)] or { n = 0, largest = 0 }
+    local before = ctx.state[layer(t)] or history_of(t)
     local growth = before.n >= p.history and value / before.largest or 0
     ctx.state[layer(t)] = { n = before.n + 1, largest = max(before.largest, value) }
     if growth > p.growth then
       return {
         actual = growth,
-        message = format("gradient of %s is %.3g times the largest of the steps before", weight_of(t.node), growth),
+        message = format("gradient of %s is %.3g times the largest of %d earlier steps", weight_of(t.node), growth, before.n),
       }
     end
   end,
@@ -213,12 +302,23 @@ local zero = rule {
     -- In the first step a gradient may be zero by construction, behind weights that start at zero; in the next one it is not.
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row from which on it is a hit" },
   },
-  check    = function(t, p, ctx)
-    local value = magnitude(t)
-    local count = value == 0 and (ctx.state[layer(t)] or 0) + 1 or 0
-    ctx.state[layer(t)] = count
-    if count >= p.steps then
-      return { actual = count, message = format("gradient of %s is zero in %d steps in a row", weight_of(t.node), count) }
+  check    = function(selected, p, ctx)
+    local t = given_gradient(selected, ctx)
+    if not t then return nil end
+    local before = ctx.state[layer(t)]
+    if not before then
+      before = { count = 0 }
+      -- Where the check did not begin with the first step.
+      for _, earlier in ipairs(training.earlier(t, p.steps - 1)) do
+        if magnitude(earlier) ~= 0 then break end
+        before = { count = before.count + 1, first = earlier.step }
+      end
+    end
+    local now = magnitude(t) == 0 and { count = before.count + 1, first = before.first or t.step } or { count = 0 }
+    ctx.state[layer(t)] = now
+    if now.count >= p.steps then
+      local text = now.count == 1 and format("step %d", t.step) or format("all %d dumped steps from %d to %d", now.count, now.first, t.step)
+      return { actual = now.count, message = format("gradient of %s is zero in %s", weight_of(t.node), text) }
     end
   end,
   cause    = "The backward path is cut: a dead ReLU after this layer, an operator without a derivative, stop_gradient, a branch whose "
@@ -238,4 +338,4 @@ local zero = rule {
   },
 }
 
-return { vanishing, exploding, zero }
+return { vanishing, by_depth, exploding, zero }

@@ -47,7 +47,7 @@ local swallowed = rule {
   tags     = { "overflow", "default" },
   severity = "error",
   select   = "op:ReLU or op:ReLUV2 or op:ReLU6 or op:Maximum or op:Minimum or op:MaxPool or op:ReduceMax or op:ReduceMin or "
-           .. "op:HSwish or op:HSigmoid or op:ReluGrad or op:MaxPoolGrad",
+           .. "op:HSwish or op:HSigmoid or op:ReluGrad or op:MaxPoolGrad or op:*ReluFusion",
   needs    = { "nan_count", "count" },
   check    = function(t)
     if t.size == 0 or t.stats.nan_count > 0 then return nil end
@@ -67,6 +67,9 @@ local swallowed = rule {
     relu("sound input", { -1, 1 }, { 0, 1 }, "clean"),
     relu("an Inf is no NaN", { -inf, 1 }, { 0, 1 }, "clean"),
     relu("empty", {}, {}, "clean"),
+    { name = "in a fused operator", select = true, expect = "hit", tensors = {
+      { node = "Default/log", op = "Log", x = { nan, 1 } },
+      { node = "Default/fc", op = "MatMulBiasAddReluFusion", inputs = { "Default/log" }, x = { 0, 0 } } } },
     { name = "without the input", op = "ReLU", x = { 0, 0 }, select = true, expect = "clean" },
     { name = "0-d", select = true, expect = "hit", tensors = {
       { node = "Default/fc1", op = "MatMul", x = nan, shape = {} },

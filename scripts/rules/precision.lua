@@ -10,6 +10,11 @@ local function filled(n, value, first)
   return list
 end
 
+local function with_zeros(list, n)
+  for _ = 1, n do list[#list + 1] = 0 end
+  return list
+end
+
 -- `dtype_min_normal > 0` holds for floating point only: 127 in an int8 is an ordinary number.
 
 local saturation = rule {
@@ -75,10 +80,12 @@ local function subnormal(name, summary, tags, select, share, cases)
     params   = {
       -- Below the smallest normal number (6.1e-5 in float16) each halving costs one of the few digits, and many units flush to zero.
       -- A tail of small values is usual; where half of the tensor lies there, its scale is wrong.
-      limit = { type = "number", default = share, min = 0, max = 100, unit = "%", help = "more subnormal elements are a hit" },
-      least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
+      limit = { type = "number", default = share, min = 0, max = 100, unit = "%", help = "more of the elements that are not zero" },
+      least = { type = "integer", default = 16, min = 1, help = "tensors with fewer elements that are not zero are left alone" },
     },
-    when     = "dtype_min_normal > 0 and size >= $least and percent(x != 0 and abs(x) < dtype_min_normal) > $limit",
+    -- Zeros do not count: a ReLU makes many of them, and they lose nothing.
+    when     = "dtype_min_normal > 0 and count(x != 0) >= $least and "
+             .. "100 * count(x != 0 and abs(x) < dtype_min_normal) > $limit * count(x != 0)",
     cause    = "The values are too small for the type: gradients in float16 without a loss scale or with one that is too small, a "
              .. "vanishing gradient, or a scale factor that was applied twice.",
     next     = "Raise the loss scale (double it while no overflow appears), or keep this tensor in bfloat16 or float32.",
@@ -91,6 +98,8 @@ local half_subnormal = subnormal("float16-subnormal", "most of a float16 tensor 
     { name = "1e-6", x = filled(20, 1e-6), dtype = "float16", expect = "hit" },
     { name = "1e-3", x = filled(20, 1e-3), dtype = "float16", expect = "clean" },
     { name = "zeros", x = filled(20, 0), dtype = "float16", expect = "clean" },
+    { name = "behind a ReLU", x = with_zeros(filled(20, 1e-6), 60), dtype = "float16", expect = "hit" },
+    { name = "a few among zeros", x = with_zeros(filled(4, 1e-6), 60), dtype = "float16", expect = "clean" },
     { name = "few elements", x = filled(4, 1e-6), dtype = "float16", expect = "clean" },
     { name = "NaN", x = filled(20, nan), dtype = "float16", expect = "clean" },
     { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },

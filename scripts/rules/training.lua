@@ -1,5 +1,6 @@
 --- The run as a whole: the loss, the data, and the step in which values left their usual range.
 local rule = require "msdbg.rule"
+local training = require "msdbg.training"
 
 local abs, floor, format, max, min = math.abs, math.floor, string.format, math.max, math.min
 
@@ -27,6 +28,16 @@ local function keep_loss(t, _, ctx)
   ctx.state.now[group_of(t)] = value and { tensor = t, value = value } or nil
 end
 
+--- The largest loss of earlier steps, where the check did not begin with the first one.
+local function largest_before(t)
+  local largest
+  for _, before in ipairs(training.earlier(t, 100)) do
+    local value = before.size == 1 and before.stats.mean
+    if value then largest = max(largest or value, value) end
+  end
+  return largest
+end
+
 local explosion = rule {
   name     = "loss-explosion",
   summary  = "the loss is far above anything before",
@@ -45,7 +56,7 @@ local explosion = rule {
     local found, now = {}, ctx.state.now
     for _, group in ipairs(sorted_keys(now)) do
       local t, value = now[group].tensor, now[group].value
-      local before = ctx.state[group]
+      local before = ctx.state[group] or largest_before(t)
       if before and before > 0 and value > p.least and value > p.factor * before then
         found[#found + 1] = { tensor = t, actual = value, message = format("loss %.6g after at most %.6g", value, before) }
       end
@@ -139,16 +150,15 @@ local function unchanged_since(t, before)
   return t:eval "all(x == prev)"
 end
 
---- What a training graph is fed: parameters that are neither weights nor state, or what the input queue gives. Networks that only
--- run forward may be fed the same on purpose.
+--- What a training graph is fed: what the program gives it, or what the input queue gives. Networks that only run forward may be fed
+--- the same on purpose.
 local function inputs_of_trainings(s)
   local trains = {}
-  for node in s:nodes("@weight", { optional = true }):each() do
-    if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
+  for node in s:nodes("@weight or @gradient", { optional = true }):each() do
+    if node.trainable or node.kind == "operator" then trains[node.rank .. " " .. node.graph_id] = true end
   end
-  local fed = "(@parameter and not @weight and not @optimizer and not /(moving_mean|moving_variance|running_mean|running_var|gamma|beta|"
-            .. "embedding_table)$/) or op:GetNext or op:GetNextFromQueue"
-  return s:nodes(fed, { optional = true }):filter(function(node) return trains[node.rank .. " " .. node.graph_id] end)
+  local fed = training.inputs(s):union(s:nodes("op:GetNext or op:GetNextFromQueue", { optional = true }))
+  return fed:filter(function(node) return trains[node.rank .. " " .. node.graph_id] end)
 end
 
 local frozen_inputs = rule {
@@ -230,7 +240,16 @@ local jump = rule {
     local key = format("%d %s %d", t.rank, t.name, t.execution)
     local before = ctx.state[key]
     if not before then
-      ctx.state[key] = { n = 1, low = value, high = value }
+      before = { n = 0, low = math.huge, high = 0 }
+      ctx.state[key] = before
+      -- Where the check did not begin with the first step.
+      for _, earlier in ipairs(training.earlier(t, 8)) do
+        local was = earlier.stats.abs_mean
+        if was and was > 0 then before.n, before.low, before.high = before.n + 1, min(before.low, was), max(before.high, was) end
+      end
+    end
+    if before.n == 0 then
+      before.n, before.low, before.high = 1, value, value
       return nil
     end
     if before.done then return nil end
@@ -239,7 +258,7 @@ local jump = rule {
       and ((p.direction ~= "down" and up > p.factor and value > p.least) or (p.direction ~= "up" and down > p.factor))
     if hit then
       before.done = true  -- the first step of the jump; what follows is its consequence
-      local text = format("mean magnitude %.4g after %.4g to %.4g in %d steps", value, before.low, before.high, before.n)
+      local text = format("mean magnitude %.4g after %.4g to %.4g in %d earlier steps", value, before.low, before.high, before.n)
       return { actual = max(up, down), message = text }
     end
     before.n, before.low, before.high = before.n + 1, min(before.low, value), max(before.high, value)

@@ -1,5 +1,6 @@
 --- What the optimizer does to the weights: too much, too little, nothing.
 local rule = require "msdbg.rule"
+local training = require "msdbg.training"
 
 local format = string.format
 local nan = 0 / 0
@@ -7,10 +8,27 @@ local nan = 0 / 0
 --- Parameters that an optimizer updates, of two and more dimensions. Biases and scales are left out: they start at or near zero, so
 -- that their first updates are large beside them in any training.
 local function matrices(s)
-  return s:nodes("@weight", { optional = true }):filter(function(node)
+  local list = {}
+  for _, node in ipairs((training.weights(s))) do
     local shape = node.outputs[1] and node.outputs[1].shape
-    return node.trainable and (not shape or #shape >= 2)
-  end)
+    if not shape or #shape >= 2 then list[#list + 1] = node end
+  end
+  return #list > 0 and s:nodes(list) or nil
+end
+
+--- How many updates lie between two values.
+local function updates_between(ctx, t, before)
+  ctx.state.between = ctx.state.between or training.updates_between(ctx.session)
+  return ctx.state.between(t, before)
+end
+
+local function in_updates(n, least)
+  return n == 1 and "one step" or format("%d steps, at least %.3g times in one of them", n, least)
+end
+
+--- A weight in step 0 and in a later one, with nothing dumped between.
+local function apart(name, step, value, expect)
+  return { name = name, expect = expect, steps = { { x = { { 1, -1 } } }, { step = step, x = { { value, -value } } } } }
 end
 
 local too_large = rule {
@@ -27,14 +45,18 @@ local too_large = rule {
     -- Weights that start at zero (adapters, last layers of a branch) are tiny at first and may double.
     least = { type = "number", default = 1e-3, min = 0, help = "weights with a smaller mean magnitude before are left alone" },
   },
-  check    = function(t, p)
+  check    = function(t, p, ctx)
     local before = t:previous()
     if not before or before.size ~= t.size then return nil end  -- the first step has no update to judge
     local magnitude = before.stats.abs_mean
     if not magnitude or magnitude < p.least then return nil end
     local ratio = t:change_ratio(before)
-    if ratio and ratio > p.limit then
-      return { actual = ratio, message = format("changed by %.3g times its mean magnitude in one step", ratio) }
+    if not ratio or ratio <= p.limit then return nil end
+    -- Of several updates, one at least is as large as this.
+    local n = updates_between(ctx, t, before)
+    local least = training.least_ratio(ratio, n)
+    if least > p.limit then
+      return { actual = least, message = format("changed by %.3g times its mean magnitude in %s", ratio, in_updates(n, least)) }
     end
   end,
   cause    = "The learning rate is too high or not warmed up, the gradient explodes, or the gradients were not unscaled.",
@@ -46,6 +68,9 @@ local too_large = rule {
     { name = "from zero", x = { { 0.1, 0.1 } }, prev = { { 0, 0 } }, expect = "clean" },
     { name = "first step", x = { { 1, 2 } }, expect = "clean" },
     { name = "two steps", steps = { { x = { { 1, 1 } } }, { x = { { 5, 1 } } } }, expect = "hit" },
+    -- Dumped every 50 steps: 4 times its size in 50 updates is 3 % each.
+    apart("a little in each of 50 steps", 50, 5, "clean"),
+    apart("without limit in 50 steps", 50, 1e20, "hit"),
     { name = "empty", x = { {} }, prev = { {} }, expect = "clean" },
   },
 }
@@ -56,12 +81,24 @@ local too_small = rule {
   tags     = { "weight", "update" },
   severity = "info",
   select   = matrices,
+  needs    = { "elements" },
   params   = {
     -- A thousandth of the usual 1e-3: at this rate a weight needs a million steps to change by its own size. Usual at the end of a
     -- schedule, hence not default.
     limit = { type = "number", default = 1e-6, min = 0, help = "mean change / mean magnitude before the update" },
   },
-  when     = "mean(abs(x - prev)) < $limit * mean(abs(prev))",
+  check    = function(t, p, ctx)
+    if t.size == 0 then return nil end
+    local before = t:previous()
+    if not before or before.size ~= t.size then return { not_checked = "no previous step" } end
+    -- Over several updates the sum says less than each of them, but it says it of all.
+    local ratio = t:change_ratio(before)
+    if ratio and ratio < p.limit then
+      local n = updates_between(ctx, t, before)
+      return { actual = ratio, message = format("changed by %.3g times its mean magnitude in %s", ratio,
+        n == 1 and "one step" or format("%d steps", n)) }
+    end
+  end,
   cause    = "A learning rate that is too low for this layer or has decayed to nothing, a vanishing gradient, or an update lost in "
            .. "the rounding of a half-precision weight.",
   next     = "Look at the schedule and at vanishing-gradient; keep master weights in float32.",
@@ -86,6 +123,29 @@ local function unchanged_since(t, before)
   return t:eval "all(x == prev)"
 end
 
+--- How many steps before this one left all of these weights as they were, where the check did not begin with the first step.
+local function still_before(weights, most)
+  local least = most
+  for _, t in ipairs(weights) do
+    local n, now = 0, t:previous()
+    local before = now and now:previous()
+    while n < most and before and before.size == now.size and unchanged_since(now, before) do
+      n, now, before = n + 1, before, before:previous()
+    end
+    least = math.min(least, n)
+  end
+  return math.min(least, most - 1)
+end
+
+--- True where the gradients of the step overflowed and the loss scale kept them from the weights.
+local function left_out(ctx)
+  if not ctx.state.skips then
+    ctx.state.skips = {}
+    for _, skip in ipairs((training.loss_scale_skips(ctx.session))) do ctx.state.skips[skip.rank .. " " .. skip.step] = true end
+  end
+  return ctx.state.skips[ctx.rank .. " " .. ctx.step]
+end
+
 --- Weights of one optimizer are compared with each other: where some move and others do not, those are the finding.
 local unchanged = rule {
   name     = "unchanged-weight",
@@ -95,8 +155,8 @@ local unchanged = rule {
   select   = matrices,
   needs    = { "elements", "abs_mean" },
   params   = {
-    -- A step that is skipped because its gradients overflowed leaves all weights as they are, which is right. Twice in a row
-    -- without any change is not.
+    -- A step that is skipped because its gradients overflowed leaves all weights as they are, which is right. Where a loss scale
+    -- shows it, such steps do not count; otherwise twice in a row without any change is not right.
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row without any change of any weight that are a hit" },
   },
   check    = function(t, _, ctx)
@@ -105,7 +165,7 @@ local unchanged = rule {
     -- Without a tolerance: any update that is applied changes some element of a matrix.
     local group = format("%d %d", t.rank, t.node.graph_id)
     ctx.state.now = ctx.state.now or {}
-    local now = ctx.state.now[group] or { same = {}, moved = 0, name = group }
+    local now = ctx.state.now[group] or { same = {}, moved = 0, name = group, from = before.step }
     ctx.state.now[group] = now
     if unchanged_since(t, before) then now.same[#now.same + 1] = t else now.moved = now.moved + 1 end
   end,
@@ -121,12 +181,15 @@ local unchanged = rule {
         for _, t in ipairs(group.same) do
           found[#found + 1] = { tensor = t, actual = 0, message = "unchanged while other weights of the optimizer moved" }
         end
-      elseif #group.same > 0 then
-        local still = (ctx.state[name] or 0) + 1
+      elseif #group.same > 0 and not left_out(ctx) then
+        local still = (ctx.state[name] or still_before(group.same, p.steps)) + 1
         ctx.state[name] = still
+        if still == 1 then ctx.state.since = group.from end
         -- Once, when it is certain, and for one weight: the others say the same.
         if still == p.steps then
-          found[#found + 1] = { tensor = group.same[1], actual = 0, message = format("no weight changed in %d steps in a row", still) }
+          local last = group.same[1]
+          found[#found + 1] = { tensor = last, actual = 0,
+            message = format("no weight changed between steps %d and %d", ctx.state.since or group.from, last.step) }
         end
       end
     end

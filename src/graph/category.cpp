@@ -30,9 +30,15 @@ bool is_weight(const Node& node) {
   return ends_with_nocase(node.name, ".weight") || ends_with_nocase(node.name, ".bias");
 }
 
+// Fused operators that end with an activation: MatMulBiasAddReluFusion, BatchNormWithActivation.
+bool is_fused_activation(std::string_view op) {
+  return op.ends_with("relufusion") || op.ends_with("withactivation") || op.ends_with("withaddandactivation");
+}
+
 bool is_activation(const Node& node) {
   if (node.kind != NodeKind::kOperator || under_gradients(node)) return false;
-  return std::find(kActivations.begin(), kActivations.end(), to_lower(node.op)) != kActivations.end();
+  const std::string op = to_lower(node.op);
+  return is_fused_activation(op) || std::find(kActivations.begin(), kActivations.end(), op) != kActivations.end();
 }
 
 bool is_loss_op(std::string_view op) {

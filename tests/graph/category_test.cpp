@@ -34,6 +34,9 @@ TEST(Category, GradientsAreOperatorsBelowGradients) {
 TEST(Category, ActivationsGoByTypeAndAreNeverGradients) {
   EXPECT_TRUE(is("Default/mock/relu_ReLU-op11", "ReLU", Category::kActivation));
   EXPECT_TRUE(is("Default/x", "LogSoftmax", Category::kActivation));
+  EXPECT_TRUE(is("Default/fc1-Dense/x", "MatMulBiasAddReluFusion", Category::kActivation));
+  EXPECT_TRUE(is("Default/bn1/x", "BatchNormWithAddAndActivation", Category::kActivation));
+  EXPECT_FALSE(is("Default/fc1-Dense/x", "MatMulBiasAddFusion", Category::kActivation));
   EXPECT_FALSE(is("Gradients/mock/relu_ReLU-op11", "ReLU", Category::kActivation));
   EXPECT_FALSE(is("Default/x", "MatMul", Category::kActivation));
   EXPECT_FALSE(is("relu", "Parameter", Category::kActivation));

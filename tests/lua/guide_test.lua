@@ -4,15 +4,19 @@ local msdbg = require "msdbg"
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it
 
-local data = ... .. "/dumps/"
+local root = ...
+local data = root .. "/dumps/"
 
-local function run(name, options)
+local function run_on(path, options)
   local lines = {}
   options = options or {}
   options.say = function(line) lines[#lines + 1] = line end
-  local result = guide.run(msdbg.open(data .. name), options)
+  local result = guide.run(msdbg.open(path), options)
   return result, table.concat(lines, "\n")
 end
+local function run(name, options) return run_on(data .. name, options) end
+-- Dumps of small trainings, made with MindSpore 2.7.1 (dead: 2.0.0) by trainings/train.py.
+local function training(name) return run_on(root .. "/trainings/" .. name) end
 
 local function of_kind(result, kind)
   local texts = {}
@@ -38,13 +42,13 @@ describe("the guide", function()
     local result = run "lenet-2.7.1-lognan"
     expect(guide.verdict(result)):contains "Begin with: first NaN or Inf: _backbone-LeNet5/Log-op0:output:0 in step 0, 104 of its values"
     expect(of_kind(result, "finding")):contains "trained parameters never change: fc3.weight, fc2.bias"
-    expect(of_kind(result, "finding")):contains "relu4-ReLU/ReLU-op0 (100 % in step 0)"
+    expect(of_kind(result, "finding")):contains "a ReLU lets nothing through: relu4-ReLU/ReLU-op0 in step 0"
     expect(of_kind(result, "unknown")):contains "Initial weights: the first dumped weights are those after step 0"
   end)
 
   it("begins with the learning rate where weights grow before anything breaks", function()
     local result = run "lenet-2.7.1-explode"
-    expect(guide.verdict(result)):contains "Begin with: weights change by more than 10 %"
+    expect(guide.verdict(result)):contains "Begin with: one update moved a weight too far: fc3.weight in step 1"
     expect(of_kind(result, "note")):contains "learning_rate = 30"
     expect(of_kind(result, "finding")):contains "it is nan in step 4"
   end)
@@ -59,8 +63,12 @@ describe("the guide", function()
     end
   end)
 
-  it("sees a batch that comes twice", function()
-    expect(of_kind(run "lenet-2.7.1-eval", "finding")):contains "data is the same as in the step before: step 2"
+  it("sees a batch that comes twice; where nothing is trained it is no fault", function()
+    local found = of_kind(training "samebatch", "finding")
+    expect(found):contains "inputs0 is the same as in the step before: steps 1 and 2"
+    local evaluation = run "lenet-2.7.1-eval"
+    expect(evaluation.findings):equals(0)
+    expect(of_kind(evaluation, "note")):contains "data is the same as in the step before: step 2"
   end)
 
   it("takes answers, typed or given, as findings or as settled", function()
@@ -76,13 +84,93 @@ describe("the guide", function()
   it("says what was not dumped instead of calling it sound", function()
     local result = run "control-2.0.0"
     expect(result.findings):equals(0)
-    expect(of_kind(result, "unknown")):contains "10 data inputs were never dumped"
+    expect(of_kind(result, "unknown")):contains "a data input was never dumped: n"
     expect(of_kind(result, "unknown")):contains "no weight of step 0 was dumped"
   end)
 
   it("refuses an option that it does not have", function()
     local s = msdbg.open(data .. "lenet-2.7.1-ok")
     expect(function() guide.run(s, { awnsers = {} }) end):raises "did you mean 'answers'"
+  end)
+end)
+
+describe("on a healthy training the guide finds nothing:", function()
+  for _, name in ipairs { "twelve", "every50", "resnet", "gan", "bert", "schedule", "groups", "frozen", "half-ok" } do
+    it(name, function() expect(of_kind(training(name), "finding")):equals "" end)
+  end
+  for _, name in ipairs {
+    "control-1.5.0", "control-2.7.1", "lenet-1.5.0-ok", "lenet-2.0.0-filter", "lenet-2.0.0-ok", "lenet-2.7.1-eval", "long-1.5.0", "long-2.0.0",
+    "long-2.7.1", "synthetic-stat-old", "two-1.5.0", "two-2.0.0", "two-2.7.1", "types-1.5.0", "types-2.0.0", "types-2.7.1",
+  } do
+    it(name, function() expect(of_kind(run(name), "finding")):equals "" end)
+  end
+end)
+
+describe("what the guide compares", function()
+  it("are steps that follow each other, not those around the gap", function()
+    local result = training "twelve"
+    expect(result.steps):equals { 0, 1, 2, 3, 8, 9, 10, 11 }
+    -- Two matrices, six pairs; between step 3 and 8 lie five updates.
+    expect(of_kind(result, "fine")):contains "12 updates of weights, each by 0.03 to 0.12 of its size"
+  end)
+
+  it("is counted by updates where steps between were not dumped", function()
+    expect(of_kind(training "every50", "fine")):contains "per step (up to 50 steps lie between two dumped ones)"
+    expect(of_kind(training "every50", "fine")):contains "whether each batch is new is not known"
+  end)
+
+  it("is each weight once, and each optimizer's setting", function()
+    local result = training "gan"
+    expect(of_kind(result, "fine")):contains "all 8 trained parameters change"
+    expect(of_kind(result, "note"):find("moment", 1, true)):equals(nil)
+    expect(of_kind(training "groups", "note")):contains "learning_rate_group_0 = 0.05"
+    expect(of_kind(training "groups", "note")):contains "learning_rate_group_1 = 0.1"
+    expect(of_kind(training "schedule", "note")):contains "learning_rate is a schedule of 1010 values, 0.005 to 0.05"
+  end)
+end)
+
+describe("what the guide takes for data", function()
+  it("are the inputs alone: no moving averages, frozen weights or loss scale", function()
+    expect(of_kind(training "resnet", "fine")):contains "Data: 2 data inputs over 3 steps"
+    expect(of_kind(training "frozen", "fine")):contains "Data: 2 data inputs over 3 steps"
+    expect(of_kind(training "frozen", "note")):contains "2 parameters that no optimizer updates: layers.0.bias, layers.0.weight"
+    expect(of_kind(training "half-ok", "fine")):contains "Data: 2 data inputs over 8 steps"
+  end)
+end)
+
+describe("the guide names", function()
+  it("a learning rate of zero, and calls no update a fine one", function()
+    local result = training "rate0"
+    expect(of_kind(result, "finding")):equals "Hyper-parameters and loss: learning_rate is 0: nothing is learnt"
+    expect(of_kind(result, "note")):contains "4 updates of weights, all of them zero"
+  end)
+
+  it("a ReLU that is zero though it is fused with its layer", function()
+    local found = of_kind(training "dead", "finding")
+    expect(found):contains "a ReLU lets nothing through: "
+    expect(found):contains "MatMulBiasAddReluFusion-op"
+  end)
+
+  it("gradients that vanish on their way, and no lower learning rate against it", function()
+    local result, text = training "sigmoid"
+    expect(of_kind(result, "finding")):contains "gradients fall layer by layer towards the input"
+    expect(text:find("lower the learning rate", 1, true)):equals(nil)
+  end)
+
+  it("updates that a loss scale left out, as a note", function()
+    local notes = of_kind(training "half-ok", "note")
+    expect(notes):contains "gradients overflowed in steps 0, 1, 2, 3 and 2 more: the update was left out and the loss scale lowered"
+    expect(notes):contains "in step 0 from 4.1943e+06 to 2.09715e+06"
+  end)
+
+  it("a loss scale that overflows in each step", function()
+    local result = training "half-every"
+    expect(of_kind(result, "finding")):contains "gradients overflow in every step, nothing is learnt: scale_value in step 2"
+    expect(result.findings):equals(1)
+  end)
+
+  it("a fault of the forward pass though a loss scale is there", function()
+    expect(of_kind(training "half-log", "finding")):contains "first NaN or Inf: net-HalfMLP/Log-op0:output:0 in step 0"
   end)
 end)
 

@@ -11,7 +11,8 @@ local dumps, docs = data .. "/dumps/", examples .. "/../docs/"
 
 local families = {
   { "activations", "Activations" }, { "gradients", "Gradients" }, { "updates", "Weights and their updates" }, { "overflow", "NaN and Inf" },
-  { "precision", "Number formats" }, { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
+  { "precision", "Number formats" }, { "loss_scale", "Loss scale" },
+  { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
   { "embedding", "Embeddings" }, { "recommended", "MindInsight's recommendations" },
 }
 
@@ -47,7 +48,7 @@ describe("each rule that ships", function()
       expect(seen[made.name]):is_nil()
       seen[made.name] = true
     end
-    expect(#all):equals(38)
+    expect(#all):equals(41)
   end)
 
   it("is found by name, by tag and by file", function()
@@ -102,6 +103,74 @@ describe("on a healthy dump", function()
     for _, entry in ipairs(r.not_checked) do seen[entry.reason:match "^no tensor data" or entry.reason] = true end
     expect(#r.not_checked > 0):is_true()
     expect(seen):equals { ["no tensor data"] = true }
+  end)
+end)
+
+local trainings = data .. "/trainings/"
+
+local function check_training(name, options) return check("../trainings/" .. name, options or { rules = "default" }) end
+
+describe("on a healthy training", function()
+  for _, name in ipairs { "twelve", "every50", "resnet", "gan", "bert", "schedule", "groups", "frozen", "half-ok" } do
+    it(name .. " no default rule hits", function()
+      local r = check_training(name)
+      expect(r.hits[1] and tostring(r.hits[1])):is_nil()
+    end)
+  end
+end)
+
+describe("mixed precision", function()
+  it("overflows that the loss scale answered are no findings, and can be listed", function()
+    local r = check_training("half-ok", { rules = "loss-scale-skip" })
+    expect(#r.hits):equals(1)
+    expect(r.hits[1].details.message):contains "in 6 of 8 dumped steps"
+    expect(#check_training("half-ok", { rules = "nan-or-inf" }).hits > 50):is_true()
+  end)
+
+  it("a fault of the forward pass is still one", function()
+    expect(first_hits(check_training "half-log")["tensor_overflow"]):equals "0 net-HalfMLP/Log-op0"
+  end)
+
+  it("a scale that overflows in each step is one finding", function()
+    local r = check_training "half-every"
+    expect(first_hits(r)["loss-scale-stuck"]):contains "2 scale_value"
+    expect(#r.hits):equals(1)
+  end)
+
+  it("the zeros of a ReLU do not hide subnormal values", function()
+    expect(first_hits(check_training "half-small")["float16-subnormal"]):contains "0 "
+  end)
+end)
+
+describe("fused operators", function()
+  it("count as the ReLU that they hold", function()
+    expect(first_hits(check_training "dead")["dead-relu"]):contains "MatMulBiasAddReluFusion-op"
+    local s = msdbg.open(trainings .. "dead")
+    expect(#s:nodes "@activation" > 0):is_true()
+  end)
+end)
+
+describe("vanishing gradients", function()
+  it("are found by their fall from layer to layer", function()
+    local r = check_training "sigmoid"
+    expect(#r.hits):equals(1)
+    expect(r.hits[1].rule):equals "vanishing-by-depth"
+    expect(r.hits[1].details.message):contains "gradient of layers.0.weight is"
+  end)
+end)
+
+describe("rules with a history", function()
+  it("look at the steps before those that were chosen", function()
+    for _, name in ipairs { "loss-explosion", "exploding-gradient", "zero-gradient", "unchanged-weight" } do
+      for _, dump in ipairs { "lenet-2.7.1-explode", "lenet-2.7.1-lognan" } do
+        for _, hit in ipairs(check(dump, { rules = name }).hits) do
+          local again = check(dump, { rules = name, steps = tostring(hit.step) })
+          local seen = false
+          for _, other in ipairs(again.hits) do seen = seen or other.node == hit.node and other.step == hit.step end
+          if not seen then error(("%s on %s: step %d alone does not hit %s"):format(name, dump, hit.step, hit.node)) end
+        end
+      end
+    end
   end)
 end)
 

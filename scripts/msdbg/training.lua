@@ -1,0 +1,333 @@
+-- What graph and values say about a training: its data, its weights, its loss scale, the updates between two dumped steps.
+local ipairs, next, table, tonumber = ipairs, next, table, tonumber
+
+local M = {}
+
+--- Operators whose output is zero where the input of the activation is negative; MatMulBiasAddReluFusion holds one.
+M.relu = "(op:ReLU or op:ReLUV2 or op:ReLU6 or op:*ReluFusion) and not @gradient"
+
+local function nodes(s, selector) return s:nodes(selector, { optional = true }) end
+
+local function names(list)
+  local set = {}
+  for _, name in ipairs(list) do set[name] = true end
+  return set
+end
+
+-- What cells of the framework call their parameters; with a scope in front when the cell is part of another one.
+local STATE = names {
+  "weight", "bias", "gamma", "beta", "moving_mean", "moving_variance", "running_mean", "running_var", "embedding_table", "global_step",
+  "counter", "current_iterator_step", "last_overflow_iterator_step",
+}
+
+local function last_part(name) return name:match "[^.]*$" end
+
+--- A parameter that holds the factor by which the loss is multiplied: `scale_value` of ms.amp, `scale_sense` of
+--- TrainOneStepWithLossScaleCell, `loss_scale` of programs of their own.
+function M.is_loss_scale(node)
+  local output = node.outputs[1]
+  local dtype = output and output.dtype or "unknown"
+  if dtype ~= "unknown" and not dtype:find "^float" or output and #(output.shape or {}) > 1 then return false end
+  local name = last_part(node.name):lower()
+  return name == "scale_value" or name == "scale_sense" or name:find "loss_?scal" ~= nil
+end
+
+-- Written by the network itself: counters, moving averages.
+local function is_written(node)
+  for _, user in ipairs(node.users) do
+    if user.slot == "input:0" and (user.node.op:find "^Assign" or user.node.op:find "^Scatter") then return true end
+  end
+  return false
+end
+
+--- Parameters that the program gives to the network in each call. A graph does not tell them from the network's own: their names are
+--- those of Python arguments, so that they have no dot, and nothing writes them.
+function M.inputs(s)
+  local own = {}
+  local candidates = nodes(s, "@parameter and not @weight and not @optimizer")
+  for node in nodes(s, "@parameter"):each() do
+    if node.trainable or is_written(node) or M.is_loss_scale(node) then own[node.rank .. " " .. node.name] = true end
+  end
+  return candidates:filter(function(node)
+    local name, output = node.name, node.outputs[1]
+    -- Parameter_12 and the like stand for values that one part of a graph hands to another one.
+    return name:match "^[%a_][%w_]*$" and not name:match "^Parameter_%d+$" and not STATE[name]
+      and output and output.dtype and not own[node.rank .. " " .. name]
+  end)
+end
+
+--- Each weight once for each rank, though several graphs may use it: what an optimizer updates, and what none does. Of the nodes of one
+--- weight, that of the graph with the most steps is given: an optimizer inside a condition does not run in each step.
+---@return msdbg.Node[] trained
+---@return msdbg.Node[] frozen  without an optimizer in any graph; empty where nothing is trained at all
+function M.weights(s)
+  local steps, of, order = {}, {}, {}
+  for _, graph in ipairs(s.graphs) do steps[graph.rank .. " " .. graph.id] = #graph.steps end
+  for node in nodes(s, "@weight"):each() do
+    local key, count = node.rank .. " " .. node.name, steps[node.rank .. " " .. node.graph_id] or 0
+    local entry = of[key]
+    if not entry then
+      entry = { trains = false, count = -1 }
+      of[key], order[#order + 1] = entry, entry
+    end
+    if count > entry.count or count == entry.count and node.trainable and not entry.node.trainable then
+      entry.node, entry.count = node, count
+    end
+    entry.trains = entry.trains or node.trainable
+  end
+  local trained, frozen = {}, {}
+  for _, entry in ipairs(order) do
+    local list = entry.trains and trained or frozen
+    list[#list + 1] = entry.node
+  end
+  return trained, #trained > 0 and frozen or {}
+end
+
+-- By what else a setting is known where the optimizer has another name than the framework gives it.
+local SETTINGS = names { "momentum", "beta1_power", "beta2_power", "beta1", "beta2", "eps", "weight_decay", "global_step" }
+
+--- Scalars and schedules of the optimizers, each once for each rank, without the state that belongs to a single weight.
+---@return table[]  { node =, rate = true for a learning rate }
+function M.settings(s)
+  local weights, state, seen, list = {}, {}, {}, {}
+  for node in nodes(s, "@weight"):each() do weights[node.name] = true end
+  for node in nodes(s, "@parameter and @optimizer"):each() do state[node.rank .. " " .. node.name] = true end
+  -- moments.fc1.weight is fc1.weight with one part more.
+  local function of_one_weight(name)
+    for before, after in name:gmatch "()[^.]+%.()" do
+      if weights[name:sub(1, before - 1) .. name:sub(after)] then return true end
+    end
+    return false
+  end
+  for node in nodes(s, "@parameter and not @weight"):each() do
+    local name, shape, key = node.name, node.outputs[1] and node.outputs[1].shape or {}, node.rank .. " " .. node.name
+    local rate = last_part(name):find "^learning_rate" ~= nil
+    if (rate or state[key] or SETTINGS[last_part(name)]) and not seen[key] and #shape <= 1 and not of_one_weight(name) then
+      seen[key] = true
+      list[#list + 1] = { node = node, rate = rate }
+    end
+  end
+  return list
+end
+
+--- A function that says how many updates lie between two values of a weight. The optimizer counts them in `global_step`; where that was
+--- not dumped, the difference of the step numbers is taken.
+function M.updates_between(s)
+  local counters = {}
+  for node in nodes(s, "@parameter"):each() do
+    if last_part(node.name) == "global_step" then counters[node.rank .. " " .. node.graph_id] = node end
+  end
+  local function count_at(node, step)
+    local t = node:value { step = step }
+    return t and not t.problem and t.step == step and t.size == 1 and t.stats.mean or nil
+  end
+  return function(now, before)
+    local counter = counters[now.rank .. " " .. now.node.graph_id]
+    local a, b = counter and count_at(counter, before.step), counter and count_at(counter, now.step)
+    if a and b and b > a then return b - a end
+    return now.step - before.step
+  end
+end
+
+--- What at least one of `n` updates must have changed by, if all of them together made a change of `ratio` times the magnitude:
+--- n changes by r each give at most (1 + r)^n - 1.
+function M.least_ratio(ratio, n)
+  return n <= 1 and ratio or (1 + ratio) ^ (1 / n) - 1
+end
+
+--- Values of a tensor in earlier dumped steps, the nearest first, at most `most`.
+---@return msdbg.Tensor[]
+function M.earlier(t, most)
+  local list, before = {}, t:previous()
+  while before and #list < most do
+    list[#list + 1] = before
+    before = before:previous()
+  end
+  return list
+end
+
+--- The gradients that optimizers are given. Mostly they are outputs of the operators before the optimizer, whatever stands between
+--- them and the backward pass (undoing the loss scale, clipping, summing over devices). Where the optimizer has a graph of its own,
+--- inside a condition, it gets them as parameters without a name: then they are inputs of the optimizer's operator.
+---@return msdbg.Node[] operators
+---@return fun(node: msdbg.Node): integer? input_of  the input of an optimizer's operator that is a gradient; nil: its output is meant
+function M.gradients(s)
+  local own, list, seen, slots = {}, {}, {}, {}
+  local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
+  local optimizer = nodes(s, "@optimizer and not @parameter and not @constant")
+  for node in optimizer:each() do own[key(node)] = true end
+  for node in optimizer:each() do
+    local weight, inner
+    for i, input in ipairs(node.inputs) do
+      local from = input.node
+      if from and from.trainable then weight = from end
+      if from and from.kind == "operator" and not own[key(from)] and not seen[key(from)] then
+        seen[key(from)] = true
+        list[#list + 1] = from
+      elseif from and from.kind == "parameter" and from.name:find "%f[%w]Parameter[%]_]" then
+        local shape = weight and weight.outputs[1] and weight.outputs[1].shape
+        local given = from.outputs[1] and from.outputs[1].shape
+        if shape and given and #shape > 0 and table.concat(shape, " ") == table.concat(given, " ") then inner = i - 1 end
+      end
+    end
+    if inner then
+      slots[key(node)] = inner
+      list[#list + 1] = node
+    end
+  end
+  return list, function(node) return slots[key(node)] end
+end
+
+--- The weight that an optimizer updates with a gradient; `node` is its operator or the operator before it.
+---@return msdbg.Node?
+function M.weight_of(node)
+  for _, input in ipairs(node.inputs) do
+    if input.node and input.node.trainable then return input.node end
+  end
+  for _, user in ipairs(node.users) do
+    for _, input in ipairs(user.node.inputs) do
+      if input.node and input.node.trainable then return input.node end
+    end
+  end
+end
+
+--- A function that says where in the forward pass a weight is used first: its place in the order of execution. nil: nowhere.
+function M.depths(s)
+  local place, n, depth = {}, 0, {}
+  for node in nodes(s, "not @parameter and not @constant"):each() do
+    n = n + 1
+    place[node.rank .. " " .. node.graph_id .. " " .. node.name] = n
+  end
+  local backward = {}
+  for node in nodes(s, "@gradient or @optimizer"):each() do
+    backward[node.rank .. " " .. node.graph_id .. " " .. node.name] = true
+  end
+  for node in nodes(s, "@weight"):each() do
+    local name = node.rank .. " " .. node.name
+    for _, user in ipairs(node.users) do
+      local key = user.node.rank .. " " .. user.node.graph_id .. " " .. user.node.name
+      if place[key] and not backward[key] and (not depth[name] or place[key] < depth[name]) then depth[name] = place[key] end
+    end
+  end
+  return function(node) return depth[node.rank .. " " .. node.name] end
+end
+
+local function value_of(node, step)
+  local t = node:value { step = step }
+  return t and not t.problem and t.step == step and t.size == 1 and t.stats.mean or nil
+end
+
+-- What the operators of a step found in a parameter, before anything wrote it.
+local function value_before(node, step)
+  for _, user in ipairs(node.users) do
+    local slot = tonumber(user.slot:match "^input:(%d+)$")
+    if slot and not user.node.op:find "^Assign" then
+      local t = user.node:input(slot, { step = step })
+      if t and not t.problem and t.step == step and t.size == 1 and t.stats.mean then return t.stats.mean end
+    end
+  end
+end
+
+-- The nodes of each loss scale; several graphs may use it.
+local function loss_scale_nodes(s)
+  local same, order = {}, {}
+  for node in nodes(s, "@parameter"):each() do
+    local key = node.rank .. " " .. node.name
+    if M.is_loss_scale(node) then
+      if not same[key] then
+        same[key] = {}
+        order[#order + 1] = same[key]
+      end
+      table.insert(same[key], node)
+    end
+  end
+  return order
+end
+
+-- Where the graph with the optimizer has no data though others have, a condition kept it from running: the update was left out.
+local function steps_with_update(s)
+  local runs, trains = {}, {}
+  for node in nodes(s, "@weight"):each() do
+    if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
+  end
+  for _, graph in ipairs(s.graphs) do
+    for _, step in ipairs(trains[graph.rank .. " " .. graph.id] and graph.steps or {}) do runs[graph.rank .. " " .. step] = true end
+  end
+  return runs, next(trains) ~= nil
+end
+
+--- Where the update of a step was left out because gradients had overflowed: { rank =, step =, from =, to = }, in the order of steps;
+--- `from` and `to` are the loss scale before and after. A dynamic loss scale finds its value in this way.
+---@return table[] skips
+---@return table[] scales  { node =, rank =, first =, last =, judged = } of each; `judged`: in how many steps it is known
+function M.loss_scale_skips(s)
+  local skips, scales = {}, {}
+  local order = loss_scale_nodes(s)
+  if #order == 0 then return skips, scales end
+  local updates, trains = steps_with_update(s)
+  for _, list in ipairs(order) do
+    local rank = list[1].rank
+    local scale, last, last_step = { node = list[1], rank = rank, judged = 0 }, nil, nil
+    for _, step in ipairs(s.steps) do
+      local now, before
+      for _, node in ipairs(list) do
+        now, before = now or value_of(node, step), before or value_before(node, step)
+      end
+      if not before and last_step == step - 1 then before = last end
+      if now then
+        scale.first, scale.last = scale.first or before or now, now
+        local missing = trains and not updates[rank .. " " .. step]
+        if before or missing then scale.judged = scale.judged + 1 end
+        if before and now < before or missing then
+          skips[#skips + 1] = { rank = rank, step = step, from = before or now, to = now }
+        end
+        last, last_step = now, step
+      end
+    end
+    if scale.first then scales[#scales + 1] = scale end
+  end
+  table.sort(skips, function(a, b) return a.step < b.step or a.step == b.step and a.rank < b.rank end)
+  return skips, scales
+end
+
+--- nil without a loss scale. Otherwise a function that says whether NaN or Inf in a tensor is the business of the loss scale: it stands
+--- in the backward pass or behind it, and the weights of the step are finite. Gradients that overflow under a loss scale are looked at
+--- before they are used, and then the update is left out.
+---@return (fun(t: msdbg.Tensor): boolean)?
+function M.answered_overflow(s)
+  if #loss_scale_nodes(s) == 0 then return nil end
+  local behind, queue = {}, {}
+  local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
+  local function reach(node)
+    if behind[key(node)] or node.kind ~= "operator" then return end
+    behind[key(node)], queue[#queue + 1] = true, node
+  end
+  for node in nodes(s, "@gradient"):each() do reach(node) end
+  local at = 1
+  while queue[at] do
+    for _, user in ipairs(queue[at].users) do reach(user.node) end
+    at = at + 1
+  end
+  local weights, sound = {}, {}
+  for node in nodes(s, "@weight"):each() do weights[#weights + 1] = node end
+  local function weights_are_finite(rank, step)
+    local any = false
+    for _, node in ipairs(weights) do
+      local t = node.rank == rank and node:value { step = step }
+      if t and not t.problem and t.step == step then
+        any = true
+        local stats = t.stats
+        if (stats.nan_count or 0) + (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0) > 0 then return false end
+      end
+    end
+    return any
+  end
+  return function(t)
+    if not behind[key(t.node)] then return false end
+    local place = t.rank .. " " .. t.step
+    if sound[place] == nil then sound[place] = weights_are_finite(t.rank, t.step) end
+    return sound[place]
+  end
+end
+
+return M
