@@ -5,3 +5,4 @@ files["scripts/meta"] = { ignore = { "212", "111", "241", "631" } }  -- stubs: a
 files["examples"] = { read_globals = { "msdbg" } }
 files["tests/lua"] = { read_globals = { "msdbg" } }
 files["examples/live"] = { read_globals = { "msdbg", "s" } }  -- `msdbg listen --script` opens the session
+files["examples/apps"] = { read_globals = { "msdbg", "s" } }  -- `msdbg listen --script` opens the session

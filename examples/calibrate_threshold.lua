@@ -4,8 +4,7 @@ local msdbg = require "msdbg"
 local format = require "msdbg.format"
 local steps = require "msdbg.steps"
 
-local usage = "usage: msdbg run calibrate_threshold.lua HEALTHY_DUMP [RATE] [OTHER_DUMP]"
-local healthy = msdbg.open(arg[1] or msdbg.fail(usage))
+local healthy = msdbg.open(arg[1] or msdbg.fail "usage: msdbg run calibrate_threshold.lua HEALTHY_DUMP [RATE] [OTHER_DUMP]")
 local rate = tonumber(arg[2] or 0.01)
 if not rate or rate <= 0 or rate >= 1 then msdbg.fail(("RATE is a share between 0 and 1, not '%s'"):format(arg[2])) end
 
@@ -28,17 +27,12 @@ print(("%d gradients, median %s, largest %s"):format(#values, format.number(medi
 print(("threshold %s for a false-alarm rate of %s"):format(format.number(threshold), format.percent(rate)))
 if rate < 3 / #values then print(("too few values to promise less than %s"):format(format.percent(3 / #values))) end
 
-local function alarms(s)
+local function count_alarms(name, s)
   s:watch { name = "spike", on = "@gradient", when = ("norminf(x) > %.17g * mean(abs(x))"):format(threshold) }
   local r = s:check()
-  return #r.hits, r.coverage.checked, r.hits[1]
+  print(("%s %d of %d gradients above it, %s"):format(name, #r.hits, r.coverage.checked,
+    format.percent(#r.hits / math.max(1, r.coverage.checked))))
 end
 
-local hits, checked = alarms(healthy)
-print(("healthy run: %d of %d gradients above it, %s"):format(hits, checked, format.percent(hits / checked)))
-if arg[3] then
-  local first
-  hits, checked, first = alarms(msdbg.open(arg[3]))
-  print(("other run:   %d of %d gradients above it, %s"):format(hits, checked, format.percent(hits / math.max(1, checked))))
-  if first then print("first: " .. tostring(first)) end
-end
+count_alarms("healthy run:", healthy)
+if arg[3] then count_alarms("other run:  ", msdbg.open(arg[3])) end

@@ -19,6 +19,6 @@ for _, hit in ipairs(r.hits) do
   end
   row[3] = row[3] + 1
 end
-if #r.hits == 0 then print "the team's rules are content" else print(rows:sort "rule":text { width = 120 }) end
+if #r.hits == 0 then print "no findings of the team's rules" else print(rows:sort "rule":text { width = 120 }) end
 print(("%d of %d tensors checked"):format(r.coverage.checked, r.coverage.tensors))
 os.exit(#r.hits > 0 and 1 or 0)

@@ -34,8 +34,8 @@ struct Options {
   std::string host = "127.0.0.1";
   int port = 50051;
   int device_id = 0;
-  std::string backend = "GPU";        ///< "GPU": may stop behind every operator; "Ascend": at the end of a step only
-  std::string version = "2.2.0";      ///< what the handshake says; the agent behaves like MindSpore 2.2 in any case
+  std::string backend = "GPU";        ///< "GPU": may stop after every operator; "Ascend": only at the end of a step
+  std::string version = "2.2.0";      ///< reported in the handshake; the agent always behaves like MindSpore 2.2
   std::chrono::milliseconds heartbeat_period{30000};
   std::chrono::milliseconds retry_unit{1000};  ///< a failed WaitCMD is repeated after 1, 2, ... 5 units
 };
@@ -108,7 +108,7 @@ class Agent {
     if (attached()) publish_slow(node, slot, data, bytes, &shape);
   }
   /// The device flagged an overflow while the operator ran: condition operator_overflow hits each of its published outputs when
-  /// the step ends. To be said before end_step(). Backend "Ascend" only, as in MindSpore; a GPU has no such flag.
+  /// the step ends. Call before end_step(). Backend "Ascend" only, as in MindSpore; a GPU has no such flag.
   void overflowed(NodeIndex node) {
     if (attached()) overflowed_slow(node);
   }
@@ -121,7 +121,7 @@ class Agent {
   void finish();
 
   bool attached() const { return active_.load(std::memory_order_relaxed); }
-  /// What went wrong and still is, for the program's own log; "" when nothing is, or when the debugger ended the training. Any thread.
+  /// The current problem, for the program's own log; "" if there is none or the debugger ended the training. Any thread.
   std::string problem() const;
 
  private:
@@ -131,7 +131,7 @@ class Agent {
 
   struct State;
   std::unique_ptr<State> state_;
-  std::atomic<bool> active_{false};  ///< a debugger is configured and the conversation goes on
+  std::atomic<bool> active_{false};  ///< a debugger is configured and the conversation is active
 };
 
 }  // namespace msdbg::agent

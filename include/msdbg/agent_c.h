@@ -49,7 +49,7 @@ msdbg_agent *msdbg_agent_new(const msdbg_agent_options *options);
 /* Says goodbye first. NULL is allowed. */
 void msdbg_agent_free(msdbg_agent *agent);
 
-/* A description in the making. Operators are added in execution order; `dtype` is a name such as "float32". */
+/* A graph description under construction. Operators are added in execution order; `dtype` is a name such as "float32". */
 msdbg_agent_graph *msdbg_agent_graph_new(int id);
 void msdbg_agent_graph_free(msdbg_agent_graph *graph);
 void msdbg_agent_graph_parameter(msdbg_agent_graph *graph, const char *name, const char *dtype, const int64_t *shape,
@@ -78,8 +78,8 @@ int msdbg_agent_end_step(msdbg_agent *agent);
 void msdbg_agent_finish(msdbg_agent *agent);
 
 int msdbg_agent_attached(const msdbg_agent *agent);
-/* Writes what went wrong and still is to `problem`, cut to `size` with its final NUL; "" when nothing is, or when the debugger
- * ended the training. Gives the length of the whole text. Any thread. */
+/* Writes the current problem to `problem`, cut to `size` with its final NUL; "" if there is none or the debugger
+ * ended the training. Returns the length of the whole text. Any thread. */
 size_t msdbg_agent_problem(const msdbg_agent *agent, char *problem, size_t size);
 
 #ifdef __cplusplus

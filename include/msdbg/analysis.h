@@ -35,7 +35,7 @@ struct OriginInput {
   std::string reason;            ///< why unknown
   std::optional<TensorId> value; ///< the tensor that was judged: recorded input, producer's output, or parameter
   std::optional<Stats> stats;
-  bool zeros_at_bad = false;     ///< its zeros lie exactly where the origin's elements are bad (NaN/Inf predicates)
+  bool zeros_at_bad = false;     ///< its zeros are exactly where the origin's elements are bad (NaN/Inf predicates)
 };
 
 struct ChainLink {
@@ -60,7 +60,7 @@ struct Origin {
   std::optional<std::pair<int64_t, std::pair<uint64_t, uint64_t>>> rows;  ///< affected first-axis rows and least/most bad per row
   bool certain = true;                      ///< false: "not later than this node"; an input is unknown
   std::vector<OriginInput> inputs;
-  std::vector<std::vector<ChainLink>> chains;  ///< ways it went on, execution order; each ends absorbed, at a parameter or an output
+  std::vector<std::vector<ChainLink>> chains;  ///< paths it took, in execution order; each ends absorbed, at a parameter or an output
   uint64_t reached = 0;                     ///< bad tensors downstream of this origin, itself included; counted as below
   std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it so
 };
@@ -71,7 +71,7 @@ struct StepOrigins {
   int64_t step = 0;
   std::vector<Origin> origins;
   uint64_t bad_tensors = 0;      ///< tensors of the step (outputs, parameters, recorded inputs) that satisfy the predicate
-  std::vector<TensorId> losses;  ///< loss outputs that look healthy in spite of it
+  std::vector<TensorId> losses;  ///< loss outputs that look healthy nevertheless
 };
 
 struct OriginOptions {

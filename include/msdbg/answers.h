@@ -38,6 +38,8 @@ std::string csv_text(std::span<const CsvColumn> columns, const Answer& rows);
 
 /// A whole number where it is one, as counts are; null for nullopt.
 Answer number_answer(const std::optional<double>& value);
+/// null for an empty text.
+Answer text_answer(std::string_view text);
 Answer stats_answer(const Stats& stats, std::span<const int64_t> shape);
 /// The shape, which first_bad needs, is that of the tensor; null for nullopt.
 Answer stats_answer(Session& session, const std::optional<Stats>& stats, const std::optional<TensorId>& id);
@@ -60,7 +62,7 @@ Answer check_summary(const Session& session, const CheckResult& result, const Ga
 Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate = nullptr,
                     std::span<const std::string> rules_run = {});
 Answer origin_answer(Session& session, const OriginResult& result);
-/// How far two tensors lie apart.
+/// How far apart two tensors are.
 Answer measures_answer(const Comparison& measures, const Shape& shape);
 Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry);
 Answer diff_answer(Session& a, Session& b, const DiffResult& result);

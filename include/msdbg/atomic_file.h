@@ -1,4 +1,4 @@
-// The one way to write a finished file: what lies under the path is the old file or the whole new one, never half.
+// The only way to write a finished file: the path holds the old file or the complete new one, never a part.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace msdbg {
 
-/// A file that is written beside its place and takes that place when it is complete. Every Status begins with the path.
+/// A file that is written next to its final path and moved there when it is complete. Every Status begins with the path.
 /// Devices and pipes are never replaced: they take the bytes directly.
 class AtomicFile {
  public:
-  /// `path` may name a link: what it points at is replaced then. Error: kIoError.
+  /// If `path` is a link, its target is replaced. Error: kIoError.
   static Result<AtomicFile> create(const std::string& path);
-  /// Without commit() nothing has happened.
+  /// Without commit() nothing changes.
   ~AtomicFile();
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -34,7 +34,7 @@ class AtomicFile {
 
   std::string path_;    // as the caller spelled it
   std::string target_;  // what is replaced: path_ with links followed
-  std::string beside_;
+  std::string temporary_path_;
   int descriptor_ = -1;
   bool special_ = false;  // a device or a pipe
   uint64_t size_ = 0;

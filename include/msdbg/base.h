@@ -1,4 +1,4 @@
-// What every module stands on: status values, the interrupt flag, logging, and small text helpers.
+// What every module builds on: status values, the interrupt flag, logging, and small text helpers.
 //
 // Nothing here prints or exits. Functions are safe from any thread unless they say otherwise.
 #pragma once
@@ -135,7 +135,7 @@ std::string format_bytes(uint64_t bytes);
 /// Ascending numbers with runs joined, for messages: "0-3, 7"; "none" when there are none.
 std::string numbers_text(std::span<const int64_t> numbers);
 
-/// Control characters, ESC and invalid UTF-8 replaced by `?`, so that text from a file cannot steer a terminal.
+/// Control characters, ESC and invalid UTF-8 replaced by `?`, so text from a file cannot control a terminal.
 std::string printable(std::string_view text);
 
 // ---- a set of numbers, as --steps and --ranks take it ------------------------------------------------------------

@@ -45,10 +45,10 @@ struct ScriptFinding {
 };
 struct ScriptPhase {
   std::vector<ScriptFinding> findings;
-  std::string problem;  ///< why the rule gave no answer; "" when it did
+  std::string problem;  ///< why the rule returned no answer; "" when it did
 };
 
-/// What is said about a rule beside its findings.
+/// What is reported about a rule besides its findings.
 struct RuleInfo {
   std::string name, abbr, summary, cause, next;
   std::string file;  ///< that it was read from; "" for the catalogue
@@ -66,7 +66,7 @@ struct Watchpoint {
   bool inputs = false, outputs = true;
   std::optional<uint32_t> slot;
   bool enabled = true;
-  bool optional = false;         ///< a selector that matches nothing is no error
+  bool optional = false;         ///< a selector that matches nothing is not an error
   std::optional<Condition> condition;  ///< exactly one of condition, expression and script is set
   std::optional<Expression> expression;
   ScriptCheck script;            ///< called on the thread that called check()
@@ -106,14 +106,14 @@ struct NotChecked {
   uint32_t error_code = 0;
 };
 
-/// What it means for the verdict that a rule gave none as a whole.
+/// Why a rule as a whole reached no verdict.
 enum class RuleProblemKind : uint8_t {
   kBroken,      ///< `rule error: ...`
   kUnset,       ///< a parameter is missing
-  kIdle,        ///< nothing in this network or dump is what it looks at
-  kNoSuchData,  ///< a step or a rank that was asked for does not exist; told of the rule `*`
+  kIdle,        ///< nothing in this network or dump matches its selector
+  kNoSuchData,  ///< a requested step or rank does not exist; reported for the rule `*`
 };
-/// A rule, or `*` for all of them, that could not do its work as a whole.
+/// A rule, or `*` for all of them, that could not run.
 struct RuleProblem {
   std::string rule, reason;
   RuleProblemKind kind = RuleProblemKind::kBroken;
@@ -142,13 +142,13 @@ struct CheckOptions {
 struct CheckResult {
   std::vector<Hit> hits;               ///< by rank, step, graph, execution order, execution, slot, then rule id
   std::vector<NotChecked> not_checked; ///< the same order
-  std::vector<RuleProblem> rule_problems;  ///< rules that broke; what they would have found is not known
-  std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with what is said about them
+  std::vector<RuleProblem> rule_problems;  ///< rules that broke; their findings are unknown
+  std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with their descriptions
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
   Semantics semantics = Semantics::kCompat;
   bool interrupted = false;            ///< partial
-  std::vector<int64_t> steps;          ///< steps that were looked at
+  std::vector<int64_t> steps;          ///< steps that were checked
 };
 
 /// Runs the watchpoints: every tensor is read once for all of them, workers share the tensors, script checks run on

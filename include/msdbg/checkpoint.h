@@ -18,7 +18,7 @@
 namespace msdbg {
 
 /// How an encrypted checkpoint was made. kAuto takes what the file's first bytes say; writers up to 1.6 marked every mode
-/// as GCM, so that a CBC file of theirs must be named.
+/// as GCM, so --dec-mode must name CBC for their files.
 enum class CipherMode : uint8_t { kAuto, kGcm, kCbc, kSm4Cbc };
 /// `auto`, `gcm`, `cbc`, `sm4-cbc`, also as MindSpore spells them (`AES-GCM`, ...). Error: kInvalidArgument.
 Result<CipherMode> parse_cipher_mode(std::string_view text);
@@ -26,7 +26,7 @@ std::string_view cipher_mode_name(CipherMode mode);
 
 struct CheckpointOptions {
   std::string key;        ///< bytes; "" for files that are not encrypted
-  std::string other_key;  ///< tried when `key` fails: what else the user's text may have meant
+  std::string other_key;  ///< tried when `key` fails: the other reading of the user's text
   CipherMode mode = CipherMode::kAuto;
 };
 
@@ -36,15 +36,15 @@ Status read_checkpoint_key(std::string_view text, CheckpointOptions* into);
 
 enum class CrcState : uint8_t { kNone, kMatches, kDiffers };
 
-/// What the file says about itself beside its parameters.
+/// What the file contains besides its parameters.
 struct CheckpointFacts {
   std::string format;         ///< "ckpt" or "safetensors"
   uint64_t file_bytes = 0;
   std::string cipher;         ///< "" or "AES-GCM", "AES-CBC", "SM4-CBC"
   CrcState crc = CrcState::kNone;
-  bool breaks_off = false;    ///< part of it could not be walked: a parameter that is not listed may have stood there
-  std::vector<std::pair<std::string, std::string>> texts;  ///< strings that were stored among the parameters, safetensors' metadata
-  std::vector<Problem> problems;                           ///< what is damaged, unknown or was set aside
+  bool breaks_off = false;    ///< a part of it could not be read and may have held parameters that are not listed
+  std::vector<std::pair<std::string, std::string>> texts;  ///< strings stored among the parameters, safetensors' metadata
+  std::vector<Problem> problems;                           ///< what is damaged, unknown or ignored
 };
 
 class Checkpoint : public Session {
@@ -52,7 +52,7 @@ class Checkpoint : public Session {
   virtual const CheckpointFacts& facts() const = 0;
 };
 
-/// True when the first bytes of a regular file, or its ending, say that it is a checkpoint.
+/// True if the first bytes of a regular file, or its extension, are those of a checkpoint.
 bool is_checkpoint(const std::string& path);
 
 /// Reads the names, types and places of all parameters, and the CRC if there is one (which reads the file once). Values
@@ -81,7 +81,7 @@ struct ParameterChange {
   std::optional<Comparison> values;  ///< when both exist and have as many elements; tolerance 0
   std::string note;      ///< why it was not compared, ...
 
-  /// NaN or Inf in B that A has not.
+  /// NaN or Inf in B that A does not have.
   bool breaks() const;
 };
 
@@ -92,7 +92,7 @@ struct ParameterDiff {
 
   uint64_t count(ChangeKind kind) const;
   bool equal() const;     ///< everything was compared and is unchanged
-  bool complete() const;  ///< nothing is kNotCompared
+  bool complete() const;  ///< no entry is kNotCompared
 };
 
 /// The parameters of one step of a session.
@@ -105,10 +105,10 @@ struct ParameterSource {
 
 struct ParameterDiffOptions {
   std::optional<Selector> on;  ///< only these parameters
-  bool find_renamed = true;    ///< pair what is left over by content; reads it once more
+  bool find_renamed = true;    ///< pair the remaining ones by content; reads them once more
   unsigned threads = 0;        ///< 0: one per processor
 };
-/// Pairs parameters by name. What a checkpoint that breaks off does not list is kNotCompared, not lost or added. Error: a selector that matches nothing on either side.
+/// Pairs parameters by name; those missing from an incomplete checkpoint are kNotCompared. Error: the selector matches nothing.
 Result<ParameterDiff> diff_parameters(const ParameterSource& a, const ParameterSource& b, const ParameterDiffOptions& options = {});
 
 /// One step of a dump against a checkpoint, bit for bit.

@@ -15,7 +15,7 @@
 
 namespace msdbg {
 
-/// How far two tensors of equal element count lie apart. Errors and sums run over `pairs`, the positions that are
+/// How far two tensors of equal element count are apart. Errors and sums run over `pairs`, the positions that are
 /// finite in both; with no such position they are NaN.
 struct Comparison {
   DType dtype_a = DType::kUnknown, dtype_b = DType::kUnknown;

@@ -1,4 +1,4 @@
-// MindSpore's numbers of the conditions that code has to tell apart (ConditionSpec::enumerator); the whole list is the
+// MindSpore's numbers of the conditions that code has to distinguish (ConditionSpec::enumerator); the whole list is the
 // catalogue in watch.h.
 #pragma once
 

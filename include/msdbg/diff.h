@@ -1,4 +1,4 @@
-// Two runs, or two parts of one, node by node: where do they part, and which node is to blame?
+// Two runs, or two parts of one, node by node: where do they diverge, and which node is to blame?
 //
 // The thread that owns both sessions only. What the measures and words mean: docs/diff.md.
 #pragma once
@@ -34,7 +34,7 @@ struct NodeMatch {
 
 struct GraphMatch {
   std::vector<NodeMatch> nodes;           ///< in the order in which b runs them, parameters and constants first
-  std::vector<NodeId> only_a, only_b;     ///< likewise; nothing is ever in neither list
+  std::vector<NodeId> only_a, only_b;     ///< in the same order; every node is in exactly one of the lists
 };
 
 /// One line `NAME_A = NAME_B` of a mapping file; names as find_node() takes them.
@@ -46,11 +46,11 @@ struct NameMap {
   std::vector<Entry> entries;
   std::string source;  ///< for messages
 };
-/// Empty lines and lines that begin with `#` are passed over.
+/// Empty lines and lines that begin with `#` are skipped.
 /// Error: kInvalidArgument with the line's number.
 Result<NameMap> parse_name_map(std::string_view text, std::string_view source);
 
-/// Shapes by slot, of the nodes of which anything was dumped.
+/// Shapes by slot, for the nodes that were dumped.
 using SlotShapes = std::map<Slot, Shape>;
 using DumpedShapes = std::map<NodeId, SlotShapes>;
 
@@ -66,7 +66,7 @@ uint64_t reduction_length(const Graph& graph, const Node& node);
 /// The same with the shapes given.
 uint64_t reduction_length(const Node& node, const SlotShapes& shapes);
 
-/// What lies behind a value, along the longest way to it.
+/// The operators before a value, along the longest path to it.
 struct PathLength {
   uint64_t additions = 0;  ///< sum of reduction_length() over the operators
   uint64_t operators = 0;  ///< that rounded the value to its type
@@ -117,13 +117,13 @@ struct TensorDiff {
   std::string reason;               ///< kReshaped and kUncompared
   Comparison measures;              ///< of kEqual, kClose and kDifferent
   CloseRequest tolerance = {};      ///< absolute, as it was applied
-  PathLength path;                  ///< behind the value, see default_tolerance()
+  PathLength path;                  ///< leading to the value, see default_tolerance()
   DiffRole role = DiffRole::kNone;
   std::optional<double> error_in;   ///< largest relative_error() among the inputs that are known
   std::optional<double> amplification;  ///< relative_error() / error_in; infinite when the inputs agree exactly
   std::string worst_input;          ///< `input:1 NODE`, whose error is error_in; "" without
-  std::string unknown_input;        ///< first input nothing is known of; "" without
-  bool edges_known = true;          ///< false: no graph file tells what the inputs are
+  std::string unknown_input;        ///< first input that is unknown; "" if there is none
+  bool edges_known = true;          ///< false: there is no graph file, so the inputs are unknown
 
   bool compared() const { return state <= DiffState::kDifferent; }
 };
@@ -140,12 +140,12 @@ struct DiffNote {
 };
 
 struct DiffResult {
-  std::vector<TensorDiff> tensors;      ///< by step, rank, graph and b's order; parameters that a step updates come behind it
+  std::vector<TensorDiff> tensors;      ///< by step, rank, graph and b's order; parameters that a step updates come after it
   std::optional<size_t> first;          ///< first of `tensors` that is kDifferent or kReshaped
   std::vector<size_t> culprits;         ///< in the step of `first`; indexes into `tensors`
   std::vector<UnmatchedNode> only_a, only_b;
   std::vector<DiffNote> notes;
-  std::vector<std::string> unknown_edges;  ///< why nobody is called culprit or victim: one sentence per graph without a file
+  std::vector<std::string> unknown_edges;  ///< why no node is called culprit or victim: one sentence per graph without a file
   uint64_t matched_nodes = 0, by_name = 0, by_structure = 0, by_value = 0, by_map = 0;
   uint64_t equal = 0, close = 0, different = 0, reshaped = 0, uncompared = 0;
   uint64_t dtype_changes = 0;           ///< compared all the same
@@ -164,7 +164,7 @@ struct DiffResult {
 };
 
 /// `a` and `b` may be the same session. `b` is the reference.
-/// Error: kInvalidArgument for sides that are the same part of one session; kNotFound when nothing corresponds.
+/// Error: kInvalidArgument for two identical selections of one session; kNotFound when nothing matches.
 Result<DiffResult> diff_sessions(Session& a, Session& b, const DiffOptions& options);
 
 }  // namespace msdbg

@@ -34,22 +34,22 @@ struct DumpPlanOptions {
   std::string device_target;             ///< "CPU", "GPU", "Ascend"; "": unknown
 };
 
-/// What a run says of itself: its version, device and net name. `coarse`: everything is asked for, and statistics are enough where the
+/// What a run reports: its version, device and net name. `coarse`: everything is wanted, and statistics are enough where the
 /// device has them.
 DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse);
 
 struct DumpPlan {
   std::string json;                 ///< the configuration file, ending in a newline
-  std::vector<std::string> notes;   ///< what the person who uses it has to know
+  std::vector<std::string> notes;   ///< what the user has to know
   size_t nodes = 0;                 ///< chosen that a run can write
   size_t left_out = 0;              ///< chosen that are never written: structural nodes, inline constants
   bool everything = false;          ///< no list of kernels is needed
   uint64_t bytes_per_step = 0;      ///< of the tensors whose shape the graph knows; see size_known()
   uint64_t files_per_step = 0;
   size_t unknown_sizes = 0;         ///< slots whose shape or type the graph does not know; not in the bytes
-  std::optional<uint64_t> steps;    ///< nullopt: all, so that there is no total
+  std::optional<uint64_t> steps;    ///< nullopt: all, so there is no total
 
-  /// False: no slot has a size (there is no readable graph file), and the bytes mean nothing.
+  /// False: no slot has a size (there is no readable graph file), and the bytes are meaningless.
   bool size_known() const { return bytes_per_step > 0 || unknown_sizes == 0; }
 };
 

@@ -1,7 +1,7 @@
 // Condition expressions: `percent(abs(x) > 3 * std(x)) > 5`, compiled once and evaluated block by block.
 //
-// An Expression is a checked text; an ExpressionSet is several of them compiled for one tensor, so that they share
-// what they have in common; an ExpressionRun is one evaluation, fed with blocks beside a StatsPass. Expressions and sets
+// An Expression is a checked text; an ExpressionSet is several of them compiled for one tensor, so they share
+// what they have in common; an ExpressionRun is one evaluation, fed with blocks next to a StatsPass. Expressions and sets
 // are immutable and may be used from any thread; a run belongs to one. The language: docs/expressions.md.
 #pragma once
 
@@ -32,7 +32,7 @@ class Evaluation;
 enum class Wanted : uint8_t {
   kCondition,     ///< a single truth value: a watchpoint
   kElementTruth,  ///< a truth value for each element: where
-  kAny,           ///< whatever it is: eval
+  kAny,           ///< any kind: eval
 };
 
 class Expression {
@@ -44,7 +44,7 @@ class Expression {
   bool needs_previous() const;
   bool is_scalar() const;  ///< else one value for each element
   bool is_truth() const;   ///< else a number
-  /// Passes over the tensor, what the statistics give for nothing, and the operations per element.
+  /// Passes over the tensor, what the statistics provide at no cost, and the operations per element.
   std::string explain() const;
 
  private:
@@ -60,7 +60,7 @@ const std::vector<std::string>& expression_names();
 struct ExpressionValue {
   bool is_truth = false;
   double number = 0;  ///< 1 and 0 for truth values
-  /// Of a comparison at the top: its measured side and the other one, so that `mean(abs(x)) > 10` tells the mean. When
+  /// Of a comparison at the top: its measured side and the other one, so `mean(abs(x)) > 10` reports the mean. When
   /// both sides are measured, the left one is the actual value.
   std::optional<double> actual, threshold;
 
@@ -90,12 +90,12 @@ class ExpressionSet {
   /// Times the tensor is walked, the statistics pass included; 0 when no element is needed at all.
   int passes() const;
   /// True when the first pass needs nothing but the statistics: kept ones answer it without reading the tensor.
-  bool decided_by_stats() const { return passes() <= 1 && !first_pass_works(); }
+  bool decided_by_stats() const { return passes() <= 1 && !has_first_pass_work(); }
   /// The same for one expression, with the statistics it takes; a statistic.csv can answer it.
   bool decided_by_stats(size_t i) const;
   uint32_t stats_fields(size_t i) const;
-  /// True when the first pass does work of its own beside the statistics.
-  bool first_pass_works() const;
+  /// True when the first pass does work besides the statistics.
+  bool has_first_pass_work() const;
   std::string explain() const;
 
  private:

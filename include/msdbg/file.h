@@ -1,5 +1,5 @@
-// The one way to read files: a regular file at offsets, a whole text with a limit, a window for parsers. And the unlinked
-// temporary file for what memory should not hold.
+// The only way to read files: a regular file at offsets, a whole text with a limit, a window for parsers. And the unlinked
+// temporary file for data that memory should not hold.
 //
 // Every Status begins with the path. Tests inject faults below these functions (src/base/disk.h).
 #pragma once
@@ -20,7 +20,7 @@ namespace msdbg {
 /// change a temporary file may not be called while others use it.
 class File {
  public:
-  /// Never blocks, whatever lies under that name. Error: kNotFound; kIoError, also for what is no regular file.
+  /// Never blocks, whatever the path is. Error: kNotFound; kIoError, also for anything but a regular file.
   static Result<File> open(const std::string& path);
   /// An unlinked file below TMPDIR; messages begin with `name`. Error: kIoError with a hint at TMPDIR.
   static Result<File> temporary(const std::string& name);
@@ -42,7 +42,7 @@ class File {
   // ---- only for temporary() ----
   /// Error: kIoError with a hint at TMPDIR.
   Status append(std::span<const std::byte> bytes);
-  /// Forgets what lies behind `size`.
+  /// Drops everything after `size`.
   Status truncate(uint64_t size);
   /// Makes the file `size` bytes long, on the disk too: a full disk is an error here, not a signal when a mapping is touched.
   Status reserve(uint64_t size);
@@ -72,7 +72,7 @@ Status without_path(const Status& status, const std::string& path);
 /// live longer. For one thread.
 class FileWindow : public ByteSource {
  public:
-  /// After a jump a quarter of the window lies before the place that was asked for, because parsers go back a little.
+  /// After a jump a quarter of the window is before the place that was asked for, because parsers go back a little.
   explicit FileWindow(const File& file, size_t window_bytes = 4096) : file_(file), window_(window_bytes) {}
   uint64_t size() const override { return file_.size(); }
   Status read(uint64_t offset, std::span<std::byte> out) override;

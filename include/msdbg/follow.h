@@ -19,7 +19,7 @@ namespace msdbg {
 struct FollowTarget {
   Selector on;
   std::string text;            ///< as the user wrote it, for the output
-  std::vector<NodeRef> nodes;  ///< what `on` matches, of all ranks and graphs asked for
+  std::vector<NodeRef> nodes;  ///< what `on` matches, in all requested ranks and graphs
   bool inputs = false, outputs = true;
   std::optional<uint32_t> slot;  ///< only this slot
 };
@@ -29,7 +29,7 @@ struct FollowTarget {
 Result<FollowTarget> follow_target(const Session& session, std::string_view text, const IntSet& ranks = IntSet::all(),
                                    std::optional<int> graph = {});
 
-/// What the questions share.
+/// Options that all questions share.
 struct FollowOptions {
   IntSet steps = IntSet::all();
   IntSet ranks = IntSet::all();
@@ -42,15 +42,15 @@ struct FollowOptions {
 
 // ---- bisect ------------------------------------------------------------------------------------------------------------
 
-/// One step that was looked at.
+/// One step that was examined.
 struct BisectProbe {
   int64_t step = 0;
   Known state = Known::kUnknown;  ///< kBad: the predicate holds for at least one tensor of the target; kSound: for none, and all could be judged
   std::string reason;             ///< why unknown
   std::vector<TensorId> holds;    ///< tensors for which it holds
-  std::optional<Stats> stats;     ///< of the first of them, or of the first tensor looked at
-  uint64_t tensors = 0;           ///< looked at
-  uint64_t undecided = 0;         ///< of those, how many neither have it nor lack it
+  std::optional<Stats> stats;     ///< of the first of them, or of the first tensor examined
+  uint64_t tensors = 0;           ///< examined
+  uint64_t undecided = 0;         ///< of those, how many could not be decided
 };
 
 struct BisectRank {
@@ -59,7 +59,7 @@ struct BisectRank {
   std::optional<int64_t> last_before;     ///< nearest earlier step in which it was seen not to hold
   std::vector<BisectProbe> probes;        ///< in the order they were made
   std::vector<int64_t> skipped;           ///< steps without the tensor, or undecided, that the search met and passed over
-  std::vector<int64_t> open;              ///< steps between last_before and first of which nothing is known
+  std::vector<int64_t> open;              ///< steps between last_before and first that are unknown
   uint64_t steps = 0;                     ///< that were there to be searched
   uint64_t reads = 0;                     ///< tensors read
   bool monotone = true;                   ///< in what was seen; false: it held in a step and not in a later one
@@ -72,10 +72,10 @@ struct BisectResult {
   bool interrupted = false;
 };
 
-/// The first step in which `predicate` holds, found by halving: at most ceil(log2(n + 1)) + 1 of n steps are looked at. Assumes that
-/// what holds in a step holds in all later ones; the steps before and behind the answer are looked at, and `monotone` tells whether
+/// The first step in which `predicate` holds, found by halving: at most ceil(log2(n + 1)) + 1 of n steps are examined. Assumes that
+/// what holds in a step holds in all later ones; the steps before and after the answer are examined, and `monotone` says whether
 /// they agree. A step without the tensor is replaced by the nearest one that has it.
-/// Error: kNotFound when no step asked for has a tensor of the target; errors of check().
+/// Error: kNotFound when no requested step has a tensor of the target; errors of check().
 Result<BisectResult> bisect(Session& session, const FollowTarget& target, const Predicate& predicate, const FollowOptions& options = {});
 
 // ---- trend -------------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ struct TrendLine {
   TensorId tensor;                 ///< step: that of the first point
   std::vector<TrendPoint> points;  ///< ascending steps
   std::optional<double> first, last, min, max;
-  std::optional<int64_t> ends;  ///< from this step on there is no value any more, although there was one before
+  std::optional<int64_t> ends;  ///< from this step on there is no value, although there was one before
   std::optional<ChangePoint> change;
 };
 
@@ -119,7 +119,7 @@ struct TrendResult {
 /// Error: kInvalidArgument for an unknown statistic; kNotFound when nothing of the target was dumped in these steps.
 Result<TrendResult> trend(Session& session, const FollowTarget& target, std::string_view statistic, const FollowOptions& options = {});
 
-/// Where a series changes its course: of all cuts into two parts of at least three points the one whose two straight lines leave the
+/// Where a series changes direction: of all cuts into two parts of at least three points the one whose two straight lines leave the
 /// smallest squared error, if an F test against a single straight line gives a probability below 0.001 after multiplication by the
 /// number of cuts. Positive series that span more than two decades are judged by their logarithms. nullopt below six points.
 std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, double>>& series);
@@ -127,12 +127,12 @@ std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, dou
 // ---- propagation -------------------------------------------------------------------------------------------------------
 
 enum class Passage : uint8_t {
-  kOrigin,    ///< bad, and nothing bad went in (down: the tensor asked for)
-  kPassed,    ///< took a bad value and made one
-  kAbsorbed,  ///< took a bad value; what it made is sound
-  kCannot,    ///< took a bad value; its outputs are of a type that cannot hold one (bool, integer)
-  kClean,     ///< took no bad value: a sound input on the way up, a sound consumer behind an absorber on the way down
-  kUnknown,   ///< took a bad value; what it made is not known
+  kOrigin,    ///< bad, with no bad input (down: the requested tensor)
+  kPassed,    ///< had a bad input and a bad output
+  kAbsorbed,  ///< had a bad input; its output is sound
+  kCannot,    ///< had a bad input; its output type cannot hold a bad value (bool, integer)
+  kClean,     ///< had no bad input: a sound input going up, a sound consumer after an absorber going down
+  kUnknown,   ///< had a bad input; its output is unknown
 };
 std::string_view passage_name(Passage passage);  ///< "origin", "passed on", "absorbed", "cannot hold it", "clean", "unknown"
 
@@ -141,10 +141,10 @@ struct PropagationNode {
   uint32_t execution = 0;
   Passage passage = Passage::kUnknown;
   bool parameter = false;          ///< a value that outlives the step: a parameter, or another graph input
-  std::optional<TensorId> tensor;  ///< what it made, as far as it was seen
+  std::optional<TensorId> tensor;  ///< its output, as far as it was seen
   std::optional<Stats> stats;      ///< of `tensor`
   std::string reason;              ///< why unknown
-  uint32_t distance = 0;           ///< operators between the tensor asked for and here
+  uint32_t distance = 0;           ///< operators between the requested tensor and this node
 };
 
 struct PropagationEdge {
@@ -155,17 +155,17 @@ struct PropagationEdge {
 };
 
 struct Propagation {
-  TensorId tensor;  ///< what was asked for
+  TensorId tensor;  ///< the requested one
   std::string predicate;
   bool up = false;
   bool holds = true;                   ///< false: the tensor itself is sound, nothing spreads from it
-  bool edges_known = true;             ///< false: no readable graph file, so that nobody knows who took the value or made it
+  bool edges_known = true;             ///< false: no readable graph file, so producers and consumers are unknown
   std::optional<Stats> stats;          ///< of `tensor`
   std::vector<PropagationNode> nodes;  ///< by distance, then execution order
   std::vector<PropagationEdge> edges;
   uint64_t bad_in_step = 0;    ///< bad outputs and parameters of the graph in this step
   uint64_t bad_elsewhere = 0;  ///< of those, not connected with the tensor: other origins
-  uint64_t clean_outputs = 0;  ///< outputs of the step that were looked at and are sound
+  uint64_t clean_outputs = 0;  ///< outputs of the step that were examined and are sound
   std::vector<NotChecked> not_checked;
   Coverage coverage;
   bool interrupted = false;

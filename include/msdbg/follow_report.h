@@ -1,4 +1,4 @@
-// The answers of msdbg/follow.h as text, and the user's program with what it did beside its lines.
+// The answers of msdbg/follow.h as text, and the user's program annotated with what its lines did.
 //
 // The session's owner thread only. Nothing is printed here.
 #pragma once
@@ -78,7 +78,7 @@ struct SourceOptions {
 /// Error: kNotFound when no node has a stack, or none of this file (with the nearest names).
 Result<std::vector<SourceFile>> annotate_source(Session& session, const CheckResult& result, const SourceOptions& options = {});
 
-/// `context`: lines without nodes that are shown before and behind those with; SIZE_MAX: all.
+/// `context`: lines without nodes that are shown before and after those with nodes; SIZE_MAX: all.
 std::string source_report(Session& session, const std::vector<SourceFile>& files, const CheckResult& result, const ReportStyle& style,
                           size_t context = 2);
 

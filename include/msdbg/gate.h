@@ -53,7 +53,7 @@ struct Suppression {
 
   bool matches(const Session& session, const Hit& hit) const;
 };
-/// Empty lines and lines that begin with `#` are passed over. Error: kCorrupt with the line and what is accepted.
+/// Empty lines and lines that begin with `#` are skipped. Error: kCorrupt with the line and what is accepted.
 Result<std::vector<Suppression>> parse_suppressions(std::string_view text, std::string_view name);
 
 enum class Standing : uint8_t { kNew, kKnown, kSuppressed };
@@ -68,14 +68,14 @@ struct Gate {
   bool has_baseline = false, has_suppressions = false;
 };
 
-/// Something that was to be judged was not: `--strict` does not let that pass. A rule without nodes in this network is content.
+/// Something was not checked that should have been: `--strict` fails then. A rule without nodes in this network does not count.
 bool is_incomplete(const CheckResult& result);
-/// Every rule of `chosen` is broken or had nothing to judge, and one at least is broken: there is no verdict.
+/// Every rule of `chosen` is broken or had nothing to judge, and at least one is broken: there is no verdict.
 bool none_judged(const CheckResult& result, const std::vector<std::string>& chosen);
 
 /// Judges all findings, then cuts `result->hits` to `max_hits` new ones and `max_hits` others. The result must hold every hit.
-/// A finding that is both known and suppressed is suppressed. nullptr: there is no such file. A run cut short proves no
-/// suppression unused, and neither does one over a part of the steps or ranks (`partial`).
+/// A finding that is both known and suppressed is suppressed. nullptr: there is no such file. An interrupted run proves no
+/// suppression unused, nor does a run over some of the steps or ranks (`partial`).
 Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions,
            size_t max_hits = SIZE_MAX, bool partial = false);
 

@@ -47,7 +47,7 @@ struct StackFrame {
 struct Edge {
   NodeId node = kNoNode;
   uint32_t slot = 0;
-  std::string name;  ///< as the file named it; the only content when the producer is unknown
+  std::string name;  ///< as the file names it; the only field set when the producer is unknown
 };
 
 struct OutputType {
@@ -147,7 +147,7 @@ class GraphBuilder {
   NodeId add(Node node);
   Node& node(NodeId id);
   size_t size() const;
-  /// Full names in execution order; unknown names are returned, nodes not listed keep file order behind the listed.
+  /// Full names in execution order; unknown names are returned, nodes not listed follow in file order.
   std::vector<std::string> set_execution_order(std::span<const std::string> names);
   /// Marks trainable parameters and optimizer state from how operators use them (docs/selectors.md, Collections).
   GraphPtr build();

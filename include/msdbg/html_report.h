@@ -1,4 +1,4 @@
-// A report to hand on: one page that tells what broke, where and how it spread, with pictures, as a self-contained
+// A report to share: one page that shows what broke, where and how it spread, with pictures, as a self-contained
 // HTML file or as Markdown.
 //
 // The session's owner thread only. Nothing is written here: the page comes back as text. Both forms have the same content
@@ -21,13 +21,13 @@ enum class PageForm : uint8_t { kHtml, kMarkdown };
 /// By the ending of a file: .html, .htm, .md, .markdown, case ignored. Error: kInvalidArgument with what is accepted.
 Result<PageForm> page_form(std::string_view path);
 
-/// What the page tells of. nullptr: that was not asked. At least one is needed.
+/// The contents of the page. nullptr: not requested. At least one is needed.
 struct PageInput {
   const CheckResult* check = nullptr;    ///< hits by rank, step, graph as check() leaves them
   const OriginResult* origin = nullptr;
 };
 
-/// What somebody, or the playbook of `msdbg guide`, found out by asking.
+/// A finding of `msdbg guide`.
 struct PageRemark {
   std::string chapter;      ///< "Data"
   std::string kind;         ///< "finding", "unknown", "fine" or "note"
@@ -38,7 +38,7 @@ struct PageOptions {
   std::string dump;              ///< how the commands name the dump; "": SessionInfo::source
   std::string rules;             ///< which rules were asked, for the reader: "the default rules"
   std::string rule_words;        ///< the same as words of the command line: "--rules TO,TZ"; "" for the default
-  std::vector<PageRemark> guide; ///< told in this order, in a chapter of its own; none without
+  std::vector<PageRemark> guide; ///< in this order, in a chapter of their own; no chapter if empty
   size_t max_hits = 300;         ///< rows of the table; the rest is counted
   size_t max_tensors = 12;       ///< with pictures
   size_t max_layers = 24;        ///< with trend lines
@@ -49,7 +49,7 @@ struct PageOptions {
 /// Error: kInvalidArgument without input; kInterrupted, then there is no page.
 Result<std::string> page_text(Session& session, const PageInput& input, const PageOptions& options, PageForm form);
 
-/// What a page of a dump tells when nothing else was asked: the default rules and the origins of NaN and Inf.
+/// The default contents of a page: the default rules and the origins of NaN and Inf.
 struct PageFindings {
   CheckResult check;
   OriginResult origin;
@@ -58,7 +58,7 @@ struct PageFindings {
 Result<PageFindings> look_for_page(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& check_options);
 /// The same for a check that was made already.
 Result<PageFindings> add_origins(Session& session, CheckResult checked, const CheckOptions& check_options);
-/// The rules that are wrong in every training, as watchpoints.
+/// Rules for faults of any training, as watchpoints.
 std::vector<Watchpoint> default_watchpoints();
 
 }  // namespace msdbg

@@ -80,7 +80,7 @@ enum class StopReason : uint8_t {
   kInterrupted,  ///< Ctrl-C
   kEnded,
   kLost,
-  kNotChecked,   ///< a watched tensor holds NaN or Inf, so that its condition cannot be judged
+  kNotChecked,   ///< a watched tensor holds NaN or Inf, so its condition cannot be judged
 };
 inline std::string_view stop_reason_name(StopReason reason) {
   constexpr std::string_view kNames[] = {"done", "hit", "node not met", "paused", "interrupted", "ended", "lost",
@@ -99,7 +99,7 @@ struct RunResult {
   CheckResult check;            ///< hits and what could not be checked, of the peer and of our own conditions
 };
 
-/// Something the user did not ask for: connect, hold, hit, loss, refusal, odd input.
+/// An event the user did not request: connect, hold, hit, loss, refusal, odd input.
 struct LiveEvent {
   Severity severity = Severity::kInfo;
   std::string text;
@@ -109,7 +109,7 @@ class LiveSession : public Session {
  public:
   bool can_step() const override { return true; }
 
-  /// Takes in what has arrived meanwhile, without waiting.
+  /// Processes what has arrived, without waiting.
   virtual LiveState state() = 0;
   virtual const LivePeer& peer() const = 0;
   /// Address to hand to the training side, with the real port.
@@ -118,32 +118,32 @@ class LiveSession : public Session {
   virtual int64_t completed_steps() const = 0;
   virtual std::string current_node() const = 0;
 
-  /// Until the training is held, has ended or is lost. Error: kNotFound when nobody came within `timeout`,
-  /// kInterrupted, kUnsupported when the only peer that came was refused.
+  /// Waits until the training is held, has ended or is lost. Error: kNotFound when none connected within `timeout`,
+  /// kInterrupted, kUnsupported when the only peer that connected was refused.
   virtual Status wait_until_held(std::optional<std::chrono::milliseconds> timeout) = 0;
 
-  /// The watchpoints that shall be in force; `watchpoints` is copied. Sent when the peer is held, before anything else.
+  /// Replaces the watchpoints; `watchpoints` is copied. Sent when the peer is held, before anything else.
   /// Error: a selector that matches nothing (unless optional); nothing is changed then.
   virtual Status set_watchpoints(std::span<const Watchpoint> watchpoints) = 0;
 
   /// Error: kInvalidArgument (node unknown, count < 1), kUnsupported (what this peer cannot do), kPeerLost when the
   /// training is not held: the message says whether the command was delivered.
   virtual Result<RunResult> run(const RunRequest& request) = 0;
-  /// Judges every watchpoint again on the values at hand; nothing runs.
+  /// Judges every watchpoint again on the current values; nothing runs.
   virtual Result<RunResult> recheck() = 0;
   /// Waits for the next suspension. `held` is false when it did not come in time.
   virtual Result<RunResult> pause(std::chrono::milliseconds timeout) = 0;
-  /// Ends the training at the end of the current step. Returns when it said goodbye or went away.
+  /// Ends the training at the end of the current step. Returns when it said goodbye or disconnected.
   virtual Result<RunResult> terminate(std::chrono::milliseconds timeout) = 0;
-  /// Removes all watchpoints and lets the training run to its end; every later suspension is answered at once, also
-  /// while nobody waits here.
+  /// Removes all watchpoints and lets the training run to its end; every later suspension is answered at once, even
+  /// while nothing waits here.
   virtual Status detach() = 0;
-  /// True from detach() until another training comes, which is held like the first.
+  /// True from detach() until another training connects, which is held like the first.
   virtual bool detached() const = 0;
   /// After detach(): until the training has ended. Error: kInterrupted, kPeerLost.
   virtual Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) = 0;
 
-  /// The elements of a tensor that was read are not needed any more: their memory is given back now, not with the next step.
+  /// Frees the elements of a tensor now instead of with the next step.
   virtual void give_back(const TensorId& id) = 0;
 
   virtual std::vector<LiveEvent> take_events() = 0;

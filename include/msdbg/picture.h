@@ -21,7 +21,7 @@ struct PictureNode {
   std::string label;              ///< first line, e.g. the short name of the node
   std::string detail;             ///< second line, e.g. `Log   104 of 192 -Inf`; may be empty
   PictureState state = PictureState::kClean;
-  bool parameter = false;         ///< drawn rounded; CSS class `parameter` beside the state
+  bool parameter = false;         ///< drawn rounded; CSS class `parameter` in addition to the state
   std::vector<std::string> hits;  ///< abbreviations of conditions that hit (`TO`, `WC`), drawn as marks
   std::string title;              ///< tooltip, e.g. the full name and the statistics; may be empty
   std::string link;               ///< where a click goes, `#...` or a relative address; "" = nowhere
@@ -30,20 +30,20 @@ struct PictureNode {
 struct PictureEdge {
   size_t from = 0, to = 0;          ///< indexes of PictureGraph::nodes
   std::string from_slot, to_slot;   ///< `output:0`, `input:1`; "" = not said
-  bool bad = false;                 ///< what flows along it is bad; CSS class `bad`
+  bool bad = false;                 ///< it carries a bad value; CSS class `bad`
 };
 
 struct PictureGraph {
-  std::string title;                ///< what a reader who cannot see the picture is told
+  std::string title;                ///< text for readers who cannot see the picture
   std::vector<PictureNode> nodes;
   std::vector<PictureEdge> edges;
   bool left_to_right = false;       ///< default: from top to bottom
 };
 
-/// Pictures with more boxes than this are refused: nobody reads them and the layout takes minutes.
+/// Pictures with more boxes than this are refused: they are unreadable and the layout takes minutes.
 inline constexpr size_t kMostPictureNodes = 600;
 
-/// One `<svg class="msdbg-graph">` element without style, so that the page around it decides about colours.
+/// One `<svg class="msdbg-graph">` element without style, so the page around it decides about colours.
 /// Unit:  px at 1:1; it has a viewBox and may be scaled.
 /// Error: kInvalidArgument for too many boxes or an edge to a box that is not there, kUnsupported when Graphviz has no layout.
 Result<std::string> graph_svg(const PictureGraph& graph);

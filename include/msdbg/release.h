@@ -1,4 +1,4 @@
-// How the releases of MindSpore differ towards a debugger. The only place that says so: a new release is a row of the table in
+// How the releases of MindSpore differ for a debugger. The only place that lists this: a new release is a row of the table in
 // src/wire/release.cpp. What it means on the wire: docs/live-protocol.md.
 #pragma once
 
@@ -13,7 +13,7 @@ enum class StepHold : unsigned char {
   kBeforeCounting,  ///< at its end: k
   kAfterCounting,   ///< at its end: k + 1
   kCountedAtStart,  ///< at its end: k + 1, as its operators did before
-  kNextStart,       ///< when the next step begins: k + 1, though its operators said k; not behind the last step
+  kNextStart,       ///< when the next step begins: k + 1, though its operators said k; not after the last step
   kNever,           ///< before the first step only
 };
 
@@ -35,7 +35,7 @@ struct Release {
   bool nonfinite_in_extremes = false;  ///< NaN and Inf enter max, min and mean
 };
 
-/// The first two numbers of what a training calls its version; suffixes such as rc1 are tolerated.
+/// The first two numbers of the version that a training reports; suffixes such as rc1 are tolerated.
 std::optional<std::pair<int, int>> release_number(std::string_view version);
 /// A release without a row of its own behaves like the one before it.
 Release release_of(int major, int minor, bool ascend);

@@ -28,9 +28,9 @@ struct ReportStyle {
   size_t width = 100;      ///< columns of the terminal
   bool hints = true;       ///< names options of the command line that show more; a script has none
   std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
-  std::string tensors = "output and parameter";  ///< check: which kind of tensors was looked at, for the same line
+  std::string tensors = "output and parameter";  ///< check: which kind of tensors was checked, for the same line
   const Gate* gate = nullptr;                    ///< check: what is new, known or suppressed; without it everything is new
-  std::vector<std::string> rules_run;            ///< check: rule ids that were run, so that formats can list those without a finding
+  std::vector<std::string> rules_run;            ///< check: rule ids that were run, so formats can list those without a finding
   int exit_status = 0;                           ///< check: what the program will end with, for formats that carry it
 };
 

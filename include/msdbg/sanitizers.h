@@ -22,7 +22,7 @@ void __tsan_release(void* address);
 
 namespace msdbg {
 
-// Order that the thread sanitizer cannot see, because the locks behind it are in a library that is built without it: what happened before
+// Order that the thread sanitizer cannot see, because its locks are in a library that is built without it: what happened before
 // handed_over(object) has happened when taken_over(object) returns in another thread.
 inline void handed_over([[maybe_unused]] void* object) {
 #if defined(MSDBG_TSAN)

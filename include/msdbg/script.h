@@ -20,12 +20,12 @@ namespace msdbg {
 using ProgressCallback = std::function<void(uint64_t done, uint64_t total, uint64_t bytes)>;
 
 struct ScriptOptions {
-  /// Makes sessions for `msdbg.open`; the application registers it, so that tests can pass a fake.
+  /// Makes sessions for `msdbg.open`; the application registers it, and tests can pass a fake.
   std::function<Result<std::unique_ptr<Session>>(const std::string& path, const DumpOptions&)> open;
   /// The same for `msdbg.listen`.
   std::function<Result<std::unique_ptr<LiveSession>>(const ListenOptions&)> listen;
-  /// Told what live sessions report, on the thread that owns the Script: after each of their commands, and by
-  /// Script::tell_events(). Without it events are dropped.
+  /// Receives what live sessions report, on the thread that owns the Script: after each of their commands, and by
+  /// Script::report_events(). Without it events are dropped.
   std::function<void(const LiveEvent&)> on_event;
   /// Shows how far an entry of the prompt is that does `what` with each `unit` ("checking", "tensor"). Empty: nothing is shown.
   std::function<ProgressCallback(std::string_view what, std::string_view unit)> progress;
@@ -38,10 +38,10 @@ struct ScriptOptions {
 
 /// How a script ended.
 struct ScriptOutcome {
-  int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 6 when it told a training something that is gone, 130 after Ctrl-C
+  int exit_status = 0;     ///< os.exit(n), or 0, or 5 after an error, 6 when a training was gone that it sent a command, 130 after Ctrl-C
   std::string error;       ///< "" or the message, with a traceback unless it was the user's mistake (msdbg.fail)
   bool usage = false;      ///< the error is about words that the library was given (code invalid_argument or not_found)
-  bool expected = false;   ///< a mistake of the user or of the data, told without a traceback; else a defect of the script
+  bool expected = false;   ///< a mistake of the user or in the data, shown without a traceback; else a defect of the script
 };
 
 /// Which rules, as the command line says it.
@@ -87,15 +87,15 @@ class Script {
     int exit_status = 0;
     bool pager = false;    ///< a long output may go through a pager
   };
-  /// A training process that waits for what a session of this machine says. Ends with the session.
+  /// A training process that waits for commands of a session of this Script. Ends with the session.
   struct Training {
     LiveSession* session;
-    bool detached;  ///< let go by the script; it runs on as long as this process answers it
+    bool detached;  ///< detached by the script; it keeps running as long as this process answers it
   };
   std::vector<Training> trainings();
   /// Hands the events of all live sessions to ScriptOptions::on_event.
-  void tell_events();
-  /// For poll(): readable when tell_events() may have news.
+  void report_events();
+  /// For poll(): readable when report_events() may have news.
   std::vector<int> event_descriptors();
 
   /// One entry of the prompt: a plain command (`check`, `nodes fc2`), a Lua expression (printed), or statements.
@@ -116,7 +116,7 @@ class Script {
 };
 
 /// `.msdbg/rules` of the working directory or the nearest directory above that has one; "" without. Its rules are read only with
-/// consent, since they are programs of whoever wrote the project.
+/// consent, since they are programs written by others.
 std::string project_rule_directory();
 
 /// What a person needs to know while `session` listens on `bind`: the variables to set on the training side and, where

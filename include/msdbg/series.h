@@ -37,12 +37,12 @@ struct SeriesOptions {
 Result<Series> parse_series(std::string_view text, std::string_view source, const SeriesOptions& options = {});
 
 enum class SeriesVerdict : uint8_t {
-  kAlike,       ///< every step within 1 in 1000
+  kClose,       ///< every step within 1 in 1000
   kForward,     ///< the first step of the training differs already
   kBackward,    ///< the first step agrees, the second does not
-  kLater,       ///< they part after the second step, or behind steps of which nothing is known
+  kLater,       ///< they diverge after the second step, or after steps that are unknown
 };
-std::string_view series_verdict_name(SeriesVerdict verdict);  ///< "alike", "forward", "backward", "later"
+std::string_view series_verdict_name(SeriesVerdict verdict);  ///< "close", "forward", "backward", "later"
 
 struct SeriesComparison {
   uint64_t count = 0;               ///< steps that both have
@@ -54,14 +54,14 @@ struct SeriesComparison {
   std::vector<int64_t> nonfinite_a, nonfinite_b;  ///< steps that both have in which the value is NaN or Inf
   std::optional<int64_t> worst_step;
   uint64_t nonfinite_mismatch = 0;  ///< steps where NaN or Inf is on one side only
-  std::optional<int64_t> parts_at;  ///< first step beyond the tolerance
-  double a_there = 0, b_there = 0;  ///< the two values in that step
+  std::optional<int64_t> diverges_at;  ///< first step beyond the tolerance
+  double a_value = 0, b_value = 0;  ///< the two values in that step
   std::vector<int64_t> only_a, only_b;
-  SeriesVerdict verdict = SeriesVerdict::kAlike;
+  SeriesVerdict verdict = SeriesVerdict::kClose;
   std::string next;                 ///< what to look at, for people
 };
 
-/// Where one side counted its steps the other's are counted as well, so that the first value meets the first.
+/// If one side counted its steps, the other's are counted too, so the first values are compared with each other.
 void align_series(Series& a, Series& b);
 
 /// `b` is the reference. Sides are aligned as align_series() does it. The forward pass, or the first update, is named only where the

@@ -71,7 +71,7 @@ class ElementReader {
   /// Fills `out` with elements from `first` on. Precondition: whole elements, not beyond count().
   /// Error: kIoError when the file shrank or vanished, kInterrupted.
   Status read(uint64_t first, std::span<std::byte> out);
-  /// The tensor itself where it lies in memory, null elsewhere.
+  /// The tensor itself if it is in memory, else null.
   virtual TensorPtr in_memory() const { return nullptr; }
 
  private:
@@ -81,7 +81,7 @@ class ElementReader {
   uint64_t count_;
 };
 
-/// What one look at a tensor's source found. The elements can only be had together with the description that fits them.
+/// An opened tensor. Its elements are only available together with the description that fits them.
 struct OpenTensor {
   /// Precondition: `reader` is null exactly when info.elements() is not ok; otherwise both name one type and one count, which
   /// is that of the shape.
@@ -150,13 +150,13 @@ class Session {
   virtual std::vector<int64_t> steps(int rank, int graph) const = 0;
 
   /// What exists, in order of rank, step, graph, execution order (a loop body: execution by execution), io, slot.
-  /// Constants appear once, with step = the first step asked for of their graph.
+  /// Constants appear once, with step = the first requested step of their graph.
   virtual std::vector<TensorId> tensors(const TensorQuery& query) = 0;
   /// Executions of a node in a step (0 when it did not run or was not dumped).
   virtual uint32_t executions(int rank, int graph, int64_t step, NodeId node) = 0;
-  /// Looks at the source of a tensor once: what it is, and its elements where they can be had. A training sends the value, and
-  /// what arrived is described.
-  /// Error: kNotFound "not dumped: ..." saying what is there instead; why a training did not send it.
+  /// Opens the source of a tensor once: its description, and its elements if available. A training sends the value, and
+  /// the received value is described.
+  /// Error: kNotFound "not dumped: ..." saying what exists instead; why a training did not send it.
   virtual Result<OpenTensor> open(const TensorId& id) = 0;
   /// The description alone, for lists and questions about types. Another value may be there when it is opened later: what is
   /// computed from elements goes by the description that open() gives with them.
@@ -172,20 +172,20 @@ class Session {
   virtual SessionReport inspect() = 0;
 
   /// A check on several threads begins. It opens `reads`, roughly in this order, and a session may fetch several of them at once.
-  /// Until check_ends() the session does not change, whatever the functions of the check call; news waits until then.
+  /// Until check_ends() the session does not change, whatever functions the check calls; events wait until then.
   virtual void check_begins(std::vector<TensorId> /*reads*/) {}
   virtual void check_ends() {}
 
   // Implemented once, on top of the above:
 
-  /// open(), and an error where there are no elements.
+  /// open(), but an error if there are no elements.
   Result<OpenTensor> open_elements(const TensorId& id);
   /// All elements in memory. Error: kOutOfMemory when larger than `mem_limit_bytes`.
   Result<TensorPtr> load(const TensorId& id, uint64_t mem_limit_bytes = UINT64_MAX);
   /// Statistics of one tensor, kept and reused by check().
   ///
   /// Kept are those of up to `kept_stats` tensors, for as long as the session lives. When there are more, those stay that the
-  /// last check or the one before it used, so that a check repeated over too many tensors still finds `kept_stats` of them.
+  /// last check or the one before it used, so a check repeated over too many tensors still finds `kept_stats` of them.
   Result<Stats> stats(const TensorId& id);
   Result<Stats> stats(const TensorId& id, const TensorId& previous, const StatsRequest& request);
   /// `NODE:output:0`, with `@step` etc. left out; for messages and JSON use the fields.
@@ -201,11 +201,11 @@ class Session {
 
  protected:
   // For sessions whose values change: what has been computed stays true only as long as the value does.
-  /// Forgets the kept statistics of the tensors that `gone` names.
+  /// Drops the kept statistics of the tensors for which `gone` is true.
   void forget_stats(const std::function<bool(const TensorId&)>& gone);
   /// Tensors with kept statistics.
   std::vector<TensorId> tensors_with_stats() const;
-  /// What was known about such a tensor when it was reduced.
+  /// The description of such a tensor when its statistics were computed.
   std::optional<TensorInfo> info_of_kept(const TensorId& id) const;
 
  private:

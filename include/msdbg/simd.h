@@ -17,7 +17,7 @@
 
 namespace msdbg {
 
-/// Closed interval. Elements are compared after widening to double, so float32 0.1 lies outside [0, 0.1].
+/// Closed interval. Elements are compared after widening to double, so float32 0.1 is outside [0, 0.1].
 struct RangeRequest {
   double low;
   double high;

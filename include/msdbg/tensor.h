@@ -106,7 +106,7 @@ using TensorPtr = std::shared_ptr<const TensorBuffer>;
 Result<TensorPtr> slice(const TensorView& view, std::string_view text);
 /// Fills `out` with elements from `first` on.
 using ReadElements = std::function<Status(uint64_t first, std::span<std::byte> out)>;
-/// The same of a tensor that lies elsewhere: `read` is asked, in ascending order, for the part and little more.
+/// The same for a tensor that is not in memory: `read` is called, in ascending order, for little more than the slice.
 Result<TensorPtr> slice(DType dtype, std::span<const int64_t> shape, std::string_view text, const ReadElements& read);
 
 // ---- npy ---------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ struct NpyHeader {
   DType dtype = DType::kUnknown;
   std::string descr;          ///< as in the file, e.g. "<f4"
   bool big_endian = false;    ///< elements must be byte-swapped
-  bool fortran_order = false; ///< elements lie in column-major order
+  bool fortran_order = false; ///< elements are in column-major order
   Shape shape;
   uint64_t count = 0;
   uint64_t data_offset = 0;   ///< bytes before the first element
@@ -131,7 +131,7 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head);
 
 /// Version-1 file image of a tensor in C order. bfloat16 is written as float32, since NumPy has no such type.
 std::vector<std::byte> npy_bytes(const TensorView& view);
-/// The same in parts: what stands before the elements, and elements as they stand behind it.
+/// The same in two parts: the header, and the elements as they follow it.
 std::vector<std::byte> npy_head(DType dtype, std::span<const int64_t> shape);
 std::vector<std::byte> npy_elements(const TensorView& view);
 

@@ -1,6 +1,6 @@
-// Threads: a loop over tasks on several of them, workers beside the owner's thread, and single background threads.
+// Threads: a loop over tasks on several of them, workers next to the owner's thread, and single background threads.
 //
-// All of them start with every signal blocked, so that Ctrl-C reaches the thread of the owner. An exception does not end the
+// All of them start with every signal blocked, so Ctrl-C reaches the thread of the owner. An exception does not end the
 // process: the owner gets it. When the system has no more threads, those that could be started do the work.
 #pragma once
 
@@ -40,7 +40,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Starts up to `count` threads that run `work(worker)`, worker from 0 on. Gives how many could be started; a warning tells
+  /// Starts up to `count` threads that run `work(worker)`, worker from 0 on. Returns how many could be started and logs a warning
   /// when these are fewer.
   unsigned start(unsigned count, std::function<void(unsigned worker)> work);
   /// Waits until all have ended. Throws the first exception of any of them.

@@ -55,7 +55,7 @@ struct ConditionSpec {
   bool needs_previous;
   std::span<const ParamSpec> params;  ///< in wire order, hidden ones included
   std::string_view summary;
-  std::string_view advice;            ///< what to try next, for the record beside a hit
+  std::string_view advice;            ///< what to try next, shown with a hit
 };
 
 std::span<const ConditionSpec> condition_catalogue();  ///< the 17, then the legacy ones
@@ -83,7 +83,7 @@ Result<Condition> parse_condition(std::string_view text);
 
 // ---- decision ------------------------------------------------------------------------------------------------------
 
-/// What became of the previous value.
+/// State of the previous value.
 enum class Previous : uint8_t {
   kNotNeeded,
   kMissing,     ///< none, or an empty one: bit 4
@@ -114,7 +114,7 @@ void add_needs(const Condition& condition, StatsRequest& request);
 /// StatField bits that must be known; conditions on a statistic.csv are undecided without them.
 uint32_t needed_fields(const Condition& condition, Semantics semantics);
 
-/// Decides from finished statistics. `request` is the one the statistics were computed with, so that range and
+/// Decides from finished statistics. `request` is the one the statistics were computed with, so range and
 /// close counts can be found again. Element-free tensors are clean. Statistics that lack a needed field give
 /// kNotChecked "no tensor data". `operator_overflow` is not decided here: see Session::operator_overflow.
 Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
@@ -126,7 +126,7 @@ struct PresetRule {
   std::string_view name, on, when;  ///< as `--on` and `--when` take them
 };
 
-/// What is wrong in every training, whatever the network.
+/// Faults of any training, whatever the network.
 std::span<const PresetRule> default_rules();
 /// MindInsight's recommended conditions for a dump. They look for trouble, not for errors: a healthy run may hit some.
 std::span<const PresetRule> recommended_rules();

@@ -1,5 +1,5 @@
-// MindSpore's graph messages turned into our graph model. The module behind it is the only user of generated
-// protobuf code; none of it shows here.
+// MindSpore's graph messages turned into our graph model. This module is one of the few users of generated
+// protobuf code; none of it is visible here.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace msdbg {
 /// the caller sets another.
 ///
 /// `notes` receives what was odd but survivable (names that are not UTF-8, edges to unknown nodes).
-/// Error: kNotFound, kIoError, kInterrupted; kCorrupt when the bytes are no graph or end early.
+/// Error: kNotFound, kIoError, kInterrupted; kCorrupt when the bytes are not a graph or end early.
 /// Source: proto/debug_graph.proto; docs/dump-format.md.
 Result<GraphBuilder> read_graph_file(const std::string& path, int rank, int id, std::vector<std::string>* notes);
 Result<GraphBuilder> parse_graph(std::span<const std::byte> bytes, int rank, int id, std::vector<std::string>* notes);
 
 /// The code stack of NodeProto.source_address, all spellings from 1.3 on; innermost frame first, the whole-function
-/// frames of newer releases left out. Lines that are no location are skipped.
+/// frames of newer releases left out. Lines that are not locations are skipped.
 std::vector<StackFrame> parse_source_address(std::string_view text);
 
 }  // namespace msdbg

@@ -1,8 +1,8 @@
 // Protobuf's wire format, one field at a time: the one place that decodes tags, numbers and lengths by hand.
 //
-// A reader walks over the fields of one message and skips contents until they are asked for. It never believes a length:
-// a field that promises more bytes than the message has left ends the walk, before anybody reserves memory for it.
-// Bytes lie in memory or come from a ByteSource: a file behind a window (file.h) or pieces of a message (PieceSource).
+// A reader walks over the fields of one message and skips contents until they are requested. It never trusts a length:
+// a field that promises more bytes than the message has left ends the walk, before memory is reserved for it.
+// Bytes are in memory or come from a ByteSource: a file through a window (file.h) or pieces of a message (PieceSource).
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace msdbg {
 
-/// Bytes that do not lie in memory in one run.
+/// Bytes that are not contiguous in memory.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual uint64_t size() const = 0;
-  /// Fills all of `out` from `offset` on; the range lies within size(). Error: the reason why it could not.
+  /// Fills all of `out` from `offset` on; the range is within size(). Error: the reason why it could not.
   virtual Status read(uint64_t offset, std::span<std::byte> out) = 0;
 };
 
@@ -63,10 +63,10 @@ class WireReader {
   /// The message in [begin, end) of `source`.
   WireReader(ByteSource& source, uint64_t begin, uint64_t end);
 
-  /// Reads the next tag and number or length, and moves behind the field. False at the end and at the first field that
-  /// does not fit; status() tells which. `field` is empty then, unless the message is cut off inside its content (cut()).
+  /// Reads the next tag and number or length, and moves past the field. False at the end and at the first field that
+  /// does not fit; status() says which. `field` is empty then, unless the message is cut off inside its content (cut()).
   bool next(WireField& field);
-  /// The content of a field as it lies in memory. Only for a reader over memory.
+  /// The content of a field as it is in memory. Only for a reader over memory.
   std::span<const std::byte> bytes(const WireField& field) const;
   /// Copies the first `out.size()` bytes of the content, which must have as many. False when reading fails.
   bool copy(const WireField& field, std::span<std::byte> out);
@@ -84,7 +84,7 @@ class WireReader {
   uint64_t left() const { return end_ - at_; }
   /// True at the end, and after a failure.
   bool done() const { return at_ >= end_ || !status_.ok(); }
-  /// Ok while all is well. kCorrupt: what is wrong and at which byte, to stand behind "the file"; else why the source failed.
+  /// Ok while nothing is wrong. kCorrupt: what is wrong and at which byte, to follow "the file"; else why the source failed.
   const Status& status() const { return status_; }
 
  private:

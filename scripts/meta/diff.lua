@@ -124,15 +124,15 @@ function series.read(from, options) end
 
 ---How two series diverge: a plain table that `print` shows as text.
 ---@class msdbg.SeriesComparison
----@field verdict "alike"|"forward"|"backward"|"later"  what to suspect: the forward pass, the update, or something later
+---@field verdict "close"|"forward"|"backward"|"later"  what to suspect: the forward pass, the update, or something later
 ---@field count integer  steps that both have
 ---@field mean_abs_error number?
 ---@field max_abs_error number
 ---@field max_rel_error number
 ---@field worst_step integer?
----@field parts_at integer?  the first step beyond the tolerance
----@field a_there number?  values in that step
----@field b_there number?
+---@field diverges_at integer?  the first step beyond the tolerance
+---@field a_value number?  values in that step
+---@field b_value number?
 ---@field nonfinite_mismatch integer  steps that are finite on one side only
 ---@field only_a integer[]  steps
 ---@field only_b integer[]

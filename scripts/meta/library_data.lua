@@ -12,7 +12,7 @@ local dtype = {}
 ---@param what string|msdbg.Tensor
 ---@return msdbg.DTypeFacts
 function dtype.of(what) end
----Where a value lies in the type's range: "zero", "subnormal", "normal", "overflow" or "not a number".
+---Where a value is in the type's range: "zero", "subnormal", "normal", "overflow" or "not a number".
 ---@param value number
 ---@param what string|msdbg.Tensor
 ---@return string

@@ -71,7 +71,7 @@ function tensor:where(predicate, options) end
 ---@param expression string
 ---@return number|boolean|table
 function tensor:eval(expression) end
----The previous value; nil, message, code if there is none.
+---The previous value, or nil, a message and a code.
 ---@return msdbg.Tensor?, string?, string?
 function tensor:previous() end
 ---mean |x - p| / (1e-9 + mean |p|) over elements that are finite in both; nil if there are none. Raises an error if the shapes differ.

@@ -1,4 +1,4 @@
--- What msdbg.diff and t:diff give, as text, and the tensor method itself.
+-- The results of msdbg.diff and t:diff as text, and the tensor method itself.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local pictures = require "msdbg.tensor_pictures"

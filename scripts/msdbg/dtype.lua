@@ -48,7 +48,7 @@ function M.of(what)
     local facts = core.dtype_facts(name)
     if not facts then
       local close = core.nearest(name, M.names, 1)[1]
-      core.raise("invalid_argument", format("dtype.of: '%s' is no type of numbers%s", name,
+      core.raise("invalid_argument", format("dtype.of: '%s' is not a numeric type%s", name,
         close and format(" (did you mean '%s'?)", close) or "; there is " .. table.concat(M.names, ", ")))
     end
     known[name] = complete(facts)
@@ -56,7 +56,7 @@ function M.of(what)
   return known[name]
 end
 
---- Where a magnitude lies within a float type: "zero", "subnormal", "normal", "overflow" or "not a number".
+--- Where a magnitude is within a float type: "zero", "subnormal", "normal", "overflow" or "not a number".
 ---@param value number
 ---@param what string|msdbg.Tensor
 ---@return string

@@ -4,10 +4,10 @@ local ipairs = ipairs
 
 local M = {}
 
-local REDUCES = "gives one value of all elements; with `finite(e)` inside, of those that are finite"
+local REDUCES = "gives one value for all elements; with `finite(e)` inside, for the finite ones"
 
 local words = {
-  { "x", "the element of the tensor that is looked at" },
+  { "x", "the current element of the tensor" },
   { "prev", "the same element in the previous executed step; without one the tensor is not checked" },
   { "size", "number of elements" }, { "step", "the step of the tensor" }, { "rank", "the rank of the tensor" },
   { "dtype_max", "the largest finite value of the tensor's type" }, { "dtype_min_normal", "its smallest normal value" },
@@ -37,7 +37,7 @@ function M.about(word)
   end
 end
 
--- An expression with the word in it that may be typed as it stands.
+-- An expression with the word in it that may be typed as it is.
 function M.example(signature)
   local name, argument = signature:match "^([%w_]+)%(?(%a?)"
   if name == "x" then return "max(x) > 10" end

@@ -1,11 +1,11 @@
--- What msdbg.bisect, trend, propagation, why and source give: tables with the names of the JSON, that print as their reports.
+-- The results of msdbg.bisect, trend, propagation, why and source: tables with the JSON keys, which print as reports.
 local core = require "msdbg.core"
 
 local getmetatable, ipairs, pairs, rawget, setmetatable, type = getmetatable, ipairs, pairs, rawget, setmetatable, type
 
 local M = {}
 
--- The core's answer behind each table; it renders the other formats.
+-- The core's answer after each table; it renders the other formats.
 local answers = setmetatable({}, { __mode = "k" })
 
 local function trimmed(text) return (text:gsub("\n+$", "")) end

@@ -136,7 +136,7 @@ end
 --- `text` filled with blanks up to `width` columns.
 ---@param text string
 ---@param width integer
----@param right boolean?  the text stands at the right
+---@param right boolean?  right-aligned
 ---@return string
 function M.pad(text, width, right)
   local blanks = (" "):rep(width - M.width(text))

@@ -11,32 +11,32 @@ local fmt, ipairs, pairs, table, type = string.format, ipairs, pairs, table, typ
 
 local M = {}
 
-local Talk = {}
-Talk.__index = Talk
+local Checklist = {}
+Checklist.__index = Checklist
 
-local function add(talk, kind, text, next_step, command, step)
-  local entry = { chapter = talk.chapter, kind = kind, text = text, next = next_step, command = command, step = step }
-  talk.entries[#talk.entries + 1] = entry
+local function add(checklist, kind, text, next_step, command, step)
+  local entry = { chapter = checklist.chapter, kind = kind, text = text, next = next_step, command = command, step = step }
+  checklist.entries[#checklist.entries + 1] = entry
   local mark = kind == "finding" and "!" or kind == "unknown" and "?" or kind == "note" and "-" or " "
-  talk.say(fmt("  %s %s", mark, text))
-  if next_step then talk.say("      " .. next_step) end
-  if command then talk.say("      > " .. command) end
+  checklist.say(fmt("  %s %s", mark, text))
+  if next_step then checklist.say("      " .. next_step) end
+  if command then checklist.say("      > " .. command) end
 end
 
 --- Something is wrong. `next_step` says what to do, `command` what to type at the prompt, `step` where it began, if that is known.
-function Talk:finding(text, next_step, command, step)
+function Checklist:finding(text, next_step, command, step)
   self.found = self.found + 1
   add(self, "finding", text, next_step, command, step)
 end
---- Looked at, and in order.
-function Talk:fine(text) add(self, "fine", text) end
---- Could not be looked at.
-function Talk:unknown(text, next_step) add(self, "unknown", text, next_step) end
+--- Checked and in order.
+function Checklist:fine(text) add(self, "fine", text) end
+--- Could not be checked.
+function Checklist:unknown(text, next_step) add(self, "unknown", text, next_step) end
 --- A fact that helps to judge the rest.
-function Talk:note(text) add(self, "note", text) end
+function Checklist:note(text) add(self, "note", text) end
 
---- A question that the data cannot answer. Without a person it is not asked, and what it is about stays open.
-function Talk:ask(q)
+--- A question that the data cannot answer. Without a person it is not asked and stays open.
+function Checklist:ask(q)
   local answer = self.answers[q.key]
   if answer == nil and self.read then
     self.say("  ? " .. q.question)
@@ -52,7 +52,7 @@ function Talk:ask(q)
   end
   if answer == "y" or answer == true then return self:fine(q.yes .. " (your answer)") end
   if answer == "n" or answer == false then return self:finding(q.question .. " No.", q.no) end
-  self:unknown((self.read and "not answered: " or "nobody was asked, taken as not known: ") .. q.open, q.no)
+  self:unknown((self.read and "not answered: " or "not asked, treated as unknown: ") .. q.open, q.no)
 end
 
 -- Names of the nodes of some hits, each once, with the first step in which it was found.
@@ -67,7 +67,7 @@ end
 
 --- Tells what default rules found, each rule once. True if any of them found something.
 ---@param names string[]
-function Talk:rules(names)
+function Checklist:rules(names)
   local any = false
   for _, name in ipairs(names) do
     local hits = self.result_of[name]
@@ -89,7 +89,7 @@ function Talk:rules(names)
 end
 
 --- Tells what the default rules found that no chapter has named.
-function Talk:other_rules()
+function Checklist:other_rules()
   local names = {}
   for name in pairs(self.result_of) do names[#names + 1] = name end
   table.sort(names)
@@ -111,7 +111,7 @@ local function check_options(options)
   end
 end
 
--- The steps that are looked at: the first ones and the last ones, which is where a training goes wrong and where one sees it.
+-- The steps that are checked: the first ones and the last ones, where a training goes wrong and where it shows.
 local function choose_steps(all, limit)
   if #all <= limit then return all end
   local chosen, head = {}, math.ceil(limit / 2)
@@ -120,7 +120,7 @@ local function choose_steps(all, limit)
   return chosen
 end
 
--- Steps that follow each other in the dump; those before and behind the gap in the middle do not.
+-- Steps that follow each other in the dump; those before and after the gap in the middle do not.
 local function pairs_of(all, chosen)
   local place, list = {}, {}
   for i, step in ipairs(all) do place[step] = i end
@@ -131,23 +131,23 @@ local function pairs_of(all, chosen)
 end
 
 -- What several chapters need: what the default rules say, the weights, the losses, what the loss scale did.
-local function prepare(talk, s)
-  talk.pairs = pairs_of(s.steps, talk.steps)
-  talk.result_of, talk.told = {}, { tensor_overflow = true }
+local function prepare(checklist, s)
+  checklist.pairs = pairs_of(s.steps, checklist.steps)
+  checklist.result_of, checklist.told = {}, { tensor_overflow = true }
   for _, hit in ipairs(s:check({ rules = "default" }).hits) do
-    talk.result_of[hit.rule] = talk.result_of[hit.rule] or {}
-    table.insert(talk.result_of[hit.rule], hit)
+    checklist.result_of[hit.rule] = checklist.result_of[hit.rule] or {}
+    table.insert(checklist.result_of[hit.rule], hit)
   end
-  talk.trained, talk.frozen = training.weights(s)
+  checklist.trained, checklist.frozen = training.weights(s)
   local graphs, several = nil, false
-  for _, node in ipairs(talk.trained) do
+  for _, node in ipairs(checklist.trained) do
     several = several or graphs ~= nil and graphs ~= node.graph_id
     graphs = graphs or node.graph_id
   end
-  talk.adversarial = several
-  talk.losses = choices.losses(s, talk.steps)
-  talk.learns = choices.falls(talk.losses)
-  talk.skips, talk.scales = training.loss_scale_skips(s)
+  checklist.adversarial = several
+  checklist.losses = choices.losses(s, checklist.steps)
+  checklist.learns = choices.falls(checklist.losses)
+  checklist.skips, checklist.scales = training.loss_scale_skips(s)
 end
 
 -- What counts as the origin of a fault: NaN or Inf, but not gradients that a loss scale has dealt with.
@@ -164,28 +164,28 @@ function M.run(s, options)
   options = options or {}
   check_options(options)
   if #s.steps == 0 then core.raise("no_data", "guide: the session has no step with data; msdbg doctor says what is there", true) end
-  local talk = setmetatable({
+  local checklist = setmetatable({
     session = s, entries = {}, found = 0, answers = options.answers or {}, read = options.read,
     say = function(line) if options.say then options.say(core.printable(line)) end end,
     steps = choose_steps(s.steps, options.steps or 8),
-  }, Talk)
-  if #talk.steps < #s.steps then
-    talk.say(fmt("%d of %d steps are looked at: the first and the last ones", #talk.steps, #s.steps))
+  }, Checklist)
+  if #checklist.steps < #s.steps then
+    checklist.say(fmt("%d of %d steps are checked: the first and the last ones", #checklist.steps, #s.steps))
   end
-  prepare(talk, s)
-  talk.origin = options.origin or core.origin(s, { when = unanswered(s) })
+  prepare(checklist, s)
+  checklist.origin = options.origin or core.origin(s, { when = unanswered(s) })
   for i, entry in ipairs(chapters.order) do
-    talk.chapter = entry[2]
-    talk.say(fmt("%d. %s", i, entry[2]))
-    entry[3](talk)
+    checklist.chapter = entry[2]
+    checklist.say(fmt("%d. %s", i, entry[2]))
+    entry[3](checklist)
   end
-  local result = { entries = talk.entries, findings = 0, unknowns = 0, steps = talk.steps, origin = talk.origin }
-  for _, e in ipairs(talk.entries) do
+  local result = { entries = checklist.entries, findings = 0, unknowns = 0, steps = checklist.steps, origin = checklist.origin }
+  for _, e in ipairs(checklist.entries) do
     if e.kind == "finding" then result.findings = result.findings + 1 end
     if e.kind == "unknown" then result.unknowns = result.unknowns + 1 end
   end
-  talk.say("")
-  talk.say(M.verdict(result))
+  checklist.say("")
+  checklist.say(M.verdict(result))
   return result
 end
 
@@ -204,7 +204,7 @@ end
 --- One line: how many findings, and what to do first.
 function M.verdict(result)
   if result.findings == 0 then
-    return fmt("nothing wrong in what could be looked at; %d %s open", result.unknowns,
+    return fmt("nothing wrong in what could be checked; %d %s open", result.unknowns,
       result.unknowns == 1 and "question is" or "questions are")
   end
   -- What began first explains what came later.

@@ -1,6 +1,6 @@
--- The chapters of the guide: what each one looks at. Order and subjects are those of MindSpore's guide to accuracy problems.
+-- The chapters of the guide. Order and subjects are those of MindSpore's guide to accuracy problems.
 --
--- A chapter is a function of the talk (guide.lua): it reports what it found with talk:finding, talk:fine and talk:unknown, and
+-- A chapter is a function of the checklist (guide.lua). It reports with checklist:finding, checklist:fine and checklist:unknown, and
 -- asks a person only what no dump can answer.
 local choices = require "msdbg.guide_choices"
 local network = require "msdbg.guide_network"

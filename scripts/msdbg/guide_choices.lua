@@ -18,7 +18,7 @@ local FEW = 16
 local LARGE = 50
 
 -- A fingerprint from statistics: equal ones with different data are possible in theory, so equality is confirmed on elements.
--- nil: not known, because there are no elements and the statistics agree or say too little.
+-- nil: not known, because there are no elements, and the statistics agree or are not enough.
 local function same_values(a, b)
   local x, y = a.stats, b.stats
   for _, name in ipairs { "count", "min", "max", "mean", "std", "nan_count" } do
@@ -54,10 +54,10 @@ local ADVICE = {
 }
 
 -- One input over the steps: its faults, each once, and in which steps it repeats the batch of the step before.
-local function look_at_input(talk, node)
+local function look_at_input(checklist, node)
   local seen = { values = 0, compared = 0, repeated = {}, faults = {}, order = {} }
   local before
-  for _, step in ipairs(talk.steps) do
+  for _, step in ipairs(checklist.steps) do
     local t = value(node, step)
     if t and t.step == step then
       seen.values = seen.values + 1
@@ -81,11 +81,11 @@ local function look_at_input(talk, node)
   return seen
 end
 
-function M.data(talk)
-  local s = talk.session
+function M.data(checklist)
+  local s = checklist.session
   local inputs = training.inputs(s)
   if #inputs == 0 then
-    return talk:unknown("the graph names no data inputs (parameters that are neither weights nor optimizer state)",
+    return checklist:unknown("the graph names no data inputs (parameters that are neither weights nor optimizer state)",
       "look at the batches in the training script, before they are handed to the network")
   end
   local trains = {}
@@ -94,51 +94,51 @@ function M.data(talk)
   end
   local sound, missing, judged, several = 0, {}, true, false
   for node in inputs:each() do
-    local seen, found = look_at_input(talk, node), talk.found
+    local seen, found = look_at_input(checklist, node), checklist.found
     several = several or seen.values > 1
     for _, kind in ipairs(seen.order) do
       local fault = seen.faults[kind]
       local text = fmt("%s: %s in %s", fault.words, node.name, steps_text(fault.steps))
       if kind == "bad" then text = "the data hold " .. text end
-      if kind == "large" and talk.learns then
-        talk:note(text .. "; the loss falls all the same")
+      if kind == "large" and checklist.learns then
+        checklist:note(text .. "; the loss falls all the same")
       else
-        talk:finding(text, ADVICE[kind], fmt("show %s", node.name), fault.steps[1])
+        checklist:finding(text, ADVICE[kind], fmt("show %s", node.name), fault.steps[1])
       end
     end
     if #seen.repeated > 0 and trains[node.rank .. " " .. node.graph_id] and #seen.repeated == seen.compared then
-      talk:finding(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)),
+      checklist:finding(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)),
         "see that the data set is shuffled and its iterator moves on; on purpose it is fine", fmt("show %s", node.name))
-      talk.told["frozen-inputs"] = true
+      checklist.told["frozen-inputs"] = true
     elseif #seen.repeated > 0 then  -- only a part of the steps, or a network that only runs forward
-      talk:note(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)))
+      checklist:note(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)))
     elseif seen.values == 0 then
       missing[#missing + 1] = node.name
-    elseif talk.found == found then
+    elseif checklist.found == found then
       sound = sound + 1
       if seen.compared == 0 and (node.outputs[1].shape and #node.outputs[1].shape > 1) then judged = false end
     end
   end
   if #missing > 0 then
-    talk:unknown(fmt("%s never dumped: %s", #missing == 1 and "a data input was" or count(#missing, "data input") .. " were",
+    checklist:unknown(fmt("%s never dumped: %s", #missing == 1 and "a data input was" or count(#missing, "data input") .. " were",
       some(missing)),
       "dump the inputs as well (input_output 0), or check them in the script")
   end
-  talk:rules { "frozen-inputs" }
+  checklist:rules { "frozen-inputs" }
   if sound > 0 then
-    talk:fine(fmt("%s over %s: finite, varied%s", count(sound, "data input"), count(#talk.steps, "step"),
+    checklist:fine(fmt("%s over %s: finite, varied%s", count(sound, "data input"), count(#checklist.steps, "step"),
       not several and "" or judged and ", each batch new" or ", whether each batch is new is not known"))
   end
 end
 
-function M.processing(talk)
-  talk:ask {
+function M.processing(checklist)
+  checklist:ask {
     key = "processing",
     question = "Were augmentation, normalisation, batch order and label encoding compared with the reference, or "
       .. "checked by eye on a few samples?",
     open = "whether the processing of the data agrees with the reference",
     yes = "the processing of the data was checked by hand",
-    no = "compare a few samples behind the whole pipeline with the reference: shape, order of channels, mean and deviation, labels",
+    no = "compare a few samples after the whole pipeline with the reference: shape, order of channels, mean and deviation, labels",
   }
 end
 
@@ -148,15 +148,15 @@ end
 local SMALL_UPDATE = 1e-6
 
 -- The learning rates and other settings, each with the value of the first step and, where it moved, of the last one.
-local function show_settings(talk)
+local function show_settings(checklist)
   local shown, zero, rates = {}, {}, 0
   local function note(text)
-    if not shown[text] then talk:note(text) end
+    if not shown[text] then checklist:note(text) end
     shown[text] = true
   end
-  for _, setting in ipairs(training.settings(talk.session)) do
+  for _, setting in ipairs(training.settings(checklist.session)) do
     local node, values, schedule = setting.node, {}, nil
-    for _, step in ipairs(talk.steps) do
+    for _, step in ipairs(checklist.steps) do
       local t = value(node, step)
       if t and t.step == step then
         if t.size == 1 and t.stats.mean then values[#values + 1] = t.stats.mean end
@@ -171,8 +171,8 @@ local function show_settings(talk)
     elseif #values > 0 then
       local first, last = values[1], values[#values]
       local moved = first ~= last and not node.name:find "global_step"
-      note(fmt(moved and "%s = %.6g in step %d, %.6g in step %d" or "%s = %.6g", node.name, first, talk.steps[1], last,
-        talk.steps[#talk.steps]))
+      note(fmt(moved and "%s = %.6g in step %d, %.6g in step %d" or "%s = %.6g", node.name, first, checklist.steps[1], last,
+        checklist.steps[#checklist.steps]))
       if setting.rate then
         rates = rates + 1
         local largest = 0
@@ -182,18 +182,18 @@ local function show_settings(talk)
     end
   end
   if #zero > 0 then
-    talk.zero_rate = #zero == rates
-    talk:finding(fmt("%s is 0%s", some(zero), #zero < rates and "" or ": nothing is learnt"), "set a learning rate; look at its schedule",
-      nil, talk.steps[1])
+    checklist.zero_rate = #zero == rates
+    checklist:finding(fmt("%s is 0%s", some(zero), #zero < rates and "" or ": nothing is learnt"), "set a learning rate; check its schedule",
+      nil, checklist.steps[1])
   end
 end
 
 -- How far the updates moved the weights, between steps that follow each other in the dump.
-local function look_at_updates(talk)
-  local between = training.updates_between(talk.session)
+local function look_at_updates(checklist)
+  local between = training.updates_between(checklist.session)
   local seen = { looked = 0, zero = 0, unsound = 0, small = 0, low = math.huge, high = 0, longest = 1 }
-  for _, node in ipairs(talk.trained) do
-    for _, pair in ipairs(talk.pairs) do
+  for _, node in ipairs(checklist.trained) do
+    for _, pair in ipairs(checklist.pairs) do
       local before, now = value(node, pair[1]), value(node, pair[2])
       local there = before and now and now.step == pair[2] and before.step == pair[1] and #now.shape > 1
       if there and bad_count(now.stats) + bad_count(before.stats) > 0 then
@@ -214,28 +214,28 @@ local function look_at_updates(talk)
   return seen
 end
 
-function M.hyper_parameters(talk)
-  show_settings(talk)
-  local large = talk:rules { "update-too-large" }
-  local seen = look_at_updates(talk)
+function M.hyper_parameters(checklist)
+  show_settings(checklist)
+  local large = checklist:rules { "update-too-large" }
+  local seen = look_at_updates(checklist)
   local moved = seen.looked - seen.zero
   local unsound = seen.unsound > 0 and fmt("; %d more could not be judged, they hold NaN or Inf", seen.unsound) or ""
   if seen.looked == 0 then
-    talk:unknown("no weight has finite values in two dumped steps that follow each other", "dump two steps in a row, parameters included")
-  elseif moved > 0 and seen.small == moved and not talk.learns then
-    local vanish = talk.result_of["vanishing-gradient"] or talk.result_of["vanishing-by-depth"]
-    talk:finding(fmt("weights hardly change, in %s by less than %g of their size", count(moved, "update"), SMALL_UPDATE),
+    checklist:unknown("no weight has finite values in two consecutive dumped steps", "dump two steps in a row, parameters included")
+  elseif moved > 0 and seen.small == moved and not checklist.learns then
+    local vanish = checklist.result_of["vanishing-gradient"] or checklist.result_of["vanishing-by-depth"]
+    checklist:finding(fmt("weights hardly change, in %s by less than %g of their size", count(moved, "update"), SMALL_UPDATE),
       vanish and "the gradients vanish on their way, see the chapter on the graph"
         or "raise the learning rate, or see whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6")
   elseif moved == 0 then
-    talk:note(fmt("%s of weights, all of them zero%s", count(seen.looked, "update"), unsound))
+    checklist:note(fmt("%s of weights, all of them zero%s", count(seen.looked, "update"), unsound))
   elseif not large then
-    talk:fine(fmt("%s of weights, each by %.2g to %.2g of its size%s%s%s", count(moved, "update"), seen.low, seen.high,
+    checklist:fine(fmt("%s of weights, each by %.2g to %.2g of its size%s%s%s", count(moved, "update"), seen.low, seen.high,
       seen.longest > 1 and fmt(" per step (up to %d steps lie between two dumped ones)", seen.longest) or "",
       seen.zero > 0 and fmt("; %d more changed nothing", seen.zero) or "",
       unsound))
   end
-  M.loss(talk)
+  M.loss(checklist)
 end
 
 --- The loss over the steps, from the dump: scalars that a loss operator put out, by step.
@@ -256,7 +256,7 @@ function M.losses(s, steps)
   return {}
 end
 
---- True where the loss of the later half lies well below that of the first steps.
+--- True where the loss of the later half is well below that of the first steps.
 function M.falls(series)
   local n = #series
   local first, last, half = 0, 0, math.floor(n / 2)
@@ -268,9 +268,11 @@ function M.falls(series)
   return half > 0 and first > 0 and last < 0.7 * first
 end
 
-function M.loss(talk)
-  local series = talk.losses
-  if #series == 0 then return talk:unknown("no scalar output of a loss operator was dumped", "give the printed losses with --loss FILE") end
+function M.loss(checklist)
+  local series = checklist.losses
+  if #series == 0 then
+    return checklist:unknown("no scalar output of a loss operator was dumped", "give the printed losses with --loss FILE")
+  end
   local words, highest = {}, nil
   for i, point in ipairs(series) do
     words[i] = type(point.value) == "number" and fmt("%.5g", point.value) or point.value
@@ -278,27 +280,27 @@ function M.loss(talk)
   end
   local first, last = series[1].value, series[#series].value
   local text = fmt("loss over steps %d to %d: %s", series[1].step, series[#series].step, table.concat(words, ", "))
-  local told = talk:rules { "loss-explosion", "loss-not-decreasing" }
+  local told = checklist:rules { "loss-explosion", "loss-not-decreasing" }
   if type(last) ~= "number" then
-    talk:finding(text .. fmt("; it is %s in step %d", last, series[#series].step),
+    checklist:finding(text .. fmt("; it is %s in step %d", last, series[#series].step),
       "the chapter on the graph names the operator where it began")
   elseif told then
-    talk:note(text)
-  elseif type(first) == "number" and last > 2 * highest and last > 1 and #series > 2 and not talk.adversarial then
-    talk:finding(text .. "; it grows", "look at the updates and the gradients of these steps, and at the learning rate")
+    checklist:note(text)
+  elseif type(first) == "number" and last > 2 * highest and last > 1 and #series > 2 and not checklist.adversarial then
+    checklist:finding(text .. "; it grows", "look at the updates and the gradients of these steps, and at the learning rate")
   else
-    talk:fine(text)
+    checklist:fine(text)
   end
 end
 
 -- ---- use of the API -------------------------------------------------------------------------------------------------
 
-function M.api(talk)
-  local s = talk.session
+function M.api(checklist)
+  local s = checklist.session
   local still, looked = {}, 0
-  for _, node in ipairs(talk.trained) do
+  for _, node in ipairs(checklist.trained) do
     local pairs_seen, equal, before = 0, 0, nil
-    for _, step in ipairs(talk.steps) do
+    for _, step in ipairs(checklist.steps) do
       local now = value(node, step)
       if now and now.step == step then
         local same
@@ -314,29 +316,29 @@ function M.api(talk)
     end
   end
   local all_still = #still > 0 and #still == looked
-  if all_still and (talk.zero_rate or #talk.skips > 0) then
-    talk.told["unchanged-weight"] = true
-    talk:note("no trained parameter changes, since " .. (talk.zero_rate and "the learning rate is 0"
+  if all_still and (checklist.zero_rate or #checklist.skips > 0) then
+    checklist.told["unchanged-weight"] = true
+    checklist:note("no trained parameter changes, since " .. (checklist.zero_rate and "the learning rate is 0"
       or "every update was left out (see the chapter on mixed precision)"))
   elseif #still > 0 then
-    talk.told["unchanged-weight"] = true
-    talk:finding("trained parameters never change: " .. some(still),
+    checklist.told["unchanged-weight"] = true
+    checklist:finding("trained parameters never change: " .. some(still),
       "see whether a gradient reaches them: a dead activation, stop_gradient or a loss that does not depend on them gives none",
         "watch @weight WNC")
   elseif looked > 0 then
-    talk:fine(looked == 1 and "the trained parameter changes" or fmt("all %d trained parameters change", looked))
+    checklist:fine(looked == 1 and "the trained parameter changes" or fmt("all %d trained parameters change", looked))
   else
-    talk:unknown("whether parameters are updated: no two steps of them were dumped", "dump two steps in a row")
+    checklist:unknown("whether parameters are updated: no two steps of them were dumped", "dump two steps in a row")
   end
-  talk:rules { "unchanged-weight" }
-  if #talk.frozen > 0 then
+  checklist:rules { "unchanged-weight" }
+  if #checklist.frozen > 0 then
     local words = {}
-    for i, node in ipairs(talk.frozen) do words[i] = node.name end
-    talk:note(fmt("%s no optimizer updates: %s; right if they are frozen on purpose", count(#words, "parameter that", "parameters that"),
+    for i, node in ipairs(checklist.frozen) do words[i] = node.name end
+    checklist:note(fmt("%s no optimizer updates: %s; fine if frozen on purpose", count(#words, "parameter that", "parameters that"),
       some(words)))
   end
   if #nodes(s, "op:Dropout* or op:BatchNorm*") > 0 then
-    talk:ask {
+    checklist:ask {
       key = "mode",
       question = "The network has dropout or batch normalisation. "
         .. "Is set_train(True) called for training and set_train(False) for evaluation?",

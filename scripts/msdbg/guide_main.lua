@@ -1,4 +1,4 @@
--- What `msdbg guide` does around the talk: opens the dump, reads printed losses, prints, writes the report.
+-- What `msdbg guide` does around the checklist: opens the dump, reads printed losses, prints, writes the report.
 local core = require "msdbg.core"
 local guide = require "msdbg.guide"
 local json = require "msdbg.json"
@@ -16,7 +16,7 @@ local function plain(result, dump)
   }
 end
 
--- Calls with what the person typed. A mistake in it is told as such, without a place in this file.
+-- Calls a function with user input. Its errors are shown without a place in this file.
 local function given(fn, path)
   local ok, value = pcall(fn, path)
   if ok then return value end
@@ -24,14 +24,14 @@ local function given(fn, path)
 end
 
 -- What the training printed says more about the whole run than the few steps that were dumped.
-local function look_at_losses(result, own, reference, say)
+local function add_losses(result, own, reference, say)
   if not own then return end
   local entry = { chapter = "Printed losses", kind = "note", text = tostring(own):gsub("^<series ", ""):gsub(">$", "") }
   if reference then
     local compared = series.compare(own, reference)
-    local alike = compared.verdict == "alike"
-    entry.kind, entry.text, entry.next = alike and "fine" or "finding", tostring(compared), not alike and compared.next or nil
-    if not alike then result.findings = result.findings + 1 end
+    local close = compared.verdict == "close"
+    entry.kind, entry.text, entry.next = close and "fine" or "finding", tostring(compared), not close and compared.next or nil
+    if not close then result.findings = result.findings + 1 end
   end
   result.entries[#result.entries + 1] = entry
   say ""
@@ -39,11 +39,11 @@ local function look_at_losses(result, own, reference, say)
   say("  " .. entry.text:gsub("\n", "\n  "))
 end
 
---- The page of the whole talk. Without a file at the command line a person is asked for one; where nobody is, the command is named.
-local function hand_on(s, result, options, say)
+--- The page of the whole checklist. Without a file on the command line the user is asked for one, or the command is shown.
+local function write_page(s, result, options, say)
   local path = options.report
   if not path and options.ask then
-    say "A page to hand on, with pictures and these answers? Its file, e.g. report.html; Enter: none"
+    say "Write a page to share, with pictures and these answers? File name, e.g. report.html; Enter: none"
     repeat
       path = (io.read() or ""):match "^%s*(.-)%s*$"
       local ok, problem = pcall(core.page_form, path)
@@ -70,8 +70,8 @@ function M.main(options)
   local quiet = options.format == "json"
   local say = quiet and function() end or function(text) print(core.visible(text)) end
   local result = guide.run(s, { say = say, read = options.ask and io.read or nil })
-  look_at_losses(result, own, reference, say)
-  hand_on(s, result, options, say)
+  add_losses(result, own, reference, say)
+  write_page(s, result, options, say)
   if quiet then print(json.encode(plain(result, options.dump), { indent = 2 })) end
   return result.findings > 0 and 1 or 0
 end

@@ -14,59 +14,59 @@ local M = {}
 -- ---- graph ----------------------------------------------------------------------------------------------------------
 
 -- An overflow that a loss scale answered is told in the chapter on precision.
-local function look_at_origin(talk)
-  local s, result = talk.session, talk.origin
+local function look_at_origin(checklist)
+  local s, result = checklist.session, checklist.origin
   local first = result.origins[1]
   if first then
     local frame = first.stack and first.stack[1]
     local where = frame and fmt(" (%s:%d  %s)", frame.file, frame.line, (frame.code or ""):gsub("%s+#.*", "")) or ""
     local t = s:tensor(first.node .. ":" .. first.slot, { step = first.step, rank = first.rank, graph = first.graph_id })
     local bad = math.max(first.bad_count or 0, t and bad_count(t.stats) or 0)
-    talk:finding(fmt("first NaN or Inf: %s:%s in step %d%s%s", short(s, first.node), first.slot, first.step,
+    checklist:finding(fmt("first NaN or Inf: %s:%s in step %d%s%s", short(s, first.node), first.slot, first.step,
       bad > 0 and fmt(", %d of its values", bad) or "", where),
       "look at its inputs: a logarithm or division of zero, or an overflow of the product", fmt("show %s", short(s, first.node)),
         first.step)
   elseif #result.not_checked > 0 then
-    talk:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
+    checklist:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
       "msdbg doctor says why")
-  elseif #talk.skips > 0 then
-    talk:fine("no NaN or Inf but in gradients that the loss scale had made too large; no weight got any of them")
+  elseif #checklist.skips > 0 then
+    checklist:fine("no NaN or Inf but in gradients that the loss scale had made too large; no weight got any of them")
   else
-    talk:fine("no NaN or Inf in any dumped tensor")
+    checklist:fine("no NaN or Inf in any dumped tensor")
   end
 end
 
-function M.graph(talk)
-  look_at_origin(talk)
-  talk:rules { "dead-relu", "vanishing-by-depth", "vanishing-gradient", "zero-gradient", "exploding-gradient" }
-  if not talk.result_of["dead-relu"] then
+function M.graph(checklist)
+  look_at_origin(checklist)
+  checklist:rules { "dead-relu", "vanishing-by-depth", "vanishing-gradient", "zero-gradient", "exploding-gradient" }
+  if not checklist.result_of["dead-relu"] then
     local looked = 0
-    for node in nodes(talk.session, training.relu):each() do
-      for _, step in ipairs(talk.steps) do
+    for node in nodes(checklist.session, training.relu):each() do
+      for _, step in ipairs(checklist.steps) do
         local t = node:output(0, { step = step })
         if t and not t.problem and t.step == step and t.stats.zero_percentage then looked = looked + 1 end
       end
     end
-    if looked > 0 then talk:fine(fmt("%s of ReLU looked at, none all zero", count(looked, "output"))) end
+    if looked > 0 then checklist:fine(fmt("%s of ReLU looked at, none all zero", count(looked, "output"))) end
   end
-  talk:other_rules()
+  checklist:other_rules()
 end
 
 -- ---- initial weights ------------------------------------------------------------------------------------------------
 
--- Dumped parameters are those behind the update of their step: the first ones have been through one.
-function M.weights(talk)
-  local step = talk.steps[1]
-  local first = talk.origin.origins[1]
+-- Dumped parameters are those after the update of their step: the first ones have been through one.
+function M.weights(checklist)
+  local step = checklist.steps[1]
+  local first = checklist.origin.origins[1]
   if first and first.kind == "operator" and first.step <= step then
-    return talk:unknown(fmt("the first dumped weights are those after step %d, which the fault of the graph had reached", step),
+    return checklist:unknown(fmt("the first dumped weights are those after step %d, which the fault of the graph had reached", step),
       "look at the checkpoint that the training began with: msdbg ckpt show FILE")
   end
   local odd, looked = {}, 0
-  for _, list in ipairs { talk.trained, talk.frozen } do
+  for _, list in ipairs { checklist.trained, checklist.frozen } do
     for _, node in ipairs(list) do
       local t
-      for _, at in ipairs(talk.steps) do t = t or value(node, at) end
+      for _, at in ipairs(checklist.steps) do t = t or value(node, at) end
       if t and t.size > 1 then
         looked = looked + 1
         local stats = t.stats
@@ -81,46 +81,46 @@ function M.weights(talk)
     end
   end
   if looked == 0 then
-    return talk:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see msdbg ckpt show on a checkpoint")
+    return checklist:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see msdbg ckpt show on a checkpoint")
   end
   if #odd > 0 then
-    talk:finding(fmt("weights after step %d look wrong: %s", step, some(odd)),
+    checklist:finding(fmt("weights after step %d look wrong: %s", step, some(odd)),
       "look at the initialiser, or whether the checkpoint was loaded", "watch @weight WI")
   else
-    talk:fine(fmt("%s after step %d: finite, not constant, moderate", count(looked, "weight"), step))
+    checklist:fine(fmt("%s after step %d: finite, not constant, moderate", count(looked, "weight"), step))
   end
 end
 
 -- ---- mixed precision ------------------------------------------------------------------------------------------------
 
-function M.precision(talk)
-  local s, half, full = talk.session, 0, 0
+function M.precision(checklist)
+  local s, half, full = checklist.session, 0, 0
   for node in nodes(s, "@all"):each() do
     for _, output in ipairs(node.outputs) do
       if HALF[output.dtype] then half = half + 1 elseif FLOAT[output.dtype] then full = full + 1 end
     end
   end
-  if half == 0 then return talk:fine("no 16-bit floats in the graph: mixed precision is not in use") end
-  talk:note(fmt("%d outputs are 16-bit floats, %d wider", half, full))
-  local scales = talk.scales
+  if half == 0 then return checklist:fine("no 16-bit floats in the graph: mixed precision is not in use") end
+  checklist:note(fmt("%d outputs are 16-bit floats, %d wider", half, full))
+  local scales = checklist.scales
   for _, scale in ipairs(scales) do
-    talk:note(fmt(scale.first == scale.last and "%s = %.6g" or "%s = %.6g in the beginning, %.6g at the end", scale.node.name, scale.first,
+    checklist:note(fmt(scale.first == scale.last and "%s = %.6g" or "%s = %.6g at first, %.6g at the end", scale.node.name, scale.first,
       scale.last))
   end
-  local skipped, first = {}, talk.skips[1]
-  for _, skip in ipairs(talk.skips) do
+  local skipped, first = {}, checklist.skips[1]
+  for _, skip in ipairs(checklist.skips) do
     if skip.rank == first.rank then skipped[#skipped + 1] = skip.step end
   end
   if first and first.from > first.to then
-    talk:note(fmt("gradients overflowed in %s: the update was left out and the loss scale lowered, in step %d from %.6g to %.6g",
+    checklist:note(fmt("gradients overflowed in %s: the update was left out and the loss scale lowered, in step %d from %.6g to %.6g",
       steps_text(skipped), first.step, first.from, first.to))
   elseif first then
-    talk:note(fmt("gradients overflowed in %s: the update was left out", steps_text(skipped)))
+    checklist:note(fmt("gradients overflowed in %s: the update was left out", steps_text(skipped)))
   end
-  local found = talk:rules { "loss-scale-stuck", "dtype-saturation", "float16-subnormal" }
+  local found = checklist:rules { "loss-scale-stuck", "dtype-saturation", "float16-subnormal" }
   local vanished = {}
   local gradients = nodes(s, "@gradient")
-  for _, step in ipairs(#gradients > 0 and talk.steps or {}) do
+  for _, step in ipairs(#gradients > 0 and checklist.steps or {}) do
     for _, t in ipairs(s:tensors { on = gradients, steps = step }) do
       if HALF[t.dtype] and not t.problem and t.size > 1 and t.stats.zero_percentage == 100 then
         vanished[t.name] = (vanished[t.name] or 0) + 1
@@ -129,16 +129,16 @@ function M.precision(talk)
   end
   local gone = {}
   for name, times in pairs(vanished) do
-    if times == #talk.steps then gone[#gone + 1] = name end
+    if times == #checklist.steps then gone[#gone + 1] = name end
   end
   table.sort(gone)
   if #gone > 0 then
-    talk:finding("16-bit gradients are all zero in every step: " .. some(gone), "raise the loss scale, or use a dynamic one")
+    checklist:finding("16-bit gradients are all zero in every step: " .. some(gone), "raise the loss scale, or use a dynamic one")
   elseif not found then
-    talk:fine("no 16-bit tensor is saturated or below its range, no 16-bit gradient has vanished")
+    checklist:fine("no 16-bit tensor is saturated or below its range, no 16-bit gradient has vanished")
   end
   if #scales > 0 then return end
-  talk:ask {
+  checklist:ask {
     key = "loss scale",
     question = "Is a loss scale set, and are the gradients divided by it again before the update?",
     open = "whether a loss scale is set, and undone before the update",

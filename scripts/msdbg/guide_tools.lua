@@ -23,7 +23,7 @@ function M.change(now, before)
   return ok and ratio or nil
 end
 
---- The end of a node's name that still says which one it is, so that it can be typed.
+--- The end of a node's name that still says which one it is, so it can be typed.
 function M.short(s, name)
   local tail = name:match "[^/]+/[^/]+$"
   return tail and tail ~= name and pcall(s.node, s, tail) and tail or name

@@ -1,4 +1,4 @@
--- What the text before a cursor is, as far as that can be told without running it: completion must not call functions or read
+-- The meaning of the text before a cursor, found without running it: completion must not call functions or read
 -- tensors. Variables are looked at, and from there the types of the stubs are followed.
 local core = require "msdbg.core"
 local reference = require "msdbg.reference"
@@ -62,7 +62,7 @@ local function member(state, name)
   if type(state.value) == "table" then return of_value(rawget(state.value, name)) end
 end
 
---- What stands before a `.` or `:` at the end of `text`: { class = stub class } or { value = table }, or nil.
+--- What is before a `.` or `:` at the end of `text`: { class = stub class } or { value = table }, or nil.
 ---@param text string  with the separator
 ---@param lookup fun(name: string): any
 ---@return table?

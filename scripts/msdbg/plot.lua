@@ -55,7 +55,7 @@ local function numbers(call, values)
   if type(values) ~= "table" then core.raise("invalid_argument", call .. ": a list of numbers is expected, not a " .. type(values)) end
   for i = 1, #values do
     if type(values[i]) ~= "number" and values[i] ~= false then
-      core.raise("invalid_argument", ("%s: element %d is no number (false leaves a gap)"):format(call, i))
+      core.raise("invalid_argument", ("%s: element %d is not a number (false leaves a gap)"):format(call, i))
     end
   end
 end
@@ -117,7 +117,7 @@ local function bar(share, width, set)
   return (set.eighths[8]):rep(floor(eighths / 8)) .. (set.eighths[eighths % 8] or "")
 end
 
---- Horizontal bars with a label each and the number behind them.
+--- Horizontal bars with a label each and the number after them.
 ---@param labels string[]
 ---@param values number[]  0 or more
 ---@param given? { width?: integer, ascii?: boolean, colour?: boolean }

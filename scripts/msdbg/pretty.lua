@@ -23,7 +23,7 @@ local function number_text(value, exact)
   return format("%.5g", value)
 end
 
--- Long texts of objects are cut after so many lines; what is left out is counted.
+-- Long texts of objects are cut after this many lines; omitted lines are counted.
 local function cut_lines(text)
   local count, at = 0, 0
   for position in text:gmatch "()\n" do

@@ -32,7 +32,7 @@ local function list(values)
   return "[" .. concat(parts, ",") .. "]"
 end
 
--- The last two components of a node name tell nodes apart for a reader.
+-- The last two components of a node name are enough for a reader.
 local function brief(name)
   return core.printable(tostring(name):match "([^/]+/[^/]+)$" or tostring(name))
 end

@@ -19,7 +19,7 @@ function M.stub_name(class)
   return stub_names[class] or "msdbg." .. (class:gsub("(%a)(%w*)%s?", function(first, rest) return first:upper() .. rest end))
 end
 
--- Where a type ends: at the first space outside of brackets that does not stand behind `:`, `,` or `|`.
+-- Where a type ends: at the first space outside of brackets that does not follow `:`, `,` or `|`.
 local function split_type(text)
   local depth = 0
   for i = 1, #text do
@@ -158,7 +158,7 @@ function M.options_of(param)
   return name and M.load().by_name[name]
 end
 
---- Whether a class only names the fields of an options table. It is told where the function is.
+--- Whether a class only describes an options table. It is described with the function.
 function M.is_options(class) return class.name:match "^msdbg%.%u[%w_]*Options$" ~= nil end
 
 --- `session:step(n?) -> msdbg.RunResult`
@@ -207,7 +207,7 @@ function M.member_text(member)
   return table.concat(lines, "\n")
 end
 
---- A class as lines of help: what it is, its fields, its functions with their first sentence.
+--- A class as lines of help: its description, its fields, its functions with their first sentence.
 ---@param class table
 ---@return string
 function M.class_text(class)
@@ -246,7 +246,7 @@ function M.search(matches)
 end
 
 --- Members that stubs and virtual machine do not share, as lines; none when they agree. Modules (`msdbg.plot`) are compared
---- with what `require` gives, classes with their live tables.
+--- with the module tables, classes with their live tables.
 ---@return string[]
 function M.disagreements()
   local all, wrong = M.load(), {}

@@ -19,7 +19,7 @@ local M = {}
 
 local MOST_KEPT = 9       -- values in _1 .. _9
 local MOST_ENTRIES = 10000
-local DEEPEST = 20        -- commands that evaluate what stands behind them
+local DEEPEST = 20        -- commands that evaluate what is after them
 
 local env = strict.prompt_environment()
 M.environment = env
@@ -146,9 +146,9 @@ end
 local function run_command(command, rest)
   local options
   rest, options = commands.options(command, rows.resolve(command, rest, session()))
-  -- What a command has no use for was meant to change what it does: nobody is served by passing over it.
+  -- Arguments that a command does not take are errors, not ignored.
   if command.usage == command.name and rest:match "%S" then
-    commands.usage(command, format("%s takes nothing behind it, not '%s'", command.name, rest:match "^%s*(.-)%s*$"))
+    commands.usage(command, format("%s takes no arguments, not '%s'", command.name, rest:match "^%s*(.-)%s*$"))
   end
   return command.run(session, command.raw and rest:match "^%s*(.-)%s*$" or commands.unquote(rest), options)
 end
@@ -156,7 +156,7 @@ end
 -- A value inside a line of ours.
 local function shown(value) return type(value) == "string" and core.printable(value) or pretty.text(value) end
 
--- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called. Whatever stands before it is
+-- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called. Whatever is before it is
 -- evaluated once: it may be a call that runs a step of a training.
 local function explain_value(text)
   if text == "" then return help.overview() end
@@ -185,7 +185,7 @@ local function explain_value(text)
   return help.value(result, text, shown(result))
 end
 
--- `local x = 1` and nothing behind it: the name is gone with the entry.
+-- `local x = 1` and nothing after it: the name is gone with the entry.
 local told_of_locals = false
 local function about_locals(text)
   if told_of_locals then return "" end
@@ -226,7 +226,7 @@ local function run_entry(text, keep)
     local output = keep(statements())
     return "done", output ~= "" and output or about_locals(text), 0
   end
-  -- `1 +` is no statement at all, but the beginning of an expression.
+  -- `1 +` is not a statement at all, but the beginning of an expression.
   if why:match "'<eof>'$" or expression_why:match "'<eof>'$" then return "incomplete", "", 0 end
   local word = text:match "^([%a_][%w_]*)%s+[^=%s(]"
   if word and lookup(word) == nil and not text:find "[\n=({]" then unknown_word(word) end
@@ -279,7 +279,7 @@ function M.eval(text)
   local outcome, output, status = state.enter(text)
   if outcome == "done" and text:match "%S" and #state.entries < MOST_ENTRIES then
     local entry = text:match "^%s*(.-)%s*$"
-    -- Saving is no step of the work that is saved.
+    -- Saving is not a step of the work that is saved.
     if not entry:match "^save%s" then state.entries[#state.entries + 1] = entry end
   end
   return outcome, output, status

@@ -74,7 +74,7 @@ function registry.rule_words()
 end
 
 command {
-  name = "diff", usage = "diff PATH [--on SELECTOR] [--steps STEPS]", summary = "where this run parts from another one, the reference",
+  name = "diff", usage = "diff PATH [--on SELECTOR] [--steps STEPS]", summary = "where this run diverges from another one, the reference",
   complete = "file", examples = { "diff dumps/reference", "diff dumps/reference --steps 0:2 --rtol 1e-3" },
   options = { { "on", "SELECTOR", "compare only these nodes" }, { "steps", "STEPS", "which steps" }, { "rtol", "R", "relative tolerance" },
     { "atol", "A", "absolute tolerance" } },
@@ -125,7 +125,7 @@ command {
       statistic, on = rest:match "^([%a_][%w_]*)%s+(.+)$"  -- the order of the command line
       if not on or not statistics[statistic] then on, statistic = rest, "abs_mean" end
     end
-    if on == "" then registry.usage(registry.find "trend", "trend: of which nodes?") end
+    if on == "" then registry.usage(registry.find "trend", "trend: which nodes?") end
     -- A name of two words: the second was meant to be a statistic.
     if on == rest and last and not on:find "[%(%\"]" and not on:find "%sand%s" and not on:find "%sor%s" and not on:find "^not%s" then
       local names = {}
@@ -145,7 +145,7 @@ command {
   options = { { "up", "", "where it came from" }, { "step", "N", "default: the current one" }, { "rank", "N", "where there are several" } },
   run = function(session, rest, options)
     local definition = registry.find "propagation"
-    if rest == "" then registry.usage(definition, "propagation: of which tensor?") end
+    if rest == "" then registry.usage(definition, "propagation: which tensor?") end
     local place = place_of(definition, options)
     place.up = options.up and true
     return tostring(need(session):propagation(registry.state.held(rest) or rest, place))
@@ -163,7 +163,7 @@ command {
 }
 
 command {
-  name = "list", also = { "l" }, usage = "list [FILE]", summary = "the user's program with findings beside its lines", complete = "file",
+  name = "list", also = { "l" }, usage = "list [FILE]", summary = "the user's program, its lines with findings", complete = "file",
   details = "Findings are those of the last check, or of one that is made now. FILE chooses one of the program's files.",
   run = function(session, rest)
     local s = need(session)

@@ -72,8 +72,8 @@ local function change(name, also, summary, word, act)
 end
 
 change("unwatch", { "delete", "d" }, "remove watchpoints", "removed", function(watch) watch:remove() end)
-change("disable", nil, "keep watchpoints, but do not ask them", "disabled", function(watch) watch:disable() end)
-change("enable", nil, "ask watchpoints again", "enabled", function(watch) watch:enable() end)
+change("disable", nil, "keep watchpoints, but do not run them", "disabled", function(watch) watch:disable() end)
+change("enable", nil, "run watchpoints again", "enabled", function(watch) watch:enable() end)
 
 local repeat_check  -- options of the last check when it was one of rules
 
@@ -103,7 +103,7 @@ command {
 }
 
 command {
-  name = "recheck", usage = "recheck", summary = "the last check again; live: the values at hand",
+  name = "recheck", usage = "recheck", summary = "the last check again; live: on the current values",
   run = function(session)
     local s = need(session)
     -- Rules have no watchpoint that a recheck could ask: they are run again.
@@ -114,7 +114,7 @@ command {
 
 command {
   name = "hits", usage = "hits [N]", summary = "what the last check found, or one finding with its advice",
-  details = "Findings are numbered in execution order; hits N tells the rule, the source line, causes and what to do next.",
+  details = "Findings are numbered in execution order; hits N shows the rule, the source line, causes and what to do next.",
   examples = { "hits", "hits 1" },
   run = function(session, rest)
     local s = need(session)

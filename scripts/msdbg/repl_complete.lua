@@ -52,7 +52,7 @@ local function complete_node(word)
   return s and core.node_names(s, word, MOST) or {}
 end
 
--- What may stand behind `op:`, `scope:`, `rank:`, `graph:`.
+-- What may be after `op:`, `scope:`, `rank:`, `graph:`.
 local function complete_term(s, kind, rest)
   local found = {}
   if kind == "op" then return add_matching(found, rest, core.op_types(s), "op:") end
@@ -163,7 +163,7 @@ local function complete_lua(word, before)
   return add_matching(found, word, keys_of(registry.state.globals))
 end
 
--- Inside of a string: a file where a call takes one, a condition behind `when`, else a selector.
+-- Inside of a string: a file where a call takes one, a condition after `when`, else a selector.
 local function complete_string(word, before)
   local ahead = before:match "^(.*)[\"'][^\"']*$" or ""
   if ahead:match "when%s*=%s*$" then
@@ -220,7 +220,7 @@ local completers = {
   end,
 }
 
--- Values of options that are no free text.
+-- Values of options that are not free text.
 local option_values = {
   semantics = function() return { "compat", "finite" } end,
   slots = function() return { "output", "input", "all" } end,
@@ -238,7 +238,7 @@ local function complete_command(command, word, before)
     return add_matching({}, word, names)
   end
   local option = before:match "%s%-%-([%a%-]+)[%s=]+[\"']?$"
-  -- A choice of rules goes on behind its first word.
+  -- A choice of rules goes on after its first word.
   if before:match ".*%s%-%-([%a%-]+)[%s=]" == "rules" then option = "rules" end
   for _, known in ipairs(command.options or {}) do
     if known[1] == option and known[2] ~= "" then

@@ -1,4 +1,4 @@
--- Commands that end a search: the page to hand on, and the talk through what is left.
+-- Commands that end a search: the report to share, and the guided checklist.
 local core = require "msdbg.core"
 local guide = require "msdbg.guide"
 local registry = require "msdbg.repl_registry"
@@ -23,7 +23,7 @@ command {
 }
 
 command {
-  name = "guide", usage = "guide", summary = "a talk through what usually goes wrong, answered by the data",
+  name = "guide", usage = "guide", summary = "a guided checklist of the usual causes, answered from the data",
   details = "Asks nothing here: what only a person knows stays open. msdbg guide DUMP asks.",
   run = function(session)
     local lines = {}

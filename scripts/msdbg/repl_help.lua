@@ -27,26 +27,26 @@ topics.conditions = [[
   watch @weight WCL 0.1                weights that change by more than 10 percent in a step
   watch @activation TZ 50              at least half of the elements are zero
   watch @gradient TL max_gt=3          a parameter by name
-A condition is named by its id (tensor_overflow) or abbreviation (TO). In Lua a function of a tensor is one, too:
+A condition is named by its id (tensor_overflow) or abbreviation (TO). In Lua a function of a tensor also works:
   s:watch { on = "op:ReLU", when = function(t) return t.stats.zero_percentage > 99 end }
 All of them:]]
 
 topics.expressions = [[
   watch @gradient percent(abs(x) > 3*std(x)) > 5
   watch ** norm2(x) > 10 * norm2(prev)
-x is the element, prev the same tensor in the step before. + - * / ^, comparisons, and or not; abs sqrt exp log log2 sign floor
+x is the element, prev the same tensor in the previous step. + - * / ^, comparisons, and or not; abs sqrt exp log log2 sign floor
 min max isnan isinf isfinite; over elements: any all count percent sum mean min max std norm1 norm2 norminf; size step rank
-dtype_max dtype_min_normal dtype_eps. In Lua: t:eval "mean(abs(x))"  t:where "x > 1e4". explain EXPRESSION tells what it costs.]]
+dtype_max dtype_min_normal dtype_eps. In Lua: t:eval "mean(abs(x))"  t:where "x > 1e4". explain EXPRESSION shows the cost.]]
 
 topics.tensors = [[
-A tensor is NODE:output:0; NODE:0 is short for output 0, the end of the name is enough when it is unique.
+A tensor is NODE:output:0; NODE:0 is short for output 0, a unique ending of the name is enough.
   show Log-op0   pt fc1.weight[0:2,:]   worst Log-op0   hist fc1.weight   heatmap fc1.weight   trend fc1.weight
   t = s:tensor("conv1-Conv2d/Conv2D-op0:0", { step = 1 })
   t.stats.max   t:worst(5)   t:where "x > 1e4"   t:histogram { bins = 10 }   t:quantile(0.99)
   t:slice "0:2,:"   t:at(0, 3)   t:previous()   t:change_ratio(t:previous())   t:save "conv.npy"   t:show()]]
 
 topics.lua = [[
-Everything that is no command is Lua. s is the open session, msdbg the library; _ is the last result, _1 to _9 the latest nine
+Anything that is not a command is Lua. s is the open session, msdbg the library; _ is the last result, _1 to _9 the latest nine
 values, newest first.
   for step in s:each_step() do print(step, s:tensor("Log-op0").stats.neg_inf_count) end
   for w in s:nodes "@weight":each() do print(w.name, w:value().stats.abs_mean) end
@@ -56,9 +56,9 @@ An open block or bracket asks for more lines; Ctrl-C drops them. help session, h
 topics.live = [[
   msdbg listen                      then start the training with the variables that it prints
   step 10   next   run_to NODE   continue   (s, n, r, c)    Ctrl-C: the training is held, the prompt comes back
-  watch @gradient TO   continue     stops at the first hit; recheck after edits judges the values at hand again
+  watch @gradient TO   continue     stops at the first hit; recheck after edits judges the current values again
   goto -1                           statistics of the step before this one; goto now
-  detach   terminate                let the training run on, or end it; quit asks
+  detach   terminate                let the training continue, or end it; leaving the prompt asks which
 In Lua: r = s:continue { timeout = 60 }  r.reason  r.step  r.hits   for step, r in s:each_step() do ... end
   s:on("hit", function(hit, r) print(hit.node) end)   also "step" and "end". Reference: docs/live.md]]
 
@@ -69,7 +69,7 @@ Scripts begin with: local msdbg = require "msdbg"; local s = msdbg.open(arg[1])
 A script has its own environment: it reads the globals, but cannot make any. msdbg.fail "text" ends it with a message.]]
 
 topics.redirect = [[
-  check > hits.txt            writes the output of an entry to a file, which is replaced as a whole
+  check > hits.txt            writes the output of an entry to a file, replacing it
   stats ** >> all.txt         appends it to a file
   stats ** | grep conv        sends it to a shell command; an exit status other than 0 is reported
 The output is not shortened and has no colour. Comparisons still work: after Lua, and after a command that takes an expression (watch,
@@ -84,14 +84,14 @@ The lists of nodes, tensors, stats, check, hits, watches and bt have numbered ro
 topics.keys = [[
   Tab       completes: commands and their options, selectors, node names level by level, conditions, fields, files
   Ctrl-R    searches the history, which is kept for you in $XDG_STATE_HOME/msdbg/history
-  Ctrl-C    drops the line, or stops what runs and keeps the prompt
+  Ctrl-C    drops the line, or stops the command and keeps the prompt
   Ctrl-D    leaves;  Ctrl-A Ctrl-E Ctrl-W Ctrl-U Ctrl-Y and the arrows edit as in a shell; ~/.editrc changes keys
 $XDG_CONFIG_HOME/msdbg/init.lua (~/.config/msdbg/init.lua) is entered first, unless --no-init; then -x FILE and -e CODE.]]
 
 topics.short = [[
   gdb     s step   n next   c continue   r run   b watch   info b, i   d unwatch   p EXPR   bt   display   q quit   h help
   tfdbg   lt list tensors   pt print tensor   ni node info   li inputs   lo outputs   r run
-An unambiguous beginning of a command is enough: `unw 1`. A variable of that name goes first, and `n = 5` is always Lua.]]
+Any unambiguous prefix works: `unw 1`. A variable of that name wins, and `n = 5` is always Lua.]]
 
 ---@return string[]
 function M.topics()
@@ -141,7 +141,7 @@ function M.overview()
     rows[#rows + 1] = { "  " .. usage, definition.summary .. (definition.also and " (" .. concat(definition.also, ", ") .. ")" or "") }
   end
   return registry.align(rows)
-    .. "\nAnything else is Lua; s is the session, ?x tells about a value. help COMMAND, apropos WORD; help TOPIC:\n  "
+    .. "\nAnything else is Lua; s is the session, ?x describes a value. help COMMAND, apropos WORD; help TOPIC:\n  "
     .. concat(M.topics(), ", ")
 end
 
@@ -206,7 +206,7 @@ function M.about(word)
     members = {}
   end
   if class or #members > 0 then
-    parts[#parts + 1] = (#parts > 0 and "of that name in Lua, too:\n" or "several functions have that name:\n") .. others(class, members)
+    parts[#parts + 1] = (#parts > 0 and "the same name in Lua:\n" or "several functions have that name:\n") .. others(class, members)
   end
   if #parts > 0 then return concat(parts, "\n") end
   local beginning = registry.beginning_with(word)

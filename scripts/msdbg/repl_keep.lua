@@ -49,7 +49,7 @@ command {
       local text = state.display_text()
       return text ~= "" and text or "nothing is displayed; e.g. display s:tensor(\"fc1.weight\").stats.abs_mean"
     end
-    state.evaluate(rest)  -- a mistake is told now, and nothing is kept
+    state.evaluate(rest)  -- a mistake is reported now, and nothing is kept
     local display = { id = state.next_display, text = rest }
     state.next_display = state.next_display + 1
     state.displays[#state.displays + 1] = display
@@ -169,7 +169,7 @@ command {
 -- ---- help and leaving -----------------------------------------------------------------------------------------------
 
 command {
-  name = "help", also = { "h" }, usage = "help [COMMAND | TOPIC | NAME]", summary = "this list, a command, a topic, a part of the library",
+  name = "help", also = { "h" }, usage = "help [COMMAND | TOPIC | NAME]", summary = "this list, a command, a topic, a library name",
   complete = "topic", examples = { "help watch", "help selectors", "help session.step", "help tensor" },
   run = function(_, rest)
     if rest == "" then return help.overview() end
@@ -178,7 +178,7 @@ command {
 }
 
 command {
-  name = "apropos", usage = "apropos WORD ...", summary = "what help, conditions and library say about words", examples = { "apropos nan" },
+  name = "apropos", usage = "apropos WORD ...", summary = "search help, conditions and library for words", examples = { "apropos nan" },
   run = function(_, rest)
     if rest == "" then registry.usage(registry.find "apropos", "apropos: which word?") end
     return help.apropos(rest)

@@ -92,7 +92,7 @@ local function tree(definition, upwards)
     end
     local lines = { format("%s  %s", n.name, n.op) }
     add_tree(lines, n, upwards, depth, "  ", { [n.name] = true })
-    if #lines == 1 then lines[2] = upwards and "  no inputs" or "  nobody takes its output" end
+    if #lines == 1 then lines[2] = upwards and "  no inputs" or "  nothing uses its output" end
     return concat(lines, "\n")
   end
 end
@@ -104,7 +104,7 @@ command {
 }
 
 command {
-  name = "outputs", also = { "lo" }, usage = "outputs NODE [--depth N]", summary = "who takes a node's outputs", complete = "node",
+  name = "outputs", also = { "lo" }, usage = "outputs NODE [--depth N]", summary = "what uses a node's outputs", complete = "node",
   options = { { "depth", "N", "levels of the tree, default 1" } },
   run = tree(function() return registry.find "outputs" end, false),
 }
@@ -213,7 +213,7 @@ local subjects = {
 }
 
 command {
-  name = "info", also = { "i" }, usage = "info [watches | steps | ranks | graphs | hits]", summary = "what this dump or training is",
+  name = "info", also = { "i" }, usage = "info [watches | steps | ranks | graphs | hits]", summary = "describe this dump or training",
   details = "Without a word: the dump or the training. A beginning of the word is enough: `info b` lists the watchpoints, as in gdb.",
   complete = "info",
   run = function(session, rest)
@@ -228,14 +228,14 @@ command {
     end
     local close = core.nearest(rest, names, 1)[1]
     local hint = close and format(" (did you mean '%s'?)", close) or ""
-    mistake(format("info: nothing is known of '%s'%s; there is %s", rest, hint, concat(names, ", ")))
+    mistake(format("info: unknown word '%s'%s; there are %s", rest, hint, concat(names, ", ")))
   end,
 }
 registry.info_subjects = { "watches", "breakpoints", "steps", "ranks", "graphs", "hits" }
 
 command {
-  name = "explain", usage = "explain EXPRESSION", summary = "what an expression costs: passes over the tensor",
-  details = "Passes over the tensor, what the statistics give, operations per element.", complete = "expression",
+  name = "explain", usage = "explain EXPRESSION", summary = "the cost of an expression: passes over the tensor",
+  details = "Passes over the tensor, what the statistics provide, operations per element.", complete = "expression",
   run = function(_, rest)
     if rest == "" then
       registry.usage(registry.find "explain", "explain: which expression? e.g. explain percent(abs(x) > 3*std(x)) > 5")

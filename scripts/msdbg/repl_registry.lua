@@ -76,13 +76,13 @@ function M.number(definition, text, what)
   return n
 end
 
---- A selector or tensor name may stand in quotes, as it would in Lua.
+--- A selector or tensor name may be in quotes, as it would in Lua.
 function M.unquote(text)
   text = text:match "^%s*(.-)%s*$"
   return text:match '^"([^"]*)"$' or text:match "^'([^']*)'$" or text
 end
 
--- What a value and the words `and`, `or`, `not` behind it join, and where it ends.
+-- What a value and the words `and`, `or`, `not` after it join, and where it ends.
 local function joined(rest, value, at)
   local words, last = { value }, value:match "%S+$"
   while true do
@@ -93,7 +93,7 @@ local function joined(rest, value, at)
   end
 end
 
---- Takes `--name VALUE` and `--name=VALUE` out of what stands behind a command.
+--- Takes `--name VALUE` and `--name=VALUE` out of what is after a command.
 ---@return string rest
 ---@return table<string, string> options
 function M.options(definition, rest)

@@ -13,7 +13,7 @@ local NAMES = { tensor = true, where = true, trend = true, node = true, ["file o
 
 local rows  -- nodes, tensors, hits or watchpoints by number
 
---- The list whose rows `#N` means from now on: what stands under `N` is what the prompt printed with that number.
+--- The list whose rows `#N` means from now on: what is under `N` is what the prompt printed with that number.
 ---@param list table|userdata
 function M.keep(list) rows = list end
 
@@ -66,7 +66,7 @@ local function named(kind, number, suffix)
   return node .. ":" .. slot .. suffix, place
 end
 
---- What stands behind a command, with the names of the rows that it mentions. A tensor of another step comes with it.
+--- What is after a command, with the names of the rows that it mentions. A tensor of another step comes with it.
 ---@param definition table
 ---@param rest string
 ---@param session msdbg.Session?

@@ -81,7 +81,7 @@ command {
 }
 
 command {
-  name = "detach", usage = "detach", summary = "live: let the training run on by itself",
+  name = "detach", usage = "detach", summary = "live: let the training continue by itself",
   run = function(session)
     training(session, "detach"):detach()
     return "the training runs on without watchpoints, as long as msdbg stays; wait follows it to its end"

@@ -1,4 +1,4 @@
--- Commands that look at one tensor.
+-- Commands for one tensor.
 local formats = require "msdbg.format"
 local pictures = require "msdbg.tensor_pictures"
 local registry = require "msdbg.repl_registry"
@@ -70,7 +70,7 @@ tensor_command {
   details = "TENSOR is NODE, NODE:0, NODE:output:0, NODE:input:1 or a variable; SLICE is written as in NumPy.",
   examples = { "show Log-op0", "pt fc1.weight[0:2,:]", "show conv1.weight --previous --sort difference" },
   options = with { { "slice", "TEXT", "a part, e.g. 0:2,:" }, { "rows", "N", "rows of elements, default 20" },
-    { "previous", "", "beside the value of the step before" }, { "sort", "HOW", "place, value or difference; with --previous" } },
+    { "previous", "", "with the value of the previous step" }, { "sort", "HOW", "place, value or difference; with --previous" } },
   run = function(tensor, slice, more, options, definition)
     nothing_behind(definition, more)
     return pictures.show(tensor, { slice = slice, rows = whole(definition, options, "rows"), previous = options.previous and true,
@@ -81,7 +81,7 @@ tensor_command {
 tensor_command {
   name = "hist", usage = "hist TENSOR[SLICE] [--bins N] [--log]", summary = "histogram of the finite elements",
   options = with { { "slice", "TEXT", "a part, e.g. 0:2,:" }, { "bins", "N", "bars, default 20" },
-    { "log", "", "logarithmic lengths, so that rare values show" } },
+    { "log", "", "logarithmic lengths, which make rare values visible" } },
   run = function(tensor, slice, more, options, definition)
     nothing_behind(definition, more)
     return pictures.hist(tensor, { slice = slice, bins = whole(definition, options, "bins"), log = options.log and true })

@@ -14,7 +14,7 @@ local HINTS = {
   { " (all: --wide)", "" },
 }
 
--- Every `what` in a text, as it stands.
+-- Every `what` in a text, as it is.
 local function replace(text, what, with)
   local parts, at = {}, 1
   while true do
@@ -26,7 +26,7 @@ local function replace(text, what, with)
   return concat(parts) .. text:sub(at)
 end
 
--- The same command of the prompt with what stands behind the dump; nil where it does not know an option of the line.
+-- The same command of the prompt with what is after the dump; nil where it does not know an option of the line.
 local function typed_here(line, source)
   local name, rest = line:match "^msdbg (%l[%w_]*) (.*)$"
   local definition = name and registry.find(name)

@@ -66,16 +66,16 @@ end
 
 local function check_list(who, what, list, known)
   for i, word in ipairs(list) do
-    if type(word) ~= "string" or word == "" then wrong(who, "field '%s': element %d is no word but %s", what, i, shown(word)) end
+    if type(word) ~= "string" or word == "" then wrong(who, "field '%s': element %d is not a word but %s", what, i, shown(word)) end
     if known and not known[word] then
-      wrong(who, "%s", suggest(format("field '%s': '%s' is no statistic", what, word), word, keys(known)))
+      wrong(who, "%s", suggest(format("field '%s': '%s' is not a statistic", what, word), word, keys(known)))
     end
   end
 end
 
 local function is_nan(value) return value ~= value end
 
---- The value of a parameter from what a person or a file gave. Raises with `who` before the message.
+--- The value of a parameter from user input or a file. Raises with `who` before the message.
 function M.value_of(who, name, spec, given)
   local value = given
   if type(given) == "string" and spec.type ~= "string" and spec.type ~= "choice" then
@@ -85,7 +85,7 @@ function M.value_of(who, name, spec, given)
       if value == nil then wrong(who, "parameter '%s': true or false is expected, not '%s'", name, given) end
     else
       value = tonumber(given)
-      if not value then wrong(who, "parameter '%s': '%s' is no number", name, given) end
+      if not value then wrong(who, "parameter '%s': '%s' is not a number", name, given) end
     end
   end
   if spec.type == "number" or spec.type == "integer" then
@@ -110,7 +110,7 @@ function M.value_of(who, name, spec, given)
     for _, choice in ipairs(spec.choices) do
       if choice == value then return value end
     end
-    wrong(who, "%s", suggest(format("parameter '%s': '%s' is none of %s", name, value, concat(spec.choices, ", ")), value, spec.choices))
+    wrong(who, "%s", suggest(format("parameter '%s': '%s' is not one of %s", name, value, concat(spec.choices, ", ")), value, spec.choices))
   end
   return value
 end
@@ -159,7 +159,7 @@ local function check_verdict_fields(rule, who)
   local ways = (rule.when and 1 or 0) + (rule.check and 1 or 0) + (rule.catalogue and 1 or 0)
   if ways > 1 then wrong(who, "'when', 'check' and 'catalogue' exclude each other") end
   if ways == 0 and not rule.step_end and not rule.finish then
-    wrong(who, "what it looks for is missing: give 'when' (an expression) or 'check' (a function of a tensor)")
+    wrong(who, "it has no condition: add 'when' (an expression) or 'check' (a function of a tensor)")
   end
   if (rule.when or rule.catalogue) and (rule.step_end or rule.finish) then
     wrong(who, "'step_end' and 'finish' belong to rules with a 'check' function, '%s' is decided by the core",

@@ -36,11 +36,11 @@ local function flatten(x, values, shape, depth)
   if type(x) ~= "table" then
     local value = type(x) == "string" and words[x:lower()] or x
     if type(value) == "boolean" then value = value and 1 or 0 end
-    if type(value) ~= "number" then error(format("'%s' is no number; \"nan\", \"inf\" and \"-inf\" may stand for them", tostring(x)), 0) end
+    if type(value) ~= "number" then error(format("'%s' is not a number (nor \"nan\", \"inf\", \"-inf\")", tostring(x)), 0) end
     values[#values + 1] = value
     return
   end
-  if shape[depth] and shape[depth] ~= #x then error(format("a list of %d elements stands beside one of %d", #x, shape[depth]), 0) end
+  if shape[depth] and shape[depth] ~= #x then error(format("a list of %d elements is next to one of %d", #x, shape[depth]), 0) end
   shape[depth] = #x
   for i = 1, #x do flatten(x[i], values, shape, depth + 1) end
 end
@@ -64,7 +64,7 @@ end
 
 -- A step is one tensor, or { tensors = { ... } }.
 local function add_step(list, entry, case, step)
-  if type(entry) ~= "table" then error(format("step %d is no table but %s", step, tostring(entry)), 0) end
+  if type(entry) ~= "table" then error(format("step %d is not a table but %s", step, tostring(entry)), 0) end
   if not entry.tensors then
     check_fields(format("step %d", step), entry, step_fields)
     list[#list + 1] = tensor_of(entry, case, step)
@@ -154,7 +154,7 @@ local function run_case(made, case, budget)
   end
   local list, steps = tensors_of(case)
   local session = core.memory_session(case.live and "live" or "dump", list)
-  -- Nodes are named after nothing in particular, so that the rule is shown all of them unless the case asks for its selector.
+  -- Case nodes have arbitrary names, so the rule gets all of them unless the case asks for its selector.
   local on = not case.select and "@all or @constant" or nil
   local instance, why = run.instance(session, made, values, { on = on, optional = true, budget = budget })
   if instance == false then return { hits = {}, not_checked = {}, steps = {} } end

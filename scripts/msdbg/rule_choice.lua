@@ -10,7 +10,7 @@ local DEEPEST = 100  -- `not` and `(` inside each other
 
 local function wrong(text, message, ...) core.raise("invalid_argument", format("--rules '%s': ", text) .. format(message, ...), true) end
 
--- Words, commas and parentheses. NAME=VALUE and numbers behind a word are its parameters.
+-- Words, commas and parentheses. NAME=VALUE and numbers after a word are its parameters.
 local function tokens_of(text)
   local list, at = {}, 1
   while true do
@@ -57,7 +57,7 @@ end
 
 local function nothing() return false end
 
--- The file that cannot be read and holds the rule of that name, as far as can be told: its own name, or the name in its message.
+-- The unreadable file that probably holds the rule of that name: its own name, or the name in its message.
 local function broken(word, problems)
   local lower = word:lower()
   for _, problem in ipairs(problems or {}) do
@@ -97,7 +97,7 @@ function Parser:parameters(rule, token)
     local name, value = next_token.text:match "^([^=]+)=(.*)$"
     if not name and tonumber(next_token.text) then value = next_token.text elseif not name then return end
     if not rule then
-      wrong(self.text, "'%s' stands behind '%s', which is no single rule and has no parameters", next_token.text, token.text)
+      wrong(self.text, "'%s' follows '%s', which is not a single rule and has no parameters", next_token.text, token.text)
     end
     self.at = self.at + 1
     local list = self.params[rule] or {}
@@ -181,7 +181,7 @@ end
 ---@param text string
 ---@param registry table with rules, and left_out for messages
 ---@return table[] chosen
----@return table params  rule -> list of {name, value} written behind it
+---@return table params  rule -> list of {name, value} written after it
 ---@return boolean only_names  nothing but names was written
 ---@return table named  rule -> true
 ---@return table broken  problem -> true, of files that were named and cannot be read

@@ -65,7 +65,7 @@ local function range_of(spec)
   return spec.type .. unit
 end
 
--- Folds a text to lines of at most 90 characters behind an indent.
+-- Folds a text to lines of at most 90 characters after an indent.
 local function folded(label, text)
   if not text then return end
   local line = pad(label, 10)

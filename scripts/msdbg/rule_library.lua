@@ -1,4 +1,4 @@
--- Rule libraries: where rule files lie, how they are read, and what is chosen from them.
+-- Rule libraries: where rule files are, how they are read, and what is chosen from them.
 --
 -- A file is run in an environment of its own to build its tables; no function of a rule is called here.
 local core = require "msdbg.core"
@@ -27,7 +27,7 @@ end
 
 local function escaped(word) return (word:gsub("%p", "%%%0")) end
 
--- `return rule { ... }` is a tail call: when the rule module complains, the stack no longer tells where. The text does: the line of the
+-- `return rule { ... }` is a tail call: when the rule module raises, the stack does not show the place. The text does: the line of the
 -- field that is wrong, else that of the rule's name, else that of `rule {`.
 local function place_in(text, why)
   local name = why:match "^rule '([^']+)'"
@@ -42,7 +42,7 @@ local function place_in(text, why)
   return lines + 1
 end
 
--- The place stands in front of the message. What Lua knows of it is the line of `rule {` inside of a list, or the script that made rules
+-- The place precedes the message. Lua knows only the line of `rule {` inside of a list, or the script that made rules
 -- be read.
 local function named(why, path, text)
   local bare = text and (why:match "^[^\n]-:%d+: (rule '.*)$" or why:match "^[^\n]-:%d+: (rule: .*)$")
@@ -57,7 +57,7 @@ local function rules_in(value, path)
     return nil, format("%s:1: the file returned %s; it has to return rule { ... } or a list of them", path, what)
   end
   for i, element in ipairs(value) do
-    if not rule.is_rule(element) then return nil, format("%s:1: element %d of the returned list is no rule { ... }", path, i) end
+    if not rule.is_rule(element) then return nil, format("%s:1: element %d of the returned list is not a rule { ... }", path, i) end
   end
   return value
 end
@@ -153,7 +153,7 @@ function M.registry(options)
   return self
 end
 
---- Adds a file or directory to the search path of this program run; gives its rules.
+--- Adds a file or directory to the search path of this program run; returns its rules.
 ---@param path string
 ---@return table[]
 function M.load(path)
@@ -173,7 +173,7 @@ end
 
 local kept
 
---- Rule files are read anew at the next use.
+--- Rule files are read again at the next use.
 function M.forget() kept = nil end
 
 --- The registry of this run without further files; read once.

@@ -103,7 +103,7 @@ local function values_for(chosen, inline, options, profile)
   return values
 end
 
--- A condition of the catalogue to which no limit was given, by whatever way.
+-- A condition of the catalogue without any limit.
 local function lacks_limit(made, values)
   for name in pairs(made.params) do
     if values[name] ~= nil then return false end
@@ -157,7 +157,7 @@ function M.make_within(options)
   if expression then
     chosen, inline, only_names, named, broken = choice.choose(expression, registry)
   elseif #files > 0 then
-    -- Files that are named without a choice stand for themselves.
+    -- Files named without a choice choose all their rules.
     for _, made in ipairs(registry.rules) do
       if made.origin == "--rule" then chosen[#chosen + 1] = made end
     end
@@ -179,7 +179,7 @@ function M.make_within(options)
     local first = plan.problems[1]
     wrong("--rules '%s': none of the rules can run; %s: %s", expression, first.rule, first.reason)
   end
-  -- A file that cannot be read may hold what was asked for, unless everything was named and is there.
+  -- An unreadable file may hold a requested rule, unless every name was found.
   for _, problem in ipairs(registry.problems) do
     if not only_names or problem.origin == "--rule" or broken[problem] then plan.problems[#plan.problems + 1] = problem end
   end

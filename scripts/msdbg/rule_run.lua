@@ -15,7 +15,7 @@ local function place_of(f)
   return format("%s:%d", info.short_src, info.linedefined)
 end
 
--- `@team` of a profile's collections becomes what it stands for.
+-- Replaces `@team` of a profile's collections by its definition.
 local function expand(selector, collections)
   if type(selector) ~= "string" or not collections then return selector end
   return (selector:gsub("@([%w_-]+)", function(name)
@@ -64,7 +64,7 @@ local function select_nodes(made, session, values, budget, collections)
   return expand(chosen, collections)
 end
 
--- What a loss scale has answered is no fault: such gradients change nothing. The rules for which this holds:
+-- What a loss scale has answered is not a fault: such gradients change nothing. The rules for which this holds:
 local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true }
 
 local function overflow(t)
@@ -139,7 +139,7 @@ function M.instance(session, made, values, options)
   return instance
 end
 
--- Pulls in what is required, and numbers the rules so that those named in requires and after have a lower turn.
+-- Adds required rules, and numbers the rules such that those named in requires and after have a lower turn.
 local function arrange(chosen, registry, values_of, problems)
   local index, list = {}, {}
   for _, made in ipairs(chosen) do index[made.name] = made end

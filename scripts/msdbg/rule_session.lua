@@ -39,7 +39,7 @@ end
 local watch = methods.watch
 local watch_options = { on = true, slots = true, name = true, optional = true }
 
--- What is no option of watchpoints is a parameter of the rule.
+-- Keys that are not options of watchpoints are parameters of the rule.
 function methods.watch(session, options)
   if type(options) ~= "table" or options.rule == nil then return watch(session, options) end
   local rule, run, rules = require "msdbg.rule", require "msdbg.rule_run", require "msdbg.rule_library"

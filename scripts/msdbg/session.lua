@@ -1,4 +1,4 @@
--- The part of the session object that is written in Lua.
+-- The Lua part of the session object.
 local core = require "msdbg.core"
 local watches = require "msdbg.watches"
 
@@ -13,7 +13,7 @@ local function each_live_step(session)
       r = session:step(1)
     until not r.held or r.completed_steps > before or not (r.reason == "hit" or r.reason == "not checked")
     if r.reason == "interrupted" then core.raise("interrupted", "interrupted", true) end
-    -- A step behind which the training is gone is given only when it has something to tell: nothing can be read any more.
+    -- A step after which the training is gone is returned only if it has results: nothing can be read anymore.
     if r.completed_steps > before and (r.held or #r.hits > 0) then return r.step, r end
   end
 end

@@ -66,7 +66,7 @@ function M.series(session, name, stat, given)
       local value
       if t and type(stat) == "function" then
         value = stat(t)
-        why = value == nil and "the function gave nothing" or nil
+        why = value == nil and "the function returned nothing" or nil
       elseif t and stat == "change" then
         local before
         before, why = t:previous()
@@ -173,7 +173,7 @@ end
 
 --- Slope of the least-squares line, per step (or per place without `at`).
 ---@param values (number|false)[]
----@param at? number[]  where the values stand, e.g. series.steps
+---@param at? number[]  where the values are, e.g. series.steps
 ---@return number?
 function M.slope(values, at)
   local xs, ys = {}, {}
@@ -186,7 +186,7 @@ function M.slope(values, at)
   if sxx > 0 then return sxy / sxx end
 end
 
--- Splits so that the squares that remain around the two means are least. Prefix sums keep it linear.
+-- Chooses the split with the least squares around the two means. Prefix sums keep it linear.
 local function best_split(numbers)
   local sum, n = 0, #numbers
   for _, value in ipairs(numbers) do sum = sum + value end
@@ -221,7 +221,7 @@ function M.change_point(values, given)
   local before, after = 0, 0
   for i = 1, at do before = before + numbers[i] / at end
   for i = at + 1, n do after = after + numbers[i] / (n - at) end
-  -- What rounding leaves of an exact fit is no spread.
+  -- The rounding error of an exact fit is not a spread.
   local rest = total - gain
   local spread = rest > 1e-20 * total and sqrt(rest / (n - 2)) or 0
   local score = spread > 0 and abs(after - before) / spread or HUGE

@@ -1,5 +1,5 @@
 -- Environments for scripts: they read the globals, and raise on undefined names and on global assignment.
--- This keeps honest mistakes apart. It is no defence against hostile code.
+-- This keeps honest mistakes apart. It is not a defence against hostile code.
 local core = require "msdbg.core"
 
 local globals = _G
@@ -24,7 +24,7 @@ local function undefined(name, own)
   core.raise("undefined", text)
 end
 
--- print as a terminal has it: what steers one is shown, colours pass where they are wanted. A file or a pipe gets what is printed,
+-- print for a terminal: control characters are made visible, colours pass if enabled. A file or a pipe gets the text unchanged,
 -- and io.write writes what it is given.
 local function visible_print(...)
   local parts = {}

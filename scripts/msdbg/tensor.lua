@@ -1,4 +1,4 @@
--- The part of the tensor object that is written in Lua.
+-- The Lua part of the tensor object.
 local core = require "msdbg.core"
 local pictures = require "msdbg.tensor_pictures"
 local elements = require "msdbg.tensor_elements"

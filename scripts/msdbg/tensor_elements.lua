@@ -6,7 +6,7 @@
 -- The collector does not follow pointers, so each view holds the handle of its memory, and so does the pointer v.data.
 --
 -- LuaJIT marks the type of a value with the bits of a NaN, and FFI loads take those bits as they are: a NaN with another payload would
--- become a table or nil. Every element therefore passes a look at its bits, or the core, which writes one NaN for all.
+-- become a table or nil. Every element therefore passes a check of its bits, or the core, which writes one NaN for all.
 local core = require "msdbg.core"
 local bit = require "bit"
 local ffi = require "ffi"
@@ -41,10 +41,10 @@ local abi = M.check_abi(core.abi_table)
 local NAN = 0 / 0
 local scratch = ffi.new "double[1]"
 
--- The one field of a view: what it stands on, under a key that only this file has.
+-- The only field of a view: its state, under a key that only this file has.
 local STATE = {}
 
--- Pointers that were given out, and the owner of the memory behind each.
+-- Pointers given out, and the owner of each one's memory.
 local owner_of = setmetatable({}, { __mode = "k" })
 
 local function fail(text, ...) core.raise("invalid_argument", format(text, ...)) end
@@ -59,8 +59,8 @@ local methods = {}
 
 local function field(state, name)
   if type(name) == "number" then
-    if floor(name) ~= name then fail("view: index %s is no whole number", tostring(name)) end
-    fail("view: index %s lies outside 0 to %d", tostring(name), state.n - 1)
+    if floor(name) ~= name then fail("view: index %s is not a whole number", tostring(name)) end
+    fail("view: index %s is outside 0 to %d", tostring(name), state.n - 1)
   end
   if name == "n" or name == "dtype" or name == "shape" then return state[name] end
   if name == "data" then
@@ -70,7 +70,7 @@ local function field(state, name)
   return methods[name] or fail("a view has no field '%s'; it has n, dtype, shape, data, doubles, and v[i] from 0", tostring(name))
 end
 
--- Functions that read one element, for each way in which types lie in memory. They stand side by side, each with its own bounds, because
+-- Functions that read one element, for each representation in memory. They are side by side, each with its own bounds, because
 -- another call between the loop and the element costs more than the element.
 local function integer_at(view, i)
   local state = view[STATE]
@@ -129,11 +129,11 @@ for _, bits in ipairs { 8, 16, 32, 64 } do
   end
 end
 
---- Makes the view behind tensor:view().
+--- Implements tensor:view().
 ---@param tensor msdbg.Tensor
 ---@return msdbg.View
 function M.new(tensor)
-  -- The type is that of the bytes at hand, whatever the tensor was described as.
+  -- The type is that of the actual bytes, however the tensor was described.
   local owner, address, dtype, shape = core.view_memory(tensor)
   local raw = ffi.cast("const msdbg_view *", address)
   local made = classes[dtype]
@@ -154,7 +154,7 @@ function M.doubles(view, first, n)
   if type(first) == "number" and n == nil then n = state.n - first end
   if type(first) ~= "number" or type(n) ~= "number" then fail("doubles: two whole numbers are expected: the first element and how many") end
   if not (first >= 0 and n >= 0 and first + n <= state.n) or floor(first) ~= first or floor(n) ~= n then
-    fail("doubles: %s elements from %s on do not lie in 0 to %d", tostring(n), tostring(first), state.n - 1)
+    fail("doubles: %s elements from %s on are not within 0 to %d", tostring(n), tostring(first), state.n - 1)
   end
   local out = ffi.new("double[?]", n)
   if abi.elements(state.raw, first, n, out) ~= 0 then core.raise("internal", "doubles: the elements cannot be read") end

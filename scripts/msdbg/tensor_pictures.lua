@@ -45,7 +45,7 @@ local function chosen(values, before, n, o, limit)
     for i = max(head, n - (limit - head)), n - 1 do indices[#indices + 1] = i end
     return indices, gap
   end
-  -- Only `limit` rows are kept while all elements are looked at, so that large tensors do not become large tables.
+  -- Only `limit` rows are kept while all elements are read, so large tensors do not become large tables.
   local keys, least = {}, nil
   for i = 0, n - 1 do
     local value, old = values[i], before[i]
@@ -62,7 +62,7 @@ local function chosen(values, before, n, o, limit)
   return indices, nil
 end
 
--- What lies behind `previous`: nil and the reason where there is none.
+-- What is after `previous`: nil and the reason where there is none.
 local function earlier(tensor, text)
   local before, why = tensor:previous()
   if not before then return nil, why end
@@ -102,7 +102,7 @@ local function difference_table(tensor, before, o)
 end
 
 --- What `show` prints: name, source line, statistics and elements. `slice` shows a part ("0,:,2:5"), `previous` the value of the step
---- before beside each element, the largest differences first with sort = "difference" (or the largest values: "value").
+--- before next to each element, the largest differences first with sort = "difference" (or the largest values: "value").
 ---@param tensor msdbg.Tensor
 ---@param given? { rows?: integer, slice?: string, previous?: boolean, sort?: "place"|"difference"|"value" }
 ---@return string
@@ -144,7 +144,7 @@ function M.show(tensor, given)
   return concat(lines, "\n")
 end
 
--- The slice text that leaves two axes, and whether they stand the other way round. Axes that are not shown are cut at 0.
+-- The slice text that leaves two axes, and whether they are the other way round. Axes that are not shown are cut at 0.
 local function two_axes(shape, o)
   local rank = #shape
   local rows, columns = rank - 1, rank
@@ -223,7 +223,7 @@ function M.heatmap(tensor, given)
   return format("%s\n  %s\n", head, concat(notes, "; ")) .. picture
 end
 
---- The histogram of the finite elements; `log` makes the lengths logarithmic, so that rare values show.
+--- The histogram of the finite elements; `log` makes the lengths logarithmic, so rare values show.
 ---@param tensor msdbg.Tensor
 ---@param given? { bins?: integer, slice?: string, width?: integer, log?: boolean, ascii?: boolean }
 ---@return string

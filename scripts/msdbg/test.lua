@@ -55,7 +55,7 @@ local function step_into(path, key)
   return path .. "[" .. short(key) .. "]"
 end
 
--- Numbers before words, each in order, so that equal failures print equal texts.
+-- Numbers before words, each in order, so equal failures print equal texts.
 local function sorted_keys(a, b)
   local keys, seen = {}, {}
   for _, from in ipairs { a, b } do
@@ -73,7 +73,7 @@ local function sorted_keys(a, b)
 end
 
 -- Adds a line for each place where the two differ. `match` judges values that are not both tables. Pairs that are being compared
--- already are taken as equal, so that a table that contains itself ends.
+-- already are taken as equal, so a table that contains itself ends.
 local function compare(got, wanted, match, path, lines, open)
   if type(got) == "table" and type(wanted) == "table" then
     if got == wanted or (open[got] and open[got][wanted]) then return end

@@ -41,7 +41,7 @@ local function is_written(node)
 end
 
 --- Parameters that the program gives to the network in each call. A graph does not tell them from the network's own: their names are
---- those of Python arguments, so that they have no dot, and nothing writes them.
+--- those of Python arguments, so they have no dot, and nothing writes them.
 function M.inputs(s)
   local own = {}
   local candidates = nodes(s, "@parameter and not @weight and not @optimizer")
@@ -110,7 +110,7 @@ function M.settings(s)
   return list
 end
 
---- A function that says how many updates lie between two values of a weight. The optimizer counts them in `global_step`; where that was
+--- A function that says how many updates are between two values of a weight. The optimizer counts them in `global_step`; where that was
 --- not dumped, the difference of the step numbers is taken.
 function M.updates_between(s)
   local counters = {}
@@ -146,7 +146,7 @@ function M.earlier(t, most)
   return list
 end
 
---- The gradients that optimizers are given. Mostly they are outputs of the operators before the optimizer, whatever stands between
+--- The gradients that optimizers are given. Mostly they are outputs of the operators before the optimizer, whatever is between
 --- them and the backward pass (undoing the loss scale, clipping, summing over devices). Where the optimizer has a graph of its own,
 --- inside a condition, it gets them as parameters without a name: then they are inputs of the optimizer's operator.
 ---@return msdbg.Node[] operators
@@ -290,8 +290,8 @@ function M.loss_scale_skips(s)
   return skips, scales
 end
 
---- nil without a loss scale. Otherwise a function that says whether NaN or Inf in a tensor is the business of the loss scale: it stands
---- in the backward pass or behind it, and the weights of the step are finite. Gradients that overflow under a loss scale are looked at
+--- nil without a loss scale. Otherwise a function that says whether NaN or Inf in a tensor is the business of the loss scale: it is
+--- in the backward pass or after it, and the weights of the step are finite. Gradients that overflow under a loss scale are looked at
 --- before they are used, and then the update is left out.
 ---@return (fun(t: msdbg.Tensor): boolean)?
 function M.answered_overflow(s)

@@ -18,8 +18,8 @@ local function term_at(text, at)
   return text:match("^%S+()", at)
 end
 
---- Splits what stands behind `watch`. `on`: the selector, "" without any; `when`: what follows it, nil while nothing does.
---- `open`: the selector wants another term, as behind `and`.
+--- Splits what is after `watch`. `on`: the selector, "" without any; `when`: what follows it, nil while nothing does.
+--- `open`: the selector needs another term, as after `and`.
 ---@param text string
 ---@return string on
 ---@return string? when
@@ -88,7 +88,7 @@ local function proposals(word, on)
   end
 end
 
--- Why `when` is no condition, with the nearest ones; nil where it is one, or an expression, whose mistakes the core explains.
+-- Why `when` is not a condition, with the nearest ones; nil where it is one, or an expression, whose mistakes the core explains.
 local function unknown(on, when)
   local word = when:match "^[\"']?([%a_][%w_]*)"
   if not word or M.condition(word) or when:gsub("%f[%w_][%a_][%w_]*=[^=]", ""):find "[%(<>=~%+%*/]" then return end
@@ -100,13 +100,13 @@ local function unknown(on, when)
       rows[#rows + 1] = { "  " .. condition.abbr, condition.id, condition.summary }
     end
   end
-  return format("no condition '%s'; the nearest:\n%s\nhelp conditions tells of all; an expression compares something: max(abs(x)) > 10",
+  return format("no condition '%s'; the nearest:\n%s\nhelp conditions lists all; an expression compares something: max(abs(x)) > 10",
     word, registry.align(rows))
 end
 
 --- Selector and condition of a command; a mistake where one of them is missing or unknown.
 ---@param name string  of the command
----@param text string  what stands behind it
+---@param text string  what is after it
 ---@return string on
 ---@return string when
 function M.of(name, text)
@@ -114,7 +114,7 @@ function M.of(name, text)
   local on, when, open = M.split(text)
   if on == "" then registry.usage(definition, name .. ": on which nodes?") end
   if open then registry.usage(definition, format("%s: the selector '%s' is not finished", name, on)) end
-  if not when then registry.usage(definition, format("%s: no condition behind the selector '%s'", name, on)) end
+  if not when then registry.usage(definition, format("%s: no condition after the selector '%s'", name, on)) end
   local why = unknown(on, when)
   if why then registry.mistake(name .. ": " .. why) end
   local function bare(quoted) return quoted:match '^"([^"]*)"$' or quoted:match "^'([^']*)'$" or quoted end  -- as on the command line

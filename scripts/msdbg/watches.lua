@@ -78,7 +78,7 @@ function M.hits_text(session, number)
   local result = session.last_result
   if not result then return "no check yet; type check" end
   local hits = result.hits
-  local note = result.interrupted and "\ninterrupted: not every tensor was looked at" or ""
+  local note = result.interrupted and "\ninterrupted: not every tensor was checked" or ""
   if number then
     if not hits[number] then
       core.raise("fail", format("hits: no finding %d (%s)", number, #hits == 0 and "there is none" or format("have 1 to %d", #hits)), true)

@@ -109,12 +109,12 @@ local softmax = rule {
   severity = "info",
   select   = "op:Softmax and not @gradient",
   params   = {
-    -- The row of a classifier that knows its training set is one-hot, so that this is no fault by itself; in attention it
+    -- The row of a classifier that knows its training set is one-hot, so this is not a fault by itself; in attention it
     -- means that each position looks at one other only.
     limit = { type = "number", default = 99, min = 0, max = 100, unit = "%", help = "more one-hot rows than this are a hit" },
     least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
   },
-  -- Each row sums to 1, so that the sum is the number of rows. Rows of one element are always 1: there the smallest is 1 too.
+  -- Each row sums to 1, so the sum is the number of rows. Rows of one element are always 1: there the smallest is 1 too.
   when     = "size >= $least and min(x) < 0.5 and 100 * count(x > 1 - 1e-6) > $limit * sum(x)",
   cause    = "The scores are too large: attention scores that are not divided by the square root of the width, or logits that grow "
            .. "without bound.",

@@ -31,7 +31,7 @@ end
 -- would make an average small without anything being wrong. nil: not to be judged.
 local function magnitude(t)
   local stats = t.stats
-  -- Biases are left out: their gradients are sums over the batch and lie orders above those of the matrices.
+  -- Biases are left out: their gradients are sums over the batch and are orders above those of the matrices.
   if #t.shape < 2 or t.size < 2 or not t.dtype:find "float" then return nil end
   if stats.nan_count > 0 or stats.pos_inf_count > 0 or stats.neg_inf_count > 0 then return nil end
   local n = stats.count - stats.zero_count
@@ -94,7 +94,7 @@ local vanishing = rule {
   needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     -- Layers of a healthy net differ by two or three orders of magnitude (50 in a LeNet; queries and keys of a transformer that begins
-    -- to learn lie a thousandth below the usual layer and a millionth below the embedding). A float32 has seven digits: of an update a
+    -- to learn are a thousandth below the usual layer and a millionth below the embedding). A float32 has seven digits: of an update a
     -- million times smaller than the others, most is rounded away.
     ratio = { type = "number", default = 1e6, min = 1, help = "median of the layers of the step / this one; of two, the larger one" },
   },
@@ -201,10 +201,10 @@ local by_depth = rule {
   cause    = "Each layer passes on a fraction of the gradient: sigmoid or tanh in a row, weights that are too small, no normalisation and "
            .. "no shortcuts. The layers at the input hardly learn, whatever the learning rate is.",
   next     = "Use ReLU or GELU with initial weights scaled by the width of the layer, add normalisation or residual connections. Changing "
-           .. "the learning rate does not help: it moves all layers alike.",
+           .. "the learning rate does not help: it moves all layers equally.",
   cases    = {
     in_a_row("five sigmoid layers", "hit", { 1e-6, 1e-5, 1e-4, 1e-3, 1e-2 }),
-    in_a_row("layers alike", "clean", { 3e-3, 1e-3, 2e-3, 5e-3, 1e-2 }),
+    in_a_row("equal layers", "clean", { 3e-3, 1e-3, 2e-3, 5e-3, 1e-2 }),
     in_a_row("one small layer in the middle", "clean", { 1e-2, 1e-2, 1e-7, 1e-2, 1e-2 }),
     in_a_row("three layers", "clean", { 1e-6, 1e-4, 1e-2 }),
     in_a_row("growing towards the input", "clean", { 1e-2, 1e-3, 1e-4, 1e-5, 1e-6 }),
@@ -231,7 +231,7 @@ local exploding = rule {
   needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
     -- Batches differ by a factor of ten or so, a loss scale doubles; one misjudged sample in a batch that is learned otherwise makes
-    -- a few hundred. Compared is with the largest of all earlier steps, so that a batch without any error is not the usual.
+    -- a few hundred. The reference is the largest of all earlier steps, so one batch without errors does not become the norm.
     growth = { type = "number", default = 1000, min = 1, help = "this gradient / largest of the steps before" },
     history = { type = "integer", default = 2, min = 1, help = "steps before that are needed for it" },
     -- See vanishing-gradient; the median is the usual layer, also when several explode.
@@ -286,7 +286,7 @@ local exploding = rule {
     { name = "second step, wanted", steps = { { x = { { 1, 1 } } }, { x = { { 1e9, 1 } } } }, params = { history = 1 }, expect = "hit" },
     layers("one layer of three", "hit", { { 1, -1 } }, { { 1e6, 1 } }, { { 2, -2 } }),
     layers("one layer of two", "clean", { { 1, -1 } }, { { 1e6, 1 } }),
-    layers("layers alike", "clean", { { 1, -1 } }, { { 10, 1 } }, { { 100, -2 } }),
+    layers("equal layers", "clean", { { 1, -1 } }, { { 10, 1 } }, { { 100, -2 } }),
     { name = "empty", x = { {} }, expect = "clean" },
   },
 }
@@ -299,7 +299,7 @@ local zero = rule {
   select   = weight_gradients,
   needs    = { "count", "zero_count", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count" },
   params   = {
-    -- In the first step a gradient may be zero by construction, behind weights that start at zero; in the next one it is not.
+    -- In the first step a gradient may be zero by construction, after weights that start at zero; in the next one it is not.
     steps = { type = "integer", default = 2, min = 1, help = "steps in a row from which on it is a hit" },
   },
   check    = function(selected, p, ctx)

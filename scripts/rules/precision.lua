@@ -24,7 +24,7 @@ local saturation = rule {
   severity = "error",
   select   = "not @constant",
   -- A single one is wrong: nothing that is computed lands exactly on 65504 unless it was cut there. Only the positive end:
-  -- at the negative one stand the masks of attention and the padding of a maximum (see dtype-saturation-negative).
+  -- at the negative one are the masks of attention and the padding of a maximum (see dtype-saturation-negative).
   when     = "dtype_min_normal > 0 and max(finite(x)) >= dtype_max",
   cause    = "The operator saturates: the true result left the range of the type and was clamped to its limit, without an Inf that an "
            .. "overflow check would see. On Ascend in saturation mode this is the only trace of a float16 overflow.",
@@ -37,7 +37,7 @@ local saturation = rule {
     { name = "a mask", x = { 1, -65504 }, dtype = "float16", expect = "clean" },
     { name = "127 in int8", x = { 1, 127 }, dtype = "int8", expect = "clean" },
     { name = "an Inf is another fault", x = { 1, inf }, dtype = "float16", expect = "clean" },
-    { name = "beside NaN", x = { nan, 65504 }, dtype = "float16", expect = "hit" },
+    { name = "next to NaN", x = { nan, 65504 }, dtype = "float16", expect = "hit" },
     { name = "empty", x = {}, shape = { 0 }, dtype = "float16", expect = "clean" },
     { name = "0-d", x = { 65504 }, shape = {}, dtype = "float16", expect = "hit" },
   },
@@ -60,7 +60,7 @@ local negative_saturation = rule {
   },
 }
 
---- Nodes with a float16 output. The range of float16 ends where gradients usually lie; the other types reach 1e-38.
+--- Nodes with a float16 output. The range of float16 ends where gradients usually are; the other types reach 1e-38.
 local function halves(s)
   return s:nodes("not @constant", { optional = true }):filter(function(node)
     for _, output in ipairs(node.outputs) do
@@ -79,7 +79,7 @@ local function subnormal(name, summary, tags, select, share, cases)
     select   = select,
     params   = {
       -- Below the smallest normal number (6.1e-5 in float16) each halving costs one of the few digits, and many units flush to zero.
-      -- A tail of small values is usual; where half of the tensor lies there, its scale is wrong.
+      -- A tail of small values is usual; where half of the tensor is there, its scale is wrong.
       limit = { type = "number", default = share, min = 0, max = 100, unit = "%", help = "more of the elements that are not zero" },
       least = { type = "integer", default = 16, min = 1, help = "tensors with fewer elements that are not zero are left alone" },
     },
@@ -132,7 +132,7 @@ local function cast(name, before, after, dtype, expect, params)
     { node = "Default/fc1-Dense/Cast-op1", op = "Cast", inputs = { "Default/fc1-Dense/MatMul-op0" }, x = after, dtype = dtype } } }
 end
 
---- The cast has the same number of elements on both sides, so that the zeros on both sides say how many values were lost.
+--- The cast has the same number of elements on both sides, so the zeros on both sides say how many values were lost.
 local cast_underflow = rule {
   name     = "cast-underflow",
   summary  = "a cast turned values into zero",
@@ -141,7 +141,7 @@ local cast_underflow = rule {
   select   = "op:Cast",
   needs    = { "zero_count" },
   params   = {
-    -- Softmax tails lose some percent without harm, so that this is no default rule; gradients should lose nothing.
+    -- Softmax tails lose some percent without harm, so this is not a default rule; gradients should lose nothing.
     limit = { type = "number", default = 10, min = 0, max = 100, unit = "%", help = "more elements lost than this are a hit" },
     least = { type = "integer", default = 16, min = 1, help = "smaller tensors are left alone" },
   },

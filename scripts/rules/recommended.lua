@@ -1,5 +1,5 @@
 --- What MindInsight proposes when a debugging session begins, with its thresholds. They look for trouble, not for errors:
--- a healthy run may hit some of them, so that none is tagged default.
+-- a healthy run may hit some of them, so none is tagged default.
 local rule = require "msdbg.rule"
 
 local nan = 0 / 0

@@ -227,12 +227,12 @@ local jump = rule {
   needs    = { "abs_mean" },
   params   = {
     -- Weights move by a thousandth in a step and activations by some percent.
-    factor = { type = "number", default = 100, min = 1, help = "mean magnitude beside the range of the steps before" },
+    factor = { type = "number", default = 100, min = 1, help = "mean magnitude relative to the range of the previous steps" },
     history = { type = "integer", default = 2, min = 1, help = "steps before that are needed" },
     -- A loss of magnitude is a dying layer, which has rules of its own and is usual for sparse activations.
     direction = { type = "choice", choices = { "up", "down", "both" }, default = "up", help = "which jumps count" },
     -- Biases that start near zero grow a hundredfold in the first steps without harm.
-    least = { type = "number", default = 1, min = 0, help = "smaller mean magnitudes are no jump upwards" },
+    least = { type = "number", default = 1, min = 0, help = "smaller mean magnitudes are never an upward jump" },
   },
   check    = function(t, p, ctx)
     local value = t.stats.abs_mean

@@ -6,7 +6,7 @@ local format = string.format
 local nan = 0 / 0
 
 --- Parameters that an optimizer updates, of two and more dimensions. Biases and scales are left out: they start at or near zero, so
--- that their first updates are large beside them in any training.
+-- that their first updates are large relative to them in any training.
 local function matrices(s)
   local list = {}
   for _, node in ipairs((training.weights(s))) do
@@ -16,7 +16,7 @@ local function matrices(s)
   return #list > 0 and s:nodes(list) or nil
 end
 
---- How many updates lie between two values.
+--- How many updates are between two values.
 local function updates_between(ctx, t, before)
   ctx.state.between = ctx.state.between or training.updates_between(ctx.session)
   return ctx.state.between(t, before)
@@ -211,7 +211,7 @@ local unchanged = rule {
     { name = "one skipped step, wanted", x = { { 1, 2 } }, prev = { { 1, 2 } }, params = { steps = 1 }, expect = "hit" },
     { name = "moves", steps = { { x = { { 1, 2 } } }, { x = { { 1, 2.1 } } } }, expect = "clean" },
     { name = "one step only", x = { { 1, 2 } }, expect = "clean" },
-    { name = "NaN is no rest", x = { { nan, 2 } }, prev = { { nan, 2 } }, params = { steps = 1 }, expect = "clean" },
+    { name = "NaN is not rest", x = { { nan, 2 } }, prev = { { nan, 2 } }, params = { steps = 1 }, expect = "clean" },
     { name = "empty", x = { {} }, prev = { {} }, params = { steps = 1 }, expect = "clean" },
   },
 }

@@ -12,7 +12,7 @@ struct msdbg_agent {
   explicit msdbg_agent(msdbg::agent::Options options) : agent(std::move(options)) {}
   msdbg::agent::Agent agent;
   mutable std::mutex mutex;
-  std::string problem;  ///< of add_graph, under `mutex`; the agent's own come behind it
+  std::string problem;  ///< of add_graph, under `mutex`; the agent's own come after it
 };
 
 struct msdbg_agent_graph {

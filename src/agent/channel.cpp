@@ -99,9 +99,9 @@ bool Caller::wait_for_tag() {
   return queue_.Next(&tag, &ok) && ok;
 }
 
-bool Caller::wait_until_returned(const Loan& loan, std::chrono::milliseconds timeout) {
+bool Caller::wait_until_released(const BorrowedMemory& borrowed, std::chrono::milliseconds timeout) {
   const auto end = std::chrono::system_clock::now() + timeout;
-  while (!loan.returned()) {
+  while (!borrowed.released()) {
     const auto now = std::chrono::system_clock::now();
     if (now > end) return false;
     void* tag = nullptr;
@@ -124,7 +124,7 @@ Reply Caller::finish_reply(const grpc::Status& status, const grpc::ByteBuffer& b
   }
   if (!reply.message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
     reply.message.Clear();
-    reply.problem = fmt::format("the answer of {} bytes is no EventReply", slice.size());
+    reply.problem = fmt::format("the answer of {} bytes is not an EventReply", slice.size());
     return reply;
   }
   reply.ok = reply.message.status() == debugger::EventReply::OK;

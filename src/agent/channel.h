@@ -41,7 +41,7 @@ class Caller {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
-  /// `method` is the bare name, e.g. "WaitCMD". Without a deadline it may take for ever.
+  /// `method` is the bare name, e.g. "WaitCMD". Without a deadline it may take forever.
   Reply call(const char* method, const grpc::ByteBuffer& request,
              std::optional<std::chrono::milliseconds> deadline = std::nullopt);
   /// Opens the next call of `method` without saying anything yet: what is cold after a step of training (the call's own
@@ -52,7 +52,7 @@ class Caller {
   Reply stream(const char* method, const std::function<bool(grpc::ByteBuffer&)>& next);
 
   /// Lets the transport work until it holds nothing of `loan` any more; false when `timeout` comes first.
-  bool wait_until_returned(const Loan& loan, std::chrono::milliseconds timeout);
+  bool wait_until_released(const BorrowedMemory& borrowed, std::chrono::milliseconds timeout);
 
   /// Ends the call in progress and, until allow() is called, every later one. Any thread.
   void cancel();

@@ -19,8 +19,8 @@ void Conversation::suspend() {
     const Reply reply = caller_->call("WaitCMD", message);
     if (finished_) return;
     if (reply.ok) {
-      overcome();
-      if (!obey(reply.message)) return;
+      clear_waiting_problem();
+      if (!execute(reply.message)) return;
       continue;
     }
     note("waiting for commands", reply, true);
@@ -31,10 +31,10 @@ void Conversation::suspend() {
 }
 
 /// False when the suspension is over.
-bool Conversation::obey(const debugger::EventReply& command) {
+bool Conversation::execute(const debugger::EventReply& command) {
   switch (command.cmd_case()) {
     case debugger::EventReply::kExit:
-      complain("");  // an end that was asked for
+      set_problem("");  // an end that was asked for
       terminate();
       return false;
     case debugger::EventReply::kRunCmd:
@@ -43,12 +43,12 @@ bool Conversation::obey(const debugger::EventReply& command) {
       table_.apply(command.set_cmd());
       return true;
     case debugger::EventReply::kViewCmd:
-      if (const Reply reply = answer_view(*caller_, command.view_cmd(), store_, habits_); !reply.ok) {
+      if (const Reply reply = answer_view(*caller_, command.view_cmd(), store_, traits_); !reply.ok) {
         note("sending tensors", reply);
       }
       return true;
     case debugger::EventReply::kVersionMatched:
-      complain("the debugger answered a wait for commands with a version");
+      set_problem("the debugger answered a wait for commands with a version");
       terminate();
       return true;
     case debugger::EventReply::CMD_NOT_SET:
@@ -59,11 +59,11 @@ bool Conversation::obey(const debugger::EventReply& command) {
 
 /// True when the training runs on.
 bool Conversation::run(const debugger::RunCMD& command) {
-  if (habits_.recheck && command.run_level() == "recheck") {
+  if (traits_.recheck && command.run_level() == "recheck") {
     recheck();
     return false;
   }
-  node_level_ = command.run_level() == "node" && !habits_.ascend;
+  node_level_ = command.run_level() == "node" && !traits_.ascend;
   stop_name_ = command.node_name();
   initial_ = false;
   caller_->open_ahead("WaitCMD");
@@ -71,7 +71,7 @@ bool Conversation::run(const debugger::RunCMD& command) {
 }
 
 void Conversation::recheck() {
-  send_hits(table_.judge(*store_, initial_ ? Moment::kInitialRecheck : Moment::kRecheck));
+  send_hits(table_.judge(*store_, initial_ ? JudgeTime::kInitialRecheck : JudgeTime::kRecheck));
 }
 
 void Conversation::send_hits(const std::vector<debugger::WatchpointHit>& hits) {

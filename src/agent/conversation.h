@@ -40,11 +40,11 @@ class Conversation {
 
  private:
   void connect();
-  void introduce();
+  void present_graphs();
   bool handshake();
   void send_graphs();
   void suspend();
-  bool obey(const debugger::EventReply& command);
+  bool execute(const debugger::EventReply& command);
   bool run(const debugger::RunCMD& command);
   void recheck();
   void send_hits(const std::vector<debugger::WatchpointHit>& hits);
@@ -52,19 +52,19 @@ class Conversation {
   void terminate();
   bool replaces_hold() const;
   void close_step();
-  void complain(std::string text, bool waiting = false);
+  void set_problem(std::string text, bool waiting = false);
   void note(const char* what, const Reply& reply, bool waiting = false);
-  void overcome();
+  void clear_waiting_problem();
   debugger::Metadata metadata(bool for_wait) const;
 
   const Options options_;
-  const Habits habits_;
+  const ReleaseTraits traits_;
   std::vector<std::unique_ptr<TensorStore>> graphs_;
   std::vector<size_t> pending_;  // graphs the debugger has not seen
   size_t current_ = 0;
   bool ran_ = false;  // a graph has run: current_ means something
   TensorStore* store_ = nullptr;
-  WatchTable table_{habits_};
+  WatchTable table_{traits_};
 
   ChannelPtr channel_;
   std::unique_ptr<Caller> caller_;
@@ -77,7 +77,7 @@ class Conversation {
   std::atomic<bool> finished_{false};
   bool in_step_ = false;
   bool step_open_ = false;  // tensors of the last step are still readable
-  bool hold_due_ = false;   // the suspension behind the last step comes before the next one
+  bool hold_due_ = false;   // the suspension after the last step comes before the next one
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};
   static constexpr NodeIndex kNone = UINT32_MAX;
@@ -89,7 +89,7 @@ class Conversation {
   mutable std::mutex problem_mutex_;
   std::string problem_;      // under problem_mutex_
   bool waiting_ = false;     // it is that nobody answers; under problem_mutex_
-  std::mutex talking_;  // held while the training thread is in a conversation
+  std::mutex conversation_mutex_;  // held while the training thread is in a conversation
   std::mutex pause_mutex_;
   std::condition_variable pause_;
 };

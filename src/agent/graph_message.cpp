@@ -8,6 +8,7 @@
 #include "agent/messages.h"
 #include "agent/tuple_picks.h"
 #include "debug_graph.pb.h"
+#include "msdbg/node_names.h"
 
 namespace msdbg::agent {
 namespace {
@@ -40,7 +41,7 @@ std::string stack_text(const std::vector<StackFrame>& stack, bool brackets) {
 
 class Writer {
  public:
-  Writer(const GraphDescription& graph, const Habits& habits) : graph_(graph), habits_(habits) {
+  Writer(const GraphDescription& graph, const ReleaseTraits& traits) : graph_(graph), traits_(traits) {
     for (TuplePick& pick : tuple_picks(graph)) pick_names_[{pick.producer, pick.slot}] = std::move(pick.name);
   }
 
@@ -56,7 +57,7 @@ class Writer {
       set_types(graph_.nodes.back().outputs, *output.mutable_type());
     }
     proto_.set_name(fmt::format("kernel_graph_{}", graph_.id));
-    if (habits_.graph_details) proto_.set_root_name(std::to_string(graph_.id));
+    if (traits_.graph_details) proto_.set_root_name(std::to_string(graph_.id));
     std::string bytes;
     if (!proto_.SerializeToString(&bytes)) {
       return Status(Code::kUnsupported, fmt::format("graph {} of {} operators is larger than 2 GiB in the debugger's "
@@ -85,8 +86,8 @@ class Writer {
       added.mutable_value()->set_str_val(attribute.value);
     }
     set_types(node.outputs, *out.mutable_output_type());
-    if (habits_.graph_details && !node.stack.empty()) {
-      out.set_source_address(stack_text(node.stack, habits_.line_in_brackets));
+    if (traits_.graph_details && !node.stack.empty()) {
+      out.set_source_address(stack_text(node.stack, traits_.line_in_brackets));
     }
   }
 
@@ -135,7 +136,7 @@ class Writer {
     if (!key.empty()) return key;
     const ConstantDescription& described = graph_.constants[constants_[constant]];
     debugger::NamedValueProto& value = add_value(key);
-    if (habits_.named_constants) {
+    if (traits_.named_constants) {
       value.set_full_name(described.name);
       return key;
     }
@@ -158,7 +159,7 @@ class Writer {
   }
 
   const GraphDescription& graph_;
-  const Habits& habits_;
+  const ReleaseTraits& traits_;
   debugger::GraphProto proto_;
   std::unordered_map<std::string, size_t> nodes_, constants_;
   std::unordered_map<std::string, std::string> numbers_;  // of the nodes written so far
@@ -169,13 +170,8 @@ class Writer {
 
 }  // namespace
 
-std::string_view scope_of(std::string_view full_name) {
-  const size_t slash = full_name.rfind('/');
-  return slash == std::string_view::npos ? std::string_view() : full_name.substr(0, slash);
-}
-
-Result<std::string> graph_bytes(const GraphDescription& graph, const Habits& habits) {
-  return Writer(graph, habits).run();
+Result<std::string> graph_bytes(const GraphDescription& graph, const ReleaseTraits& traits) {
+  return Writer(graph, traits).run();
 }
 
 }  // namespace msdbg::agent

@@ -3,14 +3,12 @@
 
 #include <string>
 
-#include "agent/habits.h"
+#include "agent/release_traits.h"
 
 namespace msdbg::agent {
 
 /// Error: kUnsupported above the 2 GiB that protobuf can hold.
-Result<std::string> graph_bytes(const GraphDescription& graph, const Habits& habits);
+Result<std::string> graph_bytes(const GraphDescription& graph, const ReleaseTraits& traits);
 
-/// "" at top level.
-std::string_view scope_of(std::string_view full_name);
 
 }  // namespace msdbg::agent

@@ -14,31 +14,31 @@ constexpr auto kReturnTimeout = std::chrono::seconds(30);
 
 void Conversation::connect() {
   connected_ = true;
-  if (!habits_.levels) return;
+  if (!traits_.levels) return;
   heartbeat_ = std::make_unique<Heartbeat>(channel_, options_.heartbeat_period, options_.retry_unit / 2);
 }
 
 debugger::Metadata Conversation::metadata(bool for_wait) const {
   debugger::Metadata metadata;
-  const bool running = (for_wait && habits_.one_handshake) || habits_.handshake_per_run;
+  const bool running = (for_wait && traits_.one_handshake) || traits_.handshake_per_run;
   const size_t graph = running ? current_ : graphs_.size() - 1;
   metadata.set_device_name(fmt::format("{}:{}", options_.device_id, graphs_[graph]->graph().id));
   metadata.set_cur_step(step_);
   metadata.set_backend(options_.backend);
   if (const std::string* node = cur_node_) metadata.set_cur_node(*node);
-  if (for_wait || !habits_.version_answer) return metadata;
+  if (for_wait || !traits_.version_answer) return metadata;
   metadata.set_graph_num(static_cast<int32_t>(graphs_.size()));
   metadata.set_ms_version(options_.version);
   return metadata;
 }
 
 /// Shows new graphs to the debugger and waits for its first commands.
-void Conversation::introduce() {
-  if (habits_.initial_values) store_->load_parameters(habits_);
+void Conversation::present_graphs() {
+  if (traits_.initial_values) store_->load_parameters(traits_);
   initial_ = true;
-  if (!handshaken_ || !habits_.one_handshake) {
+  if (!handshaken_ || !traits_.one_handshake) {
     table_.clear();
-    if (habits_.handshake_per_run) step_ = 0;
+    if (traits_.handshake_per_run) step_ = 0;
     if (!handshake()) {
       pending_.clear();
       initial_ = false;
@@ -49,22 +49,22 @@ void Conversation::introduce() {
   send_graphs();
   suspend();
   initial_ = false;
-  if (!terminated_) store_->remember_parameters();
+  if (!terminated_) store_->keep_previous_parameters();
 }
 
-/// True when the graph shall be sent.
+/// True when the graph should be sent.
 bool Conversation::handshake() {
   const Reply reply = caller_->call("SendMetadata", to_buffer(metadata(false)));
   if (!reply.ok) note("handshake", reply);
-  if (!habits_.version_answer) return true;
+  if (!traits_.version_answer) return true;
   if (!reply.ok) return false;
   if (reply.message.cmd_case() != debugger::EventReply::kVersionMatched) {
-    complain("the debugger did not say whether it knows this version: it is too old");
+    set_problem("the debugger did not say whether it knows this version: it is too old");
     terminate();
     return false;
   }
   if (reply.message.version_matched()) return true;
-  complain(fmt::format("the debugger refuses version {}", options_.version));
+  set_problem(fmt::format("the debugger refuses version {}", options_.version));
   suspend();
   return false;
 }
@@ -72,35 +72,35 @@ bool Conversation::handshake() {
 void Conversation::send_graphs() {
   std::vector<size_t> wanted = std::move(pending_);
   pending_.clear();
-  if (!habits_.one_handshake) {  // every handshake is followed by all graphs
+  if (!traits_.one_handshake) {  // every handshake is followed by all graphs
     wanted.clear();
     for (size_t i = 0; i < graphs_.size(); ++i) wanted.push_back(i);
-    if (!habits_.many_graphs) wanted = {current_};
+    if (!traits_.many_graphs) wanted = {current_};
   }
   std::vector<std::string> graphs;
   for (const size_t i : wanted) {
-    Result<std::string> bytes = graph_bytes(graphs_[i]->graph(), habits_);
+    Result<std::string> bytes = graph_bytes(graphs_[i]->graph(), traits_);
     if (bytes.ok()) {
       graphs.push_back(std::move(*bytes));
     } else {
-      complain(bytes.status().message());
+      set_problem(bytes.status().message());
     }
   }
   const bool many = wanted.size() > 1;
-  Loan loan;
+  BorrowedMemory borrowed;
   size_t graph = 0, offset = 0;
   const auto next = [&](grpc::ByteBuffer& message) {
     if (graph == graphs.size()) return false;
     const auto rest = std::as_bytes(std::span(graphs[graph])).subspan(offset);
     const auto slice = rest.first(std::min(rest.size(), kSliceBytes));
     const bool last = slice.size() == rest.size();
-    message = chunk_message(loan, slice, many && last);
+    message = chunk_message(borrowed, slice, many && last);
     offset = last ? 0 : offset + slice.size();
     if (last) ++graph;
     return true;
   };
   const Reply reply = caller_->stream(many ? "SendMultiGraphs" : "SendGraph", next);
-  if (!caller_->wait_until_returned(loan, kReturnTimeout)) complain("the transport still holds parts of a graph");
+  if (!caller_->wait_until_released(borrowed, kReturnTimeout)) set_problem("the transport still holds parts of a graph");
   if (!reply.ok) note("graph", reply);
 }
 

@@ -8,43 +8,43 @@
 namespace msdbg::agent {
 namespace {
 
-grpc::ByteBuffer join(Loan& loan, const std::string& before, std::span<const std::byte> content, const std::string& behind) {
+grpc::ByteBuffer join(BorrowedMemory& borrowed, const std::string& before, std::span<const std::byte> content, const std::string& behind) {
   std::array<grpc::Slice, 3> parts;
   size_t count = 0;
   parts[count++] = grpc::Slice(before);
-  if (!content.empty()) parts[count++] = loan.lend(content);
+  if (!content.empty()) parts[count++] = borrowed.slice(content);
   if (!behind.empty()) parts[count++] = grpc::Slice(behind);
   return {parts.data(), count};
 }
 
 }  // namespace
 
-Loan::Loan() : count_(std::make_shared<Count>()) {}
+BorrowedMemory::BorrowedMemory() : count_(std::make_shared<Count>()) {}
 
-void Loan::give_back(void* count) {
+void BorrowedMemory::release_slice(void* count) {
   taken_over(count);
   const std::unique_ptr<std::shared_ptr<Count>> held(static_cast<std::shared_ptr<Count>*>(count));
   (*held)->fetch_sub(1, std::memory_order_release);
 }
 
-grpc::Slice Loan::lend(std::span<const std::byte> bytes) {
+grpc::Slice BorrowedMemory::slice(std::span<const std::byte> bytes) {
   count_->fetch_add(1, std::memory_order_relaxed);
   auto* count = new std::shared_ptr<Count>(count_);
   handed_over(count);
   // The transport only reads; its interface has no const.
-  return {const_cast<std::byte*>(bytes.data()), bytes.size(), &Loan::give_back, count};
+  return {const_cast<std::byte*>(bytes.data()), bytes.size(), &BorrowedMemory::release_slice, count};
 }
 
 // Source of the field numbers: proto/debug_grpc.proto, proto/debug_graph.proto.
 
-grpc::ByteBuffer chunk_message(Loan& loan, std::span<const std::byte> buffer, bool finished) {
+grpc::ByteBuffer chunk_message(BorrowedMemory& borrowed, std::span<const std::byte> buffer, bool finished) {
   std::string before, behind;
   if (!buffer.empty()) WireWriter(before).begin_bytes(1, buffer.size());
   if (finished) WireWriter(behind).field(2, 1);
-  return join(loan, before, buffer, behind);
+  return join(borrowed, before, buffer, behind);
 }
 
-grpc::ByteBuffer tensor_message(Loan& loan, const TensorHeader& header, std::span<const std::byte> content,
+grpc::ByteBuffer tensor_message(BorrowedMemory& borrowed, const TensorHeader& header, std::span<const std::byte> content,
                                 bool finished) {
   std::string before, behind;
   WireWriter head(before), tail(behind);
@@ -58,7 +58,7 @@ grpc::ByteBuffer tensor_message(Loan& loan, const TensorHeader& header, std::spa
   tail.field(6, finished ? 1 : 0);
   tail.field(7, header.iter);
   tail.field(8, header.truncate ? 1 : 0);
-  return join(loan, before, content, behind);
+  return join(borrowed, before, content, behind);
 }
 
 }  // namespace msdbg::agent

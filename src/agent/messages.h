@@ -1,4 +1,4 @@
-// Messages whose payload is large: cut and framed by hand, so that the payload itself is never copied.
+// Messages whose payload is large: cut and framed by hand, so the payload itself is never copied.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -18,21 +18,21 @@ inline constexpr size_t kSliceBytes = 3'145'728;  ///< content of one message, a
 
 /// Counts the slices of borrowed memory that the transport still holds: when a call was broken off, it may let go of
 /// them later than the call ends, and the memory must not change before.
-class Loan {
+class BorrowedMemory {
  public:
-  Loan();
+  BorrowedMemory();
   /// A slice that refers to `bytes`.
-  grpc::Slice lend(std::span<const std::byte> bytes);
-  bool returned() const { return count_->load(std::memory_order_acquire) == 0; }
+  grpc::Slice slice(std::span<const std::byte> bytes);
+  bool released() const { return count_->load(std::memory_order_acquire) == 0; }
 
  private:
   using Count = std::atomic<size_t>;
-  static void give_back(void* count);
+  static void release_slice(void* count);
   std::shared_ptr<Count> count_;
 };
 
 /// Chunk { buffer, finished }.
-grpc::ByteBuffer chunk_message(Loan& loan, std::span<const std::byte> buffer, bool finished);
+grpc::ByteBuffer chunk_message(BorrowedMemory& borrowed, std::span<const std::byte> buffer, bool finished);
 
 /// What the slices of one tensor share.
 struct TensorHeader {
@@ -42,7 +42,7 @@ struct TensorHeader {
   std::span<const int64_t> dims;
   DType dtype = DType::kUnknown;
 };
-grpc::ByteBuffer tensor_message(Loan& loan, const TensorHeader& header, std::span<const std::byte> content,
+grpc::ByteBuffer tensor_message(BorrowedMemory& borrowed, const TensorHeader& header, std::span<const std::byte> content,
                                 bool finished);
 
 }  // namespace msdbg::agent

@@ -39,7 +39,7 @@ Result<Options> options_from_environment() {
   Options options;
   const std::string enable = environment("ENABLE_MS_DEBUGGER");
   options.enabled = enable == "1" || to_lower(enable) == "true";
-  // The other variables mean something only to a training that shall be debugged.
+  // The other variables mean something only to a training to be debugged.
   if (!options.enabled) return options;
   if (const std::string host = environment("MS_DEBUGGER_HOST"); !host.empty()) {
     if (!is_address(host)) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "agent/tuple_picks.h"
+#include "msdbg/node_names.h"
 
 namespace msdbg::agent {
 namespace {
@@ -22,14 +23,14 @@ const Shape& unknown_shape() {
 
 }  // namespace
 
-Result<std::unique_ptr<TensorStore>> TensorStore::create(GraphDescription graph, const Habits& habits) {
+Result<std::unique_ptr<TensorStore>> TensorStore::create(GraphDescription graph, const ReleaseTraits& traits) {
   std::unique_ptr<TensorStore> store(new TensorStore(std::move(graph)));
   if (Status status = store->add_sources(); !status.ok()) return status;
   if (Status status = store->connect(); !status.ok()) return status;
   store->rank_keys();
   store->loads_.resize(store->values_.size());
-  const bool keeps_previous = habits.reloads_parameters;
-  if (keeps_previous) store->remembered_.resize(store->graph_.parameters.size());
+  const bool keeps_previous = traits.reloads_parameters;
+  if (keeps_previous) store->previous_.resize(store->graph_.parameters.size());
   return store;
 }
 
@@ -43,7 +44,7 @@ Status TensorStore::add_source(const std::string& name, SourceKind kind) {
     return {Code::kInvalidArgument, fmt::format("graph {}: {} {} has no name", graph_.id, word, index)};
   }
   if (!by_name_.try_emplace(name, index).second) {
-    return {Code::kInvalidArgument, fmt::format("graph {}: {} '{}' has a name that occurs twice: give it another",
+    return {Code::kInvalidArgument, fmt::format("graph {}: {} '{}' has a name that is used twice: rename it",
                                                 graph_.id, word, printable(name))};
   }
   sources_.push_back({name, kind, static_cast<FlatIndex>(values_.size())});
@@ -98,18 +99,18 @@ Status TensorStore::connect() {
   for (SourceIndex node = 0; node < node_count(); ++node) {
     for (const InputDescription& input : graph_.nodes[node].inputs) {
       const auto found = by_name_.find(input.name);
-      const auto complain = [&](std::string_view what) {
+      const auto set_problem = [&](std::string_view what) {
         return Status(Code::kInvalidArgument, fmt::format("graph {}: input '{}' of {} {}", graph_.id,
                                                           printable(input.name), printable(sources_[node].name), what));
       };
-      if (found == by_name_.end()) return complain("names no operator, parameter or constant");
+      if (found == by_name_.end()) return set_problem("names no operator, parameter or constant");
       const Source& source = sources_[found->second];
       if (source.kind == SourceKind::kOperator && found->second >= node) {
-        return complain("names an operator that does not run before: list them in execution order");
+        return set_problem("names an operator that does not run before: list them in execution order");
       }
       if (source.slots == 0) continue;  // only orders the run
       if (input.slot >= source.slots) {
-        return complain(fmt::format("takes output {}, there are {}", input.slot, source.slots));
+        return set_problem(fmt::format("takes output {}, there are {}", input.slot, source.slots));
       }
       const auto pick = picks_.find({found->second, input.slot});
       inputs_.push_back({pick == picks_.end() ? found->second : pick->second, source.first + input.slot});
@@ -117,11 +118,7 @@ Status TensorStore::connect() {
     input_begin_.push_back(static_cast<uint32_t>(inputs_.size()));
   }
   // Parameters are also known by the form that fits a file name.
-  for (SourceIndex i = node_count(); i < sources_.size(); ++i) {
-    std::string dashed;
-    for (const char c : sources_[i].name) dashed += c == '/' ? std::string("--") : std::string(1, c);
-    by_name_.try_emplace(std::move(dashed), i);
-  }
+  for (SourceIndex i = node_count(); i < sources_.size(); ++i) by_name_.try_emplace(with_dashes(sources_[i].name), i);
   return {};
 }
 
@@ -157,11 +154,11 @@ void TensorStore::load(FlatIndex key, FlatIndex value, uint32_t order) {
   loaded_.push_back({key, order});
 }
 
-void TensorStore::load_parameters(const Habits& habits) {
+void TensorStore::load_parameters(const ReleaseTraits& traits) {
   for (SourceIndex i = node_count(); i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     const bool readable =
-        source.kind == SourceKind::kConstant ? habits.named_constants : source.weight || habits.data_inputs;
+        source.kind == SourceKind::kConstant ? traits.named_constants : source.weight || traits.data_inputs;
     if (readable) load(source.first, source.first, 0);
   }
   reloaded_ = true;
@@ -201,21 +198,21 @@ void TensorStore::copy_outputs() {
   }
 }
 
-void TensorStore::remember_parameters() {
-  for (size_t i = 0; i < remembered_.size(); ++i) {
+void TensorStore::keep_previous_parameters() {
+  for (size_t i = 0; i < previous_.size(); ++i) {
     const Value& value = values_[sources_[node_count() + i].first];
     if (value.published != kAlways) continue;
-    remembered_[i].bytes.assign(value.data, value.data + value.bytes);
-    remembered_[i].valid = true;
+    previous_[i].bytes.assign(value.data, value.data + value.bytes);
+    previous_[i].valid = true;
   }
 }
 
 std::optional<StoredTensor> TensorStore::previous(FlatIndex flat) const {
   const SourceIndex parameter = owner_[flat] - node_count();
-  if (!reloaded_ || owner_[flat] < node_count() || parameter >= remembered_.size()) return std::nullopt;
-  if (!remembered_[parameter].valid || !is_loaded(flat)) return std::nullopt;
+  if (!reloaded_ || owner_[flat] < node_count() || parameter >= previous_.size()) return std::nullopt;
+  if (!previous_[parameter].valid || !is_loaded(flat)) return std::nullopt;
   StoredTensor tensor = stored(values_[flat]);
-  tensor.bytes = remembered_[parameter].bytes;
+  tensor.bytes = previous_[parameter].bytes;
   return tensor;
 }
 

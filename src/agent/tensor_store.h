@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "agent/habits.h"
+#include "agent/release_traits.h"
 
 namespace msdbg::agent {
 
@@ -47,7 +47,7 @@ struct StoredTensor {
 class TensorStore {
  public:
   /// Error: kInvalidArgument for a name that is empty or occurs twice, or an input that names nothing before it.
-  static Result<std::unique_ptr<TensorStore>> create(GraphDescription graph, const Habits& habits);
+  static Result<std::unique_ptr<TensorStore>> create(GraphDescription graph, const ReleaseTraits& traits);
 
   const GraphDescription& graph() const { return graph_; }
   std::span<const Source> sources() const { return sources_; }
@@ -81,7 +81,7 @@ class TensorStore {
   bool has_overflowed(SourceIndex source) const { return source < overflowed_.size() && overflowed_[source] == generation_; }
 
   // What becomes readable. A tensor that is readable already keeps its place in the order.
-  void load_parameters(const Habits& habits);
+  void load_parameters(const ReleaseTraits& traits);
   void load_node(NodeIndex node);
   void load_all_nodes();
   /// Everything published and readable is forgotten.
@@ -89,7 +89,7 @@ class TensorStore {
   /// The program may overwrite its operators' outputs now, and they are still to be read.
   void copy_outputs();
   /// Parameters as they are now become what `prev` means when they are loaded the next time.
-  void remember_parameters();
+  void keep_previous_parameters();
 
   struct Loaded {
     FlatIndex flat;
@@ -118,7 +118,7 @@ class TensorStore {
     FlatIndex value = 0;
     uint32_t order = 0;
   };
-  struct Remembered {
+  struct PreviousValue {
     bool valid = false;
     std::vector<std::byte> bytes;
   };
@@ -145,7 +145,7 @@ class TensorStore {
   std::vector<InputRef> inputs_;
   std::vector<uint32_t> input_begin_;
   std::vector<Loaded> loaded_;
-  std::vector<Remembered> remembered_;  // per parameter
+  std::vector<PreviousValue> previous_;  // per parameter
   std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty before the first flag
   std::vector<std::vector<std::byte>> copies_;
   uint64_t generation_ = 1;

@@ -27,7 +27,7 @@ void set_base(const StoredTensor& tensor, debugger::TensorBase& base) {
   base.set_data_size(static_cast<int64_t>(tensor.bytes.size()));
 }
 
-void set_statistics(const StoredTensor& tensor, const Habits& habits, debugger::Statistics& out) {
+void set_statistics(const StoredTensor& tensor, const ReleaseTraits& traits, debugger::Statistics& out) {
   const Stats stats = compute_stats(tensor.view());
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool finite = stats.finite_count() > 0;
@@ -35,7 +35,7 @@ void set_statistics(const StoredTensor& tensor, const Habits& habits, debugger::
   float min = finite ? static_cast<float>(stats.min) : kInfinity;
   float mean = finite ? static_cast<float>(stats.mean) : 0;
   uint64_t negative = stats.neg_count, positive = stats.pos_count;
-  if (habits.nonfinite_in_extremes) {
+  if (traits.nonfinite_in_extremes) {
     negative += stats.neg_inf_count;
     positive += stats.pos_inf_count;
     if (stats.pos_inf_count > 0) max = mean = kInfinity;
@@ -61,7 +61,7 @@ class ValueSlices {
  public:
   ValueSlices(const debugger::ViewCMD& view, const TensorStore* store) : view_(view), store_(store) {}
 
-  bool next(Loan& loan, grpc::ByteBuffer& message) {
+  bool next(BorrowedMemory& borrowed, grpc::ByteBuffer& message) {
     while (at_ < view_.tensors_size()) {
       const debugger::TensorProto& wanted = view_.tensors(at_);
       if (offset_ == 0) tensor_ = look_up(store_, wanted);
@@ -73,7 +73,7 @@ class ValueSlices {
       header.truncate = wanted.truncate();
       if (!tensor_) {
         header.found = false;
-        message = tensor_message(loan, header, {}, true);
+        message = tensor_message(borrowed, header, {}, true);
         ++at_;
         return true;
       }
@@ -86,7 +86,7 @@ class ValueSlices {
       const auto rest = tensor_->bytes.subspan(offset_);
       const auto slice = rest.first(std::min(rest.size(), kSliceBytes));
       const bool last = slice.size() == rest.size();
-      message = tensor_message(loan, header, slice, last);
+      message = tensor_message(borrowed, header, slice, last);
       offset_ = last ? 0 : offset_ + slice.size();
       if (last) ++at_;
       return true;
@@ -103,10 +103,10 @@ class ValueSlices {
 };
 
 Reply send_values(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store) {
-  Loan loan;
+  BorrowedMemory borrowed;
   ValueSlices slices(view, store);
-  Reply reply = caller.stream("SendTensors", [&](grpc::ByteBuffer& message) { return slices.next(loan, message); });
-  if (!caller.wait_until_returned(loan, kReturnTimeout) && reply.ok) {
+  Reply reply = caller.stream("SendTensors", [&](grpc::ByteBuffer& message) { return slices.next(borrowed, message); });
+  if (!caller.wait_until_released(borrowed, kReturnTimeout) && reply.ok) {
     reply.ok = false;
     reply.problem = "the transport still holds parts of a tensor that was sent";
   }
@@ -115,7 +115,7 @@ Reply send_values(Caller& caller, const debugger::ViewCMD& view, const TensorSto
 
 }  // namespace
 
-Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const Habits& habits) {
+Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const ReleaseTraits& traits) {
   int at = 0;
   const auto each = [&](auto message_of) {
     return [&, message_of](grpc::ByteBuffer& message) {
@@ -124,7 +124,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
       return true;
     };
   };
-  const int level = habits.levels ? static_cast<int>(view.level()) : static_cast<int>(debugger::ViewCMD::value);
+  const int level = traits.levels ? static_cast<int>(view.level()) : static_cast<int>(debugger::ViewCMD::value);
   switch (level) {
     case debugger::ViewCMD::value:
       return send_values(caller, view, store);
@@ -134,7 +134,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
                              summary.mutable_tensor_base();
                              if (tensor) {
                                set_base(*tensor, *summary.mutable_tensor_base());
-                               set_statistics(*tensor, habits, *summary.mutable_statistics());
+                               set_statistics(*tensor, traits, *summary.mutable_statistics());
                              } else {
                                summary.mutable_statistics()->set_max_value(-std::numeric_limits<float>::infinity());
                                summary.mutable_statistics()->set_min_value(std::numeric_limits<float>::infinity());

@@ -9,6 +9,6 @@
 namespace msdbg::agent {
 
 /// Sends what `view` asks for. `store` may be null: nothing is found then.
-Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const Habits& habits);
+Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const ReleaseTraits& traits);
 
 }  // namespace msdbg::agent

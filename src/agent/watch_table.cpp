@@ -4,11 +4,11 @@
 #include <tuple>
 
 #include "msdbg/condition_numbers.h"
+#include "msdbg/node_names.h"
 
 namespace msdbg::agent {
 namespace {
 
-std::string last_component(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
 /// Value of the parameter at a place; the client reads some lists by place, whatever the names are.
 double value_at(const debugger::WatchCondition& wire, int place) {
@@ -47,19 +47,19 @@ void WatchTable::apply(const debugger::SetCMD& command) {
 
 void WatchTable::clear() {
   table_.clear();
-  marks_.clear();
+  judged_.clear();
   ++version_;
 }
 
 std::optional<Condition> WatchTable::read_condition(const debugger::WatchCondition& wire) const {
   const int number = wire.condition();
-  if (!habits_.params && number > condition_number::kLastLegacy) return std::nullopt;
+  if (!traits_.params && number > condition_number::kLastLegacy) return std::nullopt;
   Condition condition;
   for (const ConditionSpec& spec : condition_catalogue()) {
     if (spec.enumerator == number && condition.spec == nullptr) condition.spec = &spec;
   }
   if (condition.spec == nullptr) return std::nullopt;
-  if (!habits_.params) {
+  if (!traits_.params) {
     if (number >= condition_number::kFirstLegacy) condition.params["param"] = static_cast<double>(wire.value());
     return condition;
   }
@@ -71,8 +71,8 @@ std::optional<Condition> WatchTable::read_condition(const debugger::WatchConditi
     condition.params[param.name()] = param.value();
   }
   if (number == condition_number::kNotChanged) {
-    condition.params["rtol"] = value_at(wire, habits_.swapped_tolerances ? 1 : 0);
-    condition.params["atol"] = value_at(wire, habits_.swapped_tolerances ? 0 : 1);
+    condition.params["rtol"] = value_at(wire, traits_.swapped_tolerances ? 1 : 0);
+    condition.params["atol"] = value_at(wire, traits_.swapped_tolerances ? 0 : 1);
   }
   if (number == condition_number::kRange) {
     if (enabled_at(wire, 0)) condition.params["range_start_inclusive"] = value_at(wire, 0);
@@ -85,10 +85,10 @@ void WatchTable::index_nodes(Watchpoint& watchpoint) const {
   for (uint32_t i = 0; i < watchpoint.nodes.size(); ++i) {
     const std::string& name = watchpoint.nodes[i].node_name();
     const bool scope = watchpoint.nodes[i].node_type() == "scope";
-    if (scope && (habits_.prefix_scopes || name == "*")) watchpoint.prefixes.push_back(i);
-    if (scope && !habits_.params) continue;
+    if (scope && (traits_.prefix_scopes || name == "*")) watchpoint.prefixes.push_back(i);
+    if (scope && !traits_.params) continue;
     watchpoint.names.try_emplace(name, i);
-    if (habits_.params) watchpoint.names.try_emplace(last_component(name), i);
+    if (traits_.params) watchpoint.names.try_emplace(std::string(last_component(name)), i);
   }
 }
 
@@ -101,7 +101,7 @@ const std::string* WatchTable::match(const Watchpoint& watchpoint, const std::st
     if (i < first && (prefix == "*" || name.starts_with(prefix))) first = i;
   }
   if (first == UINT32_MAX) return nullptr;
-  return habits_.own_names ? &name : &watchpoint.nodes[first].node_name();
+  return traits_.own_names ? &name : &watchpoint.nodes[first].node_name();
 }
 
 void WatchTable::prepare(TensorStore& store) {
@@ -133,7 +133,7 @@ void WatchTable::prepare(TensorStore& store) {
       }
       if (const auto found = operators.find(name); found != operators.end()) wanted_[found->second] = true;
       if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause a read
-      const std::string last = last_component(name);
+      const std::string last(last_component(name));
       if (const auto found = readers.find(last); found != readers.end()) {
         for (const NodeIndex reader : found->second) wanted_[reader] = true;
       }
@@ -141,13 +141,13 @@ void WatchTable::prepare(TensorStore& store) {
   }
 }
 
-bool WatchTable::due(const Watchpoint& watchpoint, Moment moment) const {
+bool WatchTable::due(const Watchpoint& watchpoint, JudgeTime when) const {
   if (!watchpoint.condition) return false;
   const bool initial = watchpoint.condition->spec->enumerator == condition_number::kInitialization;
   // The flags of a step are collected when it has ended, and a GPU has none.
-  if (is_overflow(*watchpoint.condition) && (!habits_.ascend || moment == Moment::kOperator)) return false;
-  if (moment == Moment::kInitialRecheck || initial) return initial && moment == Moment::kInitialRecheck;
-  return !watchpoint.condition->spec->needs_previous || moment != Moment::kOperator;
+  if (is_overflow(*watchpoint.condition) && (!traits_.ascend || when == JudgeTime::kOperator)) return false;
+  if (when == JudgeTime::kInitialRecheck || initial) return initial && when == JudgeTime::kInitialRecheck;
+  return !watchpoint.condition->spec->needs_previous || when != JudgeTime::kOperator;
 }
 
 debugger::WatchpointHit WatchTable::make_hit(const Watchpoint& watchpoint, const Decision& decision,
@@ -158,7 +158,7 @@ debugger::WatchpointHit WatchTable::make_hit(const Watchpoint& watchpoint, const
   hit.mutable_tensor()->set_finished(true);
   auto& condition = *hit.mutable_watch_condition();
   condition.set_condition(watchpoint.wire.condition());
-  if (habits_.params) *condition.mutable_params() = watchpoint.wire.params();
+  if (traits_.params) *condition.mutable_params() = watchpoint.wire.params();
   for (auto& param : *condition.mutable_params()) {
     for (const ParamResult& result : decision.params) {
       if (result.name != param.name() || !result.actual) continue;
@@ -171,22 +171,22 @@ debugger::WatchpointHit WatchTable::make_hit(const Watchpoint& watchpoint, const
   return hit;
 }
 
-void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat, std::vector<Found>& found) {
+void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat, std::vector<Found>& found) {
   const SourceIndex source = store.source_of(flat);
-  const bool once = moment == Moment::kOperator || moment == Moment::kStepEnd;
+  const bool once = when == JudgeTime::kOperator || when == JudgeTime::kStepEnd;
   const StoredTensor tensor = store.tensor(flat);
   std::vector<const Watchpoint*> judged;
   const std::string* name = nullptr;
   StatsRequest request;
   bool measured = false;  // something is judged by the elements
   for (const Match& match : matches_[source]) {
-    if (!due(*match.watchpoint, moment)) continue;
+    if (!due(*match.watchpoint, when)) continue;
     // With several watchpoints on one tensor, all hits carry the name that the last of them knows.
     name = match.name;
     const uint64_t mark = uint64_t{flat} << 32 | match.watchpoint->id;
-    if (once && !marks_.insert(mark).second) continue;
+    if (once && !judged_.insert(mark).second) continue;
     const bool numeric = match.watchpoint->condition->spec->enumerator >= condition_number::kFirstLegacy;
-    if (!habits_.params && tensor.dtype == DType::kBool && numeric) continue;
+    if (!traits_.params && tensor.dtype == DType::kBool && numeric) continue;
     judged.push_back(match.watchpoint);
     if (is_overflow(*match.watchpoint->condition)) continue;
     add_needs(*match.watchpoint->condition, request);
@@ -212,25 +212,25 @@ void WatchTable::judge_tensor(TensorStore& store, Moment moment, FlatIndex flat,
     else decision = decide(*watchpoint->condition, stats, computed, own, Semantics::kCompat);
     const bool forced = std::any_of(watchpoint->wire.params().begin(), watchpoint->wire.params().end(),
                                     [](const auto& param) { return param.hit(); });
-    const bool undecided = habits_.params && decision.error_code != 0;
+    const bool undecided = traits_.params && decision.error_code != 0;
     if (!decision.hit() && !undecided && !forced) continue;
     found.push_back({store.order(flat), store.rank(flat), found.size(),
                      make_hit(*watchpoint, decision, *name, flat - store.sources()[source].first)});
   }
 }
 
-std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, Moment moment, NodeIndex node) {
+std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, JudgeTime when, NodeIndex node) {
   std::vector<debugger::WatchpointHit> hits;
   if (table_.empty()) return hits;
   if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
   std::vector<Found> found;
-  if (moment == Moment::kOperator) {
+  if (when == JudgeTime::kOperator) {
     const Source& source = store.sources()[node];
     for (FlatIndex flat = source.first; flat < source.first + source.slots; ++flat) {
-      if (store.is_loaded(flat)) judge_tensor(store, moment, flat, found);
+      if (store.is_loaded(flat)) judge_tensor(store, when, flat, found);
     }
   } else {
-    for (const TensorStore::Loaded& loaded : store.loaded()) judge_tensor(store, moment, loaded.flat, found);
+    for (const TensorStore::Loaded& loaded : store.loaded()) judge_tensor(store, when, loaded.flat, found);
   }
   // By execution order; of equal ones the client sends what it found last first.
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {

@@ -15,26 +15,26 @@
 namespace msdbg::agent {
 
 /// When an evaluation happens decides which conditions are judged.
-enum class Moment : uint8_t { kOperator, kStepEnd, kRecheck, kInitialRecheck };
+enum class JudgeTime : uint8_t { kOperator, kStepEnd, kRecheck, kInitialRecheck };
 
 class WatchTable {
  public:
-  explicit WatchTable(const Habits& habits) : habits_(habits) {}
+  explicit WatchTable(const ReleaseTraits& traits) : traits_(traits) {}
 
   void apply(const debugger::SetCMD& command);
   void clear();
   bool empty() const { return table_.empty(); }
 
   /// Whether the operator's tensors must be read because a watchpoint may want them.
-  bool wants(TensorStore& store, NodeIndex node) {
+  bool watches(TensorStore& store, NodeIndex node) {
     if (table_.empty()) return false;
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return wanted_[node];
   }
   /// Hits in the order in which the client sends them. `node` counts at Moment::kOperator only.
-  std::vector<debugger::WatchpointHit> judge(TensorStore& store, Moment moment, NodeIndex node = 0);
+  std::vector<debugger::WatchpointHit> judge(TensorStore& store, JudgeTime when, NodeIndex node = 0);
   /// A new step: everything may be judged again.
-  void clear_marks() { marks_.clear(); }
+  void clear_judged() { judged_.clear(); }
 
  private:
   struct Watchpoint {
@@ -56,12 +56,12 @@ class WatchTable {
   void index_nodes(Watchpoint& watchpoint) const;
   const std::string* match(const Watchpoint& watchpoint, const std::string& name) const;
   void prepare(TensorStore& store);
-  bool due(const Watchpoint& watchpoint, Moment moment) const;
-  void judge_tensor(TensorStore& store, Moment moment, FlatIndex flat, std::vector<Found>& found);
+  bool due(const Watchpoint& watchpoint, JudgeTime when) const;
+  void judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat, std::vector<Found>& found);
   debugger::WatchpointHit make_hit(const Watchpoint& watchpoint, const Decision& decision, const std::string& name,
                                    uint32_t slot) const;
 
-  const Habits& habits_;
+  const ReleaseTraits& traits_;
   // The same container as MindSpore's, because its order of iteration is the order of hits on one tensor and decides
   // whose name they carry.
   std::unordered_map<unsigned int, Watchpoint> table_;
@@ -70,7 +70,7 @@ class WatchTable {
   uint64_t prepared_version_ = 0;
   std::vector<bool> wanted_;                 // per operator
   std::vector<std::vector<Match>> matches_;  // per source
-  std::unordered_set<uint64_t> marks_;       // (tensor, watchpoint) judged in this step
+  std::unordered_set<uint64_t> judged_;       // (tensor, watchpoint) judged in this step
 };
 
 }  // namespace msdbg::agent

@@ -53,7 +53,7 @@ class Halving {
       if (options_.steps.contains(step)) steps_.push_back(step);
     }
     found_.steps = steps_.size();
-    size_t low = 0, high = steps_.size();  // the answer lies in [low, high]; high means nowhere
+    size_t low = 0, high = steps_.size();  // the answer is in [low, high]; high means nowhere
     while (low < high && status_.ok()) {
       const std::optional<size_t> at = decided_near((low + high) / 2, low, high);
       if (!at) break;
@@ -152,7 +152,7 @@ class Halving {
     return state;
   }
 
-  /// A comparison with NaN is false, as IEEE has it, but that is no evidence of health.
+  /// A comparison with NaN is false, as IEEE has it, but that is not evidence of health.
   void note_undefined(const std::vector<TensorId>& tensors, BisectProbe& probe) {
     if (!watch_.expression) return;
     for (const TensorId& id : tensors) {
@@ -164,7 +164,7 @@ class Halving {
     }
   }
 
-  /// The step behind the answer must agree with it.
+  /// The step after the answer must agree with it.
   void look_behind(size_t answer) {
     if (!status_.ok() || answer >= steps_.size()) return;
     const std::optional<size_t> behind = decided_near(answer + 1, answer + 1, steps_.size());
@@ -210,8 +210,8 @@ Result<BisectResult> bisect(Session& session, const FollowTarget& target, const 
     if (result.interrupted) break;
   }
   if (result.ranks.empty() && !result.interrupted) {
-    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); 'msdbg why' tells the reason", target.text,
-                                               skipped.empty() ? "no rank asked for has it" : skipped));
+    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); 'msdbg why' gives the reason", target.text,
+                                               skipped.empty() ? "none of the requested ranks has it" : skipped));
   }
   return result;
 }

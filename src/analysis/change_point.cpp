@@ -58,7 +58,7 @@ std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, dou
     const double parts = until[at].error() + until[n].minus(until[at]).error();
     if (parts < best) best = parts, cut = at;
   }
-  // What rounding alone leaves is no error to compare with.
+  // What rounding alone leaves is not an error to compare with.
   const double rounding = 1e-12 * static_cast<double>(n);
   if (whole <= rounding) return std::nullopt;
   best = std::max(best, rounding);

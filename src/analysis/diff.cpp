@@ -100,7 +100,7 @@ Result<DiffResult> diff_sessions(Session& a, Session& b, const DiffOptions& opti
   if (result.tensors.empty()) {
     return Status(Code::kNotFound, options.on
                                        ? "diff: no tensor that both sides have matches '" + options.on->text() + "'"
-                                       : "diff: the two sides have no tensor in common; give a mapping file (--map) when names differ");
+                                       : "diff: the two sides have no tensor in common; use a mapping file (--map) if the names differ");
   }
   Status status = compare_all(a, b, options, result);
   if (status.ok()) status = Blame(a, b, *plan, options, result, part_of).run();

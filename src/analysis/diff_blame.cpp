@@ -73,7 +73,7 @@ std::vector<Blame::Input> Blame::inputs_of(const TensorDiff& entry, size_t part,
   if (pair.of_b[id] && pair.of_b[id]->how == MatchHow::kValue) {
     // A fused kernel and the last of several: what goes into the whole of them counts.
     std::set<NodeId> seen;
-    behind_unmatched(part, entry.b.execution, id, seen, inputs);
+    inputs_through_unmatched(part, entry.b.execution, id, seen, inputs);
     return inputs;
   }
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
@@ -129,14 +129,14 @@ Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, ui
 }
 
 /// Inputs from outside of a group of nodes that have no counterparts.
-void Blame::behind_unmatched(size_t part, uint32_t execution, NodeId id, std::set<NodeId>& seen, std::vector<Input>& inputs) {
+void Blame::inputs_through_unmatched(size_t part, uint32_t execution, NodeId id, std::set<NodeId>& seen, std::vector<Input>& inputs) {
   const GraphPair& pair = graphs(part);
   if (!seen.insert(id).second) return;
   for (uint32_t slot = 0; slot < pair.b->node(id).inputs.size(); ++slot) {
     const Edge edge = pair.b->effective_producer(id, slot);
     if (!carries_value(*pair.b, edge)) continue;
     if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator && !pair.of_b[edge.node]) {
-      behind_unmatched(part, execution, edge.node, seen, inputs);
+      inputs_through_unmatched(part, execution, edge.node, seen, inputs);
       continue;
     }
     Input input;

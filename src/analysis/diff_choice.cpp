@@ -61,7 +61,7 @@ Status nothing_paired(const Session& a, const Session& b, const DiffOptions& opt
     return Status(Code::kNotFound, fmt::format("diff: no step of A is one of B: A has {}, B has {} (pair two: --steps-a {} --steps-b {})",
                                                numbers_text(steps_a), numbers_text(steps_b), steps_a.front(), steps_b.front()));
   }
-  return Status(Code::kNotFound, "diff: graphs that belong together did not run in the steps that were asked for");
+  return Status(Code::kNotFound, "diff: the matched graphs did not run in the requested steps");
 }
 
 }  // namespace msdbg

@@ -9,7 +9,7 @@
 namespace msdbg {
 namespace {
 
-/// Elements read at a time; a multiple of the pass's block, so that results do not depend on it.
+/// Elements read at a time; a multiple of the pass's block, so results do not depend on it.
 constexpr uint64_t kAtATime = 16 * ComparePass::kBlock;
 
 Result<Comparison> walk(ElementReader& a, ElementReader& b, CloseRequest tolerance, DiffBuffers& buffers, uint64_t* bytes) {

@@ -50,7 +50,7 @@ void follow_edges(GraphPair& pair) {
   for (const auto& [parameter, updater] : pair.updater) pair.paths[parameter] = pair.paths[updater];
 }
 
-/// No way is known: everything that ran before may lie on it.
+/// No way is known: everything that ran before may be on it.
 void assume_longest(GraphPair& pair, const DumpedShapes& shapes) {
   PathLength path;
   for (NodeId id : pair.b->execution_order()) {

@@ -81,7 +81,7 @@ class Blame {
   void judge(TensorDiff& entry, size_t part);
   std::vector<Input> inputs_of(const TensorDiff& entry, size_t part, NodeId node);
   Input input_of(const TensorDiff& entry, size_t part, NodeId node, uint32_t slot);
-  void behind_unmatched(size_t part, uint32_t execution, NodeId node, std::set<NodeId>& seen, std::vector<Input>& inputs);
+  void inputs_through_unmatched(size_t part, uint32_t execution, NodeId node, std::set<NodeId>& seen, std::vector<Input>& inputs);
   std::optional<Input> from_entry(size_t part, NodeId node, uint32_t slot, uint32_t execution);
   std::optional<Input> recorded(size_t part, NodeId node_b, uint32_t slot, uint32_t execution);
   std::optional<Input> recorded_pair(size_t part, const TensorId& in_a, const TensorId& in_b);

@@ -111,7 +111,7 @@ std::string pair_words(const Session& a, const Session& b, const Graph& graph_a,
   return fmt::format("rank {}, graph {} of A against {} of B: ", graph_a.rank(), graph_a.id(), in_b);
 }
 
-/// Structural operators and values that nobody dumped are no loss.
+/// Structural operators and values that were not dumped are not losses.
 bool is_worth_listing(const Node& node, const std::set<NodeId>& dumped) {
   return node.kind == NodeKind::kOperator ? !is_structural(node.op) : dumped.count(node.id) > 0;
 }
@@ -283,7 +283,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     for (const auto& [session, side] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
       const Node& node = pair.b->node(entry.b.node);
       if (session->info().epoch == "B" && node.kind == NodeKind::kOperator && in_category(node, Category::kOptimizer)) {
-        entry.reason = fmt::format("an optimizer's output of this release ({}) is memory that nobody wrote", side);
+        entry.reason = fmt::format("an optimizer's output of this release ({}) is uninitialised memory", side);
       }
     }
   }

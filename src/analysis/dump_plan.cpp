@@ -45,7 +45,7 @@ Result<std::string> iterations(const IntSet& steps, std::optional<uint64_t>* cou
     const auto last = colon == std::string_view::npos ? first : parse_int(item.substr(colon + 1));
     if (!first || !last || *first < 0) {
       return Status(Code::kInvalidArgument,
-                    fmt::format("steps '{}': MindSpore wants an end and no negative step, e.g. 0:10; or all", text));
+                    fmt::format("steps '{}': MindSpore needs an end and no negative step, e.g. 0:10; or all", text));
     }
     if (!out.empty()) out += '|';
     out += *first == *last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last);
@@ -60,7 +60,7 @@ bool is_written(const Node& node) {
   return node.kind == NodeKind::kParameter || !is_structural(node.op);
 }
 
-// A regular expression for the name: `.` for what would need a backslash, because MindSpore 2.7 matches none behind one.
+// A regular expression for the name: `.` for what would need a backslash, because MindSpore 2.7 matches none after one.
 std::string pattern_of(std::string_view name) {
   std::string out(name);
   for (char& c : out) {
@@ -206,7 +206,7 @@ DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse) {
 Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options) {
   const Version version = version_of(options.version);
   if (!options.version.empty() && version.major == 99) {
-    return Status(Code::kInvalidArgument, fmt::format("version '{}' is none; give e.g. 2.7.1", options.version));
+    return Status(Code::kInvalidArgument, fmt::format("version '{}' is not a MindSpore version; use e.g. 2.7.1", options.version));
   }
   if (Status status = check_words(options, version); !status.ok()) return status;
   DumpPlan plan;

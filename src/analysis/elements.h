@@ -5,7 +5,7 @@
 
 namespace msdbg {
 
-/// Fills `first` and `rows` of `origin`. A tensor that cannot be read leaves them empty; its statistics still stand.
+/// Fills `first` and `rows` of `origin`. A tensor that cannot be read leaves them empty; its statistics remain.
 void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& origin);
 
 /// Sets OriginInput::zeros_at_bad: an input whose zeros are as many as the bad elements, and in the same places.

@@ -41,7 +41,7 @@ Watchpoint Evidence::watch_for(int id, std::string_view selector) const {
       ScriptVerdict verdict;
       const std::optional<bool> bad = function(tensor);
       verdict.verdict = !bad ? Verdict::kNotChecked : *bad ? Verdict::kHit : Verdict::kClean;
-      if (!bad) verdict.reason = "the predicate gave no answer";
+      if (!bad) verdict.reason = "the predicate returned no answer";
       return verdict;
     };
   }
@@ -118,7 +118,7 @@ Status Evidence::judge_parameters(int64_t step, OriginResult& result) {
   return run(IntSet::of(step), "@parameter or @optimizer", false, result, false);
 }
 
-void Evidence::reduce(int64_t step) {
+void Evidence::forget_step(int64_t step) {
   std::erase_if(verdicts_, [&](const auto& entry) {
     const TensorId& id = entry.first;
     if (id.step != step) return false;
@@ -127,13 +127,13 @@ void Evidence::reduce(int64_t step) {
   });
 }
 
-const Verdicted* Evidence::find(const TensorId& id) const {
+const JudgedTensor* Evidence::find(const TensorId& id) const {
   const auto found = verdicts_.find(key(id));
   return found == verdicts_.end() ? nullptr : &found->second;
 }
 
 bool Evidence::is_bad(const TensorId& id) const {
-  const Verdicted* verdict = find(id);
+  const JudgedTensor* verdict = find(id);
   return verdict && verdict->state == Known::kBad;
 }
 

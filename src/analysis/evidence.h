@@ -16,7 +16,7 @@ namespace msdbg {
 bool is_bad_element(Predicate::Builtin which, double value);
 uint64_t bad_elements(Predicate::Builtin which, const Stats& stats);
 
-struct Verdicted {
+struct JudgedTensor {
   Known state = Known::kUnknown;
   std::string reason;  ///< why unknown
 };
@@ -32,10 +32,10 @@ class Evidence {
   /// Judges parameters and optimizer outputs of a step that was not asked for but holds the values before one that was.
   Status judge_parameters(int64_t step, OriginResult& result);
   /// Forgets a step, except for what the next one needs: parameters and what optimizers wrote.
-  void reduce(int64_t step);
+  void forget_step(int64_t step);
 
   /// nullptr: the dump does not hold this tensor.
-  const Verdicted* find(const TensorId& id) const;
+  const JudgedTensor* find(const TensorId& id) const;
   bool is_bad(const TensorId& id) const;
   std::optional<Stats> stats(const TensorId& id);
   /// What the last judge_steps() looked at, in the session's order.
@@ -51,7 +51,7 @@ class Evidence {
 
   Session& session_;
   const OriginOptions& options_;
-  std::map<TensorId, Verdicted> verdicts_;
+  std::map<TensorId, JudgedTensor> verdicts_;
   std::vector<TensorId> listed_;
   uint64_t expected_ = 0;
 };

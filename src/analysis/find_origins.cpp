@@ -47,7 +47,7 @@ class Search {
     return std::move(result_);
   }
 
-  Before before(const Graph& graph, int64_t step) {
+  PreviousStep before(const Graph& graph, int64_t step) {
     const std::vector<int64_t> steps = session_.steps(graph.rank(), graph.id());
     auto at = std::lower_bound(steps.begin(), steps.end(), step);
     if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
@@ -68,7 +68,7 @@ class Search {
     for (const GraphPtr& graph : session_.graphs()) {
       const std::vector<TensorId>& own = by_graph[{graph->rank(), graph->id()}];
       if (own.empty()) continue;
-      Before values = before(*graph, step);
+      PreviousStep values = before(*graph, step);
       if (values.step && judged_.insert(*values.step).second) {
         if (Status status = evidence_.judge_parameters(*values.step, result_); !status.ok()) return status;
       }
@@ -80,7 +80,7 @@ class Search {
       StepOrigins origins = search_step(evidence_, model);
       if (!origins.origins.empty()) result_.steps.push_back(std::move(origins));
     }
-    evidence_.reduce(step);
+    evidence_.forget_step(step);
     return {};
   }
 

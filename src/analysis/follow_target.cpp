@@ -69,7 +69,7 @@ Result<FollowTarget> follow_target(const Session& session, std::string_view text
       if (named_slot) target.slot = id->slot.index;
       keep(target.on.resolve(session.graphs()));
       if (!target.nodes.empty()) return target;
-      return Status(Code::kNotFound, fmt::format("{} is not in the ranks asked for ({})", word, ranks.text()));
+      return Status(Code::kNotFound, fmt::format("{} is not in the requested ranks ({})", word, ranks.text()));
     }
     no_tensor = id.status();
   }
@@ -110,7 +110,7 @@ Watchpoint watch_predicate(const Predicate& predicate) {
       ScriptVerdict verdict;
       const std::optional<bool> holds = function(tensor);
       verdict.verdict = !holds ? Verdict::kNotChecked : *holds ? Verdict::kHit : Verdict::kClean;
-      if (!holds) verdict.reason = "the predicate gave no answer";
+      if (!holds) verdict.reason = "the predicate returned no answer";
       return verdict;
     };
   }

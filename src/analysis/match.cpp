@@ -166,11 +166,11 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
 }
 
 std::map<Matcher::Pair, int> Matcher::shared_inputs(const std::vector<NodeId>& left, const std::vector<NodeId>& right) const {
-  std::map<std::pair<NodeId, uint32_t>, std::vector<NodeId>> takers;  // of b: input node and slot -> nodes of the group
+  std::map<std::pair<NodeId, uint32_t>, std::vector<NodeId>> consumers;  // of b: input node and slot -> nodes of the group
   for (NodeId y : right) {
     for (uint32_t slot = 0; slot < b_.node(y).inputs.size(); ++slot) {
       const Edge edge = b_.effective_producer(y, slot);
-      if (edge.node != kNoNode && b_.node(edge.node).kind == NodeKind::kParameter) takers[{edge.node, slot}].push_back(y);
+      if (edge.node != kNoNode && b_.node(edge.node).kind == NodeKind::kParameter) consumers[{edge.node, slot}].push_back(y);
     }
   }
   std::map<Pair, int> points;
@@ -178,9 +178,9 @@ std::map<Matcher::Pair, int> Matcher::shared_inputs(const std::vector<NodeId>& l
     for (uint32_t slot = 0; slot < a_.node(x).inputs.size(); ++slot) {
       const Edge edge = a_.effective_producer(x, slot);
       if (edge.node == kNoNode || of_a_[edge.node] == kNoNode) continue;
-      const auto found = takers.find({of_a_[edge.node], slot});
+      const auto found = consumers.find({of_a_[edge.node], slot});
       // What all of the group take (a learning rate) tells nothing.
-      if (found == takers.end() || found->second.size() > 1) continue;
+      if (found == consumers.end() || found->second.size() > 1) continue;
       points[{x, found->second[0]}] += 1;
     }
   }

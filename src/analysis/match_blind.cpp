@@ -72,7 +72,7 @@ class BlindMatcher {
 
   void match(const Group& group) {
     const NodeKind kind = a_.node(group.a[0]).kind;
-    // The numbers of constants are those of the file, in an order that each release makes anew.
+    // The numbers of constants are those of the file, in an order that each release makes again.
     if (kind == NodeKind::kConstant && !same_numbers_) return;
     std::map<std::string, NodeId> names_a, names_b;
     for (NodeId id : group.a) names_a[folded(a_.node(id).name)] = id;

@@ -1,4 +1,4 @@
-// Which node is which when a graph file is missing: no edges, no shapes, only names of files and what stands in them.
+// Which node is which when a graph file is missing: no edges, no shapes, only names of files and what is in them.
 #pragma once
 
 #include <utility>

@@ -13,7 +13,7 @@ namespace {
 /// A value that came into the step broken.
 struct Source {
   NodeId node = kNoNode;       ///< parameter or constant; kNoNode when only the recorded input is known
-  std::optional<Taker> taker;  ///< of a recorded input
+  std::optional<Consumer> consumer;  ///< of a recorded input
   TensorId tensor;
   OriginKind kind = OriginKind::kInput;
   uint32_t first_use = 0;
@@ -65,17 +65,17 @@ class StepSearch {
     return origin;
   }
 
-  static void keep_spread(Candidate& candidate) {
+  static void store_spread(Candidate& candidate) {
     candidate.origin.reached = candidate.spread.tensors.size();
     candidate.origin.chains = std::move(candidate.spread.chains);
   }
 
   void find_operators() {
     for (const Execution& execution : model_.executions()) {
-      const Product* broken = nullptr;
-      const std::vector<Product> products = model_.products(execution);
-      for (const Product& product : products) {
-        if (product.value.state == Known::kBad && !broken) broken = &product;
+      const WrittenValue* broken = nullptr;
+      const std::vector<WrittenValue> written_values = model_.written_values(execution);
+      for (const WrittenValue& written : written_values) {
+        if (written.value.state == Known::kBad && !broken) broken = &written;
       }
       if (!broken) continue;
       std::vector<OriginInput> inputs = model_.inputs(execution);
@@ -93,7 +93,7 @@ class StepSearch {
       candidate.origin.inputs = std::move(inputs);
       if (evidence_.builtin()) compare_zeros(evidence_.session(), *evidence_.builtin(), candidate.origin);
       candidate.spread = spread_from(evidence_, model_, execution, candidate.origin.tensor);
-      keep_spread(candidate);
+      store_spread(candidate);
       operators_.push_back(std::move(candidate));
     }
   }
@@ -112,8 +112,8 @@ class StepSearch {
     for (const TensorId& tensor : model_.tensors()) {
       if (tensor.slot.io != Io::kInput || !evidence_.is_bad(tensor)) continue;
       if (graph_.effective_producer(tensor.node, tensor.slot.index).node != kNoNode) continue;
-      const Taker taker{{tensor.node, tensor.execution}, tensor.slot.index};
-      sources.push_back({kNoNode, taker, tensor, OriginKind::kInput, graph_.node(tensor.node).order});
+      const Consumer consumer{{tensor.node, tensor.execution}, tensor.slot.index};
+      sources.push_back({kNoNode, consumer, tensor, OriginKind::kInput, graph_.node(tensor.node).order});
     }
     std::stable_sort(sources.begin(), sources.end(),
                      [](const Source& a, const Source& b) { return a.first_use < b.first_use; });
@@ -134,7 +134,7 @@ class StepSearch {
     return order;
   }
 
-  /// The momentum of a broken weight broke with it, in the same update; it is no origin of its own.
+  /// The momentum of a broken weight broke with it, in the same update; it is not an origin of its own.
   bool belongs_to_weight(const Source& source, const std::vector<Source>& all) const {
     if (source.node == kNoNode || !graph_.node(source.node).optimizer_state) return false;
     const std::vector<NodeId> updaters = model_.updaters(source.node);
@@ -148,9 +148,9 @@ class StepSearch {
   void add_source(const Source& source) {
     Candidate candidate;
     candidate.origin = describe(source.kind, source.tensor);
-    candidate.spread = source.taker ? spread_from_input(evidence_, model_, *source.taker, source.tensor)
+    candidate.spread = source.consumer ? spread_from_input(evidence_, model_, *source.consumer, source.tensor)
                                     : spread_from_start(evidence_, model_, source.node, source.tensor);
-    keep_spread(candidate);
+    store_spread(candidate);
     if (source.kind == OriginKind::kParameter) candidate.origin.update = update_of(source.node);
     sources_.push_back(std::move(candidate));
   }
@@ -170,20 +170,20 @@ class StepSearch {
 
   // ---- what remains ----
 
-  /// A node with unknown inputs that lies behind another origin is its consequence as far as anyone can tell.
+  /// A node with unknown inputs that is after another origin is its consequence as far as anyone can tell.
   void drop_explained() {
     auto explained = [&](const Candidate& candidate, const Candidate& by) {
       return &candidate != &by && by.spread.executions.count(candidate.execution) > 0;
     };
     std::erase_if(operators_, [&](const Candidate& candidate) {
       if (candidate.origin.certain) return false;
-      auto by = [&](const Candidate& other) { return explained(candidate, other) || hands_on(other, candidate); };
+      auto by = [&](const Candidate& other) { return explained(candidate, other) || passes_to_next_execution(other, candidate); };
       return std::any_of(operators_.begin(), operators_.end(), by) || std::any_of(sources_.begin(), sources_.end(), by);
     });
   }
 
   /// What one run of a loop body gives the next travels outside its graph, and arrives as a parameter.
-  bool hands_on(const Candidate& earlier, const Candidate& later) const {
+  bool passes_to_next_execution(const Candidate& earlier, const Candidate& later) const {
     if (later.execution.index == 0 || earlier.execution.node == kNoNode ||
         earlier.execution.index >= later.execution.index)
       return false;
@@ -194,7 +194,7 @@ class StepSearch {
     });
   }
 
-  /// Every bad value has a bad one before it, as after an operator that changed its input unseen: the first one stands.
+  /// If every bad value has a bad one before it (an operator changed its input unseen), the first one counts.
   void add_fallback() {
     for (const TensorId& tensor : model_.tensors()) {
       if (!evidence_.is_bad(tensor) || model_.is_unwritten(tensor)) continue;
@@ -206,7 +206,7 @@ class StepSearch {
       candidate.origin.certain = !inside;
       candidate.execution = {tensor.node, tensor.execution};
       candidate.spread = spread_from(evidence_, model_, candidate.execution, tensor);
-      keep_spread(candidate);
+      store_spread(candidate);
       found_.origins.push_back(std::move(candidate.origin));
       return;
     }

@@ -29,7 +29,7 @@ std::string_view passage_name(Passage passage) {
 namespace {
 
 /// The step before, if its Parameter files hold the values with which this one began.
-Before before_step(const Session& session, const Graph& graph, int64_t step) {
+PreviousStep before_step(const Session& session, const Graph& graph, int64_t step) {
   const std::vector<int64_t> steps = session.steps(graph.rank(), graph.id()), all = session.steps();
   const auto at = std::lower_bound(steps.begin(), steps.end(), step);
   if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
@@ -69,7 +69,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   for (const TensorId& id : evidence.listed()) {
     if (id.graph == tensor.graph && id.rank == tensor.rank) own.push_back(id);
   }
-  Before before = before_step(session, *graph, tensor.step);
+  PreviousStep before = before_step(session, *graph, tensor.step);
   if (before.step && !seen.interrupted) {
     if (Status status = evidence.judge_parameters(*before.step, seen); !status.ok()) return status;
   }
@@ -80,7 +80,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
 
   const StepModel model(evidence, *graph, tensor.step, std::move(before), own);
   result.stats = evidence.stats(tensor);
-  const Verdicted* verdict = evidence.find(tensor);
+  const JudgedTensor* verdict = evidence.find(tensor);
   if (verdict && verdict->state == Known::kUnknown) {
     return Status(Code::kUnsupported,
                   fmt::format("'{}' could not be judged on {}: {}", result.predicate, session.tensor_name(tensor), verdict->reason));
@@ -91,7 +91,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   for (const PropagationNode& node : result.nodes) connected.insert({node.node, node.execution});
   for (const TensorId& id : own) {
     if (id.slot.io != Io::kOutput || model.is_unwritten(id)) continue;
-    const Verdicted* found = evidence.find(id);
+    const JudgedTensor* found = evidence.find(id);
     if (!found) continue;
     if (found->state == Known::kSound) ++result.clean_outputs;
     if (found->state != Known::kBad) continue;

@@ -9,7 +9,7 @@
 namespace msdbg {
 namespace {
 
-/// How many sound consumers behind absorbers are listed: they show where the damage stops, not the rest of the network.
+/// How many sound consumers after absorbers are listed: they show where the damage stops, not the rest of the network.
 constexpr uint32_t kCleanHops = 1;
 
 class Cone {
@@ -132,14 +132,14 @@ class Cone {
 
   void start(size_t index, uint32_t slot) {
     result_.nodes[index].passage = Passage::kOrigin;
-    for (const Product& product : model_.products(execution_of(index))) {
-      if (product.parameter || product.slot != slot) continue;
-      if (product.value.tensor) show(index, *product.value.tensor);
+    for (const WrittenValue& written : model_.written_values(execution_of(index))) {
+      if (written.parameter || written.slot != slot) continue;
+      if (written.value.tensor) show(index, *written.value.tensor);
     }
-    follow(model_.takers(execution_of(index), slot), index, slot);
+    follow(model_.consumers(execution_of(index), slot), index, slot);
     // An optimizer hands its output on as the parameter.
-    for (const Product& product : model_.products(execution_of(index))) {
-      if (product.parameter && product.value.state == Known::kBad) write_parameter(index, product);
+    for (const WrittenValue& written : model_.written_values(execution_of(index))) {
+      if (written.parameter && written.value.state == Known::kBad) write_parameter(index, written);
     }
   }
 
@@ -147,30 +147,30 @@ class Cone {
     const size_t index = value(id, 0);
     result_.nodes[index].passage = Passage::kOrigin;
     show(index, asked);
-    follow(model_.takers_at_start(id), index, 0);
+    follow(model_.consumers_at_start(id), index, 0);
   }
 
-  size_t take(const Taker& taker, uint32_t distance = 1) {
+  size_t take(const Consumer& consumer, uint32_t distance = 1) {
     bool added = false;
-    const size_t index = at(taker.execution, distance, &added);
+    const size_t index = at(consumer.execution, distance, &added);
     if (added) queue_.push_back(index);
     return index;
   }
 
-  void follow(const std::vector<Taker>& takers, size_t from, uint32_t slot) {
-    for (const Taker& taker : takers) {
-      const size_t to = take(taker, result_.nodes[from].distance + 1);
-      if (to != from) edge(from, to, slot, taker.slot, false, true);
+  void follow(const std::vector<Consumer>& consumers, size_t from, uint32_t slot) {
+    for (const Consumer& consumer : consumers) {
+      const size_t to = take(consumer, result_.nodes[from].distance + 1);
+      if (to != from) edge(from, to, slot, consumer.slot, false, true);
     }
   }
 
-  void write_parameter(size_t from, const Product& product) {
+  void write_parameter(size_t from, const WrittenValue& written) {
     bool added = false;
-    const size_t index = value(*product.parameter, result_.nodes[from].distance + 1, &added);
+    const size_t index = value(*written.parameter, result_.nodes[from].distance + 1, &added);
     if (added) result_.nodes[index].passage = Passage::kPassed;
-    if (product.value.tensor) show(index, *product.value.tensor);
-    edge(from, index, 0, product.slot, true, true);
-    follow(model_.takers_after(*product.parameter, execution_of(from)), index, 0);
+    if (written.value.tensor) show(index, *written.value.tensor);
+    edge(from, index, 0, written.slot, true, true);
+    follow(model_.consumers_after(*written.parameter, execution_of(from)), index, 0);
   }
 
   void visit_down(size_t index) {
@@ -179,23 +179,23 @@ class Cone {
     std::optional<TensorId> sound;
     bool can = false;
     std::string reason;
-    for (const Product& product : model_.products(execution)) {
-      if (product.value.state == Known::kSound) {
-        if (!sound) sound = product.value.tensor;
-        can = can || (product.value.tensor && can_be_bad(*product.value.tensor));
+    for (const WrittenValue& written : model_.written_values(execution)) {
+      if (written.value.state == Known::kSound) {
+        if (!sound) sound = written.value.tensor;
+        can = can || (written.value.tensor && can_be_bad(*written.value.tensor));
         continue;
       }
-      if (product.value.state == Known::kUnknown) {
+      if (written.value.state == Known::kUnknown) {
         unknown = true;
-        reason = product.value.reason;
+        reason = written.value.reason;
         continue;
       }
       bad = true;
-      if (product.value.tensor) show(index, *product.value.tensor);
-      if (product.parameter) {
-        write_parameter(index, product);
+      if (written.value.tensor) show(index, *written.value.tensor);
+      if (written.parameter) {
+        write_parameter(index, written);
       } else {
-        follow(model_.takers(execution, product.slot), index, product.slot);
+        follow(model_.consumers(execution, written.slot), index, written.slot);
       }
     }
     PropagationNode& node = result_.nodes[index];
@@ -204,33 +204,34 @@ class Cone {
     if (!bad && sound) show(index, *sound);
     // A value of which nothing is known may still be seen to be bad further on.
     if (!bad && unknown) {
-      for (const Product& product : model_.products(execution)) {
-        if (product.parameter || product.value.state != Known::kUnknown) continue;
-        for (const Taker& taker : model_.takers(execution, product.slot)) {
-          if (!makes_bad(taker.execution)) continue;
-          const size_t to = take(taker, node.distance + 1);
-          edge(index, to, product.slot, taker.slot, false, true);
+      for (const WrittenValue& written : model_.written_values(execution)) {
+        if (written.parameter || written.value.state != Known::kUnknown) continue;
+        for (const Consumer& consumer : model_.consumers(execution, written.slot)) {
+          if (!makes_bad(consumer.execution)) continue;
+          const size_t to = take(consumer, node.distance + 1);
+          edge(index, to, written.slot, consumer.slot, false, true);
         }
       }
     }
   }
 
   bool makes_bad(const Execution& execution) const {
-    const std::vector<Product> products = model_.products(execution);
-    return std::any_of(products.begin(), products.end(), [](const Product& product) { return product.value.state == Known::kBad; });
+    const std::vector<WrittenValue> written_values = model_.written_values(execution);
+    auto bad = [](const WrittenValue& written) { return written.value.state == Known::kBad; };
+    return std::any_of(written_values.begin(), written_values.end(), bad);
   }
 
   void add_clean_behind() {
     const size_t known = result_.nodes.size();
     for (size_t i = 0; i < known; ++i) {
       if (result_.nodes[i].passage != Passage::kAbsorbed) continue;
-      for (const Product& product : model_.products(execution_of(i))) {
-        if (product.parameter) continue;
-        for (const Taker& taker : model_.takers(execution_of(i), product.slot)) {
+      for (const WrittenValue& written : model_.written_values(execution_of(i))) {
+        if (written.parameter) continue;
+        for (const Consumer& consumer : model_.consumers(execution_of(i), written.slot)) {
           bool added = false;
-          const size_t to = at(taker.execution, result_.nodes[i].distance + kCleanHops, &added);
+          const size_t to = at(consumer.execution, result_.nodes[i].distance + kCleanHops, &added);
           if (added) judge_clean(to);
-          edge(i, to, product.slot, taker.slot, false, false);
+          edge(i, to, written.slot, consumer.slot, false, false);
         }
       }
     }
@@ -238,13 +239,13 @@ class Cone {
 
   void judge_clean(size_t index) {
     result_.nodes[index].passage = Passage::kClean;
-    for (const Product& product : model_.products(execution_of(index))) {
-      if (product.value.state == Known::kUnknown) {
+    for (const WrittenValue& written : model_.written_values(execution_of(index))) {
+      if (written.value.state == Known::kUnknown) {
         result_.nodes[index].passage = Passage::kUnknown;
-        result_.nodes[index].reason = product.value.reason;
+        result_.nodes[index].reason = written.value.reason;
       }
-      if (product.value.state == Known::kBad) result_.nodes[index].passage = Passage::kOrigin;  // broke on its own
-      if (product.value.tensor) show(index, *product.value.tensor);
+      if (written.value.state == Known::kBad) result_.nodes[index].passage = Passage::kOrigin;  // broke on its own
+      if (written.value.tensor) show(index, *written.value.tensor);
     }
   }
 

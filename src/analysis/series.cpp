@@ -29,7 +29,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The number at the start of `text` behind blanks and punctuation; nullopt without one.
+/// The number at the start of `text` after blanks and punctuation; nullopt without one.
 std::optional<double> leading_number(std::string_view text) {
   size_t at = 0;
   while (at < text.size() && std::string_view(" \t:=[({'\"").find(text[at]) != std::string_view::npos) ++at;
@@ -43,7 +43,7 @@ std::optional<double> leading_number(std::string_view text) {
   return parse_double(word);
 }
 
-/// The number behind the last of `word` that stands alone in the line.
+/// The number after the last `word` in the line that stands alone.
 std::optional<double> number_after(const std::string& lower, std::string_view line, std::string_view word, size_t limit) {
   std::optional<double> found;
   for (size_t at = lower.find(word); at < limit && at != std::string::npos; at = lower.find(word, at + 1)) {
@@ -162,7 +162,7 @@ void align_series(Series& a, Series& b) {
 Result<Series> parse_series(std::string_view text, std::string_view source, const SeriesOptions& options) {
   Series series;
   series.source = source;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark is no part of the first title
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark is not part of the first title
   if (!options.pattern.empty()) {
     series.what = options.pattern;
     if (const Status status = scan_pattern(text, options.pattern, series); !status.ok()) return status;
@@ -183,7 +183,7 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
   }
   if (series.points.empty()) {
     return Status(Code::kNotFound,
-                  fmt::format("series: {}: no line says a {}; give a pattern whose group is the value, e.g. 'loss is (\\S+)'", source,
+                  fmt::format("series: {}: no line contains a {}; use a pattern whose group is the value, e.g. 'loss is (\\S+)'", source,
                               options.pattern.empty() ? "loss" : "value that matches '" + printable(options.pattern) + "'"));
   }
   // A step that comes again means epochs, or a count within them: then only the order says which step it is.

@@ -12,13 +12,13 @@ namespace {
 bool same_nonfinite(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
 
 std::string advice(const SeriesComparison& result, bool from_the_start) {
-  if (result.parts_at && !from_the_start) {
+  if (result.diverges_at && !from_the_start) {
     return std::string(
         "the steps before the first that both have: whether the forward pass differs or an update did cannot be told. Print the loss of "
         "every step from the first on");
   }
   switch (result.verdict) {
-    case SeriesVerdict::kAlike: return "nothing: operators round, and that much adds up over the steps";
+    case SeriesVerdict::kClose: return "nothing: operators round, and that much adds up over the steps";
     case SeriesVerdict::kForward:
       return "the forward pass of the first step: the same data in the same order, initial weights, random seeds; then compare the tensors "
              "of that step (msdbg diff) from the first node on";
@@ -36,12 +36,12 @@ std::string advice(const SeriesComparison& result, bool from_the_start) {
 
 std::string_view series_verdict_name(SeriesVerdict verdict) {
   switch (verdict) {
-    case SeriesVerdict::kAlike: return "alike";
+    case SeriesVerdict::kClose: return "close";
     case SeriesVerdict::kForward: return "forward";
     case SeriesVerdict::kBackward: return "backward";
     case SeriesVerdict::kLater: return "later";
   }
-  return "alike";
+  return "close";
 }
 
 Result<SeriesComparison> compare_series(const Series& left, const Series& right, double tolerance) {
@@ -85,10 +85,10 @@ Result<SeriesComparison> compare_series(const Series& left, const Series& right,
       size = std::numeric_limits<double>::infinity();
     }
     if (size > 0 && (!worst || size > *worst)) worst = size, result.worst_step = step;
-    if (parts && !result.parts_at) {
-      result.parts_at = step;
-      result.a_there = x;
-      result.b_there = y;
+    if (parts && !result.diverges_at) {
+      result.diverges_at = step;
+      result.a_value = x;
+      result.b_value = y;
       parted = position;
     }
   }
@@ -101,8 +101,8 @@ Result<SeriesComparison> compare_series(const Series& left, const Series& right,
   }
   // Only the loss of the very first step knows no update, and only that of the next one knows a single one.
   const bool from_the_start = !a.late && !b.late && result.first_step <= 1;
-  if (result.parts_at) {
-    const bool next = *result.parts_at > result.first_step && *result.parts_at - 1 == result.first_step;
+  if (result.diverges_at) {
+    const bool next = *result.diverges_at > result.first_step && *result.diverges_at - 1 == result.first_step;
     result.verdict = from_the_start && parted == 1           ? SeriesVerdict::kForward
                      : from_the_start && parted == 2 && next ? SeriesVerdict::kBackward
                                                              : SeriesVerdict::kLater;

@@ -9,18 +9,18 @@ namespace {
 constexpr size_t kNoParent = std::numeric_limits<size_t>::max();
 constexpr size_t kChains = 4;
 
-enum class End : uint8_t { kAbsorbed, kParameter, kLoss, kOutput };
+enum class PathEnd : uint8_t { kAbsorbed, kParameter, kLoss, kOutput };
 
-/// Breadth first, so that the way back from any place is a shortest one.
-class Walk {
+/// Breadth first, so the way back from any place is a shortest one.
+class BreadthFirstSearch {
  public:
-  Walk(Evidence& evidence, const StepModel& model, const TensorId& origin)
+  BreadthFirstSearch(Evidence& evidence, const StepModel& model, const TensorId& origin)
       : evidence_(evidence), model_(model), origin_(origin) {
     spread_.tensors.insert(origin);
   }
 
   void start_at(const Execution& execution) { enqueue(execution, kNoParent); }
-  void start_with(const Taker& taker) { take(taker, kNoParent); }
+  void start_with(const Consumer& consumer) { take(consumer, kNoParent); }
 
   Spread run() {
     for (size_t at = 0; at < visits_.size(); ++at) visit(at);
@@ -36,10 +36,10 @@ class Walk {
     size_t links = 0;  ///< of those, with a tensor to show
     std::optional<TensorId> link;
   };
-  struct Way {
-    End end;
+  struct Path {
+    PathEnd end;
     size_t visit;
-    std::optional<TensorId> last;  ///< what the way ends at, behind the visit's own link
+    std::optional<TensorId> last;  ///< where the path ends, after the visit's own link
     bool sound = false;
   };
 
@@ -49,31 +49,31 @@ class Walk {
     visits_.push_back({execution, parent, hops, 0, std::nullopt});
   }
 
-  void take(const Taker& taker, size_t parent) {
-    const Slot slot{Io::kInput, taker.slot};
-    if (!model_.updates(taker.execution.node, taker.slot)) {
-      const TensorId recorded = model_.id(taker.execution.node, slot, taker.execution.index);
-      if (const Verdicted* verdict = evidence_.find(recorded)) {
+  void take(const Consumer& consumer, size_t parent) {
+    const Slot slot{Io::kInput, consumer.slot};
+    if (!model_.updates(consumer.execution.node, consumer.slot)) {
+      const TensorId recorded = model_.id(consumer.execution.node, slot, consumer.execution.index);
+      if (const JudgedTensor* verdict = evidence_.find(recorded)) {
         if (verdict->state == Known::kSound) return;
         if (verdict->state == Known::kBad) spread_.tensors.insert(recorded);
       }
     }
-    enqueue(taker.execution, parent);
+    enqueue(consumer.execution, parent);
   }
 
   void visit(size_t at) {
     const Execution execution = visits_[at].execution;
     bool bad = false, sound = false, unknown = false;
     std::optional<TensorId> seen;
-    const std::vector<Product> products = model_.products(execution);
+    const std::vector<WrittenValue> written_values = model_.written_values(execution);
     // What an optimizer hands on is the parameter; its output feeds nothing as a rule.
-    const bool updates = std::any_of(products.begin(), products.end(),
-                                     [](const Product& product) { return product.parameter.has_value(); });
-    for (const Product& product : products) {
-      switch (product.value.state) {
+    const bool updates = std::any_of(written_values.begin(), written_values.end(),
+                                     [](const WrittenValue& written) { return written.parameter.has_value(); });
+    for (const WrittenValue& written : written_values) {
+      switch (written.value.state) {
         case Known::kSound:
           sound = true;
-          seen = seen ? seen : product.value.tensor;
+          seen = seen ? seen : written.value.tensor;
           continue;
         case Known::kUnknown:
           unknown = true;
@@ -82,26 +82,26 @@ class Walk {
           bad = true;
           break;
       }
-      for (const TensorId& copy : product.copies) spread_.tensors.insert(copy);
-      const bool is_bad = product.value.state == Known::kBad;
-      if (is_bad && !visits_[at].link) visits_[at].link = product.value.tensor;
-      if (product.parameter) {
-        const TensorId file = model_.id(*product.parameter, Slot{});
-        if (is_bad) ways_.push_back({End::kParameter, at, file, false});
-        if (is_bad) follow(model_.takers_after(*product.parameter, execution), at);
+      for (const TensorId& copy : written.copies) spread_.tensors.insert(copy);
+      const bool is_bad = written.value.state == Known::kBad;
+      if (is_bad && !visits_[at].link) visits_[at].link = written.value.tensor;
+      if (written.parameter) {
+        const TensorId file = model_.id(*written.parameter, Slot{});
+        if (is_bad) ways_.push_back({PathEnd::kParameter, at, file, false});
+        if (is_bad) follow(model_.consumers_after(*written.parameter, execution), at);
         continue;
       }
-      const std::vector<Taker> takers = model_.takers(execution, product.slot);
+      const std::vector<Consumer> consumers = model_.consumers(execution, written.slot);
       const bool loss = in_category(model_.graph().node(execution.node), Category::kLoss);
-      if (is_bad && takers.empty() && !updates)
-        ways_.push_back({loss ? End::kLoss : End::kOutput, at, std::nullopt, false});
-      follow(takers, at);
+      if (is_bad && consumers.empty() && !updates)
+        ways_.push_back({loss ? PathEnd::kLoss : PathEnd::kOutput, at, std::nullopt, false});
+      follow(consumers, at);
     }
     // A parent is visited before its children, so its count is final when theirs is made.
     const bool shows = visits_[at].link && *visits_[at].link != origin_;
     visits_[at].links = (visits_[at].parent == kNoParent ? 0 : visits_[visits_[at].parent].links) + (shows ? 1 : 0);
     // Comparisons and casts to integers have no NaN to pass on; they swallow nothing.
-    if (!bad && !unknown && sound && seen && can_be_bad(*seen)) ways_.push_back({End::kAbsorbed, at, seen, true});
+    if (!bad && !unknown && sound && seen && can_be_bad(*seen)) ways_.push_back({PathEnd::kAbsorbed, at, seen, true});
   }
 
   bool can_be_bad(const TensorId& tensor) {
@@ -110,8 +110,8 @@ class Walk {
     return evidence_.builtin() ? is_float(stats->dtype) : stats->dtype != DType::kBool;
   }
 
-  void follow(const std::vector<Taker>& takers, size_t from) {
-    for (const Taker& taker : takers) take(taker, from);
+  void follow(const std::vector<Consumer>& consumers, size_t from) {
+    for (const Consumer& consumer : consumers) take(consumer, from);
   }
 
   std::vector<size_t> path(size_t at) const {
@@ -121,7 +121,7 @@ class Walk {
     return path;
   }
 
-  std::vector<TensorId> tensors_of(const Way& way) const {
+  std::vector<TensorId> tensors_of(const Path& way) const {
     std::vector<TensorId> tensors = {origin_};
     for (size_t at : path(way.visit)) {
       if (visits_[at].link && *visits_[at].link != origin_) tensors.push_back(*visits_[at].link);
@@ -130,23 +130,23 @@ class Walk {
     return tensors;
   }
 
-  bool better(const Way& a, const Way& b) const {
-    if (a.end == End::kParameter) {
-      auto state = [&](const Way& way) { return model_.graph().node(way.last->node).optimizer_state; };
+  bool better(const Path& a, const Path& b) const {
+    if (a.end == PathEnd::kParameter) {
+      auto state = [&](const Path& way) { return model_.graph().node(way.last->node).optimizer_state; };
       if (state(a) != state(b)) return state(b);
     }
     return visits_[a.visit].hops < visits_[b.visit].hops;
   }
 
-  size_t length(const Way& way) const { return 1 + visits_[way.visit].links + (way.last ? 1 : 0); }
+  size_t length(const Path& way) const { return 1 + visits_[way.visit].links + (way.last ? 1 : 0); }
 
   /// The shortest way to each kind of end and the longest way of all tell most; a list of all ways tells nothing.
   void choose_chains() {
-    std::vector<const Way*> chosen;
-    const Way* longest = nullptr;
-    for (End end : {End::kAbsorbed, End::kParameter, End::kLoss, End::kOutput}) {
-      const Way* best = nullptr;
-      for (const Way& way : ways_) {
+    std::vector<const Path*> chosen;
+    const Path* longest = nullptr;
+    for (PathEnd end : {PathEnd::kAbsorbed, PathEnd::kParameter, PathEnd::kLoss, PathEnd::kOutput}) {
+      const Path* best = nullptr;
+      for (const Path& way : ways_) {
         if (way.end != end || length(way) < 2) continue;
         if (!best || better(way, *best)) best = &way;
         if (!longest || length(way) > length(*longest)) longest = &way;
@@ -157,7 +157,7 @@ class Walk {
       chosen.push_back(longest);
 
     std::vector<std::vector<TensorId>> seen;
-    for (const Way* way : chosen) {
+    for (const Path* way : chosen) {
       std::vector<TensorId> tensors = tensors_of(*way);
       if (std::find(seen.begin(), seen.end(), tensors) != seen.end()) continue;
       std::vector<ChainLink> chain;
@@ -179,27 +179,27 @@ class Walk {
   const StepModel& model_;
   TensorId origin_;
   std::vector<Visit> visits_;
-  std::vector<Way> ways_;
+  std::vector<Path> ways_;
   Spread spread_;
 };
 
 }  // namespace
 
 Spread spread_from(Evidence& evidence, const StepModel& model, const Execution& origin, const TensorId& tensor) {
-  Walk walk(evidence, model, tensor);
+  BreadthFirstSearch walk(evidence, model, tensor);
   walk.start_at(origin);
   return walk.run();
 }
 
 Spread spread_from_start(Evidence& evidence, const StepModel& model, NodeId node, const TensorId& tensor) {
-  Walk walk(evidence, model, tensor);
-  for (const Taker& taker : model.takers_at_start(node)) walk.start_with(taker);
+  BreadthFirstSearch walk(evidence, model, tensor);
+  for (const Consumer& consumer : model.consumers_at_start(node)) walk.start_with(consumer);
   return walk.run();
 }
 
-Spread spread_from_input(Evidence& evidence, const StepModel& model, const Taker& taker, const TensorId& tensor) {
-  Walk walk(evidence, model, tensor);
-  walk.start_with(taker);
+Spread spread_from_input(Evidence& evidence, const StepModel& model, const Consumer& consumer, const TensorId& tensor) {
+  BreadthFirstSearch walk(evidence, model, tensor);
+  walk.start_with(consumer);
   return walk.run();
 }
 

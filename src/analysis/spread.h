@@ -21,6 +21,6 @@ Spread spread_from(Evidence& evidence, const StepModel& model, const Execution& 
 /// From a parameter, graph input or constant; `tensor` is where it was seen.
 Spread spread_from_start(Evidence& evidence, const StepModel& model, NodeId node, const TensorId& tensor);
 /// From a recorded input whose producer is unknown.
-Spread spread_from_input(Evidence& evidence, const StepModel& model, const Taker& taker, const TensorId& tensor);
+Spread spread_from_input(Evidence& evidence, const StepModel& model, const Consumer& consumer, const TensorId& tensor);
 
 }  // namespace msdbg

@@ -22,7 +22,7 @@ bool orders_only(const Graph& graph, const Edge& edge) {
 
 }  // namespace
 
-StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Before before,
+StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, PreviousStep before,
                      std::span<const TensorId> tensors)
     : evidence_(evidence), graph_(graph), step_(step), before_(std::move(before)), tensors_(tensors) {
   for (NodeId node : graph.execution_order()) {
@@ -119,7 +119,7 @@ std::optional<Value> StepModel::seen_by_consumer(NodeId node, std::optional<uint
   for (const Use& use : graph_.effective_users(node)) {
     if (use.output_slot != slot || updates(use.node, use.slot) || graph_.node(use.node).order >= before_order) continue;
     const TensorId at = id(use.node, input_slot(use.slot), execution.value_or(0));
-    const Verdicted* verdict = evidence_.find(at);
+    const JudgedTensor* verdict = evidence_.find(at);
     if (!verdict || verdict->state == Known::kUnknown) continue;
     if (verdict->state == Known::kBad) return Value{Known::kBad, "", at};
     if (!seen) seen = Value{Known::kSound, "", at};
@@ -131,7 +131,7 @@ Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
   const uint32_t have = count(node);
   const uint32_t index = have > 0 ? std::min(execution, have - 1) : execution;
   const TensorId own = id(node, output_slot(slot), index);
-  const Verdicted* verdict = is_unwritten(own) ? nullptr : evidence_.find(own);
+  const JudgedTensor* verdict = is_unwritten(own) ? nullptr : evidence_.find(own);
   if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
   constexpr uint32_t kAnyOrder = std::numeric_limits<uint32_t>::max();
   if (std::optional<Value> seen = seen_by_consumer(node, execution, slot, kAnyOrder)) return *seen;
@@ -142,24 +142,24 @@ Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
 
 Value StepModel::constant(NodeId node) const {
   const TensorId own = id(node, output_slot(0));
-  const Verdicted* verdict = evidence_.find(own);
+  const JudgedTensor* verdict = evidence_.find(own);
   if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, std::numeric_limits<uint32_t>::max()))
     return *seen;
-  // Flags and axes stand in the graph itself; they are no tensors that break.
+  // Flags and axes are in the graph itself; they are not tensors that break.
   if (!graph_.node(node).constant_value.empty()) return {Known::kSound, "", std::nullopt};
   return {Known::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
 }
 
 Value StepModel::parameter_at_start(NodeId node) const {
   const TensorId now = id(node, output_slot(0));
-  const Verdicted* after = evidence_.find(now);
+  const JudgedTensor* after = evidence_.find(now);
   const std::vector<NodeId> updating = updaters(node);
   const bool constant_in_step = updating.empty() && graph_.from_file();
   if (constant_in_step && after && after->state != Known::kUnknown) return {after->state, "", now};
 
   TensorId old = now;
-  const Verdicted* before = nullptr;
+  const JudgedTensor* before = nullptr;
   if (before_.step) {
     old.step = *before_.step;
     before = evidence_.find(old);
@@ -203,7 +203,7 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
     if (orders_only(graph_, input.producer)) continue;
     const TensorId own = id(execution.node, input_slot(slot), execution.index);
     const bool updated_here = updates(execution.node, slot);
-    const Verdicted* verdict = updated_here ? nullptr : evidence_.find(own);
+    const JudgedTensor* verdict = updated_here ? nullptr : evidence_.find(own);
     Value value;
     const Node* producer = input.producer.node == kNoNode ? nullptr : &graph_.node(input.producer.node);
     if (verdict && verdict->state != Known::kUnknown) {
@@ -216,7 +216,7 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
       value = parameter_at_start(producer->id);
     } else if (producer->kind == NodeKind::kConstant) {
       value = constant(producer->id);
-      // Types, strings and None have no file although the tensors beside them do.
+      // Types, strings and None have no file although the tensors next to them do.
       if (value.state == Known::kUnknown && !value.tensor && recorded_slots > 0) continue;
     } else {
       value = output(producer->id, execution.index, input.producer.slot);
@@ -234,9 +234,9 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
   return inputs;
 }
 
-std::vector<Product> StepModel::products(const Execution& execution) const {
+std::vector<WrittenValue> StepModel::written_values(const Execution& execution) const {
   const Node& node = graph_.node(execution.node);
-  std::vector<Product> products;
+  std::vector<WrittenValue> written_values;
   std::set<uint32_t> slots;
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) slots.insert(slot);
   // Without a graph file only the tensors themselves tell the slots.
@@ -247,69 +247,69 @@ std::vector<Product> StepModel::products(const Execution& execution) const {
   for (uint32_t slot : slots) {
     const TensorId own = id(execution.node, output_slot(slot), execution.index);
     if (is_unwritten(own)) continue;
-    Product product;
-    product.slot = slot;
-    product.value = output(execution.node, execution.index, slot);
-    if (evidence_.is_bad(own)) product.copies.push_back(own);
-    products.push_back(std::move(product));
+    WrittenValue written;
+    written.slot = slot;
+    written.value = output(execution.node, execution.index, slot);
+    if (evidence_.is_bad(own)) written.copies.push_back(own);
+    written_values.push_back(std::move(written));
   }
   for (uint32_t slot : updated(execution.node)) {
-    Product product;
-    product.slot = slot;
-    product.parameter = node.inputs[slot].node;
+    WrittenValue written;
+    written.slot = slot;
+    written.parameter = node.inputs[slot].node;
     const TensorId taken = id(execution.node, input_slot(slot), execution.index);
-    const TensorId kept = id(*product.parameter, output_slot(0));
+    const TensorId kept = id(*written.parameter, output_slot(0));
     const bool last =
-        updaters(*product.parameter).back() == execution.node && execution.index + 1 >= count(execution.node);
-    const Verdicted* recorded = evidence_.find(taken);
-    const Verdicted* file = last ? evidence_.find(kept) : nullptr;
+        updaters(*written.parameter).back() == execution.node && execution.index + 1 >= count(execution.node);
+    const JudgedTensor* recorded = evidence_.find(taken);
+    const JudgedTensor* file = last ? evidence_.find(kept) : nullptr;
     for (const auto& [verdict, tensor] : {std::pair(file, kept), std::pair(recorded, taken)}) {
       if (!verdict || verdict->state == Known::kUnknown) continue;
-      if (product.value.state == Known::kUnknown) product.value = {verdict->state, "", tensor};
-      if (verdict->state == Known::kBad) product.copies.push_back(tensor);
+      if (written.value.state == Known::kUnknown) written.value = {verdict->state, "", tensor};
+      if (verdict->state == Known::kBad) written.copies.push_back(tensor);
     }
-    products.push_back(std::move(product));
+    written_values.push_back(std::move(written));
   }
-  return products;
+  return written_values;
 }
 
-std::vector<Taker> StepModel::takers(const Execution& execution, uint32_t slot) const {
-  std::vector<Taker> takers;
+std::vector<Consumer> StepModel::consumers(const Execution& execution, uint32_t slot) const {
+  std::vector<Consumer> consumers;
   const uint32_t made = count(execution.node);
   for (const Use& use : graph_.effective_users(execution.node)) {
     if (use.output_slot != slot) continue;
-    const uint32_t consumers = count(use.node);
-    if (consumers == 0 || made == 0) {
-      takers.push_back({{use.node, execution.index}, use.slot});
+    const uint32_t consumer_runs = count(use.node);
+    if (consumer_runs == 0 || made == 0) {
+      consumers.push_back({{use.node, execution.index}, use.slot});
       continue;
     }
     // A consumer that ran more often than its producer took the last value again and again.
-    for (uint32_t index = 0; index < consumers; ++index) {
-      if (std::min(index, made - 1) == execution.index) takers.push_back({{use.node, index}, use.slot});
+    for (uint32_t index = 0; index < consumer_runs; ++index) {
+      if (std::min(index, made - 1) == execution.index) consumers.push_back({{use.node, index}, use.slot});
     }
   }
-  return takers;
+  return consumers;
 }
 
-std::vector<Taker> StepModel::takers_at_start(NodeId node) const {
-  std::vector<Taker> takers;
+std::vector<Consumer> StepModel::consumers_at_start(NodeId node) const {
+  std::vector<Consumer> consumers;
   const uint32_t limit = first_update(node);
   for (const Use& use : graph_.effective_users(node)) {
     if (graph_.node(use.node).order > limit) continue;
     for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index)
-      takers.push_back({{use.node, index}, use.slot});
+      consumers.push_back({{use.node, index}, use.slot});
   }
-  return takers;
+  return consumers;
 }
 
-std::vector<Taker> StepModel::takers_after(NodeId parameter, const Execution& execution) const {
-  std::vector<Taker> takers;
+std::vector<Consumer> StepModel::consumers_after(NodeId parameter, const Execution& execution) const {
+  std::vector<Consumer> consumers;
   for (const Use& use : graph_.effective_users(parameter)) {
     if (graph_.node(use.node).order <= graph_.node(execution.node).order) continue;
     for (uint32_t index = 0; index < std::max(1u, count(use.node)); ++index)
-      takers.push_back({{use.node, index}, use.slot});
+      consumers.push_back({{use.node, index}, use.slot});
   }
-  return takers;
+  return consumers;
 }
 
 }  // namespace msdbg

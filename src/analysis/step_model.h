@@ -28,7 +28,7 @@ struct Value {
 };
 
 /// Something an execution wrote: an output, or a parameter that it updates in place.
-struct Product {
+struct WrittenValue {
   uint32_t slot = 0;  ///< output slot, or the input slot of the parameter
   std::optional<NodeId> parameter;
   Value value;
@@ -36,35 +36,35 @@ struct Product {
 };
 
 /// Someone who takes a value.
-struct Taker {
+struct Consumer {
   Execution execution;
   uint32_t slot = 0;
 };
 
 /// Where the values before a step are.
-struct Before {
+struct PreviousStep {
   std::optional<int64_t> step;  ///< the step whose Parameter files hold the values at the start of this one
   std::string reason;           ///< why there is none
 };
 
 class StepModel {
  public:
-  StepModel(Evidence& evidence, const Graph& graph, int64_t step, Before before, std::span<const TensorId> tensors);
+  StepModel(Evidence& evidence, const Graph& graph, int64_t step, PreviousStep before, std::span<const TensorId> tensors);
 
   const Graph& graph() const { return graph_; }
   int64_t step() const { return step_; }
-  const Before& before() const { return before_; }
+  const PreviousStep& before() const { return before_; }
   /// In execution order; nodes that were not dumped but made a bad value that a consumer recorded are among them.
   const std::vector<Execution>& executions() const { return executions_; }
   std::span<const TensorId> tensors() const { return tensors_; }
 
   std::vector<OriginInput> inputs(const Execution& execution) const;
-  std::vector<Product> products(const Execution& execution) const;
-  std::vector<Taker> takers(const Execution& execution, uint32_t output_slot) const;
+  std::vector<WrittenValue> written_values(const Execution& execution) const;
+  std::vector<Consumer> consumers(const Execution& execution, uint32_t output_slot) const;
   /// Executions that take the value a parameter or constant had when the step began.
-  std::vector<Taker> takers_at_start(NodeId node) const;
+  std::vector<Consumer> consumers_at_start(NodeId node) const;
   /// Executions that read a parameter after `execution` updated it.
-  std::vector<Taker> takers_after(NodeId parameter, const Execution& execution) const;
+  std::vector<Consumer> consumers_after(NodeId parameter, const Execution& execution) const;
   Value output(NodeId node, uint32_t execution, uint32_t slot) const;
   Value parameter_at_start(NodeId node) const;
   Value constant(NodeId node) const;
@@ -87,7 +87,7 @@ class StepModel {
   Evidence& evidence_;
   const Graph& graph_;
   int64_t step_;
-  Before before_;
+  PreviousStep before_;
   std::span<const TensorId> tensors_;
   std::map<NodeId, uint32_t> counts_;
   std::map<NodeId, uint32_t> recorded_inputs_;  ///< highest recorded input slot + 1

@@ -98,14 +98,14 @@ Result<TrendResult> trend(Session& session, const FollowTarget& target, std::str
   if (!statistic) return statistic.status();
   const std::vector<TensorId> tensors = target_tensors(session, target, options.steps, options.ranks);
   if (tensors.empty()) {
-    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); 'msdbg why' tells the reason",
+    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); 'msdbg why' gives the reason",
                                                target.text, options.steps.text(), numbers_text(session.steps())));
   }
   TrendResult result;
   result.statistic = (*statistic)->name;
   result.target = target.text;
 
-  // All threads compute what is missing; below, everything is at hand.
+  // All threads compute what is missing; below, everything is current.
   Watchpoint warm;
   warm.id = 1;
   warm.on = target.on;

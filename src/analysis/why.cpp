@@ -179,7 +179,7 @@ class Why {
       return;
     }
     if (producer.kind == NodeKind::kConstant && !producer.constant_value.empty()) {
-      add(fmt::format("it takes the constant {} = {}, which stands in the graph itself", producer.name, producer.constant_value),
+      add(fmt::format("it takes the constant {} = {}, which the graph holds inline", producer.name, producer.constant_value),
           graph_.source_path());
     }
     answer_.instead = {fmt::format("{}:{}", producer.name, slot_name({Io::kOutput, edge.slot}))};
@@ -205,15 +205,15 @@ class Why {
     const std::optional<size_t> place = listed_at(directory_, graph_, node_, &path);
     const bool value = node_.kind != NodeKind::kOperator;
     if (node_.kind == NodeKind::kConstant && !node_.constant_value.empty()) {
-      say(WhyKind::kInlineConstant, fmt::format("a constant whose value stands in the graph: {}", node_.constant_value),
+      say(WhyKind::kInlineConstant, fmt::format("a constant whose value the graph holds inline: {}", node_.constant_value),
           graph_.source_path());
     } else if (settings_.dump_mode == 1 && !settings_.names(graph_, node_)) {
       say(WhyKind::kKernelsFilter,
-          fmt::format("not dumped by the configuration: dump_mode 1 writes the {} listed kernels only, and this is none of them",
+          fmt::format("not dumped by the configuration: dump_mode 1 writes only the {} listed kernels, and this is not one of them",
                       settings_.kernels.size()),
           settings_.path, fmt::format("kernels: {}", fmt::join(settings_.kernels, ", ")));
       if (const std::string near = settings_.other_number(node_); !near.empty())
-        add(fmt::format("\"{}\" is listed; since 2.7 the numbers behind -op are those of the files, not of the graph", near),
+        add(fmt::format("\"{}\" is listed; since 2.7 the numbers after -op are those of the files, not of the graph", near),
             settings_.path);
       answer_.next = fmt::format("add \"{}\" to \"kernels\", or set dump_mode to 0", node_.name);
     } else if (settings_.dump_mode == 2) {

@@ -1,4 +1,4 @@
-// What why() finds out beside the session: the settings of the dump, the history of its graphs, names that are gone.
+// What why() finds out besides the session: the settings of the dump, the history of its graphs, names that are gone.
 //
 // The session's owner thread only.
 #pragma once
@@ -22,7 +22,7 @@ struct DumpSettings {
   std::optional<bool> wants_step(int64_t step) const;
   /// True when an entry of `kernels` takes the node.
   bool names(const Graph& graph, const Node& node) const;
-  /// An entry that is the node's name but for the number behind `-op`; "" without.
+  /// An entry that is the node's name but for the number after `-op`; "" without.
   std::string other_number(const Node& node) const;
 };
 

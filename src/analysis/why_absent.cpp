@@ -6,27 +6,26 @@
 #include <set>
 
 #include "analysis/why.h"
+#include "msdbg/node_names.h"
 
 namespace msdbg {
 namespace {
 
 constexpr size_t kInstead = 5;
 
-struct Asked {
+struct NameParts {
   std::string scope, last, op;  ///< op: `MatMul` of `MatMul-op0`
   std::string cell, member;     ///< `fc1-Dense` and `fc1`
 };
 
-Asked take_apart(std::string_view name) {
-  Asked asked;
-  const size_t slash = name.rfind('/');
-  asked.scope = slash == std::string_view::npos ? "" : std::string(name.substr(0, slash));
-  asked.last = std::string(slash == std::string_view::npos ? name : name.substr(slash + 1));
+NameParts split_name(std::string_view name) {
+  NameParts asked;
+  asked.scope = scope_of(name);
+  asked.last = last_component(name);
   const size_t number = asked.last.rfind("-op");
   const bool numbered = number != std::string::npos && parse_int(asked.last.substr(number + 3)).has_value();
   asked.op = numbered ? asked.last.substr(0, number) : asked.last;
-  const size_t cell = asked.scope.rfind('/');
-  asked.cell = cell == std::string::npos ? asked.scope : asked.scope.substr(cell + 1);
+  asked.cell = last_component(asked.scope);
   asked.member = asked.cell.substr(0, asked.cell.find('-'));
   return asked;
 }
@@ -35,37 +34,37 @@ bool ends_with_scope(std::string_view scope, std::string_view end) {
   return !end.empty() && (scope == end || (scope.ends_with(end) && scope[scope.size() - end.size() - 1] == '/'));
 }
 
-struct Trace {
+struct Signs {
   int weight = 0;
   std::vector<std::string> reasons;
 };
 
 /// Signs that `node` does what the asked operator did.
-Trace trace_of(const Graph& graph, const Node& node, const Asked& asked) {
-  Trace trace;
-  if (node.kind != NodeKind::kOperator || node.op.size() <= asked.op.size() || !contains_nocase(node.op, asked.op)) return trace;
+Signs signs_of(const Graph& graph, const Node& node, const NameParts& asked) {
+  Signs signs;
+  if (node.kind != NodeKind::kOperator || node.op.size() <= asked.op.size() || !contains_nocase(node.op, asked.op)) return signs;
   if (ends_with_scope(node.scope, asked.scope)) {
-    trace.weight += 3;
-    trace.reasons.push_back(fmt::format("it stands in the same scope, and its type {} holds {}", node.op, asked.op));
+    signs.weight += 3;
+    signs.reasons.push_back(fmt::format("it is in the same scope, and its type {} contains {}", node.op, asked.op));
   }
-  if (asked.member.empty()) return trace;
+  if (asked.member.empty()) return signs;
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
     const Edge edge = graph.effective_producer(node.id, slot);
     if (edge.node == kNoNode || graph.node(edge.node).kind != NodeKind::kParameter) continue;
     const std::string& parameter = graph.node(edge.node).name;
     if (!parameter.starts_with(asked.member + ".") && parameter.find("." + asked.member + ".") == std::string::npos) continue;
-    trace.weight += 3;
-    trace.reasons.push_back(
-        fmt::format("it reads {}, a parameter of {}, and its type {} holds {}", parameter, asked.cell, node.op, asked.op));
+    signs.weight += 3;
+    signs.reasons.push_back(
+        fmt::format("it reads {}, a parameter of {}, and its type {} contains {}", parameter, asked.cell, node.op, asked.op));
     break;
   }
   for (const StackFrame& frame : node.stack) {
     if (frame.code.find("self." + asked.member + "(") == std::string::npos) continue;
-    trace.weight += 1;
-    trace.reasons.push_back(fmt::format("it comes from {}:{}   {}", frame.file, frame.line, frame.code));
+    signs.weight += 1;
+    signs.reasons.push_back(fmt::format("it comes from {}:{}   {}", frame.file, frame.line, frame.code));
     break;
   }
-  return trace;
+  return signs;
 }
 
 bool chosen(const WhyOptions& options, const Graph& graph) {
@@ -73,16 +72,16 @@ bool chosen(const WhyOptions& options, const Graph& graph) {
 }
 
 /// The node that most looks as if it held the asked one; nothing below a sure sign.
-bool find_fused(const Session& session, const Asked& asked, const WhyOptions& options, WhyAnswer& answer) {
+bool find_fused(const Session& session, const NameParts& asked, const WhyOptions& options, WhyAnswer& answer) {
   const Graph* owner = nullptr;
   const Node* best = nullptr;
-  Trace found;
+  Signs found;
   for (const GraphPtr& graph : session.graphs()) {
     if (!chosen(options, *graph)) continue;
     for (const Node& node : graph->nodes()) {
-      Trace trace = trace_of(*graph, node, asked);
-      if (trace.weight < 3 || trace.weight <= found.weight) continue;
-      found = std::move(trace);
+      Signs signs = signs_of(*graph, node, asked);
+      if (signs.weight < 3 || signs.weight <= found.weight) continue;
+      found = std::move(signs);
       best = &node;
       owner = graph.get();
     }
@@ -98,7 +97,7 @@ bool find_fused(const Session& session, const Asked& asked, const WhyOptions& op
 }
 
 /// The scope is there, or the code names the cell, but no such operator.
-bool find_removed(const Session& session, const Asked& asked, const WhyOptions& options, WhyAnswer& answer) {
+bool find_removed(const Session& session, const NameParts& asked, const WhyOptions& options, WhyAnswer& answer) {
   std::vector<std::string> same_op, in_scope;
   std::set<std::string> types;
   const StackFrame* frame = nullptr;
@@ -122,7 +121,7 @@ bool find_removed(const Session& session, const Asked& asked, const WhyOptions& 
     // Another number: releases and later graphs of a process count differently.
     answer.kind = WhyKind::kNeverExisted;
     answer.answer =
-        fmt::format("no {} in {}, but there is {}: the numbers behind -op differ between releases, and between the networks of a run",
+        fmt::format("no {} in {}, but there is {}: the numbers after -op differ between releases, and between the networks of a run",
                     asked.last, asked.scope, fmt::join(same_op, ", "));
     answer.evidence.push_back({fmt::format("operators {} of this scope: {}", asked.op, fmt::join(same_op, ", ")), path});
     answer.instead = same_op;
@@ -154,7 +153,7 @@ bool find_removed(const Session& session, const Asked& asked, const WhyOptions& 
 
 WhyAnswer explain_absent_name(const Session& session, std::string_view name, const WhyOptions& options) {
   WhyAnswer answer;
-  const Asked asked = take_apart(name);
+  const NameParts asked = split_name(name);
   if (find_fused(session, asked, options, answer) || find_removed(session, asked, options, answer)) return answer;
   std::set<std::string> names, with_value;
   size_t from_file = 0;

@@ -29,7 +29,7 @@ Result<RuleParam> parse_param(const std::string& text) {
   const auto spec = find_condition(text.substr(0, dot));
   if (!spec) return Status(Code::kInvalidArgument, fmt::format("--param '{}': {}", text, spec.status().message()));
   const auto value = parse_double(text.substr(equals + 1));
-  if (!value) return Status(Code::kInvalidArgument, fmt::format("--param '{}': '{}' is no number", text, text.substr(equals + 1)));
+  if (!value) return Status(Code::kInvalidArgument, fmt::format("--param '{}': '{}' is not a number", text, text.substr(equals + 1)));
   return RuleParam{*spec, text.substr(dot + 1, equals - dot - 1), *value};
 }
 
@@ -162,7 +162,7 @@ Result<std::vector<Watchpoint>> watches_from(const Options& options) {
 Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
   WatchpointList list(options);
   if (const Status status = add_watches(options, list); !status.ok()) return status;
-  // --when stands for itself; rules join only when they were asked for.
+  // --when alone; rules join only when they were asked for.
   if (options.watches.empty() || options.rules != "default") {
     if (const Status status = add_rules(options, list); !status.ok()) return status;
   } else if (!options.params.empty()) {

@@ -91,7 +91,7 @@ int run_loss(const DiffWords& words, const Options& common) {
   if (!result) return report_failure(result.status());
   if (const Status written = write_result(common, series_report(*a, *b, *result, style_for(common))); !written.ok())
     return report_failure(written);
-  if (result->verdict != SeriesVerdict::kAlike) return kExitFindings;
+  if (result->verdict != SeriesVerdict::kClose) return kExitFindings;
   return words.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
 }
 
@@ -130,7 +130,7 @@ int run_diff(const DiffWords& words, const Options& common) {
       const bool parts = words.graph_a || words.graph_b || !(words.steps_a + words.steps_b + words.ranks_a + words.ranks_b).empty();
       std::error_code ignored;
       if (!parts || std::filesystem::exists(words.b, ignored)) return report_failure(opened.status());
-      return report_failure(Status(opened.status().code(), fmt::format("{}; a selector stands behind both dumps: msdbg diff {} {} {}",
+      return report_failure(Status(opened.status().code(), fmt::format("{}; a selector comes after both dumps: msdbg diff {} {} {}",
                                                                        opened.status().message(), words.a, words.a, words.b)));
     }
     other = std::move(*opened);

@@ -1,4 +1,4 @@
-// msdbg guide: the playbook for accuracy problems. The talk itself is Lua (scripts/msdbg/guide.lua).
+// msdbg guide: the playbook for accuracy problems. The checklist itself is Lua (scripts/msdbg/guide.lua).
 #include <fmt/format.h>
 #include <unistd.h>
 

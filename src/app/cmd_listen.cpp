@@ -32,7 +32,7 @@ bool hold_for_the_prompt(LiveSession& session) {
   }
   const LiveState state = session.state();
   if (state != LiveState::kHeld && state != LiveState::kRunning) return false;
-  print(stdout, fmt::format("^C  the training is {}; quit asks whether it goes on\n", whereabouts(session)));
+  print(stdout, fmt::format("^C  the training is {}; quit asks whether to detach or terminate\n", whereabouts(session)));
   return true;
 }
 
@@ -40,7 +40,7 @@ bool hold_for_the_prompt(LiveSession& session) {
 
 int run_listen(const Options& options) {
   std::setlocale(LC_CTYPE, "");
-  // It may run for days with its output in a file or a pipe: whoever looks there sees each line when it is written.
+  // It may run for days with its output in a file or a pipe: a reader there sees each line when it is written.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   EventPrinter events(interactive ? stdout : stderr);
@@ -72,7 +72,7 @@ int run_listen(const Options& options) {
   if (options.script.empty()) return run_entries_and_prompt(options, **script, &events, "Type help, or Lua.");
   const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
   std::fflush(stdout);
-  (*script)->tell_events();
+  (*script)->report_events();
   if (outcome.exit_status == kExitInterrupted && interactive && options.script != "-" && hold_for_the_prompt(session))
     return run_entries_and_prompt(options, **script, &events, "");
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));

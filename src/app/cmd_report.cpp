@@ -1,4 +1,4 @@
-// msdbg report: what a dump shows, as one page to hand on.
+// msdbg report: what a dump shows, as a report to share.
 #include <fmt/format.h>
 
 #include "app/follow_command.h"

@@ -48,7 +48,7 @@ bool trusts_project_rules(bool trust) {
   if (trust) return true;
   const std::string directory = project_rule_directory();
   if (directory.empty() || !::isatty(STDIN_FILENO) || !::isatty(STDERR_FILENO)) return false;
-  print(stderr, fmt::format("{} holds rules. They are programs of whoever wrote this project.\nRead them? [y/N] ", directory));
+  print(stderr, fmt::format("{} holds rules. They are programs written by the authors of this project.\nRead them? [y/N] ", directory));
   std::fflush(stderr);
   std::string line;
   std::getline(std::cin, line);

@@ -25,11 +25,11 @@ struct CommandEntry {
   Action (*declare)(CLI::App& app);
   bool takes_steps = false;      ///< --steps and --ranks go to Options::steps and ranks
   bool takes_formats = true;     ///< --format and -o
-  Format last_format = Format::kJsonl;  ///< formats behind it are refused
+  Format last_format = Format::kJsonl;  ///< formats after it are refused
   std::string_view formats = "table, json or jsonl";  ///< for the help
 };
 
-/// In the order of the help, behind the commands that options.cpp knows itself.
+/// In the order of the help, after the commands that options.cpp knows itself.
 std::span<const CommandEntry> command_table();
 
 }  // namespace msdbg::app

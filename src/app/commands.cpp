@@ -17,20 +17,20 @@ Action declare_why(CLI::App& app);
 
 std::span<const CommandEntry> command_table() {
   static const std::vector<CommandEntry> kTable = {
-      {"diff", "where two runs part, and which node is to blame", declare_diff, true, true, Format::kSarif,
+      {"diff", "where two runs diverge, and which node is to blame", declare_diff, true, true, Format::kSarif,
        "table, json, jsonl, csv, markdown, junit or sarif"},
       {"ckpt", "checkpoints: what is in one, what changed, which step it belongs to", declare_ckpt, true, true, Format::kMarkdown,
        "table, json, jsonl, csv or markdown"},
-      {"guide", "a talk through what usually goes wrong, answered by the dump where it can be", declare_guide, false, false},
+      {"guide", "a guided checklist of the usual causes, answered from the dump where possible", declare_guide, false, false},
       {"bisect", "the first step in which something holds", declare_bisect, true},
       {"plan", "MindSpore's dump configuration for chosen nodes and steps, with its cost", declare_plan, true, false},
       {"propagation", "how a bad tensor spread, or where it came from; table, dot, SVG", declare_propagation, true, false},
-      {"report", "one page to hand on: what broke, where, with pictures; HTML or Markdown", declare_report, true, false},
+      {"report", "a report to share: what broke, where, with pictures; HTML or Markdown", declare_report, true, false},
       {"rules", "rule libraries: list, info, test, new", declare_rules},
       {"trend", "a statistic over the steps, with sparklines and change points", declare_trend, true, true, Format::kMarkdown,
        "table, json, jsonl, csv or markdown"},
       {"why", "why a tensor has no value", declare_why},
-      {"source", "the program with findings and statistics beside its lines", declare_source, true, true, Format::kMarkdown,
+      {"source", "the program's lines with findings and statistics", declare_source, true, true, Format::kMarkdown,
        "table, json, jsonl or markdown"},
   };
   return kTable;

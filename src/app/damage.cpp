@@ -25,7 +25,7 @@ std::vector<std::string> damage_of(Session& session) {
 bool is_damaged(Session& session) { return !damage_of(session).empty(); }
 
 void tell_damage(const Options& options, Session& session) {
-  if (options.quiet || session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has told what a checkpoint lacks
+  if (options.quiet || session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has reported what a checkpoint lacks
   for (const std::string& text : damage_of(session)) print(stderr, fmt::format("damaged: {}\n", printable(text)));
 }
 

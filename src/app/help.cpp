@@ -99,7 +99,7 @@ constexpr Footer kFooters[] = {
      "\nExamples:\n"
      "  msdbg run gradient_health.lua dumps/lenet\n"
      "  echo 'print(#msdbg.open(arg[1]):nodes \"@weight\")' | msdbg run - dumps/lenet\n"
-     "\nThe words behind the script arrive in it as `...` and `arg`. os.exit(n) sets the exit status.\n"
+     "\nThe words after the script are its arguments, `...` and `arg`. os.exit(n) sets the exit status.\n"
      "Scripts are trusted code: they can do what you can do.\n"},
     {"repl",
      "\nExamples:\n"
@@ -118,7 +118,7 @@ constexpr Footer kFooters[] = {
      "  msdbg listen -e 'watch @gradient TO' -e continue --batch\n"
      "\nmsdbg prints the variables to set where the training starts. A script finds the held training as s; if it ends while the\n"
      "training is held, the training is ended, unless the script said s:detach().\n"
-     "\nThe protocol has neither encryption nor login. With another --bind than 127.0.0.1 whoever reaches the port can pose as\n"
+     "\nThe protocol has neither encryption nor login. With another --bind than 127.0.0.1 anyone who can reach the port can pose as\n"
      "the training; a tunnel (ssh -R 50051:127.0.0.1:50051 TRAINING-HOST) needs no other --bind.\n"},
     {"ckpt",
      "\nExamples:\n"

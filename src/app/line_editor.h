@@ -23,7 +23,7 @@ class LineEditor {
   virtual ~LineEditor() = default;
   /// One line without its newline. kInterrupted: Ctrl-C, the line is dropped.
   virtual Outcome read(const std::string& prompt, std::string* line) = 0;
-  /// While a line is read, these descriptors are looked at, too.
+  /// While a line is read, these descriptors are polled, too.
   virtual void watch(std::vector<int> descriptors) = 0;
   /// The prompt in bold, with what has changed since the last one in another colour.
   virtual void set_colours(bool) {}
@@ -34,7 +34,7 @@ class LineEditor {
 /// libedit on a terminal (history in `history_file` unless empty), plain reading otherwise or with `plain`.
 std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer, News news = {});
 
-/// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; the directory is made. "" when there is no home.
+/// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; the directory is created. "" without a home directory.
 std::string default_history_file();
 /// $XDG_CONFIG_HOME/msdbg/init.lua or ~/.config/msdbg/init.lua; "" when there is no such file.
 std::string init_file();

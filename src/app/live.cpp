@@ -21,7 +21,7 @@ int stay(LiveSession& session, FILE* to, int status) {
     return status;
   }
   if (waited.code() == Code::kInterrupted) {
-    print(to, "msdbg leaves; the training ends itself when nobody answers it\n");
+    print(to, "msdbg exits; the training ends itself when nothing answers it\n");
     return kExitInterrupted;
   }
   print(to, fmt::format("{}\n", waited.message()));
@@ -104,7 +104,7 @@ int settle_trainings(Script& script, LetGo let_go, FILE* to, int status) {
     const auto ended = session.terminate(kTerminateTimeout);
     if (!ended) print(to, fmt::format("{}\n", ended.status().message()));
   }
-  script.tell_events();
+  script.report_events();
   std::fflush(to);
   return status;
 }

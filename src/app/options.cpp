@@ -111,7 +111,7 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
       ->each([&o](const std::string&) { o.rules_given = true; });
   declare_rule_files(*check, &o.rule_files, &o.trust, &o.rule_budget_s);
   check->add_option("--profile", o.profile, "Lua file with rules, their parameters and collections")->type_name("FILE");
-  check->add_option("--on", raw.on, "nodes of the --when that follows; default: what the condition is made for")
+  check->add_option("--on", raw.on, "nodes for the next --when; default: those the condition is made for")
       ->type_name("SEL")
       ->expected(1)
       ->take_all();
@@ -157,7 +157,7 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   add_steps(show, raw);
   show->add_option("--graph", raw.graph, "graph id where several have the node")->type_name("N");
   show->add_option("--execution", o.execution, "which run within the step (loop bodies)")->type_name("N")->check(CLI::NonNegativeNumber);
-  show->add_option("--slice", o.slice, "part of it, e.g. 0:2,:,3")->type_name("SLICE");
+  show->add_option("--slice", o.slice, "a slice, e.g. 0:2,:,3")->type_name("SLICE");
   show->add_option("--bins", o.bins, "histogram with so many bins")->type_name("N")->check(CLI::NonNegativeNumber);
   show->add_option("--rows", o.rows, "lines of elements at most")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
 
@@ -191,8 +191,8 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
       ->type_name("ADDR");
   listen->add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
   listen->add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
-  listen->add_option("--timeout", raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
-  listen->add_option("--answer-timeout", raw.answer_timeout_s, "how long a held training may be silent when it is asked for a tensor")
+  listen->add_option("--timeout", raw.timeout_s, "give up if no training connects within this many seconds")->type_name("SECONDS");
+  listen->add_option("--answer-timeout", raw.answer_timeout_s, "how long a held training may be silent after a request for a tensor")
       ->capture_default_str()
       ->type_name("SECONDS");
   listen->add_option("--history", raw.history, "steps whose statistics are kept")->capture_default_str()->type_name("N");
@@ -259,7 +259,7 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   }
   if (const Status status = finish(raw, o); !status.ok()) return usage_error(status.message());
   if (!o.arguments.empty() && o.script.empty())
-    return usage_error(fmt::format("'{}' behind -- is for a script; name one with --script FILE", o.arguments.front()));
+    return usage_error(fmt::format("'{}' after -- is for a script; name one with --script FILE", o.arguments.front()));
   return parsed;
 }
 

@@ -8,7 +8,7 @@
 
 namespace msdbg::app {
 
-/// Table style for the terminal at hand: colour and width only where standard output is one.
+/// Table style for the current terminal: colour and width only where standard output is one.
 ReportStyle style_for(const Options& options);
 
 /// Writes a finished result. A file is replaced as a whole or not at all. Error: kInterrupted when Ctrl-C came while it was written.

@@ -47,7 +47,7 @@ size_t rows_of(std::string_view text, size_t columns) {
 bool fits(std::string_view text) {
   struct winsize size = {};
   if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return true;
-  // The last newline is no row, and the prompt takes one.
+  // The last newline is not a row, and the prompt takes one.
   if (text.ends_with('\n')) text.remove_suffix(1);
   return rows_of(text, size.ws_col) < size.ws_row;
 }

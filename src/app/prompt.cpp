@@ -23,7 +23,7 @@ class Prompt {
 
   enum class Next { kGoOn, kMore, kEnd };
 
-  // Feeds one entry; kMore when it is Lua that wants another line.
+  // Feeds one entry; kMore when Lua needs another line.
   Next enter(const std::string& text) {
     clear_interrupt();
     const Script::Eval result = script_.eval(text);
@@ -40,7 +40,7 @@ class Prompt {
       return Next::kEnd;
     }
     if (result.state == Script::EvalState::kError && !interactive_) {
-      // A pipe goes on as a person would, but its end tells that something failed; --batch stops here.
+      // A pipe continues as a person would, but its exit status reports the failure; --batch stops here.
       status_ = interrupt_requested() ? kExitInterrupted : kExitScript;
       if (options_.batch || interrupt_requested()) return Next::kEnd;
     }
@@ -79,7 +79,7 @@ class Prompt {
     editor->set_colours(colour_);
     while (true) {
       clear_interrupt();
-      script_.tell_events();
+      script_.report_events();
       editor->watch(script_.event_descriptors());
       const auto outcome = editor->read(entry.empty() ? script_.prompt() : std::string("    > "), &line);
       if (outcome == LineEditor::Outcome::kEnd) {
@@ -113,12 +113,12 @@ class Prompt {
   // What arrived while a person sat at the prompt.
   std::string news(std::string* prompt) {
     if (events_ != nullptr) events_->keep();
-    script_.tell_events();
+    script_.report_events();
     if (prompt != nullptr) *prompt = script_.prompt();
     return events_ != nullptr ? events_->take() : "";
   }
 
-  // Asks a person what shall become of a training that still waits.
+  // Asks a person what should become of a training that still waits.
   bool may_leave(LineEditor& editor) {
     if (!interactive_) return true;
     std::string where;

@@ -86,11 +86,11 @@ Status finish(const RawOptions& raw, Options& o) {
   }
   if (raw.graph >= 0) o.graph = static_cast<int>(raw.graph);
   if (raw.on.size() > raw.when.size()) {
-    return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND behind it", raw.on.back()));
+    return Status(Code::kInvalidArgument, fmt::format("--on '{}' has no condition; add --when COND after it", raw.on.back()));
   }
   for (size_t i = 0; i < raw.when.size(); ++i) o.watches.emplace_back(i < raw.on.size() ? raw.on[i] : "", raw.when[i]);
   if (raw.port < 0 || raw.port > 65535) {
-    return Status(Code::kInvalidArgument, fmt::format("--port {} is no port; give 1 to 65535, or 0 for any free one", raw.port));
+    return Status(Code::kInvalidArgument, fmt::format("--port {} is not a port; give 1 to 65535, or 0 for any free one", raw.port));
   }
   o.port = static_cast<int>(raw.port);
   if (raw.history < 0 || raw.history > 1000000) {

@@ -13,7 +13,7 @@ namespace msdbg::app {
 inline constexpr std::string_view kLookFormats = "table, json or jsonl";
 inline constexpr std::string_view kCheckFormats = "table, json, jsonl, csv, markdown, junit or sarif";
 
-/// Text options that are parsed after CLI11 is done, so that our own messages are shown.
+/// Text options that are parsed after CLI11 is done, so our own messages are shown.
 struct RawOptions {
   std::string format = "table", colour = "auto", semantics = "compat", steps = "all", ranks = "all", net, key, dec_mode = "auto";
   std::vector<std::string> on, when;

@@ -10,7 +10,7 @@
 namespace msdbg::app {
 namespace {
 
-// `TO`, `TZ 50`, `TL max_gt=3 min_gt=1`: a condition with nothing behind it but its parameters.
+// `TO`, `TZ 50`, `TL max_gt=3 min_gt=1`: a condition with nothing after it but its parameters.
 bool is_condition(std::string_view part) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   part = trim(part);
@@ -27,8 +27,8 @@ bool is_condition(std::string_view part) {
 
 bool needs_rule_files(const Options& options) {
   if (!options.rule_files.empty() || !options.profile.empty()) return true;
-  if (!options.watches.empty() && !options.rules_given) return false;  // --when stands for itself
-  // A parameter of a rule is judged where rules are known, so that a rule that was not chosen is told from one that is not there.
+  if (!options.watches.empty() && !options.rules_given) return false;  // --when alone
+  // A parameter of a rule is judged where rules are known, so a rule that was not chosen is not taken for one that does not exist.
   const auto names_rule = [](const std::string& text) {
     const size_t equals = text.find('='), dot = text.find('.');
     return dot < equals && equals != std::string::npos && !find_condition(text.substr(0, dot));

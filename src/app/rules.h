@@ -18,7 +18,7 @@ inline constexpr double kRuleBudget = 10;  ///< seconds
 
 /// --rule, --trust and --rule-budget.
 void declare_rule_files(CLI::App& app, std::vector<std::string>* files, bool* trust, double* budget_s);
-/// True with --trust, or when the person at the terminal says yes. Without rules of a project nobody is asked.
+/// True with --trust, or when the person at the terminal says yes. Without project rules there is no question.
 bool trusts_project_rules(bool trust);
 
 /// True when --rules, --rule or --profile ask for more than conditions of the catalogue, which need no Lua.

@@ -29,12 +29,12 @@ int run_demo(const Options& options);
 
 /// Damage that hides more than single tensors: graph files that cannot be read, a checkpoint that breaks off. One sentence each.
 std::vector<std::string> damage_of(Session& session);
-/// Who finds nothing in damaged input must not end with 0: what the damaged part held cannot be found wanting.
+/// A clean result on damaged input must not end with 0: the damaged part was not checked.
 bool is_damaged(Session& session);
 /// damage_of() on standard error, unless --quiet.
 void tell_damage(const Options& options, Session& session);
 
-/// Opens options.dump and tells its damage; a failure is printed and `*exit_status` set.
+/// Opens options.dump and reports its damage; a failure is printed and `*exit_status` set.
 std::unique_ptr<Session> open_session(const Options& options, int* exit_status);
 
 /// The watchpoints that --rules, --param, --on and --when ask for.

@@ -14,7 +14,7 @@ std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   const CLI::App* at = &app;
   for (const CLI::App* sub : app.get_subcommands()) at = sub;
-  // `ckpt shw FILE`: CLI11 misses the word that it wants and leaves over the one that is there.
+  // `ckpt shw FILE`: CLI11 misses the subcommand it needs and leaves over the unknown word.
   std::vector<std::string> verbs;
   if (at != &app) {
     for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
@@ -24,8 +24,8 @@ std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
   if (!verbs.empty() && at->get_subcommands().empty()) {
     if (word == left.end()) return fmt::format("{} needs one of {}", at->get_name(), fmt::join(verbs, ", "));
     const auto near = nearest(*word, verbs, 1);
-    return near.empty() ? fmt::format("'{}' is none of {}", *word, fmt::join(verbs, ", "))
-                        : fmt::format("'{}' is none of {}; did you mean '{}'?", *word, fmt::join(verbs, ", "), near[0]);
+    return near.empty() ? fmt::format("'{}' is not one of {}", *word, fmt::join(verbs, ", "))
+                        : fmt::format("'{}' is not one of {}; did you mean '{}'?", *word, fmt::join(verbs, ", "), near[0]);
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return message;
   std::vector<std::string> names;

@@ -13,7 +13,7 @@
 
 namespace msdbg::app {
 
-/// What poll() shall look at: the keyboard first.
+/// What poll() should look at: the keyboard first.
 inline std::vector<struct pollfd> poll_set(const std::vector<int>& descriptors) {
   std::vector<struct pollfd> out{{STDIN_FILENO, POLLIN, 0}};
   for (const int descriptor : descriptors) out.push_back({descriptor, POLLIN, 0});
@@ -32,7 +32,7 @@ std::string coloured_prompt(const std::string& prompt, std::string* last);
 /// Null where the program was built without libedit.
 std::unique_ptr<LineEditor> make_terminal_editor(const std::string& history_file, Completer completer, News news);
 
-/// Entries kept over sessions, one a line in libedit's own format. Each is appended as it is entered, so that several
+/// Entries kept over sessions, one a line in libedit's own format. Each is appended as it is entered, so several
 /// prompts at once and one that is killed lose nothing.
 class HistoryFile {
  public:

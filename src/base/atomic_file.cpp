@@ -15,7 +15,7 @@
 namespace msdbg {
 namespace {
 
-constexpr mode_t kNewMode = 0666;  // the umask takes its part from it when the file is made
+constexpr mode_t kNewMode = 0666;  // the umask applies when the file is created
 
 std::string follow_links(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
@@ -46,23 +46,23 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   }
   std::string directory = std::filesystem::path(file.target_).parent_path().string();
   if (directory.empty()) directory = ".";
-  file.descriptor_ = open_new_file(directory, kNewMode, &file.beside_);
+  file.descriptor_ = open_new_file(directory, kNewMode, &file.temporary_path_);
   if (file.descriptor_ >= 0) return file;
-  file.beside_.clear();
+  file.temporary_path_.clear();
   return file.failure(fmt::format("no file can be made in {}", directory), errno);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
-      beside_(std::exchange(other.beside_, "")),
+      temporary_path_(std::exchange(other.temporary_path_, "")),
       descriptor_(std::exchange(other.descriptor_, -1)),
       special_(other.special_),
       size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!beside_.empty()) ::unlink(beside_.c_str());
+  if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
 }
 
 Status AtomicFile::failure(std::string_view what, int error) const {
@@ -93,11 +93,11 @@ Status AtomicFile::commit() {
   if (::stat(target_.c_str(), &old) == 0 && ::fchmod(descriptor_, old.st_mode & 0777) != 0) {
     return failure("the permissions of the file there cannot be kept", errno);
   }
-  // A disk may tell only now that it is full. What cannot be synchronised at all (EINVAL) was accepted already.
+  // A full disk may be reported only now. What cannot be synchronised at all (EINVAL) was accepted already.
   if (Disk::current().sync(descriptor_) != 0 && errno != EINVAL) return failure("the disk did not take it", errno);
   if (::close(std::exchange(descriptor_, -1)) != 0) return failure("the disk did not take it", errno);
-  if (Disk::current().rename(beside_.c_str(), target_.c_str()) != 0) return failure("the file there cannot be replaced", errno);
-  beside_.clear();
+  if (Disk::current().rename(temporary_path_.c_str(), target_.c_str()) != 0) return failure("the file there cannot be replaced", errno);
+  temporary_path_.clear();
   return {};
 }
 

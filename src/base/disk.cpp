@@ -34,7 +34,7 @@ Disk& Disk::current() {
 void Disk::install(Disk* disk) { g_installed.store(disk, std::memory_order_release); }
 
 int open_new_file(const std::string& directory, mode_t mode, std::string* path) {
-  constexpr int kAttempts = 100;  // names that a process of the same number left behind
+  constexpr int kAttempts = 100;  // names left over from an earlier process with the same id
   static std::atomic<uint64_t> number{0};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     *path = fmt::format("{}/msdbg-{}-{}.part", directory, ::getpid(), number.fetch_add(1, std::memory_order_relaxed));

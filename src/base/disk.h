@@ -1,4 +1,4 @@
-// The system calls behind File and AtomicFile, in one class so that a test can stand between and inject faults.
+// The system calls that File and AtomicFile use, in one class so a test can replace them and inject faults.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 namespace msdbg {
 
-/// Each function is the system call of its name: -1 and errno on failure, fewer bytes than asked for are no failure.
+/// Each function is the system call of its name: -1 and errno on failure, transferring fewer bytes is not a failure.
 /// Called from any thread.
 class Disk {
  public:
@@ -30,8 +30,8 @@ class Disk {
   static void install(Disk* disk);
 };
 
-/// Makes a file with a name of its own in `directory`: "msdbg-PID-NUMBER.part". The umask applies to `mode`.
-/// Gives the descriptor, or -1 and errno.
+/// Creates a file with a unique name in `directory`: "msdbg-PID-NUMBER.part". The umask applies to `mode`.
+/// Returns the descriptor, or -1 and errno.
 int open_new_file(const std::string& directory, mode_t mode, std::string* path);
 
 /// "Input/output error" for EIO, in the words of the C library.

@@ -36,7 +36,7 @@ Status too_long(const std::string& path, uint64_t limit) {
   return Status(Code::kCorrupt, fmt::format("{}: is longer than {}, which makes no sense for this file", path, format_bytes(limit)));
 }
 
-/// Pipes and devices have no offsets and tell no size.
+/// Pipes and devices have no offsets and no size.
 Result<std::string> read_stream(const std::string& path, int descriptor, uint64_t limit) {
   std::string text;
   std::vector<char> block(size_t{64} << 10);
@@ -54,7 +54,7 @@ Result<std::string> read_stream(const std::string& path, int descriptor, uint64_
 }  // namespace
 
 Result<File> File::open(const std::string& path) {
-  // Non-blocking, so that a pipe under that name cannot hold us; regular files do not mind.
+  // Non-blocking, so a pipe under that name cannot hold us; regular files ignore it.
   File file(path, "", open_to_read(path, O_NONBLOCK));
   struct stat info {};
   if (file.descriptor_ < 0 || Disk::current().stat(file.descriptor_, &info) != 0) return cannot(path, "opened", errno);

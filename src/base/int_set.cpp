@@ -15,7 +15,7 @@ IntSet IntSet::of(int64_t value) {
 Result<IntSet> IntSet::parse(std::string_view text) {
   const auto fail = [&](std::string_view part) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("'{}' in '{}' is no number and no range; write all, 3, 0:10, 2:, :5 or a list like 0,4,7:9", part, text));
+                  fmt::format("'{}' in '{}' is neither a number nor a range; use all, 3, 0:10, 2:, :5 or a list like 0,4,7:9", part, text));
   };
   if (trim(text) == "all" || trim(text) == ":") return IntSet();
   IntSet set;

@@ -45,7 +45,7 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   if (wanted.size() > kMaxWord) wanted = wanted.substr(wanted.size() - kMaxWord);
   const std::string wanted_tail(last_component(wanted));
   if (wanted_tail.empty()) return {};
-  // More than half of the letters wrong is no resemblance.
+  // More than half of the letters wrong is not a resemblance.
   const size_t tolerance = std::max<size_t>(1, wanted_tail.size() / 2);
 
   struct Scored {

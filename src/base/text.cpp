@@ -37,7 +37,7 @@ size_t utf8_length(std::string_view text) {
 
 // Whether a character steers a terminal instead of standing on it: controls (those of U+0080 to U+009F act as ESC does), what
 // ends a line (U+2028, U+2029), and what changes the order in which the characters of a line are shown.
-bool steers(std::string_view character) {
+bool controls_terminal(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
   if (character.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\u061c";
@@ -95,7 +95,7 @@ std::optional<int64_t> parse_int(std::string_view text) {
 
 std::optional<double> parse_double(std::string_view text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text.front()))) return std::nullopt;
-  const std::string copy(text);  // strtod wants a terminator; it knows inf, nan and hexadecimal as well
+  const std::string copy(text);  // strtod needs a terminator; it also accepts inf, nan and hexadecimal
   char* end = nullptr;
   const double value = std::strtod(copy.c_str(), &end);
   if (end != copy.c_str() + copy.size()) return std::nullopt;
@@ -142,7 +142,7 @@ std::string printable(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const size_t length = utf8_length(text);
-    if (length == 0 || steers(text.substr(0, length))) {
+    if (length == 0 || controls_terminal(text.substr(0, length))) {
       out += '?';
       text.remove_prefix(std::max<size_t>(length, 1));
     } else {

@@ -17,7 +17,7 @@ void Contents::add(Entry entry) {
 
 void Contents::problem(Severity severity, std::string message) { facts.problems.push_back({severity, file->path(), std::move(message)}); }
 
-void settle_type(Entry& entry) {
+void check_type_and_size(Entry& entry) {
   if (!entry.problem.ok()) return;
   const uint64_t offset = entry.extents.empty() ? 0 : entry.extents.front().offset;
   const std::optional<uint64_t> count = element_count(entry.shape);

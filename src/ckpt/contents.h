@@ -1,4 +1,4 @@
-// What the readers of the two formats find in a file: where each parameter's bytes lie, and what is wrong with it.
+// What the readers of the two formats find in a file: where each parameter's bytes are, and what is wrong with it.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +43,13 @@ struct Contents {
 };
 
 /// Counts elements and compares them with the bytes there are; sets `problem` where they do not fit or have no statistics.
-void settle_type(Entry& entry);
+void check_type_and_size(Entry& entry);
 
-/// Error: the file is no .ckpt at all, kIoError, kInterrupted. Damage behind the first parameter becomes a problem.
+/// Error: the file is not a .ckpt at all, kIoError, kInterrupted. Damage after the first parameter becomes a problem.
 Status read_records(Contents& contents);
 /// The same for safetensors.
 Status read_safetensors(Contents& contents);
-/// Replaces contents.file by its decrypted copy. Error: kCorrupt when the first block does not yield to the key.
+/// Replaces contents.file by its decrypted copy. Error: kCorrupt when the key does not decrypt the first block.
 Status decrypt(Contents& contents, const std::string& key, CipherMode asked);
 
 /// Takes a CRC trailer off `end` and compares it with the bytes before it; the facts say how that went.

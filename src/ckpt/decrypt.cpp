@@ -23,7 +23,7 @@ constexpr size_t kTagBytes = 16, kIvBytes = 16;
 constexpr size_t kGcmIvBytes[] = {12, kIvBytes};
 constexpr size_t kStep = 1 << 20;
 
-/// What stands before the cipher text of a block.
+/// The header before the cipher text of a block.
 struct BlockHead {
   uint64_t offset = 0;
   CipherMode mode = CipherMode::kGcm;
@@ -49,8 +49,8 @@ Result<BlockHead> read_head(const File& file, uint64_t offset, CipherMode asked)
   if (magic != kMagicGcm && head.mode == CipherMode::kGcm) {
     return at_offset(
         file, offset,
-        "it does not begin as a block does. Unencrypted records (map, huge or random-state parameters) may stand among the blocks, "
-        "which nobody can read; save the checkpoint without encryption");
+        "it does not begin like a block. Unencrypted records (map, huge or random-state parameters) between the blocks "
+        "cannot be read; save the checkpoint without encryption");
   }
   // Writers up to 1.6 stored no tag, and marked CBC like GCM.
   constexpr size_t kOldHead = 4 + 4 + 4 + kIvBytes + 4;
@@ -89,7 +89,7 @@ const EVP_CIPHER* cipher_of(CipherMode mode, size_t key_bytes) {
 const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
-/// Decrypts one block behind what `out` holds; on an error `out` is as before.
+/// Decrypts one block and appends it to `out`; on an error `out` is unchanged.
 Status decrypt_block(const File& file, const BlockHead& head, const std::string& key, size_t gcm_iv_bytes, File& out) {
   const uint64_t kept = out.size();
   const auto fail = [&](Status status) {

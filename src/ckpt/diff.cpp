@@ -1,4 +1,4 @@
-// Two sets of parameters: paired by name, what is left over by content, every pair compared element by element.
+// Two sets of parameters: paired by name, the rest by content, every pair compared element by element.
 #include <fmt/format.h>
 
 #include <algorithm>

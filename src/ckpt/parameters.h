@@ -29,7 +29,7 @@ Result<Comparison> compare_values(Session& a, const TensorId& id_a, Session& b, 
 /// Stops at the first difference.
 Result<bool> same_bytes(Session& a, const TensorId& id_a, Session& b, const TensorId& id_b);
 
-/// What identifies a content: equal tensors have equal prints.
+/// A hash of the content: equal tensors have equal fingerprints.
 struct Fingerprint {
   uint64_t hash = 0;
   bool constant = true;  ///< all elements are the same

@@ -80,7 +80,7 @@ class Assembler {
     return entry;
   }
 
-  /// A record of the same name goes on with the parameter unless that is complete already.
+  /// A record of the same name continues the parameter unless it is already complete.
   bool continues(const Piece& piece) const {
     if (piece.type != open_->type_text || piece.dims != dims_ || !open_->problem.ok()) return false;
     const auto count = element_count(open_->shape);
@@ -102,7 +102,7 @@ class Assembler {
     }
     // Writers up to 2.2 gave a scalar the dimensions of an empty vector.
     if (entry.shape == Shape{0} && entry.bytes == item_size(entry.dtype)) entry.shape.clear();
-    settle_type(entry);
+    check_type_and_size(entry);
     contents_.add(std::move(entry));
   }
 
@@ -149,7 +149,7 @@ class Assembler {
     if (maps_.empty() || (map_tag_ == tag && !tag.empty())) return;
     for (Entry& entry : maps_) {
       entry.note = "part of a map parameter";
-      settle_type(entry);
+      check_type_and_size(entry);
       contents_.add(std::move(entry));
     }
     maps_.clear();
@@ -189,7 +189,7 @@ Status read_records(Contents& contents) {
     Record record = read_record(reader.inside(field));
     if (!record.io.ok()) return record.io;
     const bool cut = field.cut();
-    // A record without a name may have been any parameter, and so may what stood behind the end.
+    // A record without a name may have been any parameter, and so may anything after the end.
     if (cut || (!record.damage.empty() && record.tag.empty())) contents.facts.breaks_off = true;
     if (cut) {
       contents.problem(Severity::kError, fmt::format("cut off: the record at offset {} promises {} bytes, {} are there; {}", offset,

@@ -61,16 +61,16 @@ Entry read_entry(const std::string& name, const json& value, uint64_t data, uint
   entry.dtype = dtype_from_safetensors(entry.type_text);
   for (const json& dim : value["shape"]) {
     if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX)
-      return fail(fmt::format("its shape holds {}, which is no length", printable(dim.dump(-1, ' ', true))));
+      return fail(fmt::format("its shape contains {}, which is not a length", printable(dim.dump(-1, ' ', true))));
     entry.shape.push_back(static_cast<int64_t>(dim.get<uint64_t>()));
   }
   const json& offsets = value["data_offsets"];
-  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) return fail("its data_offsets are no numbers");
+  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) return fail("its data_offsets are not numbers");
   const auto begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
   if (begin > end) return fail(fmt::format("its data_offsets [{},{}] run backwards", begin, end));
   if (end > file_bytes - data) {
     return fail(fmt::format(
-        "its data_offsets [{},{}] reach behind the end of the file, which holds {} bytes of data (from offset {}); the file is cut off or "
+        "its data_offsets [{},{}] reach past the end of the file, which has {} bytes of data (from offset {}); the file is cut off or "
         "damaged, take another copy",
         begin, end, file_bytes - data, data));
   }
@@ -166,7 +166,7 @@ Status read_safetensors(Contents& contents) {
   size_t sound = 0;
   for (Entry& entry : entries) {
     if (int4.contains(entry.name)) entry.type_text = "Int4", entry.dtype = DType::kInt4;
-    settle_type(entry);
+    check_type_and_size(entry);
     if (header->repeated.contains(entry.name))
       contents.problem(Severity::kWarning, fmt::format("parameter '{}' is stored twice; the later one counts", printable(entry.name)));
     if (!entry.problem.ok() && entry.problem.code() != Code::kUnsupported) {

@@ -7,7 +7,7 @@
 namespace msdbg::expr {
 namespace {
 
-/// Which way a limit is rounded to float, so that float lanes compared with it give the answer of the comparison in
+/// Which way a limit is rounded to float, so float lanes compared with it give the answer of the comparison in
 /// double: x > c holds for the floats above the largest float that is not above c.
 Rounding rounding_for(Op op) {
   switch (op) {

@@ -70,7 +70,7 @@ NodeId Dag::lower(const Tree& tree, std::vector<NodeId>* masks) {
 }
 
 NodeId Dag::reduce(Op op, NodeId arg, const std::vector<NodeId>& masks) {
-  // What does not change a sum of magnitudes is left out, so that more reductions are found to be the same.
+  // What does not change a sum of magnitudes is left out, so more reductions are found to be the same.
   const bool magnitudes = op == Op::kNorm1 || op == Op::kNorm2 || op == Op::kNormInf;
   while (magnitudes && (is(arg, Op::kAbs) || is(arg, Op::kNegate))) arg = (*this)[arg].a;
   if (op == Op::kSum && is(arg, Op::kAbs)) {

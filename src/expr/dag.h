@@ -42,7 +42,7 @@ class Dag {
   bool is(NodeId id, Op op) const { return id != kNoNode && (*this)[id].op == op; }
   bool is_constant(NodeId id) const { return id != kNoNode && expr::is_constant((*this)[id].op); }
 
-  /// A reduction in the words of the first who asked for it.
+  /// A reduction as its first user wrote it.
   const std::string& words(NodeId reduction) const { return words_.at(reduction); }
 
  private:

@@ -101,7 +101,7 @@ class BlockMachine : public Machine {
     const auto i = static_cast<size_t>(reg);
     const std::byte* from = data + first * items_[i];
     const DType own_type = std::is_same_v<T, float> ? DType::kFloat32 : DType::kFloat64;
-    // Lanes of the type itself are read where they lie.
+    // Lanes of the type itself are read where they are.
     if (types_[i] == own_type && padded_ == n_ && reinterpret_cast<uintptr_t>(from) % sizeof(T) == 0) {
       inputs_[i] = reinterpret_cast<const T*>(from);
       return;
@@ -310,7 +310,7 @@ class BlockMachine : public Machine {
   T* registers_ = nullptr;
   std::array<const T*, 2> inputs_ = {};
   std::vector<T> scalars_;
-  std::array<std::span<const std::byte>, 2> ahead_;  // what of the next block has not been asked for
+  std::array<std::span<const std::byte>, 2> ahead_;  // the part of the next block that was not prefetched
   size_t n_ = 0, padded_ = 0;
 };
 

@@ -57,7 +57,7 @@ class Parser {
 
   bool is(std::string_view word) const { return token_.kind != TokenKind::kNumber && token_.text == word; }
 
-  /// Counts the nesting, so that a line of ten thousand parentheses is an error and no crash.
+  /// Counts the nesting, so a line of ten thousand parentheses is an error and not a crash.
   class Level {
    public:
     explicit Level(Parser& parser) : parser_(parser) { ++parser_.depth_; }

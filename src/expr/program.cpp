@@ -29,7 +29,7 @@ Program::Program(std::span<const Expression> expressions) {
     root_uses_previous.push_back(dag[root.node].uses_previous);
     root_is_element.push_back(!expression.is_scalar());
   }
-  // Folding may leave parts that nothing needs; only what a root is made of is computed.
+  // Folding may leave unused parts; only what a root needs is computed.
   std::vector<bool> needed(dag.size(), false);
   for (const Root& root : roots) {
     for (NodeId id : {root.node, root.actual, root.threshold}) {

@@ -32,7 +32,7 @@ struct Reduction {
   int considered = -1;  ///< accumulator that counts the elements of the mask; -1: all elements
 };
 
-/// A number that a comparison of float lanes with a double needs, so that it says what the comparison in double says.
+/// A limit rounded to float such that comparing float lanes with it gives the result of the comparison in double.
 enum class Rounding : uint8_t { kNearest, kNegated, kDown, kUp, kExact };
 
 struct Scalar {

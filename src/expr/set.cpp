@@ -30,7 +30,7 @@ std::string Program::explain() const {
     const int count = operations(own);
     text += fmt::format("  pass {}: {}\n", pass,
                         pass == 1 && count == 0 ? "the statistics pass, nothing added"
-                        : pass == 1             ? fmt::format("beside the statistics, {} operation{} per element", count, plural(count))
+                        : pass == 1             ? fmt::format("besides the statistics, {} operation{} per element", count, plural(count))
                                                 : fmt::format("{} operation{} per element", count, plural(count)));
     for (const Reduction& reduction : reductions) {
       if (dag[reduction.node].passes != pass) continue;
@@ -45,7 +45,7 @@ std::string Program::explain() const {
     text += fmt::format("  then {} operation{} per element for the values\n", count, plural(count));
   }
   if (passes == 0 && std::none_of(root_is_element.begin(), root_is_element.end(), [](bool is) { return is; })) {
-    text += "  no pass: no element is looked at\n";
+    text += "  no pass: no element is read\n";
   } else if (passes > 1) {
     text += fmt::format("  the tensor is read {} times\n", passes);
   }
@@ -65,7 +65,7 @@ uint32_t ExpressionSet::stats_fields() const { return program_->fields; }
 int ExpressionSet::passes() const { return program_->passes; }
 std::string ExpressionSet::explain() const { return program_->explain(); }
 
-bool ExpressionSet::first_pass_works() const {
+bool ExpressionSet::has_first_pass_work() const {
   return program_->passes > 0 && !program_->code(1, true).instructions.empty();
 }
 

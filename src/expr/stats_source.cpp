@@ -18,7 +18,7 @@ double below(double value) { return std::nextafter(value, -kInf); }
 double above(double value) { return std::nextafter(value, kInf); }
 
 Part opposite(Part part) {
-  // Parts stand beside their complements.
+  // Each part is next to its complement.
   return static_cast<Part>(static_cast<int>(part) ^ 1);
 }
 

@@ -8,7 +8,7 @@
 
 namespace msdbg::expr {
 
-/// Which elements a truth value of x holds for: a part of the finite ones, and what it says of the others.
+/// Which elements a truth value of x holds for: a subset of the finite ones, and whether it holds for the others.
 struct StatsCount {
   enum class Part : uint8_t { kNone, kFinite, kZero, kNonZero, kPos, kNotPos, kNeg, kNotNeg, kRange, kNotRange };
   Part part = Part::kNone;

@@ -45,7 +45,7 @@ struct Problem {
 ///     ^~~~
 Status describe(const Problem& problem, std::string_view expression);
 
-/// The tree without types; nullptr and `*problem` when the text is no expression.
+/// The tree without types; nullptr and `*problem` when the text is not an expression.
 TreePtr parse(std::string_view text, Problem* problem);
 
 /// Sets the types and turns min and max with one argument into reductions. nullopt when all is well.

@@ -8,7 +8,7 @@
 namespace msdbg::expr {
 namespace {
 
-/// Longer expressions are shown in part.
+/// Longer expressions are shortened.
 constexpr size_t kShownBefore = 90, kShownAfter = 60;
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }

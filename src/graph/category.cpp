@@ -65,7 +65,7 @@ bool is_optimizer(const Node& node) {
 }  // namespace
 
 bool in_category(const Node& node, Category category) {
-  // Depend, Load and their kin have no value to look at, wherever they stand.
+  // Depend, Load and similar operators have no value to look at.
   const bool structural = node.kind == NodeKind::kOperator && is_structural(node.op);
   switch (category) {
     case Category::kAll:

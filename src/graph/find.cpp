@@ -43,7 +43,7 @@ std::string unique_suffix(Graphs graphs, const std::string& name) {
   }
 }
 
-// Without the digits behind `-op`: a large graph has few words once its nodes are no longer numbered.
+// Without the digits after `-op`: a large graph has few words once its nodes are no longer numbered.
 std::string_view without_number(std::string_view component) {
   const size_t mark = component.rfind("-op");
   if (mark == std::string_view::npos || mark + 3 == component.size()) return component;
@@ -118,7 +118,7 @@ std::string available(Graphs graphs) {
   return seen.size() > 5 ? fmt::format("{} and {} more", out, seen.size() - 5) : out;
 }
 
-// What names look like here, for somebody whose word is like none of them.
+// Examples of names, for a word that resembles none of them.
 std::string examples(Graphs graphs) {
   constexpr size_t kShown = 3;
   std::string out;

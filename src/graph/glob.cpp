@@ -28,7 +28,7 @@ Glob::Glob(std::string_view pattern, bool ignore_case) : ignore_case_(ignore_cas
 }
 
 // A state is the index of the token to match next; those that may match nothing let their successor in as well. 1: the state itself,
-// 2: it and all that it lets in, so that a row of stars is not walked along from each of its stars.
+// 2: it and all that it lets in, so a row of stars is not walked along from each of its stars.
 void Glob::enter(std::vector<char>& states, size_t state) const {
   while (states[state] != 2) {
     states[state] = 2;

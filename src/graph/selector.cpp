@@ -39,7 +39,7 @@ bool in_stack(const Selector::Term& term, const Node& node) {
 bool is_listed(const Selector::Term& term, const Graph& graph, const Node& node) {
   const auto found = term.nodes.find(std::tuple(graph.rank(), graph.id(), std::string_view(node.name)));
   if (found == term.nodes.end()) return false;
-  // Ids tell nodes of one name apart. In a graph that was built anew they mean nothing any more, and the name decides.
+  // Ids tell nodes of one name apart. In a rebuilt graph they mean nothing, and the name decides.
   return std::any_of(found->second.begin(), found->second.end(), [&](NodeId id) {
     return id == node.id || id >= graph.nodes().size() || graph.node(id).name != node.name;
   });

@@ -155,7 +155,7 @@ class Parser {
     return parse_term();
   }
 
-  // Ends at the first '/' that a blank, an outer ')' or the end follows, so that `/Default/.*relu/` needs no escapes.
+  // Ends at the first '/' that a blank, an outer ')' or the end follows, so `/Default/.*relu/` needs no escapes.
   Result<TermPtr> parse_regex() {
     const size_t start = at_;
     int open = 0;
@@ -288,7 +288,7 @@ class Parser {
       return error(start, fmt::format("unknown prefix '{}:'; {}; a name that holds ':' is written =NAME", prefix,
                                       did_you_mean(prefix, kPrefixes, "", ":")));
     }
-    if (value->empty()) return error(start, fmt::format("'{}:' needs a value behind it", prefix));
+    if (value->empty()) return error(start, fmt::format("'{}:' needs a value after it", prefix));
     term->kind = known->kind;
     if (term->kind == Term::Kind::kRank) {
       Result<IntSet> ranks = IntSet::parse(*value);

@@ -5,7 +5,7 @@
 namespace msdbg {
 namespace {
 
-// From the end; a slash sorts before everything else, so that names with the same last components stand together.
+// From the end; a slash sorts before everything else, so names with the same last components are together.
 bool less_from_the_end(std::string_view a, std::string_view b) {
   const size_t least = std::min(a.size(), b.size());
   for (size_t i = 1; i <= least; ++i) {

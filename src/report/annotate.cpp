@@ -27,7 +27,7 @@ using Lines = std::map<int, Line>;
 const StackFrame* frame_of(const Node& node, const SourceOptions& options) {
   if (options.framework) return node.stack.empty() ? nullptr : &node.stack.front();
   const StackFrame* frame = user_frame(node);
-  // Where no frame is the user's, it gives one of the framework.
+  // If no frame is the user's, it returns one of the framework.
   const bool foreign = frame != nullptr && (frame->file.find("/mindspore/") != std::string::npos || frame->file.starts_with("mindspore/"));
   return foreign ? nullptr : frame;
 }

@@ -6,9 +6,7 @@
 namespace msdbg {
 namespace {
 
-Answer text_or_null(std::string_view text) { return text.empty() ? Answer() : Answer(text); }
-
-/// The number behind the verdict: what the script measured, else that of the first parameter that hit.
+/// The number of the verdict: what the script measured, else that of the first parameter that hit.
 Answer actual_of(const Hit& hit) {
   for (const auto& [name, value] : hit.details) {
     if (name == "actual") return parse_double(value) ? Answer(*parse_double(value)) : Answer(value);
@@ -47,7 +45,7 @@ Answer rules_answer(const CheckResult& result, std::span<const std::string> rule
                    {"summary", info->summary},
                    {"cause", info->cause},
                    {"next", info->next},
-                   {"file", text_or_null(info->file)}});
+                   {"file", text_answer(info->file)}});
   }
   return out;
 }
@@ -64,7 +62,7 @@ Answer gate_answer(const Gate* gate) {
 Answer hit_answer(const Session& session, const Hit& hit) {
   Answer out;
   out["watch"] = hit.watch_id;
-  out["watch_name"] = text_or_null(hit.watch_name);
+  out["watch_name"] = text_answer(hit.watch_name);
   out["rule"] = hit.rule;
   out["abbr"] = hit.abbr;
   out["severity"] = severity_name(hit.severity);
@@ -83,10 +81,10 @@ Answer hit_answer(const Session& session, const Hit& hit) {
   out["params"] = std::move(params);
   out["details"] = details_of(hit);
   out["stats"] = stats_answer(hit.stats, hit.shape);
-  out["not_finite"] = text_or_null(nonfinite_text(hit.stats));
-  out["summary"] = hit.info ? text_or_null(hit.info->summary) : Answer();
+  out["not_finite"] = text_answer(nonfinite_text(hit.stats));
+  out["summary"] = hit.info ? text_answer(hit.info->summary) : Answer();
   const auto spec = find_condition(hit.rule);
-  out["advice"] = hit.info ? text_or_null(hit.info->advice()) : spec ? text_or_null((*spec)->advice) : Answer();
+  out["advice"] = hit.info ? text_answer(hit.info->advice()) : spec ? text_answer((*spec)->advice) : Answer();
   out["source"] = source_answer(session.node(hit.tensor));
   out["stack"] = stack_answer(session.node(hit.tensor));
   return out;

@@ -8,7 +8,6 @@ namespace msdbg {
 namespace {
 
 Answer real_or_null(double value) { return std::isnan(value) ? Answer() : Answer(value); }
-Answer text_or_null(const std::string& text) { return text.empty() ? Answer() : Answer(text); }
 
 Answer coordinates_or_null(std::optional<uint64_t> flat, const Shape& shape) {
   if (!flat || element_count(shape).value_or(0) <= *flat) return nullptr;
@@ -63,7 +62,7 @@ Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry) {
   out["shape_a"] = entry.shape_a;
   out["shape_b"] = entry.shape_b;
   out["state"] = diff_state_name(entry.state);
-  out["reason"] = text_or_null(entry.reason);
+  out["reason"] = text_answer(entry.reason);
   Answer measures = measures_answer(entry.measures, entry.shape_b);
   if (!entry.compared()) {
     for (Answer& measure : measures) measure = nullptr;
@@ -71,7 +70,7 @@ Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry) {
   out.update(measures);
   out["role"] = entry.role == DiffRole::kNone ? Answer() : Answer(diff_role_name(entry.role));
   out["error_in"] = entry.error_in ? real_or_null(*entry.error_in) : Answer();
-  out["worst_input"] = text_or_null(entry.worst_input);
+  out["worst_input"] = text_answer(entry.worst_input);
   out["amplification"] = entry.amplification ? real_or_null(*entry.amplification) : Answer();
   return out;
 }
@@ -85,7 +84,7 @@ Answer diff_answer(Session& a, Session& b, const DiffResult& result) {
   out["msdbg"] = kVersion;
   out["a"] = a.info().source;
   out["b"] = b.info().source;
-  // What was not looked at is not called equal; `complete` says whether all was.
+  // Tensors that were not compared are not called equal; `complete` says whether all were.
   out["verdict"] = result.verdict();
   out["equal"] = result.is_equal();
   out["complete"] = result.is_complete();
@@ -124,9 +123,9 @@ Answer series_answer(const Series& a, const Series& b, const SeriesComparison& r
   out["verdict"] = series_verdict_name(result.verdict);
   out["tolerance"] = result.tolerance;
   out["count"] = result.count;
-  out["parts_at"] = result.parts_at ? Answer(*result.parts_at) : Answer();
-  out["a_there"] = result.parts_at ? Answer(result.a_there) : Answer();
-  out["b_there"] = result.parts_at ? Answer(result.b_there) : Answer();
+  out["diverges_at"] = result.diverges_at ? Answer(*result.diverges_at) : Answer();
+  out["a_value"] = result.diverges_at ? Answer(result.a_value) : Answer();
+  out["b_value"] = result.diverges_at ? Answer(result.b_value) : Answer();
   out["mean_abs_error"] = real_or_null(result.mean_abs_error);
   out["max_abs_error"] = result.finite == 0 ? Answer() : Answer(result.max_abs_error);
   out["max_rel_error"] = result.finite == 0 ? Answer() : Answer(result.max_rel_error);

@@ -23,7 +23,7 @@ Answer rank_object(Session& session, const BisectRank& rank) {
                   {"holds", probe.state == Known::kUnknown ? Answer() : Answer(probe.state == Known::kBad)},
                   {"tensors", probe.tensors},
                   {"undecided", probe.undecided},
-                  {"reason", probe.reason.empty() ? Answer() : Answer(probe.reason)}};
+                  {"reason", text_answer(probe.reason)}};
     Answer holds = Answer::array();
     for (const TensorId& id : probe.holds) holds.push_back(place_answer(session, id));
     entry["hits"] = std::move(holds);
@@ -55,7 +55,7 @@ Answer line_object(const Session& session, const TrendResult& result, const Tren
   Answer points = Answer::array();
   for (const TrendPoint& point : line.points) {
     points.push_back(
-        {{"step", point.step}, {"value", number_answer(point.value)}, {"reason", point.reason.empty() ? Answer() : Answer(point.reason)}});
+        {{"step", point.step}, {"value", number_answer(point.value)}, {"reason", text_answer(point.reason)}});
   }
   out["points"] = std::move(points);
   return out;
@@ -73,7 +73,7 @@ Answer propagation_node(Session& session, const Propagation& result, const Propa
               {"distance", at.distance},
               {"slot", at.tensor ? Answer(slot_name(at.tensor->slot)) : Answer()},
               {"step", at.tensor ? Answer(at.tensor->step) : Answer()},
-              {"reason", at.reason.empty() ? Answer() : Answer(at.reason)}};
+              {"reason", text_answer(at.reason)}};
   out["stats"] = stats_answer(session, at.stats, at.tensor);
   out["stack"] = stack_answer(node);
   return out;
@@ -139,7 +139,7 @@ Answer propagation_answer(Session& session, const Propagation& result) {
               {"edges_known", result.edges_known}};
   out["tensor"] = place_answer(session, result.tensor);
   out["stats"] = stats_answer(session, result.stats, result.tensor);
-  // Empty lists would say that nobody took it.
+  // Empty lists would say that it has no consumers.
   out["nodes"] = result.edges_known ? std::move(nodes) : Answer();
   out["edges"] = result.edges_known ? std::move(edges) : Answer();
   out["bad_in_step"] = result.bad_in_step;
@@ -154,7 +154,7 @@ Answer propagation_answer(Session& session, const Propagation& result) {
 Answer why_answer(Session& session, const WhyAnswer& answer) {
   Answer evidence = Answer::array();
   for (const WhyEvidence& each : answer.evidence)
-    evidence.push_back({{"text", each.text}, {"path", each.path.empty() ? Answer() : Answer(each.path)}});
+    evidence.push_back({{"text", each.text}, {"path", text_answer(each.path)}});
   return {{"dump", session.info().source},
           {"asked", answer.asked},
           {"kind", why_kind_name(answer.kind)},
@@ -162,7 +162,7 @@ Answer why_answer(Session& session, const WhyAnswer& answer) {
           {"tensor", answer.tensor ? place_answer(session, *answer.tensor) : Answer()},
           {"evidence", std::move(evidence)},
           {"instead", answer.instead},
-          {"next", answer.next.empty() ? Answer() : Answer(answer.next)}};
+          {"next", text_answer(answer.next)}};
 }
 
 Answer lines_answer(Session& session, std::span<const SourceFile> files, const CheckResult& result) {

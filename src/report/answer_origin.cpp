@@ -14,10 +14,10 @@ Answer input_answer(Session& session, const Graph* graph, const OriginInput& inp
   const Node* producer = graph && input.producer.node != kNoNode ? &graph->node(input.producer.node) : nullptr;
   Answer out;
   out["slot"] = slot_name({Io::kInput, input.slot});
-  out["node"] = producer ? Answer(producer->name) : input.producer.name.empty() ? Answer() : Answer(input.producer.name);
+  out["node"] = producer ? Answer(producer->name) : text_answer(input.producer.name);
   out["producer_slot"] = producer ? Answer(slot_name({Io::kOutput, input.producer.slot})) : Answer();
   out["state"] = known_name(input.state);
-  out["reason"] = input.reason.empty() ? Answer() : Answer(input.reason);
+  out["reason"] = text_answer(input.reason);
   out["zeros_at_bad"] = input.zeros_at_bad;
   out["stats"] = stats_answer(session, input.stats, input.value);
   return out;

@@ -90,6 +90,8 @@ Answer number_answer(const std::optional<double>& value) {
   return *value;
 }
 
+Answer text_answer(std::string_view text) { return text.empty() ? Answer() : Answer(text); }
+
 Answer stats_answer(Session& session, const std::optional<Stats>& stats, const std::optional<TensorId>& id) {
   if (!stats) return nullptr;
   Shape shape;

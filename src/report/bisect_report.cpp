@@ -28,7 +28,7 @@ std::string verdict_text(const BisectResult& result, const BisectRank& rank, con
   const std::string what = fmt::format("'{}' on {}", printable(result.predicate), printable(result.target));
   if (!rank.first) {
     if (!any_judged(rank)) return fmt::format("{}: nothing can be said, no step could be judged", what);
-    if (rank.skipped.empty()) return fmt::format("{}: in none of the steps that were looked at", what);
+    if (rank.skipped.empty()) return fmt::format("{}: in none of the steps examined", what);
     return fmt::format("{}: in none of the steps that could be judged, but not all could", what);
   }
   const std::string first = painted(fmt::format("first in step {}", *rank.first), Paint::kError, style.colour);
@@ -46,7 +46,7 @@ std::string why_skipped(const BisectRank& rank) {
 std::string trust_text(const BisectRank& rank) {
   std::string out;
   if (!rank.open.empty() && rank.first) {
-    out += fmt::format("  between them   {}: not dumped or not judged, the change may lie there\n", numbers_text(rank.open));
+    out += fmt::format("  between them   {}: not dumped or not judged; the change may be there\n", numbers_text(rank.open));
   }
   if (!rank.monotone) {
     out += fmt::format(
@@ -60,7 +60,7 @@ std::string trust_text(const BisectRank& rank) {
                          later == 1 ? "was" : "were");
     }
   } else if (any_judged(rank)) {
-    out += "  note           a spell between the steps looked at would not be seen; check looks at every step\n";
+    out += "  note           a spell between the examined steps would not be seen; check covers every step\n";
   }
   if (!rank.skipped.empty()) {
     out += fmt::format("  passed over    {}: {}\n", numbers_text(rank.skipped), printable(why_skipped(rank)));

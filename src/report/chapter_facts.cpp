@@ -99,13 +99,13 @@ std::optional<Section> coverage_chapter(Context& context) {
       if (!idle.empty()) idle.push_back(plain(", "));
       idle.push_back(code(problem.rule, problem.reason));
     }
-    if (!idle.empty()) facts.rows.push_back({"Rules with nothing to look at", std::move(idle)});
+    if (!idle.empty()) facts.rows.push_back({"Rules with nothing to check", std::move(idle)});
   }
   section.blocks.push_back(std::move(facts));
   if (context.input.check != nullptr && !context.input.check->rule_problems.empty()) {
     Sheet broke;
     broke.caption = "Rules without a verdict";
-    broke.columns = {{"rule"}, {"why; what it would have found is not known"}};
+    broke.columns = {{"rule"}, {"why; its findings are unknown"}};
     for (const RuleProblem& problem : context.input.check->rule_problems) {
       // A rule for operators that the network does not have is no gap.
       if (problem.kind != RuleProblemKind::kIdle) broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});

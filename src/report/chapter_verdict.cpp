@@ -104,7 +104,7 @@ Line findings_sentence(Context& context) {
 Line nothing_sentence(Context& context) {
   const Coverage coverage = context.coverage();
   const size_t steps = context.steps_looked_at().size();
-  if (coverage.tensors == 0) return {plain("Nothing was looked at: no tensor of these steps and ranks is named by a rule.")};
+  if (coverage.tensors == 0) return {plain("Nothing was checked: no rule names a tensor of these steps and ranks.")};
   if (coverage.checked == 0)
     return {plain(fmt::format("Nothing could be checked: none of {} can be evaluated.", counted(coverage.tensors, "tensor")))};
   return {plain(fmt::format("Nothing found among {} of {}, {}.", counted(coverage.checked, "tensor"), counted(steps, "step"),
@@ -187,7 +187,7 @@ void tell_verdict(Context& context, Document* document) {
       document->remarks.push_back({plain(rules + (context.input.origin != nullptr ? ", and where NaN or Inf comes from." : "."))});
   }
   if (context.partial())
-    document->remarks.push_back({bad("Partial: the search was interrupted, and what was not looked at may hold more.")});
+    document->remarks.push_back({bad("Partial: the search was interrupted, and the rest may hold more.")});
   if (document->broken && context.coverage().not_checked > 0) {
     document->remarks.push_back({plain(
         fmt::format("{} of {}: see Coverage.", not_checked_part(context.coverage()), counted(context.coverage().tensors, "tensor")))});
@@ -196,7 +196,7 @@ void tell_verdict(Context& context, Document* document) {
   const auto broken = check == nullptr ? 0 : std::count_if(check->rule_problems.begin(), check->rule_problems.end(), is_broken);
   if (broken > 0) {
     document->remarks.push_back(
-        {bad(counted(static_cast<uint64_t>(broken), "rule")), plain(" broke: what would have been found is not known, see Coverage.")});
+        {bad(counted(static_cast<uint64_t>(broken), "rule")), plain(" broke: its findings are unknown, see Coverage.")});
   }
   if (check != nullptr && !context.origins.empty()) {
     document->glance.push_back({"Findings", {plain(std::to_string(check->total_hits))}});

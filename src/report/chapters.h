@@ -1,4 +1,4 @@
-// What a report tells, chapter by chapter. Each looks at the results and, where it must, at tensors.
+// The chapters of a report. Each reads the results and, if needed, tensors.
 //
 // The session's owner thread only.
 #pragma once
@@ -24,7 +24,7 @@ class Context {
   const PageOptions& options;
   /// Steps in the order in which things happened: by step, then rank and graph.
   std::vector<const StepOrigins*> origins;
-  /// Those that tell something new: another node than the step before. At most kMostStories.
+  /// Those that add something: another node than in the previous step. At most kMostStories.
   std::vector<const StepOrigins*> stories;
   std::vector<Line> remarks;  ///< that chapters add to the verdict
   Status failure;             ///< kInterrupted once Ctrl-C was pressed
@@ -69,7 +69,7 @@ class Context {
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input);
 
 void tell_verdict(Context& context, Document* document);
-// Nothing where there is nothing to tell.
+// Nothing if there is nothing to report.
 std::optional<Section> origin_chapter(Context& context);
 std::optional<Section> graph_chapter(Context& context);
 std::optional<Section> tensor_chapter(Context& context);

@@ -87,7 +87,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
       else
         suite.skip("the rule runs", why);
     }
-    // A rule that found nothing is a test that passed, not a test that is gone.
+    // A rule without findings is a passed test, not a missing one.
     if (suite.failures == 0 && !broken && !result.interrupted && result.coverage.checked > 0) suite.add("no new finding", "");
     suites.push_back(std::move(suite));
   }
@@ -98,7 +98,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
     run.add("the run is complete", fmt::format("<error type=\"interrupted\" message=\"{}\"/>", xml_text(interrupted_text(result))));
   }
   for (const RuleProblem& problem : result.rule_problems) {
-    if (problem.kind == RuleProblemKind::kNoSuchData) run.skip("what was asked for is there", "not checked: " + problem.reason);
+    if (problem.kind == RuleProblemKind::kNoSuchData) run.skip("everything requested is present", "not checked: " + problem.reason);
   }
   if (result.total_hits > result.hits.size()) run.skip("findings beyond --max-hits", counts_text(result, style));
   if (style.gate) {

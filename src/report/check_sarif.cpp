@@ -102,7 +102,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   run.rules = std::move(rules);
   run.results = std::move(results);
   run.notes = std::move(notes);
-  // Findings are what a run is for; a status above that of findings says that it could not do its work.
+  // Findings are a normal result; a status above that of findings means the run failed.
   run.successful = !result.interrupted && style.exit_status <= 1;
   run.exit_status = style.exit_status;
   run.properties = {{"dump", session.info().source},

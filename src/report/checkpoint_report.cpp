@@ -94,7 +94,7 @@ Answer parameter_object(Checkpoint& checkpoint, const StatsRow& row) {
   out["shape"] = row.info.shape;
   out["bytes"] = row.info.bytes;
   out["stats"] = stats_answer(checkpoint, row.stats, row.info.id);
-  out["note"] = row.info.note.empty() ? Answer() : Answer(row.info.note);
+  out["note"] = text_answer(row.info.note);
   out["problem"] = row.info.problem.ok() ? Answer() : Answer(row.info.problem.message());
   return out;
 }
@@ -107,7 +107,7 @@ std::string json_object(Checkpoint& checkpoint, const std::vector<StatsRow>& row
       {"checkpoint", checkpoint.info().source},
       {"format", facts.format},
       {"file_bytes", facts.file_bytes},
-      {"cipher", facts.cipher.empty() ? Answer() : Answer(facts.cipher)},
+      {"cipher", text_answer(facts.cipher)},
       {"crc", crc_word(facts.crc)},
       {"totals", {{"parameters", rows.size()}, {"elements", totals.elements}, {"bytes", totals.bytes}, {"nonfinite", totals.nonfinite}}}};
   out["parameters"] = Answer::array();

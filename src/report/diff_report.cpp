@@ -37,7 +37,7 @@ class DiffText {
     if (result_.first) out += first();
     out += table();
     out += left_out();
-    if (result_.interrupted) out += "interrupted: what is above is all that was compared\n";
+    if (result_.interrupted) out += "interrupted: only the above was compared\n";
     if (result_.first) out += next();
     if (compared_nothing() && needs_elements())
       out += "next: a dump with saved_data \"tensor\" or \"full\" holds the elements: msdbg plan writes its configuration\n";

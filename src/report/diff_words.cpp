@@ -28,7 +28,7 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
   if (!result.first) {
     const std::string all = result.close == 0 ? "bit for bit the same"
                                               : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
-    if (compared == 0) return "nothing was compared; what stood in the way is listed below";
+    if (compared == 0) return "nothing was compared; the reasons are listed below";
     if (result.interrupted)
       return fmt::format("interrupted: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
     if (result.uncompared > 0) {
@@ -41,7 +41,7 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
   const Node& node = b.node(first.b);
   std::string role;
   if (first.role == DiffRole::kCulprit) role = node.kind == NodeKind::kOperator ? ", whose inputs agree" : ", which came in different";
-  if (!first.edges_known) role = "; what led to it is unknown";
+  if (!first.edges_known) role = "; its cause is unknown";
   if (first.role == DiffRole::kVictim) role = ", whose inputs differ already";
   if (first.role == DiffRole::kVictim && first.worst_input.ends_with(')')) {
     // "input:0 [..., in A ]scope/NAME (only in A)"
@@ -77,7 +77,7 @@ std::string diff_why(const TensorDiff& entry, NodeKind kind) {
     case DiffRole::kCulprit:
       return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
     case DiffRole::kUnknown:
-      if (!entry.edges_known) return "the first in the order of the run; without the graph nobody can say whether it is the cause";
+      if (!entry.edges_known) return "the first in the order of the run; without the graph it is unknown whether it is the cause";
       return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
     case DiffRole::kVictim: break;
   }

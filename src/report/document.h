@@ -1,6 +1,6 @@
 // What a report says, apart from how it looks: sections of blocks, which HTML and Markdown write each in its own way.
 //
-// Text is as it came from the data; whoever writes it out escapes it.
+// Text is as it came from the data; the writers escape it.
 #pragma once
 
 #include <string>
@@ -53,7 +53,7 @@ struct Column {
   bool number = false;  ///< right-aligned
 };
 
-/// A table; rows behind `open` are folded away.
+/// A table; rows after `open` are folded away.
 struct Sheet {
   std::string caption;  ///< what it lists, for people who hear the page
   std::vector<Column> columns;
@@ -76,7 +76,7 @@ struct Way {
   std::vector<Stop> stops;
 };
 
-/// A program text with remarks beside its lines.
+/// A program text with remarks next to its lines.
 struct Listing {
   struct Row {
     int line = 0;
@@ -88,13 +88,13 @@ struct Listing {
   std::vector<Row> rows;
 };
 
-/// A picture; `svg` is markup that is ready to stand in a page, `text` says the same in lines of characters.
+/// A picture; `svg` is markup for the page, `text` is the same as lines of characters.
 struct Figure {
   std::string svg;
   Line caption;
   std::string text;
   bool wide = false;   ///< scrolls in its box instead of shrinking
-  bool grows = false;  ///< takes the room that is left beside its neighbour
+  bool grows = false;  ///< takes the room that is left next to its neighbour
 };
 
 /// Pictures that belong together, side by side where there is room.

@@ -18,7 +18,7 @@ Status bad_line(std::string_view name, size_t line, std::string_view what, std::
   return Status(Code::kCorrupt, fmt::format("{}:{}: {}; a line is {}", name, line, what, form));
 }
 
-// `*` stays within a scope, `**` does not, `?` is one character. Remembers the last star instead of recursing, so that
+// `*` stays within a scope, `**` does not, `?` is one character. Remembers the last star instead of recursing, so
 // a pattern of many stars stays quadratic; a `**` before it can take over where a `*` may not cross a slash.
 bool glob(std::string_view pattern, std::string_view text) {
   constexpr size_t kNone = std::string_view::npos;
@@ -71,7 +71,7 @@ std::string next_word(std::string_view* rest) {
   return word;
 }
 
-// A `#` that begins the reason follows a blank and stands outside of quotes; node names may hold one.
+// A `#` that begins the reason follows a blank and is outside of quotes; node names may hold one.
 size_t reason_start(std::string_view line) {
   bool quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -139,7 +139,7 @@ Result<Baseline> Baseline::parse(std::string_view text, std::string_view name) {
       return bad_line(name, number, "\"rank\" is missing or no number", kBaselineForm);
     entry.rank = json["rank"].get<int>();
     if (json.contains("step")) {
-      if (!json["step"].is_number_integer()) return bad_line(name, number, "\"step\" is no number", kBaselineForm);
+      if (!json["step"].is_number_integer()) return bad_line(name, number, "\"step\" is not a number", kBaselineForm);
       entry.step = json["step"].get<int64_t>();
     }
     out.entries_.insert(std::move(entry));
@@ -251,7 +251,7 @@ Gate judge(const Session& session, CheckResult* result, const Baseline* baseline
     std::string reason;
     for (size_t i = 0; i < count; ++i) {
       if (!(*suppressions)[i].matches(session, hit)) continue;
-      used[i] = true;  // every one that applies has a use, the first gives the reason
+      used[i] = true;  // every one that applies counts as used, the first gives the reason
       if (standing != Standing::kSuppressed) reason = (*suppressions)[i].reason;
       standing = Standing::kSuppressed;
     }

@@ -65,7 +65,7 @@ Result<PageFindings> add_origins(Session& session, CheckResult checked, const Ch
 
 Result<std::string> page_text(Session& session, const PageInput& input, const PageOptions& options, PageForm form) {
   if (input.check == nullptr && input.origin == nullptr) {
-    return Status(Code::kInvalidArgument, "report: nothing to tell of; give the result of a check or of a search for origins");
+    return Status(Code::kInvalidArgument, "report: nothing to report; pass the result of a check or of a search for origins");
   }
   page::Context context(session, input, options);
   page::Document document;

@@ -54,7 +54,7 @@ class OriginText {
       out += healthy_line();
     else if (!unknown.empty())
       out += "\n";
-    if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not looked at\n";
+    if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not checked\n";
     if (!result_.steps.empty()) out += next_line();
     return out;
   }
@@ -178,7 +178,7 @@ class OriginText {
     return out;
   }
 
-  /// Flags and axes are inputs too, but tell nothing about a value.
+  /// Flags and axes are inputs too, but say nothing about a value.
   std::string input_text(const Origin& origin, const OriginInput& input) const {
     std::string from = printable(input.producer.name);
     if (input.producer.node != kNoNode) {
@@ -275,12 +275,12 @@ class OriginText {
         is_builtin() ? "no " + (result_.predicate == "NaN or Inf" ? std::string("NaN and no Inf") : result_.predicate)
                      : fmt::format("nothing satisfies '{}'", printable(result_.predicate));
     if (coverage.checked == 0 && coverage.not_checked == 0) {
-      return session_.can_step() ? "nothing was looked at: no tensor can be read from the training now\n"
-                                 : "nothing was looked at: there is no output, parameter or input tensor\n";
+      return session_.can_step() ? "nothing was checked: no tensor can be read from the training now\n"
+                                 : "nothing was checked: there is no output, parameter or input tensor\n";
     }
     const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
     if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
-    return fmt::format("healthy: {} in {}, every one looked at\n", subject, tensors);
+    return fmt::format("healthy: {} in {}, all checked\n", subject, tensors);
   }
 
   std::string next_line() const {

@@ -11,7 +11,7 @@ namespace msdbg {
 std::string rows_text(const Origin& origin);
 /// `has no NaN, it is all zero`: of the output of an operator that let nothing bad through.
 std::string absorbed_text(const Stats& stats);
-/// Flags and axes are inputs too, but tell nothing about a value.
+/// Flags and axes are inputs too, but say nothing about a value.
 bool worth_showing(const OriginInput& input);
 
 }  // namespace msdbg

@@ -124,7 +124,7 @@ Answer object_of(const ParameterChange& change) {
   } else {
     out["values"] = Answer();
   }
-  out["note"] = change.note.empty() ? Answer() : Answer(change.note);
+  out["note"] = text_answer(change.note);
   return out;
 }
 

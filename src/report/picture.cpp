@@ -185,7 +185,7 @@ std::string_view picture_style() {
 Result<std::string> graph_svg(const PictureGraph& graph) {
   if (graph.nodes.size() > kMostPictureNodes) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("picture: {} boxes are more than anybody reads (limit {}); choose fewer nodes, or write dot",
+                  fmt::format("picture: {} boxes are too many (limit {}); choose fewer nodes, or write dot",
                               graph.nodes.size(), kMostPictureNodes));
   }
   for (const PictureEdge& edge : graph.edges) {

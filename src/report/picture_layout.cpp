@@ -8,7 +8,7 @@
 
 #include "msdbg/sanitizers.h"
 
-// Graphviz keeps what its plugins allocated until the process ends; that is no leak of ours.
+// Graphviz keeps what its plugins allocated until the process ends; that is not a leak of ours.
 #if defined(MSDBG_ASAN)
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -30,7 +30,7 @@ class LeakPause {
   LeakPause& operator=(const LeakPause&) = delete;
 };
 
-/// Graphviz wants writable strings although it only reads them.
+/// Graphviz takes writable strings although it only reads them.
 char* word(std::string& text) { return text.data(); }
 
 void set_default(Agraph_t* graph, int kind, std::string name, std::string value) {
@@ -76,7 +76,7 @@ Result<PictureLayout> layout_picture(const PictureGraph& picture, const std::vec
   set_default(job.graph, AGRAPH, "rankdir", picture.left_to_right ? "LR" : "TB");
   set_default(job.graph, AGRAPH, "nodesep", "0.25");
   set_default(job.graph, AGRAPH, "ranksep", "0.42");
-  // Bounds on the search for few crossings, so that a dense picture takes a second and not minutes.
+  // Bounds on the search for few crossings, so a dense picture takes a second and not minutes.
   set_default(job.graph, AGRAPH, "nslimit", "4");
   set_default(job.graph, AGRAPH, "mclimit", "0.5");
   set_default(job.graph, AGNODE, "shape", "box");

@@ -1,4 +1,4 @@
-// Places for boxes and lines. The file behind it is the only one that knows Graphviz.
+// Places for boxes and lines. picture_layout.cpp is the only file that uses Graphviz.
 #pragma once
 
 #include <utility>

@@ -66,7 +66,7 @@ std::vector<std::string> summary(const View& view) {
   const auto passed = view.with(Passage::kPassed), origins = view.with(Passage::kOrigin), absorbed = view.with(Passage::kAbsorbed),
              cannot = view.with(Passage::kCannot), clean = view.with(Passage::kClean), unknown = view.with(Passage::kUnknown);
   if (!result.edges_known) {
-    add("edges unknown", fmt::format("graph {} has no readable file, so nobody can say {}", result.tensor.graph,
+    add("edges unknown", fmt::format("graph {} has no readable file, so it is unknown {}", result.tensor.graph,
                                      result.up ? "where it came from" : "who took it, passed it on or absorbed it"));
   } else if (result.up) {
     add("came from",
@@ -79,7 +79,7 @@ std::vector<std::string> summary(const View& view) {
     add("passed on by", fmt::format("{}, {} reached", counted(passed.size() - parameters, "operator"), counted(parameters, "parameter")));
     add("absorbed by", absorbed.empty() ? std::string("nobody") : fmt::format("{}: {}", absorbed.size(), view.names(absorbed)));
     if (!cannot.empty()) add("cannot hold it", fmt::format("{}: {}", cannot.size(), view.names(cannot)));
-    if (!clean.empty()) add("clean behind", fmt::format("{}: {}", clean.size(), view.names(clean)));
+    if (!clean.empty()) add("clean after", fmt::format("{}: {}", clean.size(), view.names(clean)));
     std::vector<const PropagationNode*> losses;
     for (const PropagationNode& node : result.nodes) {
       if (in_category(view.node(node), Category::kLoss)) losses.push_back(&node);
@@ -123,7 +123,7 @@ std::string propagation_report(Session& session, const Propagation& result, cons
   const bool markdown = style.format == Format::kMarkdown;
   const std::string head = head_text(view);
   std::string out = markdown ? fmt::format("## {}\n\n", head) : head + "\n";
-  if (result.interrupted) return out + "interrupted: the step was not looked at to its end\n";
+  if (result.interrupted) return out + "interrupted: the step was not examined to its end\n";
   if (!result.holds) return out + fmt::format("'{}' does not hold here, so nothing spreads from it\n", printable(result.predicate));
   const std::vector<std::string> lines = summary(view);
   for (const std::string& line : lines) out += (markdown ? "- " : "  ") + line + "\n";

@@ -24,7 +24,7 @@ struct Row {
     if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::quiet_NaN();
     return a == b ? 0 : std::fabs(a - b) / std::fabs(b);
   }
-  bool parts(double tolerance) const {
+  bool diverges(double tolerance) const {
     if (!std::isfinite(a) || !std::isfinite(b)) return !(a == b || (std::isnan(a) && std::isnan(b)));
     return !(relative() <= tolerance);
   }
@@ -48,16 +48,16 @@ std::vector<Row> rows_of(const Series& a, const Series& b) {
 std::string share(double value) { return std::isfinite(value) ? fmt::format("{} %", format_short(100 * value, 3)) : "-"; }
 
 std::string verdict(const SeriesComparison& result) {
-  if (!result.parts_at) {
+  if (!result.diverges_at) {
     if (result.finite == 0)
-      return fmt::format("alike: {}, in all of them the same NaN or Inf on both sides", counted(result.count, "step"));
+      return fmt::format("close: {}, in all of them the same NaN or Inf on both sides", counted(result.count, "step"));
     const uint64_t same = result.count - result.finite;
-    return fmt::format("alike: {} within {} of the reference, mean absolute error {}{}", counted(result.finite, "step"),
+    return fmt::format("close: {} within {} of the reference, mean absolute error {}{}", counted(result.finite, "step"),
                        share(result.tolerance), format_short(result.mean_abs_error, 3),
                        same == 0 ? "" : fmt::format("; the same NaN or Inf in {}", counted(same, "step")));
   }
-  const std::string where = fmt::format("different: they part in step {} ({} against {})", *result.parts_at,
-                                        format_short(result.a_there, 6), format_short(result.b_there, 6));
+  const std::string where = fmt::format("different: they diverge in step {} ({} against {})", *result.diverges_at,
+                                        format_short(result.a_value, 6), format_short(result.b_value, 6));
   switch (result.verdict) {
     case SeriesVerdict::kForward: return where + ", the first that both have: the forward pass";
     case SeriesVerdict::kBackward: return where + ", the second: the forward pass agrees, gradients or update do not";
@@ -72,15 +72,15 @@ std::string markdown_text(const Series& a, const Series& b, const SeriesComparis
   out += follow::markdown_head({"step", "A", "B", "error", ""});
   for (const Row& row : rows) {
     out += follow::markdown_line({std::to_string(row.step), format_short(row.a, 7), format_short(row.b, 7), share(row.relative()),
-                                  result.parts_at == row.step     ? "parts here"
-                                  : row.parts(result.tolerance) ? "beyond"
+                                  result.diverges_at == row.step     ? "diverges here"
+                                  : row.diverges(result.tolerance) ? "beyond"
                                                                   : ""});
   }
   for (const auto& [steps, side] : {std::pair(&result.only_a, "A"), std::pair(&result.only_b, "B")}) {
     if (!steps->empty())
       out += fmt::format("\nNot compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
   }
-  if (result.parts_at) out += "\nLook at: " + markdown_cell(result.next) + "\n";
+  if (result.diverges_at) out += "\nLook at: " + markdown_cell(result.next) + "\n";
   return out;
 }
 
@@ -97,7 +97,7 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
     return csv_text(kColumns, series_answer(a, b, result)["steps"]);
   }
   if (style.format == Format::kMarkdown) return markdown_text(a, b, result, rows);
-  std::string out = painted(verdict(result), result.parts_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
+  std::string out = painted(verdict(result), result.diverges_at ? Paint::kError : Paint::kStrong, style.colour) + "\n";
   out += fmt::format("A          {}   {}\n", printable(a.source), counted(a.points.size(), "value"));
   out += fmt::format("B          {}   {} (the reference)\n", printable(b.source), counted(b.points.size(), "value"));
   if (result.finite == 0) {
@@ -117,23 +117,25 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
   }
   if (a.counted || b.counted) out += "steps      counted from 1, since a log does not number them all\n";
 
-  // The first rows and those around the parting tell the story.
+  // The first rows and those around the divergence.
   Table table({{"step", Align::kRight}, {"A", Align::kRight}, {"B", Align::kRight}, {"error", Align::kRight}, {""}});
-  const auto at = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return result.parts_at && row.step == *result.parts_at; });
-  const auto parted = static_cast<size_t>(at - rows.begin());
-  const size_t begin = style.wide || rows.size() <= kShownRows || parted < kShownRows / 2 || at == rows.end() ? 0 : parted - kShownRows / 2;
+  const auto at =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return result.diverges_at && row.step == *result.diverges_at; });
+  const auto diverged = static_cast<size_t>(at - rows.begin());
+  const bool from_start = style.wide || rows.size() <= kShownRows || diverged < kShownRows / 2 || at == rows.end();
+  const size_t begin = from_start ? 0 : diverged - kShownRows / 2;
   const size_t end = style.wide ? rows.size() : std::min(rows.size(), begin + kShownRows);
   for (size_t i = begin; i < end; ++i) {
     const Row& row = rows[i];
-    const bool parts = row.parts(result.tolerance);
+    const bool diverges = row.diverges(result.tolerance);
     table.add({std::to_string(row.step),
                format_short(row.a, 7),
                format_short(row.b, 7),
                share(row.relative()),
-               {i == parted ? "parts here"
-                : parts     ? "beyond"
+               {i == diverged ? "diverges here"
+                : diverges  ? "beyond"
                             : "",
-                parts ? Paint::kError : Paint::kNone}});
+                diverges ? Paint::kError : Paint::kNone}});
   }
   out += "\n" + table.text(style);
   if (end - begin < rows.size()) out += fmt::format("... {} of {} shown (all: --wide)\n", end - begin, counted(rows.size(), "step"));
@@ -141,7 +143,7 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
     if (!steps->empty())
       out += fmt::format("not compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
   }
-  if (result.parts_at) out += "\nlook at: " + result.next + "\n";
+  if (result.diverges_at) out += "\nlook at: " + result.next + "\n";
   return out;
 }
 

@@ -112,13 +112,13 @@ std::string source_report(Session& session, const std::vector<SourceFile>& files
     out += (out.empty() ? "" : "\n") + file_text(file, style, context);
     findings += file.findings;
   }
-  out += fmt::format("\n{} beside these lines, {} {}; {} of {} tensors were looked at\n", counted(findings, "finding"),
+  out += fmt::format("\n{} on these lines, {} {}; {} of {} tensors were checked\n", counted(findings, "finding"),
                      result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps), result.coverage.checked,
                      result.coverage.tensors);
   if (findings < result.total_hits)
     out += fmt::format("{} on nodes without a line, such as parameters: msdbg check lists them\n",
                        counted(result.total_hits - findings, "finding"));
-  if (result.interrupted) out += "interrupted: not every tensor was looked at\n";
+  if (result.interrupted) out += "interrupted: not every tensor was checked\n";
   return out;
 }
 

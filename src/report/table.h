@@ -28,7 +28,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    bool shrinks = false;  ///< gives way when the table is wider than the terminal
+    bool shrinks = false;  ///< shrinks when the table is wider than the terminal
   };
   struct Cell {
     std::string text;
@@ -49,7 +49,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// Lines of a message, each made printable, the further ones indented alike: a caret stays below what it points at.
+/// Lines of a message, each made printable, the further ones indented equally, which keeps a caret in its place.
 std::string lines_text(std::string_view text);
 
 /// "1 hit", "3 hits".

@@ -138,7 +138,7 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
                  Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});
     }
   }
-  const std::string tail = missing_text(result) + (result.interrupted ? "interrupted: not every tensor was looked at\n" : "");
+  const std::string tail = missing_text(result) + (result.interrupted ? "interrupted: not every tensor was checked\n" : "");
   if (markdown) {
     return fmt::format("## {}\n\n{}{}{}", head, follow::markdown_head({"tensor", "first", "last", "min", "max", "trend", "change"}), rows,
                        tail.empty() ? "" : "\n" + tail);

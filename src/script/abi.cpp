@@ -1,4 +1,4 @@
-// The plain C functions behind include/msdbg/abi.h, and what the Lua side needs to reach them.
+// The plain C functions of include/msdbg/abi.h, and what the Lua side needs to reach them.
 #include "msdbg/abi.h"
 
 #include <cmath>

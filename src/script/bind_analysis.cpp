@@ -39,15 +39,10 @@ int find_origin(lua_State* L) {
   return 1;
 }
 
-/// A key of origin_answer().
+Answer answer_of(const OriginBox& box) { return origin_answer(*box.session->session, box.result); }
+
 template <Key key>
-int get(lua_State* L) {
-  OriginBox& box = self<OriginBox>(L);
-  Session& session = box.session->open();
-  if (!box.answer) box.answer = std::make_shared<const Answer>(origin_answer(session, box.result));
-  push_answer(L, box.answer->at(key.text), key.text);
-  return 1;
-}
+constexpr auto get = answer_field<OriginBox, answer_of, key>;
 
 int origin_text(lua_State* L) {
   const OriginBox& box = self<OriginBox>(L);

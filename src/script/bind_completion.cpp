@@ -19,7 +19,7 @@ const NameIndex& names_of(SessionBox& box) {
   return *box.names;
 }
 
-// core.node_names(session, part, limit): the ways `part` can go on, one level of scopes further.
+// core.node_names(session, part, limit): the continuations of `part`, one level of scopes further.
 int node_names(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "node_names: session");
   const std::string part = text_argument(L, 2, "node_names: part");

@@ -73,26 +73,14 @@ int diff(lua_State* L) {
   return 1;
 }
 
-const DiffBox& open_diff(lua_State* L) {
-  const DiffBox& box = self<DiffBox>(L);
-  box.a->open();
-  box.b->open();
-  return box;
-}
+Answer answer_of(const DiffBox& box) { return diff_answer(*box.a->session, *box.b->session, box.result); }
 
-/// A key of diff_answer().
-template <Key key>
-int get(lua_State* L) {
-  open_diff(L);
-  DiffBox& box = self<DiffBox>(L);
-  if (!box.answer) box.answer = std::make_shared<const Answer>(diff_answer(*box.a->session, *box.b->session, box.result));
-  push_answer(L, box.answer->at(key.text), std::string_view(key.text) == "first" ? "tensors" : key.text);
-  return 1;
-}
+template <Key key, Key as = key>
+constexpr auto get = answer_field<DiffBox, answer_of, key, as>;
 
 template <Format format>
 int render(lua_State* L) {
-  const DiffBox& box = open_diff(L);
+  const DiffBox& box = self<DiffBox>(L);
   ReportStyle style = table_style();
   style.format = format;
   const std::string text = diff_report(box.a->open(), box.b->open(), box.result, style);
@@ -107,7 +95,7 @@ constexpr Member kFields[] = {
     {"complete", guard<get<"complete">>},
     {"interrupted", guard<get<"interrupted">>},
     {"edges_known", guard<get<"edges_known">>},
-    {"first", guard<get<"first">>},
+    {"first", guard<get<"first", "tensors">>},
     {"culprits", guard<get<"culprits">>},
     {"matched", guard<get<"matched">>},
     {"matched_by", guard<get<"matched_by">>},
@@ -134,7 +122,7 @@ TensorPtr numbers_of_box(TensorBox& tensor) {
   return elements;
 }
 
-// core.tensor_diff(t, other, tolerance, rtol, atol) -> measures, difference with what lies within the tolerance as 0, its boundary
+// core.tensor_diff(t, other, tolerance, rtol, atol) -> measures, difference with what is within the tolerance as 0, its boundary
 int tensor_diff(lua_State* L) {
   const auto left = object_argument<TensorBox>(L, 1, "diff: tensor");
   const auto right = object_argument<TensorBox>(L, 2, "diff: other tensor");

@@ -7,7 +7,7 @@
 namespace msdbg::script {
 namespace {
 
-// The tensor of a call with what its expression may look at.
+// The tensor of a call with what its expression may use.
 struct Operands {
   TensorPtr current, previous;
   ExpressionPlace place;
@@ -64,7 +64,7 @@ int where_holds(lua_State* L) {
   const std::vector<uint64_t> found =
       value_or_throw(msdbg::where(expression, operands.view, keep, operands.before(), operands.place));
   push_list(L, found, [&](uint64_t at) { push_place(L, at, operands.view.at(at), operands.current->shape()); });
-  set_record_class(L, "places");
+  set_result_class(L, "places");
   push(L, total);
   return 2;
 }

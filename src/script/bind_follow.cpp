@@ -1,4 +1,4 @@
-// msdbg.bisect, trend, propagation, why, source and plan. The object behind an answer gives its tables and renders the other formats;
+// msdbg.bisect, trend, propagation, why, source and plan. The object of an answer gives its tables and renders the other formats;
 // scripts/msdbg/follow.lua joins the two.
 #include <fmt/format.h>
 

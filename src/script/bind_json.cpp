@@ -41,7 +41,7 @@ int64_t sequence_length(lua_State* L, int index) {
     largest = std::max(largest, key.value_or(0));
     ++keys;
   });
-  return numbers && largest == keys ? keys : -1;  // keys differ, so that n of them from 1 to n are all of these
+  return numbers && largest == keys ? keys : -1;  // keys differ, so n of them from 1 to n are all of these
 }
 
 Json number(double value) {
@@ -164,7 +164,7 @@ int json_decode(lua_State* L) {
   try {
     value = Json::parse(text);
   } catch (const Json::parse_error& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."; only the place and what follows is for people.
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."; only the place and what follows is meant for people.
     std::string_view what = error.what();
     if (const size_t at = what.find(" at line "); at != std::string_view::npos) what.remove_prefix(at + 4);
     throw ScriptError("corrupt", fmt::format("json.decode: {}", printable(what)), true);

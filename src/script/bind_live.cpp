@@ -66,10 +66,10 @@ int listen(lua_State* L) {
   if (vm.options.on_event) vm.options.on_event({Severity::kInfo, listening_text(*box->live, listen_options.bind)});
   if (wait.at_all) {
     const Status status = box->live->wait_until_held(wait.timeout);
-    tell_events(*box);
+    report_events(*box);
     if (status.code() == Code::kNotFound) return push_absence(L, status);
     if (!status.ok()) throw ScriptError(status);
-    box->arrive();
+    box->begin_suspension();
   }
   push_object(L, std::move(box));
   return 1;
@@ -89,7 +89,7 @@ int get_completed_steps(lua_State* L) {
   return live_field(L, [](LiveSession& live) { return live.completed_steps(); });
 }
 int get_current_node(lua_State* L) {
-  return live_field(L, [](LiveSession& live) { return text_or_nothing(live.current_node()); });
+  return live_field(L, [](LiveSession& live) { return text_or_nil(live.current_node()); });
 }
 int get_address(lua_State* L) {
   return live_field(L, [](LiveSession& live) { return live.address(); });
@@ -110,8 +110,8 @@ int wait(lua_State* L) {
     const InUse guard(box, "wait");
     status = live.detached() ? live.wait_until_ended(timeout) : live.wait_until_held(timeout);
   }
-  box.arrive();
-  tell_events(box);
+  box.begin_suspension();
+  report_events(box);
   if (status.code() == Code::kNotFound) return push_absence(L, status);
   if (!status.ok() && status.code() != Code::kPeerLost) throw ScriptError(status);
   return give(L, live_state_name(live.state()));
@@ -126,7 +126,7 @@ int detach(lua_State* L) {
     if (!status.ok()) throw ScriptError(status);
   }
   box.watches_changed = true;
-  tell_events(box);
+  report_events(box);
   return 0;
 }
 
@@ -150,7 +150,7 @@ LiveSession& live_of(SessionBox& box, std::string_view call) {
   return *box.live;
 }
 
-void tell_events(SessionBox& box) {
+void report_events(SessionBox& box) {
   for (const LiveEvent& event : box.live->take_events()) {
     if (box.vm->options.on_event) box.vm->options.on_event(event);
   }
@@ -178,14 +178,14 @@ std::vector<Script::Training> Script::trainings() {
   return out;
 }
 
-void Script::tell_events() {
+void Script::report_events() {
   // A session may be closed by what an event's receiver does.
   const auto sessions = state_->vm.live_sessions;
   for (const auto& weak : sessions) {
     const auto box = weak.lock();
     if (!box || !box->session) continue;
-    box->look();
-    script::tell_events(*box);
+    box->refresh_state();
+    script::report_events(*box);
   }
 }
 
@@ -207,7 +207,7 @@ std::string listening_text(const LiveSession& session, const std::string& bind) 
       address, address.substr(0, colon), colon == std::string::npos ? "" : address.substr(colon + 1));
   if (!bind.starts_with("127.") && bind != "localhost" && bind != "::1" && bind != "[::1]") {
     text += fmt::format(
-        "\nwarning: the protocol has neither encryption nor login; whoever reaches {} can pose as the training, and the "
+        "\nwarning: the protocol has neither encryption nor login; anyone who can reach {} can pose as the training, and the "
         "network sees its values",
         bind);
   }

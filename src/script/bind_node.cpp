@@ -43,7 +43,7 @@ int get_inputs(lua_State* L) {
       set_field(L, "slot", slot_name({Io::kOutput, edge.slot}));
     }
     set_field(L, "name", edge.node != kNoNode ? box.graph->node(edge.node).name : node.inputs[i].name);
-    set_record_class(L, "edge");
+    set_result_class(L, "edge");
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
   return 1;
@@ -58,7 +58,7 @@ int get_outputs(lua_State* L) {
       push_shape(L, *output.shape);
       lua_setfield(L, -2, "shape");
     }
-    set_record_class(L, "output");
+    set_result_class(L, "output");
   });
   return 1;
 }
@@ -72,7 +72,7 @@ int get_users(lua_State* L) {
     set_field(L, "slot", slot_name({Io::kInput, use.slot}));
     set_field(L, "output", slot_name({Io::kOutput, use.output_slot}));
     set_field(L, "name", box.graph->node(use.node).name);
-    set_record_class(L, "edge");
+    set_result_class(L, "edge");
   });
   return 1;
 }
@@ -160,7 +160,7 @@ void push_stack(lua_State* L, const std::vector<StackFrame>& stack) {
     set_field(L, "file", frame.file);
     set_field(L, "line", frame.line);
     set_field(L, "code", frame.code);
-    set_record_class(L, "frame");
+    set_result_class(L, "frame");
   });
 }
 

@@ -1,4 +1,4 @@
-// Classes and functions that are defined beside the file that binds them.
+// Classes and functions that are defined next to the file that binds them.
 #pragma once
 
 #include "script/objects.h"

@@ -18,7 +18,7 @@ void push_cached(lua_State* L, int index, const char* key, Make make) {
     lua_pop(L, 1);
     box->session->open();
     make(*box);
-    set_record_class(L, "hits");
+    set_result_class(L, "hits");
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, key);
   }
@@ -28,13 +28,10 @@ void push_cached(lua_State* L, int index, const char* key, Make make) {
 int get_hits(lua_State* L) { return self<ResultBox>(L), push_hits(L, 1), 1; }
 int get_not_checked(lua_State* L) { return self<ResultBox>(L), push_all_not_checked(L, 1), 1; }
 
-/// A key of check_summary().
+Answer summary_of(const ResultBox& box) { return check_summary(*box.session->session, box.result); }
+
 template <Key key>
-int get(lua_State* L) {
-  const ResultBox& box = self<ResultBox>(L);
-  push_answer(L, check_summary(box.session->open(), box.result)[key.text], key.text);
-  return 1;
-}
+constexpr auto get = answer_field<ResultBox, summary_of, key>;
 
 int result_text(lua_State* L) {
   const ResultBox& box = self<ResultBox>(L);
@@ -72,7 +69,7 @@ void push_all_not_checked(lua_State* L, int index) {
   });
 }
 
-// Hits are made once and kept in the userdata's environment, so that r.hits is the same table every time.
+// Hits are made once and kept in the userdata's environment, so r.hits is the same table every time.
 void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
   push_object(L, std::move(result));
   lua_newtable(L);

@@ -83,7 +83,7 @@ int rule_places(lua_State* L) {
     }
   }
   set_field(L, "variable", variable);
-  set_field(L, "project", text_or_nothing(project_rule_directory()));
+  set_field(L, "project", text_or_nil(project_rule_directory()));
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
   if (config != nullptr && *config == '/') add("user", fs::path(config) / "msdbg/rules");
@@ -118,7 +118,7 @@ int catalogue(lua_State* L) {
       set_field(L, "default", param.default_value);
       if (std::isfinite(param.low)) set_field(L, "min", param.low);
       if (std::isfinite(param.high)) set_field(L, "max", param.high);
-      set_field(L, "unit", text_or_nothing(std::string(param.unit)));
+      set_field(L, "unit", text_or_nil(std::string(param.unit)));
       set_field(L, "help", param.help);
     });
     lua_setfield(L, -2, "params");
@@ -139,7 +139,7 @@ int limited(lua_State* L) {
     lua_insert(L, -2);
     return 2;
   }
-  if (call.stopped_from_outside()) throw PendingError();
+  if (call.cancelled()) throw PendingError();
   lua_pushboolean(L, 0);
   push(L, call.problem());
   return 2;

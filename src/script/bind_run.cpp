@@ -85,8 +85,8 @@ void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_t
     if (*problem) return;
   }
   const bool over = run.result.state == LiveState::kEnded || run.result.state == LiveState::kLost;
-  if (over && !box.end_told) {
-    box.end_told = true;
+  if (over && !box.end_reported) {
+    box.end_reported = true;
     lua_pushvalue(L, result);
     call_back(L, box, "end", 1, problem);
   }
@@ -103,7 +103,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   std::unique_ptr<FunctionRef> problem;
   if (request != nullptr && !box.callbacks["step"].empty()) {
     request->on_step = [&](int64_t step) {
-      box.arrive();
+      box.begin_suspension();
       ++steps_told;
       bool stop = false;
       push(L, step);
@@ -111,12 +111,12 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
     };
   }
   auto result = run(live);
-  box.arrive();
-  tell_events(box);
+  box.begin_suspension();
+  report_events(box);
   if (!result) throw ScriptError(result.status());
-  if (result->reason == StopReason::kInterrupted && box.vm->at_prompt && !box.vm->interrupt_told) {
-    // The result tells of it. Once: a second Ctrl-C also ends a loop around this call.
-    box.vm->interrupt_told = true;
+  if (result->reason == StopReason::kInterrupted && box.vm->at_prompt && !box.vm->interrupt_reported) {
+    // The result reports it, once: a second Ctrl-C also ends a loop around this call.
+    box.vm->interrupt_reported = true;
     clear_interrupt();
   }
   auto made = std::make_shared<RunBox>();
@@ -236,7 +236,7 @@ int terminate(lua_State* L) {
 }  // namespace
 
 int recheck_live(lua_State* L, SessionBox& box) {
-  if (!lua_isnoneornil(L, 2)) misuse("recheck: takes no options, it judges the values at hand again");
+  if (!lua_isnoneornil(L, 2)) misuse("recheck: takes no options; it judges the current values again");
   return command(L, box, "recheck", nullptr, [](LiveSession& live) { return live.recheck(); });
 }
 

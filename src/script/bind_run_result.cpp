@@ -1,4 +1,4 @@
-// What a command that runs a training gives back: where it stopped, why, and the check inside.
+// The result of a command that runs a training: where it stopped, why, and its check.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ int get_step(lua_State* L) { return give(L, self<RunBox>(L).result.step); }
 int get_completed(lua_State* L) { return give(L, self<RunBox>(L).result.completed_steps); }
 int get_steps_run(lua_State* L) { return give(L, self<RunBox>(L).result.steps_run); }
 int get_held(lua_State* L) { return give(L, self<RunBox>(L).result.held); }
-int get_node(lua_State* L) { return give(L, text_or_nothing(self<RunBox>(L).result.node)); }
+int get_node(lua_State* L) { return give(L, text_or_nil(self<RunBox>(L).result.node)); }
 
 std::string count_text(int64_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 

@@ -37,7 +37,7 @@ Series series_at(lua_State* L, int index, const char* name) {
   const auto steps = given.list<int64_t>("steps");
   const auto values = given.list<double>("values");
   if (steps.size() != values.size()) {
-    misuse(fmt::format("series.compare: {}: {} steps stand beside {} values", name, steps.size(), values.size()));
+    misuse(fmt::format("series.compare: {}: {} steps, but {} values", name, steps.size(), values.size()));
   }
   for (size_t i = 0; i < steps.size(); ++i) series.points.push_back({steps[i], values[i]});
   return series;

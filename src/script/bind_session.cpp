@@ -1,4 +1,4 @@
-// msdbg.open and the session object. What is written in Lua lies in scripts/msdbg/session.lua.
+// msdbg.open and the session object. Its Lua part is scripts/msdbg/session.lua.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ int open_session(lua_State* L) {
 int get_kind(lua_State* L) { return give(L, session_kind_name(self<SessionBox>(L).kind)); }
 int get_state(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
-  if (box.live != nullptr && box.in_use.empty()) box.look();
+  if (box.live != nullptr && box.in_use.empty()) box.refresh_state();
   if (!box.session) return give(L, "closed");
   if (box.live == nullptr) return give(L, "open");
   // A function of a check does not let another training in while the check's threads read this one.
@@ -60,7 +60,7 @@ int get_graphs(lua_State* L) {
     set_field(L, "nodes", graph->nodes().size());
     set_field(L, "from_file", graph->from_file());
     set_field(L, "steps", box.open().steps(graph->rank(), graph->id()));
-    set_record_class(L, "graph");
+    set_result_class(L, "graph");
   });
   return 1;
 }
@@ -77,9 +77,9 @@ void push_peer(lua_State* L, const LivePeer& peer) {
   set_field(L, "has_recheck", peer.has_recheck);
   set_field(L, "has_previous", peer.has_previous);
   push(L, peer.notes);
-  set_record_class(L, "notes");
+  set_result_class(L, "notes");
   lua_setfield(L, -2, "notes");
-  set_record_class(L, "peer");
+  set_result_class(L, "peer");
 }
 
 int get_info(lua_State* L) {
@@ -98,7 +98,7 @@ int get_info(lua_State* L) {
     push_peer(L, box.live->peer());
     lua_setfield(L, -2, "peer");
   }
-  set_record_class(L, "info");
+  set_result_class(L, "info");
   return 1;
 }
 
@@ -115,7 +115,7 @@ int get_can(lua_State* L) {
   set_field(L, "run_to", by_node);
   set_field(L, "goto_step", true);
   set_field(L, "recheck", !live || box.live->peer().has_recheck);
-  set_record_class(L, "can");
+  set_result_class(L, "can");
   return 1;
 }
 

@@ -1,4 +1,4 @@
-// The tensor object: fields, statistics, elements. Searching and counting lie in bind_tensor_numbers.cpp, views and
+// The tensor object: fields, statistics, elements. Searching and counting are in bind_tensor_numbers.cpp, views and
 // predicates that are Lua functions in scripts/msdbg/tensor.lua.
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ int get_execution(lua_State* L) { return give(L, self<TensorBox>(L).info.id.exec
 int get_name(lua_State* L) { return give(L, self<TensorBox>(L).name); }
 int get_source(lua_State* L) { return give(L, self<TensorBox>(L).info.source); }
 
-int get_note(lua_State* L) { return give(L, text_or_nothing(self<TensorBox>(L).info.note)); }
+int get_note(lua_State* L) { return give(L, text_or_nil(self<TensorBox>(L).info.note)); }
 int get_problem(lua_State* L) {
   const Status& problem = self<TensorBox>(L).info.problem;
   return give(L, problem.ok() ? std::nullopt : std::optional(problem.message()));
@@ -64,7 +64,7 @@ uint64_t coordinates_argument(lua_State* L, const Shape& shape) {
     const int64_t i = integer_argument(L, axis + 2, fmt::format("at: coordinate {}", axis + 1));
     const int64_t length = shape[static_cast<size_t>(axis)];
     if (i < 0 || i >= length)
-      misuse(fmt::format("at: coordinate {}: {} lies outside 0 to {}", axis + 1, i, length - 1));
+      misuse(fmt::format("at: coordinate {}: {} is outside 0 to {}", axis + 1, i, length - 1));
     flat = flat * static_cast<uint64_t>(length) + static_cast<uint64_t>(i);
   }
   return flat;
@@ -72,7 +72,7 @@ uint64_t coordinates_argument(lua_State* L, const Shape& shape) {
 
 int at(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
-  TensorPtr whole = tensor.session->elements_at_hand(tensor);
+  TensorPtr whole = tensor.session->cached_elements(tensor);
   if (!whole && (tensor.info.bytes <= kSmallBytes || ++tensor.single_reads > kFewElements)) whole = elements_of(tensor);
   // The shape is that of the elements, whatever the tensor was described as before.
   if (whole) return give(L, whole->view().at(coordinates_argument(L, whole->shape())));
@@ -88,7 +88,7 @@ int slice_tensor(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   const std::string text = text_argument(L, 2, "slice: text");
   auto part = std::make_shared<TensorBox>();
-  if (const TensorPtr whole = tensor.session->elements_at_hand(tensor)) {
+  if (const TensorPtr whole = tensor.session->cached_elements(tensor)) {
     part->memory = value_or_throw(slice(whole->view(), text));
   } else {
     const OpenTensor opened = value_or_throw(tensor.session->open().open_elements(tensor.info.id));
@@ -108,7 +108,7 @@ int slice_tensor(lua_State* L) {
   return 1;
 }
 
-// core.view_memory(tensor) -> handle, address of its msdbg_view, type and shape of what lies there. The handle owns the elements.
+// core.view_memory(tensor) -> handle, address of its msdbg_view, type and shape of what is there. The handle owns the elements.
 int view_memory(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
   const TensorPtr elements = elements_of(*tensor);
@@ -164,7 +164,7 @@ Status save_npy(const std::string& path, const OpenTensor& tensor) {
 int save(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   const std::string path = text_argument(L, 2, "save: path");
-  const TensorPtr whole = tensor.session->elements_at_hand(tensor);
+  const TensorPtr whole = tensor.session->cached_elements(tensor);
   const OpenTensor opened = whole ? OpenTensor::in_memory({}, whole) : value_or_throw(tensor.session->open().open_elements(tensor.info.id));
   if (!opened.reader) throw ScriptError(opened.info.elements());
   if (const Status status = save_npy(path, opened); !status.ok()) throw ScriptError(Status(status.code(), "save: " + status.message()));
@@ -217,7 +217,7 @@ int tensor_text(lua_State* L) {
   std::string name = tensor.name, rank;
   if (tensor.session->session) {
     if (tensor.session->session->ranks().size() > 1) rank = fmt::format(" rank {}", id.rank);
-    // Short, but still a name that can be typed; a slice keeps its text behind it.
+    // Short, but still a name that can be typed; a slice keeps its text after it.
     const std::string full = tensor.session->session->tensor_name(id);
     name = short_name(*tensor.session->session, id);
     const std::string slot = ":" + slot_name(id.slot);
@@ -282,7 +282,7 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 
 void push_shape(lua_State* L, std::span<const int64_t> shape) {
   push(L, shape);
-  set_record_class(L, "list");
+  set_result_class(L, "list");
 }
 
 void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape) {
@@ -303,7 +303,7 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
   put(kStatMean, "mean", stats.mean);
   put(kStatAbsMean, "abs_mean", stats.abs_mean);
   put(kStatStd, "std", stats.std);
-  if (stats.count == 0 || stats.finite_count() > 0) put(kStatL2Norm, "l2_norm", stats.l2_norm);  // a norm of nothing is none
+  if (stats.count == 0 || stats.finite_count() > 0) put(kStatL2Norm, "l2_norm", stats.l2_norm);  // an empty tensor has no norm
   count(kStatNan, "nan_count", stats.nan_count);
   count(kStatPosInf, "pos_inf_count", stats.pos_inf_count);
   count(kStatNegInf, "neg_inf_count", stats.neg_inf_count);
@@ -316,7 +316,7 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
     push_coordinates(L, *stats.first_bad, shape);
     lua_setfield(L, -2, "first_bad");
   }
-  set_record_class(L, "stats");
+  set_result_class(L, "stats");
 }
 
 void bind_tensor(lua_State* L) {

@@ -24,7 +24,7 @@ void push_place(lua_State* L, uint64_t flat, double value, std::span<const int64
   push_coordinates(L, flat, shape);
   set_field(L, "value", value);
   set_field(L, "index", flat);
-  set_record_class(L, "place");
+  set_result_class(L, "place");
 }
 
 namespace {
@@ -49,7 +49,7 @@ int histogram_of(lua_State* L) {
   set_field(L, "counts", made.counts);
   set_field(L, "nonfinite", made.nonfinite);
   set_field(L, "text", without_last_newline(histogram_text(made)));
-  set_record_class(L, "histogram");
+  set_result_class(L, "histogram");
   return 1;
 }
 
@@ -109,7 +109,7 @@ int worst(lua_State* L) {
   });
   std::sort(best.begin(), best.end(), before);
   push_list(L, best, [&](const Entry& entry) { push_place(L, entry.flat, entry.value, elements->shape()); });
-  set_record_class(L, "places");
+  set_result_class(L, "places");
   return 1;
 }
 

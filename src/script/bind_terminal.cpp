@@ -20,7 +20,7 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Columns of the terminal that standard output is; nothing where there is none, or one narrower than `least`.
+// Columns of the terminal that standard output is; nullopt without a terminal, or with one narrower than `least`.
 std::optional<int> terminal_columns(int least) {
   struct winsize size = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least) return std::nullopt;
@@ -41,7 +41,7 @@ int visible_text(lua_State* L) {
   return give(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
 }
 
-// core.terminal() -> {captured, width, colour, unicode, output_tty, error_tty}; asked anew each time, since windows change
+// core.terminal() -> {captured, width, colour, unicode, output_tty, error_tty}; asked again each time, since windows change
 int terminal(lua_State* L) {
   lua_createtable(L, 0, 6);
   set_field(L, "captured", vm_of(L).captured > 0);
@@ -85,7 +85,7 @@ int number_in(lua_State* L) {
   return 1;
 }
 
-// core.dtype_facts(name) -> table; nil for a name that is no dtype
+// core.dtype_facts(name) -> table; nil for a name that is not a dtype
 int dtype_facts(lua_State* L) {
   const DType dtype = dtype_from_name(text_argument(L, 1, "dtype: name"));
   if (!is_evaluable(dtype)) return lua_pushnil(L), 1;

@@ -64,7 +64,7 @@ Condition with_parameters(const Condition& base, const Parameters& extra) {
   return value_or_throw(make_condition(base.spec->id, all));
 }
 
-// What `when` says as text. A lone id leaves the parameters to the table, so that no default gets in their way.
+// What `when` says as text. A lone id leaves the parameters to the table, so no default gets in their way.
 When read_when(const std::string& when, OptionTable& options, lua_State* L) {
   if (const auto spec = find_condition(trim(when))) {
     const Parameters parameters = read_parameters(options, **spec, L);
@@ -191,7 +191,7 @@ int list_watches(lua_State* L) {
   SessionBox& session = self<SessionBox>(L);
   session.open();
   push_list(L, session.watches, [L](const auto& watch) { push_object(L, watch); });
-  set_record_class(L, "watches");
+  set_result_class(L, "watches");
   return 1;
 }
 
@@ -204,7 +204,7 @@ int get_enabled(lua_State* L) { return give(L, self<WatchBox>(L).point.enabled);
 int get_rule(lua_State* L) { return give(L, self<WatchBox>(L).point.rule); }
 int get_nodes(lua_State* L) { return give(L, self<WatchBox>(L).nodes); }
 
-int get_name(lua_State* L) { return give(L, text_or_nothing(self<WatchBox>(L).point.name)); }
+int get_name(lua_State* L) { return give(L, text_or_nil(self<WatchBox>(L).point.name)); }
 
 int get_when(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);

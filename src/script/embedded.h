@@ -1,4 +1,4 @@
-// The Lua library as text inside the program, so that it works without an installed tree. Made by embed.cmake.
+// The Lua library as text inside the program, so it works without an installed tree. Made by embed.cmake.
 #pragma once
 
 #include <optional>

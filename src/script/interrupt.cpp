@@ -51,7 +51,7 @@ void on_profile(void*, lua_State*, int, int) {}
 }  // namespace
 
 // The profiler's own ticks are eleven days apart: one that meets the recording of a loop over pairs() makes LuaJIT of 2022
-// leave and enter the same trace for ever. arm_hook() gives the one tick that is needed.
+// leave and enter the same trace forever. arm_hook() gives the one tick that is needed.
 void start_exit_checks(lua_State* L) { luaJIT_profile_start(L, "li1000000000", on_profile, nullptr); }
 void stop_exit_checks(lua_State* L) { luaJIT_profile_stop(L); }
 

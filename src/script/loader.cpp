@@ -23,7 +23,7 @@ struct Found {
 
 bool is_library(const std::string& module) { return module == "msdbg" || module.starts_with("msdbg."); }
 
-// Library chunks are named "=msdbg.x" wherever they come from, so that errors point to the caller's file.
+// Library chunks are named "=msdbg.x" wherever they come from, so errors point to the caller's file.
 std::string chunk_name(const std::string& module, const std::string& path) {
   return is_library(module) ? "=" + (module == "msdbg" ? "msdbg.init" : module) : "@" + path;
 }
@@ -77,7 +77,7 @@ int search(lua_State* L) {
     if (!load_text(L, found->text, found->chunk)) throw PendingError();
     isolated = module != "msdbg.strict";
   }
-  if (isolated) isolate(L);  // may raise: nothing here has a destructor any more
+  if (isolated) isolate(L);  // may raise: no destructor is pending here
   return 1;
 }
 
@@ -107,7 +107,7 @@ Result<std::string> read_script(const std::string& path) {
 }
 
 bool load_text(lua_State* L, std::string_view text, const std::string& chunk) {
-  // The newline stays, so that line numbers are right.
+  // The newline stays, so line numbers are right.
   if (text.starts_with('#')) text.remove_prefix(std::min(text.find('\n'), text.size()));
   if (luaL_loadbufferx(L, text.data(), text.size(), chunk.c_str(), "t") == 0) return true;
   const std::string message = text_at(L, -1).value_or("cannot be compiled");

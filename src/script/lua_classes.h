@@ -19,7 +19,7 @@ inline void add_functions(lua_State* L, std::initializer_list<Member> functions)
   add_functions(L, std::span(functions.begin(), functions.size()));
 }
 
-/// What Lua knows about a class. Fields are called with the object and give one value.
+/// The definition of a class. Fields are called with the object and return one value.
 struct ClassSpec {
   std::span<const Member> methods = {};
   std::span<const Member> fields = {};

@@ -20,7 +20,7 @@ bool is_error_object(lua_State* L, int index) {
   return same;
 }
 
-// "file.lua:3" of the innermost Lua caller that is no part of the library.
+// "file.lua:3" of the innermost Lua caller that is not part of the library.
 std::string caller_place(lua_State* L) {
   lua_Debug frame;
   for (int level = 0; lua_getstack(L, level, &frame); ++level) {
@@ -66,7 +66,7 @@ void push_readable(lua_State* L, int index) {
     lua_pushfstring(L, "(error object is a %s)", luaL_typename(L, index));
 }
 
-// Drops the frames that tell a reader nothing: C functions and the library's own Lua.
+// Drops the frames that say nothing to a reader: C functions and the library's own Lua.
 std::string useful_traceback(const std::string& full) {
   std::string out;
   for (const std::string_view line : split(full, '\n')) {
@@ -140,7 +140,7 @@ ErrorView read_error(lua_State* L, int index) {
 }
 
 std::string error_text(const ErrorView& error, bool with_traceback) {
-  // What was typed is in sight; msdbg.repl stands there for a tail call, which leaves no frame of its own.
+  // What was typed is in sight; msdbg.repl is there for a tail call, which leaves no frame of its own.
   const bool at_prompt = error.where.starts_with("prompt:") || error.where.starts_with("msdbg.repl:");
   std::string text =
       error.where.empty() || at_prompt ? error.message : fmt::format("{}: {}", error.where, error.message);

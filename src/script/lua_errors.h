@@ -3,8 +3,8 @@
 //
 // Rules of the border:
 // - A function that Lua calls is registered as guard<fn>. It reports misuse by throwing ScriptError, never by a luaL_*
-//   helper, so that C++ objects in its frame are always destroyed before lua_error runs.
-// - Code that enters Lua from C++ uses protected_call(), so that no Lua error ever crosses a C++ frame of the core.
+//   helper, so C++ objects in its frame are always destroyed before lua_error runs.
+// - Code that enters Lua from C++ uses protected_call(), so no Lua error ever crosses a C++ frame of the core.
 #pragma once
 
 #include <exception>
@@ -27,7 +27,7 @@ Vm& vm_of(lua_State* L);
 /// Thrown by bindings; guard turns it into the error object that Lua sees.
 class ScriptError : public std::exception {
  public:
-  /// `code` is a word such as code_name() gives. `expected`: a mistake of the user or of the data, shown without
+  /// `code` is a word such as code_name() gives. `expected`: a mistake of the user or in the data, shown without
   /// traceback.
   ScriptError(std::string code, std::string message, bool expected = false)
       : code_(std::move(code)), message_(std::move(message)), expected_(expected) {}
@@ -43,7 +43,7 @@ class ScriptError : public std::exception {
   bool expected_;
 };
 
-/// Thrown when the error value already lies on top of the Lua stack.
+/// Thrown when the error value already is on top of the Lua stack.
 class PendingError : public std::exception {};
 
 /// The caller's words are wrong.

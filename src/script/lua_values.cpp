@@ -203,7 +203,7 @@ void OptionTable::finish() {
   std::optional<std::string> unknown;  // the first by name, since table order is random
   for_each_entry(L_, index_, call_, [&] {
     const auto key = text_at(L_, -2);
-    if (!key) misuse(fmt::format("{}: options are named, {} is no name", call_, value_text(L_, -2)));
+    if (!key) misuse(fmt::format("{}: options are named; {} is not a name", call_, value_text(L_, -2)));
     const bool known = std::find(known_.begin(), known_.end(), *key) != known_.end();
     if (!known && (!unknown || *key < *unknown)) unknown = key;
   });

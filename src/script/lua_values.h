@@ -1,6 +1,6 @@
-// Values that cross the border: push() for what goes to Lua, and checked readers for what a caller gave.
+// Values that cross the border: push() for what goes to Lua, and checked readers for arguments.
 //
-// A caller may give anything. lua_rawgeti on a number reads wild memory, lua_getfield runs a metamethod that may raise, lua_tonumber
+// A caller may pass anything. lua_rawgeti on a number reads wild memory, lua_getfield runs a metamethod that may raise, lua_tonumber
 // converts in silence. The functions below check the type first; the test script_kit refuses the bare ones in other files.
 #pragma once
 
@@ -52,7 +52,7 @@ requires(!std::convertible_to<R, std::string_view>) void push(lua_State* L, R&& 
 }
 
 /// nil instead of an empty text.
-inline std::optional<std::string> text_or_nothing(std::string text) {
+inline std::optional<std::string> text_or_nil(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 inline std::string without_last_newline(std::string text) {
@@ -87,7 +87,7 @@ std::optional<int64_t> integer_at(lua_State* L, int index);
 inline bool truth_at(lua_State* L, int index) { return lua_toboolean(L, index) != 0; }
 /// How a value looks in an error message: 'text', 12, a table, <tensor ...>.
 std::string value_text(lua_State* L, int index);
-/// -1 counted from the bottom, so that it stays right while values are pushed.
+/// -1 counted from the bottom, so it stays right while values are pushed.
 inline int absolute(lua_State* L, int index) { return index < 0 && index > LUA_REGISTRYINDEX ? lua_gettop(L) + index + 1 : index; }
 
 std::string text_argument(lua_State* L, int index, std::string_view what);
@@ -175,7 +175,7 @@ class OptionTable {
   std::string what(std::string_view key) const;
   void know(std::string key) { known_.push_back(std::move(key)); }
   lua_State* state() const { return L_; }
-  /// Error: a key that was not read, or is no string.
+  /// Error: a key that was not read, or is not a string.
   void finish();
 
  private:

@@ -51,7 +51,7 @@ GraphPtr graph_of(const std::vector<MemoryTensor>& tensors) {
 template <typename T>
 void store_integer(double value, std::byte* to) {
   const double low = static_cast<double>(std::numeric_limits<T>::min()), high = static_cast<double>(std::numeric_limits<T>::max());
-  // The largest 64-bit value is no double; what rounds up to 2^63 or 2^64 would overflow the cast.
+  // The largest 64-bit value is not a double; what rounds up to 2^63 or 2^64 would overflow the cast.
   const T element = std::isnan(value) ? T{0}
                     : value >= high   ? std::numeric_limits<T>::max()
                     : value <= low    ? std::numeric_limits<T>::min()

@@ -35,7 +35,7 @@ bool naturally_less(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// Puts names into the tree. The first Tab waits for this: names of one scope mostly follow each other, so that its path is walked
+// Puts names into the tree. The first Tab waits for this: names of one scope mostly follow each other, so its path is walked
 // once for all of them, and the table needs no allocation per entry.
 class NameIndex::Builder {
  public:
@@ -88,7 +88,7 @@ class NameIndex::Builder {
   }
 
   std::vector<Place>& places_;
-  std::vector<uint32_t> slots_;  // open addressing, masked hashes; 0: free, since the root is nobody's child
+  std::vector<uint32_t> slots_;  // open addressing, masked hashes; 0: free, since the root is no child
   std::string_view scope_;       // of the name before, with its last slash
   uint32_t scope_place_ = 0;
 };
@@ -125,7 +125,7 @@ bool NameIndex::ends_with(uint32_t place, std::string_view path, bool whole) con
   return false;
 }
 
-// Scopes of that path; when there is none, those whose path ends so.
+// Scopes of that path; if there is none, those whose path ends with it.
 std::vector<uint32_t> NameIndex::below(std::string_view path) const {
   for (const bool whole : {true, false}) {
     std::vector<uint32_t> found;

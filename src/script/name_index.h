@@ -29,7 +29,7 @@ class NameIndex {
 
  private:
   struct Place {
-    std::string_view component;  // lies in a node name of graphs_
+    std::string_view component;  // is in a node name of graphs_
     uint32_t parent;
     uint32_t child = 0;    // the one that came last; 0 for a leaf
     uint32_t sibling = 0;  // the one before it; 0 after the last

@@ -19,7 +19,7 @@ namespace msdbg::script {
 struct SessionBox;
 class NameIndex;
 
-/// One virtual machine. The registry keeps its address, so that every C function finds it.
+/// One virtual machine. The registry keeps its address, so every C function finds it.
 struct Vm {
   lua_State* L = nullptr;
   ScriptOptions options;
@@ -29,7 +29,7 @@ struct Vm {
   bool closing = false;
   bool at_prompt = false;                ///< an entry of the prompt runs, not a script
   int captured = 0;                      ///< standard output goes to a redirect: so many of them inside each other
-  bool interrupt_told = false;           ///< this entry was told of a Ctrl-C as a result; the next one raises
+  bool interrupt_reported = false;           ///< a result of this entry reported Ctrl-C; the next one raises
   std::vector<std::weak_ptr<SessionBox>> live_sessions;
 };
 
@@ -72,7 +72,7 @@ struct NodeSetBox {
 struct TensorBox {
   std::shared_ptr<SessionBox> session;
   TensorInfo info;
-  std::string name;  ///< `NODE:output:0`, with the slice behind it
+  std::string name;  ///< `NODE:output:0`, with the slice after it
   std::optional<Stats> stats;
   uint64_t suspension = 0;  ///< of a live session, in which `stats` were taken
   TensorPtr memory;  ///< set for tensors that exist only in memory, e.g. slices
@@ -101,6 +101,7 @@ struct WatchBox {
 struct ResultBox {
   std::shared_ptr<SessionBox> session;
   CheckResult result;
+  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< its summary, built on first use
 };
 
 /// What a command of a live session came back with.
@@ -115,13 +116,13 @@ struct RunBox {
 struct OriginBox {
   std::shared_ptr<SessionBox> session;
   OriginResult result;
-  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< made of it, when somebody asks
+  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< built on first use
 };
 
 struct DiffBox {
   std::shared_ptr<SessionBox> a, b;
   DiffResult result;
-  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< made of it, when somebody asks
+  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< built on first use
 };
 
 struct ReportBox {
@@ -147,9 +148,9 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::string in_use;  ///< the call that runs ("check"): its functions may not start another or close the session
 
   // Of live sessions:
-  LiveSession* live = nullptr;   ///< `session` as what it is; null for dumps
+  LiveSession* live = nullptr;   ///< `session` if it is live, else null
   LiveState seen_state = LiveState::kWaiting;  ///< when we looked last
-  bool end_told = false;         ///< the "end" callbacks have run
+  bool end_reported = false;         ///< the "end" callbacks have run
   uint64_t suspension = 1;       ///< counts the places where the training was held; older values are gone
   bool watches_changed = true;   ///< since they were sent
   std::map<std::string, std::vector<std::shared_ptr<FunctionRef>>> callbacks;
@@ -158,27 +159,35 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   /// Error (ScriptError): "session is closed".
   Session& open();
   /// A new suspension: values of older ones are dropped and the current step is the training's.
-  void arrive();
+  void begin_suspension();
   /// Looks at the state: a training that is held since then, perhaps another process, makes a new suspension.
-  void look();
+  void refresh_state();
   /// True while a training process (not a recording) waits for what this session says.
   bool drives_training();
   /// The elements of a tensor; recently used ones are kept within the memory limit.
   TensorPtr elements(const TensorBox& tensor);
   /// elements() where they are in memory already, else null.
-  TensorPtr elements_at_hand(const TensorBox& tensor);
+  TensorPtr cached_elements(const TensorBox& tensor);
   /// Gives the memory back at once.
   void forget(const TensorId& id);
   void close();
 
  private:
-  struct Kept {
+  struct CachedTensor {
     TensorId id;
     TensorPtr buffer;
   };
-  std::list<Kept> kept_;  ///< most recently used first
-  uint64_t kept_bytes_ = 0;
+  std::list<CachedTensor> cached_;  ///< most recently used first
+  uint64_t cached_bytes_ = 0;
 };
+
+// Error (ScriptError): a session of the result is closed.
+inline void require_open(const ResultBox& box) { box.session->open(); }
+inline void require_open(const OriginBox& box) { box.session->open(); }
+inline void require_open(const DiffBox& box) {
+  box.a->open();
+  box.b->open();
+}
 
 /// Marks the session while a check or a search runs on it. Error (ScriptError): one runs already.
 class InUse {
@@ -238,7 +247,7 @@ void bind_terminal(lua_State* L);
 void bind_output(lua_State* L);
 void bind_rules(lua_State* L);
 
-/// Tables for the terminal at hand, else of the usual width. Without colours: texts of Lua go anywhere.
+/// Tables for the current terminal, else of the usual width. Without colours: texts of Lua go anywhere.
 ReportStyle table_style();
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
@@ -250,7 +259,7 @@ int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const 
 int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
 inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two looks at the interrupt flag
-inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< more coordinates than a script can want by accident
+inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< limit against accidental huge results
 /// core.page_form(path): "html" or "markdown", by the ending.  [-0, +1, e]
 int page_form_of(lua_State* L);
 /// The page of the report at 1, to the path at 2 or as text; options at 3.  [-0, +1, e]
@@ -264,7 +273,7 @@ void push_shape(lua_State* L, std::span<const int64_t> shape);
 void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape);
 void push_stack(lua_State* L, const std::vector<StackFrame>& stack);
 /// One of the metatables of scripts/msdbg/printed_results.lua for the table on top, by name.  [-0, +0, m]
-void set_record_class(lua_State* L, const char* name);
+void set_result_class(lua_State* L, const char* name);
 std::string step_text(const SessionBox& session);
 /// What a function watchpoint or predicate answered for a tensor. `L` is the thread that runs.
 ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
@@ -276,7 +285,7 @@ std::vector<Watchpoint> watchpoints_of(SessionBox& box);
 /// s:recheck() where a training process does it.
 int recheck_live(lua_State* L, SessionBox& box);
 /// Hands what happened meanwhile to ScriptOptions::on_event.
-void tell_events(SessionBox& box);
+void report_events(SessionBox& box);
 /// Error (ScriptError): it is a dump, or closed.
 LiveSession& live_of(SessionBox& box, std::string_view call);
 /// Option `timeout` in seconds.

@@ -7,7 +7,7 @@
 namespace msdbg::script {
 namespace {
 
-/// The record classes (scripts/msdbg/printed_results.lua) of a list, of its elements, or of the table that stands under a key.
+/// The record classes (scripts/msdbg/printed_results.lua) of a list, of its elements, or of the table that is under a key.
 struct Classes {
   std::string_view key;
   const char *list, *element;
@@ -26,7 +26,7 @@ Classes classes_of(std::string_view key) {
 }
 
 void set_class(lua_State* L, const char* name) {
-  if (name != nullptr) set_record_class(L, name);
+  if (name != nullptr) set_result_class(L, name);
 }
 
 /// No class here and below.

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "msdbg/answers.h"
-#include "script/lua_values.h"
+#include "script/objects.h"
 
 namespace msdbg::script {
 
@@ -16,10 +16,20 @@ struct Key {
   requires(n <= sizeof text) consteval Key(const char (&from)[n]) { std::copy_n(from, n, text); }  // NOLINT: a name is a key
 };
 
-/// Lists and tables as the tree has them; null is nil. What prints in a way of its own gets its record class by the key that it
-/// stands under.  [-0, +1, m]
+/// Lists and tables as in the tree; null is nil. Tables that print in their own way get their result class from the key they are
+/// under.  [-0, +1, m]
 void push_answer(lua_State* L, const Answer& value, std::string_view key = {});
-/// Without record classes.  [-0, +1, m]
+/// Without result classes.  [-0, +1, m]
 void push_plain_answer(lua_State* L, const Answer& value);
+
+/// Field `key` of the answer to `Box`, which `make` builds on first use; it prints as what is under `as`.  [-0, +1, e]
+template <typename Box, Answer (*make)(const Box&), Key key, Key as = key>
+int answer_field(lua_State* L) {
+  Box& box = self<Box>(L);
+  require_open(box);
+  if (!box.answer) box.answer = std::make_shared<const Answer>(make(box));
+  push_answer(L, box.answer->at(key.text), as.text);
+  return 1;
+}
 
 }  // namespace msdbg::script

@@ -29,7 +29,7 @@ Script::Eval Script::eval(const std::string& text) {
   lua_State* L = vm.L;
   const Entry entry(vm);
   vm.at_prompt = true;
-  vm.interrupt_told = false;
+  vm.interrupt_reported = false;
   lua_settop(L, 0);
   bool ok = push_repl(L, "eval");
   if (ok) {

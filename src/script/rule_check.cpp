@@ -29,8 +29,8 @@ int make_plan(lua_State* L) {
   push_module_function(L, "msdbg.rule_plan", "make");
   lua_newtable(L);
   set_field(L, "rules", choice.rules);
-  set_field(L, "profile", text_or_nothing(choice.profile));
-  set_field(L, "slots", text_or_nothing(choice.slots));
+  set_field(L, "profile", text_or_nil(choice.profile));
+  set_field(L, "slots", text_or_nil(choice.slots));
   set_field(L, "files", choice.files);
   set_field(L, "params", choice.params);
   set_field(L, "trust", choice.trust);
@@ -64,7 +64,7 @@ Status status_of_error(lua_State* L) {
   lua_settop(L, 0);
   if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
   if (!error.expected) return Status(Code::kInternal, error_text(error, true));
-  // A file that is damaged or cannot be read is no mistake in the words of the command line.
+  // A file that is damaged or cannot be read is not a mistake in the words of the command line.
   for (const Code code : {Code::kUnsupported, Code::kIoError, Code::kCorrupt, Code::kNoData, Code::kOutOfMemory, Code::kPeerLost}) {
     if (error.code == code_name(code)) return Status(code, error.message);
   }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kMostSeconds = 1e9;
 constexpr long kTickNs = 20'000'000;
-constexpr int64_t kPatienceNs = 5'000'000'000;  ///< past the limit, before a person is told
+constexpr int64_t kPatienceNs = 5'000'000'000;  ///< past the limit, before a message
 
 // Read by the signal handler, which runs on the thread that set them.
 std::atomic<Vm*> g_vm{nullptr};
@@ -30,7 +30,7 @@ std::atomic<Limit> g_passed{Limit::kNone};
 std::atomic<double> g_seconds{0};
 std::atomic<double> g_memory_mb{kRuleMemoryMb};
 std::atomic<const char*> g_rule{""};
-std::atomic<bool> g_told{false};
+std::atomic<bool> g_reported{false};
 static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 
 int tick_signal() { return SIGRTMIN + 5; }
@@ -41,15 +41,15 @@ int64_t now_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-void tell(const char* text) {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // there is nobody else to tell
+void write_stderr(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // there is no other place to report it
 }
 
-void tell_that_it_is_stuck() {
-  if (g_told.exchange(true)) return;
-  tell("msdbg: rule ");
-  tell(g_rule.load());
-  tell(" is past its limit, in a library call that cannot be stopped; Ctrl-C twice ends the program\n");
+void report_stuck_rule() {
+  if (g_reported.exchange(true)) return;
+  write_stderr("msdbg: rule ");
+  write_stderr(g_rule.load());
+  write_stderr(" is past its limit, in a library call that cannot be stopped; Ctrl-C twice ends the program\n");
 }
 
 // Async-signal-safe: the count of the collector is a plain read, and the hook is armed as for Ctrl-C.
@@ -61,7 +61,7 @@ void on_tick(int) {
     else if (now_ns() > g_deadline_ns.load()) g_passed = Limit::kTime;
     else return;
   } else if (now_ns() > g_deadline_ns.load() + kPatienceNs && *g_rule.load() != '\0') {
-    tell_that_it_is_stuck();
+    report_stuck_rule();
   }
   arm_hook(*vm);
 }
@@ -111,7 +111,7 @@ double set_rule_memory(double mb) { return g_memory_mb.exchange(mb); }
 
 RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm) {
   thread_local Timer timer;  // per thread, as its signals go to the thread that made it
-  outer_ = {g_vm.load(), g_deadline_ns.load(), g_passed.load(), g_seconds.load(), g_rule.load(), g_told.load()};
+  outer_ = {g_vm.load(), g_deadline_ns.load(), g_passed.load(), g_seconds.load(), g_rule.load(), g_reported.load()};
   Running inner = {&vm, now_ns() + static_cast<int64_t>((seconds >= 0 ? std::min(seconds, kMostSeconds) : 0) * 1e9), Limit::kNone, seconds, rule, false};
   // A call inside of another one ends with it at the latest.
   if (outer_.vm == &vm && outer_.deadline_ns < inner.deadline_ns) {
@@ -135,7 +135,7 @@ void RuleCall::run(const Running& running) {
   g_passed = running.passed;
   g_seconds = running.seconds;
   g_rule = running.rule;
-  g_told = running.told;
+  g_reported = running.reported;
   g_vm = running.vm;
 }
 
@@ -143,16 +143,16 @@ bool RuleCall::call(lua_State* L, int nargs, int nresults) {
   // What came back in time counts, also when the limit passed with the last instructions.
   if (protected_call(L, nargs, nresults)) return true;
   if (vm_.exit_status || interrupt_requested()) {
-    outside_ = true;
+    cancelled_ = true;
     return false;
   }
   const std::string limit = passed_limit(vm_);
   const ErrorView error = read_error(L, -1);
-  hopeless_ = !limit.empty() || error.code == "out_of_memory";
+  exceeded_limit_ = !limit.empty() || error.code == "out_of_memory";
   lua_sethook(vm_.L, nullptr, 0, 0);
   problem_ = limit.empty() ? error_text(error, false) : error.where.empty() ? limit : fmt::format("{}: {}", error.where, limit);
   lua_pop(L, 1);
-  if (hopeless_) lua_gc(L, LUA_GCCOLLECT, 0);
+  if (exceeded_limit_) lua_gc(L, LUA_GCCOLLECT, 0);
   return false;
 }
 

@@ -19,11 +19,11 @@ struct RuleState {
   bool needs_previous = false;
   uint32_t fields = 0;   ///< statistics that must be known
   Function check, step_end, finish;
-  std::string given_up;  ///< why it is not called any more
+  std::string given_up;  ///< why it is no longer called
 
   std::string broken(const RuleCall& call) {
     const std::string reason = "rule error: " + call.problem();
-    if (call.hopeless()) given_up = reason;
+    if (call.exceeded_limit()) given_up = reason;
     return reason;
   }
 };
@@ -51,7 +51,7 @@ void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
         if (name == word) rule.fields |= bits;
       }
     }
-    // The difference to the previous value is what such a rule is after, and that needs both.
+    // Such a rule compares with the previous value, which needs both.
     point.needs_elements = elements || rule.needs_previous || rule.fields == 0 || (rule.fields & ~kRowFields) != 0;
   });
 }
@@ -116,7 +116,7 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
   RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
   ScriptVerdict verdict;
   if (call.call(L, 2, 1)) verdict = read_verdict(L);
-  else verdict = not_checked(call.stopped_from_outside() ? "interrupted" : rule.broken(call));
+  else verdict = not_checked(call.cancelled() ? "interrupted" : rule.broken(call));
   lua_settop(L, top);
   return verdict;
 }
@@ -193,7 +193,7 @@ ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function
   push(L, step);
   RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
   if (call.call(L, 2, 1)) out = read_findings(L, box, rank, step, phase);
-  else if (!call.stopped_from_outside()) out.problem = rule.broken(call);
+  else if (!call.cancelled()) out.problem = rule.broken(call);
   lua_settop(L, top);
   return out;
 }
@@ -202,7 +202,7 @@ Severity severity_of(const std::string& word) {
   return word == "error" ? Severity::kError : word == "info" ? Severity::kInfo : Severity::kWarning;
 }
 
-// The watchpoints of the list of instance tables at `index`, numbered behind those that are there; rules whose selector or condition
+// The watchpoints of the list of instance tables at `index`, numbered after those that are there; rules whose selector or condition
 // is wrong become problems.
 void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result) {
   int id = 0;
@@ -225,7 +225,7 @@ void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpo
   });
 }
 
-// {{rule, reason, kind}} at `index`; those of kind "unset" and "idle" are no errors of the rule.
+// {{rule, reason, kind}} at `index`; those of kind "unset" and "idle" are not errors of the rule.
 std::vector<RuleProblem> read_problems(lua_State* L, int index) {
   std::vector<RuleProblem> out;
   for_each_element(L, index, "run_rules: problems", [&](int) {

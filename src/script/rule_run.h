@@ -15,11 +15,11 @@ namespace msdbg::script {
 Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id);
 
 /// A check of `points` and of the rules in the list of instance tables at `instances`. Problems in the list at `problems`, and rules
-/// whose selector or condition is wrong, stand in the result. Error: that of check(); ScriptError: what the lists hold is no rule.
+/// whose selector or condition is wrong, are in the result. Error: that of check(); ScriptError: what the lists hold is not a rule.
 Result<CheckResult> check_with_rules(lua_State* L, SessionBox& box, int instances, int problems, std::vector<Watchpoint> points,
                                      const CheckOptions& options);
 
-/// What a function of a watchpoint answered, on top of the stack; fields in `ignored` are no details.  [-1, +0, m]
+/// What a function of a watchpoint answered, on top of the stack; fields in `ignored` are not details.  [-1, +0, m]
 ScriptVerdict read_verdict(lua_State* L, std::span<const std::string_view> ignored = {});
 /// read_slots() for a watchpoint.
 void set_slots(Watchpoint* point, const std::string& slots);

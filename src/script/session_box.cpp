@@ -5,7 +5,7 @@
 namespace msdbg::script {
 namespace {
 
-// Enough to look at one tensor from several sides; more would only cost memory.
+// Enough to examine one tensor; more would only cost memory.
 constexpr uint64_t kKeptBytes = uint64_t{256} << 20;
 
 }  // namespace
@@ -50,50 +50,50 @@ void SessionBox::close() {
   watches.clear();
   callbacks.clear();
   live = nullptr;
-  kept_.clear();
-  kept_bytes_ = 0;
+  cached_.clear();
+  cached_bytes_ = 0;
   last_result.reset();
   session.reset();
 }
 
-TensorPtr SessionBox::elements_at_hand(const TensorBox& tensor) {
+TensorPtr SessionBox::cached_elements(const TensorBox& tensor) {
   if (tensor.memory) return tensor.memory;
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+  for (auto it = cached_.begin(); it != cached_.end(); ++it) {
     if (it->id == tensor.info.id) {
-      kept_.splice(kept_.begin(), kept_, it);
-      return kept_.front().buffer;
+      cached_.splice(cached_.begin(), cached_, it);
+      return cached_.front().buffer;
     }
   }
   return nullptr;
 }
 
 TensorPtr SessionBox::elements(const TensorBox& tensor) {
-  if (TensorPtr buffer = elements_at_hand(tensor)) return buffer;
+  if (TensorPtr buffer = cached_elements(tensor)) return buffer;
   TensorPtr buffer = value_or_throw(open().load(tensor.info.id, defaults.mem_limit_bytes));
-  kept_.push_front({tensor.info.id, buffer});
-  kept_bytes_ += buffer->bytes().size();
-  while (kept_bytes_ > std::min(kKeptBytes, defaults.mem_limit_bytes) && kept_.size() > 1) {
-    kept_bytes_ -= kept_.back().buffer->bytes().size();
-    kept_.pop_back();
+  cached_.push_front({tensor.info.id, buffer});
+  cached_bytes_ += buffer->bytes().size();
+  while (cached_bytes_ > std::min(kKeptBytes, defaults.mem_limit_bytes) && cached_.size() > 1) {
+    cached_bytes_ -= cached_.back().buffer->bytes().size();
+    cached_.pop_back();
   }
   return buffer;
 }
 
-void SessionBox::arrive() {
+void SessionBox::begin_suspension() {
   ++suspension;
-  kept_.clear();
-  kept_bytes_ = 0;
+  cached_.clear();
+  cached_bytes_ = 0;
   current_step = live->current_step();
   seen_state = live->state();
 }
 
-void SessionBox::look() {
+void SessionBox::refresh_state() {
   const bool let_go = live->detached();
   const LiveState state = live->state();
   if (state == LiveState::kHeld && seen_state != LiveState::kHeld) {
-    // Another process has to be told everything anew.
-    if (seen_state != LiveState::kRunning || let_go) end_told = false, watches_changed = true;
-    arrive();
+    // Another process needs everything again.
+    if (seen_state != LiveState::kRunning || let_go) end_reported = false, watches_changed = true;
+    begin_suspension();
   }
   seen_state = state;
 }
@@ -106,10 +106,10 @@ bool SessionBox::drives_training() {
 
 void SessionBox::forget(const TensorId& id) {
   if (live != nullptr) live->give_back(id);
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+  for (auto it = cached_.begin(); it != cached_.end(); ++it) {
     if (it->id != id) continue;
-    kept_bytes_ -= it->buffer->bytes().size();
-    kept_.erase(it);
+    cached_bytes_ -= it->buffer->bytes().size();
+    cached_.erase(it);
     return;
   }
 }

@@ -49,7 +49,7 @@ int nearest_words(lua_State* L) {
   return give(L, nearest(word, candidates, static_cast<size_t>(integer_argument(L, 3, "nearest: limit", 3, 0, 1000))));
 }
 
-// core.members(class) -> methods, fields: the live tables, so that the Lua half of the library can add methods.
+// core.members(class) -> methods, fields: the live tables, so the Lua half of the library can add methods.
 int class_members(lua_State* L) {
   const std::string name = text_argument(L, 1, "members: class");
   for (const char* which : {"methods", "fields"}) {
@@ -67,7 +67,7 @@ int class_of(lua_State* L) {
 }
 
 // core.record(name, metatable): the metatable of result tables that C++ makes.
-int set_record(lua_State* L) {
+int set_result_metatable(lua_State* L) {
   const std::string name = text_argument(L, 1, "record: name");
   if (!lua_istable(L, 2)) misuse(fmt::format("record: a metatable is expected, not {}", value_text(L, 2)));
   push_raw(L, LUA_REGISTRYINDEX, "msdbg.records");
@@ -76,20 +76,20 @@ int set_record(lua_State* L) {
   return 0;
 }
 
-// core.new_record(name) -> an empty table of that record class
-int new_record(lua_State* L) {
+// core.new_result(name) -> an empty table of that record class
+int new_result(lua_State* L) {
   const std::string name = text_argument(L, 1, "new_record: name");
   lua_newtable(L);
-  set_record_class(L, name.c_str());
+  set_result_class(L, name.c_str());
   return 1;
 }
 
 int open_core(lua_State* L) {
   lua_newtable(L);
   set_field(L, "version", kVersion);
-  set_field(L, "development", text_or_nothing(development_scripts()));
+  set_field(L, "development", text_or_nil(development_scripts()));
   add_functions(L, {{"raise", guard<raise>}, {"nearest", guard<nearest_words>}, {"members", guard<class_members>},
-                    {"class_of", guard<class_of>}, {"record", guard<set_record>}, {"new_record", guard<new_record>}});
+                    {"class_of", guard<class_of>}, {"record", guard<set_result_metatable>}, {"new_record", guard<new_result>}});
   bind_abi(L);
   bind_session(L);
   bind_node(L);
@@ -147,7 +147,7 @@ Vm& vm_of(lua_State* L) {
   return *vm;
 }
 
-void set_record_class(lua_State* L, const char* name) {
+void set_result_class(lua_State* L, const char* name) {
   push_raw(L, LUA_REGISTRYINDEX, "msdbg.records");
   push_raw(L, -1, name);
   lua_remove(L, -2);

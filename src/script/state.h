@@ -7,7 +7,7 @@
 namespace msdbg {
 
 namespace script {
-/// What was asked for, else whether standard output is a terminal that can.
+/// The option if given, else whether standard output is a terminal with colours.
 bool wants_colour(const Vm& vm);
 }  // namespace script
 

@@ -50,7 +50,7 @@ class CheckRun {
         measured_(plan.tensors.size()),
         verdicts_(session, options) {}
 
-  ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first, and the check ends behind them
+  ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first, and the check ends after them
 
   /// Throws what a worker threw.
   CheckResult run() {
@@ -117,7 +117,7 @@ class CheckRun {
   void work() {
     PassBuffers buffers;
     for (;;) {
-      // Remembered, because whoever handles the interrupt may clear the flag before the owner has seen it.
+      // Kept, because the handler of the interrupt may clear the flag before the owner sees it.
       if (interrupt_requested()) stop_ = true;
       const size_t at = next_.fetch_add(1, std::memory_order_relaxed);
       if (at >= plan_.tensors.size() || stop_) return;
@@ -185,7 +185,7 @@ class CheckRun {
     return {arrived_, bytes_};
   }
 
-  /// Keeps what was measured before the interrupt; scripts are not called any more.
+  /// Keeps what was measured before the interrupt; scripts are no longer called.
   void finish_interrupted(size_t from, std::unique_ptr<Measured> first) {
     result_.interrupted = true;
     stop_ = true;

@@ -40,7 +40,7 @@ class Planner {
     }
     list_tensors();
     if (options_.report_missing) list_missing();
-    name_idle_rules();
+    report_idle_rules();
     std::sort(plan_.tensors.begin(), plan_.tensors.end(), [](const PlannedTensor& a, const PlannedTensor& b) {
       auto key = [](const PlannedTensor& t) {
         return std::tuple(t.id.rank, t.id.step, t.id.graph, t.place, t.id.node, t.id.execution, t.id.slot);
@@ -61,38 +61,38 @@ class Planner {
       graphs_.push_back(graph);
       by_node_.emplace(graph.get(), std::vector<Watches>(graph->nodes().size()));
     }
-    const std::vector<int64_t> have(ranks.begin(), ranks.end());
-    if (!graphs_.empty()) name_absent("rank", options_.ranks, have);
+    const std::vector<int64_t> available(ranks.begin(), ranks.end());
+    if (!graphs_.empty()) report_absent("rank", options_.ranks, available);
     if (!graphs_.empty() || ranks.empty()) return {};
-    return Status(Code::kNotFound, fmt::format("no rank {} (have {})", options_.ranks.text(), numbers_text(have)));
+    return Status(Code::kNotFound, fmt::format("no rank {} (have {})", options_.ranks.text(), numbers_text(available)));
   }
 
   Status choose_steps() {
-    const std::vector<int64_t> have = session_.steps();
-    std::copy_if(have.begin(), have.end(), std::back_inserter(plan_.steps),
+    const std::vector<int64_t> available = session_.steps();
+    std::copy_if(available.begin(), available.end(), std::back_inserter(plan_.steps),
                  [&](int64_t step) { return options_.steps.contains(step); });
     if (!plan_.steps.empty()) {
-      name_absent("step", options_.steps, have);
+      report_absent("step", options_.steps, available);
       return {};
     }
     return Status(Code::kNotFound,
-                  have.empty() ? fmt::format("{}: no step has data, nothing can be checked", session_.info().source)
-                               : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(have)));
+                  available.empty() ? fmt::format("{}: no step has data, nothing can be checked", session_.info().source)
+                               : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(available)));
   }
 
-  /// Numbers and ranges that were asked for and of which nothing is there. A range that reaches beyond the last one is no mistake.
-  void name_absent(std::string_view what, const IntSet& asked, const std::vector<int64_t>& have) {
+  /// Requested numbers and ranges without data. A range that extends beyond the last one is not a mistake.
+  void report_absent(std::string_view what, const IntSet& asked, const std::vector<int64_t>& available) {
     if (asked.is_all()) return;
     const std::string text = asked.text();
     for (const std::string_view part : split(text, ',')) {
       const Result<IntSet> one = IntSet::parse(part);
-      if (!one || std::any_of(have.begin(), have.end(), [&](int64_t number) { return one->contains(number); })) continue;
-      plan_.problems.push_back({"*", fmt::format("no {} {} (have {})", what, part, numbers_text(have)), RuleProblemKind::kNoSuchData});
+      if (!one || std::any_of(available.begin(), available.end(), [&](int64_t number) { return one->contains(number); })) continue;
+      plan_.problems.push_back({"*", fmt::format("no {} {} (have {})", what, part, numbers_text(available)), RuleProblemKind::kNoSuchData});
     }
   }
 
-  /// A network without such nodes is no error of an optional rule, but whoever reads the verdict has to know that it said nothing.
-  void name_idle_rules() {
+  /// A network without such nodes is not an error of an optional rule, but the reader must know that it checked nothing.
+  void report_idle_rules() {
     std::set<const Watchpoint*> busy;
     for (const WatchSet& set : plan_.sets) busy.insert(set.watches.begin(), set.watches.end());
     for (const Watchpoint& watch : watchpoints_) {
@@ -197,11 +197,11 @@ class Planner {
 
   /// Slots of the watched nodes that have no tensor in a step in which their graph has data.
   void list_missing() {
-    std::set<TensorId> have;  // execution left out: one that is there is enough
+    std::set<TensorId> available;  // execution left out: one that is there is enough
     for (const PlannedTensor& planned : plan_.tensors) {
       TensorId id = planned.id;
       id.execution = 0;
-      have.insert(id);
+      available.insert(id);
     }
     for (const NodeRef& ref : watched_) {
       const Graph& graph = *ref.graph;
@@ -213,7 +213,7 @@ class Planner {
           const size_t slots = io == Io::kInput ? node.inputs.size() : node.outputs.size();
           for (uint32_t index = 0; index < slots; ++index) {
             const TensorId id{graph.rank(), graph.id(), step, 0, node.id, Slot{io, index}};
-            if (have.count(id) == 0) add(id, graph, watches_of(by_node_.at(ref.graph)[ref.node], id.slot), true);
+            if (available.count(id) == 0) add(id, graph, watches_of(by_node_.at(ref.graph)[ref.node], id.slot), true);
           }
         }
       }

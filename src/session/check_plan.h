@@ -1,4 +1,4 @@
-// The plan of a check: which tensors are looked at, and what each of them needs for all its watchpoints together.
+// The plan of a check: which tensors are checked, and what each of them needs for all its watchpoints together.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct WatchSet {
 };
 
 /// Where in its step the value of a node is known: constants were there before, operators follow in execution order, and a Parameter
-/// holds its value at the end of the step, so that it stands behind what led to it.
+/// holds its value at the end of the step, so it comes after its causes.
 using PlaceInStep = std::pair<int, uint32_t>;
 PlaceInStep place_in_step(const Node& node);
 
@@ -37,7 +37,7 @@ struct CheckPlan {
   std::vector<PlannedTensor> tensors;  ///< by rank, step, graph, place in the step, node, execution, slot
   std::vector<WatchSet> sets;
   std::vector<int64_t> steps;
-  /// Rules that have nothing to look at, and what was asked for and is not there.
+  /// Rules without matching tensors, and requested steps and ranks that do not exist.
   std::vector<RuleProblem> problems;
 };
 

@@ -8,10 +8,10 @@
 namespace msdbg {
 namespace {
 
-/// Kept statistics grow by what each check asked for; beyond this many counts an entry starts anew.
+/// Kept statistics grow with each check; beyond this many counts an entry starts again.
 constexpr size_t kMaxCounts = 32;
 
-/// Remembers its own failure, so that a broken previous value is told from a broken tensor.
+/// Remembers its own failure, so a broken previous value is not taken for a broken tensor.
 class TracedReader : public ElementReader {
  public:
   explicit TracedReader(std::unique_ptr<ElementReader> inner)
@@ -34,7 +34,7 @@ struct PreviousValue {
   std::optional<TensorId> id;
   std::unique_ptr<TracedReader> reader;
 
-  void lose(std::string why) {
+  void set_missing(std::string why) {
     state = Previous::kMissing;
     reason = std::move(why);
     reader.reset();
@@ -51,7 +51,7 @@ PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count
   }
   previous.id = *found;
   auto cannot = [&](std::string_view why) {
-    previous.lose(fmt::format("previous step {} cannot be used: {}", found->step, why));
+    previous.set_missing(fmt::format("previous step {} cannot be used: {}", found->step, why));
   };
   Result<OpenTensor> opened = session.open(*found);
   if (!opened) {
@@ -161,7 +161,7 @@ class Measurement {
     if (previous.reader) {
       Result<Stats> stats = walk(reader, previous.reader.get(), request, kept);
       if (stats || previous.reader->status().ok() || stats.status().code() == Code::kInterrupted) return stats;
-      previous.lose(
+      previous.set_missing(
           fmt::format("previous step {} cannot be used: {}", previous.id->step, previous.reader->status().message()));
     }
     return walk(reader, nullptr, StatsRequest{request.ranges, {}, false}, kept);
@@ -180,7 +180,7 @@ Measured failed(Code code, const char* text) noexcept {
   try {
     result.problem = Status(code, text);
   } catch (...) {
-    result.problem = Status(code, {});  // no memory left for the text; the code still tells
+    result.problem = Status(code, {});  // no memory left for the text; the code is enough
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// What one look at a tensor gives: its description and a reader that cannot differ from it.
+// The result of opening a tensor: its description and a reader that always agrees with it.
 #include <fmt/format.h>
 
 #include <array>

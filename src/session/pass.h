@@ -10,8 +10,8 @@
 
 namespace msdbg {
 
-/// Elements handed over at a time: 256 KiB of float32, so that a block and its previous value stay in L2.
-/// A multiple of StatsPass::kStatsBlock, so that results do not depend on it.
+/// Elements handed over at a time: 256 KiB of float32, so a block and its previous value stay in L2.
+/// A multiple of StatsPass::kStatsBlock, so results do not depend on it.
 inline constexpr uint64_t kElementsPerBlock = 16 * StatsPass::kStatsBlock;
 
 /// One thread's room for blocks; reused from tensor to tensor.

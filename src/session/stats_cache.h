@@ -1,4 +1,4 @@
-// Finished statistics, kept so that a recheck with other thresholds reads no tensor.
+// Finished statistics, kept so a recheck with other thresholds reads no tensor.
 //
 // Any thread: entries are immutable, the table is locked.
 #pragma once
@@ -69,7 +69,7 @@ class KeptStatsTable {
   uint64_t check_ = 1;
   bool all_in_use_ = false;  ///< in this check nothing can go
   std::unordered_map<TensorId, Entry, Hash> entries_;
-  std::deque<TensorId> queue_;  ///< the next to be looked at when room is needed comes first
+  std::deque<TensorId> queue_;  ///< the next candidate when room is needed comes first
 };
 
 struct Session::StatsCache : KeptStatsTable {

@@ -104,7 +104,7 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   outcome.verdict = answer.verdict;
   outcome.reason = std::move(answer.reason);
   outcome.error_code = answer.error_code;
-  if (outcome.verdict == Verdict::kNotChecked && outcome.reason.empty()) outcome.reason = "the rule gave no verdict";
+  if (outcome.verdict == Verdict::kNotChecked && outcome.reason.empty()) outcome.reason = "the rule returned no verdict";
   if (answer.actual) outcome.details.emplace_back("actual", format_double(*answer.actual));
   for (auto& detail : answer.details) outcome.details.push_back(std::move(detail));
   return outcome;

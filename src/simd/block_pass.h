@@ -22,7 +22,7 @@ struct ScaledPairs {
   int shift;
 };
 
-/// Runs the kernels of one element type; the elements behind the last full batch go to the scalar target.
+/// Runs the kernels of one element type; the elements after the last full batch go to the scalar target.
 class BlockPass {
  public:
   BlockPass(const Target& target, DType dtype);

@@ -38,7 +38,7 @@ struct BFloat16 {};
 template <typename T>
 uint64_t count_limits(const std::byte* data, size_t n) {
   using Limits = std::numeric_limits<T>;
-  // Zero is no limit that arithmetic runs into.
+  // Zero is not a limit that arithmetic runs into.
   return count_equal<T>(data, n, std::is_unsigned_v<T> ? Limits::max() : Limits::lowest(), Limits::max());
 }
 template <>

@@ -25,7 +25,7 @@ extern const Target kAvx512Target;
 namespace {
 
 #ifdef MSDBG_SIMD_X86
-// Clang's test has no name for it. The registers are those of AVX, which is asked for beside it.
+// Clang's test has no name for it. The registers are those of AVX, which is checked as well.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

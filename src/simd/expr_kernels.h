@@ -16,7 +16,7 @@ constexpr size_t kAlignment = 64;
 enum Form { kRegisters, kRegisterScalar, kScalarRegister };
 constexpr size_t kFormCount = 3;
 
-/// What a reduction does to its elements first, so that the result need not be written down: nothing, add a scalar,
+/// What a reduction does to its elements first, so the result need not be written down: nothing, add a scalar,
 /// multiply by one, square.
 enum Prelude { kPlain, kAdded, kMultiplied, kSquared };
 constexpr size_t kPreludeCount = 4;

@@ -96,7 +96,7 @@ struct Target {
   const expr::Kernels<double>* doubles;
 };
 
-/// Takes the elements behind the last full batch for all others.
+/// Takes the elements after the last full batch for all others.
 extern const Target kScalarTarget;
 extern const PairTable kScalarPairs;
 extern const expr::Kernels<float> kScalarFloats;

@@ -1,15 +1,15 @@
 // The kernels that compare two blocks, one functor each, templated on the architecture and the element type. Included by
-// the files of the targets only, behind their Ops.
+// the files of the targets only, after their Ops.
 //
 // Everything that adds up is done in double, like the statistics. The largest relative error would need a division for
-// each lane; a product, with float lanes where those hold the values, tells which blocks deserve an exact second look.
+// each lane; a product, with float lanes where those hold the values, says which blocks deserve an exact second look.
 #pragma once
 
 #include "simd/stats_kernel.h"
 
 namespace msdbg::simd {
 
-/// Whether |a - b| / |b| may lie above what is known, without a division: the bound is lower by more than the lanes round, and
+/// Whether |a - b| / |b| may be above what is known, without a division: the bound is lower by more than the lanes round, and
 /// ties count. NaN never does; where a difference leaves the range of the lanes, it does.
 template <class A, class T>
 struct Ratio {
@@ -104,7 +104,7 @@ struct Ulps {
   using Lanes = typename Bits::Lanes;
   using I = typename Lanes::value_type;
   static constexpr I kSign = std::numeric_limits<I>::min();
-  // Unsigned distances with the top bit flipped, so that signed maxima order them; zero is the least.
+  // Unsigned distances with the top bit flipped, so signed maxima order them; zero is the least.
   Lanes most = Lanes(kSign);
 
   /// Two's complement: neighbours in value become neighbours in number, and -0 equals 0.

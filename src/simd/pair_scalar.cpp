@@ -1,4 +1,4 @@
-// Comparison without vector instructions: runs everywhere, and takes the elements behind the last full batch for the
+// Comparison without vector instructions: runs everywhere, and takes the elements after the last full batch for the
 // other targets.
 #include <algorithm>
 #include <cmath>

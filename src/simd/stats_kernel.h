@@ -84,7 +84,7 @@ struct Elements<A, BFloat16> : HalfElements<A, BFloat16> {
   static constexpr int16_t kInfinity = 0x7f80;
   MSDBG_LANES Part load(const char* p) { return Ops<A>::load_bfloat16(p); }
   MSDBG_LANES void doubles(const char* p, Double* a, Double* b) { Ops<A>::widen(load(p), a, b); }
-  // The halves of each lane: those behind, then those in front.
+  // The halves of each lane: those after, then those in front.
   MSDBG_LANES void two(const char* p, Double* a, Double* b, Double* c, Double* d) {
     const Int x = Ops<A>::load_int32_t(p);
     Ops<A>::widen(xsimd::bitwise_cast<Part>(x << 16), a, b);
@@ -264,7 +264,7 @@ void PartSums<A, B, kSigned, kMasked>::fold_into(BlockSums* out) const {
 }
 
 /// The processor's own prefetcher stops at each page and falls behind while a block is reduced; asking for the bytes this
-/// far ahead keeps memory and arithmetic busy at the same time. A place behind the end is no fault.
+/// far ahead keeps memory and arithmetic busy at the same time. A place after the end is not a fault.
 constexpr size_t kPrefetchBytes = 4096;
 MSDBG_LANES void prefetch(const char* p) { __builtin_prefetch(p + kPrefetchBytes); }
 
@@ -397,7 +397,7 @@ void PairsKernel<A, T, kMasked>::sums(const char* x, const char* p, size_t n, To
   Lanes first, second;
   const auto add = [&](Lanes& lanes, Double now, Double before) __attribute__((always_inline)) {
     Double size = Ops<A>::magnitude(before), diff = Ops<A>::magnitude(now - before);
-    // Product and sum are rounded one by one on every target (no contraction), so that all draw the same line.
+    // Product and sum are rounded one by one on every target (no contraction), so all draw the same line.
     if constexpr (!kMasked) {
       if constexpr (kClose) lanes.close.add(diff <= atol + rtol * size);
     } else {

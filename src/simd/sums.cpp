@@ -34,7 +34,7 @@ void ScaledSum::add(double value, int shift) {
   add_plain(shifted(value, shift - shift_));
 }
 
-// Neumaier: the rounding error of the additions is kept beside the sum.
+// Neumaier: the rounding error of the additions is kept next to the sum.
 void ScaledSum::add_plain(double value) {
   const double next = sum_ + value;
   error_ += std::fabs(sum_) >= std::fabs(value) ? (sum_ - next) + value : (value - next) + sum_;

@@ -62,7 +62,7 @@ struct Ops<Avx512> {
   }
   /// Sign and magnitude to two's complement.
   MSDBG_LANES Words ordered(Words x) { return _mm512_mask_sub_epi16(x, _mm512_movepi16_mask(x), _mm512_set1_epi16(-0x8000), x); }
-  /// x where the magnitudes of both lie below the limit, else 0.
+  /// x where the magnitudes of both are below the limit, else 0.
   MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
     const __m512i size = _mm512_set1_epi16(0x7fff);
     const __mmask32 first = _mm512_cmplt_epi16_mask(_mm512_and_si512(a, size), limit);

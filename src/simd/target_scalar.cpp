@@ -1,4 +1,4 @@
-// The target without vector instructions: runs everywhere, and takes the elements behind the last full batch for the
+// The target without vector instructions: runs everywhere, and takes the elements after the last full batch for the
 // other targets.
 #include <cmath>
 #include <cstring>

@@ -26,7 +26,7 @@ constexpr double kLowest = static_cast<double>(std::numeric_limits<T>::lowest())
 template <typename T>
 constexpr double kMax = static_cast<double>(std::numeric_limits<T>::max());
 
-// In the order of the enumeration, so that a DType is an index.
+// In the order of the enumeration, so a DType is an index.
 constexpr std::array<Entry, kDTypeCount> kTypes = {{
     {DType::kUnknown, "unknown", 0, "", "", 0},
     {DType::kBool, "bool", 1, "b1", "BOOL", 1, 0},

@@ -35,7 +35,7 @@ Result<Part> parse_part(std::string_view text, size_t axis, int64_t length) {
   return Part{begin, std::max(begin, place(*high)), false};
 }
 
-/// Reads short runs of elements that follow each other through a buffer, since each read may be a system call. Runs that lie far
+/// Reads short runs of elements that follow each other through a buffer, since each read may be a system call. Runs that are far
 /// apart are read one by one.
 class Runs {
  public:

@@ -51,8 +51,8 @@ constexpr std::array kNotChangedParams = {
 constexpr std::array kRangeParams = {
     number("range_start_inclusive", "lower end of the range", -kInfinity, kSupport),
     number("range_end_inclusive", "upper end of the range", -kInfinity, kSupport),
-    percent("range_percentage_lt", "less than this percentage lies inside the range"),
-    percent("range_percentage_gt", "more than this percentage lies inside the range"),
+    percent("range_percentage_lt", "less than this percentage is inside the range"),
+    percent("range_percentage_gt", "more than this percentage is inside the range"),
     ParamSpec{"max_min_lt", kCheck, false, std::nullopt, 0, kInfinity, true, "", "max - min is below this"},
     number("max_min_gt", "max - min is above this; 0 means not constant", 0)};
 constexpr std::array kLegacyParams = {number("param", "the limit")};

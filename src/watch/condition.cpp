@@ -67,7 +67,7 @@ Status check_range(const ConditionSpec& spec, const Params& params) {
                                start == params.end() ? "range_start_inclusive" : "range_end_inclusive"));
   }
   if (start->second <= end->second) return {};
-  return invalid(spec, fmt::format("range_start_inclusive = {} lies above range_end_inclusive = {}: exchange them",
+  return invalid(spec, fmt::format("range_start_inclusive = {} is above range_end_inclusive = {}: swap them",
                                    format_double(start->second), format_double(end->second)));
 }
 

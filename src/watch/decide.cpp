@@ -39,7 +39,7 @@ bool compare(double actual, std::string_view direction, double threshold) {
   return direction == "le" && actual <= threshold;
 }
 
-/// A bound that was not given is infinite; without any there is no range to count in.
+/// A missing bound is infinite; with neither there is no range to count in.
 std::optional<RangeRequest> range_of(const Condition& condition) {
   const std::optional<double> start = condition.param("range_start_inclusive");
   const std::optional<double> end = condition.param("range_end_inclusive");

@@ -56,7 +56,7 @@ Result<Condition> parse_condition(std::string_view text) {
   for (size_t i = 1; i < words.size(); i += 2) {
     const std::string_view name = words[i];
     if (parse_double(name)) {
-      return invalid(spec, fmt::format("'{}' stands where a parameter's name is expected: write NAME=VALUE", name));
+      return invalid(spec, fmt::format("'{}': a parameter name is expected here: write NAME=VALUE", name));
     }
     if (i + 1 == words.size()) return invalid(spec, fmt::format("{} has no value: write {}=NUMBER", name, name));
     auto param =

@@ -28,7 +28,7 @@ constexpr PresetRule kRecommended[] = {
     kRelu,
 };
 
-// Momentum begins with zeros, and biases often do, so that only what operators compute is asked for them.
+// Momentum begins with zeros, and biases often do, so only operator outputs are checked for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
 
 }  // namespace

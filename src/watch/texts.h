@@ -1,4 +1,4 @@
-// Summaries and advice of the catalogue, apart from the tables so that the wording can be read and changed in one
+// Summaries and advice of the catalogue, apart from the tables so the wording can be read and changed in one
 // place.
 //
 // Each advice says what to do next, most telling step first.

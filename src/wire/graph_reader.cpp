@@ -312,7 +312,7 @@ void GraphReader::look_through_tuples(GraphBuilder& builder) {
 
 Result<GraphBuilder> GraphReader::finish() {
   if (name_.empty() && nodes_.empty() && parameters_.empty()) return Status(Code::kCorrupt, "holds no graph");
-  // The writer puts the name behind the nodes, so a graph without one was cut between two nodes.
+  // The writer puts the name after the nodes, so a graph without one was cut between two nodes.
   if (name_.empty()) return Status(Code::kCorrupt, "ends early: the graph has nodes but no name");
   const size_t count = nodes_.size() + parameters_.size() + constants_.size();
   if (count > kMaxNodes) {

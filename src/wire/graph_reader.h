@@ -25,7 +25,7 @@ class GraphReader {
     std::span<const std::byte> bytes;
     uint64_t offset = 0;
   };
-  /// What a TupleGetItem node takes out of which tuple.
+  /// The tuple and the element that a TupleGetItem node takes.
   struct Pick {
     NodeId tuple = kNoNode;
     uint32_t slot = 0;

@@ -50,7 +50,7 @@ std::optional<std::pair<int, int>> release_number(std::string_view version) {
   const std::vector<std::string_view> parts = split(version, '.');
   if (parts.size() < 2) return std::nullopt;
   const auto major = parse_int(parts[0]);
-  // Suffixes stand behind the third number; a version without one may have them here.
+  // Suffixes are after the third number; a version without one may have them here.
   const auto minor = parse_int(parts[1].substr(0, parts[1].find_first_not_of("0123456789")));
   if (!major || !minor || *major < 0 || *minor < 0 || *major > 1000 || *minor > 1000) return std::nullopt;
   return std::pair(static_cast<int>(*major), static_cast<int>(*minor));

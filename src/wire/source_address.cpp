@@ -23,7 +23,7 @@ bool eat_number(std::string_view& text, int& value) {
 struct Location {
   int line = 0;
   bool has_last_line = false;
-  std::string_view rest;  ///< behind the location: empty or from the '/' on
+  std::string_view rest;  ///< after the location: empty or from the '/' on
 };
 
 // `(12)`, `:12`, `:12~14`, `:12, 4~19`, `:12~14, 4~19` at the start of `text`, then a '/' or the end.

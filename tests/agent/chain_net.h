@@ -72,7 +72,7 @@ struct Chain {
   ChainNet net;
   int steps = 3;
 
-  /// The script is followed by "run one step" for ever.
+  /// The script is followed by "run one step" forever.
   void run(std::vector<Answer> script, const std::string& version = "2.2.0", const std::string& backend = "GPU") {
     server.script(std::move(script));
     server.then_always(Answer::run());

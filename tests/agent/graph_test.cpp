@@ -15,7 +15,7 @@ using agent::GraphDescription;
 std::string bytes_of(const GraphDescription& graph, const std::string& release = "2.2.0") {
   agent::Options options;
   options.version = release;
-  auto bytes = agent::graph_bytes(graph, habits_of_release(options));
+  auto bytes = agent::graph_bytes(graph, traits_of_release(options));
   return bytes.ok() ? *bytes : std::string();
 }
 

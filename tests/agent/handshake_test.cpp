@@ -50,7 +50,7 @@ TEST_F(Handshake, RefusedClientAsksForCommandsWithoutAGraph) {
   server.script({Answer::exit()});
   EXPECT_EQ(run(options_for(server)), 1);
   EXPECT_EQ(server.order(), "SendMetadata WaitCMD SendMetadata");
-  EXPECT_EQ(last().cur_step(), 1);  // the step at hand still ran
+  EXPECT_EQ(last().cur_step(), 1);  // the current step still ran
 }
 
 TEST_F(Handshake, RefusedClientRunsWhenToldTo) {

@@ -85,9 +85,9 @@ TEST(AgentHabits, AreThoseOfTheReleaseThatItNames) {
   for (const char* backend : {"GPU", "Ascend"}) {
     Options options;
     options.backend = backend;
-    EXPECT_EQ(own_habits(options), test::habits_of_release(options)) << backend;
+    EXPECT_EQ(own_traits(options), test::traits_of_release(options)) << backend;
     options.version = "1.5.0";
-    EXPECT_NE(own_habits(options), test::habits_of_release(options)) << backend;
+    EXPECT_NE(own_traits(options), test::traits_of_release(options)) << backend;
   }
 }
 

@@ -145,7 +145,7 @@ TEST_P(Replay, OurAgentSaysWhatTheClientSaid) {
   options.version = recording.version;
   options.retry_unit = std::chrono::milliseconds(5);
   server.script(std::move(commands));
-  server.then_always(Answer::exit());  // whoever asks more often than the recorded client shall not wait for ever
+  server.then_always(Answer::exit());  // whoever asks more often than the recorded client should not wait forever
   {
     agent::Agent agent(options);
     const Status added = agent.add_graph(network.describe());

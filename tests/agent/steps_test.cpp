@@ -39,7 +39,7 @@ TEST_F(Steps, FirstReleasesCountWhenAStepBegins) {
 
 TEST_F(Steps, MiddleReleasesAreHeldBeforeTheNextStep) {
   run({Answer::run_node(), Answer::run()}, "1.5.0");
-  EXPECT_EQ(holds(), "0, 0 Mul-op1, 1 Assign-op3, 2 Assign-op3");  // and not behind the last step
+  EXPECT_EQ(holds(), "0, 0 Mul-op1, 1 Assign-op3, 2 Assign-op3");  // and not after the last step
   EXPECT_EQ(server.calls().back().metadata().cur_step(), 3);
 }
 

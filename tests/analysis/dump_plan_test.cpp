@@ -113,7 +113,7 @@ TEST_F(PlanOfLenet, WhatMindSporeWouldRefuseIsRefusedHere) {
   EXPECT_EQ(plan("**").status().code(), Code::kInvalidArgument);
   options.net_name = "Net";
   options.steps = *IntSet::parse("2:");
-  EXPECT_NE(plan("**").status().message().find("wants an end"), std::string::npos);
+  EXPECT_NE(plan("**").status().message().find("needs an end"), std::string::npos);
   options.steps = IntSet::all();
   EXPECT_EQ(plan("op:Depend or op:Load").status().code(), Code::kNotFound);
 }

@@ -116,7 +116,7 @@ TEST(Origin, ParameterThatWasBadWhenTheStepBegan) {
   const OriginResult result = search(s, "nan", only_second);
   ASSERT_EQ(result.steps.size(), 1u);
   const StepOrigins& step = result.steps[0];
-  // The momentum broke in the same update as the weight and is no origin of its own.
+  // The momentum broke in the same update as the weight and is not an origin of its own.
   ASSERT_EQ(names(s, step), Names{"fc.weight:output:0"});
   EXPECT_EQ(step.origins[0].kind, OriginKind::kParameter);
   EXPECT_EQ(step.origins[0].tensor.step, 0);
@@ -189,7 +189,7 @@ TEST(Origin, UnreadableInputIsUnknownAndListed) {
 }
 
 TEST(Origin, UncertainNodeBehindAnotherOriginIsItsConsequence) {
-  // a broke; b was not dumped; c has no known input but lies behind a.
+  // a broke; b was not dumped; c has no known input but is after a.
   FakeSession s(fake_graph({{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Exp", {"a"}}, {"c", "Add", {"b"}}}));
   s.put("p", 0, f32({1}));
   s.put("a", 0, f32({NAN}));
@@ -234,7 +234,7 @@ TEST(Origin, LoopBodyBreaksInItsSecondExecution) {
   const OriginResult result = search(s);
   ASSERT_EQ(result.steps.size(), 1u);
   const StepOrigins& step = result.steps[0];
-  // Execution 1 of b comes before execution 2 of a, although b stands behind a in the graph.
+  // Execution 1 of b comes before execution 2 of a, although b is after a in the graph.
   ASSERT_EQ(step.origins.size(), 2u);
   EXPECT_EQ(step.origins[0].tensor, s.id("b", 0, {}, 1));
   EXPECT_EQ(step.origins[1].tensor, s.id("a", 0, {}, 2));

@@ -82,7 +82,7 @@ TEST(CompareSeries, StepsThatOnlyOneSideNumbersAreCountedOnBoth) {
   const auto numbered = parse_series("step 0 loss 3\nstep 1 loss 2\n", "a"), counted = parse_series("loss 3\nloss 2\n", "b");
   const auto found = compare_series(*numbered, *counted);
   ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found->verdict, SeriesVerdict::kAlike);
+  EXPECT_EQ(found->verdict, SeriesVerdict::kClose);
   EXPECT_EQ(found->count, 2u);
 }
 
@@ -99,8 +99,8 @@ TEST(CompareSeries, LossesThatBeginLaterSayNothingOfTheForwardPass) {
 
 TEST(CompareSeries, OneInAThousandIsRounding) {
   const SeriesComparison found = compare_series(made({2.001, 1}), made({2, 1.0009})).value();
-  EXPECT_EQ(found.verdict, SeriesVerdict::kAlike);
-  EXPECT_FALSE(found.parts_at);
+  EXPECT_EQ(found.verdict, SeriesVerdict::kClose);
+  EXPECT_FALSE(found.diverges_at);
   EXPECT_NEAR(found.mean_abs_error, (0.001 + 0.0009) / 2, 1e-12);
   EXPECT_EQ(found.worst_step, 2);
 }
@@ -110,16 +110,16 @@ TEST(CompareSeries, TheStepThatPartsNamesThePass) {
   EXPECT_EQ(compare_series(made({2, 3, 1}), made({2, 2, 1})).value().verdict, SeriesVerdict::kBackward);
   const SeriesComparison later = compare_series(made({2, 2, 3}), made({2, 2, 1})).value();
   EXPECT_EQ(later.verdict, SeriesVerdict::kLater);
-  EXPECT_EQ(later.parts_at, 3);
-  EXPECT_EQ(later.a_there, 3);
+  EXPECT_EQ(later.diverges_at, 3);
+  EXPECT_EQ(later.a_value, 3);
   // Steps count from 0 in one framework and from 1 in another; the first is the first.
   EXPECT_EQ(compare_series(made({2, 3}, 0), made({2, 2}, 0)).value().verdict, SeriesVerdict::kBackward);
 }
 
 TEST(CompareSeries, NanPartsUnlessBothHaveIt) {
-  EXPECT_EQ(compare_series(made({2, NAN}), made({2, NAN})).value().verdict, SeriesVerdict::kAlike);
+  EXPECT_EQ(compare_series(made({2, NAN}), made({2, NAN})).value().verdict, SeriesVerdict::kClose);
   const SeriesComparison found = compare_series(made({2, 2, NAN}), made({2, 2, 2})).value();
-  EXPECT_EQ(found.parts_at, 3);
+  EXPECT_EQ(found.diverges_at, 3);
   EXPECT_EQ(found.nonfinite_mismatch, 1u);
 }
 

@@ -1,4 +1,4 @@
-// Rules that lie in a project are read only after the person at the terminal has agreed.
+// Rules of a project are read only after the person at the terminal has agreed.
 #include "app/terminal.h"
 
 #include <fstream>
@@ -8,7 +8,7 @@ namespace {
 
 using testing::Terminal;
 
-/// A project directory below which a person stands, with one rule.
+/// A project directory with one rule, above the working directory.
 class Consent : public ::testing::Test {
  protected:
   Consent() {

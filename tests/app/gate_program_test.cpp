@@ -123,7 +123,7 @@ TEST_F(Bless, FullDiskLeavesTheOldFileWhole) {
   EXPECT_EQ(bless(path, "trap '' XFSZ; ulimit -f 0; ", &output_), 3) << output_;
   EXPECT_EQ(read(path), "old\n");
   EXPECT_NE(output_.find("--bless " + path + ": cannot be written: stopped after 0 B: File too large"), std::string::npos) << output_;
-  // Nothing is left beside it.
+  // Nothing is left next to it.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.file("")), std::filesystem::directory_iterator()), 1);
 }
 
@@ -167,7 +167,7 @@ TEST_F(Verdict, AStepThatIsNotThereIsToldAndNeverClean) {
   EXPECT_EQ(check("lenet-2.7.1-ok", "--steps 0,9"), 3) << output_;
   EXPECT_TRUE(says("not checked: no step 9 (have 0-2)")) << output_;
   EXPECT_TRUE(says("clean otherwise")) << output_;
-  // Findings come before that, and a range is no list of promises.
+  // Findings come before that, and a range is not a list of promises.
   EXPECT_EQ(check("lenet-2.7.1-lognan", "--steps 0,9 --format json"), 1) << output_;
   EXPECT_TRUE(says("no step 9 (have 0-1)")) << output_;
   EXPECT_EQ(check("lenet-2.7.1-ok", "--steps 0:9"), 0) << output_;

@@ -6,7 +6,7 @@
 //   @ open PATH       opens a dump at the prompt; the `> ` lines that follow are entries of that prompt
 //   @ live            a training process in memory (tests/script/support.h) at the prompt, held before its first step
 //   @ prompt          the line below is what the prompt shows now
-//   > ENTRY           an entry; the lines behind it are what it prints
+//   > ENTRY           an entry; the lines after it are what it prints
 //
 // MSDBG_UPDATE_GOLDEN=1 rewrites the files; the diff is for a person to read.
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ class PromptRunner {
 };
 
 std::string replay(const std::vector<std::string>& lines) {
-  // Instruction sets differ in the last digit of a sum; transcripts shall not.
+  // Instruction sets differ in the last digit of a sum; transcripts should not.
   ::setenv("MSDBG_SIMD", "scalar", 1);
   EXPECT_TRUE(set_simd_target("scalar").ok());
   std::string out;

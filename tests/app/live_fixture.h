@@ -37,7 +37,7 @@ class Folder {
   std::string path_;
 };
 
-/// The port behind `MS_DEBUGGER_PORT=` in what msdbg printed; "" when it is not there.
+/// The port after `MS_DEBUGGER_PORT=` in what msdbg printed; "" when it is not there.
 inline std::string port_in(const std::string& text) {
   const std::string name = "MS_DEBUGGER_PORT=";
   const size_t at = text.rfind(name);

@@ -78,7 +78,7 @@ TEST_F(LiveTerminal, EventsAppearAboveTheLineBeingTyped) {
   terminal->type("40 +");
   ASSERT_TRUE(terminal->see("40 +")) << terminal->screen();
   training->send_signal(SIGKILL);
-  ASSERT_TRUE(terminal->see("lost")) << terminal->screen();     // the event, or the prompt that is drawn anew
+  ASSERT_TRUE(terminal->see("lost")) << terminal->screen();     // the event, or the prompt that is drawn again
   ASSERT_TRUE(terminal->see("lost > 40 +")) << terminal->screen();
   terminal->type(" 2\r");
   EXPECT_TRUE(terminal->see("42")) << terminal->screen();
@@ -142,7 +142,7 @@ TEST_F(LiveTerminal, ControlCInAScriptGivesThePrompt) {
   start({"--script", folder.write("endless.lua", "while true do s:step() end\n")}, {"--steps", kForever, "--step-sleep-ms", "2"});
   ::usleep(200000);
   terminal->type("\x03");
-  ASSERT_TRUE(terminal->see("quit asks whether it goes on")) << terminal->screen();
+  ASSERT_TRUE(terminal->see("quit asks whether to detach or terminate")) << terminal->screen();
   terminal->type("step\r");
   EXPECT_TRUE(terminal->see("is done; training is held")) << terminal->screen();
 }

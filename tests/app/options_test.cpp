@@ -162,12 +162,12 @@ TEST(Options, ListenTakesItsWords) {
 }
 
 TEST(Options, ListenRefusesWhatCannotBe) {
-  EXPECT_NE(parse({"listen", "--port", "70000"}).err.find("--port 70000 is no port"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--port", "70000"}).err.find("--port 70000 is not a port"), std::string::npos);
   EXPECT_NE(parse({"listen", "--timeout", "-1"}).err.find("--timeout -1 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--timeout", "-3"}).err.find("--timeout -3 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--answer-timeout", "0"}).err.find("--answer-timeout 0 is out of range"), std::string::npos);
   EXPECT_NE(parse({"listen", "--history", "-1"}).err.find("--history -1 is out of range"), std::string::npos);
-  EXPECT_NE(parse({"listen", "--", "x"}).err.find("'x' behind -- is for a script"), std::string::npos);
+  EXPECT_NE(parse({"listen", "--", "x"}).err.find("'x' after -- is for a script"), std::string::npos);
   EXPECT_NE(parse({"listen", "--prot", "1"}).err.find("did you mean '--port'?"), std::string::npos);
   EXPECT_EQ(parse({"listen", "stray"}).exit_status, kExitUsage);
 }

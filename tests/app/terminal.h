@@ -82,7 +82,7 @@ class Terminal {
     }
   }
 
-  // Waits until `text` appears behind what was there when type() was called last.
+  // Waits until `text` appears after what was there when type() was called last.
   bool see(const std::string& text, int seconds = 20) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     while (screen_.find(text, mark_) == std::string::npos) {
@@ -103,7 +103,7 @@ class Terminal {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  /// What stands behind the last `before` up to the end of its line; "" when it is not there.
+  /// What is after the last `before` up to the end of its line; "" when it is not there.
   std::string after(const std::string& before) const {
     const size_t at = screen_.rfind(before);
     if (at == std::string::npos) return "";

@@ -29,7 +29,7 @@ class AtomicFileTest : public testing::Test {
     EXPECT_EQ(::stat(path.c_str(), &info), 0);
     return info.st_mode & 0777;
   }
-  /// A write that fails leaves the old text and nothing beside it.
+  /// A write that fails leaves the old text and nothing next to it.
   void expect_untouched(const Status& status, const std::string& why) {
     EXPECT_EQ(status.code(), Code::kIoError);
     EXPECT_EQ(status.message(), path_ + ": cannot be written: " + why);

@@ -1,4 +1,4 @@
-// What do condition expressions cost beside the statistics pass, and against the read limit?
+// What do condition expressions cost next to the statistics pass, and against the read limit?
 //
 // The read limit is the rate at which one thread sums the same bytes as float32 with AVX2. Ratios are measured by
 // alternating both sides (ratio.h).

@@ -1,7 +1,7 @@
 // At what share of the read limit do full statistics run?
 //
 // The limit is the rate at which one thread sums the same bytes as float32 with AVX2, eight accumulators wide.
-// Google Benchmark reports GB/s; the RATIO lines behind it are measured by alternating with the limit.
+// Google Benchmark reports GB/s; the RATIO lines after it are measured by alternating with the limit.
 #include <immintrin.h>
 
 #include <cmath>

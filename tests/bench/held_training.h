@@ -65,7 +65,7 @@ class Training {
 
   /// Time of its median step with the agent over that without, from its line
   /// `median step: X ms with the agent, Y ms without`. The two alternate in one process: two processes differ by more
-  /// than what is asked for, because of where their memory happens to lie.
+  /// than what is asked for, because of where their memory happens to be.
   std::pair<double, double> wait_compared() {
     char line[512];
     double with = -1, without = -1;

@@ -37,7 +37,7 @@ TEST_F(Damage, WhatLiesBehindACutIsNotCalledLost) {
 TEST_F(Damage, ACutSafetensorsFileRefusesWhatLiesBehindItsEnd) {
   const std::string whole = read_bytes(lenet("ok", 0, ".safetensors"));
   const auto checkpoint = open(write(whole.substr(0, whole.size() - 100), "a.safetensors"));
-  EXPECT_CONTAINS(problems(*checkpoint), "reach behind the end of the file");
+  EXPECT_CONTAINS(problems(*checkpoint), "reach past the end of the file");
   EXPECT_CONTAINS(failure(whole.substr(0, 40), "b.safetensors"), "cut off");
 }
 
@@ -97,9 +97,9 @@ TEST_F(Damage, SafetensorsOffsetsThatOverlapOrDoNotFitAreRefused) {
       20)));
   EXPECT_TRUE(info(*checkpoint, "a").problem.ok());
   EXPECT_CONTAINS(info(*checkpoint, "b").problem.message(), "overlap those of 'a'");
-  EXPECT_CONTAINS(info(*checkpoint, "c").problem.message(), "reach behind the end");
+  EXPECT_CONTAINS(info(*checkpoint, "c").problem.message(), "reach past the end");
   EXPECT_CONTAINS(info(*checkpoint, "d").problem.message(), "takes 12 bytes, but 4");
-  EXPECT_CONTAINS(info(*checkpoint, "e").problem.message(), "no length");
+  EXPECT_CONTAINS(info(*checkpoint, "e").problem.message(), "not a length");
   EXPECT_CONTAINS(info(*checkpoint, "f").problem.message(), "lacks dtype");
   EXPECT_CONTAINS(info(*checkpoint, "g").problem.message(), "backwards");
   EXPECT_CONTAINS(problems(*open(write(safetensors(

@@ -36,7 +36,7 @@ class BadInput : public ::testing::Test {
  protected:
   void SetUp() override { dir_.npy(file("Good"), {1, NAN}); }
 
-  /// The problem of node Default_{type}-op0; the good tensor beside it must still be judged.
+  /// The problem of node Default_{type}-op0; the good tensor next to it must still be judged.
   Status problem(const std::string& type) {
     auto session = open(dir_.path());
     Watchpoint watch;

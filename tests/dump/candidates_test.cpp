@@ -1,4 +1,4 @@
-// Paths that are no dump.
+// Paths that are not dumps.
 #include <gtest/gtest.h>
 
 #include "msdbg/dump.h"

@@ -284,7 +284,7 @@ TEST(Evaluate, NoElementsGiveTheEmptyAnswer) {
   EXPECT_TRUE(run.value(1)->truth());
 }
 
-// Values that lie unaligned, before ones of a type with other lanes.
+// Values that are unaligned, before ones of a type with other lanes.
 TEST(Evaluate, AlignmentAndTypeOfThePreviousDoNotMatter) {
   std::vector<std::byte> room(8 * 100 + 8), before(8 * 100 + 8);
   const Shape shape = {100};

@@ -46,7 +46,7 @@ class Interpreter {
   double step_, rank_;
   bool narrow_;
   std::vector<std::pair<const Formula*, Number>> known_;
-  bool excluded_ = false, exclusion_unknown_ = false;  // what finite() says of the element at hand
+  bool excluded_ = false, exclusion_unknown_ = false;  // what finite() says of the current element
 };
 
 bool has_elements(const Formula& formula);

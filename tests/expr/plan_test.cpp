@@ -45,14 +45,14 @@ TEST(Plan, WhatTheStatisticsDoNotKnowIsComputedInTheirPass) {
   for (const char* text : {"any(x * 2 > 1)", "mean(x ^ 2) > 1", "min(abs(x)) > 1", "any(x > step)", "any(x != prev)", "std(abs(x)) > 1"}) {
     const ExpressionSet set = make_set({text});
     EXPECT_EQ(set.passes(), 1) << text;
-    EXPECT_TRUE(set.first_pass_works()) << text;
+    EXPECT_TRUE(set.has_first_pass_work()) << text;
     EXPECT_FALSE(set.decided_by_stats()) << text;
   }
 }
 
 TEST(Plan, NestedReductionsCostPasses) {
   EXPECT_EQ(make_set({"percent(abs(x) > 3 * std(x)) > 5"}).passes(), 2);
-  EXPECT_FALSE(make_set({"percent(abs(x) > 3 * std(x)) > 5"}).first_pass_works());
+  EXPECT_FALSE(make_set({"percent(abs(x) > 3 * std(x)) > 5"}).has_first_pass_work());
   EXPECT_EQ(make_set({"any(x > mean(abs(x - mean(x))))"}).passes(), 3);
   EXPECT_EQ(make_set({"any(x > mean(x))", "max(x) > 1"}).passes(), 2);
   EXPECT_EQ(make_set({"size > 3 and step < 10"}).passes(), 0);
@@ -79,7 +79,7 @@ TEST(Plan, ExplainTellsThePasses) {
             "  the tensor is read 2 times\n");
   EXPECT_EQ(Expression::parse("mean(abs(x)) > 10 * mean(abs(prev))")->explain(),
             "mean(abs(x)) > 10 * mean(abs(prev))\n"
-            "  pass 1: beside the statistics, 1 operation per element\n"
+            "  pass 1: besides the statistics, 1 operation per element\n"
             "    mean(abs(x))  from the statistics\n"
             "    mean(abs(prev))\n"
             "  needs the previous step\n");
@@ -89,7 +89,7 @@ TEST(Plan, ExplainTellsThePasses) {
             "    count( abs(x) > 3 )  from the statistics, as a range\n");
   EXPECT_EQ(Expression::parse("size > 3")->explain(),
             "size > 3\n"
-            "  no pass: no element is looked at\n");
+            "  no pass: no element is read\n");
   EXPECT_EQ(Expression::parse("x * 2 > mean(x)", Wanted::kElementTruth)->explain(),
             "x * 2 > mean(x)\n"
             "  pass 1: the statistics pass, nothing added\n"
@@ -106,7 +106,7 @@ TEST(Plan, ExpressionsOfOneTensorShareTheirParts) {
             "any(sqrt(x) > prev)\n"
             "all(prev < sqrt(x))\n"
             "count(prev < sqrt(x)) > 3\n"
-            "  pass 1: beside the statistics, 3 operations per element\n"
+            "  pass 1: besides the statistics, 3 operations per element\n"
             "    mean(sqrt(x))\n"
             "    sum(sqrt(x))\n"
             "    any(sqrt(x) > prev)\n"

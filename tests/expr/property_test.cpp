@@ -20,7 +20,7 @@ bool is_narrow(DType dtype) {
   return item_size(dtype) <= 2 || dtype == DType::kFloat32;
 }
 
-/// Leaves the processor's best target behind.
+/// Restores the processor's best target at the end.
 struct EveryTarget {
   ~EveryTarget() { EXPECT_TRUE(set_simd_target(simd_targets().back()).ok()); }
 };

@@ -1,5 +1,5 @@
 // An encrypted checkpoint. The first byte chooses: 0 to 2 the rest is the file, read as GCM, CBC or SM4; 3 to 6 the rest is the
-// plain text, in blocks behind two bytes of length, which are encrypted here: a damaged cipher text seldom survives its padding or
+// plain text, in blocks after two bytes of length, which are encrypted here: a damaged cipher text seldom survives its padding or
 // its tag.
 #include <openssl/evp.h>
 

@@ -1,4 +1,4 @@
-// A dump directory: files, each a path and its content behind two bytes of length. It is opened and all of it is looked at.
+// A dump directory: files, each a path and its content after two bytes of length. It is opened and all of it is looked at.
 #include <unistd.h>
 
 #include <filesystem>

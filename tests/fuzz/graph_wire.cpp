@@ -1,4 +1,4 @@
-// Graphs as a training sends them: a byte that tells SendMultiGraphs from SendGraph, then messages, each behind two bytes of
+// Graphs as a training sends them: a byte that tells SendMultiGraphs from SendGraph, then messages, each after two bytes of
 // length.
 #include "fuzz/graph_walk.h"
 #include "msdbg/wire.h"

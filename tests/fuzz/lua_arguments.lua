@@ -91,7 +91,7 @@ function value(depth)
     local bytes = ffi.new("uint8_t[8]")
     for i = 0, 7 do bytes[i] = byte() end
     local number = ffi.cast("double*", bytes)[0]
-    return number == number and number or 0/0  -- a NaN with other bits is no number of Lua
+    return number == number and number or 0/0  -- a NaN with other bits is not a number of Lua
   end
   if kind == 6 then return WORDS[byte() % #WORDS + 1] end
   if kind == 7 then

@@ -19,7 +19,7 @@ void enter_empty_directory() {
   fuzz::require(::mkdtemp(path.data()) != nullptr && ::chdir(path.c_str()) == 0, "no directory to work in");
 }
 
-/// Whether something stands there that may send the output to a file or a program.
+/// Whether something is there that may send the output to a file or a program.
 bool may_redirect(const std::string& line) {
   for (size_t i = 1; i < line.size(); ++i) {
     if ((line[i] == '|' || line[i] == '>') && std::isspace(static_cast<unsigned char>(line[i - 1])) != 0) return true;

@@ -1,7 +1,7 @@
 // A training that talks to a listener: calls of all nine methods, valid and not, in any order, and between them what the person at
 // the prompt does. The calls enter where those of gRPC do, each on a stream of its own; there is no socket and no second thread.
 //
-// The input is a row of actions, a byte each with what it needs behind it: 0 to 8 a call of that method, 9 to 13 below, 16 and more
+// The input is a row of actions, a byte each with what it needs after it: 0 to 8 a call of that method, 9 to 13 below, 16 and more
 // a command of the owner (live_owner.h).
 #include <map>
 
@@ -215,7 +215,7 @@ class CallsInProcess final : public Transport {
 
   fuzz::Input& input_;
   std::unique_ptr<GrpcTransport> inner_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // behind inner_: they end before it
+  std::vector<std::unique_ptr<Stream>> streams_;  // after inner_: they end before it
   uint64_t next_call_ = 1;
   std::string wait_;
   bool connected_ = false;

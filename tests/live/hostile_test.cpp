@@ -67,7 +67,7 @@ TEST_F(LiveHostile, UploadThatNobodyAskedForIsNotKept) {
   watcher.join();
   EXPECT_EQ(reply.code, static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED)) << reply.describe();
   EXPECT_LT(most - before, allowed(128 * kMiB));
-  EXPECT_NE(events_of(*d.session).find("a tensor that nobody asked for; refused"), std::string::npos);
+  EXPECT_NE(events_of(*d.session).find("a tensor that was not requested; refused"), std::string::npos);
   EXPECT_EQ(d.session->state(), LiveState::kHeld);
 }
 

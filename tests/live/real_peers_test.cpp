@@ -298,7 +298,7 @@ void RealPeers::leave() {
   ASSERT_TRUE(result.ok()) << result.status().message();
   check_armed();
   check_run_command(request.kind == RunKind::kStep ? "-" : node);
-  // The suspension of a graph that comes later is no place where a step ends; the session goes on by itself.
+  // The suspension of a graph that comes later is no place where a step ends; the session continues by itself.
   while (result->held && at_ + 1 < peer_->current_hold()) {
     ++at_;
     shown_ += " -";

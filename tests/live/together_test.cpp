@@ -286,7 +286,7 @@ TEST_F(FetchedTogether, AnswerInAnotherOrderIsNotMixedUp) {
   Verdict verdict = check_all(training.session());
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_EQ(verdict.not_checked.size(), 1u);
-  EXPECT_EQ(verdict.say("its slices came behind those of a tensor that was asked for later"), 1u);
+  EXPECT_EQ(verdict.say("its slices came after those of a tensor that was requested later"), 1u);
 
   SmallTraining reversed;
   reversed.once([](SliceList& slices) { std::reverse(slices.begin(), slices.end()); });

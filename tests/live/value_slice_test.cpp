@@ -124,7 +124,7 @@ TEST(ValueSlice, ValueThatIsPassedOverHasNoElementsAndGetsNoneLater) {
   (void)slices.take("c", "3");
   EXPECT_EQ(slices.values(), (Texts{"", "2", "3"}));
   (void)slices.take("a", "1");
-  EXPECT_EQ(slices.values(), (Texts{"!its slices came behind those of a tensor that was asked for later", "2", "3"}));
+  EXPECT_EQ(slices.values(), (Texts{"!its slices came after those of a tensor that was requested later", "2", "3"}));
 }
 
 TEST(ValueSlice, SliceBehindTheLastOneOfItsValueSpoilsThatValueAlone) {
@@ -132,7 +132,7 @@ TEST(ValueSlice, SliceBehindTheLastOneOfItsValueSpoilsThatValueAlone) {
   (void)slices.take("a", "1");
   (void)slices.take("a", "1");
   (void)slices.take("b", "2");
-  EXPECT_EQ(slices.values(), (Texts{"!it sent slices behind the last one", "2"}));
+  EXPECT_EQ(slices.values(), (Texts{"!it sent slices after the last one", "2"}));
 }
 
 TEST(ValueSlice, SliceOfAnotherTensorSpoilsTheValueThatWasAwaited) {

@@ -31,11 +31,11 @@ describe("the guide", function()
     local result, text = run "lenet-2.7.1-ok"
     expect(result.findings):equals(0)
     expect(result.unknowns):equals(1)
-    expect(of_kind(result, "unknown")):contains "nobody was asked, taken as not known: whether the processing of the data agrees with the reference"
+    expect(of_kind(result, "unknown")):contains "not asked, treated as unknown: whether the processing of the data agrees with the reference"
     expect(of_kind(result, "fine")):contains "2 data inputs over 3 steps: finite, varied, each batch new"
     expect(of_kind(result, "fine")):contains "loss over steps 0 to 2: 2.306, 2.3026, 2.3133"
     expect(of_kind(result, "note")):contains "learning_rate = 0.05"
-    expect(text):contains "nothing wrong in what could be looked at; 1 question is open"
+    expect(text):contains "nothing wrong in what could be checked; 1 question is open"
   end)
 
   it("begins with the operator that broke, and does not blame the initial weights for it", function()
@@ -110,7 +110,7 @@ describe("what the guide compares", function()
   it("are steps that follow each other, not those around the gap", function()
     local result = training "twelve"
     expect(result.steps):equals { 0, 1, 2, 3, 8, 9, 10, 11 }
-    -- Two matrices, six pairs; between step 3 and 8 lie five updates.
+    -- Two matrices, six pairs; between step 3 and 8 are five updates.
     expect(of_kind(result, "fine")):contains "12 updates of weights, each by 0.03 to 0.12 of its size"
   end)
 

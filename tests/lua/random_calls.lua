@@ -1,5 +1,5 @@
--- Calls every public function with arguments of any type and value. What comes back may be an error; the program has to stand, and no
--- answer may be an internal error. The choices come from a seed or from bytes, so that a fuzzer can make them too.
+-- Calls every public function with arguments of any type and value. What comes back may be an error; the program has to survive, and no
+-- answer may be an internal error. The choices come from a seed or from bytes, so a fuzzer can make them too.
 --
 --   local calls = dofile "random_calls.lua"
 --   local told = calls.run(calls.from_seed(1), { count = 10000, sessions = { function() return msdbg.open "fake" end } })
@@ -184,7 +184,7 @@ local function all_members()
   return list
 end
 
--- ---- the objects at hand
+-- ---- the objects to call
 
 local World = {}
 World.__index = World

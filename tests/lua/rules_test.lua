@@ -23,7 +23,7 @@ end
 describe("rule { ... }", function()
   it("names the field that is wrong and the nearest known one", function()
     expect(function() rule { name = "a", sumary = "b" } end):raises("field 'sumary' is unknown (did you mean 'summary'?)")
-    expect(function() rule { name = "a", summary = "b" } end):raises "what it looks for is missing"
+    expect(function() rule { name = "a", summary = "b" } end):raises "it has no condition"
     expect(function() rule { name = "a b", summary = "b", when = "max(x) > 1" } end):raises "letters, digits"
     expect(function() rule { name = "not", summary = "b", when = "max(x) > 1" } end):raises "a word of --rules"
     expect(function() rule { name = "a", summary = ("b"):rep(60), when = "max(x) > 1" } end):raises "59 is the most"
@@ -123,16 +123,16 @@ describe("parameters", function()
   it("are checked before anything is read", function()
     expect(function() with { "largest.limt=1" } end):raises "did you mean 'limit'?"
     expect(function() with { "largest.limit=11" } end):raises "11 is above 10 V"
-    expect(function() with { "largest.limit=much" } end):raises "'much' is no number"
-    expect(function() with { "largest.mode=mean" } end):raises "none of max, min"
+    expect(function() with { "largest.limit=much" } end):raises "'much' is not a number"
+    expect(function() with { "largest.mode=mean" } end):raises "not one of max, min"
     expect(function() with { "phases.limit=1" } end):raises "not among those that run"
     expect(function() with { "limit=1" } end):raises "RULE.NAME=VALUE"
-    expect(function() with { largest = { limit = "x" } } end):raises "no number"
+    expect(function() with { largest = { limit = "x" } } end):raises "not a number"
     expect(function() with { largest = 5 } end):raises "parameters of 'largest' are a table"
   end)
 
   it("decide", function()
-    -- Log-op0 of this dump lies between -7.276 and -2.644.
+    -- Log-op0 of this dump is between -7.276 and -2.644.
     expect(#with { "largest.limit=0" }.hits):equals(0)
     local hits = with { "largest.limit=-3" }.hits
     expect(#hits):equals(1)

@@ -65,7 +65,7 @@ class Reader {
     if (at_ == begin) fail("a name is expected");
     return text_.substr(begin, at_ - begin);
   }
-  // Up to `end`; entities become characters, control characters are no XML.
+  // Up to `end`; entities become characters, control characters are not XML.
   std::string characters(char end) {
     std::string out;
     while (at_ < text_.size() && text_[at_] != end) {

@@ -214,7 +214,7 @@ TEST(HtmlPage, NobodyIsToldThatAnEmptyDumpIsClean) {
   FakeSession s(net());
   const CheckResult empty;
   const std::string text = page_text(s, {&empty, nullptr}, {}, PageForm::kHtml).value();
-  EXPECT_NE(contents(text, "h1").at(0).find("Nothing was looked at"), std::string::npos);
+  EXPECT_NE(contents(text, "h1").at(0).find("Nothing was checked"), std::string::npos);
   EXPECT_EQ(malformed(text), "");
 }
 

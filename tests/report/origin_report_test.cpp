@@ -80,7 +80,7 @@ TEST(OriginReport, HealthyDumpSaysWhatThatIsWorth) {
   s.put("Default/net/Log-op0", 0, f32({0}));
   s.put("Default/net/Log-op0", 0, f32({1}), {Io::kInput, 0});
   EXPECT_EQ(origin_report(s, search(s), {}),
-            "healthy: no NaN and no Inf in 3 output, parameter and input tensors, every one looked at\n");
+            "healthy: no NaN and no Inf in 3 output, parameter and input tensors, all checked\n");
   s.set_problem(s.id("x", 0), Status(Code::kCorrupt, "cut off"));
   FakeSession damaged(net());
   damaged.put("x", 0, f32({1}));

@@ -158,7 +158,7 @@ TEST(NameIndex, NumbersAreInTheirOrder) {
   EXPECT_EQ(index.op_types(), (std::vector<std::string>{"X", "Y", "Z"}));
 }
 
-// In an order in which few follow a neighbour, and with more scopes than names, so that the index grows.
+// In an order in which few follow a neighbour, and with more scopes than names, so the index grows.
 TEST(NameIndex, ManyNamesInAnyOrderAreFoundOnce) {
   constexpr int kNames = 5000;
   std::vector<FakeNode> names;

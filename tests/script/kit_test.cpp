@@ -24,7 +24,7 @@ TEST_F(Kit, WhatIsNoListRaises) {
       {"core.memory_session('dump', { { node = 'a', slot = 'output:5000', values = { 1 } } })", "a case has slots 0 to 999"},
       {"msdbg.series.compare({ steps = 3, values = { 1, 2 } }, { 1, 2 })", "series.compare: A: option 'steps': a list is expected, not 3"},
       {"msdbg.series.compare({ 1, 2 }, { steps = { 1 }, values = 'abc' })", "series.compare: B: option 'values': a list is expected"},
-      {"msdbg.series.compare({ steps = { 1 }, values = { 1, 2 } }, { 1, 2 })", "1 steps stand beside 2 values"},
+      {"msdbg.series.compare({ steps = { 1 }, values = { 1, 2 } }, { 1, 2 })", "1 steps, but 2 values"},
       {"core.run_rules(s, 3, {})", "run_rules: instances: a list is expected, not 3"},
       {"core.run_rules(s, {}, 'x')", "run_rules: problems: a list is expected, not 'x'"},
       {"core.run_rules(s, { 3 }, {})", "element 1: a table is expected, not 3"},
@@ -68,7 +68,7 @@ TEST_F(Kit, ACaseThatIsWrongFailsAndEndsNothing) {
 
 TEST_F(Kit, UnknownOptionsNameTheNearestAndTheFirstByName) {
   EXPECT_TRUE(contains(failure("s:tensor('Log-op0', { zzz = 1, stp = 1 })"), "tensor: unknown option 'stp' (did you mean 'step'?)"));
-  EXPECT_TRUE(contains(failure("s:tensor('Log-op0', { 'step' })"), "tensor: options are named, 1 is no name"));
+  EXPECT_TRUE(contains(failure("s:tensor('Log-op0', { 'step' })"), "tensor: options are named; 1 is not a name"));
   EXPECT_TRUE(contains(failure("s:tensor('Log-op0', { rank = -1 })"), "tensor: option 'rank': 0 to 2147483647 is expected, not -1"));
 }
 

@@ -50,7 +50,7 @@ TEST_F(Library, StatisticsFollowTheDesign) {
 }
 
 /// Describes each tensor as 100 x 100 doubles, whatever comes when it is opened: a training before it sends the value, or a file
-/// that was written anew.
+/// that was written again.
 struct Promising : FakeSession {
   Promising() : FakeSession(fake_graph({{"Add-op0", "Add"}})) {
     put("Add-op0", 0, make_tensor(DType::kFloat16, {2}, std::vector<double>{1.5, -2}));
@@ -73,7 +73,7 @@ TEST_F(Library, ElementsAreThoseThatAreThereNotThoseThatWerePromised) {
       "assert(t:slice('1:').size == 1 and t:eval 'sum(x)' == -0.5 and #t:where 'x < 0' == 1)\n"
       "assert(t.stats.count == 2 and t.stats.min == -2)");
   EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(50, 50)"), "1 coordinate expected for shape [2], 2 given"));
-  EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(2)"), "coordinate 1: 2 lies outside 0 to 1"));
+  EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(2)"), "coordinate 1: 2 is outside 0 to 1"));
 }
 
 /// Gives elements that do not fit their description, which only a defect of msdbg can do.
@@ -108,9 +108,9 @@ TEST_F(Library, ElementsAreReadByCoordinateSliceAndView) {
       "-6)\n"
       "assert(tostring(row):find('MatMul-op0:output:0[1,:]', 1, true), tostring(row))\n"
       "local v = t:view() local sum = 0 for i = 0, v.n - 1 do sum = sum + v[i] end assert(sum == -3)");
-  EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):at(2, 0)"), "coordinate 1: 2 lies outside 0 to 1"));
+  EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):at(2, 0)"), "coordinate 1: 2 is outside 0 to 1"));
   EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):at(1)"), "2 coordinates expected"));
-  EXPECT_TRUE(contains(failure("return s:tensor('MatMul-op0'):view()[6]"), "index 6 lies outside 0 to 5"));
+  EXPECT_TRUE(contains(failure("return s:tensor('MatMul-op0'):view()[6]"), "index 6 is outside 0 to 5"));
   EXPECT_TRUE(contains(failure("s:tensor('MatMul-op0'):view()[0] = 1"), "elements cannot be assigned"));
 }
 

@@ -28,7 +28,7 @@ class LiveScriptTest : public ScriptTest {
     EXPECT_TRUE(training->wait_until_held({}).ok());
     training->calls.clear();
     script->set_session(std::move(made));
-    script->tell_events();
+    script->report_events();
     told.clear();
     return *training;
   }

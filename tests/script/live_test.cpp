@@ -311,7 +311,7 @@ TEST_F(Live, EventsAreToldAfterEachCommand) {
   type("s:step()");
   EXPECT_EQ(told, std::vector<std::string>{"an unknown watchpoint id"});
   training->post(Severity::kInfo, "a second client was refused");
-  script->tell_events();
+  script->report_events();
   EXPECT_EQ(told.size(), 2u);
   EXPECT_EQ(script->event_descriptors(), std::vector<int>{training->event_descriptor()});
 }

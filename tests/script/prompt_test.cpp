@@ -146,7 +146,7 @@ TEST_F(Prompt, ShortFormsOfTfdbgAnswer) {
   EXPECT_TRUE(contains(type("li Log-op0"), "input:0 <- Default/net/relu-ReLU/ReLU-op0"));
   EXPECT_TRUE(contains(type("li Log-op0 --depth 9"), "fc.weight"));
   EXPECT_TRUE(contains(type("lo Log-op0"), "-> Gradients/Default/net/ReluGrad-op0"));
-  EXPECT_TRUE(contains(type("lo Gradients/Default/net/ReluGrad-op0"), "nobody takes its output"));
+  EXPECT_TRUE(contains(type("lo Gradients/Default/net/ReluGrad-op0"), "nothing uses its output"));
 }
 
 TEST_F(Prompt, BacktraceLeadsToTheOrigin) {
@@ -234,7 +234,7 @@ TEST_F(Prompt, SourceStopsAtTheFirstMistakeAndNamesItsLine) {
   EXPECT_TRUE(contains(type("source /no/such/file"), "cannot read /no/such/file"));
 }
 
-// However many files stand between the prompt and the mistake, one place is named: the line that is wrong.
+// However many files are between the prompt and the mistake, one place is named: the line that is wrong.
 TEST_F(Prompt, FilesThatSourceEachOtherAreToldInOneLine) {
   const std::string folder = ::testing::TempDir();
   const auto write = [&](const std::string& name, const std::string& text) {
@@ -414,7 +414,7 @@ TEST_F(Prompt, ReportsNameTheNextCommandAsItIsTypedHere) {
 TEST_F(Prompt, ACommandGoesBeforeFunctionsOfItsName) {
   const std::string text = type("help list");
   EXPECT_EQ(text.rfind("list [FILE]\n", 0), 0u) << text;
-  EXPECT_TRUE(contains(text, "of that name in Lua, too:\n  help rules.list  rules.list(options?) -> msdbg.Rule[]"));
+  EXPECT_TRUE(contains(text, "the same name in Lua:\n  help rules.list  rules.list(options?) -> msdbg.Rule[]"));
   EXPECT_TRUE(contains(type("help watch"), "  help Watch "));
   EXPECT_TRUE(contains(type("help watch"), "  help session.watch  session:watch(options) -> msdbg.Watch"));
   EXPECT_TRUE(contains(type("help check"), "  help options.check "));

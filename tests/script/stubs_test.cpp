@@ -32,7 +32,7 @@ std::string all_stubs() {
 using Classes = std::map<std::string, std::set<std::string>>;
 
 // Class name -> members, from `---@class msdbg.X`, `---@field name` and `function X:name`: simpler than the parser that
-// help uses, so that the two check each other.
+// help uses, so the two check each other.
 Classes parse_stubs(const std::string& text) {
   Classes classes;
   std::map<std::string, std::string> variables;

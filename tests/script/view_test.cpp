@@ -128,8 +128,8 @@ TEST_F(ViewTest, IndexesThatAreNoElementsRaise) {
   for (const char* index : {"4", "-1", "1e11", "1/0", "-1/0", "0/0"}) {
     EXPECT_TRUE(contains(failure(std::string("return s:tensor('long'):view()[") + index + "]"), "")) << index;
   }
-  EXPECT_TRUE(contains(failure("return s:tensor('long'):view()[1e11]"), "lies outside 0 to 3"));
-  EXPECT_TRUE(contains(failure("return s:tensor('double'):view()[0.5]"), "0.5 is no whole number"));
+  EXPECT_TRUE(contains(failure("return s:tensor('long'):view()[1e11]"), "is outside 0 to 3"));
+  EXPECT_TRUE(contains(failure("return s:tensor('double'):view()[0.5]"), "0.5 is not a whole number"));
   EXPECT_TRUE(contains(failure("return s:tensor('long'):view().count"), "a view has no field 'count'"));
 }
 
@@ -137,7 +137,7 @@ TEST_F(ViewTest, DoublesAreCheckedAsElementsAre) {
   run("local d = s:tensor('long'):view():doubles(1, 2) assert(d[0] == 0 and d[1] == 2^63)\n"
       "assert(require('ffi').sizeof(s:tensor('long'):view():doubles(4)) == 0)");
   for (const char* call : {"v:doubles(3, 2)", "v:doubles(-1, 1)", "v:doubles(0, 1e300)", "v:doubles(0.5, 1)", "v:doubles(0/0, 1)"}) {
-    EXPECT_TRUE(contains(failure(std::string("local v = s:tensor('long'):view() ") + call), "do not lie in 0 to 3")) << call;
+    EXPECT_TRUE(contains(failure(std::string("local v = s:tensor('long'):view() ") + call), "are not within 0 to 3")) << call;
   }
   EXPECT_TRUE(contains(failure("s:tensor('long'):view().doubles({})"), "a view is expected"));
   EXPECT_TRUE(contains(failure("s:tensor('long'):view():doubles('a')"), "two whole numbers"));
@@ -163,7 +163,7 @@ class LargeTensor : public ScriptTest {
 TEST_F(LargeTensor, OneElementReadsOneElement) {
   run("assert(s:tensor('large'):at(5, 7) == (5 * 1024 + 7) % 1000)");
   EXPECT_EQ(fake->bytes_read(), 4u);
-  EXPECT_TRUE(contains(failure("s:tensor('large'):at(5, 1024)"), "1024 lies outside 0 to 1023"));
+  EXPECT_TRUE(contains(failure("s:tensor('large'):at(5, 1024)"), "1024 is outside 0 to 1023"));
   EXPECT_EQ(fake->bytes_read(), 4u);
 }
 

@@ -15,7 +15,7 @@ using testing::Lines;
 using testing::open_questions;
 using testing::watch;
 
-/// w -> matmul -> relu, with a constant beside; relu breaks in step 1.
+/// w -> matmul -> relu, with a constant next to it; relu breaks in step 1.
 struct Chain : FakeSession {
   Chain()
       : FakeSession(fake_graph({{"Default/w", "Parameter"},

@@ -238,7 +238,7 @@ Watchpoint watchpoint_of(const Json& golden) {
   return watch;
 }
 
-/// A mean that lies at its threshold but for rounding may fall on either side.
+/// A mean that is at its threshold but for rounding may fall on either side.
 bool on_the_edge(const Condition& condition, const Wanted& wanted, const Answer& answer, double scale) {
   for (const auto& [name, threshold] : condition.params) {
     if (!is_sum(name == "param" ? condition.spec->id : std::string_view(name))) continue;

@@ -20,7 +20,7 @@ struct Small : FakeSession {
 
 // ---- description and reader belong together ------------------------------------------------------------------------
 
-/// Promises elements of a type and count that the tensor behind it need not have.
+/// Promises elements of a type and count that its tensor need not have.
 class Reader : public ElementReader {
  public:
   Reader(DType dtype, uint64_t count) : ElementReader(dtype, count) {}

@@ -216,7 +216,7 @@ TEST_P(EveryTarget, NanInTheTailBlockIsCounted) {
 
 TEST_P(EveryTarget, ThresholdsCompareAfterWidening) {
   Tensor x(DType::kFloat32, 64);
-  for (size_t i = 0; i < x.count; ++i) x.set(i, 0.1);  // 0.1f lies above 0.1
+  for (size_t i = 0; i < x.count; ++i) x.set(i, 0.1);  // 0.1f is above 0.1
   const StatsRequest request{{{0, 0.1}, {0.1, 1}}, {}, false};
   EXPECT_EQ(compute_stats(x.view(), request).range_counts, (std::vector<uint64_t>{0, 64}));
 }
@@ -338,7 +338,7 @@ TEST_P(EveryTarget, ExtremesWhateverTheSigns) {
   }
 }
 
-// Sums of values far apart: what is small must not be lost beside what is large.
+// Sums of values far apart: what is small must not be lost next to what is large.
 TEST_P(EveryTarget, SumsHoldOverTheWholeRangeOf16Bits) {
   for (DType dtype : kHalves) {
     SCOPED_TRACE(dtype_name(dtype));

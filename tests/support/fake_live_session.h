@@ -1,11 +1,11 @@
-// A training process in memory for tests of what stands on LiveSession: each step is a list of values, in the order in
+// A training process in memory for tests of what builds on LiveSession: each step is a list of values, in the order in
 // which they appear; watchpoints are judged on them by check(). Counts steps as a peer from 1.6 on does: while a step
 // runs and at its end the peer names it, the next number comes with the next step.
 //
 //   FakeLiveSession s(fake_graph({{"w", "Parameter"}, {"Default/MatMul-op0", "MatMul", {"w"}}}));
 //   s.start({{"w", f32({1})}}).step({{"Default/MatMul-op0", f32({2})}, {"w", f32({0.9})}});
 //
-// What was called is kept in `calls`, so that a test can tell what reached the session.
+// What was called is kept in `calls`, so a test can tell what reached the session.
 #pragma once
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ class FakeLiveSession : public LiveSession {
   FakeLiveSession& start(const NamedValues& values) { return initial_ = values, *this; }
   /// One more step: outputs of operators in the order in which they run, then parameters that were changed.
   FakeLiveSession& step(const NamedValues& values) { return script_.push_back(values), *this; }
-  /// Hits stop behind the operator that hit, not at the end of the step.
+  /// Hits stop after the operator that hit, not at the end of the step.
   FakeLiveSession& stops_behind_operators() { return stops_behind_operators_ = true, *this; }
   /// Step `step` (from 0) never ends by itself: a command stays in it until Ctrl-C or its timeout.
   FakeLiveSession& stays_in_step(int64_t step) { return stays_in_step_ = step, *this; }
@@ -225,7 +225,7 @@ class FakeLiveSession : public LiveSession {
     }
   }
 
-  // Of what lies behind, only statistics are kept, and only for so many steps.
+  // Of earlier steps, only statistics are kept, and only for so many steps.
   void begin_step() {
     TensorQuery all;
     for (const TensorId& id : inner_.tensors(all)) {

@@ -4,7 +4,7 @@
 //   s.put("Default/MatMul-op0", 0, f32({1, 2, NAN}));
 //
 // `previous` follows the contract of Session: the last earlier step that holds the same value. Looks at a tensor and
-// reads are counted, so that a test can prove that a recheck touches nothing.
+// reads are counted, so a test can prove that a recheck touches nothing.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct PeerHold {
   std::vector<std::vector<debugger::WatchpointHit>> rechecks;
   std::vector<std::string> heartbeats;  ///< while it was held
   int failures = 0;                     ///< WaitCMDs that the recorded server refused or did not reach
-  bool odd_reply = false;               ///< it was given something that is no command
+  bool odd_reply = false;               ///< it was given something that is not a command
   bool dies = false;                    ///< the process is killed while it is held
   bool after_restart = false;           ///< first suspension of a new process
   int line = 0;
@@ -62,7 +62,7 @@ std::string key_of(const debugger::TensorProto& asked);
 const PeerUpload* find_upload(const PeerHold& hold, debugger::ViewCMD::Level level, const std::string& key);
 bool is_stream(live::Rpc rpc);
 
-/// The part behind the last slash.
+/// The part after the last slash.
 std::string last_component(const std::string& name);
 /// Parameters that no client reads, whether disabled or not.
 bool has_no_effect(const std::string& param);

@@ -1,6 +1,6 @@
 // A program that a test starts and talks to: its output line by line with a deadline, and its end.
 //
-// The destructor kills it, so a test that fails leaves nothing behind. One thread owns the object.
+// The destructor kills it, so a test that fails leaves nothing running. One thread owns the object.
 #pragma once
 
 #include <fcntl.h>

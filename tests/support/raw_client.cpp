@@ -38,7 +38,7 @@ RawReply late() {
   return {static_cast<int>(grpc::StatusCode::DEADLINE_EXCEEDED), "the test's deadline passed", "", true};
 }
 
-/// Every queue serves one call, so that calls cannot take each other's events.
+/// Every queue serves one call, so calls cannot take each other's events.
 struct Call {
   grpc::ClientContext context;
   CompletionQueue queue;

@@ -33,7 +33,7 @@ struct RecordedConversation {
 /// Names of all conversations in `folder`, sorted.
 std::vector<std::string> conversation_names(const std::string& folder);
 
-/// Fields whose bytes the recording leaves out are rebuilt: graphs from the graph files beside it (or as the ones that
+/// Fields whose bytes the recording leaves out are rebuilt: graphs from the graph files next to it (or as the ones that
 /// are not included were made), everything else from its first bytes followed by zeros.
 /// Error: kIoError, kCorrupt naming the line.
 Result<RecordedConversation> load_conversation(const std::string& folder, const std::string& name);

@@ -270,7 +270,7 @@ std::optional<int> RecordedPeer::recorded_id(int id) const {
   return std::nullopt;
 }
 
-/// The operator that ran last, when the suspension is a stop behind it.
+/// The operator that ran last, when the suspension is a stop after it.
 std::string RecordedPeer::stopped_at(size_t hold) const {
   if (hold >= script_.holds.size()) return "";
   const std::string& node = script_.holds[hold].metadata.cur_node();
@@ -278,7 +278,7 @@ std::string RecordedPeer::stopped_at(size_t hold) const {
 }
 
 /// Hits as this client would have sent them to us: our numbers, our spelling, and only what we watch. Numbers that the
-/// recorded server never gave are sent as they are. A hit of the name `*` says nothing about its tensor; behind an
+/// recorded server never gave are sent as they are. A hit of the name `*` says nothing about its tensor; after an
 /// operator it becomes one of that operator, otherwise it is left out.
 std::vector<debugger::WatchpointHit> RecordedPeer::translated(const std::vector<debugger::WatchpointHit>& hits,
                                                               const std::string& stopped_at) const {

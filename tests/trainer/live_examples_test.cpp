@@ -1,4 +1,4 @@
-// The scripts of examples/live, each with a real training: what they print and write, and how both programs end.
+// The live scripts of examples, each with a real training: what they print and write, and how both programs end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace {
 const std::string kLoss = "Default/network-WithLossCell/_loss_fn-MaskedLogLikelihood/";
 const std::string kNet = "Default/network-WithLossCell/_backbone-Net/";
 
-std::string script(const std::string& name) { return std::string(MSDBG_EXAMPLES) + "/live/" + name + ".lua"; }
+std::string script(const std::string& name) { return std::string(MSDBG_EXAMPLES) + "/" + name + ".lua"; }
 size_t lines_of(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
 TEST(LiveExamples, HuntFindsTheOperatorOfALogOfZeroAndEndsTheTraining) {
-  LivePair pair(script("hunt"), {}, {"--steps", "200", "--fault", "log-of-zero", "--fault-step", "5"});
+  LivePair pair(script("apps/live_hunt"), {}, {"--steps", "200", "--fault", "log-of-zero", "--fault-step", "5"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "first bad operator: step 5  Gradients/" + kLoss +
                                              "log-Log/gradLog-expand/Div-op20 is not finite\n"))
@@ -29,7 +29,7 @@ TEST(LiveExamples, HuntFindsTheOperatorOfALogOfZeroAndEndsTheTraining) {
 }
 
 TEST(LiveExamples, HuntFollowsADeadGradientThroughTheLayersToTheBias) {
-  LivePair pair(script("hunt"), {}, {"--steps", "200", "--fault", "dead-relu", "--fault-step", "3"});
+  LivePair pair(script("apps/live_hunt"), {}, {"--steps", "200", "--fault", "dead-relu", "--fault-step", "3"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "step 3  all zero: Gradients/" + kNet + "fc3-Dense/")) << pair.script_text;
   EXPECT_TRUE(contains(pair.script_text, "step 3  2 operators of " + kNet + "relu2-ReLU\n")) << pair.script_text;
@@ -44,7 +44,7 @@ TEST(LiveExamples, HuntFollowsADeadGradientThroughTheLayersToTheBias) {
 }
 
 TEST(LiveExamples, HuntOnAnAscendFollowsTheValuesOfOneStep) {
-  LivePair pair(script("hunt"), {},
+  LivePair pair(script("apps/live_hunt"), {},
                 {"--steps", "200", "--fault", "bad-batch", "--fault-step", "5", "--backend", "Ascend"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "first bad operator: step 5  " + kNet + "fc1-Dense/MatMul-op1 is not finite\n"))
@@ -55,7 +55,7 @@ TEST(LiveExamples, HuntOnAnAscendFollowsTheValuesOfOneStep) {
 }
 
 TEST(LiveExamples, HuntLetsTheTrainingRunOnWhenAsked) {
-  LivePair pair(script("hunt"), {"100", "1000", "10", "detach"},
+  LivePair pair(script("apps/live_hunt"), {"100", "1000", "10", "detach"},
                 {"--steps", "200", "--fault", "exploding-rate", "--fault-step", "5"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "too large: Gradients/")) << pair.script_text;
@@ -66,7 +66,7 @@ TEST(LiveExamples, HuntLetsTheTrainingRunOnWhenAsked) {
 }
 
 TEST(LiveExamples, HuntSaysBeforeTheHuntThatItsEndIsMisspelt) {
-  LivePair pair(script("hunt"), {"100", "1000", "10", "detatch"}, {"--steps", "200"});
+  LivePair pair(script("apps/live_hunt"), {"100", "1000", "10", "detatch"}, {"--steps", "200"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "argument 4 is terminate or detach, not 'detatch'")) << pair.script_text;
   EXPECT_FALSE(contains(pair.script_text, "nothing found")) << pair.script_text;
@@ -74,7 +74,7 @@ TEST(LiveExamples, HuntSaysBeforeTheHuntThatItsEndIsMisspelt) {
 }
 
 TEST(LiveExamples, HuntKeepsItsBudgetOfSteps) {
-  LivePair pair(script("hunt"), {"100", "12"}, {"--steps", "200"});
+  LivePair pair(script("apps/live_hunt"), {"100", "12"}, {"--steps", "200"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "nothing found: done after 12 steps\n")) << pair.script_text;
   EXPECT_EQ(pair.script_status, 0);
@@ -83,7 +83,7 @@ TEST(LiveExamples, HuntKeepsItsBudgetOfSteps) {
 }
 
 TEST(LiveExamples, HuntKeepsItsBudgetOfMinutes) {
-  LivePair pair(script("hunt"), {"100", "1000000", "0.01"}, {"--steps", "100000", "--step-sleep-ms", "20"});
+  LivePair pair(script("apps/live_hunt"), {"100", "1000000", "0.01"}, {"--steps", "100000", "--step-sleep-ms", "20"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "nothing found: paused after ")) << pair.script_text;
   EXPECT_EQ(pair.script_status, 0);
@@ -91,7 +91,7 @@ TEST(LiveExamples, HuntKeepsItsBudgetOfMinutes) {
 }
 
 TEST(LiveExamples, FirstBadNamesTheOperatorAndAsksTheSameValuesAgain) {
-  LivePair pair(script("first_bad"), {}, {"--steps", "200", "--fault", "log-of-zero", "--fault-step", "5"});
+  LivePair pair(script("live/first_bad"), {}, {"--steps", "200", "--fault", "log-of-zero", "--fault-step", "5"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "step 4  nothing to see\nstep 5  HIT  1 hit")) << pair.script_text;
   EXPECT_TRUE(contains(pair.script_text, "first bad  " + kLoss + "log-Log/Log-op15:output:0")) << pair.script_text;
@@ -101,14 +101,14 @@ TEST(LiveExamples, FirstBadNamesTheOperatorAndAsksTheSameValuesAgain) {
 }
 
 TEST(LiveExamples, FirstBadIsContentWithAHealthyTraining) {
-  LivePair pair(script("first_bad"), {"3"}, {"--steps", "200"});
+  LivePair pair(script("live/first_bad"), {"3"}, {"--steps", "200"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "step 2  nothing to see\nstep 2 is done; training is held\n")) << pair.script_text;
   EXPECT_EQ(pair.script_status, 0);
 }
 
 TEST(LiveExamples, RateWatchdogEndsATrainingWhoseRateExplodes) {
-  LivePair pair(script("rate_watchdog"), {}, {"--steps", "200", "--fault", "exploding-rate", "--fault-step", "5"});
+  LivePair pair(script("live/rate_watchdog"), {}, {"--steps", "200", "--fault", "exploding-rate", "--fault-step", "5"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "fc3.weight changed by 0.")) << pair.script_text;
   EXPECT_TRUE(contains(pair.script_text, "learning rate 0.8\n")) << pair.script_text;
@@ -119,7 +119,7 @@ TEST(LiveExamples, RateWatchdogEndsATrainingWhoseRateExplodes) {
 }
 
 TEST(LiveExamples, RateWatchdogLeavesAHealthyTrainingAlone) {
-  LivePair pair(script("rate_watchdog"), {"0.5"}, {"--steps", "30", "--backend", "Ascend"});
+  LivePair pair(script("live/rate_watchdog"), {"0.5"}, {"--steps", "30", "--backend", "Ascend"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "the training has ended by itself after 30 steps\n")) << pair.script_text;
   EXPECT_FALSE(contains(pair.script_text, "changed by")) << pair.script_text;
@@ -129,7 +129,7 @@ TEST(LiveExamples, RateWatchdogLeavesAHealthyTrainingAlone) {
 
 TEST(LiveExamples, SaveFirstHitWritesTheValueAndTheInputsOfItsOperator) {
   const ScratchDirectory directory;
-  LivePair pair(script("save_first_hit"), {directory.path()},
+  LivePair pair(script("live/save_first_hit"), {directory.path()},
                 {"--steps", "40", "--fault", "log-of-zero", "--fault-step", "5"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "step 5  tensor_overflow on " + kLoss + "log-Log/Log-op15:output:0\n"))
@@ -154,7 +154,7 @@ TEST(LiveExamples, SaveFirstHitWritesTheValueAndTheInputsOfItsOperator) {
 
 TEST(LiveExamples, SaveFirstHitSaysThatThereWasNone) {
   const ScratchDirectory directory;
-  LivePair pair(script("save_first_hit"), {directory.path()}, {"--steps", "6"});
+  LivePair pair(script("live/save_first_hit"), {directory.path()}, {"--steps", "6"});
   ASSERT_TRUE(pair.finish());
   EXPECT_TRUE(contains(pair.script_text, "no hit in 6 steps\n")) << pair.script_text;
   EXPECT_TRUE(directory.names().empty());
@@ -165,7 +165,7 @@ TEST(LiveExamples, SaveFirstHitSaysThatThereWasNone) {
 TEST(LiveExamples, OvernightKeepsADiaryAndNeverStops) {
   const ScratchDirectory directory;
   const std::string log = directory.file("log.jsonl");
-  LivePair pair(script("overnight"), {log}, {"--steps", "25", "--fault", "log-of-zero", "--fault-step", "8"});
+  LivePair pair(script("live/overnight"), {log}, {"--steps", "25", "--fault", "log-of-zero", "--fault-step", "8"});
   ASSERT_TRUE(pair.finish());
   EXPECT_EQ(pair.script_status, 0);
   EXPECT_TRUE(contains(pair.training_text, "done: 25 steps")) << pair.training_text;
@@ -181,7 +181,7 @@ TEST(LiveExamples, OvernightKeepsADiaryAndNeverStops) {
 TEST(LiveExamples, OvernightLetsGoAfterItsSteps) {
   const ScratchDirectory directory;
   const std::string log = directory.file("log.jsonl");
-  LivePair pair(script("overnight"), {log, "5"}, {"--steps", "60"});
+  LivePair pair(script("live/overnight"), {log, "5"}, {"--steps", "60"});
   ASSERT_TRUE(pair.finish());
   EXPECT_EQ(lines_of(text_of(log)), 5U);
   EXPECT_EQ(pair.script_status, 0);

@@ -75,7 +75,7 @@ s:terminate()
   EXPECT_EQ(live.pair->script_status, 0);
 }
 
-// The processor raises its flags where the logarithm of zero is taken and where that is divided by; what comes behind is only NaN.
+// The processor raises its flags where the logarithm of zero is taken and where its result is a divisor; what comes after is only NaN.
 TEST(LiveProgram, OverflowThatTheDeviceFlagsIsAHitOnAnAscend) {
   const Words options = {"--steps", "9", "--fault", "log-of-zero", "--fault-step", "5", "--backend", "Ascend"};
   Live live(R"(

@@ -1,4 +1,4 @@
-// Bytes that are no graph, or only a part of one.
+// Bytes that are not a graph, or only a part of one.
 #include <random>
 
 #include "msdbg/wire_fields.h"

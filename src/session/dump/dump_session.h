@@ -77,7 +77,7 @@ class DumpSession : public Session {
   Status not_dumped(const TensorId& id) const;
   std::string path_of(const Value& value) const;
   Status format_problem(const Value& value) const;
-  /// Null when the elements cannot be had; `info` tells why.
+  /// Null when the elements are not available; `info` says why.
   std::unique_ptr<ElementReader> open_content(TensorInfo& info, const Value& value, const Node& node) const;
   void describe_row(TensorInfo& info, const Value& value) const;
 

@@ -11,12 +11,12 @@
 
 namespace msdbg::dump {
 
-/// Real kernels have at most a few hundred slots; a larger number is no slot.
+/// Real kernels have at most a few hundred slots; a larger number is not a slot.
 inline constexpr int64_t kMaxSlot = 4095;
 
 enum class FileKind : uint8_t {
   kNpy,         ///< one tensor with a NumPy header
-  kRaw,         ///< one tensor without header; shape and type stand in the name (1.0 to 1.2)
+  kRaw,         ///< one tensor without header; shape and type are in the name (1.0 to 1.2)
   kDevice,      ///< container of the Ascend runtime: all tensors of one kernel
   kOverflow,    ///< record of the overflow detector
   kMapping,     ///< mapping.csv

@@ -15,11 +15,11 @@ namespace msdbg::dump {
 /// Of one rank. Immutable after reconcile(); any thread.
 class History {
  public:
-  /// Reads `ms_global_execution_order_graph_{g}.csv` of the directory; missing files are no problem.
+  /// Reads `ms_global_execution_order_graph_{g}.csv` of the directory; missing files are not a problem.
   static History read(const std::string& directory, std::vector<Problem>& problems);
 
   /// Applies the consistency rule: a graph that was dumped in steps which its history does not list discredits the
-  /// whole rank's history, except for one step directly behind the last run. `dumped` holds the numeric directories per
+  /// whole rank's history, except for one step directly after the last run. `dumped` holds the numeric directories per
   /// graph, empty ones included.
   void reconcile(const std::map<int, std::set<int64_t>>& dumped, const std::string& directory,
                  std::vector<Problem>& problems);

@@ -27,7 +27,7 @@ std::string first_of(const std::vector<std::string>& names) {
   return names.size() > 3 ? text + ", ..." : text;
 }
 
-/// Kernel arguments and the reports of a converter are no tensors, but nothing is wrong with them.
+/// Kernel arguments and the reports of a converter are not tensors, but nothing is wrong with them.
 bool is_known_companion(const std::string& name) {
   return name.ends_with(".json") || name.starts_with("convert_failed_file");
 }

@@ -29,7 +29,7 @@ class Joiner {
   void add_graph(int graph, GraphBuilder& builder);
   /// Announces a name; all names of all steps are announced before the first find().
   void announce(const FileName& name);
-  /// Decides the epoch and pairs the numbers behind `-op`. "" when the names fit several.
+  /// Decides the epoch and pairs the numbers after `-op`. "" when the names fit several.
   std::string finish();
 
   /// The nodes that may have written a file of this name; empty: none is known. More than one where nodes share the
@@ -67,7 +67,7 @@ class Joiner {
 
 /// `/`, `\`, `.` and blank become `_`, one for one.
 std::string underscored(std::string_view name);
-/// What 1.3 to 2.2 make of an operator's name: the text behind the last `--` of the dashed name, nothing without one.
+/// What 1.3 to 2.2 make of an operator's name: the text after the last `--` of the dashed name, nothing without one.
 std::string last_dashed_component(std::string_view name);
 /// `cst3`, `data-12`: names that the writer gives to constants.
 bool is_constant_name(std::string_view op);

@@ -67,7 +67,7 @@ void merge_ranks(Layout& layout) {
 
 }  // namespace
 
-std::optional<int64_t> number_behind(std::string_view name, std::string_view prefix) {
+std::optional<int64_t> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   return parse_digits(name.substr(prefix.size()));
 }
@@ -88,7 +88,7 @@ std::vector<std::string> find_candidates(const std::string& path) {
       const Result<Entries> entries = list_directory(directory);
       if (!entries) continue;
       const auto rank = std::find_if(entries->begin(), entries->end(), [](const DirectoryEntry& entry) {
-        return entry.directory && number_behind(entry.name, "rank_");
+        return entry.directory && number_after(entry.name, "rank_");
       });
       if (depth > 0 && rank != entries->end()) {
         found.push_back(join_path(directory, rank->name));

@@ -1,4 +1,4 @@
-// Which of MindSpore's directory layouts a path is, and where its ranks, graphs and steps lie. Only directories are
+// Which of MindSpore's directory layouts a path is, and where its ranks, graphs and steps are. Only directories are
 // listed; no file is opened.
 #pragma once
 
@@ -53,7 +53,7 @@ std::optional<Layout> find_ge_layout(const std::string& path, const Entries& ent
 std::optional<Layout> find_plain_files(const std::string& path, const Entries& entries);
 
 /// 12 of "iteration_12" for the prefix "iteration_".
-std::optional<int64_t> number_behind(std::string_view name, std::string_view prefix);
+std::optional<int64_t> number_after(std::string_view name, std::string_view prefix);
 void add_problem(std::vector<Problem>& problems, Severity severity, std::string path, std::string message);
 
 }  // namespace msdbg::dump

@@ -34,7 +34,7 @@ RankDirectory& rank_at(Layout& layout, int rank, const std::string& path) {
 bool add_iterations(Layout& layout, const std::string& path, const Entries& below, const std::string& net, int rank) {
   bool found = false;
   for (const DirectoryEntry& entry : below) {
-    const std::optional<int64_t> step = number_behind(entry.name, "iteration_");
+    const std::optional<int64_t> step = number_after(entry.name, "iteration_");
     if (!entry.directory || !step) continue;
     rank_at(layout, rank, path).data.push_back({join_path(path, entry.name), net, 0, *step, false});
     found = true;
@@ -114,24 +114,24 @@ std::optional<Layout> find_old_layout(const std::string& path, const Entries& en
   Layout layout;
   layout.root = path;
   for (const DirectoryEntry& entry : entries) {
-    const std::optional<int64_t> device = number_behind(entry.name, "device_");
+    const std::optional<int64_t> device = number_after(entry.name, "device_");
     if (!entry.directory || !device) continue;
     if (add_async_device(layout, join_path(path, entry.name), to_int(*device))) layout.kind = "V-async";
   }
   if (!layout.kind.empty()) return layout;
   // The user may have named the net or the device, one or two levels too deep.
   if (add_iterations(layout, path, entries, base_name(path),
-                     to_int(number_behind(base_name(path), "device_").value_or(0)))) {
-    layout.kind = number_behind(base_name(path), "device_") ? "V-sync" : "V-cpu";
+                     to_int(number_after(base_name(path), "device_").value_or(0)))) {
+    layout.kind = number_after(base_name(path), "device_") ? "V-sync" : "V-cpu";
     return layout;
   }
   for (const DirectoryEntry& net : entries) {
     if (!net.directory || net.name.starts_with('.')) continue;
     const std::string net_path = join_path(path, net.name);
-    const std::optional<int64_t> named_device = number_behind(net.name, "device_");
+    const std::optional<int64_t> named_device = number_after(net.name, "device_");
     const Entries below = directories(net_path);
     for (const DirectoryEntry& entry : below) {
-      const std::optional<int64_t> device = number_behind(entry.name, "device_");
+      const std::optional<int64_t> device = number_after(entry.name, "device_");
       if (!device) continue;
       const std::string device_path = join_path(net_path, entry.name);
       if (add_iterations(layout, device_path, directories(device_path), net.name, to_int(*device)))

@@ -21,7 +21,7 @@ class RankScan {
   void run() {
     visited_.enter(rank_.path);
     for (const DirectoryEntry& net : list(rank_.path)) {
-      // `_` is the writer's scratch directory in 1.3 and repeats what stands elsewhere.
+      // `_` is the writer's scratch directory in 1.3 and repeats what is elsewhere.
       if (!net.directory || net.name.starts_with('.') || net.name == "graphs" || net.name == "execution_order" ||
           net.name == "debug_files" || net.name == "_") {
         continue;
@@ -74,7 +74,7 @@ class RankScan {
   Visited visited_;
 };
 
-std::optional<int> rank_of(const std::string& name) { return small_number(number_behind(name, "rank_")); }
+std::optional<int> rank_of(const std::string& name) { return small_number(number_after(name, "rank_")); }
 
 bool has(const Entries& entries, std::string_view name) {
   for (const DirectoryEntry& entry : entries) {
@@ -95,12 +95,12 @@ std::optional<Layout> find_rank_layout(const std::string& path, const Entries& e
   }
   if (layout.ranks.empty()) {
     // One level too deep: this is a rank itself. Without its name the number is not known. (The oldest layout has
-    // `graphs` and `execution_order` as well, beside its iteration directories.)
+    // `graphs` and `execution_order` as well, next to its iteration directories.)
     const std::optional<int> rank = rank_of(base_name(path));
     const bool inside = has(entries, ".dump_metadata") || has(entries, "graphs") || has(entries, "execution_order");
     if (!rank && !inside) return std::nullopt;
     for (const DirectoryEntry& entry : entries) {
-      if (number_behind(entry.name, "iteration_")) return std::nullopt;
+      if (number_after(entry.name, "iteration_")) return std::nullopt;
     }
     if (rank && path.find('/') != std::string::npos) layout.root = parent_path(path);
     layout.ranks.push_back({rank.value_or(0), path, {}});

@@ -71,7 +71,7 @@ Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std:
   if (!json) return json.status();
   std::vector<std::pair<int64_t, int64_t>> flagged;
   if (json->is_object()) {
-    // The numbers of the operator stand in the block of the unit that raised the flag; an unused block holds zeros.
+    // The numbers of the operator are in the block of the unit that raised the flag; an unused block holds zeros.
     for (const auto& [name, block] : json->items()) {
       if (!block.is_object()) continue;
       const std::optional<int64_t> task = number_of(block, "task_id"), stream = number_of(block, "stream_id");

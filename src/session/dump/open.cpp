@@ -29,8 +29,8 @@ int64_t release(std::string_view version) {
   return number(0) * 100 + number(1);
 }
 
-/// Names without a type component leave two neighbours open, which other facts tell apart.
-std::string settle_epoch(const std::string& epoch, const DumpData& data) {
+/// Names without a type component fit two epochs, which other facts distinguish.
+std::string narrow_epoch(const std::string& epoch, const DumpData& data) {
   const int64_t version = release(data.info.framework_version);
   if (epoch == "B/C" && version >= 203) return version >= 204 ? "E" : "D";
   if (epoch == "B" || epoch == "B/C") {
@@ -52,7 +52,7 @@ std::string find_epoch(const std::vector<std::string>& epochs, const DumpData& d
   }
   std::set<std::string> found;
   for (const std::string& epoch : epochs) {
-    if (!epoch.empty()) found.insert(settle_epoch(epoch, data));
+    if (!epoch.empty()) found.insert(narrow_epoch(epoch, data));
   }
   std::string text;
   for (const std::string& epoch : found) text += (text.empty() ? "" : ", ") + epoch;

@@ -28,10 +28,10 @@ void RankOpener::note_graphs() {
                             "scopes and source lines",
                             graph));
   }
-  for (const auto& [graph, strangers] : strangers_) {
+  for (const auto& [graph, strangers] : unmatched_) {
     if (from_file_.count(graph) == 0 || strangers.empty()) continue;
     size_t files = 0;
-    for (const auto& [key, stranger] : strangers) files += stranger.items.size();
+    for (const auto& [key, unmatched] : strangers) files += unmatched.items.size();
     const auto& [type, op] = strangers.begin()->first;
     add_problem(out_.problems, Severity::kInfo, rank_.path,
                 fmt::format("{} files of graph {} match no node of its graph file and got {} nodes of their own, the "

@@ -39,8 +39,8 @@ void RankOpener::run() {
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
   // All names are joined before any node is added, because the joiners look into the builders.
   for (int graph : graphs) join_graph(graph);
-  for (int graph : graphs) add_strangers(graph);
-  for (const Item& item : items_) widen(builder_of(item.node.graph), item.node.node, *item.name);
+  for (int graph : graphs) add_unmatched_names(graph);
+  for (const Item& item : items_) add_slot(builder_of(item.node.graph), item.node.node, *item.name);
   note_graphs();
   fill_indexes();
   read_history();
@@ -156,7 +156,7 @@ void RankOpener::join_graph(int graph) {
   for (size_t i = first; i < items_.size(); ++i) joiner.announce(*items_[i].name);
   epochs_.push_back(joiner.finish());
 
-  // On GPU the parameters of every graph stand in the directory of the step's first one.
+  // On GPU the parameters of every graph are in the directory of the step's first one.
   Joiner elsewhere;
   if (from_file_.count(graph) > 0) {
     for (auto& [id, builder] : builders_) elsewhere.add_graph(id, builder);
@@ -172,9 +172,9 @@ void RankOpener::join_graph(int graph) {
     if (nodes.size() == 1) {
       items_[i].node = nodes[0];
     } else if (nodes.empty()) {
-      Stranger& stranger = strangers_[graph][{name.op_type, name.op}];
-      stranger.items.push_back(i);
-      stranger.first_timestamp = std::min(stranger.first_timestamp, name.timestamp);
+      UnmatchedName& unmatched = unmatched_[graph][{name.op_type, name.op}];
+      unmatched.items.push_back(i);
+      unmatched.first_timestamp = std::min(unmatched.first_timestamp, name.timestamp);
     } else {
       const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].file >= 0,
                                           name.op_type, name.op, static_cast<int>(name.io), name.slot);
@@ -183,11 +183,11 @@ void RankOpener::join_graph(int graph) {
       entry.second.push_back(i);
     }
   }
-  share_out(shared);
+  assign_shared_names(shared);
 }
 
 /// Files whose name fits several nodes: as many files as nodes are taken in order of time, else all go to the first.
-void RankOpener::share_out(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared) {
+void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared) {
   for (auto& [key, entry] : shared) {
     auto& [nodes, items] = entry;
     std::sort(items.begin(), items.end(),
@@ -200,14 +200,14 @@ void RankOpener::share_out(std::map<std::string, std::pair<std::vector<JoinedNod
 }
 
 /// Nodes for names that no graph knows, in the order in which they were first written.
-void RankOpener::add_strangers(int graph) {
-  std::vector<std::pair<const StrangerKey*, Stranger*>> order;
-  for (auto& [key, stranger] : strangers_[graph]) order.emplace_back(&key, &stranger);
+void RankOpener::add_unmatched_names(int graph) {
+  std::vector<std::pair<const UnmatchedKey*, UnmatchedName*>> order;
+  for (auto& [key, unmatched] : unmatched_[graph]) order.emplace_back(&key, &unmatched);
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second->first_timestamp, *a.first) < std::tie(b.second->first_timestamp, *b.first);
   });
   GraphBuilder& builder = builder_of(graph);
-  for (const auto& [key, stranger] : order) {
+  for (const auto& [key, unmatched] : order) {
     const auto& [type, op] = *key;
     Node node;
     std::string name = op;
@@ -225,12 +225,12 @@ void RankOpener::add_strangers(int graph) {
     node.name = name.empty() ? type : name;
     node.scope = parameter ? std::string_view() : scope_of(node.name);
     const NodeId id = builder.add(std::move(node));
-    for (size_t item : stranger->items) items_[item].node = {graph, id, Note::kNone};
+    for (size_t item : unmatched->items) items_[item].node = {graph, id, Note::kNone};
   }
 }
 
 /// A node has at least the slots that were dumped of it.
-void RankOpener::widen(GraphBuilder& builder, NodeId id, const FileName& name) {
+void RankOpener::add_slot(GraphBuilder& builder, NodeId id, const FileName& name) {
   if (name.kind == FileKind::kDevice) return;
   Node& node = builder.node(id);
   if (name.io == Io::kInput) {

@@ -27,19 +27,19 @@ class RankOpener {
     JoinedNode node;
   };
   /// A name that no graph knows.
-  struct Stranger {
+  struct UnmatchedName {
     std::vector<size_t> items;
     uint64_t first_timestamp = UINT64_MAX;
   };
-  using StrangerKey = std::pair<std::string, std::string>;  // type, op
+  using UnmatchedKey = std::pair<std::string, std::string>;  // type, op
 
   void read_graphs();
   void read_orders();
   void list_directories();
   void join_graph(int graph);
-  void share_out(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared);
-  void add_strangers(int graph);
-  void widen(GraphBuilder& builder, NodeId node, const FileName& name);
+  void assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared);
+  void add_unmatched_names(int graph);
+  void add_slot(GraphBuilder& builder, NodeId node, const FileName& name);
   void fill_indexes();
   void fill_directory(size_t directory, std::vector<Item*>& items);
   void read_history();
@@ -56,7 +56,7 @@ class RankOpener {
   std::vector<StepFiles> listed_;          // per rank_.data
   std::vector<uint32_t> directory_index_;  // into out_.directories
   std::vector<Item> items_;
-  std::map<int, std::map<StrangerKey, Stranger>> strangers_;
+  std::map<int, std::map<UnmatchedKey, UnmatchedName>> unmatched_;
   std::vector<std::string> epochs_;
 };
 

@@ -61,7 +61,7 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
           if (!wants(query, listed.slot) || !filter.contains(graph, listed.node)) return;
           found.push_back({rank, graph.id(), step, listed.execution, listed.node, listed.slot});
         };
-        // Constants of their own directory come in with the first step; those of 1.3 to 1.5 stand in every step.
+        // Constants of their own directory come in with the first step; those of 1.3 to 1.5 are in every step.
         if (seen.insert(data).second) {
           for (const StepIndex::Listed& listed : data->constants.listed()) {
             if (!index->second.slots_of(listed.node).empty()) continue;

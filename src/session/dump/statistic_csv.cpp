@@ -169,7 +169,7 @@ class RowReader {
     finite_only(kStatNeg, stats.neg_count, kStatNegInf, stats.neg_inf_count, stats);
   }
 
-  /// Counts of parts against that of all, which the code behind subtracts them from.
+  /// Counts of parts against that of all, from which the following code subtracts them.
   static Status compare_counts(Stats& stats) {
     const auto sum = [](std::initializer_list<uint64_t> counts) {
       uint64_t total = 0;

@@ -1,4 +1,4 @@
-// Where the values of one graph and step lie: for each node, slot and execution a file or a row of statistic.csv.
+// Where the values of one graph and step are: for each node, slot and execution a file or a row of statistic.csv.
 // Filled while a dump is opened, then immutable; any thread.
 #pragma once
 

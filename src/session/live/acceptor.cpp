@@ -206,7 +206,7 @@ void Acceptor::accept_one(int socket) {
   int port = 0;
   const std::string host = address_text(address, &port);
   const std::string key = fmt::format("fd:{}", descriptor);
-  // The number may be that of a connection that gRPC closed a moment ago and whose end has not been looked at yet.
+  // The number may be that of a connection that gRPC closed a moment ago and whose end has not been processed yet.
   const auto stale = std::find_if(watched_.begin(), watched_.end(), [&](const auto& entry) { return entry.second.key == key; });
   if (stale != watched_.end()) drop(stale);
   make_room();

@@ -1,4 +1,4 @@
-// The listening socket. It accepts connections itself instead of leaving that to gRPC, so that the end of a connection
+// The listening socket. It accepts connections itself instead of leaving that to gRPC, so the end of a connection
 // is known at once, also while no call is open on it.
 #pragma once
 
@@ -28,13 +28,13 @@ class Acceptor {
   };
 
   /// Listens on every address that `bind` stands for ("localhost" may be two), on one port.
-  /// Error: kInvalidArgument for what is no address, kIoError naming the address and the reason.
+  /// Error: kInvalidArgument for anything but an address, kIoError naming the address and the reason.
   static Result<std::unique_ptr<Acceptor>> open(const std::string& bind, int port);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  /// Begins to accept. The callbacks run on a thread of the acceptor. Error: kInternal when there is no thread for it.
+  /// Starts accepting. The callbacks run on a thread of the acceptor. Error: kInternal when there is no thread for it.
   Status start(Callbacks callbacks);
   void stop();
 

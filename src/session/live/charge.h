@@ -1,4 +1,4 @@
-// Memory that messages take between their arrival and the moment the session has looked at them.
+// Memory for messages between their arrival and their processing by the session.
 #pragma once
 
 #include <atomic>

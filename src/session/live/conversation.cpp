@@ -133,7 +133,7 @@ void Conversation::note_passed() {
 
 void Conversation::handle(WireEvent event) {
   using Kind = WireEvent::Kind;
-  // What the transport answered by itself lies before everything that it hands over.
+  // What the transport answered by itself comes before everything that it hands over.
   note_passed();
   switch (event.kind) {
     case Kind::kHandshake:

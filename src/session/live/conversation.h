@@ -1,6 +1,6 @@
 // The state of the conversation with one training process, and everything that is said in it.
 //
-// Any thread: each call holds the lock for as long as it waits, so that workers of a check may fetch tensors while the
+// Any thread: each call holds the lock for as long as it waits, so workers of a check may fetch tensors while the
 // owner waits for them. Nothing here knows graphs or watchpoints.
 #pragma once
 
@@ -66,14 +66,14 @@ class Conversation {
 
   /// Until the state is held, ended or lost. False at the deadline or on an interrupt.
   bool wait_settled(Clock::time_point deadline, bool stop_on_interrupt);
-  /// Until the state is held, by whatever process that comes.
+  /// Until the state is held, by any process that connects.
   bool wait_held(Clock::time_point deadline, bool stop_on_interrupt);
 
   /// A reply that leaves the training held: SetCMD, recheck. Returns when it asks again.
   /// Error: kPeerLost; the text says whether the command was delivered.
   Status tell(const debugger::EventReply& reply, std::string_view what);
   /// A reply that lets it go: RunCMD, exit. Returns at once.
-  /// Up to `ahead` suspensions without a hit or anything else to look at are answered in the same way, by the transport.
+  /// Up to `ahead` suspensions without a hit or another event are answered in the same way, by the transport.
   Status release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead = 0);
   /// Whatever release() said, the next suspension is one again.
   void stop_ahead();
@@ -81,14 +81,14 @@ class Conversation {
   uint64_t take_passed();
   Status let_go(std::vector<debugger::EventReply> first);
 
-  /// While `suspension` is set, nothing is said in another one: whoever asks thinks of that one. nullopt ends it.
+  /// While `suspension` is set, nothing is sent in another one, because callers mean that one. nullopt ends it.
   void pin(std::optional<uint64_t> suspension);
 
   // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not fit the question.
   Result<std::vector<debugger::TensorBase>> bases(std::span<const ViewItem> items);
   Result<std::vector<debugger::TensorSummary>> summaries(std::span<const ViewItem> items);
   /// One value for each of the items, which differ and fit into one message, in their order; each says what was wrong with it or that
-  /// it is missing. An error is one of all of them. Room is made for `reserve` bytes; above `memory` bytes the elements lie in a file.
+  /// it is missing. An error applies to all of them. Room is made for `reserve` bytes; above `memory` bytes the elements lie in a file.
   Result<std::shared_ptr<ValueUpload>> values(std::span<const ValueItem> items, uint64_t reserve, uint64_t memory);
 
  private:
@@ -117,8 +117,8 @@ class Conversation {
   bool ran_ = false;           // something was run since the handshake
   bool late_graph_ = false;    // a graph that was compiled later has come; the training is held before its first run
   bool awaiting_ = true;       // the next WaitCMD is a new suspension
-  uint64_t passed_ = 0;        // suspensions that nobody saw
-  bool busy_ = false;          // it was told something and has not asked again yet
+  uint64_t passed_ = 0;        // suspensions that were answered ahead
+  bool busy_ = false;          // it got a command and has not asked again yet
   bool refused_ = false, orphan_ = false;
   std::optional<uint64_t> pinned_;
   bool lost_held_ = false;     // the connection broke while the training was held

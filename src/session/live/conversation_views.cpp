@@ -37,7 +37,7 @@ std::string name_of(const UploadedValue& value) {
   return fmt::format("{}:{}{}", printable(value.node), value.slot, value.iter.empty() ? "" : " (previous)");
 }
 
-/// What is wrong with a value when nothing more comes; "" when it is as it should be. One of which nothing came is empty.
+/// What is wrong with a value when no more data comes; "" when nothing is. A value without data is empty.
 std::string problem_of(const ValueUpload& upload, size_t place) {
   const UploadedValue& value = upload.values[place];
   if (!value.problem.empty() || value.finished) return value.problem;

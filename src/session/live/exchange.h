@@ -32,7 +32,7 @@ bool is_streaming(Rpc rpc);
 struct UploadedValue {
   std::string node, slot, iter;      ///< as asked for
   uint64_t most_bytes = UINT64_MAX;  ///< elements beyond these are refused
-  uint64_t first = 0, bytes = 0;     ///< where its elements lie in the landing
+  uint64_t first = 0, bytes = 0;     ///< where its elements are in the buffer
   std::vector<int64_t> dims;
   int data_type = 0;
   uint64_t slices = 0;
@@ -43,11 +43,11 @@ struct UploadedValue {
   bool missing() const { return slices > 0 && data_type == 0; }
 };
 
-/// Where the elements of the tensors of one view arrive, one behind the other. Shared, because an upload that comes after its
+/// Where the elements of the tensors of one view arrive, one after the other. Shared, because an upload that comes after its
 /// deadline still needs a place. Written by one transport thread; read after the kValues event.
 struct ValueUpload {
   std::vector<UploadedValue> values;  ///< in the order of the question
-  size_t at = 0;                      ///< the one that is awaited; behind the last one when all have come
+  size_t at = 0;                      ///< the one that is awaited; past the last one when all have come
   Landing landing;
   std::string problem;                ///< "" or why no more came
 
@@ -56,7 +56,7 @@ struct ValueUpload {
   std::span<const std::byte> elements(const UploadedValue& value) const { return landing.bytes().subspan(value.first, value.bytes); }
 };
 
-/// In a recording: what led to a suspension, which need not be what the replay was told.
+/// In a recording: what led to a suspension, which need not be what the replay was asked for.
 struct CameFrom {
   std::string run_level, node;  ///< of the RunCMD
   int64_t last_step = 0;        ///< of the suspension before
@@ -76,7 +76,7 @@ struct WireEvent {
     kValues,     ///< the upload handed to Transport::expect() is complete, or no more of it comes
     kHeartbeat,
     kGone,       ///< the connection of the training ended; text says how
-    kRefused,    ///< somebody was turned away; text
+    kRefused,    ///< a peer was refused; text
     kProblem,    ///< odd input that was survived; text
   };
   Kind kind = Kind::kProblem;

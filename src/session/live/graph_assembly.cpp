@@ -25,7 +25,7 @@ void GraphAssembly::add(const debugger::Chunk& chunk) {
     bytes_ += buffer;
   }
   if (!marked) return;
-  // A whole slice that carries the mark is either the true end or the stale mark of a graph that goes on.
+  // A whole slice that carries the mark is either the true end or the stale mark of a graph that continues.
   if (!repeated && buffer.size() == kSlice && !is_whole()) return;
   end_graph();
 }

@@ -27,7 +27,7 @@ bool append(grpc::ByteBuffer& buffer, std::vector<Message>* messages) {
   return parse(buffer, &messages->emplace_back());
 }
 
-/// The message as it lies in memory, and what keeps it there.
+/// The message in memory, and its owner.
 struct Pieces {
   explicit Pieces(const grpc::ByteBuffer& buffer) {
     (void)buffer.Dump(&slices);
@@ -62,7 +62,7 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
     return fail(call, grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be decoded");
   }
   if (admitted) return;
-  // Only now, so that somebody who says nothing sensible cannot take the place of the training.
+  // Only now, so a peer that sends nonsense cannot take the place of the training.
   if (const grpc::Status refusal = admit(call); !refusal.ok()) return call.fail(refusal.error_code(), refusal.error_message());
   record(call, message);
 }
@@ -79,7 +79,7 @@ void GrpcTransport::record(const IncomingCall& call, grpc::ByteBuffer& message) 
 void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
   note(WireEvent::Kind::kProblem, fmt::format("{}: {}; refused", rpc_name(call.rpc), what));
   if (call.rpc == Rpc::kSendTensors && call.event.values) {
-    // Somebody waits for these values and is told, before the client can go on.
+    // A reader waits for these values and is woken before the client can continue.
     call.event.values->problem = what;
     call.event.kind = WireEvent::Kind::kValues;
     (void)mailbox_.put(std::move(call.event));
@@ -87,13 +87,13 @@ void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
   fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, what);
 }
 
-/// False when the message is no such message; `too_much` says why there is no room for it.
+/// False when the message has another type; `too_much` says why there is no room for it.
 bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
   WireEvent& event = call.event;
   const auto keep = [&](uint64_t bytes) {
     if (event.charge.add(bytes)) return true;
     *too_much =
-        fmt::format("more than {} of graphs, hits and answers that nobody has looked at yet", format_bytes(event.charge.limit()));
+        fmt::format("more than {} of graphs, hits and answers that are not processed yet", format_bytes(event.charge.limit()));
     return false;
   };
   switch (call.rpc) {
@@ -101,7 +101,7 @@ bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::s
     case Rpc::kSendMetadata:
       return parse(message, &event.metadata);
     case Rpc::kSendHeartbeat:
-      return true;  // whatever it says, it is a sign of life
+      return true;  // any message is a sign of life
     case Rpc::kSendGraph:
     case Rpc::kSendMultiGraphs: {
       debugger::Chunk chunk;
@@ -140,10 +140,10 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
     std::lock_guard lock(mutex_);
     event.values = std::exchange(upload_, nullptr);
   }
-  // Without one nobody asked: the elements are skipped, and what is far more than a mistake is refused.
+  // Without one nothing was requested: the elements are skipped, and far more than a mistake is refused.
   const uint64_t most = event.values ? event.values->most_bytes() : 0;
   if (call.bytes > most + std::max(most / 2, limits::kUnaskedBytes)) {
-    *too_much = event.values ? "far more than what was asked for" : "a tensor that nobody asked for";
+    *too_much = event.values ? "far more than was requested" : "a tensor that was not requested";
     return false;
   }
   const SliceResult taken = take_slice(Pieces(message).bytes, event.values.get(), received_);
@@ -167,7 +167,7 @@ void GrpcTransport::on_complete(IncomingCall& call) {
     case Rpc::kSendMultiGraphs:
       return complete_graphs(call);
     case Rpc::kSendTensors:
-      if (call.messages == 0) {  // no tensor has elements, which is told by saying nothing
+      if (call.messages == 0) {  // no tensor has elements, which the client reports by sending nothing
         std::lock_guard lock(mutex_);
         call.event.values = std::exchange(upload_, nullptr);
       }
@@ -244,10 +244,10 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
   if (const auto refused = turned_away_.extract(call.peer)) event.turned_away = refused.mapped();
   event.kind = WireEvent::Kind::kWait;
   event.peer = address_of(call.peer);
-  // Posted under the lock, so that the answer to it cannot come before it is known to be open.
+  // Posted under the lock, so the answer to it cannot come before it is known to be open.
   if (mailbox_.put(std::move(event))) return;
   held_ = nullptr;
-  fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be looked at");
+  fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
 }
 
 void GrpcTransport::complete_metadata(IncomingCall& call) {
@@ -280,13 +280,13 @@ void GrpcTransport::post_and_reply(IncomingCall& call, const debugger::EventRepl
   {
     std::lock_guard lock(mutex_);
     if (call.event.peer.empty()) call.event.peer = address_of(call.peer);
-    ahead_times_ = 0;  // somebody has to look at this before the training goes on
-    // Nobody reads hits of a training that was let go.
+    ahead_times_ = 0;  // the session must process this before the training continues
+    // Hits of a detached training are not read.
     wanted = !alone_ || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
   }
-  // Posted first: the client goes on only after the reply, so its next message comes behind this one.
+  // Posted first: the client continues only after the reply, so its next message comes after this one.
   if (wanted && !mailbox_.put(std::move(call.event)))
-    return fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be looked at");
+    return fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
   reply(call, message);
 }
 
@@ -304,7 +304,7 @@ void GrpcTransport::fail(IncomingCall& call, grpc::StatusCode code, const std::s
 void GrpcTransport::note(WireEvent::Kind kind, std::string text) {
   const size_t told = notes_.fetch_add(1);
   if (told > limits::kNotes) return;
-  if (told == limits::kNotes) text = fmt::format("{} problems and refusals were told; further ones are not", told);
+  if (told == limits::kNotes) text = fmt::format("{} problems and refusals were reported; further ones are not", told);
   if (recorder_) recorder_->note(text);
   WireEvent event;
   event.kind = kind;

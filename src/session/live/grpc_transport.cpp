@@ -46,7 +46,7 @@ GrpcTransport::GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr
       waiting_(std::make_shared<WaitingMemory>(limits::waiting_bytes(mem_limit_bytes))) {}
 
 Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& options) {
-  // The library would print to standard error, in the middle of the prompt, that a name is no UTF-8. Names are taken as bytes here
+  // The library would print to standard error, in the middle of the prompt, that a name is not UTF-8. Names are taken as bytes here
   // and shown escaped; what cannot be parsed at all is an event of the session.
   google::protobuf::SetLogHandler(nullptr);
   Result<std::unique_ptr<Acceptor>> acceptor = Acceptor::open(options.bind, options.port);
@@ -114,7 +114,7 @@ Status GrpcTransport::answer(const debugger::EventReply& message) {
     // Replied under the lock: a cancelled call is deleted only after on_cancelled(), which waits for it.
     if (call != nullptr) reply(*call, message);
   }
-  if (call == nullptr) return Status(Code::kPeerLost, "the training is not held any more; the command was not delivered");
+  if (call == nullptr) return Status(Code::kPeerLost, "the training is no longer held; the command was not delivered");
   return {};
 }
 
@@ -198,7 +198,7 @@ bool GrpcTransport::is_current(const std::string& peer) {
   return peer == current_;
 }
 
-/// Looked at before a call is read: a stranger may introduce itself, and only while there is no training.
+/// Checked before a call is read: an unknown peer may only send a handshake, and only while there is no training.
 grpc::Status GrpcTransport::may_call(Rpc rpc, const std::string& peer, uint64_t number) {
   {
     std::lock_guard lock(mutex_);
@@ -225,7 +225,7 @@ grpc::Status GrpcTransport::admit(const IncomingCall& call) {
       current_ = call.peer;
       ended_ = false;
       notes_ = 0;
-      // What the former training left behind takes no room from this one; beyond two of them it does.
+      // Memory of the previous training does not count for this one; that of earlier ones does.
       if (former_waiting_.expired()) {
         former_waiting_ = waiting_;
         waiting_ = std::make_shared<WaitingMemory>(waiting_->limit());

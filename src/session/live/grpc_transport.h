@@ -74,11 +74,11 @@ class GrpcTransport final : public Transport, private CallHandler {
   Mailbox mailbox_;
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> next_call_{1};
-  std::atomic<size_t> notes_{0};                  // told of the current training
+  std::atomic<size_t> notes_{0};                  // reported about the current training
 
   std::mutex mutex_;
   std::shared_ptr<WaitingMemory> waiting_;        // for what the current training sends
-  std::weak_ptr<WaitingMemory> former_waiting_;   // for what the one before sent, until the session has looked at it
+  std::weak_ptr<WaitingMemory> former_waiting_;   // for what the one before sent, until the session has processed it
   std::map<std::string, std::string> addresses_;  // of open connections, by key
   std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: of a handshake
   std::string current_;                           // key of the training's connection; "" while there is none
@@ -89,7 +89,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   uint64_t ahead_times_ = 0;
   Passed passed_;
   std::shared_ptr<ValueUpload> upload_;
-  bool alone_ = false;                            // the training was let go
+  bool alone_ = false;                            // the training was detached
   std::string alone_key_;                         // its connection
   std::deque<debugger::EventReply> alone_replies_;
 };

@@ -1,4 +1,4 @@
-// One call of a client, of whatever method: its messages are handed over as they arrive, its reply is given once.
+// One call of a client, of any method: its messages are handed over as they arrive, its reply is given once.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -23,7 +23,7 @@ class CallHandler {
   virtual ~CallHandler() = default;
   virtual void on_message(IncomingCall& call, grpc::ByteBuffer& message) = 0;
   virtual void on_complete(IncomingCall& call) = 0;   ///< the client has said everything
-  virtual void on_cancelled(IncomingCall& call) = 0;  ///< it went away; a reply has no effect any more
+  virtual void on_cancelled(IncomingCall& call) = 0;  ///< the client disconnected; a reply has no effect
   virtual void on_closed(IncomingCall&) noexcept {}   ///< the last word about this call
   /// One of the others has thrown, which is a defect here; the call is over.
   virtual void on_exception(IncomingCall& call, const char* what) noexcept = 0;

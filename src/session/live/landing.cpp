@@ -84,7 +84,7 @@ Status Landing::move_to_file(uint64_t room) {
 Result<std::span<std::byte>> Landing::grow(uint64_t n) {
   if (n > room_ - used_) {
     if (n > kMost - used_) return Status(Code::kOutOfMemory, fmt::format("no room for {} more", format_bytes(n)));
-    // Some more than is needed now, so that not every piece moves the ones before it; where that does not fit, just enough.
+    // More than is needed now, so not every piece moves the earlier ones; if that does not fit, just enough.
     const uint64_t ample = room_ + room_ / 2;
     if (ample < used_ + n || !reserve(ample).ok()) {
       if (Status status = reserve(used_ + n); !status.ok()) return status;

@@ -1,6 +1,6 @@
 // Memory for the elements of one tensor that arrives in pieces.
 //
-// Up to the limit it is anonymous memory; above it an unlinked file in the temporary directory, mapped, so that a tensor
+// Up to the limit it is anonymous memory; above it an unlinked file in the temporary directory, mapped, so a tensor
 // larger than --mem-limit can still be reduced and saved. Pages are touched once, by the bytes that land there.
 #pragma once
 

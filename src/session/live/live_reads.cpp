@@ -12,10 +12,10 @@ namespace {
 
 constexpr size_t kMostItems = 256;                          ///< in one view
 constexpr size_t kMostLookedAt = 8 * kMostItems;            ///< reads that are passed over included
-constexpr uint64_t kSmallValue = uint64_t{64} << 10;        ///< a larger one is asked for alone
+constexpr uint64_t kSmallValue = uint64_t{64} << 10;        ///< a larger one is requested alone
 constexpr uint64_t kValues = uint64_t{4} << 20;             ///< bytes of elements and names in one view
 constexpr uint64_t kShareOfMemory = 8;                      ///< a batch takes one eighth of the limit at most; it is copied once
-// The training reads these bytes and sends none of them; until it answers it gives no sign of life.
+// The training reads these bytes and sends none of them; it is silent until it answers.
 constexpr uint64_t kSmallReduced = uint64_t{1} << 20, kReduced = uint64_t{64} << 20;
 
 }  // namespace
@@ -44,7 +44,7 @@ void LiveSessionImpl::check_ends() {
   read_at_.clear();
 }
 
-/// A value that was fetched, or why it could not be; nullopt when nobody has asked for it.
+/// A value that was fetched, or why it could not be; nullopt when it was not requested.
 std::optional<Result<TensorPtr>> LiveSessionImpl::at_hand(const Key& key) {
   std::lock_guard lock(cache_mutex_);
   if (TensorPtr tensor = values_.find(key)) return Result<TensorPtr>(std::move(tensor));
@@ -52,7 +52,7 @@ std::optional<Result<TensorPtr>> LiveSessionImpl::at_hand(const Key& key) {
   return std::nullopt;
 }
 
-/// What the check reads from this value on, as far as it can be asked for together with it. Empty when it is asked for alone.
+/// What the check reads from this value on, as far as one request can hold it. Empty when it is requested alone.
 std::vector<LiveSessionImpl::Asked> LiveSessionImpl::reads_from(const Key& key, const Row& most) {
   std::vector<Asked> row;
   std::lock_guard lock(cache_mutex_);
@@ -85,7 +85,7 @@ std::vector<LiveSessionImpl::Asked> LiveSessionImpl::values_from(const Key& key)
   return reads_from(key, {kSmallValue, std::min(kValues, options_.mem_limit_bytes / kShareOfMemory), true});
 }
 
-/// What the training says about a value. While a check looks at statistics only, those that it wants next come with it. Owner only.
+/// The training's statistics of a value. While a check needs only statistics, the next ones come with it. Owner only.
 Result<debugger::TensorSummary> LiveSessionImpl::summary(const Key& key, const std::string& name) {
   std::vector<Asked> row;
   if (statistics_only_) {
@@ -96,13 +96,13 @@ Result<debugger::TensorSummary> LiveSessionImpl::summary(const Key& key, const s
   for (const Asked& asked : row) items.push_back(asked.item);
   if (items.empty()) items.push_back({name, key.slot, false});
   Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries(items);
-  for (size_t i = 1; i < row.size(); ++i)  // what failed together is not asked for again
+  for (size_t i = 1; i < row.size(); ++i)  // what failed together is not requested again
     summaries_.insert_or_assign(row[i].key, answer ? std::move((*answer)[i]) : debugger::TensorSummary());
   if (!answer) return answer.status();
   return std::move(answer->front());
 }
 
-/// Leaves the values at hand, and for those that are none the reason. An error is one of the whole view.
+/// Caches the values, or the reason for those that are missing. An error applies to the whole view.
 Status LiveSessionImpl::fetch_together(const std::vector<Asked>& asked) {
   std::vector<ValueItem> items;
   uint64_t bytes = 0;

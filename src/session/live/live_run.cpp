@@ -25,7 +25,7 @@ bool broken(const CheckResult& check) {
                      [](const NotChecked& entry) { return (entry.error_code & kErrorBad) != 0; });
 }
 
-/// Steps behind so many suspensions at the end of one. The training's own count decides: some are held once per graph of a step.
+/// Steps completed after so many suspensions at the end of one. The training's own count decides: some are held once per graph of a step.
 int64_t steps_between(int64_t before, int64_t completed, int64_t suspensions) {
   return completed < before ? suspensions : std::min(completed - before, suspensions);  // a new handshake counts from 0
 }
@@ -59,7 +59,7 @@ bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, Stop
   return false;
 }
 
-// How many suspensions need nobody here: nothing is judged on this side after a step, and nobody is called.
+// How many suspensions need no action here: nothing is judged on this side after a step, and no callback runs.
 uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) const {
   if (request.kind != RunKind::kStep && request.kind != RunKind::kContinue) return 0;
   if (request.on_step || stale_ || judges_here()) return 0;
@@ -92,7 +92,7 @@ Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) co
                                                     named.kind == NodeKind::kOperator ? named.op : node_kind_name(named.kind)));
 }
 
-/// The operators to stop behind with watchpoints, where a stop at level "node" might run past the end of the step: a training that
+/// The operators to stop after with watchpoints, where a stop at level "node" might run past the end of the step: a training that
 /// has stopped at an operator is not held at the end of that step, and nothing would be judged there.
 std::vector<WatchedName> LiveSessionImpl::stops_for(const RunRequest& request, const std::string& node) const {
   const bool stopped_here = hold_ == HoldKind::kNode && node_stop_step_ == step_;
@@ -137,7 +137,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   if (request.timeout) deadline = Clock::now() + *request.timeout;
 
   RunResult result = snapshot(StopReason::kDone);
-  // It came to a hit while nobody waited, behind an interrupt or a timeout: that is told first.
+  // It reached a hit while nothing waited, after an interrupt or a timeout: that is reported first.
   if (!raw_hits_.empty()) {
     collect_hits(result.check);
     result.reason = StopReason::kHit;
@@ -217,7 +217,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     else if (broken(check)) reason = StopReason::kNotChecked;
     else if (check.interrupted || interrupt_requested()) reason = StopReason::kInterrupted;
     else if (request.kind == RunKind::kToNode && suspension_.cur_node != node) {
-      if (!step_end && !late) continue;  // held for a hit that is none of ours
+      if (!step_end && !late) continue;  // held for a hit that is not ours
       reason = step_end ? StopReason::kNodeNotMet : StopReason::kPaused;
     } else if (request.kind == RunKind::kNextNode && step_end && !stops.empty()) {
       if (!late) continue;  // the next operator is the first one of the next step

@@ -33,7 +33,7 @@ LiveSessionImpl::LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOp
 }
 
 LiveSessionImpl::~LiveSessionImpl() {
-  // A held training that nobody answers would only retry for a while and then end with an error.
+  // A held training without answers would retry for a while and then end with an error.
   if (!detached_ && talk_.state() == LiveState::kHeld) (void)talk_.release(make_exit(), "exit");
 }
 
@@ -149,7 +149,7 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
   forget_stats([&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; });
   std::lock_guard lock(cache_mutex_);
-  // Values of the end of a step are the previous ones as soon as the next step runs, which may be held behind its operators first.
+  // Values of the end of a step are the previous ones as soon as the next step runs, which may be held after its operators first.
   const bool other_step = completed_ != last_completed;
   const bool next_step_runs = last_hold != HoldKind::kNode && (other_step || hold_ == HoldKind::kNode);
   const bool end_was_passed = last_hold == HoldKind::kNode && hold_ == HoldKind::kNode && other_step;
@@ -199,7 +199,7 @@ Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds>
     return {};
   }
   if (interrupt_requested()) return {Code::kInterrupted, "interrupted while waiting for a training"};
-  if (options_.recorded) return {Code::kPeerLost, "the recording is at its end: no training is held in it any more"};
+  if (options_.recorded) return {Code::kPeerLost, "the recording is at its end: it holds no more suspensions"};
   if (talk_.refused()) return {Code::kUnsupported, "the only training that came was refused: its version is not served"};
   return {Code::kNotFound, fmt::format("no training came to {} in time: are the three variables exported there?", address())};
 }

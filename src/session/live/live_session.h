@@ -22,7 +22,7 @@ namespace msdbg::live {
 
 struct SessionOptions {
   SessionKind kind = SessionKind::kLive;
-  bool recorded = false;      ///< nobody is there: hits need no watchpoint of ours, tensors are those that were looked at
+  bool recorded = false;      ///< a recording: hits need no watchpoint of ours, and only tensors that were read exist
   std::string source;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;
@@ -72,12 +72,12 @@ class LiveSessionImpl final : public LiveSession {
   int event_descriptor() const override { return talk_.descriptor(); }
 
  private:
-  /// A watchpoint with the nodes it names and what the peer was told about it.
+  /// A watchpoint with its nodes and what was sent to the peer about it.
   struct Wanted {
     Watchpoint watch;
     std::vector<NodeRef> nodes;
     bool local = false;                ///< judged here
-    std::string told;                  ///< what the peer knows, "" for nothing; compared to decide whether to tell anew
+    std::string told;                  ///< what the peer has, "" for nothing; compared to decide whether to send it again
     std::vector<int> peer_ids;
     bool initial_pending = false;      ///< weight_initialization that was not evaluated yet
   };
@@ -91,7 +91,7 @@ class LiveSessionImpl final : public LiveSession {
     std::string name;  ///< the spelling under which the peer has it
   };
   using Key = ValueKey;
-  /// A value that is asked for, and what one without any slice is taken for.
+  /// A requested value, and the type and shape of one without any slice.
   struct Asked {
     Key key;
     TensorId id;
@@ -127,8 +127,8 @@ class LiveSessionImpl final : public LiveSession {
   // live_reads.cpp
   std::optional<Result<TensorPtr>> at_hand(const Key& key);
   struct Row {
-    uint64_t each_bytes, all_bytes;  ///< of the values that are asked for together
-    bool elements;                   ///< those at hand are left out
+    uint64_t each_bytes, all_bytes;  ///< of the values that are requested together
+    bool elements;                   ///< cached ones are left out
   };
   std::vector<Asked> reads_from(const Key& key, const Row& most);
   std::vector<Asked> values_from(const Key& key);
@@ -145,7 +145,7 @@ class LiveSessionImpl final : public LiveSession {
   std::string condition_signature(const Wanted& wanted) const;
   std::vector<WatchedName> names_of(const Wanted& wanted) const;
   const Wanted* by_peer_id(int id) const;
-  /// False when none of the hits is about something that was asked for.
+  /// False when none of the hits belongs to a watchpoint.
   bool collect_hits(CheckResult& into);
   /// Hits that no suspension followed, because the training is over.
   void collect_last_hits(CheckResult& into);
@@ -187,14 +187,14 @@ class LiveSessionImpl final : public LiveSession {
   std::set<int> ignored_ids_;         // carriers and stops
   std::vector<int> stop_ids_;         // of the command that is under way
   int checks_ = 0;                    // that are running
-  int64_t node_stop_step_ = -1;       // in which the training stopped behind an operator because it was told to
+  int64_t node_stop_step_ = -1;       // in which the training stopped after an operator on request
 
   // Of the current suspension; workers of a check use them too.
   std::mutex fetch_mutex_;            // one value or one row of them at a time; before cache_mutex_
   mutable std::mutex cache_mutex_;
   std::unordered_map<Key, Known, Key::Hash> known_;
   ValueCache values_;
-  std::unordered_map<Key, Status, Key::Hash> lost_;  // that came together with others and are no values; told once
+  std::unordered_map<Key, Status, Key::Hash> lost_;  // that came together with others and failed; reported once
   std::vector<TensorId> reads_;       // what the running check opens, in its order
   std::unordered_map<Key, size_t, Key::Hash> read_at_;
   std::map<Key, Before> before_;      // values of an earlier step, for conditions on change that are judged here

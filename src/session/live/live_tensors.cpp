@@ -1,4 +1,4 @@
-// What a held training has: which tensors, of which types and shapes.
+// The tensors of a held training, with their types and shapes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
 Status LiveSessionImpl::unavailable(const TensorId& id) const {
   const Node& node = this->node(id);
   std::string why = "the training does not have it now";
-  if (options_.recorded) why = "not in the recording: nobody looked at it in this suspension";
+  if (options_.recorded) why = "not in the recording: it was not read in this suspension";
   else if (talk_.state() != LiveState::kHeld)
     why = fmt::format("the training is {}, tensors can be read while it is held", live_state_name(talk_.state()));
   else if (node.kind == NodeKind::kConstant)
@@ -41,7 +41,7 @@ Status LiveSessionImpl::unavailable(const TensorId& id) const {
 }
 
 LiveSessionImpl::Known LiveSessionImpl::declared(const Source& source, const TensorId& id) const {
-  // Releases without the base level: the graph tells the shape, whether there is a value is known when it is asked for.
+  // Releases without the base level: the graph has the shape; whether there is a value is known when it is requested.
   Known known;
   const std::vector<std::string> names = view_names(*source.node);
   known.exists = !names.empty();
@@ -77,7 +77,7 @@ LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const T
                                                       shape_text(known.info.shape), base.data_size())};
   } else if (known.info.bytes > limits::kValueBytes) {
     known.info.problem = {Code::kUnsupported,
-                          fmt::format("{}: a training cannot send more than 2 GiB, it would end; its statistics can be asked for",
+                          fmt::format("{}: a training cannot send more than 2 GiB, it would end; its statistics can be read",
                                       format_bytes(known.info.bytes))};
   }
   return known;

@@ -1,4 +1,4 @@
-// Elements and statistics of a held training, fetched when somebody asks.
+// Elements and statistics of a held training, fetched on demand.
 #include <fmt/format.h>
 
 #include "msdbg/simd.h"
@@ -52,7 +52,7 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, const Source& sourc
       asked.shape = info.shape;
       asked.dtype = info.dtype;
     }
-    // What is kept makes room, so that both together stay within the limit.
+    // Cached values make room, so both together stay within the limit.
     values_.shrink(options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, promised));
     memory = options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, values_.bytes());
   }

@@ -1,4 +1,4 @@
-// Watchpoints of a live session: told to the training where it can judge them, judged here where it cannot.
+// Watchpoints of a live session: sent to the training if it can judge them, else judged here.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -141,7 +141,7 @@ Status LiveSessionImpl::tell_peer(Wanted& wanted) {
       report(Severity::kWarning, fmt::format("watchpoint {}: {} is judged before the first step only, which is over",
                                              wanted.watch.id, wanted.watch.condition->spec->id));
   }
-  // Ascend keeps everything at the end of a step, so that nothing has to be watched in order to be read.
+  // Ascend keeps everything at the end of a step, so nothing has to be watched in order to be read.
   const bool silent = wanted.local && profile_.ascend;
   const size_t needed = silent ? 0 : set_cmds_needed(names);
   while (wanted.peer_ids.size() < needed) wanted.peer_ids.push_back(next_peer_id_++);
@@ -171,18 +171,18 @@ Status LiveSessionImpl::tell_peer(Wanted& wanted) {
   return {};
 }
 
-/// Whatever one of these operators computes is a hit, so that the training stops behind it without being told to stop at operators.
+/// Any output of one of these operators is a hit, so the training stops after it without level "node".
 Status LiveSessionImpl::arm_stop(std::span<const WatchedName> names) {
   if (names.empty()) return {};
   for (size_t i = set_cmds_needed(names); i > 0; --i) stop_ids_.push_back(next_peer_id_++);
   ignored_ids_.insert(stop_ids_.begin(), stop_ids_.end());
   for (const debugger::EventReply& reply : make_stops(profile_, names, stop_ids_)) {
-    if (Status status = talk_.tell(reply, fmt::format("a stop behind {} operators", names.size())); !status.ok()) return status;
+    if (Status status = talk_.tell(reply, fmt::format("a stop after {} operators", names.size())); !status.ok()) return status;
   }
   return {};
 }
 
-/// The training is told with the next command.
+/// The training gets it with the next command.
 void LiveSessionImpl::disarm_stop() {
   if (stop_ids_.empty()) return;
   delete_ids_.insert(delete_ids_.end(), stop_ids_.begin(), stop_ids_.end());
@@ -246,7 +246,7 @@ void LiveSessionImpl::add_hit(const Wanted& wanted, const debugger::WatchpointHi
 
 bool LiveSessionImpl::collect_hits(CheckResult& into) {
   const size_t before = into.hits.size() + into.not_checked.size();
-  std::map<int, Target> targets;  // a recording tells numbers of watchpoints only: by what all of their hits are about
+  std::map<int, Target> targets;  // a recording has only the numbers of watchpoints: by the nodes of all their hits
   for (const debugger::WatchpointHit& hit : raw_hits_) {
     const auto node = names_.find(hit.tensor().node_name());
     if (!options_.recorded || !node) continue;

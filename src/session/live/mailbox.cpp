@@ -8,7 +8,7 @@
 namespace msdbg::live {
 namespace {
 
-// A signal handler cannot notify a condition variable, so that the flag is looked at this often.
+// A signal handler cannot notify a condition variable, so the flag is polled this often.
 constexpr std::chrono::milliseconds kTick{20};
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace msdbg::live {
 
 class Mailbox {
  public:
-  /// The conversation is strictly one message at a time, so that anything near this is a peer that misbehaves.
+  /// The conversation is strictly one message at a time, so anything near this is a misbehaving peer.
   static constexpr size_t kMaxEvents = 1024;
 
   Mailbox();
@@ -20,7 +20,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// False when it is full; the event is dropped then and the sender must be told. `always` is for events that no peer
+  /// False when it is full; the event is dropped then and the sender must be answered. `always` is for events that no peer
   /// can multiply (the end of a connection).
   bool put(WireEvent event, bool always = false);
   bool take(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt);
@@ -31,7 +31,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<WireEvent> events_;
-  bool taking_ = false;     ///< somebody sleeps in take(); under mutex_
+  bool taking_ = false;     ///< a reader waits in take(); under mutex_
   bool signalled_ = false;  ///< the descriptor is readable; under mutex_
   int descriptor_;
 };

@@ -1,4 +1,4 @@
-// Names of nodes as the training process wants to hear them, and back.
+// Names of nodes as the training process knows them, and back.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ std::optional<std::string> watch_name(const Graph& graph, const Node& node);
 /// Spellings under which a tensor of the node may be fetched, the likeliest first. Empty: it cannot be fetched.
 std::vector<std::string> view_names(const Node& node);
 
-/// Finds the node that a hit names: as it was sent, by full name, or by what is behind its folded scope.
+/// Finds the node that a hit names: as it was sent, by full name, or by the part after its folded scope.
 class NameTable {
  public:
   /// Graphs must outlive the table.

@@ -36,8 +36,8 @@ PeerProfile profile_of(int major, int minor, const debugger::Metadata& metadata,
   }
   if (p.nonfinite_in_extremes) note("its max, min and mean include NaN and Inf; msdbg computes them from the values");
   if (!p.named_constants) note("constants cannot be fetched; their values are in the graph");
-  if (p.step_hold == StepHold::kBeforeCounting) note("the suspension behind step k still says k, as the first one says 0");
-  if (p.step_hold == StepHold::kNextStart) note("is held at the start of the next step, and not behind the last one");
+  if (p.step_hold == StepHold::kBeforeCounting) note("the suspension after step k still says k, as the first one says 0");
+  if (p.step_hold == StepHold::kNextStart) note("is held at the start of the next step, and not after the last one");
   if (p.step_hold == StepHold::kNever) note("from 2.3 on, an Ascend training is held once, before the first step");
   return p;
 }
@@ -62,7 +62,7 @@ Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::
 }
 
 PeerProfile unknown_profile(const debugger::Metadata& metadata, const std::string& address) {
-  // Everything a newer client may lack is left out: it is asked for nothing that an older one would misread.
+  // Everything a newer client may lack is left out: nothing is sent that an older one would misread.
   PeerProfile p = profile_of(1, 6, metadata, address);
   p.peer.version = "unknown";
   p.peer.notes.insert(p.peer.notes.begin(),

@@ -1,4 +1,4 @@
-// Watchpoints of a recording, known from the hits they gave.
+// Watchpoints of a recording, known from their hits.
 #pragma once
 
 #include "msdbg/check.h"

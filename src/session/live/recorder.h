@@ -1,7 +1,7 @@
 // Writes a live session's conversation to a file. Format: docs/recording.md.
 //
 // Every function may be called from any thread and never throws. A recording is a bystander: when the disk is full or
-// the file breaks, the recorder cuts the file behind its last whole frame, says so once, and is silent from then on.
+// the file breaks, the recorder cuts the file after its last whole frame, says so once, and is silent from then on.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@ namespace msdbg::live {
 
 class Recorder {
  public:
-  /// Error: kIoError; kInvalidArgument when the file exists and is no recording (it is not overwritten).
+  /// Error: kIoError; kInvalidArgument when the file exists and is not a recording (it is not overwritten).
   static Result<std::unique_ptr<Recorder>> create(const std::string& path);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   /// One message of the training side; `parts` are its bytes in order. A WaitCMD flushes: the training is held now, and
-  /// what led there survives whatever happens to this process next.
+  /// the messages before it survive the end of this process.
   void client(Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept;
   void server(Rpc rpc, uint64_t call, std::string_view payload) noexcept;
   /// The call ended with a status instead of a reply.

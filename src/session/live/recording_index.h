@@ -20,7 +20,7 @@ struct RecordedCall {
   std::string text;  ///< of what has no message (kGone)
 };
 
-/// One tensor that was looked at.
+/// One tensor that was read.
 struct RecordedUpload {
   debugger::ViewCMD::Level level = debugger::ViewCMD::value;
   std::string node, slot, iter;   ///< as asked for
@@ -33,13 +33,13 @@ struct RecordedHold {
   std::vector<RecordedCall> before;              ///< what came since the suspension before
   std::vector<RecordedUpload> uploads;
   std::vector<std::vector<uint64_t>> rechecks;   ///< hits of each recheck
-  std::optional<debugger::RunCMD> left;          ///< how it was let go; not by exit, not at the end
+  std::optional<debugger::RunCMD> left;          ///< the command that resumed it; not exit, not at the end
   bool has_hits() const;
 };
 
 struct RecordingIndex {
   std::vector<RecordedHold> holds;
-  std::vector<RecordedCall> tail;   ///< behind the last suspension: a farewell, or the end of the recording
+  std::vector<RecordedCall> tail;   ///< after the last suspension: a farewell, or the end of the recording
   std::string note;                 ///< why not everything was read; "" when it was
 };
 

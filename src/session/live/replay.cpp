@@ -32,7 +32,7 @@ ReplayTransport::ReplayTransport(std::unique_ptr<RecordingReader> reader, Record
 
 bool ReplayTransport::next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) {
   if (mailbox_.take(event, Clock::time_point::min(), false)) return true;
-  // Another process comes when somebody waits for it, not while the end of the one before is looked at.
+  // Another process starts when the session waits for it, not while the end of the previous one is shown.
   if (!later_.empty() && deadline > Clock::now()) deliver_all(std::exchange(later_, {}));
   // Everything that a recording ever says was said as soon as it was due: there is nothing to wait for.
   return mailbox_.take(event, Clock::time_point::min(), stop_on_interrupt);
@@ -94,7 +94,7 @@ void ReplayTransport::arrive() {
   deliver_all(index_.holds[at_].before);
 }
 
-/// Up to the end of a process, or all of it and the suspension behind it.
+/// Up to the end of a process, or all of it and the suspension after it.
 void ReplayTransport::deliver_all(const std::vector<RecordedCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     deliver(calls[i]);
@@ -171,7 +171,7 @@ void ReplayTransport::deliver(const RecordedCall& call) {
       default:
         break;
     }
-    if (!readable) {  // the file was changed since it was indexed, or the peer sent what nobody can read
+    if (!readable) {  // the file was changed since it was indexed, or the peer sent something unreadable
       event = {};
       event.text = "a recorded " + std::string(rpc_name(call.rpc)) + " cannot be read and is left out";
       break;
@@ -223,7 +223,7 @@ void ReplayTransport::view(const debugger::ViewCMD& command) {
   post(std::move(event));
 }
 
-/// Any kind of look at the tensor tells its type and shape.
+/// Any view of the tensor has its type and shape.
 debugger::TensorBase ReplayTransport::base_of(const debugger::TensorProto& asked) {
   debugger::TensorBase base;
   if (const RecordedUpload* upload = find(debugger::ViewCMD::base, asked); upload != nullptr) {
@@ -259,7 +259,7 @@ void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload& into
     reader_->seek(frame);
     Frame read;
     if (!reader_->next(&read)) {
-      value.problem = "the recording cannot be read any more";
+      value.problem = "the recording can no longer be read";
       break;
     }
     const SliceResult taken = take_slice({std::as_bytes(std::span(read.payload))}, &into, received_);

@@ -1,7 +1,7 @@
 // A recording in the place of a training process: the session's commands move through the recorded suspensions.
 //
-// What the training did is fixed; what is asked about it is free. Every run command goes to the next recorded
-// suspension that fits it, views are answered from what was looked at in that suspension, a recheck gives the recorded
+// What the training did is fixed; the questions about it are free. Every run command goes to the next recorded
+// suspension that fits it, views are answered from what was read in that suspension, a recheck gives the recorded
 // hits. Nothing is ever written.
 #pragma once
 
@@ -52,12 +52,12 @@ class ReplayTransport final : public Transport {
   const RecordingIndex index_;
   const std::string path_;
   Mailbox mailbox_;
-  size_t at_ = 0;            // of the current suspension; index_.holds.size(): behind the last
+  size_t at_ = 0;            // of the current suspension; index_.holds.size(): past the last
   bool open_ = false;        // a WaitCMD waits for its answer
   bool over_ = false;        // the tail was played
-  std::vector<RecordedCall> later_;  // behind the end of a process
+  std::vector<RecordedCall> later_;  // after the end of a process
   size_t rechecks_ = 0;      // given in this suspension
-  /// The uploads of the suspension `found_in_`, by what was asked for.
+  /// The uploads of the suspension `found_in_`, by request.
   std::unordered_map<std::string, const RecordedUpload*> found_;
   std::optional<size_t> found_in_;
   std::shared_ptr<ValueUpload> upload_;

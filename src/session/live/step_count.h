@@ -1,4 +1,4 @@
-// What a suspension means: WaitCMD does not say whether it is the first one, a stop behind an operator, or the end of a
+// What a suspension means: WaitCMD does not say whether it is the first one, a stop after an operator, or the end of a
 // step. Pure functions of what was seen.
 #pragma once
 

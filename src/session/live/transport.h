@@ -12,7 +12,7 @@ namespace msdbg::live {
 
 using Clock = std::chrono::steady_clock;
 
-/// Suspensions that nobody looked at, because their answer was given ahead.
+/// Suspensions that were answered ahead and not shown.
 struct Passed {
   uint64_t count = 0;
   debugger::Metadata last;  ///< what the training said at the last of them
@@ -29,16 +29,16 @@ class Transport {
   /// Answers the open WaitCMD. Error: kPeerLost when it was given up meanwhile; nothing was delivered then.
   virtual Status answer(const debugger::EventReply& reply) = 0;
   /// Up to `times` WaitCMDs from the next one on are answered with `reply` at once and make no event, as long as the training says
-  /// nothing else: its hits, graphs and handshakes end this, and the WaitCMD behind them is an event again. A transport may not be able to.
+  /// nothing else: its hits, graphs and handshakes end this, and the WaitCMD after them is an event again. A transport may not be able to.
   virtual void answer_ahead(const debugger::EventReply& /*reply*/, uint64_t /*times*/) {}
-  /// Ends that, and tells what it led to since it was last asked.
+  /// Ends that, and returns what was answered ahead since the last call.
   virtual Passed stop_ahead() { return {}; }
   /// Where the elements of the next value view go; the values are those of the view, in its order.
   virtual void expect(std::shared_ptr<ValueUpload> upload) = 0;
   /// Bytes of the current upload that have arrived: a sign of life.
   virtual uint64_t received_bytes() const = 0;
   /// From now on every WaitCMD, an open one included, is answered without the session: first `replies`, one each, then
-  /// run(step) for ever.
+  /// run(step) forever.
   virtual void answer_alone(std::vector<debugger::EventReply> replies) = 0;
 
   virtual std::string address() const = 0;  ///< where the training side connects to

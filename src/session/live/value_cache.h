@@ -11,7 +11,7 @@
 
 namespace msdbg::live {
 
-/// An output: what an input reads is the value of its producer.
+/// An output: the value of an input is that of its producer.
 struct ValueKey {
   int rank = 0, graph = 0;
   NodeId node = kNoNode;

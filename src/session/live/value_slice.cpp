@@ -14,12 +14,12 @@ enum Field { kNodeName = 1, kSlot = 2, kContent = 3, kDims = 4, kDataType = 5, k
 
 constexpr uint64_t kShownName = 200;
 
-/// A name in a slice. Of one that is longer than any that was asked for no more is read than can be shown.
+/// A name in a slice. If it is longer than any requested name, only the part for messages is read.
 struct Name {
   std::string text;
   bool given = false, cut = false;
 
-  /// One that is left out contradicts nothing where a single value was asked for.
+  /// A missing name is accepted if a single value was requested.
   bool is(const std::string& wanted, bool may_be_left_out) const { return given || !may_be_left_out ? !cut && text == wanted : true; }
 };
 
@@ -62,7 +62,7 @@ void read_name(WireReader& reader, const WireField& field, uint64_t longest, Nam
   (void)reader.copy(field, std::as_writable_bytes(std::span(name->text)));
 }
 
-/// False for what is no TensorProto. Without an upload nobody asks for names.
+/// False for anything but a TensorProto. Without an upload names are not needed.
 bool read_head(WireReader reader, const ValueUpload* upload, Head* head) {
   const uint64_t longest = upload == nullptr ? 0 : longest_name(*upload);
   for (WireField field; reader.next(field);) {
@@ -82,7 +82,7 @@ bool read_head(WireReader reader, const ValueUpload* upload, Head* head) {
   return reader.status().ok();
 }
 
-/// The value that the slice names, the awaited one first, then those behind it; their number when it names none of them.
+/// The value that the slice names, the awaited one first, then those after it; their number when it names none of them.
 size_t place_of(const Head& head, const ValueUpload& upload) {
   const size_t count = upload.values.size();
   for (size_t i = 0; i < count; ++i) {
@@ -128,8 +128,8 @@ SliceResult take_slice(MessagePieces message, ValueUpload* upload, std::atomic<u
   UploadedValue& value = upload->values[place];
   ++value.slices;
   if (place < upload->at) {
-    value.problem = value.finished ? "it sent slices behind the last one"
-                                   : "its slices came behind those of a tensor that was asked for later";
+    value.problem = value.finished ? "it sent slices after the last one"
+                                   : "its slices came after those of a tensor that was requested later";
     return SliceResult::kTaken;
   }
   upload->at = place;

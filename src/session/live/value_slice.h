@@ -15,7 +15,7 @@ using MessagePieces = std::vector<std::span<const std::byte>>;
 
 enum class SliceResult : uint8_t {
   kTaken,
-  kUndecodable,  ///< the message is no TensorProto, or a length in it goes beyond its end
+  kUndecodable,  ///< the message is not a TensorProto, or a length in it goes beyond its end
   kTooMuch,      ///< it brings more than the value at `upload->at` may have
 };
 

@@ -53,7 +53,7 @@ void add_params(const PeerProfile& profile, const Condition& condition, debugger
     out->set_value(*value);
     message->set_value(static_cast<float>(*value));
   }
-  // They take the first of the two as atol, whatever its name says.
+  // They take the first of the two as atol, regardless of its name.
   if (spec.enumerator == condition_number::kNotChanged && profile.swaps_tolerances && message->params_size() >= 2) {
     const double first = message->params(0).value();
     message->mutable_params(0)->set_value(message->params(1).value());

@@ -1,4 +1,4 @@
-// Watchpoints as the training process is told them, and its hits as we show them.
+// Watchpoints as messages for the training process, and its hits as results.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ struct WatchedName {
 /// True when the peer itself can decide the condition as the catalogue defines it.
 bool peer_judges(const PeerProfile& profile, const Condition& condition);
 
-/// One SetCMD per `ids` element: the names are spread so that each message stays far below the 4 MiB a client accepts.
+/// One SetCMD per `ids` element: the names are spread so each message stays far below the 4 MiB a client accepts.
 /// Every parameter of the condition is listed in the order that clients index by; unused ones are disabled.
 /// Precondition: ids.size() >= set_cmds_needed(names).
 std::vector<debugger::EventReply> make_set_cmds(const PeerProfile& profile, const Condition& condition,
                                                 std::span<const WatchedName> names, std::span<const int> ids);
 size_t set_cmds_needed(std::span<const WatchedName> names);
 
-/// A watchpoint that is never evaluated and only makes a GPU client read the operators, so that they can be fetched.
+/// A watchpoint that is never evaluated and only makes a GPU client read the operators, so they can be fetched.
 std::vector<debugger::EventReply> make_carriers(const PeerProfile& profile, std::span<const WatchedName> names,
                                                 std::span<const int> ids);
-/// A watchpoint that hits whatever an operator computes: a training that runs a step stops behind the first of them.
+/// A watchpoint that hits on any output: a training that runs a step stops after the first of these operators.
 std::vector<debugger::EventReply> make_stops(const PeerProfile& profile, std::span<const WatchedName> names,
                                              std::span<const int> ids);
 

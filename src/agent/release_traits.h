@@ -1,5 +1,5 @@
-// What the agent does towards the debugger, and what it would do if it were another release of MindSpore. It has the habits that are
-// written here; only tests of debuggers have others (tests/support/old_releases.h).
+// How the agent behaves toward the debugger, and how it would behave as another release of MindSpore. The defaults are its own
+// behaviour; only tests of debuggers use others (tests/support/old_releases.h).
 #pragma once
 
 #include "msdbg/agent.h"
@@ -10,7 +10,7 @@ namespace msdbg::agent {
 /// Which stop at an operator takes the place of the suspension at the end of the step.
 enum class NodeStop : uint8_t { kAny, kLast, kNone };
 
-struct Habits {
+struct ReleaseTraits {
   bool ascend = false;
   StepHold hold = StepHold::kBeforeCounting;
   NodeStop replaces_hold = NodeStop::kAny;
@@ -24,26 +24,26 @@ struct Habits {
   bool levels = true;                   ///< heartbeats, and views of statistics and shapes
   bool graph_details = true;            ///< names of root graphs and source lines
   bool line_in_brackets = false;        ///< `path(12)/` instead of `path:12/`
-  bool named_constants = true;          ///< constants are fetched by name; otherwise they stand in the graph
+  bool named_constants = true;          ///< constants are fetched by name; otherwise they are in the graph
   bool one_handshake = true;            ///< later graphs come without one
   bool handshake_per_run = false;       ///< one whenever another graph runs
   bool prefix_scopes = false;           ///< a scope node matches every name that begins with it
   bool swapped_tolerances = false;      ///< rtol and atol are read in the wrong order
-  bool reloads_parameters = false;      ///< every step, so that there is a previous value
+  bool reloads_parameters = false;      ///< every step, so there is a previous value
   bool data_inputs = false;             ///< readable at step boundaries, not only as inputs of operators
   bool initial_values = true;           ///< weights are readable at the initial suspension
   bool exits_at_once = false;           ///< `exit` does not wait for the end of the step
   bool nonfinite_in_extremes = false;   ///< NaN and Inf enter max, min and mean
 
-  bool operator==(const Habits&) const = default;
+  bool operator==(const ReleaseTraits&) const = default;
 };
 
-inline Habits own_habits(const Options& options) {
-  Habits habits;
-  habits.ascend = habits.reloads_parameters = habits.data_inputs = options.backend == "Ascend";
-  return habits;
+inline ReleaseTraits own_traits(const Options& options) {
+  ReleaseTraits traits;
+  traits.ascend = traits.reloads_parameters = traits.data_inputs = options.backend == "Ascend";
+  return traits;
 }
 /// Those of the next agent. Tests put another function here.
-inline Habits (*habits_for)(const Options& options) = &own_habits;
+inline ReleaseTraits (*traits_for)(const Options& options) = &own_traits;
 
 }  // namespace msdbg::agent

@@ -1,6 +1,6 @@
 -- Finds the operator that breaks a training, unattended: a coarse watchpoint on gradients, then operator by operator through the layer
 -- that hit, and on to the layers where its bad inputs came from.
---   msdbg listen --script hunt.lua [-- LIMIT [STEPS [MINUTES [terminate|detach [SELECTOR]]]]]
+--   msdbg listen --script live_hunt.lua [-- LIMIT [STEPS [MINUTES [terminate|detach [SELECTOR]]]]]
 local layers = require "layers"
 
 local limit    = tonumber(arg[1] or 100)      -- no good value has a larger mean magnitude

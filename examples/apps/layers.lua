@@ -1,4 +1,4 @@
--- Helpers for hunt.lua: what is wrong with a value, where it came from, and how to walk through a layer.
+-- Helpers for live_hunt.lua: what is wrong with a value, where it came from, and how to walk through a layer.
 local M = { limit = 100 }  -- no good value has a larger mean magnitude
 
 -- What is wrong with a value, or nil.
