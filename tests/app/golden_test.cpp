@@ -143,7 +143,7 @@ std::string replay(const std::vector<std::string>& lines) {
   PromptRunner prompt;
   for (const std::string& line : lines) {
     const std::string rest = line.size() > 2 ? line.substr(2) : "";
-    if (line.rfind("# ", 0) == 0 || line == "#") {
+    if (line == "#" || (line.rfind("# ", 0) == 0 && line.rfind("#  ", 0) != 0)) {  // "#  " heads a table with numbered rows
       out += line + "\n";
     } else if (line.rfind("$ ", 0) == 0) {
       out += line + "\n" + run_command(rest);
