@@ -26,6 +26,7 @@ struct ReportStyle {
   bool wide = false;       ///< full names, all columns
   bool group = false;      ///< check: hits grouped by scope
   size_t width = 100;      ///< columns of the terminal
+  bool numbered = false;   ///< tables of hits and tensors count their rows, for `#3` at the prompt
   bool hints = true;       ///< names options of the command line that show more; a script has none
   std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
   std::string tensors = "output and parameter";  ///< check: which kind of tensors was checked, for the same line

@@ -143,7 +143,7 @@ command {
   summary = "list tensors: name, type, size",
   complete = "selector", options = query_options,
   run = function(session, rest, options)
-    local rows = { { "#", "step", "tensor", "op", "type", "elements" } }
+    local rows = { { "", "step", "tensor", "op", "type", "elements" } }
     local s = need(session)
     local tensors = s:tensors(tensor_query(rest, options))
     for i, t in ipairs(tensors) do

@@ -102,7 +102,8 @@ Result<int> feed_program(const std::vector<std::string>& words, std::string_view
   if (problem != 0) return Status(Code::kNotFound, fmt::format("{}: cannot be started: {}", words[0], system_text(problem)));
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return Status(Code::kIoError, fmt::format("{}: its end was not seen: {}", words[0], system_text(errno)));
+    if (errno == ECHILD) return 0;  // whoever started us ignores SIGCHLD, so nobody knows how it ended
+    if (errno != EINTR) return Status(Code::kIoError, fmt::format("{}: cannot be waited for: {}", words[0], system_text(errno)));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -113,6 +113,7 @@ class CheckText {
     const bool executions =
         std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.tensor.execution > 0; });
     std::vector<Table::Column> columns;
+    if (style_.numbered) columns.push_back({"", Align::kRight});
     if (style_.gate) columns.push_back({"status"});
     if (ranks) columns.push_back({"rank", Align::kRight});
     if (graphs) columns.push_back({"graph", Align::kRight});
@@ -131,6 +132,7 @@ class CheckText {
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
       std::vector<Table::Cell> row;
+      if (style_.numbered) row.emplace_back(std::to_string(i + 1));
       if (style_.gate) row.emplace_back(std::string(standing_name(standing_of(style_, i))));
       if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));

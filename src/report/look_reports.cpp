@@ -59,6 +59,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   const bool executions =
       std::any_of(rows.begin(), rows.end(), [](const StatsRow& row) { return row.info.id.execution > 0; });
   std::vector<Table::Column> columns;
+  if (style.numbered) columns.push_back({"", Align::kRight});
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
   columns.push_back({"step", Align::kRight});
@@ -74,6 +75,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   for (const StatsRow& row : rows) {
     const TensorInfo& info = row.info;
     std::vector<Table::Cell> cells;
+    if (style.numbered) cells.emplace_back(std::to_string(&row - rows.data() + 1));
     if (ranks) cells.emplace_back(std::to_string(info.id.rank));
     if (graphs) cells.emplace_back(std::to_string(info.id.graph));
     cells.emplace_back(std::to_string(info.id.step));

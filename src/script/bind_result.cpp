@@ -36,7 +36,7 @@ constexpr auto get = answer_field<ResultBox, summary_of, key>;
 int result_text(lua_State* L) {
   const ResultBox& box = self<ResultBox>(L);
   ReportStyle style = table_style();
-  style.hints = vm_of(L).at_prompt;
+  style.hints = style.numbered = vm_of(L).at_prompt;
   return give(L, without_last_newline(check_report(box.session->open(), box.result, style)));
 }
 

@@ -42,7 +42,9 @@ int stats_text(lua_State* L) {
     rows.push_back(std::move(row));
     if (progress) progress(static_cast<uint64_t>(i), static_cast<uint64_t>(total), 0);
   });
-  return give(L, without_last_newline(stats_report(session->open(), rows, table_style())));
+  ReportStyle style = table_style();
+  style.numbered = vm_of(L).at_prompt;
+  return give(L, without_last_newline(stats_report(session->open(), rows, style)));
 }
 
 // core.doctor_text(session)

@@ -52,6 +52,13 @@ TEST_F(Rows, OfHitsFramesAndWatchpoints) {
   EXPECT_TRUE(contains(type("show #0"), "Log-op0:output:0"));
 }
 
+TEST_F(Rows, TablesOfCommandsShowTheirNumbersAndThoseOfScriptsDoNot) {
+  type("watch ** TO");
+  EXPECT_TRUE(contains(type("check all"), "\n2     1  ")) << type("check all");
+  EXPECT_TRUE(contains(type("stats Log --steps all"), "\n2     1  "));
+  run("local s = msdbg.open 'fake' s:watch { on = '**', when = 'TO' } assert(tostring(s:check()):find '\\n   1  ')");
+}
+
 TEST_F(Rows, UnknownNumbersSayWhatThereIs) {
   EXPECT_TRUE(contains(type("show #1"), "error: #1: no list was printed yet"));
   type("nodes Log");
