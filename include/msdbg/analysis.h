@@ -4,11 +4,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "msdbg/check.h"
-
 
 namespace msdbg {
 
@@ -72,6 +72,8 @@ struct StepOrigins {
   std::vector<Origin> origins;
   uint64_t bad_tensors = 0;      ///< tensors of the step (outputs, parameters, recorded inputs) that satisfy the predicate
   std::vector<TensorId> losses;  ///< loss outputs that look healthy nevertheless
+  /// Bad tensors that some origin reaches, ascending, each with the index of the first such origin.
+  std::vector<std::pair<TensorId, uint32_t>> follows;
 };
 
 struct OriginOptions {

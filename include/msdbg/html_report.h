@@ -2,7 +2,7 @@
 // HTML file or as Markdown.
 //
 // The session's owner thread only. Nothing is written here: the page comes back as text. Both forms have the same content
-// in the same order; the same results give the same bytes.
+// in the same order; the same results at the same time give the same bytes.
 #pragma once
 
 #include <functional>
@@ -36,6 +36,8 @@ struct PageRemark {
 
 struct PageOptions {
   std::string dump;              ///< how the commands name the dump; "": SessionInfo::source
+  std::string command;           ///< what made the page, as somebody typed it; "": not known
+  std::optional<int64_t> time;   ///< when, in seconds since 1970 UTC; nullopt: SOURCE_DATE_EPOCH of the environment, else now
   std::string rules;             ///< which rules were asked, for the reader: "the default rules"
   std::string rule_words;        ///< the same as words of the command line: "--rules TO,TZ"; "" for the default
   std::vector<PageRemark> guide; ///< in this order, in a chapter of their own; no chapter if empty
@@ -46,7 +48,7 @@ struct PageOptions {
 };
 
 /// The whole page. Tensors that cannot be read are named where their picture would be.
-/// Error: kInvalidArgument without input; kInterrupted, then there is no page.
+/// Error: kInvalidArgument without input, or for a SOURCE_DATE_EPOCH that is no such time; kInterrupted, then there is no page.
 Result<std::string> page_text(Session& session, const PageInput& input, const PageOptions& options, PageForm form);
 
 /// The default contents of a page: the default rules and the origins of NaN and Inf.

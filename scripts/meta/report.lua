@@ -9,6 +9,7 @@ local report = {}
 ---@field tensors? integer  tensors to draw
 ---@field layers? integer  trend lines per group
 ---@field rules? string  the names of the rules that ran
+---@field command? string  what made the report, for its head
 ---@field guide? { chapter: string, kind: string, text: string, next?: string }[]  entries of a guide, shown as a separate chapter
 
 ---A self-contained HTML report: verdict, origin with its paths, relation graph, pictures of the tensors, trends, findings with advice,

@@ -39,6 +39,11 @@ local function add_losses(result, own, reference, say)
   say("  " .. entry.text:gsub("\n", "\n  "))
 end
 
+--- A word as a POSIX shell takes it.
+local function shell_word(text)
+  return text:find "[^%w%._/,:@+-]" and "'" .. text:gsub("'", "'\\''") .. "'" or text
+end
+
 --- The page of the whole checklist. Without a file on the command line the user is asked for one, or the command is shown.
 local function write_page(s, result, options, say)
   local path = options.report
@@ -56,7 +61,8 @@ local function write_page(s, result, options, say)
     return
   end
   local page = msdbg.report(s, s:check { rules = "default" })
-  page[core.page_form(path)](page, path, { guide = result.entries, rules = "the default rules" })
+  local command = ("msdbg guide %s --report %s"):format(shell_word(options.dump), shell_word(path))
+  page[core.page_form(path)](page, path, { guide = result.entries, rules = "the default rules", command = command })
   say("report: " .. path)
 end
 

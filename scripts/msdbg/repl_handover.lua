@@ -18,7 +18,7 @@ command {
     local known, form = pcall(core.page_form, rest)
     if not known then registry.usage(registry.find "report", "report: " .. form.message) end
     local report = core.report(s, s.last_result or core.origin(s, {}))
-    return "report: " .. report[form](report, rest)
+    return "report: " .. report[form](report, rest, { command = "report " .. rest })
   end,
 }
 

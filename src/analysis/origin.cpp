@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "analysis/elements.h"
@@ -35,9 +36,10 @@ class StepSearch {
     if (found_.bad_tensors == 0 && sources_.empty()) return std::move(found_);
     find_operators();
     drop_explained();
-    for (Candidate& candidate : operators_) found_.origins.push_back(std::move(candidate.origin));
-    for (Candidate& candidate : sources_) found_.origins.push_back(std::move(candidate.origin));
+    for (Candidate& candidate : operators_) store(candidate);
+    for (Candidate& candidate : sources_) store(candidate);
     if (found_.origins.empty()) add_fallback();
+    found_.follows.assign(follows_.begin(), follows_.end());
     if (!found_.origins.empty()) find_losses();
     return std::move(found_);
   }
@@ -63,6 +65,11 @@ class StepSearch {
       locate_bad_elements(evidence_.session(), *which, origin);
     }
     return origin;
+  }
+
+  void store(Candidate& candidate) {
+    for (const TensorId& tensor : candidate.spread.tensors) follows_.try_emplace(tensor, static_cast<uint32_t>(found_.origins.size()));
+    found_.origins.push_back(std::move(candidate.origin));
   }
 
   static void store_spread(Candidate& candidate) {
@@ -207,7 +214,7 @@ class StepSearch {
       candidate.execution = {tensor.node, tensor.execution};
       candidate.spread = spread_from(evidence_, model_, candidate.execution, tensor);
       store_spread(candidate);
-      found_.origins.push_back(std::move(candidate.origin));
+      store(candidate);
       return;
     }
   }
@@ -227,6 +234,7 @@ class StepSearch {
   const StepModel& model_;
   const Graph& graph_;
   StepOrigins found_;
+  std::map<TensorId, uint32_t> follows_;
   std::vector<Candidate> operators_, sources_;
 };
 

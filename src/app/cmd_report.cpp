@@ -51,6 +51,21 @@ Gate keep_new(const GateFiles& files, const Options& options, Session& session, 
   return gate;
 }
 
+/// What was typed, to be typed again; a key is left out.
+std::string command_of(const std::vector<std::string>& words) {
+  constexpr std::string_view kKey = "--key";
+  std::string out = "msdbg";
+  bool key = false;
+  for (const std::string& word : words) {
+    const bool open = word.starts_with("env:") || word.starts_with("@");
+    if (key && !open) out += " ...";
+    else if (word.starts_with("--key=") && !word.starts_with("--key=@") && !word.starts_with("--key=env:")) out += " --key=...";
+    else out += " " + shell_quoted(word);
+    key = word == kKey;
+  }
+  return out;
+}
+
 int interrupted(const Options& options) {
   return report_failure(Status(Code::kInterrupted, fmt::format("interrupted: {} was not written", options.output_file)));
 }
@@ -76,6 +91,7 @@ int run(const Words& words, Options options) {
   CheckOptions check_options = check_options_of(options);
   PageOptions page;
   page.dump = words.dump;
+  page.command = command_of(options.words);
   const bool preset = words.rules == "default" || words.rules == "recommended";
   page.rules = preset ? fmt::format("the {} rules", words.rules) : "the rules " + words.rules;
   if (words.rules != "default") page.rule_words = "--rules " + shell_quoted(words.rules);

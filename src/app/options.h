@@ -29,6 +29,8 @@ struct Options {
   Command command = Command::kNone;
   std::function<int(const Options&)> action;  ///< kOther: a command with a file of its own, see command.h
 
+  std::vector<std::string> words;             ///< the command line as it was typed, without the program
+
   // common
   Format format = Format::kTable;
   std::string output_file;      ///< "" = standard output

@@ -58,7 +58,8 @@ std::unique_ptr<Session> open_session(const Options& options, int* exit_status) 
 namespace {
 
 int run_words(const std::vector<std::string>& words) {
-  const Parsed parsed = parse_command_line(words);
+  Parsed parsed = parse_command_line(words);
+  parsed.options.words = words;
   parsed.options.pager ? print_paged(parsed.out) : print(stdout, parsed.out);
   print(stderr, parsed.err);
   if (parsed.done) return parsed.exit_status;

@@ -82,9 +82,13 @@ Answer hit_answer(const Session& session, const Hit& hit) {
   out["details"] = details_of(hit);
   out["stats"] = stats_answer(hit.stats, hit.shape);
   out["not_finite"] = text_answer(nonfinite_text(hit.stats));
-  out["summary"] = hit.info ? text_answer(hit.info->summary) : Answer();
-  const auto spec = find_condition(hit.rule);
-  out["advice"] = hit.info ? text_answer(hit.info->advice()) : spec ? text_answer((*spec)->advice) : Answer();
+  // A rule of another name that uses a condition of the catalogue keeps its words.
+  const auto spec = find_condition(hit.abbr.empty() ? hit.rule : hit.abbr);
+  const auto words = [&](const std::string& of_rule, std::string_view ConditionSpec::* of_condition) {
+    return !of_rule.empty() || !spec ? text_answer(of_rule) : text_answer((*spec)->*of_condition);
+  };
+  out["summary"] = words(hit.info ? hit.info->summary : "", &ConditionSpec::summary);
+  out["advice"] = words(hit.info ? hit.info->advice() : "", &ConditionSpec::advice);
   out["source"] = source_answer(session.node(hit.tensor));
   out["stack"] = stack_answer(session.node(hit.tensor));
   return out;

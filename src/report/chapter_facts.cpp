@@ -1,7 +1,10 @@
-// What was looked at, and where it came from.
+// What was looked at, where it came from, and how the report was made.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <map>
 
 #include "report/chapters.h"
@@ -11,6 +14,7 @@ namespace msdbg::page {
 namespace {
 
 constexpr size_t kMostEntries = 200, kMostProblems = 50;
+constexpr int64_t kLastSecond = 253402300799;  // of the year 9999
 
 void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, std::string_view what, Section* section) {
   if (entries.empty()) return;
@@ -27,7 +31,8 @@ void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, 
   section->blocks.push_back(std::move(why));
   Sheet list;
   list.caption = "Tensors that were not checked";
-  list.columns = {{"step", true}, {"tensor"}, {"rule"}, {"reason"}};
+  list.columns = {{.title = "step", .number = true, .step = true}, {"tensor"}, {"rule"}, {"reason"}};
+  list.sorts = true;
   for (const NotChecked& entry : entries) {
     if (list.rows.size() == kMostEntries) break;
     list.rows.push_back({{plain(std::to_string(entry.tensor.step))},
@@ -60,6 +65,23 @@ void tell_problems(Context& context, Section* section) {
   sheet.open = kMostProblems;
   fold.blocks.push_back(std::move(sheet));
   section->blocks.push_back(std::move(fold));
+}
+
+Result<int64_t> page_time(const PageOptions& options) {
+  if (options.time) return *options.time;
+  const char* const fixed = std::getenv("SOURCE_DATE_EPOCH");
+  if (fixed == nullptr || *fixed == '\0') return static_cast<int64_t>(std::time(nullptr));
+  const auto seconds = parse_int(fixed);
+  if (seconds && *seconds >= 0 && *seconds <= kLastSecond) return *seconds;
+  return Status(Code::kInvalidArgument,
+                fmt::format("report: SOURCE_DATE_EPOCH is '{}'; give seconds since 1970-01-01, or unset it", printable(fixed)));
+}
+
+std::string time_text(int64_t seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min);
 }
 
 std::string source_label(SessionKind kind) {
@@ -119,11 +141,25 @@ std::optional<Section> coverage_chapter(Context& context) {
   return section;
 }
 
+Status tell_making(Context& context, Document* document) {
+  const auto time = page_time(context.options);
+  if (!time) return time.status();
+  const SessionInfo& info = context.session.info();
+  std::string source = context.options.dump.empty() ? info.source : context.options.dump;
+  if (info.kind != SessionKind::kLive) {
+    std::error_code unknown;  // a folder that is gone has no absolute name
+    const auto absolute = std::filesystem::absolute(source, unknown).lexically_normal();
+    if (!unknown) source = absolute.string();
+  }
+  document->made.push_back({source_label(info.kind), {code(source)}});
+  if (!context.options.command.empty()) document->made.push_back({"Command", {code(context.options.command)}});
+  document->made.push_back({"Made", {plain(fmt::format("{} by msdbg {}", time_text(*time), kVersion))}});
+  return {};
+}
+
 std::optional<Section> environment_chapter(Context& context) {
   const SessionInfo& info = context.session.info();
   Facts facts;
-  facts.rows.push_back(
-      {source_label(info.kind), {code(context.options.dump.empty() ? info.source : context.options.dump)}});
   if (!info.layout.empty()) {
     facts.rows.push_back(
         {"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});
@@ -142,7 +178,6 @@ std::optional<Section> environment_chapter(Context& context) {
   if (told > 8) graphs += fmt::format("; and {} more", told - 8);
   if (!graphs.empty()) facts.rows.push_back({"Graphs", {plain(graphs)}});
   facts.rows.push_back({"Semantics", {plain(std::string(semantics_name(context.semantics())))}});
-  facts.rows.push_back({"msdbg", {plain(std::string(kVersion))}});
   Section section{"environment", "Environment", {}};
   section.blocks.push_back(std::move(facts));
   return section;

@@ -127,11 +127,13 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
   if (!cone->up && cone->nodes.front().passage == Passage::kOrigin) add_inputs(context, origin, &picture);
   std::string title = fmt::format("What {} did to {}", context.short_name(origin.tensor), context.when_text(origin.tensor, step));
   if (cone->nodes.size() > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, cone->nodes.size());
+  OfStep part{step.step, {}};
   if (context.stories.size() > 1)
-    section->blocks.push_back(
+    part.blocks.push_back(
         Heading{{plain(fmt::format("From {} in {}", context.short_name(origin.tensor), context.when_text(origin.tensor, step)))}});
   Line caption = legend(title, marks_in(picture));
-  section->blocks.push_back(figure_of(std::move(picture), std::move(caption)));
+  part.blocks.push_back(figure_of(std::move(picture), std::move(caption)));
+  section->blocks.push_back(std::move(part));
   return true;
 }
 
@@ -194,7 +196,9 @@ bool hit_graph(Context& context, Section* section) {
   for (const std::string& mark : marks_in(picture)) {
     if (const auto spec = find_condition(mark)) caption.push_back(plain(fmt::format(" {}: {}.", mark, (*spec)->summary)));
   }
-  section->blocks.push_back(figure_of(std::move(picture), std::move(caption)));
+  OfStep part{first.step, {}};
+  part.blocks.push_back(figure_of(std::move(picture), std::move(caption)));
+  section->blocks.push_back(std::move(part));
   return true;
 }
 

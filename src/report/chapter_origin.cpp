@@ -9,7 +9,7 @@
 namespace msdbg::page {
 namespace {
 
-constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFirstShown = 3, kMostFurther = 40;
+constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFirstShown = 3, kFurtherShown = 4, kMostFurther = 40;
 
 Line what_line(const Origin& origin) {
   Line line{bad(bad_text(origin.stats))};
@@ -23,10 +23,11 @@ Line what_line(const Origin& origin) {
   return line;
 }
 
-std::string kind_text(OriginKind kind) {
-  switch (kind) {
+std::string kind_text(const Origin& origin) {
+  switch (origin.kind) {
     case OriginKind::kOperator:
-      return "the operator's own arithmetic: no input was broken";
+      return origin.certain ? "the operator's own arithmetic: no input was broken"
+                            : "here or earlier: no input is known to be broken, but not all of them are known";
     case OriginKind::kParameter:
       return "the parameter was so already when the step began";
     case OriginKind::kInput:
@@ -44,7 +45,7 @@ Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& st
   facts.rows.push_back({"What", what_line(origin)});
   const std::string& predicate = context.input.origin->predicate;
   if (predicate != "NaN or Inf") facts.rows.push_back({"Satisfies", {code(predicate)}});
-  facts.rows.push_back({"How", {plain(kind_text(origin.kind))}});
+  facts.rows.push_back({"How", {plain(kind_text(origin))}});
   if (origin.update) {
     facts.rows.push_back({"Written by", {context.tensor_run(*origin.update), plain(fmt::format(" in step {}", origin.update->step))}});
   }
@@ -71,7 +72,7 @@ Line state_line(const OriginInput& input) {
   const std::string broken = nonfinite_text(stats);
   Line line{broken.empty() ? plain("finite") : bad(broken)};
   if (input.zeros_at_bad)
-    line.push_back(strong(fmt::format(", {} at the same places", counted(stats.zero_count, "zero"))));
+    line.insert(line.end(), {plain(", "), strong(fmt::format("{} at the same places", counted(stats.zero_count, "zero")))});
   else if (stats.zero_count > 0)
     line.push_back(plain(fmt::format(", {}", counted(stats.zero_count, "zero"))));
   return line;
@@ -166,8 +167,16 @@ Line further_line(Context& context, const Origin& origin) {
   return line;
 }
 
-void tell_story(Context& context, const StepOrigins& step, bool title, Section* section) {
+Facts further_facts(Context& context, const StepOrigins& step, size_t begin, size_t end, const char* title) {
+  Facts facts;
+  for (size_t i = begin; i < end; ++i) facts.rows.push_back({i == begin ? title : "", further_line(context, step.origins[i])});
+  return facts;
+}
+
+OfStep story_of(Context& context, const StepOrigins& step, bool title) {
   const Origin& first = step.origins.front();
+  OfStep story{step.step, {}};
+  OfStep* const section = &story;
   if (title) {
     std::string when = context.when_text(first.tensor, step);
     when.front() = 'S';
@@ -186,13 +195,15 @@ void tell_story(Context& context, const StepOrigins& step, bool title, Section* 
     if (shown < first.chains.size())
       section->blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(first.chains.size() - shown, "way")))}});
   }
-  if (step.origins.size() < 2) return;
-  Facts also;
-  for (size_t i = 1; i < std::min(step.origins.size(), kMostFurther + 1); ++i)
-    also.rows.push_back({i == 1 ? "Also" : "", further_line(context, step.origins[i])});
-  if (step.origins.size() > kMostFurther + 1)
-    also.rows.push_back({"", {muted(fmt::format("and {} more", step.origins.size() - kMostFurther - 1))}});
-  section->blocks.push_back(std::move(also));
+  const size_t all = step.origins.size(), open = all <= kFurtherShown + 2 ? all : kFurtherShown + 1;
+  if (all > 1) section->blocks.push_back(further_facts(context, step, 1, open, "Also"));
+  if (all > open) {
+    const size_t end = std::min(all, open + kMostFurther);
+    Fold fold{fmt::format("{} more broke on their own{}", all - open, end < all ? fmt::format(", the first {}", kMostFurther) : ""), {}};
+    fold.blocks.push_back(further_facts(context, step, open, end, ""));
+    section->blocks.push_back(std::move(fold));
+  }
+  return story;
 }
 
 }  // namespace
@@ -209,13 +220,14 @@ std::string input_from(Context& context, const Origin& origin, const OriginInput
 std::optional<Section> origin_chapter(Context& context) {
   if (context.stories.empty()) return std::nullopt;
   Section section{"origin", "Where it began", {}};
-  for (const StepOrigins* step : context.stories) tell_story(context, *step, context.stories.size() > 1, &section);
+  for (const StepOrigins* step : context.stories) section.blocks.push_back(story_of(context, *step, context.stories.size() > 1));
   Sheet sheet;
   sheet.caption = "First broken tensor of every broken step";
   if (context.several_ranks()) sheet.columns.push_back({"rank", true});
   if (context.several_graphs()) sheet.columns.push_back({"graph", true});
-  for (Column column : {Column{"step", true}, Column{"first broken"}, Column{"what"}, Column{"broken tensors", true}})
-    sheet.columns.push_back(column);
+  sheet.columns.push_back({.title = "step", .number = true, .step = true});
+  for (Column column : {Column{"first broken"}, Column{"what"}, Column{"broken tensors", true}}) sheet.columns.push_back(column);
+  sheet.sorts = true;
   for (const StepOrigins* step : context.origins) {
     const Origin& first = step->origins.front();
     std::vector<Line> row;

@@ -92,6 +92,7 @@ void draw(Context& context, const TensorInfo& info, const Stats& stats, Card* ca
 Card card_of(Context& context, const Chosen& chosen) {
   Card card;
   card.id = context.anchor(chosen.id);
+  card.step = chosen.id.step;
   card.role = fmt::format("{}: {}", context.when_text(chosen.id), chosen.role);
   Run title = code(context.tensor_text(chosen.id), context.session.tensor_name(chosen.id));
   card.title = {std::move(title)};

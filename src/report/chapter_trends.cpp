@@ -14,13 +14,13 @@ namespace msdbg::page {
 namespace {
 
 struct Group {
-  std::string_view selector, statistic, title, says;
+  std::string_view selector, statistic, title, axis, says;
 };
 constexpr Group kGroups[] = {
-    {"@loss", "mean", "Loss", "its value"},
-    {"@weight", "abs_mean", "Weights", "mean of |x| over the finite elements, after the step"},
-    {"@gradient", "abs_mean", "Gradients", "mean of |x| over the finite elements"},
-    {"@activation", "abs_mean", "Activations", "mean of |x| over the finite elements"},
+    {"@loss", "mean", "Loss", "loss", "its value"},
+    {"@weight", "abs_mean", "Weights", "mean |x|", "mean of |x| over the finite elements, after the step"},
+    {"@gradient", "abs_mean", "Gradients", "mean |x|", "mean of |x| over the finite elements"},
+    {"@activation", "abs_mean", "Activations", "mean |x|", "mean of |x| over the finite elements"},
 };
 
 /// How much a line deserves a place: broken ones, then those that moved by the largest factor.
@@ -53,7 +53,7 @@ uint32_t place_of(const Context& context, const TensorId& id) {
   return first;
 }
 
-Card card_of(Context& context, const TrendLine& line) {
+Card card_of(Context& context, const TrendLine& line, std::string_view axis) {
   std::vector<SeriesPoint> points;
   for (const TrendPoint& point : line.points) {
     SeriesPoint made{point.step, point.value, false};
@@ -72,7 +72,7 @@ Card card_of(Context& context, const TrendLine& line) {
   if (context.several_graphs()) where += fmt::format("{}graph {}", where.empty() ? "" : ", ", line.tensor.graph);
   if (line.tensor.execution > 0) where += fmt::format("{}execution {}", where.empty() ? "" : ", ", line.tensor.execution);
   card.role = where;
-  Figure figure = series_figure(points, context.tensor_text(line.tensor));
+  Figure figure = series_figure(points, context.tensor_text(line.tensor), axis);
   if (line.change) figure.caption.push_back(plain(fmt::format("; turns at step {}", line.change->step)));
   card.figures.push_back(std::move(figure));
   return card;
@@ -143,7 +143,7 @@ bool tell_group(Context& context, const Group& group, Section* section) {
   section->blocks.push_back(Paragraph{{muted(says)}});
   Cards cards;
   cards.small = true;
-  for (size_t i : shown) cards.cards.push_back(card_of(context, lines[i]));
+  for (size_t i : shown) cards.cards.push_back(card_of(context, lines[i], group.axis));
   section->blocks.push_back(std::move(cards));
   return true;
 }

@@ -143,6 +143,24 @@ void later_remark(Context& context, Document* document) {
   document->remarks.push_back(std::move(line));
 }
 
+/// What hit before anything broke is nearer to the cause than what broke.
+void earlier_remark(Context& context, Document* document) {
+  if (context.input.check == nullptr) return;
+  const int64_t broke = context.origins.front()->step;
+  const Hit* first = nullptr;
+  uint64_t count = 0;
+  for (const Hit& hit : context.input.check->hits) {
+    if (hit.tensor.step >= broke) continue;
+    ++count;
+    if (first == nullptr || hit.tensor.step < first->tensor.step) first = &hit;
+  }
+  if (first == nullptr) return;
+  const std::string what = what_text(*first);
+  document->remarks.push_back(
+      {plain(fmt::format("Before that, {}: the first in step {} on ", counted(count, "finding"), first->tensor.step)),
+       context.tensor_run(first->tensor), plain(fmt::format(", {}{}.", first->rule, what.empty() ? "" : fmt::format(" ({})", what)))});
+}
+
 void glance(Context& context, const TensorId& id, const TensorInfo& info, uint64_t bad_tensors, Document* document) {
   auto& rows = document->glance;
   const Node& node = context.node(id);
@@ -167,6 +185,7 @@ void tell_verdict(Context& context, Document* document) {
     const StepOrigins& step = *context.origins.front();
     const Origin& origin = step.origins.front();
     document->verdict = origin_sentence(context, origin);
+    earlier_remark(context, document);
     loss_remark(context, step, document);
     later_remark(context, document);
     glance(context, origin.tensor, origin.info, step.bad_tensors, document);

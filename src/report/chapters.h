@@ -44,6 +44,11 @@ class Context {
   std::string when_text(const TensorId& id, const StepOrigins& step) const;
   bool several_ranks() const { return session.ranks().size() > 1; }
   bool several_graphs() const { return session.graphs().size() > session.ranks().size(); }
+  /// The origin that a bad tensor, or what was made of a bad input, follows from; it is in an earlier step where a broken parameter
+  /// carried the fault on. nullptr: none is known.
+  const Origin* cause(const TensorId& id) const;
+  /// The name of the node that broke first, with its rank where there are several.
+  Run cause_run(const Origin& origin);
   /// The user's line, with the whole path as hint; empty without one.
   Line source_line(const Node& node) const;
   /// Abbreviations of what hit any output of that node in that step.
@@ -60,7 +65,10 @@ class Context {
  private:
   using NodeKey = std::tuple<int, int, NodeId>;
   using PlaceKey = std::tuple<int, int, int64_t, NodeId>;
+  const Origin* origin_of(const TensorId& bad) const;
+
   std::map<NodeKey, std::string> names_;
+  std::map<std::tuple<int, int, int64_t>, const StepOrigins*> origins_of_;
   std::map<PlaceKey, std::vector<std::string>> marks_;
   std::map<TensorId, std::string> anchors_;
 };
@@ -69,6 +77,8 @@ class Context {
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input);
 
 void tell_verdict(Context& context, Document* document);
+/// Error: kInvalidArgument for a SOURCE_DATE_EPOCH that is no time.
+Status tell_making(Context& context, Document* document);
 // Nothing if there is nothing to report.
 std::optional<Section> origin_chapter(Context& context);
 std::optional<Section> graph_chapter(Context& context);

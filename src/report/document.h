@@ -3,6 +3,7 @@
 // Text is as it came from the data; the writers escape it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,9 @@ struct Facts {
 struct Column {
   std::string title;
   bool number = false;  ///< right-aligned
+  bool groups = false;  ///< rows with the same text may be put together
+  bool step = false;    ///< the step that the row belongs to
+  bool named = false;   ///< on a phone the title stands before the value, as before a number
 };
 
 /// A table; rows after `open` are folded away.
@@ -59,7 +63,7 @@ struct Sheet {
   std::vector<Column> columns;
   std::vector<std::vector<Line>> rows;
   size_t open = 40;
-  bool stacks = false;  ///< on a phone a row becomes a few lines: numbers and short words, then names, sentences, places
+  bool sorts = false;   ///< by a click on a title; the order of `rows` is that of a reader without script
 };
 
 /// What to type, with what it answers.
@@ -103,6 +107,7 @@ struct Card {
   Line title;
   std::vector<Line> lines;
   std::vector<Figure> figures;
+  std::optional<int64_t> step = {};  ///< that it belongs to
 };
 struct Cards {
   std::vector<Card> cards;
@@ -110,9 +115,16 @@ struct Cards {
 };
 
 struct Fold;
-using Block = std::variant<Heading, Paragraph, Facts, Sheet, Commands, Way, Listing, Figure, Cards, Fold>;
+struct OfStep;
+using Block = std::variant<Heading, Paragraph, Facts, Sheet, Commands, Way, Listing, Figure, Cards, Fold, OfStep>;
 
-/// Opens at a click; open on paper.
+/// What belongs to one step; a reader may choose which step to see.
+struct OfStep {
+  int64_t step = 0;
+  std::vector<Block> blocks;
+};
+
+/// Opens at a click; on paper it stays as it is.
 struct Fold {
   std::string title;
   std::vector<Block> blocks;
@@ -130,6 +142,7 @@ struct Document {
   Line verdict;               ///< one sentence
   std::vector<Line> remarks;  ///< what else the reader must know at once
   std::vector<std::pair<std::string, Line>> glance;
+  std::vector<std::pair<std::string, Line>> made;  ///< of what, when and how this report was made
   std::vector<Section> sections;
 };
 

@@ -1,3 +1,4 @@
+// One tensor as a heat map and as a histogram.
 #include "report/html_pictures.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "report/html_svg.h"
 #include "report/table.h"
 
 namespace msdbg::page {
@@ -14,12 +16,6 @@ namespace {
 
 constexpr int kWidth = 416, kHeat = 400, kHeatHigh = 192, kLevels = 5;
 constexpr size_t kMostTextRows = 24;
-constexpr std::array<std::string_view, 8> kSparks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-
-std::string svg_begin(int width, int height, std::string_view label) {
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" role=\"img\" aria-label=\"{}\">", width, height, width, height,
-                     escaped(label));
-}
 
 /// Where the colours are darkest: all but the outermost elements stay inside, so that one giant does not whiten the rest.
 double scale_of(const Grid& grid) {
@@ -112,9 +108,35 @@ Line heat_caption(const Grid& grid, double scale) {
   return line;
 }
 
+/// The cells for the script that shows what is below the pointer: values row by row, `v*n` for n equal neighbours.
+std::string cells_text(const Grid& grid) {
+  std::string out, before;
+  size_t run = 0;
+  const auto flush = [&] {
+    if (run > 0) out += fmt::format("{}{}{}", out.empty() ? "" : " ", before, run > 1 ? fmt::format("*{}", run) : "");
+  };
+  for (const Grid::Cell& cell : grid.cells) {
+    const std::string text = cell.kind == Grid::Kind::kNumber   ? format_short(cell.value, 3)
+                             : cell.kind == Grid::Kind::kNan    ? "NaN"
+                             : cell.kind == Grid::Kind::kPosInf ? "+Inf"
+                             : cell.kind == Grid::Kind::kNegInf ? "-Inf"
+                                                                : "none";
+    if (text == before) {
+      ++run;
+      continue;
+    }
+    flush();
+    before = text;
+    run = 1;
+  }
+  flush();
+  return out;
+}
+
 }  // namespace
 
 Figure heat_map(const Grid& grid, std::string_view name) {
+  constexpr int kLeft = 34, kBottom = 15;
   Figure figure;
   if (grid.cells.empty()) return figure;
   const double scale = scale_of(grid);
@@ -134,17 +156,30 @@ Figure heat_map(const Grid& grid, std::string_view name) {
       column = end;
     }
   }
-  figure.svg = svg_begin(width + 2, height + 2, fmt::format("Heat map of {}", name)) +
-               "<g transform=\"translate(1 1)\" shape-rendering=\"crispEdges\">";
+  figure.svg = svg_begin(std::max(width, 40) + kLeft + 2, std::max(height, 12) + kBottom + 2, fmt::format("Heat map of {}", name)) +
+               fmt::format("<g class=\"cells\" transform=\"translate({} 1)\" shape-rendering=\"crispEdges\" data-across=\"{}\" "
+                           "data-rows=\"{} {}\" data-columns=\"{} {}\"{} data-cells=\"{}\">",
+                           kLeft, grid.across, grid.rows, grid.rows_per_cell, grid.columns, grid.columns_per_cell,
+                           grid.wrapped ? " data-wrapped=\"\"" : "", cells_text(grid));
   for (const auto& [css, path] : paths) figure.svg += fmt::format("<path class=\"{}\" d=\"{}\"/>", css, path);
-  figure.svg += fmt::format("<rect class=\"frame\" x=\"-.5\" y=\"-.5\" width=\"{}\" height=\"{}\"/></g></svg>\n", width + 1, height + 1);
+  figure.svg += fmt::format("<rect class=\"frame\" x=\"-.5\" y=\"-.5\" width=\"{}\" height=\"{}\"/></g>", width + 1, height + 1);
+  const auto tick = [&](int x, int y, std::string_view anchor, uint64_t number) {
+    figure.svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, number);
+  };
+  // Rows by the number of their first element where one long axis was broken into rows.
+  const uint64_t row_unit = grid.wrapped ? grid.columns : 1;
+  tick(kLeft - 4, 11, "end", 0);
+  if (height >= 28) tick(kLeft - 4, height, "end", (grid.rows - 1) * row_unit);
+  tick(kLeft, height + 13, "start", 0);
+  if (width >= 40) tick(kLeft + width, height + 13, "end", grid.columns - 1);
+  figure.svg += "</svg>\n";
   figure.caption = heat_caption(grid, scale);
   figure.text = heat_text(grid, scale);
   return figure;
 }
 
 Figure histogram_figure(const Bins& bins, std::string_view name) {
-  constexpr int kHigh = 84, kTop = 14, kBottom = 16, kOutside = 44;
+  constexpr int kHigh = 84, kTop = 16, kBottom = 16, kOutside = 44, kLeft = 34;
   struct Outside {
     uint64_t count;
     std::string_view css, label;
@@ -157,7 +192,7 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
   uint64_t finite = 0, most = 1, all = bins.nan + bins.pos_inf + bins.neg_inf;
   for (uint64_t count : bins.counts) finite += count, most = std::max(most, count);
   all = std::max<uint64_t>(1, all + finite);
-  const int room = kWidth - kOutside * static_cast<int>(outside.size());
+  const int room = kWidth - kLeft - kOutside * static_cast<int>(outside.size());
   const double step = static_cast<double>(room) / static_cast<double>(bins.counts.size());
   // The numbers have a scale of their own, or a tensor full of NaN would flatten them; the columns beside it are shares of all.
   const auto height_of = [&](uint64_t count, uint64_t full) {
@@ -166,22 +201,31 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
   const int base = kTop + kHigh;
   Figure figure;
   figure.grows = true;
-  std::string path;
+  std::string path, zones;
+  const double span = bins.high / 2 - bins.low / 2, share = 2 / static_cast<double>(bins.counts.size());
   for (size_t i = 0; i < bins.counts.size(); ++i) {
-    const double height = height_of(bins.counts[i], most);
-    if (height > 0) path += fmt::format("M{:.1f} {}v-{:.1f}h{:.1f}v{:.1f}z", static_cast<double>(i) * step, base, height, step - 1, height);
+    const double height = height_of(bins.counts[i], most), x = kLeft + static_cast<double>(i) * step;
+    if (height > 0) path += fmt::format("M{:.1f} {}v-{:.1f}h{:.1f}v{:.1f}z", x, base, height, step - 1, height);
+    const double from = bins.low + span * share * static_cast<double>(i);
+    zones += svg_zone(x, kTop, step, kHigh,
+                  fmt::format("{} to {}: {}", format_short(from), format_short(from + span * share), counted(bins.counts[i], "element")));
   }
   figure.svg = svg_begin(kWidth, base + kBottom, fmt::format("Histogram of {}", name));
   if (finite > 0) {
-    figure.svg += fmt::format("<path class=\"bar\" d=\"{}\"/><path class=\"axis\" d=\"M0 {}.5h{}\"/>", path, base, room - 4);
-    figure.svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text>", base + 13, format_short(bins.low));
+    figure.svg += fmt::format("<path class=\"bar\" d=\"{}\"/><path class=\"axis\" d=\"M{} {}.5h{}M{} {}.5h-4\"/>", path, kLeft, base,
+                              room - 4, kLeft, kTop);
+    figure.svg += fmt::format("<text x=\"0\" y=\"11\">elements</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+                              kLeft - 5, kTop + 12, most);
+    figure.svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", kLeft, base + 13, format_short(bins.low));
     if (bins.high > bins.low)
-      figure.svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", room - 4, base + 13, format_short(bins.high));
+      figure.svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kLeft + room - 4, base + 13,
+                                format_short(bins.high));
+    figure.svg += zones;
   } else {
-    figure.svg += fmt::format("<text x=\"0\" y=\"{}\">no finite element</text>", base - 4);
+    figure.svg += fmt::format("<text x=\"{}\" y=\"{}\">no finite element</text>", kLeft, base - 4);
   }
   for (size_t i = 0; i < outside.size(); ++i) {
-    const double x = room + kOutside * static_cast<double>(i) + 8, height = height_of(outside[i].count, all);
+    const double x = kLeft + room + kOutside * static_cast<double>(i) + 8, height = height_of(outside[i].count, all);
     figure.svg += fmt::format("<path class=\"{}\" d=\"M{:.1f} {}v-{:.1f}h28v{:.1f}z\"/>", outside[i].css, x, base, height, height);
     figure.svg +=
         fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x + 14, base - height - 3, outside[i].count);
@@ -201,65 +245,6 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
     figure.text = fmt::format("{} {} {}{}\n", format_short(bins.low), curve, format_short(bins.high), rest);
   } else {
     figure.text = fmt::format("no finite element{}\n", rest);
-  }
-  return figure;
-}
-
-Figure series_figure(std::span<const SeriesPoint> points, std::string_view name) {
-  constexpr int kWide = 240, kHigh = 56, kPad = 8;
-  Figure figure;
-  double low = INFINITY, high = -INFINITY;
-  for (const SeriesPoint& point : points) {
-    if (!point.value || !std::isfinite(*point.value)) continue;
-    low = std::min(low, *point.value);
-    high = std::max(high, *point.value);
-  }
-  const bool any = low <= high;
-  // Growth by orders of magnitude is a straight line then, and its beginning is seen.
-  const bool logarithmic = any && low > 0 && high / low > 50;
-  const auto scaled = [&](double value) { return logarithmic ? std::log10(value) : value; };
-  const double bottom = any ? scaled(low) : 0, span = any ? scaled(high) - bottom : 0;
-  const auto place = [&](double value) { return span > 0 ? std::clamp((scaled(value) - bottom) / span, 0.0, 1.0) : 0.5; };
-  const double between = points.size() > 1 ? static_cast<double>(kWide - 2 * kPad) / static_cast<double>(points.size() - 1) : 0;
-  std::string path, dots, marks;
-  bool pen = false;
-  for (size_t i = 0; i < points.size(); ++i) {
-    const double x = kPad + between * static_cast<double>(i);
-    const bool known = points[i].value && std::isfinite(*points[i].value);
-    if (known) {
-      const double y = kPad + (1 - place(*points[i].value)) * (kHigh - 2 * kPad);
-      path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", x, y);
-      if (points.size() <= 40)
-        dots += fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.2\"><title>step {}: {}</title></circle>", x, y,
-                            points[i].step, format_short(*points[i].value));
-    }
-    pen = known;
-    if (points[i].broken) marks += fmt::format("M{:.1f} {}l6 6m0 -6l-6 6", x - 3, 1);
-    const size_t level = known ? static_cast<size_t>(place(*points[i].value) * 7) : 0;
-    figure.text += points[i].broken ? "×" : known ? std::string(kSparks[level]) : " ";
-  }
-  figure.svg = svg_begin(kWide, kHigh, fmt::format("{} over the steps", name));
-  figure.svg += fmt::format("<path class=\"axis\" d=\"M0 {}.5h{}\"/><path class=\"line\" d=\"{}\"/>{}", kHigh - 1, kWide, path, dots);
-  if (!marks.empty()) figure.svg += fmt::format("<path class=\"mark\" d=\"{}\"><title>not finite</title></path>", marks);
-  figure.svg += "</svg>\n";
-  if (any) {
-    const auto known = [](const SeriesPoint& p) { return p.value && std::isfinite(*p.value); };
-    const auto first = std::find_if(points.begin(), points.end(), known);
-    const auto last = std::find_if(points.rbegin(), points.rend(), known);
-    std::string text = format_short(*first->value);
-    if (low == high && first->step != last->step)
-      text += ", unchanged";
-    else if (first->step != last->step)
-      text += fmt::format(" to {}{}", format_short(*last->value), logarithmic ? ", log scale" : "");
-    figure.caption = {plain(std::move(text))};
-  }
-  std::vector<int64_t> broken;
-  for (const SeriesPoint& point : points) {
-    if (point.broken) broken.push_back(point.step);
-  }
-  if (!broken.empty()) {
-    if (any) figure.caption.push_back(plain("; "));
-    figure.caption.push_back(bad(fmt::format("× not finite in step{} {}", broken.size() == 1 ? "" : "s", numbers_text(broken))));
   }
   return figure;
 }

@@ -49,7 +49,7 @@ struct SeriesPoint {
   std::optional<double> value;  ///< nullopt: not known
   bool broken = false;          ///< the tensor holds NaN or Inf there
 };
-/// A line over the steps; on a logarithmic scale where the values ask for it.
-Figure series_figure(std::span<const SeriesPoint> points, std::string_view name);
+/// A line over the steps; on a logarithmic scale where the values ask for it. `axis`: what the values are.
+Figure series_figure(std::span<const SeriesPoint> points, std::string_view name, std::string_view axis);
 
 }  // namespace msdbg::page

@@ -1,6 +1,8 @@
 // The document as one HTML file that loads nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "msdbg/picture.h"
 #include "report/assets.h"
 #include "report/document.h"
@@ -8,6 +10,9 @@
 
 namespace msdbg::page {
 namespace {
+
+// What is printed of a table and of pictures that belong together; page.css hides the others.
+constexpr size_t kPaperRows = 10, kPaperCards = 6;
 
 // Names are long and have no blanks: a line may break behind a scope.
 std::string breakable(std::string_view text) {
@@ -127,6 +132,7 @@ class Html {
         out_ += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), line_html(value));
       out_ += "</dl>\n";
     }
+    add(Facts{document.made});
     out_ += "</header>\n<div class=\"columns\">\n<nav class=\"contents\" aria-label=\"Contents\"><ol>\n";
     for (const Section& section : document.sections)
       out_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escaped(section.id), escaped(section.title));
@@ -137,9 +143,7 @@ class Html {
       blocks(section.blocks);
       out_ += "</section>\n";
     }
-    out_ += fmt::format(
-        "</main>\n</div>\n<footer>Made by msdbg {}. This file loads nothing and can be kept, mailed and printed.</footer>\n</div>\n",
-        kVersion);
+    out_ += "</main>\n</div>\n<footer>This file loads nothing and can be kept, mailed and printed.</footer>\n</div>\n";
     out_ += fmt::format("<script>{}</script>\n</body>\n</html>\n", script_asset().text);
     return std::move(out_);
   }
@@ -177,14 +181,19 @@ class Html {
 
   void add(const Sheet& block) {
     const size_t open = block.rows.size() <= block.open + 5 ? block.rows.size() : block.open;
-    out_ += "<div data-filter=\"\">\n";
+    out_ += block.sorts ? "<div class=\"sheet sorts\">\n" : "<div class=\"sheet\">\n";
     rows(block, 0, open);
     if (open < block.rows.size()) {
       out_ += fmt::format("<details><summary>{} more</summary>\n", block.rows.size() - open);
       rows(block, open, block.rows.size());
       out_ += "</details>\n";
     }
+    on_paper(block.rows.size(), kPaperRows);
     out_ += "</div>\n";
+  }
+
+  void on_paper(size_t all, size_t printed) {
+    if (all > printed) out_ += fmt::format("<p class=\"paper\">{} more are in the file.</p>\n", all - printed);
   }
 
   // A long cell would squeeze the others to one letter a line.
@@ -200,16 +209,22 @@ class Html {
     for (size_t i = 0; i < block.columns.size(); ++i)
       kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : " class=\"s\"");
     // Focusable, so that the arrow keys can move it sideways.
-    out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table{}><caption>{}</caption><thead><tr>",
-                        escaped(block.caption), block.stacks ? " class=\"stacks\"" : "", escaped(block.caption));
-    for (const Column& column : block.columns)
-      out_ += fmt::format("<th scope=\"col\"{}>{}</th>", column.number ? " class=\"n\"" : "", escaped(column.title));
+    out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>",
+                        escaped(block.caption), escaped(block.caption));
+    for (const Column& column : block.columns) {
+      out_ += fmt::format("<th scope=\"col\"{}{}{}>{}</th>", column.number ? " class=\"n\"" : "",
+                          block.sorts ? column.number ? " data-sort=\"number\"" : " data-sort=\"text\"" : "",
+                          column.groups ? " data-group=\"\"" : "", escaped(column.title));
+    }
     out_ += "</tr></thead>\n<tbody>\n";
+    const auto step = std::find_if(block.columns.begin(), block.columns.end(), [](const Column& column) { return column.step; });
     for (size_t i = begin; i < end; ++i) {
-      out_ += "<tr>";
+      out_ += step == block.columns.end()
+                  ? "<tr>"
+                  : fmt::format("<tr data-step=\"{}\">", line_html(block.rows[i][static_cast<size_t>(step - block.columns.begin())]));
       for (size_t k = 0; k < block.rows[i].size(); ++k) {
-        const bool named = block.stacks && block.columns[k].number;
-        const std::string title = named ? fmt::format(" data-title=\"{}\"", escaped(block.columns[k].title)) : "";
+        const Column& column = block.columns[k];
+        const std::string title = column.number || column.named ? fmt::format(" data-title=\"{}\"", escaped(column.title)) : "";
         out_ += fmt::format("<td{}{}>{}</td>", kinds[k], title, line_html(block.rows[i][k]));
       }
       out_ += "</tr>\n";
@@ -233,8 +248,8 @@ class Html {
 
   void add(const Listing& block) {
     out_ += fmt::format(
-        "<h3><code>{}</code></h3>\n<div class=\"listing\" role=\"region\" tabindex=\"0\" aria-label=\"Lines of {}\"><table>\n<tbody>\n",
-        breakable(block.file), escaped(block.file));
+        "<h3><code>{}</code></h3>\n<div class=\"listing\"><table><caption>Lines of {}</caption>\n<tbody>\n", breakable(block.file),
+        escaped(block.file));
     for (const Listing::Row& row : block.rows) {
       out_ += fmt::format("<tr{}><td class=\"n\">{}</td><td>{}</td><td class=\"r\">{}</td></tr>\n", row.marked ? " class=\"hit\"" : "",
                           row.line > 0 ? std::to_string(row.line) : "", escaped(row.code), line_html(row.remark));
@@ -254,7 +269,8 @@ class Html {
   void add(const Cards& block) {
     out_ += fmt::format("<div class=\"cards{}\">\n", block.small ? " small" : "");
     for (const Card& card : block.cards) {
-      out_ += fmt::format("<article class=\"card\"{}>\n", card.id.empty() ? "" : fmt::format(" id=\"{}\"", escaped(card.id)));
+      out_ += fmt::format("<article class=\"card\"{}{}>\n", card.id.empty() ? "" : fmt::format(" id=\"{}\"", escaped(card.id)),
+                          card.step ? fmt::format(" data-step=\"{}\"", *card.step) : "");
       if (!card.role.empty()) out_ += fmt::format("<p class=\"role\">{}</p>\n", escaped(card.role));
       out_ += fmt::format("<h3>{}</h3>\n", line_html(card.title));
       for (const Line& line : card.lines) out_ += fmt::format("<p>{}</p>\n", line_html(line));
@@ -262,6 +278,13 @@ class Html {
       for (const Figure& figure : card.figures) add(figure);
       out_ += card.figures.empty() ? "</article>\n" : "</div>\n</article>\n";
     }
+    out_ += "</div>\n";
+    on_paper(block.cards.size(), kPaperCards);
+  }
+
+  void add(const OfStep& block) {
+    out_ += fmt::format("<div class=\"part\" data-step=\"{}\">\n", block.step);
+    blocks(block.blocks);
     out_ += "</div>\n";
   }
 

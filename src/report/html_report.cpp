@@ -70,6 +70,7 @@ Result<std::string> page_text(Session& session, const PageInput& input, const Pa
   page::Context context(session, input, options);
   page::Document document;
   page::tell_verdict(context, &document);
+  if (const Status status = page::tell_making(context, &document); !status.ok()) return status;
   // Pictures first: the chapters before them point at those that exist.
   auto tensors = page::tensor_chapter(context);
   using Chapter = std::optional<page::Section> (*)(page::Context&);
@@ -93,7 +94,9 @@ namespace page {
 Context::Context(Session& s, const PageInput& i, const PageOptions& o) : session(s), input(i), options(o) {
   if (input.origin != nullptr) {
     for (const StepOrigins& step : input.origin->steps) {
-      if (!step.origins.empty()) origins.push_back(&step);
+      if (step.origins.empty()) continue;
+      origins.push_back(&step);
+      origins_of_[{step.rank, step.graph, step.step}] = &step;
     }
   }
   const auto when = [](const StepOrigins* step) { return std::tie(step->step, step->rank, step->graph); };
@@ -148,6 +151,37 @@ std::string Context::when_text(const TensorId& id, const StepOrigins& step) cons
   TensorId at = id;
   at.step = step.step;
   return when_text(at);
+}
+
+const Origin* Context::cause(const TensorId& id) const {
+  if (const Origin* const found = origin_of(id); found != nullptr || id.slot.io == Io::kInput) return found;
+  TensorId taken = id;
+  taken.slot.io = Io::kInput;
+  for (taken.slot.index = 0; taken.slot.index < node(id).inputs.size(); ++taken.slot.index) {
+    if (const Origin* const found = origin_of(taken)) return found;
+  }
+  return nullptr;
+}
+
+const Origin* Context::origin_of(const TensorId& id) const {
+  const Origin* found = nullptr;
+  for (TensorId at = id;;) {
+    const auto step = origins_of_.find({at.rank, at.graph, at.step});
+    if (step == origins_of_.end()) return found;
+    const auto& follows = step->second->follows;
+    const auto entry = std::lower_bound(follows.begin(), follows.end(), at, [](const auto& a, const TensorId& b) { return a.first < b; });
+    if (entry == follows.end() || entry->first != at) return found;
+    found = &step->second->origins[entry->second];
+    // The update is of an earlier step, which ends this.
+    if (!found->update || found->update->step >= at.step) return found;
+    at = *found->update;
+  }
+}
+
+Run Context::cause_run(const Origin& origin) {
+  Run run = node_run(origin.tensor);
+  if (several_ranks()) run.text += fmt::format(", rank {}", origin.tensor.rank);
+  return run;
 }
 
 Line Context::source_line(const Node& node) const {

@@ -71,15 +71,16 @@ std::string plain_text(const Line& line) {
 class Markdown {
  public:
   std::string text(const Document& document) {
-    out_ = fmt::format("# {}\n\nmsdbg report of {}\n", line_text(document.verdict), code_span(document.subject, false));
+    out_ = fmt::format("# {}\n", line_text(document.verdict));
     for (const Line& remark : document.remarks) out_ += fmt::format("\n{}\n", line_text(remark));
     if (!document.glance.empty()) out_ += '\n';
     for (const auto& [name, value] : document.glance) out_ += fmt::format("- {}: {}\n", literal(name), line_text(value));
+    out_ += '\n';
+    for (const auto& [name, value] : document.made) out_ += fmt::format("- {}: {}\n", literal(name), line_text(value));
     for (const Section& section : document.sections) {
       out_ += fmt::format("\n## {}\n", literal(section.title));
       blocks(section.blocks);
     }
-    out_ += fmt::format("\nMade by msdbg {}.\n", kVersion);
     return std::move(out_);
   }
 
@@ -184,6 +185,13 @@ class Markdown {
     out_ += fmt::format("<details><summary>{}</summary>\n", escaped(block.title));
     blocks(block.blocks);
     out_ += "\n</details>\n";
+  }
+
+  void add(const OfStep& block) {
+    for (const Block& one : block.blocks) {
+      if (&one != &block.blocks.front()) out_ += '\n';
+      std::visit([&](const auto& inner) { add(inner); }, one);
+    }
   }
 
   std::string out_;

@@ -79,6 +79,7 @@ int render_page(lua_State* L, PageForm form) {
   page.max_tensors = count_option(options, "tensors", page.max_tensors, 100);
   page.max_layers = count_option(options, "layers", page.max_layers, 500);
   if (const auto rules = options.text("rules")) page.rules = *rules;
+  if (const auto command = options.text("command")) page.command = *command;
   page.guide = guide_option(L, options);
   options.finish();
   std::string text;

@@ -76,6 +76,16 @@ TEST(Spread, OtherOriginsTensorsAreNotCounted) {
   EXPECT_EQ(step.bad_tensors, 3u);
 }
 
+TEST(Spread, EveryBadTensorFollowsFromTheFirstOriginThatReachesIt) {
+  FakeSession s(fake_graph(
+      {{"p", "Parameter"}, {"a", "Log", {"p"}}, {"b", "Exp", {"p"}}, {"both", "Add", {"b", "a"}}, {"bb", "Mul", {"b"}}}));
+  s.put("p", 0, f32({1}));
+  for (const char* name : {"a", "b", "both", "bb"}) s.put(name, 0, f32({NAN}));
+  std::vector<std::string> follows;
+  for (const auto& [tensor, origin] : only_step(s).follows) follows.push_back(s.node(tensor).name + " " + std::to_string(origin));
+  EXPECT_EQ(follows, (std::vector<std::string>{"a 0", "b 1", "both 0", "bb 1"}));
+}
+
 TEST(Spread, ChainsStayFewHoweverManyWaysThereAre) {
   std::vector<testing::FakeNode> nodes = {{"p", "Parameter"}, {"a", "Log", {"p"}}};
   for (int i = 0; i < 40; ++i) {

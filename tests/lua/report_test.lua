@@ -17,12 +17,13 @@ describe("report:html", function()
     local s = msdbg.open(data .. "lenet-2.7.1-lognan")
     s:watch { on = "@all", when = "TO" }
     local path = os.tmpname()
-    expect(msdbg.report(s, s:check()):html(path, { rules = "my rules" })):equals(path)
+    expect(msdbg.report(s, s:check()):html(path, { rules = "my rules", command = "x & y" })):equals(path)
     local page = read(path)
     os.remove(path)
     expect(page:sub(1, 15)):equals "<!DOCTYPE html>"
     expect(page):contains "104 of 192 elements are"
     expect(page):contains "by my rules"
+    expect(page):contains "<dt>Command</dt><dd><code>x &amp; y</code></dd>"
     expect(page:sub(-8)):equals "</html>\n"
   end)
 

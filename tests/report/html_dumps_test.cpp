@@ -63,6 +63,7 @@ TEST(HtmlDumps, EveryKindOfDumpGivesAWholePage) {
     const Pages pages = pages_of(dump);
     EXPECT_EQ(testing::malformed(pages.html), "") << dump;
     EXPECT_EQ(testing::loads(pages.html), std::vector<std::string>{}) << dump;
+    EXPECT_EQ(testing::lost_places(pages.html), std::vector<std::string>{}) << dump;
     EXPECT_EQ(contents(pages.html, "h1").size(), 1u) << dump;
   }
 }

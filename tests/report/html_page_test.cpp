@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "msdbg/html_report.h"
 #include "report/html_support.h"
@@ -10,12 +12,14 @@
 namespace msdbg {
 namespace {
 
+using testing::attributes;
 using testing::contents;
 using testing::f32;
 using testing::fake_graph;
 using testing::FakeNode;
 using testing::FakeSession;
 using testing::loads;
+using testing::lost_places;
 using testing::malformed;
 
 GraphPtr net(const std::string& log = "Default/net/Log-op0", const std::string& code = "x = self.log(x)") {
@@ -105,11 +109,147 @@ TEST(HtmlPage, IsWellFormedAndLoadsNothing) {
   EXPECT_NE(text.find("default-src 'none'"), std::string::npos);
 }
 
+TEST(HtmlPage, EveryIdIsThereOnceAndEveryLinkLeadsSomewhere) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  const std::string text = page(s);
+  EXPECT_EQ(lost_places(text), std::vector<std::string>{});
+  EXPECT_GT(attributes(text, "href").size(), 10u);
+}
+
+TEST(HtmlPage, HeadSaysWhatWhenAndHow) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  PageOptions options;
+  options.dump = "dumps/../dumps/run 1";
+  options.command = "msdbg report 'dumps/../dumps/run 1' -o a.html";
+  options.time = 1700000000;
+  const std::string path = (std::filesystem::current_path() / "dumps/run 1").string();
+  const std::string made = "2023-11-14 22:13 UTC by msdbg " + std::string(kVersion);
+  const std::string html = page(s, PageForm::kHtml, options);
+  const std::string head = contents(html, "header").at(0);
+  EXPECT_NE(head.find("<dd>" + made + "</dd>"), std::string::npos) << head;
+  EXPECT_NE(head.find("msdbg report &#39;dumps/<wbr/>"), std::string::npos) << head;
+  const std::string markdown = page(s, PageForm::kMarkdown, options);
+  for (const std::string& fact : {"- Dump: `" + path + "`\n", "- Command: `" + options.command + "`\n", "- Made: " + made + "\n"}) {
+    EXPECT_NE(markdown.find(fact), std::string::npos) << fact << markdown.substr(0, 800);
+  }
+}
+
+TEST(HtmlPage, TheTimeMayBeFixedByTheEnvironment) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  ::setenv("SOURCE_DATE_EPOCH", "86399", 1);
+  EXPECT_NE(page(s).find("1970-01-01 23:59 UTC"), std::string::npos);
+  for (const char* wrong : {"yesterday", "-1", "99999999999999"}) {
+    ::setenv("SOURCE_DATE_EPOCH", wrong, 1);
+    const CheckResult empty;
+    const Status status = page_text(s, {&empty, nullptr}, {}, PageForm::kHtml).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << wrong;
+    EXPECT_NE(status.message().find(wrong), std::string::npos) << status.message();
+  }
+  ::unsetenv("SOURCE_DATE_EPOCH");
+}
+
+TEST(HtmlPage, FindingsNameTheOriginThatTheyFollowFrom) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  // Step 1 leaves the weight broken, and so the product of step 2.
+  s.put("fc.weight", 1, f32({NAN}));
+  put_sound(s, 2);
+  s.put("fc.weight", 2, f32({NAN}));
+  s.put("Default/net/MatMul-op0", 2, f32({NAN, NAN}));
+  const std::string text = page(s, PageForm::kMarkdown);
+  EXPECT_NE(text.find("| follow from | findings | by rule | in steps |"), std::string::npos) << text;
+  size_t from_log = 0, from_weight = 0;
+  for (std::string_view line : split(text, '\n')) {
+    from_log += line.starts_with("| 1 | **TO**") && line.ends_with("| `Log-op0` |");
+    from_weight += line.starts_with("| 2 | **TO**") && line.ends_with("| `fc.weight` |");
+  }
+  EXPECT_EQ(from_log, 2u) << text;
+  EXPECT_GE(from_weight, 1u) << text;
+}
+
+TEST(HtmlPage, WhatWasMadeOfABrokenInputFollowsFromTheOriginToo) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  s.put("Default/net/ReLU-op0", 0, f32({NAN, NAN}), {Io::kInput, 0});
+  const PageFindings findings = look_for_page(s, default_watchpoints(), {}).value();
+  CheckResult check = findings.check;
+  Hit swallowed = check.hits.front();
+  swallowed.tensor = s.id("Default/net/ReLU-op0", 0);
+  swallowed.rule = "swallowed";
+  swallowed.abbr = "";
+  check.hits.push_back(swallowed);
+  const std::string text = page_text(s, {&check, &findings.origin}, {}, PageForm::kMarkdown).value();
+  EXPECT_NE(text.find("| `Log-op0` | 3 | TO 2, swallowed 1 | 0 |"), std::string::npos) << text;
+}
+
+TEST(HtmlPage, FindingsBeforeTheFaultAreToldWithTheVerdict) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  s.put("Default/net/ReLU-op0", 0, f32({0, 0}));
+  const PageFindings findings = look_for_page(s, default_watchpoints(), {}).value();
+  CheckResult check = findings.check;
+  Hit early = check.hits.front();
+  early.tensor = s.id("Default/net/ReLU-op0", 0);
+  early.rule = "dead";
+  check.hits.insert(check.hits.begin(), early);
+  const std::string text = page_text(s, {&check, &findings.origin}, {}, PageForm::kMarkdown).value();
+  EXPECT_NE(text.find("Before that, 1 finding: the first in step 0 on `ReLU-op0:output:0`, dead"), std::string::npos) << text;
+}
+
+TEST(HtmlPage, TablesOfFindingsCanBeSortedGroupedAndReadByStep) {
+  FakeSession s(net());
+  put_sound(s, 0);
+  put_broken(s, 1);
+  put_broken(s, 2);
+  const std::string html = page(s);
+  const std::string findings = html.substr(html.find("<caption>Findings</caption>"));
+  const std::string head = contents(findings, "thead").at(0);
+  EXPECT_NE(head.find("class=\"n\" data-sort=\"number\" data-group=\"\">step<"), std::string::npos) << head;
+  EXPECT_NE(head.find("data-sort=\"text\" data-group=\"\">follows from<"), std::string::npos) << head;
+  EXPECT_NE(contents(findings, "tbody").at(0).find("<tr data-step=\"2\">"), std::string::npos);
+  // Stories and pictures belong to a step as well.
+  EXPECT_NE(html.find("<div class=\"part\" data-step=\"1\">"), std::string::npos);
+  EXPECT_NE(html.find("\" data-step=\"1\">\n<p class=\"role\">"), std::string::npos);
+}
+
+TEST(HtmlPage, ChartsHaveAxesAndAnswerToThePointer) {
+  FakeSession s(net());
+  for (int64_t step = 0; step < 5; ++step) put_sound(s, 10 * step);
+  put_broken(s, 50);
+  const std::string html = page(s);
+  const std::string trends = html.substr(html.find("<section id=\"trends\""));
+  const std::string chart = contents(trends, "svg").at(0);
+  for (const char* part : {">loss</text>", ">step</text>", ">0</text>", ">50</text>", "<title>step 10: 0.75</title>"}) {
+    EXPECT_NE(chart.find(part), std::string::npos) << part << " in " << chart;
+  }
+  const std::string tensors = html.substr(html.find("<section id=\"tensors\""));
+  EXPECT_NE(tensors.find("data-cells=\"-Inf 0 -Inf -0.69\""), std::string::npos);
+  EXPECT_NE(tensors.find(">elements</text>"), std::string::npos);
+  EXPECT_NE(tensors.find(": 1 element</title>"), std::string::npos);
+}
+
+TEST(HtmlPage, HasAFormForPaper) {
+  FakeSession s(net());
+  put_broken(s, 0);
+  const std::string style = contents(page(s), "style").at(0);
+  ASSERT_NE(style.find("@media print"), std::string::npos);
+  const std::string print = style.substr(style.find("@media print"));
+  EXPECT_NE(print.find("size: A4"), std::string::npos);
+  EXPECT_NE(print.find(".tools, .choice, .tip, footer { display: none; }"), std::string::npos);
+}
+
 TEST(HtmlPage, CheckOfTheTestItselfFindsWhatIsWrong) {
   EXPECT_NE(malformed("<p>a<b></p>"), "");
   EXPECT_NE(malformed("<p>a & b</p>"), "");
   EXPECT_NE(malformed("<p title=x>a</p>"), "");
   EXPECT_EQ(loads("<img src=\"a.png\"/><a href=\"https:x\">").size(), 3u);
+  EXPECT_EQ(lost_places("<p id=\"a\" aria-labelledby=\"c\"><p id=\"a\"><a href=\"#b\">").size(), 3u);
 }
 
 TEST(HtmlPage, NamesFromTheDataStayTextEverywhere) {
@@ -154,7 +294,7 @@ TEST(HtmlPage, MarkdownTablesKeepTheirCells) {
     if (!line.starts_with("| 0 |") || line.find("TO") == std::string_view::npos) continue;
     size_t bars = 0;
     for (size_t i = 0; i < line.size(); ++i) bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
-    EXPECT_EQ(bars, 6u) << line;
+    EXPECT_EQ(bars, 7u) << line;
   }
 }
 
@@ -227,13 +367,15 @@ TEST(HtmlPage, UnreadableTensorIsNamedInsteadOfItsPicture) {
   EXPECT_NE(text.find("no picture: the file shrank"), std::string::npos);
 }
 
-TEST(HtmlPage, SameFindingsGiveTheSameBytes) {
+TEST(HtmlPage, SameFindingsAtTheSameTimeGiveTheSameBytes) {
   FakeSession s(net());
   put_sound(s, 0);
   put_broken(s, 1);
-  const std::string first = page(s);
-  EXPECT_TRUE(first == page(s));
-  EXPECT_TRUE(page(s, PageForm::kMarkdown) == page(s, PageForm::kMarkdown));
+  PageOptions options;
+  options.time = 0;
+  for (PageForm form : {PageForm::kHtml, PageForm::kMarkdown}) {
+    EXPECT_TRUE(page(s, form, options) == page(s, form, options));
+  }
 }
 
 TEST(HtmlPage, InterruptGivesNoPage) {

@@ -81,4 +81,31 @@ inline std::vector<std::string> contents(std::string_view page, const std::strin
   return all;
 }
 
+/// The values of an attribute, in the order of the page.
+inline std::vector<std::string> attributes(std::string_view page, const std::string& name) {
+  std::vector<std::string> all;
+  const std::string sign = " " + name + "=\"";
+  for (size_t at = page.find(sign); at != std::string_view::npos; at = page.find(sign, at + 1)) {
+    const size_t begin = at + sign.size();
+    all.emplace_back(page.substr(begin, page.find('"', begin) - begin));
+  }
+  return all;
+}
+
+/// Ids that stand twice, and links and labels that lead to no id.
+inline std::vector<std::string> lost_places(std::string_view page) {
+  std::vector<std::string> found;
+  std::set<std::string> ids;
+  for (const std::string& id : attributes(page, "id")) {
+    if (!ids.insert(id).second) found.push_back("twice: " + id);
+  }
+  for (const std::string& link : attributes(page, "href")) {
+    if (link.starts_with("#") && !ids.contains(link.substr(1))) found.push_back("nowhere: " + link);
+  }
+  for (const std::string& label : attributes(page, "aria-labelledby")) {
+    if (!ids.contains(label)) found.push_back("no label: " + label);
+  }
+  return found;
+}
+
 }  // namespace msdbg::testing

@@ -82,7 +82,8 @@ TEST_F(PageInBrowser, ShowsEveryChapterAndTheConsoleIsSilent) {
   EXPECT_NE(loaded.dom.find("class=\"msdbg-graph\""), std::string::npos);
   // The policy lets our own script run.
   EXPECT_NE(loaded.dom.find("class=\"copy\""), std::string::npos);
-  EXPECT_NE(loaded.dom.find("class=\"filter\""), std::string::npos);
+  for (const char* made : {"class=\"tools\"", "class=\"sort\"", "class=\"choice\"", "class=\"tip\""})
+    EXPECT_NE(loaded.dom.find(made), std::string::npos) << made;
 }
 
 TEST_F(PageInBrowser, HostileNamesMakeNoElementsAndNoNoise) {
@@ -135,12 +136,6 @@ std::string answer_in(const Loaded& loaded) {
   return loaded.dom.substr(at + kBefore.size(), loaded.dom.find('<', at + kBefore.size()) - at - kBefore.size());
 }
 
-TEST_F(PageInBrowser, NothingRunsOverTheEdgeOfAPhone) {
-  const std::string width = answer_in(load(framed(390, "d.documentElement.scrollWidth")));
-  ASSERT_NE(width, "no answer");
-  EXPECT_LE(std::stoi(width), 390);
-}
-
 TEST_F(PageInBrowser, APictureLargerThanItsBoxShowsWhereTheFaultBegan) {
   const std::string probe =
       "[...d.querySelectorAll('.wide')].map(box => { const f = box.getBoundingClientRect(), o = box.querySelector('.origin')"
@@ -150,11 +145,61 @@ TEST_F(PageInBrowser, APictureLargerThanItsBoxShowsWhereTheFaultBegan) {
   EXPECT_EQ(answer_in(load(framed(1200, probe))), "true,true");
 }
 
-TEST_F(PageInBrowser, OnAPhoneAFindingIsReadWithoutMovingTheTableSideways) {
+TEST_F(PageInBrowser, TablesAreSortedGroupedAndReadByStep) {
   const std::string probe =
-      "[...d.querySelectorAll('.stacks')].every(t => t.getBoundingClientRect().width === 0 || t.scrollWidth <= t.parentNode.clientWidth) "
-      "&& d.querySelectorAll('.stacks tbody tr').length > 12";
-  EXPECT_EQ(answer_in(load(framed(390, probe))), "true");
+      "(() => { const out = []; const sheet = [...d.querySelectorAll('#findings-list .sheet')].pop(), head = (t) => "
+      "[...sheet.querySelectorAll('th')].find(h => h.textContent === t), pick = (s, v) => { s.value = v; "
+      "s.dispatchEvent(new Event('change')); };"
+      "const steps = () => [...sheet.querySelectorAll('tbody tr[data-step]:not([hidden])')].map(r => Number(r.dataset.step));"
+      "const up = (l) => l.every((v, i) => i === 0 || l[i - 1] <= v);"
+      "head('step').querySelector('button').click(); out.push(head('step').getAttribute('aria-sort'), up(steps()), steps().length > 50);"
+      "head('step').querySelector('button').click(); out.push(head('step').getAttribute('aria-sort'), up(steps().reverse()));"
+      "pick(sheet.querySelector('.tools select'), String([...sheet.querySelectorAll('th')].indexOf(head('rule'))));"
+      "out.push(sheet.querySelectorAll('tr.group').length === new Set([...sheet.querySelectorAll('tr[data-step]')].map(r => "
+      "r.cells[1].textContent)).size); const all = steps().length; sheet.querySelector('tr.group button').click();"
+      "out.push(steps().length < all); sheet.querySelector('tr.group button').click();"
+      "pick(d.querySelector('.contents select'), '4'); out.push(new Set(steps()).size);"
+      "out.push([...d.querySelectorAll('.card[data-step]:not([hidden])')].every(c => c.dataset.step === '4')); return out.join(' '); })()";
+  EXPECT_EQ(answer_in(load(framed(1200, probe))), "ascending true true descending true true true 1 true");
+}
+
+TEST_F(PageInBrowser, ChartsAndHeatMapsShowTheValueBelowThePointer) {
+  const std::string probe =
+      "(() => { const tip = d.querySelector('.tip'), move = (e, x, y) => e.dispatchEvent(new d.defaultView.PointerEvent('pointermove', "
+      "{ bubbles: true, clientX: x, clientY: y })); const out = [tip.hidden]; move(d.querySelector('#trends .zone'), 9, 9);"
+      "out.push(tip.hidden, tip.textContent); const cells = d.querySelector('.cells'), f = cells.querySelector('.frame')"
+      ".getBoundingClientRect(); move(cells.firstElementChild, f.left + 2, f.top + 2); out.push(/^row 0, column 0: -?[0-9.e+]+$/"
+      ".test(tip.textContent)); move(d.querySelector('h1'), 9, 9); out.push(tip.hidden); return out.join('|'); })()";
+  EXPECT_EQ(answer_in(load(framed(1200, probe))), "true|false|step 0: 2.311|true|true");
+}
+
+TEST_F(PageInBrowser, MeasuresWellOnAPhoneALaptopAndPaper) {
+  for (const char* dump : {"lenet-2.7.1-explode", "lenet-2.7.1-lognan", "lenet-2.7.1-ok", "control-1.5.0"}) {
+    auto session = open_dump(std::string(MSDBG_TEST_DATA) + "/dumps/" + dump);
+    ASSERT_TRUE(session) << session.status().message();
+    const std::string file = dir_.file("page.html");
+    std::ofstream(file) << page_of(**session);
+    const std::string said = run(MSDBG_CHECK_PAGE " '" + file + "' 2>&1");
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << dump << ": " << said;
+    EXPECT_NE(said.find(" pages\n"), std::string::npos) << said;
+  }
+}
+
+TEST_F(PageInBrowser, WhatIsTooWideSqueezedOrTooLongIsFound) {
+  const std::string file = dir_.file("page.html");
+  std::ofstream(file) << "<!DOCTYPE html><html><body><main style=\"margin:0\"><h1>x</h1><p style=\"width:600px\">wide</p>"
+                         "<p style=\"width:40px;overflow:hidden;white-space:nowrap\">a text that is cut</p>"
+                         "<p style=\"width:50px\">a few words one below the other and some more</p>"
+                         "<svg width=\"50\" height=\"20\"><text x=\"0\" y=\"12\">one label</text><text x=\"9\" y=\"12\">two</text></svg>"
+                         "<div style=\"width:50px;overflow:auto\"><b style=\"white-space:nowrap\">a table to scroll</b></div>"
+                         "<p style=\"break-before:page\">2</p></main></body></html>\n";
+  const std::string said = run(MSDBG_CHECK_PAGE " --pages 1 '" + file + "' 2>&1");
+  for (const char* part : {"375 px wide: the page is 6", "375 px wide: runs over the edge: <p class=\"\"> wide",
+                           "text is cut: <p class=\"\"> a text", "squeezed to 50 px: <p", "cut by its picture: <text",
+                           "overlaps another label: <text", "scrolls sideways: <div", "2 printed pages are more than 1"}) {
+    EXPECT_NE(said.find(part), std::string::npos) << part << " in " << said;
+  }
+  EXPECT_EQ(said.find("1440 px wide: runs over"), std::string::npos) << said;
 }
 
 }  // namespace
