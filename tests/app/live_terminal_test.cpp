@@ -134,7 +134,7 @@ TEST_F(LiveTerminal, ControlCLeavesATrainingThatRunsOn) {
   ASSERT_TRUE(terminal->see("msdbg stays until it has ended")) << terminal->screen();
   ::usleep(100000);
   terminal->type("\x03");
-  EXPECT_TRUE(terminal->see("msdbg leaves")) << terminal->screen();
+  EXPECT_TRUE(terminal->see("msdbg exits")) << terminal->screen();
   EXPECT_EQ(terminal->wait_for_exit(), 130);
 }
 

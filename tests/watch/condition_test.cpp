@@ -87,7 +87,7 @@ TEST(MakeCondition, APercentageNeedsBothBounds) {
 
 TEST(MakeCondition, BoundsMustBeInOrder) {
   EXPECT_TRUE(refused("TR", {{"range_percentage_lt", 5}, {"range_start_inclusive", 3}, {"range_end_inclusive", 0}},
-                      "range_start_inclusive = 3 lies above range_end_inclusive = 0"));
+                      "range_start_inclusive = 3 is above range_end_inclusive = 0"));
   EXPECT_TRUE(
       make_condition("TR", {{"range_percentage_lt", 5}, {"range_start_inclusive", 3}, {"range_end_inclusive", 3}})
           .ok());
@@ -134,7 +134,7 @@ TEST(ParseCondition, SaysWhatIsWrong) {
   EXPECT_NE(why("TL max_gt").find("max_gt has no value"), std::string::npos);
   EXPECT_NE(why("TL max_gt=a").find("'a' is not a number"), std::string::npos);
   EXPECT_NE(why("TL max_gt=1 max_gt=2").find("given twice"), std::string::npos);
-  EXPECT_NE(why("TZ 50 60").find("'50' stands where"), std::string::npos);
+  EXPECT_NE(why("TZ 50 60").find("'50': a parameter name is expected"), std::string::npos);
 }
 
 }  // namespace
