@@ -20,14 +20,26 @@ namespace msdbg {
 enum class Format : uint8_t { kTable, kJson, kJsonl, kCsv, kMarkdown, kJunit, kSarif };
 Result<Format> parse_format(std::string_view text);
 
+/// Where a report is read. The commands that it proposes are written as they are typed there. A script is shown those of a shell, and
+/// no options that would show more.
+enum class Place : uint8_t { kShell, kPrompt, kScript };
+
+/// A command on the dump of a session: its name and the words behind the dump, each not quoted yet.
+struct Hint {
+  std::string_view command;
+  std::vector<std::string> words;
+};
+/// `msdbg show dumps/lenet Log-op0 --step 0` in a shell, `show Log-op0 --step 0` at the prompt, and for a training, which has no other.
+std::string hint_text(const Session& session, const Hint& hint, Place place);
+
 struct ReportStyle {
   Format format = Format::kTable;
   bool colour = false;
   bool wide = false;       ///< full names, all columns
   bool group = false;      ///< check: hits grouped by scope
   size_t width = 100;      ///< columns of the terminal
+  Place place = Place::kShell;
   bool numbered = false;   ///< tables of hits and tensors count their rows, for `#3` at the prompt
-  bool hints = true;       ///< names options of the command line that show more; a script has none
   std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
   std::string tensors = "output and parameter";  ///< check: which kind of tensors was checked, for the same line
   const Gate* gate = nullptr;                    ///< check: what is new, known or suppressed; without it everything is new

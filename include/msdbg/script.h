@@ -19,6 +19,34 @@ namespace msdbg {
 /// What is done, of how many, and the bytes read for it; its end is the end of the work.
 using ProgressCallback = std::function<void(uint64_t done, uint64_t total, uint64_t bytes)>;
 
+/// What help and completion say of a command that the application gives to the prompt.
+struct CommandInfo {
+  struct Word {
+    std::string name, help;
+  };
+  struct Option {
+    std::vector<std::string> names;  ///< `--output`, `-o`
+    std::string value, help;         ///< value: "" for a switch
+    bool common = false;             ///< every command takes it
+  };
+  std::string name, group, usage, summary, details;
+  std::vector<std::string> also;     ///< short names
+  std::vector<Word> words;           ///< that stand in their places
+  std::vector<Option> options;
+  std::vector<Word> examples;        ///< each with a comment, or ""
+  std::vector<CommandInfo> verbs;    ///< `ckpt show`, `ckpt diff`: what is said of each
+  std::string complete;              ///< the kind of its first word: node, tensor, selector, file, ...
+};
+
+class Script;
+
+/// Commands that the application adds to the prompt. Both functions are called inside Script::eval(), on its thread.
+struct PromptCommands {
+  std::function<std::vector<CommandInfo>()> describe;
+  /// Runs a command: its name and its words. The text that the prompt shows, or the mistake.
+  std::function<Result<std::string>(Script& script, const std::vector<std::string>& words)> run;
+};
+
 struct ScriptOptions {
   /// Makes sessions for `msdbg.open`; the application registers it, and tests can pass a fake.
   std::function<Result<std::unique_ptr<Session>>(const std::string& path, const DumpOptions&)> open;
@@ -30,6 +58,7 @@ struct ScriptOptions {
   /// Shows how far an entry of the prompt is that does `what` with each `unit` ("checking", "tensor"). Empty: nothing is shown.
   std::function<ProgressCallback(std::string_view what, std::string_view unit)> progress;
   bool pager = false;                    ///< what Eval::pager is until `set pager` changes it
+  PromptCommands commands;
   std::vector<std::string> search_path;  ///< directories of modules, before MSDBG_SCRIPT_PATH
   std::optional<bool> colour;            ///< --color; without it a terminal has colour unless NO_COLOR is set
   CheckOptions check_defaults;           ///< semantics, threads, memory
@@ -56,7 +85,7 @@ struct RuleChoice {
 };
 struct ChosenRules {
   std::vector<std::string> names, notes;
-  std::string expression;                  ///< what was chosen, for people
+  std::string asked;                       ///< what was chosen, for people: "the default rules", "TO,TZ"
 };
 
 class Script {
@@ -76,9 +105,26 @@ class Script {
   /// Reads rule files and checks the choice and all parameters; no function of a rule is called.
   /// Error: kInvalidArgument naming the word that is wrong and the nearest known one.
   Result<ChosenRules> choose_rules(const RuleChoice& choice);
-  /// Runs the chosen rules on the session of set_session(), in one pass with `also`. Rules that break are in the result.
+  /// A function of a module of the library that makes a text: function(session or nil, words...) -> text, exit status, notes.
+  struct Answer {
+    std::string text;
+    int exit_status = 0;
+    std::vector<std::string> notes;
+  };
+  Result<Answer> call(const std::string& module, const std::string& function, const std::vector<std::string>& words);
+  /// check() on the session of a command; functions of watchpoints run on this thread.
+  Result<CheckResult> check(const std::vector<Watchpoint>& watchpoints, const CheckOptions& options);
+  /// Runs the chosen rules on the session of a command, in one pass with `also`. Rules that break are in the result.
   /// Error: that of check().
   Result<CheckResult> check_rules(std::vector<Watchpoint> also, const CheckOptions& options);
+
+  // The session that the command which runs at the prompt works on, null when none is open, and what belongs to it.
+  Session* session();
+  std::optional<int64_t> current_step();
+  std::vector<Watchpoint> watchpoints();
+  const CheckResult* last_result();
+  /// Makes a result the session's last one. `asked` is for people ("the default rules"), `names` are the rules that ran.
+  void keep(const CheckResult& result, const std::string& asked, const std::vector<std::string>& names);
 
   enum class EvalState : uint8_t { kDone, kIncomplete, kError, kExit };
   struct Eval {

@@ -117,7 +117,7 @@ function session:watch_recommended() end
 ---@field report_missing? boolean  tensors that were not dumped count as not checked
 ---@field max_hits? integer  the largest number of hits to keep; total_hits counts all
 
----Runs all watchpoints and reads every tensor once. Raises an error if there are no watchpoints and no `rules`. Live: msdbg evaluates them
+---Runs all watchpoints, or the default rules if there are none, and reads every tensor once. Live: msdbg evaluates them
 ---on the values of the current step.
 ---e.g. local r = s:check { steps = "0:10", rules = "default" }
 ---@param options? msdbg.CheckOptions

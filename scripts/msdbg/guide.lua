@@ -163,7 +163,7 @@ end
 function M.run(s, options)
   options = options or {}
   check_options(options)
-  if #s.steps == 0 then core.raise("no_data", "guide: the session has no step with data; msdbg doctor says what is there", true) end
+  if #s.steps == 0 then core.raise("no_data", "guide: the session has no step with data; the command doctor says what is there", true) end
   local checklist = setmetatable({
     session = s, entries = {}, found = 0, answers = options.answers or {}, read = options.read,
     say = function(line) if options.say then options.say(core.printable(line)) end end,

@@ -1,11 +1,12 @@
--- What `msdbg guide` does around the checklist: opens the dump, reads printed losses, prints, writes the report.
+-- What the command `guide` does around the checklist: reads printed losses, writes the report.
 local core = require "msdbg.core"
 local guide = require "msdbg.guide"
 local json = require "msdbg.json"
 local msdbg = require "msdbg"
 local series = require "msdbg.series"
 
-local io, pcall, print, tostring, type = io, pcall, print, tostring, type
+local concat = table.concat
+local io, ipairs, pcall, print, tostring, type = io, ipairs, pcall, print, tostring, type
 
 local M = {}
 
@@ -57,7 +58,7 @@ local function write_page(s, result, options, say)
     if path == "" then path = nil end
   end
   if not path then
-    say(("next: msdbg guide %s --report report.html   writes this as a page, with pictures"):format(options.dump))
+    say(("next: %s --report report.html   writes this as a page, with pictures"):format(options.again))
     return
   end
   local page = msdbg.report(s, s:check { rules = "default" })
@@ -66,20 +67,29 @@ local function write_page(s, result, options, say)
   say("report: " .. path)
 end
 
---- The exit status: 1 when anything was found.
----@param options { dump: string, ask: boolean, format: "table"|"json", loss?: string, reference_loss?: string, report?: string }
----@return integer
-function M.main(options)
-  local s = given(msdbg.open, options.dump)
+--- Words: again= (how this command is typed), dump=, ask=1 (a person answers at the terminal), json=1, loss=, reference_loss=, report=.
+---@param s msdbg.Session
+---@param ... string
+---@return string text  what was not printed while it was said
+---@return integer exit_status  1 when anything was found
+function M.main(s, ...)
+  local options = {}
+  for _, word in ipairs { ... } do
+    local key, value = word:match "^([%w_]+)=(.*)$"
+    options[key] = value
+  end
+  local lines = {}
+  local function say(text)
+    if options.ask then print(core.visible(text)) elseif not options.json then lines[#lines + 1] = text end
+  end
   local own = options.loss and given(series.read, options.loss)
   local reference = options.reference_loss and given(series.read, options.reference_loss)
-  local quiet = options.format == "json"
-  local say = quiet and function() end or function(text) print(core.visible(text)) end
   local result = guide.run(s, { say = say, read = options.ask and io.read or nil })
   add_losses(result, own, reference, say)
   write_page(s, result, options, say)
-  if quiet then print(json.encode(plain(result, options.dump), { indent = 2 })) end
-  return result.findings > 0 and 1 or 0
+  if options.json then lines[1] = json.encode(plain(result, s.info.source), { indent = 2 }) end
+  if #lines > 0 then lines[#lines + 1] = "" end
+  return concat(lines, "\n"), result.findings > 0 and 1 or 0
 end
 
 return M

@@ -28,7 +28,7 @@ local function look_at_origin(checklist)
         first.step)
   elseif #result.not_checked > 0 then
     checklist:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
-      "msdbg doctor says why")
+      "the command doctor says why")
   elseif #checklist.skips > 0 then
     checklist:fine("no NaN or Inf but in gradients that the loss scale had made too large; no weight got any of them")
   else
@@ -60,7 +60,7 @@ function M.weights(checklist)
   local first = checklist.origin.origins[1]
   if first and first.kind == "operator" and first.step <= step then
     return checklist:unknown(fmt("the first dumped weights are those after step %d, which the fault of the graph had reached", step),
-      "look at the checkpoint that the training began with: msdbg ckpt show FILE")
+      "look at the checkpoint that the training began with: ckpt show FILE")
   end
   local odd, looked = {}, 0
   for _, list in ipairs { checklist.trained, checklist.frozen } do
@@ -81,7 +81,7 @@ function M.weights(checklist)
     end
   end
   if looked == 0 then
-    return checklist:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see msdbg ckpt show on a checkpoint")
+    return checklist:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see ckpt show on a checkpoint")
   end
   if #odd > 0 then
     checklist:finding(fmt("weights after step %d look wrong: %s", step, some(odd)),

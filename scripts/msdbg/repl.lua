@@ -8,7 +8,6 @@ local redirect = require "msdbg.repl_redirect"
 local reference = require "msdbg.reference"
 local rows = require "msdbg.repl_rows"
 local strict = require "msdbg.strict"
-local words = require "msdbg.repl_words"
 
 local globals = strict.globals
 local format, concat = string.format, table.concat
@@ -144,6 +143,12 @@ local function unknown_word(word)
 end
 
 local function run_command(command, rest)
+  if command.shared then
+    rows.take()
+    local text = command.run(session, rows.resolve(command, rest, session()))
+    local list = rows.take()
+    return list and state.listed(list, text) or text
+  end
   local options
   rest, options = commands.options(command, rows.resolve(command, rest, session()))
   -- Arguments that a command does not take are errors, not ignored.
@@ -213,7 +218,7 @@ local function run_entry(text, keep)
   if command then
     local output, leave = run_command(command, rest)
     if leave then return "exit", "", leave end
-    return "done", output and words.translate(output, session()) or "", 0
+    return "done", output or "", 0
   end
   if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not CONSTANTS[text] and not load(text) then
     unknown_word(text)

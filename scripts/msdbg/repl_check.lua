@@ -75,39 +75,24 @@ change("unwatch", { "delete", "d" }, "remove watchpoints", "removed", function(w
 change("disable", nil, "keep watchpoints, but do not run them", "disabled", function(watch) watch:disable() end)
 change("enable", nil, "run watchpoints again", "enabled", function(watch) watch:enable() end)
 
-local repeat_check  -- options of the last check when it was one of rules
-
-command {
-  name = "check", usage = "check [STEPS] [--rules CHOICE] [--max-hits N]", summary = "run the watchpoints, e.g. on steps 0:10",
-  complete = "step",
-  details = "Without a watchpoint: the default rules. Live: on the values of the current step, judged here.",
-  examples = { "check", "check 0:10", "check all --rules default", "check all --max-hits 5" },
-  options = { { "rules", "CHOICE", "rules instead of the watchpoints, e.g. default" }, { "ranks", "RANKS", "which ranks, e.g. 0,4" },
-    { "max-hits", "N", "keep at most so many hits" }, { "semantics", "MODE", "compat or finite" } },
-  run = function(session, rest, options)
-    local s = need(session)
-    local note = ""
-    local more = { steps = rest ~= "" and rest or nil, ranks = options.ranks, semantics = options.semantics, rules = options.rules }
-    more.max_hits = options["max-hits"] and number(registry.find "check", options["max-hits"], "a number of hits")
-    repeat_check = nil
-    -- Who has not said what to look for wants to know whether anything is wrong, as `msdbg check` does.
-    if not more.rules and #s:watches() == 0 then
-      more.rules = "default"
-      note = "no watchpoint yet, so the default rules\n"
-    end
-    local result = s:check(more)
-    local text = state.listed(result.hits, tostring(result))
-    if more.rules then repeat_check = more end
-    return note .. text
-  end,
-}
+-- Rules have no watchpoint that a recheck could ask: they are run again.
+local last_words
+local check = registry.find "check"
+if check then
+  local run = check.run
+  function check.run(session, rest)
+    local text = run(session, rest)
+    last_words = rest
+    return text
+  end
+end
 
 command {
   name = "recheck", usage = "recheck", summary = "the last check again; live: on the current values",
   run = function(session)
     local s = need(session)
-    -- Rules have no watchpoint that a recheck could ask: they are run again.
-    local result = repeat_check and #s:watches() == 0 and s:check(repeat_check) or s:recheck()
+    if last_words and #s:watches() == 0 then return check.run(session, last_words) end
+    local result = s:recheck()
     return state.listed(result.hits, tostring(result))
   end,
 }
@@ -120,15 +105,6 @@ command {
     local s = need(session)
     if rest ~= "" then return watches.hits_text(s, number(registry.find "hits", rest, "the number of a finding")) end
     return state.listed(watches.hits(s), watches.hits_text(s))
-  end,
-}
-
-command {
-  name = "origin", usage = "origin [nan | inf | CONDITION] [--steps STEPS]",
-  summary = "the first tensor that breaks while its inputs are sound",
-  complete = "condition", options = { { "steps", "STEPS", "which steps; default all" }, { "ranks", "RANKS", "which ranks" } },
-  run = function(session, rest, options)
-    return tostring(core.origin(need(session), { when = rest ~= "" and rest or nil, steps = options.steps, ranks = options.ranks }))
   end,
 }
 

@@ -199,10 +199,8 @@ local completers = {
     return s and add_matching({}, word, numbers(s.steps)) or {}
   end,
   trend = function(word, before)
-    local found = {}
-    if before:match "^%s*%S+%s+%S+%s" then add_matching(found, word, members_of { class = reference.class "Stats" }) end
-    for _, name in ipairs(complete_selector(word)) do found[#found + 1] = name end
-    return found
+    if before:match "^%s*%S+%s+%S+%s" then return complete_selector(word) end
+    return add_matching({}, word, members_of { class = reference.class "Stats" })
   end,
   rule = function(word) return add_matching({}, word, registry.rule_words()) end,
   info = function(word) return add_matching({}, word, registry.info_subjects) end,
@@ -230,6 +228,15 @@ local option_values = {
 }
 option_values.rules = function() return registry.rule_words() end
 option_values.steps, option_values.ranks = option_values.step, option_values.rank
+option_values.format = function() return { "table", "json", "jsonl", "csv", "markdown" } end
+
+-- Of options that take what commands take as a word.
+local option_completers = {
+  on = complete_selector, around = complete_node, output = complete_file, rule = complete_file, profile = complete_file,
+  baseline = complete_file, bless = complete_file, suppress = complete_file, map = complete_file, loss = complete_file,
+  report = complete_file,
+  when = function(word) return add_matching(complete_condition(word), word, functions) end,
+}
 
 local function complete_command(command, word, before)
   if word:match "^%-" then
@@ -238,12 +245,18 @@ local function complete_command(command, word, before)
     return add_matching({}, word, names)
   end
   local option = before:match "%s%-%-([%a%-]+)[%s=]+[\"']?$"
-  -- A choice of rules goes on after its first word.
-  if before:match ".*%s%-%-([%a%-]+)[%s=]" == "rules" then option = "rules" end
+  -- A value in quotes goes on behind its first word.
+  option = option or before:match "%s%-%-([%a%-]+)[%s=]+\"[^\"]*$" or before:match "%s%-%-([%a%-]+)[%s=]+'[^']*$"
   for _, known in ipairs(command.options or {}) do
     if known[1] == option and known[2] ~= "" then
+      if option_completers[option] then return option_completers[option](word) end
       return option_values[option] and add_matching({}, word, option_values[option]()) or {}
     end
+  end
+  local found = {}
+  if #(command.verbs or {}) > 0 and before:match "^%s*%S+%s+$" then
+    for _, verb in ipairs(command.verbs) do add_matching(found, word, { verb.name }) end
+    return found
   end
   local completer = completers[command.complete or ""]
   return completer and completer(word, before) or {}

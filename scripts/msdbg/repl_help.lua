@@ -40,7 +40,7 @@ dtype_max dtype_min_normal dtype_eps. In Lua: t:eval "mean(abs(x))"  t:where "x 
 
 topics.tensors = [[
 A tensor is NODE:output:0; NODE:0 is short for output 0, a unique ending of the name is enough.
-  show Log-op0   pt fc1.weight[0:2,:]   worst Log-op0   hist fc1.weight   heatmap fc1.weight   trend fc1.weight
+  show Log-op0   pt fc1.weight[0:2,:]   worst Log-op0   hist fc1.weight   heatmap fc1.weight   trend abs_mean fc1.weight
   t = s:tensor("conv1-Conv2d/Conv2D-op0:0", { step = 1 })
   t.stats.max   t:worst(5)   t:where "x > 1e4"   t:histogram { bins = 10 }   t:quantile(0.99)
   t:slice "0:2,:"   t:at(0, 3)   t:previous()   t:change_ratio(t:previous())   t:save "conv.npy"   t:show()]]
@@ -64,7 +64,7 @@ In Lua: r = s:continue { timeout = 60 }  r.reason  r.step  r.hits   for step, r 
 
 topics.scripts = [[
   msdbg listen --script SCRIPT.lua  the same on a training: s is the held session
-  msdbg run SCRIPT.lua DUMP        arguments arrive as ... and arg; os.exit(n) is the exit status
+  msdbg run SCRIPT.lua DUMP         arguments arrive as ... and arg; os.exit(n) is the exit status; -e CODE instead of a file
 Scripts begin with: local msdbg = require "msdbg"; local s = msdbg.open(arg[1])
 A script has its own environment: it reads the globals, but cannot make any. msdbg.fail "text" ends it with a message.]]
 
@@ -119,12 +119,23 @@ end
 function M.command(definition)
   local lines = { definition.usage, "  " .. definition.summary }
   if definition.also then lines[2] = lines[2] .. format(" (short: %s)", concat(definition.also, ", ")) end
-  if definition.details then lines[#lines + 1] = "  " .. definition.details end
-  local rows = {}
+  if definition.details then lines[#lines + 1] = "  " .. definition.details:gsub("\n%s*", "\n  ") end
+  local rows, common = {}, {}
+  for _, word in ipairs(definition.words or {}) do rows[#rows + 1] = { "  " .. word[1], word[2] } end
+  for _, verb in ipairs(definition.verbs or {}) do
+    rows[#rows + 1] = { "  " .. verb.usage, verb.summary }
+    for _, word in ipairs(verb.words) do rows[#rows + 1] = { "    " .. word[1], word[2] } end
+    for _, option in ipairs(verb.options) do
+      rows[#rows + 1] = { "    " .. concat(option.names, ", ") .. " " .. option.value, option.help }
+    end
+  end
   for _, option in ipairs(definition.options or {}) do
-    rows[#rows + 1] = { "  --" .. option[1] .. (option[2] ~= "" and " " .. option[2] or ""), option[3] }
+    local names = option.names and concat(option.names, ", ") or "--" .. option[1]
+    if option.common then common[#common + 1] = names
+    else rows[#rows + 1] = { "  " .. names .. (option[2] ~= "" and " " .. option[2] or ""), option[3] } end
   end
   if #rows > 0 then lines[#lines + 1] = registry.align(rows) end
+  if #common > 0 then lines[#lines + 1] = "  as every command: " .. concat(common, ", ") end
   for i, example in ipairs(definition.examples or {}) do lines[#lines + 1] = (i == 1 and "  e.g. " or "       ") .. example end
   return concat(lines, "\n")
 end

@@ -6,13 +6,36 @@ local watches = require "msdbg.watches"
 
 local command, mistake, number, state = registry.command, registry.mistake, registry.number, registry.state
 local concat, format = table.concat, string.format
-local error, io, ipairs, pcall, tostring, type = error, io, ipairs, pcall, tostring, type
+local error, io, ipairs, pcall, rawset, tostring, type = error, io, ipairs, pcall, rawset, tostring, type
 
 local DEEPEST_SOURCE = 20
 
 local function count_text(n, noun) return format("%d %s%s", n, noun, n == 1 and "" or "s") end
 
 registry.group "the prompt"
+
+command {
+  name = "open", usage = "open PATH", summary = "open a dump, checkpoint or recording as s", complete = "file",
+  examples = { "open dumps/lenet" },
+  run = function(session, rest)
+    if rest == "" then registry.usage(registry.find "open", "open: which file or directory?") end
+    local before = session()
+    if before and before.kind == "live" and (before.state == "held" or before.state == "running") then
+      mistake "open: s is a training that waits for msdbg; detach or terminate it first"
+    end
+    rawset(state.env, "s", core.open(rest))
+    return tostring(session())
+  end,
+}
+
+command {
+  name = "close", usage = "close", summary = "close the session",
+  run = function(session)
+    registry.need(session):close()
+    rawset(state.env, "s", nil)
+    rawset(state.globals, "s", nil)
+  end,
+}
 
 command {
   name = "p", also = { "print" }, usage = "p EXPRESSION", summary = "print a Lua expression, as without the p",

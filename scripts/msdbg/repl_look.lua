@@ -26,15 +26,6 @@ end
 registry.group "graph and lists of tensors"
 
 command {
-  name = "nodes", usage = "nodes [SELECTOR]", summary = "list nodes", complete = "selector",
-  examples = { "nodes fc2", "nodes op:MatMul and @gradient" },
-  run = function(session, rest)
-    local s = need(session)
-    return state.listed(rest == "" and s:nodes() or s:nodes(rest))
-  end,
-}
-
-command {
   name = "node", also = { "ni" }, usage = "node NODE", summary = "one node: type, inputs, outputs, attributes, source", complete = "node",
   examples = { "ni Log-op0" },
   run = function(session, rest)
@@ -153,17 +144,6 @@ command {
     end
     if #rows == 1 then return nothing_there(s, options) end
     return state.listed(tensors, registry.align(rows))
-  end,
-}
-
-command {
-  name = "stats", usage = "stats [SELECTOR] [--steps STEPS] [--slots SLOTS]",
-  summary = "statistics of tensors in the current step",
-  complete = "selector", options = query_options, examples = { "stats @weight", "stats relu --steps all" },
-  run = function(session, rest, options)
-    local s = need(session)
-    local tensors = s:tensors(tensor_query(rest, options))
-    return #tensors > 0 and state.listed(tensors, core.stats_text(s, tensors)) or nothing_there(s, options)
   end,
 }
 

@@ -29,7 +29,23 @@ function M.command(definition)
   for _, other in ipairs(definition.also or {}) do by_name[other] = definition end
 end
 
-function M.list() return list end
+--- All commands; those of a group stand together.
+---@return table[]
+function M.list()
+  local groups, of, ordered = {}, {}, {}
+  for _, definition in ipairs(list) do
+    if not of[definition.group] then
+      of[definition.group] = {}
+      groups[#groups + 1] = definition.group
+    end
+    local group = of[definition.group]
+    group[#group + 1] = definition
+  end
+  for _, group in ipairs(groups) do
+    for _, definition in ipairs(of[group]) do ordered[#ordered + 1] = definition end
+  end
+  return ordered
+end
 
 --- The command of exactly this name or short form.
 ---@param word string
@@ -66,7 +82,7 @@ function M.usage(definition, why) M.mistake(format("%s; usage: %s", why, definit
 
 function M.need(session)
   local s = session()
-  if not s then M.mistake "no session is open; open one with: s = msdbg.open \"PATH\", or s = msdbg.listen()" end
+  if not s then M.mistake "no session is open; open one with: open PATH, or s = msdbg.listen()" end
   return s
 end
 
@@ -80,17 +96,6 @@ end
 function M.unquote(text)
   text = text:match "^%s*(.-)%s*$"
   return text:match '^"([^"]*)"$' or text:match "^'([^']*)'$" or text
-end
-
--- What a value and the words `and`, `or`, `not` after it join, and where it ends.
-local function joined(rest, value, at)
-  local words, last = { value }, value:match "%S+$"
-  while true do
-    local word, ends = rest:match("^%s+(%S+)()", at)
-    local open = last == "and" or last == "or" or last == "not"
-    if not word or word:match "^%-%-" or not (open or word == "and" or word == "or") then return concat(words, " "), at end
-    words[#words + 1], last, at = word, word, ends
-  end
 end
 
 --- Takes `--name VALUE` and `--name=VALUE` out of what is after a command.
@@ -126,14 +131,87 @@ function M.options(definition, rest)
         if not from then from, to, value = rest:find(sign == "=" and "^(%S+)" or "^%s*(%S+)", at) end
         if not from then M.mistake(format("%s: --%s wants a value: --%s %s", definition.name, name, name, option[2])) end
         at = to + 1
-        -- A choice of rules is several words: `--rules default and not slow`.
-        if option[2] == "CHOICE" then value, at = joined(rest, value, at) end
         options[name] = value
       end
     end
   end
   kept[#kept + 1] = rest:sub(at)
   return concat(kept):match "^%s*(.-)%s*$", options
+end
+
+-- ---- commands of the program -----------------------------------------------------------------------------------------
+
+--- Words as a shell reads them: quotes keep blanks together and are taken away, a backslash is a letter.
+---@param text string
+---@return string[]
+function M.words(text)
+  local words, at = {}, text:match "^%s*()"
+  while at <= #text do
+    local word = {}
+    while at <= #text and not text:match("^%s", at) do
+      local quote = text:match("^[\"']", at)
+      if quote then
+        local last = text:find(quote, at + 1, true)
+        if not last then M.mistake(format("the quote at %s is not closed", text:sub(at))) end
+        word[#word + 1] = text:sub(at + 1, last - 1)
+        at = last + 1
+      else
+        local part = text:match("^[^%s\"']+", at)
+        word[#word + 1] = part
+        at = at + #part
+      end
+    end
+    words[#words + 1] = concat(word)
+    at = text:match("^%s*()", at)
+  end
+  return words
+end
+
+-- A variable that holds a tensor may be named where a tensor is: the command gets its name and its place.
+local function name_tensor(definition, words)
+  local tensor = definition.complete == "tensor" and words[1] and M.state.held and M.state.held(words[1])
+  if not tensor then return end
+  words[1] = tensor.name
+  if definition.name == "bisect" then return end  -- which searches the steps
+  for _, word in ipairs(words) do
+    if word:match "^%-%-steps?$" or word:match "^%-%-steps?=" then return end
+  end
+  words[#words + 1], words[#words + 2] = "--step", format("%d", tensor.step)
+  words[#words + 1], words[#words + 2] = "--rank", format("%d", tensor.rank)
+end
+
+--- Runs a command of the program on the open session.
+---@param definition table
+---@param session fun(): msdbg.Session?
+---@param words string[]
+---@return string
+function M.run_shared(definition, session, words)
+  name_tensor(definition, words)
+  local all = { definition.name }
+  for i, word in ipairs(words) do all[i + 1] = word end
+  return core.run_command(session(), all)
+end
+
+local function option_of(info)
+  local long
+  for _, name in ipairs(info.names) do long = long or name:match "^%-%-(.*)$" end
+  return { long or info.names[1], info.value, info.help, names = info.names, common = info.common }
+end
+
+-- Those of the program that the prompt has, too: they come first in their groups.
+for _, info in ipairs(core.commands()) do
+  local options = {}
+  for i, option in ipairs(info.options) do options[i] = option_of(option) end
+  local examples = {}
+  for i, example in ipairs(info.examples) do examples[i] = example[1] .. (example[2] ~= "" and "    " .. example[2] or "") end
+  heading = info.group
+  local definition
+  definition = {
+    name = info.name, also = #info.also > 0 and info.also or nil, usage = info.usage, summary = info.summary, details = info.details,
+    complete = info.complete, examples = examples, options = options, words = info.words, verbs = info.verbs, shared = true,
+    run = function(session, rest) return M.run_shared(definition, session, M.words(rest)) end,
+  }
+  M.command(definition)
 end
 
 M.align = formats.columns

@@ -12,10 +12,26 @@ local SELECTORS = { selector = true, watch = true }
 local NAMES = { tensor = true, where = true, trend = true, node = true, ["file or node"] = true }
 
 local rows  -- nodes, tensors, hits or watchpoints by number
+local listed  -- what the command that runs has listed
 
 --- The list whose rows `#N` means from now on: what is under `N` is what the prompt printed with that number.
 ---@param list table|userdata
 function M.keep(list) rows = list end
+
+--- What a command of the program has listed; see list_nodes and the like.
+---@return table|userdata|nil
+function M.take()
+  local list = listed
+  listed = nil
+  return list
+end
+
+-- Called by commands of the program: the session, then words.
+function M.list_nodes(session, selector) listed = session:nodes(selector) end
+function M.list_hits(session) listed = session.last_result.hits end
+function M.list_tensors(session, on, steps, ranks, slots)
+  listed = session:tensors { on = on, steps = steps, ranks = ranks, slots = slots }
+end
 
 local function mistake(text, ...) core.raise("fail", format(text, ...), true) end
 
@@ -82,9 +98,9 @@ function M.resolve(definition, rest, session)
   end)
   for _, option in pairs(definition.options or {}) do
     local name = option[1]
-    if at and session and not text:find("--" .. name, 1, true) then
-      if name == "step" and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
-      if name == "rank" and #session.ranks > 1 then text = format("%s --rank %d", text, at.rank) end
+    if at and session and not text:find("--" .. (name:gsub("s$", "")), 1, true) then
+      if (name == "step" or name == "steps" and definition.complete == "tensor" and definition.name ~= "bisect") and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
+      if (name == "rank" or name == "ranks") and #session.ranks > 1 then text = format("%s --rank %d", text, at.rank) end
     end
   end
   return text:sub(2)

@@ -66,19 +66,6 @@ end
 registry.group "one tensor"
 
 tensor_command {
-  name = "show", also = { "pt" }, usage = "show TENSOR[SLICE] [--previous]", summary = "one tensor: statistics, source line, elements",
-  details = "TENSOR is NODE, NODE:0, NODE:output:0, NODE:input:1 or a variable; SLICE is written as in NumPy.",
-  examples = { "show Log-op0", "pt fc1.weight[0:2,:]", "show conv1.weight --previous --sort difference" },
-  options = with { { "slice", "TEXT", "a part, e.g. 0:2,:" }, { "rows", "N", "rows of elements, default 20" },
-    { "previous", "", "with the value of the previous step" }, { "sort", "HOW", "place, value or difference; with --previous" } },
-  run = function(tensor, slice, more, options, definition)
-    nothing_behind(definition, more)
-    return pictures.show(tensor, { slice = slice, rows = whole(definition, options, "rows"), previous = options.previous and true,
-      sort = options.sort })
-  end,
-}
-
-tensor_command {
   name = "hist", usage = "hist TENSOR[SLICE] [--bins N] [--log]", summary = "histogram of the finite elements",
   options = with { { "slice", "TEXT", "a part, e.g. 0:2,:" }, { "bins", "N", "bars, default 20" },
     { "log", "", "logarithmic lengths, which make rare values visible" } },

@@ -136,7 +136,7 @@ function Parser:word()
   end
   if not test then
     local close = core.nearest(token.text, known_words(self.rules), 3)
-    local hint = #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; msdbg rules list shows them"
+    local hint = #close > 0 and ": did you mean " .. concat(close, ", ") .. "?" or "; the command rules shows them"
     if self.left_out then hint = format("%s (the rules of %s were left out; --trust reads them)", hint, self.left_out) end
     wrong(self.text, "no rule and no tag is called '%s'%s", token.text, hint)
   end

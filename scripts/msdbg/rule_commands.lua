@@ -7,17 +7,16 @@ local rule = require "msdbg.rule"
 local rules = require "msdbg.rule_library"
 
 local concat, format, pad, rep = table.concat, formats.line, formats.pad, string.rep
-local io, ipairs, tonumber, tostring, type = io, ipairs, tonumber, tostring, type
+local error, io, ipairs, pcall, tonumber, tostring, type = error, io, ipairs, pcall, tonumber, tostring, type
 
 local M = {}
 
-local sink = io.stdout
-local function print(text) sink:write(core.terminal().output_tty and core.visible(text) or text, "\n") end
+local lines, notes  -- of the answer that is being made
+local function print(text) lines[#lines + 1] = text end
 
-local function note(text) io.stderr:write("msdbg: ", core.visible(text), "\n") end
+local function note(text) notes[#notes + 1] = text end
 
-local function show_notes(registry, quiet)
-  if quiet then return end
+local function show_notes(registry)
   for _, text in ipairs(registry.notes) do note(text) end
 end
 
@@ -29,7 +28,7 @@ local function where(made) return made.file or "catalogue" end
 
 function M.list(options)
   local list, registry = rules.list { rules = options.rules, files = #options.files > 0 and options.files or nil, trust = options.trust }
-  show_notes(registry, options.quiet)
+  show_notes(registry)
   if options.format ~= "table" then
     local out = {}
     for i, made in ipairs(list) do
@@ -154,7 +153,7 @@ end
 
 function M.test(options)
   local reports, registry = cases.run(options.names, { files = options.files, trust = options.trust, budget = options.budget })
-  show_notes(registry, options.quiet)
+  show_notes(registry)
   local failed, total = 0, 0
   for _, report in ipairs(reports) do
     total = total + report.cases
@@ -240,7 +239,7 @@ function M.new(options)
   end
   local text = template:gsub("@NAME@", name)
   if not options.output then
-    io.write(text)
+    print((text:gsub("\n$", "")))
     return 0
   end
   local before = io.open(options.output, "r")
@@ -265,31 +264,33 @@ function M.new(options)
 end
 
 local lists = { name = "names", file = "files" }
-local switches = { trust = true, quiet = true }
 
---- Words as the program passes them: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, quiet=1, budget=5.
+--- Words as the command passes them: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5.
+---@param ... string
+---@return string text
 ---@return integer exit_status
-function M.main(...)
+---@return string[] notes
+function M.main(_, ...)
   local options = { names = {}, files = {}, format = "table" }
   for _, word in ipairs { ... } do
-    local key, value = word:match "^(%w+)=(.*)$"
+    local key, value = word:match "^([%w_]+)=(.*)$"
     if lists[key] then
       local list = options[lists[key]]
       list[#list + 1] = value
-    elseif switches[key] then
-      options[key] = true
+    elseif key == "trust" then
+      options.trust = true
     else
       options[key] = key == "budget" and tonumber(value) or value
     end
   end
-  if options.budget then rules.budget = options.budget end
-  if not options.output or options.verb == "new" then return M[options.verb](options) end
-  local file, why = io.open(options.output, "w")
-  if not file then core.raise("io_error", "rules: " .. why, true) end
-  sink = file
-  local status = M[options.verb](options)
-  file:close()
-  return status
+  lines, notes = {}, {}
+  local before = rules.budget
+  rules.budget = options.budget or before
+  local ok, status = pcall(M[options.verb], options)
+  rules.budget = before
+  if not ok then error(status, 0) end
+  lines[#lines + 1] = ""
+  return concat(lines, "\n"), status, notes
 end
 
 return M

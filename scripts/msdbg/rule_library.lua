@@ -197,7 +197,7 @@ function M.get(name, registry)
   for _, problem in ipairs(registry.problems) do
     if problem.rule == name then core.raise("invalid_argument", format("rule '%s': %s", name, problem.reason), true) end
   end
-  core.raise("not_found", rule.suggest(format("no rule '%s'", name), name, names) .. "; msdbg rules list shows them", true)
+  core.raise("not_found", rule.suggest(format("no rule '%s'", name), name, names) .. "; the command rules shows them", true)
 end
 
 --- What is known about rules, without running any: a list of {name, abbr, summary, tags, severity, file, origin}.

@@ -23,17 +23,18 @@ local function plan_of(given)
 end
 
 function methods.check(session, options)
-  local wanted = false
+  -- Who has not said what to look for wants to know whether anything is wrong.
+  local wanted = #session:watches() == 0
   for name in pairs(type(options) == "table" and options or {}) do wanted = wanted or rule_options[name] end
   if not wanted then return check(session, options) end
   local given, rest = {}, {}
-  for name, value in pairs(options) do
+  for name, value in pairs(options or {}) do
     if rule_options[name] then given[name] = value else rest[name] = value end
   end
   if type(given.rule_files) == "string" then given.rule_files = { given.rule_files } end
   local plan = plan_of(given)
   local instances, problems = require "msdbg.rule_run".prepare(session, plan)
-  return core.run_rules(session, instances, problems, rest)
+  return core.run_rules(session, instances, problems, rest, plan)
 end
 
 local watch = methods.watch

@@ -168,7 +168,7 @@ methods.doubles = M.doubles
 function M.statistics(view)
   local out = ffi.new "msdbg_stats"
   if abi.statistics(state_of(view, "statistics").raw, out) ~= 0 then
-    core.raise("internal", "statistics: they cannot be computed")
+    core.raise("unsupported", "statistics: elements of this type have none", true)
   end
   return out
 end

@@ -210,7 +210,7 @@ Result<BisectResult> bisect(Session& session, const FollowTarget& target, const 
     if (result.interrupted) break;
   }
   if (result.ranks.empty() && !result.interrupted) {
-    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); 'msdbg why' gives the reason", target.text,
+    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); the command why gives the reason", target.text,
                                                skipped.empty() ? "none of the requested ranks has it" : skipped));
   }
   return result;

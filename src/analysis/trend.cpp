@@ -98,7 +98,7 @@ Result<TrendResult> trend(Session& session, const FollowTarget& target, std::str
   if (!statistic) return statistic.status();
   const std::vector<TensorId> tensors = target_tensors(session, target, options.steps, options.ranks);
   if (tensors.empty()) {
-    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); 'msdbg why' gives the reason",
+    return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); the command why gives the reason",
                                                target.text, options.steps.text(), numbers_text(session.steps())));
   }
   TrendResult result;

@@ -1,34 +1,31 @@
 // msdbg bisect: the first step in which something holds.
 #include "app/follow_command.h"
-#include "app/progress.h"
 
 namespace msdbg::app {
 namespace {
 
 struct Words {
-  std::string dump, target, when = "nan or inf";
-  int graph = -1;
+  std::string target, when = "nan or inf";
 };
 
-int run(const Words& words, Options options) {
-  options.dump = words.dump;
+Result<int> run(const Words& words, Context& context) {
+  const Options& options = context.options();
   const auto predicate = parse_predicate(words.when);
-  if (!predicate) return report_failure(predicate.status());
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  const auto target = follow_target(*session, words.target, options.ranks, words.graph < 0 ? std::nullopt : std::optional(words.graph));
-  if (!target) return report_failure(target.status());
+  if (!predicate) return predicate.status();
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  const auto target = follow_target(session, words.target, options.ranks, options.graph);
+  if (!target) return target.status();
   Result<BisectResult> result = Status(Code::kInternal, "");
   {
     FollowOptions follow = follow_options(options);
     Progress progress(options, "bisecting", "step");
     follow.progress = progress.callback();
-    result = bisect(*session, *target, *predicate, follow);
+    result = bisect(session, *target, *predicate, follow);
   }
-  if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, bisect_report(*session, *result, style_for(options))); !written.ok())
-    return report_failure(written);
+  if (!result) return result.status();
+  if (const Status written = context.write(bisect_report(session, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
   bool judged = false;
   for (const BisectRank& rank : result->ranks) {
@@ -36,20 +33,33 @@ int run(const Words& words, Options options) {
     for (const BisectProbe& probe : rank.probes) judged = judged || probe.state == Known::kSound;
   }
   if (!judged) return kExitInput;  // nothing was decided: that is not "nowhere"
-  return is_damaged(*session) ? kExitInput : kExitClean;
+  return is_damaged(session) ? kExitInput : kExitClean;
+}
+
+Action declare(const Declaration& to) {
+  auto words = std::make_shared<Words>();
+  add_selector(to.app, &words->target, "TENSOR", "NODE, NODE:1, NODE:input:0, or a selector: any of its tensors");
+  to.app.get_option("TENSOR")->required();
+  to.app.add_option("--when", words->when, "what to look for: 'nan or inf', nan, inf, a condition or an expression")
+      ->capture_default_str()
+      ->type_name("COND");
+  add_graph(to);
+  return [words](Context& context) { return run(*words, context); };
 }
 
 }  // namespace
 
-Action declare_bisect(CLI::App& app) {
-  auto words = std::make_shared<Words>();
-  app.add_option("DUMP", words->dump, "dump directory")->required();
-  app.add_option("TENSOR", words->target, "NODE, NODE:1, NODE:input:0, or a selector: any of its tensors")->required();
-  app.add_option("--when", words->when, "what to look for: 'nan or inf', nan, inf, a condition or an expression")
-      ->capture_default_str()
-      ->type_name("COND");
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
-  return [words](const Options& options) { return run(*words, options); };
+CommandEntry bisect_command() {
+  return {.name = "bisect",
+          .group = kFollowGroup,
+          .summary = "the first step in which something holds, by halving",
+          .details = "Of 1000 steps 11 are read at most. Ends with status 1 when there is such a step.",
+          .examples = {{"conv1.weight", "since when NaN or Inf"}, {"@weight --when 'TL abs_mean_gt=1'", "any of them"},
+                       {"@gradient --when 'max(abs(x)) > 100' --steps 0:50"}},
+          .declare = declare,
+          .steps = StepsWord::kAll,
+          .selectors = true,
+          .complete = "tensor"};
 }
 
 }  // namespace msdbg::app

@@ -3,174 +3,12 @@
 
 #include <algorithm>
 
+#include "app/follow_command.h"
 #include "app/gate_files.h"
-#include "app/output.h"
-#include "app/progress.h"
 #include "app/rules.h"
-#include "app/run.h"
 #include "msdbg/atomic_file.h"
 
 namespace msdbg::app {
-namespace {
-
-// RULE.NAME=VALUE; RULE is an id or an abbreviation.
-struct RuleParam {
-  const ConditionSpec* spec;
-  std::string name;
-  double value;
-  bool used = false;
-};
-
-Result<RuleParam> parse_param(const std::string& text) {
-  const size_t equals = text.find('='), dot = text.find('.');
-  if (equals == std::string::npos || dot == std::string::npos || dot > equals) {
-    return Status(Code::kInvalidArgument, fmt::format("--param '{}' is not of the form RULE.NAME=VALUE, e.g. TL.max_gt=100", text));
-  }
-  const auto spec = find_condition(text.substr(0, dot));
-  if (!spec) return Status(Code::kInvalidArgument, fmt::format("--param '{}': {}", text, spec.status().message()));
-  const auto value = parse_double(text.substr(equals + 1));
-  if (!value) return Status(Code::kInvalidArgument, fmt::format("--param '{}': '{}' is not a number", text, text.substr(equals + 1)));
-  return RuleParam{*spec, text.substr(dot + 1, equals - dot - 1), *value};
-}
-
-std::string_view default_selector(Target target) {
-  switch (target) {
-    case Target::kTensor: return "@all";
-    case Target::kWeight: return "@weight";
-    case Target::kGradient: return "@gradient";
-    case Target::kActivation: return "@activation";
-  }
-  return "@all";
-}
-
-class WatchpointList {
- public:
-  explicit WatchpointList(const Options& options) : options_(options) {}
-
-  // `named` tells whether the user chose the nodes: then a selector that matches nothing is a mistake.
-  Status add(std::string_view rule, std::string_view on, When when, bool named) {
-    auto selector = Selector::parse(on);
-    if (!selector) return selector.status();
-    Watchpoint watch;
-    watch.id = static_cast<int>(list_.size()) + 1;
-    watch.rule = rule;
-    watch.on = *selector;
-    watch.inputs = options_.slots != "output";
-    watch.outputs = options_.slots != "input";
-    watch.optional = !named;
-    if (Condition* condition = std::get_if<Condition>(&when)) {
-      watch.severity = condition->spec->severity;
-      watch.condition = std::move(*condition);
-    } else {
-      watch.expression = std::move(std::get<Expression>(when));
-    }
-    list_.push_back(std::move(watch));
-    return Status();
-  }
-
-  std::vector<Watchpoint> take() { return std::move(list_); }
-
- private:
-  const Options& options_;
-  std::vector<Watchpoint> list_;
-};
-
-Status add_rules(const Options& options, WatchpointList& list) {
-  std::vector<RuleParam> params;
-  for (const std::string& text : options.params) {
-    auto param = parse_param(text);
-    if (!param) return param.status();
-    params.push_back(std::move(*param));
-  }
-  const auto add = [&](std::string_view rule, std::string_view on, std::string_view when) -> Status {
-    // Further parameters arrive with --param, so a name alone need not be complete yet.
-    const bool bare = when.find_first_of(" =,") == std::string_view::npos;
-    Result<Condition> condition = Status(Code::kInvalidArgument, "");
-    const ConditionSpec* spec = nullptr;
-    if (bare) {
-      const auto found = find_condition(when);
-      // A word of the command line that is wrong, not a thing that is missing.
-      if (!found) return Status(Code::kInvalidArgument, fmt::format("--rules {}: {}", options.rules, found.status().message()));
-      spec = *found;
-    } else {
-      condition = parse_condition(when);
-      if (!condition) return condition.status();
-      spec = condition->spec;
-    }
-    std::map<std::string, double, std::less<>> values;
-    if (!bare) values = condition->params;
-    for (RuleParam& param : params) {
-      if (param.spec != spec) continue;
-      values[param.name] = param.value;
-      param.used = true;
-    }
-    condition = make_condition(spec->id, values);
-    if (!condition) return condition.status();
-    return list.add(rule.empty() ? spec->id : rule, on.empty() ? default_selector(spec->target) : on, std::move(*condition), false);
-  };
-
-  for (std::string_view word : split(options.rules, ',')) {
-    word = trim(word);
-    Status status;
-    if (word == "default") {
-      for (const PresetRule& rule : default_rules()) {
-        if (status.ok()) status = add(rule.name, rule.on, rule.when);
-      }
-    } else if (word == "recommended") {
-      for (const PresetRule& rule : recommended_rules()) {
-        if (status.ok()) status = add(rule.name, rule.on, rule.when);
-      }
-    } else if (word.empty()) {
-      status = Status(Code::kInvalidArgument, fmt::format("--rules '{}' names an empty rule; write e.g. --rules TO,TZ", options.rules));
-    } else {
-      status = add("", "", word);
-    }
-    if (!status.ok()) return status;
-  }
-  for (const RuleParam& param : params) {
-    if (!param.used) {
-      return Status(Code::kInvalidArgument, fmt::format("--param {}.{}: rule {} is not among --rules {}", param.spec->id, param.name,
-                                                        param.spec->id, options.rules));
-    }
-  }
-  return Status();
-}
-
-Status add_watches(const Options& options, WatchpointList& list) {
-  for (const auto& [on, when] : options.watches) {
-    auto parsed = parse_when(when);
-    if (!parsed) return parsed.status();
-    const Condition* condition = std::get_if<Condition>(&*parsed);
-    const std::string rule(condition != nullptr ? condition->spec->id : std::string_view(std::get<Expression>(*parsed).text()));
-    const std::string selector(!on.empty()            ? std::string_view(on)
-                               : condition != nullptr ? default_selector(condition->spec->target)
-                                                      : "@all");
-    const Status status = list.add(rule, selector, std::move(*parsed), !on.empty());
-    if (!status.ok()) return status;
-  }
-  return Status();
-}
-
-}  // namespace
-
-Result<std::vector<Watchpoint>> watches_from(const Options& options) {
-  WatchpointList list(options);
-  if (const Status status = add_watches(options, list); !status.ok()) return status;
-  return list.take();
-}
-
-Result<std::vector<Watchpoint>> watchpoints_from(const Options& options) {
-  WatchpointList list(options);
-  if (const Status status = add_watches(options, list); !status.ok()) return status;
-  // --when alone; rules join only when they were asked for.
-  if (options.watches.empty() || options.rules != "default") {
-    if (const Status status = add_rules(options, list); !status.ok()) return status;
-  } else if (!options.params.empty()) {
-    return Status(Code::kInvalidArgument, "--param changes rules, and --when replaced them; write the parameters into --when");
-  }
-  return list.take();
-}
-
 namespace {
 
 int status_of(const Options& options, const CheckResult& result, const Gate& gate, bool nothing_ran, bool damaged) {
@@ -183,51 +21,14 @@ int status_of(const Options& options, const CheckResult& result, const Gate& gat
   return options.strict && (is_incomplete(result) || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
-}  // namespace
-
-std::unique_ptr<RuleCheck> RuleCheck::open(const Options& options, int* exit_status) {
-  auto made = std::make_unique<RuleCheck>();
-  const auto fail = [&](const Status& status) {
-    *exit_status = report_failure(status);
-    return nullptr;
-  };
-  made->by_files_ = needs_rule_files(options);
-  auto watchpoints = made->by_files_ ? watches_from(options) : watchpoints_from(options);
-  if (!watchpoints) return fail(watchpoints.status());
-  made->watchpoints_ = std::move(*watchpoints);
-  if (made->by_files_) {
-    auto machine = make_rule_machine(options);
-    if (!machine) return fail(machine.status());
-    made->machine_ = std::move(*machine);
-  }
-  made->own_ = open_session(options, exit_status);
-  if (made->own_ == nullptr) return nullptr;
-  made->session_ = made->own_.get();
-  if (made->by_files_) made->machine_.script->set_session(std::move(made->own_));  // rules see it as what scripts see
-  return made;
-}
-
-Result<CheckResult> RuleCheck::run(const CheckOptions& check_options) {
-  return by_files_ ? machine_.script->check_rules(watchpoints_, check_options) : check(*session_, watchpoints_, check_options);
-}
-
-CheckOptions check_options_of(const Options& options) {
-  CheckOptions out;
-  out.steps = options.steps;
-  out.ranks = options.ranks;
-  out.semantics = options.semantics;
-  out.mem_limit_bytes = options.mem_limit_mb << 20;
-  out.threads = options.threads;
-  return out;
-}
-
-int run_check(const Options& options) {
+Result<int> run(Context& context) {
+  const Options& options = context.options();
   const auto files = read_gate_files(options);
-  if (!files) return report_failure(files.status());
-  int status = kExitClean;
-  const auto rules = RuleCheck::open(options, &status);
-  if (rules == nullptr) return status;
-  Session* const session = &rules->session();
+  if (!files) return files.status();
+  const auto opened = RuleCheck::open(context);
+  if (!opened) return opened.status();
+  RuleCheck& rules = **opened;
+  Session* const session = &rules.session();
 
   // What a damaged file no longer holds cannot be found wanting: whoever reads "clean" has to know of it.
   const bool damaged = is_damaged(*session);
@@ -240,7 +41,7 @@ int run_check(const Options& options) {
   {
     Progress progress(options, "checking");
     check_options.progress = progress.callback();
-    result = rules->run(check_options);
+    result = rules.run(check_options);
   }
   if (!result && result.status().code() == Code::kInterrupted) {
     // Before the first tensor: a reader of the report shall not take an empty one for a run that found nothing.
@@ -249,15 +50,18 @@ int run_check(const Options& options) {
     nothing.interrupted = true;
     result = std::move(nothing);
   }
-  if (!result) return report_failure(result.status());
-  ReportStyle style = style_for(options);
-  const std::string& asked = rules->by_files() ? rules->chosen().expression : options.rules;
-  if (options.watches.empty()) style.rules = asked == "default" || asked == "recommended" ? "the " + asked + " rules" : asked;
-  if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
-  for (const Watchpoint& watchpoint : rules->watchpoints()) {
-    style.rules_run.push_back(watchpoint.rule);
+  if (!result) return result.status();
+  context.keep(*result, rules.asked(), rules.names());
+  context.list_rows("list_hits", {});
+  if (result->interrupted && context.at_prompt()) {
+    return Status(Code::kInterrupted, fmt::format("interrupted after {} of {} tensors; s.last_result has what was found",
+                                                  result->coverage.checked, result->coverage.tensors));
   }
-  for (const std::string& rule : rules->chosen().names) style.rules_run.push_back(rule);
+  ReportStyle style = context.style();
+  style.group = options.group;
+  style.rules = rules.asked();
+  style.rules_run = rules.names();
+  if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
   // What is suppressed stays out, so that it comes back the day its suppression goes.
   std::vector<Hit> to_bless;
   for (const Hit& hit : result->hits) {
@@ -273,21 +77,69 @@ int run_check(const Options& options) {
                  !options.steps.is_all() || !options.ranks.is_all());
   }
   if (files->any()) style.gate = &gate;
-  const bool nothing_ran = rules->by_files() && rules->watchpoints().empty() && none_judged(*result, rules->chosen().names);
-  style.exit_status = status_of(options, *result, gate, nothing_ran, damaged);
-  if (const Status written = write_result(options, check_report(*session, *result, style)); !written.ok()) return report_failure(written);
+  style.exit_status = status_of(options, *result, gate, rules.nothing_ran(*result), damaged);
+  if (const Status written = context.write(check_report(*session, *result, style)); !written.ok()) return written;
   // A table on the screen has said so already; a report in a file is read later, or never.
   if (options.format != Format::kTable || !options.output_file.empty()) tell_gate_gaps(options, *result, gate);
   if (options.bless.empty()) return style.exit_status;
   if (result->interrupted) {
-    print(stderr, fmt::format("msdbg: --bless {}: not written, the run was interrupted\n", options.bless));
+    log(LogLevel::kWarning, fmt::format("--bless {}: not written, the run was interrupted", options.bless));
   } else if (const Status written = write_file(options.bless, blessed.text()); !written.ok()) {
-    return report_failure(Status(written.code(), "--bless " + written.message()));
+    return Status(written.code(), "--bless " + written.message());
   } else {
-    note(options, fmt::format("{}: {} known from now on", options.bless,
-                              blessed.size() == 1 ? "1 finding is" : fmt::format("{} findings are", blessed.size())));
+    context.note(fmt::format("{}: {} known from now on", options.bless,
+                             blessed.size() == 1 ? "1 finding is" : fmt::format("{} findings are", blessed.size())));
   }
   return style.exit_status;
+}
+
+Action declare(const Declaration& to) {
+  CLI::App& app = to.app;
+  Options& o = to.options;
+  declare_rules_choice(app, o);
+  declare_rule_files(app, o);
+  app.add_option("--profile", o.profile, "Lua file with rules, their parameters and collections")->type_name("FILE");
+  repeated(app.add_option("--on", to.raw.on, "nodes of the --when that follows; default: what the condition is made for")
+               ->type_name("SEL"));
+  repeated(app.add_option("--when", to.raw.when, "a condition with its parameters; replaces the default rules")->type_name("COND"));
+  repeated(app.add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V"));
+  app.add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
+  app.add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000000));
+  app.add_option("--baseline", o.baseline, "findings listed there are known: only others count for the exit status")->type_name("FILE");
+  app.add_option("--bless", o.bless, "write the findings of this run there, as a baseline for later ones")->type_name("FILE");
+  app.add_flag("--baseline-steps", o.baseline_steps, "--bless distinguishes steps");
+  app.add_option("--suppress", o.suppress, "findings not to count, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")
+      ->type_name("FILE");
+  app.add_flag("--strict", o.strict, "status 4 when anything was not checked or a suppression matched nothing");
+  app.add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
+  app.add_flag("--wide", o.wide, "full names");
+  app.add_flag("--group", o.group, "hits grouped by scope");
+  return run;
+}
+
+}  // namespace
+
+CommandEntry check_command() {
+  return {.name = "check",
+          .group = kWrongGroup,
+          .summary = "is anything wrong: rules and conditions over all steps",
+          .details =
+              "Without --rules, --rule, --on and --when: the watchpoints of the prompt, else the default rules.\n"
+              "Rules (--rules): names, tags and globs with and, or, not, ( ); default, recommended (what MindInsight proposes), or\n"
+              "conditions by id or abbreviation, joined by commas: TO WO GE TL WL GL TS WS GV TZ WCL WCS WNC TR AR WI OO.",
+          .examples = {{""},
+                       {"--rules TO,TZ --steps 0:10"},
+                       {"--on @gradient --when 'TL abs_mean_gt=1'"},
+                       {"--on @weight --when WNC --format json -o findings.json"},
+                       {"--bless known.jsonl", "this run's findings are known from now on"},
+                       {"--baseline known.jsonl --suppress suppress.txt --format junit -o msdbg.xml"}},
+          .declare = declare,
+          .steps = StepsWord::kAllHeld,
+          .formats = "table, json, jsonl, csv, markdown, junit or sarif",
+          .last_format = Format::kSarif,
+          .selectors = true};
 }
 
 }  // namespace msdbg::app

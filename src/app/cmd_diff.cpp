@@ -1,38 +1,23 @@
-// msdbg diff: where two runs part.
+// msdbg diff: where two runs diverge.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
-#include <memory>
 
-#include "msdbg/dump.h"
-#include "app/command.h"
+#include "app/follow_command.h"
 #include "app/live.h"
-#include "app/output.h"
-#include "app/progress.h"
-#include "app/run.h"
 #include "msdbg/file.h"
 
 namespace msdbg::app {
 namespace {
 
 struct DiffWords {
-  bool strict = false, wide = false;
-  std::string a, b, subject, map;
+  std::string b, subject, map;
   std::string steps_a, steps_b, ranks_a, ranks_b;
   std::optional<int> graph_a, graph_b;
   std::optional<double> rtol, atol;
   bool loss = false;
   std::string pattern, column;
 };
-
-Result<std::unique_ptr<Session>> open_side(const std::string& path, const Options& common) {
-  DumpOptions options;
-  options.net = common.net;
-  auto opened = open_dump(path, options);
-  if (opened) tell_damage(common, **opened);
-  return opened;
-}
 
 Status read_set(const std::string& text, const char* option, IntSet common, IntSet* into) {
   *into = common;
@@ -79,29 +64,31 @@ Result<Series> read_series(const std::string& path, const DiffWords& words) {
 }
 
 // Two printed logs instead of two dumps.
-int run_loss(const DiffWords& words, const Options& common) {
-  if (common.format > Format::kMarkdown)
-    return report_failure(Status(Code::kInvalidArgument, "diff --loss: --format table, json, jsonl, csv or markdown is expected"));
-  if (words.b.empty())
-    return report_failure(Status(Code::kInvalidArgument, "diff: --loss compares two logs: msdbg diff --loss LOG_A LOG_B"));
-  const auto a = read_series(words.a, words), b = read_series(words.b, words);
-  if (!a) return report_failure(a.status());
-  if (!b) return report_failure(b.status());
+Result<int> run_loss(const DiffWords& words, Context& context) {
+  const Options& options = context.options();
+  if (options.format > Format::kMarkdown)
+    return Status(Code::kInvalidArgument, "diff --loss: --format table, json, jsonl, csv or markdown is expected");
+  // At the prompt there is no A; both logs are named.
+  const std::string& log_a = context.at_prompt() ? words.b : options.dump;
+  const std::string& log_b = context.at_prompt() ? words.subject : words.b;
+  if (log_b.empty()) return Status(Code::kInvalidArgument, "diff: --loss compares two logs: diff --loss LOG_A LOG_B");
+  const auto a = read_series(log_a, words), b = read_series(log_b, words);
+  if (!a) return a.status();
+  if (!b) return b.status();
   const auto result = compare_series(*a, *b, words.rtol.value_or(1e-3));
-  if (!result) return report_failure(result.status());
-  if (const Status written = write_result(common, series_report(*a, *b, *result, style_for(common))); !written.ok())
-    return report_failure(written);
+  if (!result) return result.status();
+  if (const Status written = context.write(series_report(*a, *b, *result, context.style())); !written.ok()) return written;
   if (result->verdict != SeriesVerdict::kClose) return kExitFindings;
-  return words.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
+  return options.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
 }
 
 // Files that another command compares; "" for what may be a dump.
-std::string other_command(const DiffWords& words) {
-  const bool a = is_checkpoint(words.a), b = !words.b.empty() && is_checkpoint(words.b);
-  if (a && (b || words.b.empty())) return fmt::format("{} is a checkpoint: msdbg ckpt diff A B compares two", words.a);
+std::string other_command(const std::string& path_a, const DiffWords& words) {
+  const bool a = is_checkpoint(path_a), b = !words.b.empty() && is_checkpoint(words.b);
+  if (a && (b || words.b.empty())) return fmt::format("{} is a checkpoint: msdbg ckpt diff A B compares two", path_a);
   if (a || b)
-    return fmt::format("{} is a checkpoint: msdbg ckpt match DUMP FILE says which step of a dump it belongs to", a ? words.a : words.b);
-  for (const std::string& path : {words.a, words.b}) {
+    return fmt::format("{} is a checkpoint: msdbg ckpt match DUMP FILE says which step of a dump it belongs to", a ? path_a : words.b);
+  for (const std::string& path : {path_a, words.b}) {
     std::error_code ignored;
     if (!path.empty() && std::filesystem::is_regular_file(path, ignored) && !live_factories().is_recording(path)) {
       return fmt::format("{} is a file, no dump directory; the losses that two trainings printed: msdbg diff --loss LOG_A LOG_B", path);
@@ -110,56 +97,57 @@ std::string other_command(const DiffWords& words) {
   return "";
 }
 
-int run_diff(const DiffWords& words, const Options& common) {
-  if (words.loss) return run_loss(words, common);
+Result<int> run(const DiffWords& words, Context& context) {
+  if (words.loss) return run_loss(words, context);
+  const Options& common = context.options();
   if (!words.pattern.empty() || !words.column.empty()) {
-    return report_failure(Status(Code::kInvalidArgument, "diff: --pattern and --column read logs; they belong to --loss LOG_A LOG_B"));
+    return Status(Code::kInvalidArgument, "diff: --pattern and --column read logs; they belong to --loss LOG_A LOG_B");
   }
-  if (const std::string hint = other_command(words); !hint.empty()) return report_failure(Status(Code::kInvalidArgument, "diff: " + hint));
+  if (const std::string hint = other_command(common.dump, words); !hint.empty()) return Status(Code::kInvalidArgument, "diff: " + hint);
   DiffOptions options;
-  if (const Status status = read_options(words, common, &options); !status.ok()) return report_failure(status);
-  auto a = open_side(words.a, common);
-  if (!a) return report_failure(a.status());
+  if (const Status status = read_options(words, common, &options); !status.ok()) return status;
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& a = **opened;
   std::unique_ptr<Session> other;
-  Session* b = a->get();
   // A dump against itself, written twice, is a question with an answer; left out, B is another part of A.
   if (!words.b.empty()) {
-    auto opened = open_side(words.b, common);
-    if (!opened) {
+    auto reference = open_other(context, words.b);
+    if (!reference) {
       // Two parts of one dump were meant, and a selector.
       const bool parts = words.graph_a || words.graph_b || !(words.steps_a + words.steps_b + words.ranks_a + words.ranks_b).empty();
       std::error_code ignored;
-      if (!parts || std::filesystem::exists(words.b, ignored)) return report_failure(opened.status());
-      return report_failure(Status(opened.status().code(), fmt::format("{}; a selector comes after both dumps: msdbg diff {} {} {}",
-                                                                       opened.status().message(), words.a, words.a, words.b)));
+      const Status& why = reference.status();
+      if (!parts || std::filesystem::exists(words.b, ignored)) return why;
+      const std::string& dump = a.info().source;
+      return Status(why.code(), fmt::format("{}; a selector comes after both dumps: {} {} {}", why.message(),
+                                            context.typed("diff"), dump, words.b));
     }
-    other = std::move(*opened);
-    b = other.get();
+    other = std::move(*reference);
   }
+  Session& b = other ? *other : a;
   Result<DiffResult> result = Status(Code::kInternal, "");
   {
     Progress progress(common, "comparing");
     options.progress = progress.callback();
-    result = diff_sessions(**a, *b, options);
+    result = diff_sessions(a, b, options);
   }
-  if (!result) return report_failure(result.status());
-  if (const Status written = write_result(common, diff_report(**a, *b, *result, style_for(common))); !written.ok())
-    return report_failure(written);
+  if (!result) return result.status();
+  if (const Status written = context.write(diff_report(a, b, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
   if (!result->is_equal()) return kExitFindings;
   if (result->equal + result->close == 0) return kExitInput;  // of nothing, nobody can say that it is equal
-  return words.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
+  return common.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
 }
 
-}  // namespace
-
-Action declare_diff(CLI::App& app) {
+Action declare(const Declaration& to) {
   auto words = std::make_shared<DiffWords>();
-  app.add_option("A", words->a, "dump directory")->required();
-  app.add_option("B", words->b, "the dump it is compared with, the reference; left out: another part of A");
-  app.add_option("SELECTOR", words->subject, "which nodes; default: all");
-  app.add_flag("--wide", words->wide, "everything that differs, under full names");
-  app.add_flag("--strict", words->strict, "status 4 when nothing differs, but something was not compared");
+  CLI::App& app = to.app;
+  to.options.opens_all_ranks = true;
+  app.add_option("B", words->b, "the dump it is compared with, the reference; left out: another part of the same dump");
+  add_selector(app, &words->subject, "SELECTOR", "which nodes; default: all");
+  app.add_flag("--wide", to.options.wide, "everything that differs, under full names");
+  app.add_flag("--strict", to.options.strict, "status 4 when nothing differs, but something was not compared");
   app.add_option("--steps-a", words->steps_a, "steps of A; paired in order with those of B")->type_name("SET");
   app.add_option("--steps-b", words->steps_b, "steps of B")->type_name("SET");
   app.add_option("--ranks-a", words->ranks_a, "ranks of A; paired in order with those of B")->type_name("SET");
@@ -173,11 +161,25 @@ Action declare_diff(CLI::App& app) {
   app.add_option("--pattern", words->pattern, "--loss: regular expression with the value, or step and value, as groups")
       ->type_name("REGEX");
   app.add_option("--column", words->column, "--loss: which column of csv")->type_name("NAME");
-  return [words](const Options& common) {
-    Options options = common;
-    options.wide = words->wide;
-    return run_diff(*words, options);
-  };
+  return [words](Context& context) { return run(*words, context); };
+}
+
+}  // namespace
+
+CommandEntry diff_command() {
+  return {.name = "diff",
+          .group = kFollowGroup,
+          .summary = "where two runs diverge, and which node is to blame",
+          .examples = {{"dumps/reference"},
+                       {"dumps/reference @gradient --steps 0:2 --rtol 1e-3"},
+                       {"--steps-a 0 --steps-b 1", "two steps of one dump"}},
+          .declare = declare,
+          .first_help = "dump directory A; with --loss a log",
+          .steps = StepsWord::kAll,
+          .formats = "table, json, jsonl, csv, markdown, junit or sarif",
+          .last_format = Format::kSarif,
+          .selectors = true,
+          .complete = "file"};
 }
 
 }  // namespace msdbg::app

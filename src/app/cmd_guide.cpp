@@ -1,67 +1,68 @@
-// msdbg guide: the playbook for accuracy problems. The checklist itself is Lua (scripts/msdbg/guide.lua).
+// msdbg guide: a guided checklist of the usual causes. The checklist itself is Lua (scripts/msdbg/guide.lua).
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdio>
-#include <memory>
-
-#include "app/command.h"
-#include "app/output.h"
-#include "app/run.h"
-#include "app/scripting.h"
+#include "app/follow_command.h"
 #include "msdbg/html_report.h"
 
 namespace msdbg::app {
 namespace {
 
-struct GuideOptions {
-  std::string dump, format = "table", loss, reference_loss, report;
+struct Words {
+  std::string loss, reference_loss, report;
   bool yes = false;
 };
 
-constexpr std::string_view kProgram = R"(
--- A name without a file is a mistake of the person who typed it: no place in a script, no traceback.
-local dump, ask, format, loss, reference_loss, report = ...
-local function given(text) return text ~= "" and text or nil end
-os.exit(require("msdbg.guide_main").main {
-  dump = dump, ask = ask == "ask", format = format, loss = given(loss), reference_loss = given(reference_loss),
-  report = given(report),
-})
-)";
-
-int run_guide(const GuideOptions& guide, const Options& common) {
-  if (!guide.report.empty()) {
-    const auto form = page_form(guide.report);
-    if (!form) return report_failure(Status(form.status().code(), "--report " + form.status().message()));
+Result<int> run(const Words& words, Context& context) {
+  const Options& options = context.options();
+  if (!words.report.empty()) {
+    const auto form = page_form(words.report);
+    if (!form) return Status(form.status().code(), "--report " + form.status().message());
   }
-  auto script = make_script(common);
-  if (!script) return report_failure(script.status());
+  const auto script = context.script();
+  if (!script) return script.status();
+  if (const auto session = context.session(); !session) return session.status();
   // Nobody answers a program that reads JSON, or where there is no terminal.
-  const bool ask = !guide.yes && guide.format == "table" && ::isatty(STDIN_FILENO) != 0;
-  const ScriptOutcome outcome = (*script)->run_text(
-      kProgram, "=prompt", {guide.dump, ask ? "ask" : "", guide.format, guide.loss, guide.reference_loss, guide.report});
-  std::fflush(stdout);
-  if (outcome.error.empty()) return outcome.exit_status;
-  print(stderr, fmt::format("msdbg: {}\n", outcome.error));
-  // The script is ours: what it did not expect is a defect of msdbg, everything else is about the dump or the files with losses.
-  if (outcome.exit_status != kExitScript) return outcome.exit_status;
-  return outcome.expected ? kExitInput : kExitInternal;
+  const bool json = options.format == Format::kJson;
+  const bool ask = !words.yes && !json && !context.at_prompt() && ::isatty(STDIN_FILENO) != 0;
+  std::vector<std::string> asked{"again=" + context.typed("guide"), "dump=" + options.dump};
+  if (ask) asked.emplace_back("ask=1");
+  if (json) asked.emplace_back("json=1");
+  for (const auto& [key, value] : {std::pair("loss=", &words.loss), std::pair("reference_loss=", &words.reference_loss),
+                                   std::pair("report=", &words.report)}) {
+    if (!value->empty()) asked.push_back(key + *value);
+  }
+  const auto answer = (*script)->call("msdbg.guide_main", "main", asked);
+  if (!answer) return answer.status();
+  if (const Status written = context.write(answer->text); !written.ok()) return written;
+  return answer->exit_status;
+}
+
+Action declare(const Declaration& to) {
+  auto words = std::make_shared<Words>();
+  CLI::App& app = to.app;
+  app.add_flag("-y,--yes", words->yes, "ask nothing; what only a person can answer stays open, as it does without a terminal");
+  app.add_option("--format", to.raw.format, "table or json; json asks nothing")
+      ->default_str("table")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"table", "json"}));
+  auto* loss = app.add_option("--loss", words->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
+  app.add_option("--reference-loss", words->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);
+  app.add_option("-o,--report", words->report, "a page of it all: .html or .md; at a terminal you are asked")->type_name("FILE");
+  return [words](Context& context) { return run(*words, context); };
 }
 
 }  // namespace
 
-Action declare_guide(CLI::App& app) {
-  auto guide = std::make_shared<GuideOptions>();
-  app.add_option("DUMP", guide->dump, "dump directory")->required();
-  app.add_flag("-y,--yes", guide->yes, "ask nothing; what only a person can answer stays open, as it does without a terminal");
-  app.add_option("--format", guide->format, "table or json; json asks nothing")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "json"}));
-  auto* loss = app.add_option("--loss", guide->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
-  app.add_option("--reference-loss", guide->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);
-  app.add_option("-o,--report", guide->report, "a page of it all: .html or .md; at a terminal you are asked")->type_name("FILE");
-  return [guide](const Options& common) { return run_guide(*guide, common); };
+CommandEntry guide_command() {
+  return {.name = "guide",
+          .group = kResultGroup,
+          .summary = "it trains but does not learn: a checklist of usual causes",
+          .details = "At the prompt it asks nothing: what only a person knows stays open.",
+          .examples = {{""}, {"--loss train.log --reference-loss good.log"}, {"--yes --report guide.html"}},
+          .declare = declare,
+          .formats = "",
+          .last_format = Format::kJson};
 }
 
 }  // namespace msdbg::app

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "app/context.h"
 #include "app/live.h"
 #include "app/output.h"
-#include "app/run.h"
+#include "app/raw_options.h"
 #include "app/scripting.h"
 
 namespace msdbg::app {
@@ -36,16 +37,15 @@ bool hold_for_the_prompt(LiveSession& session) {
   return true;
 }
 
-}  // namespace
-
-int run_listen(const Options& options) {
+Result<int> run(Context& context) {
+  const Options& options = context.options();
   std::setlocale(LC_CTYPE, "");
   // It may run for days with its output in a file or a pipe: a reader there sees each line when it is written.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   EventPrinter events(interactive ? stdout : stderr);
   auto script = make_script(options, &events);
-  if (!script) return report_failure(script.status());
+  if (!script) return script.status();
 
   // Told now: a training may take minutes to come.
   if (!options.script.empty() && options.script != "-") {
@@ -56,7 +56,7 @@ int run_listen(const Options& options) {
     }
   }
   auto made = live_factories().listen(listen_options(options));
-  if (!made) return report_failure(made.status());
+  if (!made) return made.status();
   LiveSession& session = **made;
   print(stdout, listening_text(session, options.bind) + "\n");
   std::fflush(stdout);
@@ -64,7 +64,7 @@ int run_listen(const Options& options) {
   if (options.timeout_s) timeout = std::chrono::milliseconds(std::llround(*options.timeout_s * 1000));
   const Status held = session.wait_until_held(timeout);
   show_warnings(session, events);
-  if (!held.ok()) return report_failure(held);
+  if (!held.ok()) return held;
   if (!options.quiet) print(stdout, connected_text(session) + "\n");
   std::fflush(stdout);
   (*script)->set_session(std::move(*made));
@@ -77,6 +77,43 @@ int run_listen(const Options& options) {
     return run_entries_and_prompt(options, **script, &events, "");
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
   return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
+}
+
+Action declare(const Declaration& to) {
+  CLI::App& app = to.app;
+  Options& o = to.options;
+  app.add_option("--port", to.raw.port, "port for the training to connect to; 0 is any free one")->capture_default_str()->type_name("PORT");
+  app.add_option("--bind", o.bind, "address to listen on; see below before you choose another")->capture_default_str()->type_name("ADDR");
+  app.add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
+  app.add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
+  app.add_option("--timeout", to.raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
+  app.add_option("--answer-timeout", to.raw.answer_timeout_s, "how long a held training may be silent when it is asked for a tensor")
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  app.add_option("--history", to.raw.history, "steps whose statistics are kept")->capture_default_str()->type_name("N");
+  declare_entries(to);
+  return run;
+}
+
+}  // namespace
+
+CommandEntry listen_command() {
+  return {.name = "listen",
+          .group = kStartGroup,
+          .summary = "wait for a training process, hold it, step it, watch it",
+          .details = "msdbg prints the variables to set where the training starts. A script finds the held training as s; if it ends while "
+                     "the\ntraining is held, the training is ended, unless the script said s:detach().\n\n"
+                     "The protocol has neither encryption nor login. With another --bind than 127.0.0.1 anyone who can reach the port "
+                     "can\npose as the training; a tunnel (ssh -R 50051:127.0.0.1:50051 TRAINING-HOST) needs no other --bind.",
+          .examples = {{"", "the prompt, once a training has come"},
+                       {"--script hunt.lua -- 100", "a script with its argument; its exit status is msdbg's"},
+                       {"--record training.rec --timeout 60"},
+                       {"-e 'watch @gradient TO' -e continue --batch"}},
+          .declare = declare,
+          .readers = Readers::kProgram,
+          .first = FirstWord::kNone,
+          .formats = "",
+          .passes_words = true};
 }
 
 }  // namespace msdbg::app

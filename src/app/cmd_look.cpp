@@ -1,18 +1,20 @@
-// msdbg stats, show, nodes, doctor: looking without judging.
+// msdbg stats, nodes, doctor: looking without judging.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "app/output.h"
-#include "app/progress.h"
-#include "app/run.h"
+#include "app/follow_command.h"
 
 namespace msdbg::app {
 namespace {
 
+struct Words {
+  std::string selector, slots = "output";
+};
+
 // The nodes that the positional selector names; all of them without one.
-Result<std::vector<NodeRef>> selected_nodes(const Options& options, const Session& session) {
-  auto selector = Selector::parse(options.subject.empty() ? "@all" : options.subject);
+Result<std::vector<NodeRef>> selected_nodes(const Words& words, const Options& options, const Session& session) {
+  auto selector = Selector::parse(words.selector.empty() ? "@all" : words.selector);
   if (!selector) return selector.status();
   auto nodes = resolve_or_explain(*selector, session.graphs());
   if (!nodes) return nodes.status();
@@ -24,35 +26,13 @@ Status no_such_step(const Options& options, const Session& session) {
   return Status(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
 }
 
-// The first step and rank asked for in which the node's graph has data and the tensor exists.
-Result<TensorId> find_shown(const Options& options, Session& session) {
-  Status last = no_such_step(options, session);
-  for (const int rank : session.ranks()) {
-    if (!options.ranks.contains(rank)) continue;
-    for (const int64_t step : session.steps()) {
-      if (!options.steps.contains(step)) continue;
-      auto id = resolve_tensor(session, options.subject, step, rank, options.graph, options.execution);
-      if (!id) {
-        last = id.status();
-        // A name that is wrong is wrong in every step.
-        if (last.code() == Code::kInvalidArgument || last.code() == Code::kNotFound) return last;
-        continue;
-      }
-      const auto info = session.describe(*id);
-      if (info) return id;
-      last = info.status();
-    }
-  }
-  return last;
-}
-
 // Computes the statistics of the selected tensors with all threads; they stay in the session, where stats() finds them.
-Status warm_statistics(const Options& options, Session& session) {
+Status warm_statistics(const Words& words, const Options& options, Session& session) {
   Watchpoint watch;
   watch.id = 1;
-  watch.on = *Selector::parse(options.subject.empty() ? "@all" : options.subject);
-  watch.inputs = options.slots != "output";
-  watch.outputs = options.slots != "input";
+  watch.on = *Selector::parse(words.selector.empty() ? "@all" : words.selector);
+  watch.inputs = !words.slots.starts_with("output");
+  watch.outputs = !words.slots.starts_with("input");
   watch.optional = true;
   watch.condition = *make_condition("tensor_overflow", {});
   CheckOptions check_options;
@@ -65,43 +45,40 @@ Status warm_statistics(const Options& options, Session& session) {
   return check(session, std::span(&watch, 1), check_options).status();
 }
 
-std::string source_line(const Node& node) {
-  const StackFrame* frame = user_frame(node);
-  if (frame == nullptr) return "";
-  return fmt::format("  source   {}:{}   {}\n", printable(frame->file), frame->line, printable(frame->code));
-}
-
-}  // namespace
-
-int run_stats(const Options& options) {
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  const auto nodes = selected_nodes(options, *session);
-  if (!nodes) return report_failure(nodes.status());
+Result<int> run_stats(const Words& words, Context& context) {
+  const Options& options = context.options();
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  const auto nodes = selected_nodes(words, options, session);
+  if (!nodes) return nodes.status();
 
   TensorQuery query;
   query.steps = options.steps;
   query.ranks = options.ranks;
   query.nodes = &*nodes;
-  query.inputs = options.slots != "output";
-  query.outputs = options.slots != "input";
-  const std::vector<TensorId> tensors = session->tensors(query);
+  const auto slot = parse_slot(words.slots);
+  if (!slot && words.slots != "output" && words.slots != "input" && words.slots != "all")
+    return Status(Code::kInvalidArgument,
+                  fmt::format("--slots '{}' is not known; use output, input, all, or one such as input:1", words.slots));
+  query.inputs = !words.slots.starts_with("output");
+  query.outputs = !words.slots.starts_with("input");
+  std::vector<TensorId> tensors = session.tensors(query);
+  if (slot) std::erase_if(tensors, [&](const TensorId& id) { return id.slot != *slot; });
   if (tensors.empty()) {
-    const bool no_step = std::ranges::none_of(session->steps(), [&](int64_t step) { return options.steps.contains(step); });
-    return report_failure(
-        no_step ? no_such_step(options, *session)
-                : Status(Code::kNotFound,
-                         fmt::format("none of the {} selected nodes has a dumped {} in these steps; try --slots all, or msdbg doctor {}",
-                                     nodes->size(), options.slots == "all" ? "tensor" : options.slots, options.dump)));
+    const bool no_step = std::ranges::none_of(session.steps(), [&](int64_t step) { return options.steps.contains(step); });
+    if (no_step) return no_such_step(options, session);
+    return Status(Code::kNotFound,
+                  fmt::format("none of the {} selected nodes has a dumped {} in these steps; try --slots all, or {}", nodes->size(),
+                              words.slots == "all" ? "tensor" : words.slots, context.typed("doctor")));
   }
-  if (const Status warmed = warm_statistics(options, *session); !warmed.ok()) return report_failure(warmed);
+  if (const Status warmed = warm_statistics(words, options, session); !warmed.ok()) return warmed;
   std::vector<StatsRow> rows;
   rows.reserve(tensors.size());
   bool failed = false;
   for (const TensorId& id : tensors) {
     if (interrupt_requested()) break;
-    auto info = session->describe(id);
+    auto info = session.describe(id);
     StatsRow row;
     if (info) {
       row.info = std::move(*info);
@@ -110,92 +87,95 @@ int run_stats(const Options& options) {
       row.info.problem = info.status();
     }
     if (row.info.problem.ok()) {
-      auto stats = session->stats(id);
+      auto stats = session.stats(id);
       if (stats) row.stats = std::move(*stats);
       else row.info.problem = stats.status();
     }
     failed |= !row.stats;
     rows.push_back(std::move(row));
   }
-  if (const Status written = write_result(options, stats_report(*session, rows, style_for(options))); !written.ok())
-    return report_failure(written);
+  context.list_rows("list_tensors", {words.selector.empty() ? "@all" : words.selector, options.steps.text(), options.ranks.text(),
+                                     words.slots});
+  if (const Status written = context.write(stats_report(session, rows, context.style())); !written.ok()) return written;
   if (interrupt_requested()) return kExitInterrupted;
-  const bool lost = session->info().kind == SessionKind::kCheckpoint && is_damaged(*session);
+  const bool lost = session.info().kind == SessionKind::kCheckpoint && is_damaged(session);
   return lost || (failed && rows.size() == 1) ? kExitInput : kExitClean;
 }
 
-int run_show(const Options& options) {
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  const auto id = find_shown(options, *session);
-  if (!id) return report_failure(id.status());
-  auto info = session->describe(*id);
-  if (!info) return report_failure(info.status());
-  StatsRow row{std::move(*info), std::nullopt};
-  if (row.info.problem.ok()) {
-    auto stats = session->stats(*id);
-    if (stats) row.stats = std::move(*stats);
-    else row.info.problem = stats.status();
-  }
-  const ReportStyle style = style_for(options);
-  if (options.format != Format::kTable) {
-    const Status written = write_result(options, stats_report(*session, {row}, style));
-    if (!written.ok()) return report_failure(written);
-    return row.stats ? kExitClean : kExitInput;
-  }
-
-  const Node& node = session->node(*id);
-  std::string out = fmt::format("{}:{}  {}{}  step {}", printable(node.name), slot_name(id->slot), dtype_name(row.info.dtype),
-                                shape_text(row.info.shape), id->step);
-  if (session->ranks().size() > 1) out += fmt::format("  rank {}", id->rank);
-  const uint32_t executions = session->executions(id->rank, id->graph, id->step, id->node);
-  if (executions > 1) out += fmt::format("  execution {} of {}", id->execution, executions);
-  out += fmt::format("\n  {}   {}\n", node.kind == NodeKind::kOperator ? "operator" : node_kind_name(node.kind), printable(node.op));
-  out += source_line(node);
-  out += fmt::format("  file     {}\n", printable(row.info.source));
-  if (!row.info.note.empty()) out += fmt::format("  note     {}\n", printable(row.info.note));
-  if (row.stats) out += fmt::format("  values   {}\n", stats_line(*row.stats));
-
-  Status problem = row.info.problem;
-  if (row.info.availability == Availability::kElements && problem.ok()) {
-    auto tensor = session->load(*id, options.mem_limit_mb << 20);
-    if (tensor && !options.slice.empty()) tensor = slice((*tensor)->view(), options.slice);
-    if (!tensor) return report_failure(tensor.status());
-    const TensorView view = (*tensor)->view();
-    if (!options.slice.empty()) out += fmt::format("  slice    [{}] {}\n", options.slice, shape_text(view.shape));
-    out += elements_table(view, options.rows, style.width);
-    if (options.bins > 0) {
-      const auto bars = histogram(view, options.bins);
-      if (!bars) return report_failure(bars.status());
-      out += histogram_text(*bars);
-    }
-  } else if (problem.ok()) {
-    out += "  elements are not in the dump, only these statistics\n";
-  }
-  if (const Status written = write_result(options, out); !written.ok()) return report_failure(written);
-  return problem.ok() ? kExitClean : report_failure(problem);
+Result<int> run_nodes(const Words& words, Context& context) {
+  const Options& options = context.options();
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  const auto nodes = selected_nodes(words, options, session);
+  if (!nodes) return nodes.status();
+  context.list_rows("list_nodes", {words.selector.empty() ? "@all" : words.selector});
+  if (const Status written = context.write(nodes_report(session, *nodes, context.style())); !written.ok()) return written;
+  return kExitClean;
 }
 
-int run_nodes(const Options& options) {
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  const auto nodes = selected_nodes(options, *session);
-  if (!nodes) return report_failure(nodes.status());
-  const Status written = write_result(options, nodes_report(*session, *nodes, style_for(options)));
-  return written.ok() ? kExitClean : report_failure(written);
-}
-
-int run_doctor(const Options& options) {
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  const SessionReport report = session->inspect();
-  const Status written = write_result(options, doctor_report(*session, report, style_for(options)));
-  if (!written.ok()) return report_failure(written);
+Result<int> run_doctor(Context& context) {
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  const SessionReport report = session.inspect();
+  if (const Status written = context.write(doctor_report(session, report, context.style())); !written.ok()) return written;
   const bool found = std::ranges::any_of(report.problems, [](const Problem& p) { return p.severity != Severity::kInfo; });
   return found ? kExitFindings : kExitClean;
+}
+
+Action declare_stats(const Declaration& to) {
+  auto words = std::make_shared<Words>();
+  add_selector(to.app, &words->selector, "SEL", "selector; default: every node");
+  to.app.add_option("--slots", words->slots, "output, input, all, or one slot such as input:1")->capture_default_str()->type_name("WHICH");
+  to.app.add_flag("--wide", to.options.wide, "full names, all columns");
+  return [words](Context& context) { return run_stats(*words, context); };
+}
+
+Action declare_nodes(const Declaration& to) {
+  auto words = std::make_shared<Words>();
+  add_selector(to.app, &words->selector, "SEL", "selector; default: every node");
+  add_ranks(to);
+  to.app.add_flag("--wide", to.options.wide, "inputs and shapes too");
+  return [words](Context& context) { return run_nodes(*words, context); };
+}
+
+Action declare_doctor(const Declaration& to) {
+  to.options.tells_damage = false;  // the report lists it
+  to.app.add_flag("--wide", to.options.wide, "every problem, not only the first of each kind");
+  return run_doctor;
+}
+
+}  // namespace
+
+CommandEntry stats_command() {
+  return {.name = "stats",
+          .group = kLookGroup,
+          .summary = "statistics of tensors",
+          .examples = {{"@weight"}, {"op:MatMul --steps 0 --slots all"}},
+          .declare = declare_stats,
+          .steps = StepsWord::kCurrent,
+          .selectors = true,
+          .complete = "selector"};
+}
+
+CommandEntry nodes_command() {
+  return {.name = "nodes",
+          .group = kLookGroup,
+          .summary = "list nodes",
+          .examples = {{""}, {"relu and not @gradient"}, {"stack:train.py:70 --format json"}},
+          .declare = declare_nodes,
+          .selectors = true,
+          .complete = "selector"};
+}
+
+CommandEntry doctor_command() {
+  return {.name = "doctor",
+          .group = kLookGroup,
+          .summary = "what is in a dump, what is damaged or missing",
+          .details = "Ends with status 1 when it found a problem.",
+          .examples = {{""}},
+          .declare = declare_doctor};
 }
 
 }  // namespace msdbg::app

@@ -1,16 +1,16 @@
 // msdbg origin: the first tensor that broke.
-#include "app/output.h"
-#include "app/progress.h"
-#include "app/run.h"
+#include "app/follow_command.h"
 
 namespace msdbg::app {
+namespace {
 
-int run_origin(const Options& options) {
-  auto predicate = parse_predicate(options.when);
-  if (!predicate) return report_failure(predicate.status());
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
+Result<int> run(const std::string& when, Context& context) {
+  const Options& options = context.options();
+  auto predicate = parse_predicate(when);
+  if (!predicate) return predicate.status();
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
 
   OriginOptions origin_options;
   origin_options.predicate = std::move(*predicate);
@@ -23,15 +23,35 @@ int run_origin(const Options& options) {
   {
     Progress progress(options, "checking");
     origin_options.progress = progress.callback();
-    result = find_origins(*session, origin_options);
+    result = find_origins(session, origin_options);
   }
-  if (!result) return report_failure(result.status());
-  if (const Status written = write_result(options, origin_report(*session, *result, style_for(options))); !written.ok())
-    return report_failure(written);
+  if (!result) return result.status();
+  if (const Status written = context.write(origin_report(session, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
   if (!result->steps.empty()) return kExitFindings;
-  if (is_damaged(*session)) return kExitInput;
+  if (is_damaged(session)) return kExitInput;
   return options.strict && !result->not_checked.empty() ? kExitIncomplete : kExitClean;
+}
+
+Action declare(const Declaration& to) {
+  auto when = std::make_shared<std::string>("nan or inf");
+  to.app.add_option("--when", *when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
+      ->capture_default_str()
+      ->type_name("COND");
+  to.app.add_flag("--strict", to.options.strict, "status 4 when anything was not checked");
+  to.app.add_flag("--wide", to.options.wide, "full names");
+  return [when](Context& context) { return run(*when, context); };
+}
+
+}  // namespace
+
+CommandEntry origin_command() {
+  return {.name = "origin",
+          .group = kWrongGroup,
+          .summary = "the first tensor that broke, its source line, its spread",
+          .examples = {{""}, {"--steps 4 --when inf"}, {"--when 'TL max_gt=1e6' --format json"}},
+          .declare = declare,
+          .steps = StepsWord::kAllHeld};
 }
 
 }  // namespace msdbg::app

@@ -1,13 +1,7 @@
 // msdbg plan: the dump configuration for the next run.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdio>
-#include <memory>
-
-#include "app/command.h"
-#include "app/output.h"
-#include "app/run.h"
+#include "app/follow_command.h"
 #include "msdbg/dump_plan.h"
 #include "msdbg/wire.h"
 
@@ -15,38 +9,38 @@ namespace msdbg::app {
 namespace {
 
 struct Words {
-  std::string source, selector, around, output, mode = "auto", slots = "both", path = DumpPlanOptions().path, net, version;
+  std::string selector, around, mode = "auto", slots = "both", path = DumpPlanOptions().path, net, version;
   int hops = 2;
   bool described = false;
 };
 
 /// The graphs that are planned for, and what their run says of itself.
 struct Source {
-  std::unique_ptr<Session> session;  // keeps the graphs of a dump
   std::vector<GraphPtr> graphs;
   SessionInfo info;
 };
 
 bool is_graph_file(const std::string& path) { return path.size() > 3 && path.compare(path.size() - 3, 3, ".pb") == 0; }
 
-Result<Source> open_source(const Words& words, const Options& options, int* status) {
+Result<Source> open_source(Context& context) {
+  const std::string& path = context.options().dump;
   Source source;
-  if (is_graph_file(words.source)) {
+  if (is_graph_file(path)) {
     std::vector<std::string> notes;
-    auto graph = read_graph_file(words.source, 0, 0, &notes);
+    auto graph = read_graph_file(path, 0, 0, &notes);
     if (!graph) return graph.status();
     source.graphs.push_back(graph->build());
     return source;
   }
-  if (is_checkpoint(words.source)) {
+  if (is_checkpoint(path)) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("plan: {} is a checkpoint, which has no graph; give a dump directory or a graph file (*.pb)", words.source));
+                  fmt::format("plan: {} is a checkpoint, which has no graph; give a dump directory or a graph file (*.pb)", path));
   }
-  source.session = open_session(options, status);
-  if (source.session == nullptr) return source;
-  const auto graphs = source.session->graphs();
+  const auto session = context.session();
+  if (!session) return session.status();
+  const auto graphs = (*session)->graphs();
   source.graphs.assign(graphs.begin(), graphs.end());
-  source.info = source.session->info();
+  source.info = (*session)->info();
   return source;
 }
 
@@ -90,53 +84,62 @@ std::string summary(const DumpPlan& plan) {
   return out;
 }
 
-int run(const Words& words, Options options) {
-  options.dump = words.source;
-  options.output_file = words.output;
-  int status = kExitClean;
-  auto source = open_source(words, options, &status);
-  if (!source) return report_failure(source.status());
-  if (source->graphs.empty() && status != kExitClean) return status;
+Result<int> run(const Words& words, Context& context) {
+  const Options& options = context.options();
+  auto source = open_source(context);
+  if (!source) return source.status();
   const auto nodes = choose(words, source->graphs);
-  if (!nodes) return report_failure(nodes.status());
+  if (!nodes) return nodes.status();
   const DumpPlanOptions asked = plan_options(words, options, source->info);
   const auto plan = plan_dump(source->graphs, *nodes, asked);
-  if (!plan) return report_failure(plan.status());
-  if (const Status written = write_result(options, words.described ? plan_json(*plan) : plan->json); !written.ok())
-    return report_failure(written);
-  if (!options.quiet) {
-    print(stderr, summary(*plan) + "\n");
-    for (const std::string& note : plan->notes) print(stderr, fmt::format("note: {}\n", note));
-    if (options.output_file.empty()) {
-      print(stderr, "next: write it into a file with -o dump.json\n");
-    } else {
-      const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
-      print(stderr, fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}\n", file,
-                                asked.path));
-    }
+  if (!plan) return plan.status();
+  if (const Status written = context.write(words.described ? plan_json(*plan) : plan->json); !written.ok()) return written;
+  context.note(summary(*plan));
+  for (const std::string& note : plan->notes) context.note("note: " + note);
+  if (options.output_file.empty()) {
+    context.note("next: write it into a file with -o dump.json");
+  } else {
+    const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
+    context.note(fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}", file, asked.path));
   }
   return kExitClean;
 }
 
-}  // namespace
-
-Action declare_plan(CLI::App& app) {
+Action declare(const Declaration& to) {
   auto words = std::make_shared<Words>();
-  app.add_option("SOURCE", words->source, "dump directory, or a graph file (*.pb)")->required();
-  auto* selector = app.add_option("SEL", words->selector, "nodes to dump; default: everything, as statistics where the device can");
-  app.add_option("--around", words->around, "instead: this node and its neighbours")->type_name("NODE")->excludes(selector);
+  CLI::App& app = to.app;
+  add_selector(app, &words->selector, "SEL", "nodes to dump; default: everything, as statistics where the device can");
+  app.add_option("--around", words->around, "instead: this node and its neighbours")->type_name("NODE")->excludes(app.get_option("SEL"));
   app.add_option("--hops", words->hops, "how far --around goes")->capture_default_str()->check(CLI::Range(0, 1000))->type_name("N");
   app.add_option("--mode", words->mode, "auto, tensor, statistic or full")
-      ->capture_default_str()->check(CLI::IsMember({"auto", "tensor", "statistic", "full"}));
+      ->capture_default_str()
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"auto", "tensor", "statistic", "full"}));
   app.add_option("--slots", words->slots, "both, inputs or outputs")
       ->capture_default_str()
+      ->type_name("WHICH")
       ->check(CLI::IsMember({"both", "inputs", "outputs"}));
   app.add_option("--path", words->path, "where the run is to write the dump")->capture_default_str()->type_name("DIR");
   app.add_option("--net-name", words->net, "the directory below the path; default: as in the dump")->type_name("NAME");
   app.add_option("--ms-version", words->version, "MindSpore that will run; default: that of the dump")->type_name("V");
-  app.add_option("-o,--output", words->output, "write there instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", to.options.output_file, "write there instead of printing")->type_name("FILE");
   app.add_flag("--describe", words->described, "JSON of the plan and its cost instead of the configuration alone");
-  return [words](const Options& options) { return run(*words, options); };
+  return [words](Context& context) { return run(*words, context); };
+}
+
+}  // namespace
+
+CommandEntry plan_command() {
+  return {.name = "plan",
+          .group = kResultGroup,
+          .summary = "the dump configuration of the next run, with its cost",
+          .examples = {{"@gradient --steps 0:10 -o dump.json"}, {"--around Log-op0 --hops 2", "a node and its neighbours"}},
+          .declare = declare,
+          .first_help = "dump directory, or a graph file (*.pb)",
+          .steps = StepsWord::kAll,
+          .formats = "",
+          .selectors = true,
+          .complete = "selector"};
 }
 
 }  // namespace msdbg::app

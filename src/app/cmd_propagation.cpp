@@ -4,26 +4,19 @@
 #include <algorithm>
 
 #include "app/follow_command.h"
-#include "app/progress.h"
 #include "app/rules.h"
+#include "msdbg/html_report.h"
 
 namespace msdbg::app {
 namespace {
 
 struct Words {
-  std::string dump, tensor, when = "nan or inf", format = "table", output;
-  int graph = -1;
+  std::string tensor, when = "nan or inf";
   uint32_t execution = 0;
-  bool up = false, wide = false;
+  bool up = false;
 };
 
-Result<Format> text_format(const std::string& word) {
-  if (word == "svg" || word == "dot") return Format::kTable;  // a picture; the table is not used
-  Result<Format> format = parse_format(word);
-  if (format && *format != Format::kCsv && *format <= Format::kMarkdown) return format;
-  return Status(Code::kInvalidArgument,
-                fmt::format("--format {} is not for this command; use table, json, jsonl, markdown, dot or svg", word));
-}
+constexpr std::string_view kFormats = "table, json, jsonl, markdown, dot or svg";
 
 /// Of each rank asked for that has the tensor.
 struct Found {
@@ -33,12 +26,11 @@ struct Found {
 
 /// In the first step asked for where the tensor is there and bad; else in the first where it is there.
 Result<Found> find_on(int rank, const Words& words, const Options& options, Session& session, const Predicate& predicate) {
-  const std::optional<int> graph = words.graph < 0 ? std::nullopt : std::optional(words.graph);
   std::optional<Found> there;
   Status last(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
   for (const int64_t step : session.steps()) {
     if (!options.steps.contains(step)) continue;
-    const auto id = resolve_tensor(session, words.tensor, step, rank, graph, words.execution);
+    const auto id = resolve_tensor(session, words.tensor, step, rank, options.graph, words.execution);
     if (!id) return id.status();
     const auto info = session.describe(*id);
     if (!info) {
@@ -73,16 +65,14 @@ Result<std::vector<Found>> find_tensors(const Words& words, const Options& optio
   return all;
 }
 
-Result<std::string> picture_text(const Words& words, const Options& options, Session& session, const Propagation& result) {
-  Options shown = options;
-  shown.steps = IntSet::of(result.tensor.step);
-  shown.ranks = IntSet::of(result.tensor.rank);
-  const auto watchpoints = watchpoints_from(shown);
-  if (!watchpoints) return watchpoints.status();
-  const auto hits = check(session, *watchpoints, check_options_of(shown));
+Result<std::string> picture_text(const Options& options, Session& session, const Propagation& result) {
+  CheckOptions check_options = check_options_of(options);
+  check_options.steps = IntSet::of(result.tensor.step);
+  check_options.ranks = IntSet::of(result.tensor.rank);
+  const auto hits = check(session, default_watchpoints(), check_options);
   if (!hits) return hits.status();
-  const PictureGraph picture = propagation_picture(session, result, &*hits, words.format == "svg" ? 120 : SIZE_MAX);
-  if (words.format == "dot") return graph_dot(picture);
+  const PictureGraph picture = propagation_picture(session, result, &*hits, options.picture == "svg" ? 120 : SIZE_MAX);
+  if (options.picture == "dot") return graph_dot(picture);
   return graph_svg_file(picture);
 }
 
@@ -97,26 +87,23 @@ std::string joined(const std::vector<std::string>& texts, Format format) {
   return format == Format::kJson ? out + "\n]\n" : out;
 }
 
-int run(const Words& words, Options options) {
-  options.dump = words.dump;
-  options.output_file = words.output;
-  options.wide = words.wide;
-  const Result<Format> format = text_format(words.format);
-  if (!format) return report_failure(format.status());
-  options.format = *format;
+Result<int> run(const Words& words, Context& context) {
+  const Options& options = context.options();
+  if (options.format == Format::kCsv)
+    return Status(Code::kInvalidArgument, fmt::format("--format csv is not for this command; use {}", kFormats));
   auto predicate = parse_predicate(words.when);
-  if (!predicate) return report_failure(predicate.status());
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  auto tensors = find_tensors(words, options, *session, *predicate);
-  if (!tensors) return report_failure(tensors.status());
-  const bool draws = words.format == "svg" || words.format == "dot";
+  if (!predicate) return predicate.status();
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  auto tensors = find_tensors(words, options, session, *predicate);
+  if (!tensors) return tensors.status();
+  const bool draws = !options.picture.empty();
   if (draws && tensors->size() > 1) {
     // One picture shows one rank.
     const auto bad = std::find_if(tensors->begin(), tensors->end(), [](const Found& found) { return found.bad; });
     const Found shown = bad == tensors->end() ? tensors->front() : *bad;
-    note(options, fmt::format("drawn: rank {} of {}; choose with --ranks", shown.tensor.rank, tensors->size()));
+    context.note(fmt::format("drawn: rank {} of {}; choose with --ranks", shown.tensor.rank, tensors->size()));
     *tensors = {shown};
   }
 
@@ -131,42 +118,55 @@ int run(const Words& words, Options options) {
     {
       Progress progress(options, "checking");
       asked.progress = progress.callback();
-      result = propagation(*session, found.tensor, asked);
+      result = propagation(session, found.tensor, asked);
     }
-    if (!result) return report_failure(result.status());
+    if (!result) return result.status();
     if (draws) {
-      auto text = picture_text(words, options, *session, *result);
-      if (!text) return report_failure(text.status());
+      auto text = picture_text(options, session, *result);
+      if (!text) return text.status();
       texts.push_back(std::move(*text));
     } else {
-      texts.push_back(propagation_report(*session, *result, style_for(options)));
+      texts.push_back(propagation_report(session, *result, context.style()));
     }
     holds = holds || result->holds;
     interrupted = result->interrupted;
     if (interrupted) break;
   }
-  if (const Status written = write_result(options, joined(texts, options.format)); !written.ok()) return report_failure(written);
+  if (const Status written = context.write(joined(texts, options.format)); !written.ok()) return written;
   if (interrupted) return kExitInterrupted;
   if (holds) return kExitFindings;
-  return is_damaged(*session) ? kExitInput : kExitClean;
+  return is_damaged(session) ? kExitInput : kExitClean;
+}
+
+Action declare(const Declaration& to) {
+  auto words = std::make_shared<Words>();
+  CLI::App& app = to.app;
+  app.add_option("TENSOR", words->tensor, "NODE, NODE:1 or NODE:input:0; NODE may be the end of the name")->required();
+  app.add_option("--when", words->when, "what spreads: 'nan or inf', nan, inf, a condition or an expression")
+      ->capture_default_str()
+      ->type_name("COND");
+  app.add_flag("--up", words->up, "where it came from, instead of where it went");
+  add_graph(to);
+  app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");
+  app.add_flag("--wide", to.options.wide, "full names");
+  return [words](Context& context) { return run(*words, context); };
 }
 
 }  // namespace
 
-Action declare_propagation(CLI::App& app) {
-  auto words = std::make_shared<Words>();
-  app.add_option("DUMP", words->dump, "dump directory")->required();
-  app.add_option("TENSOR", words->tensor, "NODE, NODE:1, NODE:input:0; NODE may be the end of the name")->required();
-  app.add_option("--when", words->when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
-      ->capture_default_str()
-      ->type_name("COND");
-  app.add_flag("--up", words->up, "where it came from, instead of where it went");
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
-  app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");
-  app.add_flag("--wide", words->wide, "full names");
-  app.add_option("--format", words->format, "table, json, jsonl, markdown, dot or svg")->capture_default_str()->type_name("FORMAT");
-  app.add_option("-o,--output", words->output, "write there instead of standard output")->type_name("FILE");
-  return [words](const Options& options) { return run(*words, options); };
+CommandEntry propagation_command() {
+  return {.name = "propagation",
+          .group = kFollowGroup,
+          .summary = "how a bad tensor spread, or where it came from",
+          .examples = {{"Log-op0", "where it went, who absorbed it"},
+                       {"fc2.weight --up --step 1", "where it came from"},
+                       {"Log-op0 --format svg -o spread.svg"}},
+          .declare = declare,
+          .steps = StepsWord::kCurrent,
+          .formats = kFormats,
+          .last_format = Format::kMarkdown,
+          .pictures = true,
+          .complete = "tensor"};
 }
 
 }  // namespace msdbg::app

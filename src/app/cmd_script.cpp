@@ -1,12 +1,12 @@
 // msdbg run: a Lua script.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
+#include "app/follow_command.h"
 #include "app/live.h"
-#include "app/output.h"
-#include "app/progress.h"
-#include "app/run.h"
+#include "app/prompt_commands.h"
 #include "app/scripting.h"
 #include "msdbg/dump.h"
 
@@ -38,6 +38,7 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
     script_options.progress = [&options](std::string_view what, std::string_view unit) { return Progress::owned(options, what, unit); };
   }
   script_options.pager = options.pager;
+  script_options.commands = prompt_commands(options);
   script_options.search_path = options.script_path;
   if (options.colour != Switch::kAuto) script_options.colour = options.colour == Switch::kAlways;
   else if (options.batch) script_options.colour = false;
@@ -47,14 +48,45 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
   return Script::create(std::move(script_options));
 }
 
-int run_script(const Options& options) {
+namespace {
+
+Result<int> run(Context& context) {
+  const Options& options = context.options();
   EventPrinter events(stderr);
   auto script = make_script(options, &events);
-  if (!script) return report_failure(script.status());
-  const ScriptOutcome outcome = (*script)->run_file(options.script, options.arguments);
+  if (!script) return script.status();
+  const ScriptOutcome outcome = options.eval.empty()
+                                    ? (*script)->run_file(options.script, options.arguments)
+                                    : (*script)->run_text(fmt::format("{}", fmt::join(options.eval, "\n")), "=-e", options.arguments);
   std::fflush(stdout);
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
   return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
+}
+
+Action declare(const Declaration& to) {
+  to.app.add_option("SCRIPT", to.options.script, "file, or - for standard input");
+  repeated(to.app.add_option("-e", to.options.eval, "run this Lua instead of a file; all words are its arguments")->type_name("CODE"));
+  repeated(to.app.add_option("--script-path", to.options.script_path, "directory searched by require")->type_name("DIR"));
+  to.app.prefix_command();
+  return run;
+}
+
+}  // namespace
+
+CommandEntry run_command() {
+  return {.name = "run",
+          .group = kStartGroup,
+          .summary = "run a Lua script",
+          .details = "The words after the script are its arguments, `...` and `arg`; after --, every word is. os.exit(n) sets the\n"
+                     "exit status. Scripts are trusted code: they can do what you can do.",
+          .examples = {{"gradient_health.lua dumps/lenet"},
+                       {"count.lua -- --steps 3", "after --, everything is for the script"},
+                       {"-e 'print(#msdbg.open(arg[1]):nodes \"@weight\")' dumps/lenet"}},
+          .declare = declare,
+          .readers = Readers::kProgram,
+          .first = FirstWord::kNone,
+          .formats = "",
+          .passes_words = true};
 }
 
 }  // namespace msdbg::app

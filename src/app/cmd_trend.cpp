@@ -1,18 +1,18 @@
 // msdbg trend: a statistic over the steps.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
 #include "app/follow_command.h"
-#include "app/progress.h"
 
 namespace msdbg::app {
 namespace {
 
 struct Words {
-  std::string dump, statistic, target = "@all";
-  int graph = -1;
-  bool ascii = false, wide = false;
+  std::string statistic, target = "@all";
+  bool ascii = false;
 };
 
 /// The terminal's own word about its characters; files and pipes get Unicode.
@@ -27,42 +27,50 @@ bool plain_terminal() {
   return false;
 }
 
-int run(const Words& words, Options options) {
-  options.dump = words.dump;
-  options.wide = words.wide;
-  int status = kExitClean;
-  const auto session = open_session(options, &status);
-  if (session == nullptr) return status;
-  const auto target = follow_target(*session, words.target, options.ranks, words.graph < 0 ? std::nullopt : std::optional(words.graph));
-  if (!target) return report_failure(target.status());
+Result<int> run(const Words& words, Context& context) {
+  const Options& options = context.options();
+  const auto opened = context.session();
+  if (!opened) return opened.status();
+  Session& session = **opened;
+  const auto target = follow_target(session, words.target, options.ranks, options.graph);
+  if (!target) return target.status();
   Result<TrendResult> result = Status(Code::kInternal, "");
   {
     FollowOptions follow = follow_options(options);
     Progress progress(options, "reading");
     follow.progress = progress.callback();
-    result = trend(*session, *target, words.statistic, follow);
+    result = trend(session, *target, words.statistic, follow);
   }
-  if (!result) return report_failure(result.status());
+  if (!result) return result.status();
   const bool ascii = words.ascii || (options.output_file.empty() && plain_terminal());
-  if (const Status written = write_result(options, trend_report(*session, *result, style_for(options), ascii)); !written.ok())
-    return report_failure(written);
+  if (const Status written = context.write(trend_report(session, *result, context.style(), ascii)); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
-  return session->info().kind == SessionKind::kCheckpoint && is_damaged(*session) ? kExitInput : kExitClean;
+  return session.info().kind == SessionKind::kCheckpoint && is_damaged(session) ? kExitInput : kExitClean;
+}
+
+Action declare(const Declaration& to) {
+  auto words = std::make_shared<Words>();
+  to.app.add_option("STATISTIC", words->statistic, fmt::format("{}", fmt::join(statistic_names(), ", ")))->required();
+  add_selector(to.app, &words->target, "SEL", "selector, or one tensor; default: every node");
+  add_graph(to);
+  to.app.add_flag("--ascii", words->ascii, "sparklines of plain characters");
+  to.app.add_flag("--wide", to.options.wide, "full names");
+  return [words](Context& context) { return run(*words, context); };
 }
 
 }  // namespace
 
-Action declare_trend(CLI::App& app) {
-  auto words = std::make_shared<Words>();
-  std::string names;
-  for (const std::string& name : statistic_names()) names += (names.empty() ? "" : ", ") + name;
-  app.add_option("DUMP", words->dump, "dump directory")->required();
-  app.add_option("STATISTIC", words->statistic, names)->required();
-  app.add_option("SEL", words->target, "selector, or one tensor; default: every node");
-  app.add_option("--graph", words->graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
-  app.add_flag("--ascii", words->ascii, "sparklines of plain characters");
-  app.add_flag("--wide", words->wide, "full names");
-  return [words](const Options& options) { return run(*words, options); };
+CommandEntry trend_command() {
+  return {.name = "trend",
+          .group = kFollowGroup,
+          .summary = "a statistic over the steps, with change points",
+          .examples = {{"abs_mean @gradient"}, {"l2_norm fc1.weight --steps 0:50"}, {"zero_percentage op:ReLU --format csv -o zeros.csv"}},
+          .declare = declare,
+          .steps = StepsWord::kAll,
+          .formats = "table, json, jsonl, csv or markdown",
+          .last_format = Format::kMarkdown,
+          .selectors = true,
+          .complete = "trend"};
 }
 
 }  // namespace msdbg::app

@@ -1,12 +1,13 @@
-// A command of the program that lives in a file of its own: what it takes, and what it does.
+// A command, described once for both of its readers: the program (`msdbg check DUMP`) and the prompt (`check`).
 //
-// To add one: write cmd_<name>.cpp with a declare_<name>() and list it in commands.cpp. Options that many commands
-// share (--format, -o, --steps, --ranks, --semantics, ...) are declared and checked by options.cpp.
+// To add one: write cmd_<name>.cpp with a <name>_command() and list it in commands.cpp. DUMP and the options that many commands
+// share (--format, -o, --steps, --ranks, --semantics, ...) are declared by the readers (options.cpp).
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "app/options.h"
 
@@ -16,20 +17,65 @@ class App;
 
 namespace msdbg::app {
 
-/// Runs the command; called once, after the whole command line was understood. Gives the exit status.
-using Action = std::function<int(const Options& common)>;
+class Context;
+struct RawOptions;
 
-struct CommandEntry {
-  std::string_view name, summary;
-  /// Adds the command's own words to `app`. The action owns what they are read into (a shared_ptr in its capture).
-  Action (*declare)(CLI::App& app);
-  bool takes_steps = false;      ///< --steps and --ranks go to Options::steps and ranks
-  bool takes_formats = true;     ///< --format and -o
-  Format last_format = Format::kJsonl;  ///< formats after it are refused
-  std::string_view formats = "table, json or jsonl";  ///< for the help
+/// Runs the command; called once, after all its words were understood. Gives the exit status, or why there is no result.
+using Action = std::function<Result<int>(Context& context)>;
+
+/// What a command adds its words to.
+struct Declaration {
+  CLI::App& app;
+  Options& options;  ///< read when the action runs
+  RawOptions& raw;
+  Place place;
+
+  /// DUMP of a verb such as `ckpt match`. Nothing at the prompt, which has a session.
+  void add_dump(CLI::App& verb) const;
 };
 
-/// In the order of the help, after the commands that options.cpp knows itself.
+/// Who reads the command.
+enum class Readers : uint8_t { kBoth, kProgram };
+/// What the first word names. A command with a dump works on Context::session().
+enum class FirstWord : uint8_t { kNone, kDump, kMaybeDump };
+/// What --steps means when it is not given. kCurrent is all in the program, and the current step at the prompt; kAllHeld is all, but
+/// the current step of a training.
+enum class StepsWord : uint8_t { kNone, kAll, kAllHeld, kCurrent };
+
+struct Example {
+  std::string_view words;  ///< behind the command and its dump
+  std::string_view comment = "";
+};
+
+struct CommandEntry {
+  std::string_view name;
+  std::vector<std::string_view> also = {};  ///< short names, at the prompt
+  std::string_view group, summary;
+  std::string_view details = "";            ///< below the options
+  std::vector<Example> examples;
+  /// Adds the command's own words. The action owns what they are read into (a shared_ptr in its capture).
+  Action (*declare)(const Declaration& to);
+  Readers readers = Readers::kBoth;
+  FirstWord first = FirstWord::kDump;
+  std::string_view first_help = "dump directory or checkpoint";
+  StepsWord steps = StepsWord::kNone;
+  std::string_view formats = "table, json or jsonl";  ///< "" without --format and -o
+  Format last_format = Format::kJsonl;                ///< formats behind it are refused
+  bool pictures = false;                              ///< --format takes svg and dot, too
+  bool selectors = false;                             ///< the help shows the forms of a selector
+  bool common = true;                                 ///< takes the options of every command
+  bool passes_words = false;                          ///< what stands behind `--` is for a script
+  std::string_view complete = "";                     ///< the kind of its first word, for completion at the prompt
+};
+
+/// The groups of the help; those of the prompt alone are in scripts/msdbg.
+inline constexpr std::string_view kLookGroup = "graph and lists of tensors", kTensorGroup = "one tensor", kWrongGroup = "what is wrong",
+                                  kFollowGroup = "rules, other runs, ways through a run", kResultGroup = "the result",
+                                  kStartGroup = "beginning";
+
+/// In the order of the help.
 std::span<const CommandEntry> command_table();
+/// The command of exactly this name, or nullptr.
+const CommandEntry* find_command(std::string_view name);
 
 }  // namespace msdbg::app

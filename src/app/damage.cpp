@@ -1,7 +1,7 @@
 // What of an input is damaged as a whole, which no coverage of tensors shows.
 #include <fmt/format.h>
 
-#include "app/output.h"
+#include "app/context.h"
 #include "app/run.h"
 
 namespace msdbg::app {
@@ -24,9 +24,9 @@ std::vector<std::string> damage_of(Session& session) {
 
 bool is_damaged(Session& session) { return !damage_of(session).empty(); }
 
-void tell_damage(const Options& options, Session& session) {
-  if (options.quiet || session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has reported what a checkpoint lacks
-  for (const std::string& text : damage_of(session)) print(stderr, fmt::format("damaged: {}\n", printable(text)));
+void tell_damage(Context& context, Session& session) {
+  if (session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has told what a checkpoint lacks
+  for (const std::string& text : damage_of(session)) context.note(fmt::format("damaged: {}", printable(text)));
 }
 
 }  // namespace msdbg::app

@@ -3,8 +3,9 @@
 
 #include <filesystem>
 
+#include "app/context.h"
 #include "app/output.h"
-#include "app/run.h"
+#include "app/raw_options.h"
 
 namespace msdbg::app {
 namespace {
@@ -25,53 +26,69 @@ std::string demo_dump() {
   return "";
 }
 
-// Runs one command of the walk after showing what a person would type.
-int say_and_run(const Options& options, std::string_view text, std::string_view typed, int (*command)(const Options&),
-                const Options& call) {
-  if (options.format == Format::kTable) {
-    const Status status = write_result(Options{}, fmt::format("\n{}\n\n  $ {}\n", text, typed));
-    if (!status.ok()) return report_failure(status);
-  }
-  return command(call);
+// Runs what a person would type, after showing it.
+int run_words(const Options& options, const std::vector<std::string>& words) {
+  const Parsed parsed = parse_command(*find_command(words.front()), {words.begin() + 1, words.end()}, options);
+  if (parsed.done) return report_failure(Status(Code::kInternal, "demo: " + parsed.err));
+  return run_in_shell(parsed);
 }
+
+std::string typed(const std::vector<std::string>& words) {
+  std::string out = "msdbg";
+  for (const std::string& word : words) out += word.find(' ') == std::string::npos ? " " + word : fmt::format(" '{}'", word);
+  return out;
+}
+
+struct Stop {
+  std::string_view text;
+  std::vector<std::string> words;
+  int expected;
+};
+
+Result<int> run(Context& context) {
+  const Options& options = context.options();
+  const std::string dump = demo_dump();
+  if (dump.empty()) {
+    return Status(Code::kNotFound,
+                  fmt::format("the demo's dump '{}' is not installed; build the target msdbg_demo_data or reinstall msdbg", kDumpName));
+  }
+  // JSON is for programs: they get the finding and nothing else.
+  if (options.format != Format::kTable) return run_words(options, {"origin", dump});
+
+  const Status hello = context.write(
+      "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and somebody put a Log behind a ReLU. Its printed losses,\n"
+      "2.3046 and 2.3027, look healthy. The run left a dump behind; msdbg reads it without MindSpore.\n");
+  if (!hello.ok()) return hello;
+  const Stop walk[] = {
+      {"1. Is anything wrong, and where first?", {"origin", dump}, kExitFindings},
+      {"2. What went into it? 104 zeros: log(0) is -Inf.",
+       {"show", dump, "Log-op0:input:0", "--step", "0", "--bins", "8", "--rows", "4"},
+       kExitClean},
+      {"3. Why do the losses look healthy? A ReLU turned every NaN into 0. A watchpoint says so in each step:",
+       {"check", dump, "--on", "@activation", "--when", "TZ 100"},
+       kExitFindings}};
+  for (const Stop& stop : walk) {
+    if (const Status said = context.write(fmt::format("\n{}\n\n  $ {}\n", stop.text, typed(stop.words))); !said.ok()) return said;
+    const int status = run_words(options, stop.words);
+    if (status != stop.expected) return status == kExitClean || status == kExitFindings ? kExitInput : status;
+  }
+  const Status bye = context.write(fmt::format("\nNow you:  msdbg {}      (the prompt; type help)\n", dump));
+  if (!bye.ok()) return bye;
+  return kExitClean;
+}
+
+Action declare(const Declaration&) { return run; }
 
 }  // namespace
 
-int run_demo(const Options& options) {
-  const std::string dump = demo_dump();
-  if (dump.empty()) {
-    return report_failure(
-        Status(Code::kNotFound,
-               fmt::format("the demo's dump '{}' is not installed; build the target msdbg_demo_data or reinstall msdbg", kDumpName)));
-  }
-  Options call = options;
-  call.dump = dump;
-  call.when = "nan or inf";
-  // JSON is for programs: they get the finding and nothing else.
-  if (options.format != Format::kTable) return run_origin(call);
-
-  const Status hello =
-      write_result(Options{},
-                   "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and somebody put a Log behind a ReLU. Its printed losses,\n"
-                   "2.3046 and 2.3027, look healthy. The run left a dump behind; msdbg reads it without MindSpore.\n");
-  if (!hello.ok()) return report_failure(hello);
-  int status = say_and_run(options, "1. Is anything wrong, and where first?", fmt::format("msdbg origin {}", dump), run_origin, call);
-  if (status != kExitFindings) return status == kExitClean ? kExitInput : status;
-  call.subject = "Log-op0:input:0";
-  call.steps = IntSet::of(0);
-  call.bins = 8;
-  call.rows = 4;
-  status = say_and_run(options, "2. What went into it? 104 zeros: log(0) is -Inf.",
-                       fmt::format("msdbg show {} Log-op0:input:0 --step 0 --bins 8 --rows 4", dump), run_show, call);
-  if (status != kExitClean) return status;
-  Options gate = options;
-  gate.dump = dump;
-  gate.watches = {{"@activation", "TZ zero_percentage_ge=100"}};
-  status = say_and_run(options, "3. Why do the losses look healthy? A ReLU turned every NaN into 0. A watchpoint says so in each step:",
-                       fmt::format("msdbg check {} --on @activation --when 'TZ 100'", dump), run_check, gate);
-  if (status != kExitFindings) return status == kExitClean ? kExitInput : status;
-  const Status bye = write_result(Options{}, fmt::format("\nNow you:  msdbg {}      (the prompt; type help)\n", dump));
-  return bye.ok() ? kExitClean : report_failure(bye);
+CommandEntry demo_command() {
+  return {.name = "demo",
+          .group = kStartGroup,
+          .summary = "find a planted log(0) in a dump that ships with msdbg",
+          .examples = {{""}, {"--format json"}},
+          .declare = declare,
+          .readers = Readers::kProgram,
+          .first = FirstWord::kNone};
 }
 
 }  // namespace msdbg::app

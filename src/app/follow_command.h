@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/command.h"
+#include "app/context.h"
 #include "app/output.h"
+#include "app/progress.h"
+#include "app/raw_options.h"
 #include "app/run.h"
 #include "msdbg/follow_report.h"
 

@@ -1,5 +1,15 @@
 #include "app/help.h"
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/describe.h"
+#include "app/output.h"
+#include "app/raw_options.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -15,134 +25,146 @@ constexpr std::string_view kSelectors =
     "  @weight @gradient @activation @parameter @constant @optimizer @loss @all\n"
     "  op:MatMul  scope:Default/network  stack:train.py:70  rank:0  graph:0    and  or  not  ( )\n";
 
-struct Footer {
-  std::string_view command, examples;
-  bool selectors = false;
-};
+constexpr std::string_view kStart =
+    "\nExamples:\n"
+    "  msdbg origin dumps/lenet            which operator broke first, and why\n"
+    "  msdbg check dumps/lenet             is anything wrong in any step\n"
+    "  msdbg dumps/lenet                   the prompt\n"
+    "  msdbg listen                        hold, step and watch a training process\n"
+    "  msdbg demo                          a two-minute walk on a dump that ships with msdbg\n"
+    "\nmsdbg COMMAND --help shows the options and examples of a command. -q, -v, --log FILE and --color WHEN may stand before it.\n";
 
-constexpr Footer kFooters[] = {
-    {"",
-     "\nExamples:\n"
-     "  msdbg origin dumps/lenet            which operator broke first, and why\n"
-     "  msdbg check dumps/lenet             is anything wrong in any step\n"
-     "  msdbg dumps/lenet                   the prompt\n"
-     "  msdbg listen                        hold, step and watch a training process\n"
-     "  msdbg demo                          a two-minute walk on a dump that ships with msdbg\n"
-     "\nmsdbg COMMAND --help shows the options and examples of a command.\n"},
-    {"check",
-     "\nExamples:\n"
-     "  msdbg check dumps/lenet\n"
-     "  msdbg check dumps/lenet --rules TO,TZ --steps 0:10\n"
-     "  msdbg check dumps/lenet --on @gradient --when 'TL abs_mean_gt=1'\n"
-     "  msdbg check dumps/lenet --on @weight --when WNC --format json -o findings.json\n"
-     "  msdbg check dumps/lenet --bless known.jsonl                  this run's findings are known from now on\n"
-     "  msdbg check dumps/lenet --baseline known.jsonl --suppress suppress.txt --format junit -o msdbg.xml\n"
-     "\nRules (--rules): names, tags and globs with and, or, not, ( ); default, recommended (what MindInsight proposes), or conditions\n"
-     "by id or abbreviation, joined by commas: TO WO GE TL WL GL TS WS GV TZ WCL WCS WNC TR AR WI OO.\n",
-     true},
-    {"origin",
-     "\nExamples:\n"
-     "  msdbg origin dumps/lenet\n"
-     "  msdbg origin dumps/lenet --steps 4 --when inf\n"
-     "  msdbg origin dumps/lenet --when 'TL max_gt=1e6' --format json\n"},
-    {"report",
-     "\nExamples:\n"
-     "  msdbg report dumps/lenet -o report.html             opens from disk, prints, loads nothing\n"
-     "  msdbg report dumps/lenet -o report.md               the same for a merge request or a mail\n"
-     "  msdbg report dumps/lenet -o report.html --rules recommended --steps 0:10\n"},
-    {"stats",
-     "\nExamples:\n"
-     "  msdbg stats dumps/lenet @weight\n"
-     "  msdbg stats dumps/lenet 'op:MatMul' --steps 0 --slots all\n",
-     true},
-    {"show",
-     "\nExamples:\n"
-     "  msdbg show dumps/lenet Log-op0                      output 0, first step\n"
-     "  msdbg show dumps/lenet Log-op0:input:0 --step 1 --slice 0:2,:\n"
-     "  msdbg show dumps/lenet conv1.weight --bins 20\n"},
-    {"nodes",
-     "\nExamples:\n"
-     "  msdbg nodes dumps/lenet\n"
-     "  msdbg nodes dumps/lenet 'relu and not @gradient'\n"
-     "  msdbg nodes dumps/lenet stack:train.py:70 --format json\n",
-     true},
-    {"doctor",
-     "\nExamples:\n"
-     "  msdbg doctor dumps/lenet\n"
-     "\nEnds with status 1 when it found a problem.\n"},
-    {"bisect",
-     "\nExamples:\n"
-     "  msdbg bisect dumps/lenet conv1.weight                         since when NaN or Inf\n"
-     "  msdbg bisect dumps/lenet @weight --when 'TL abs_mean_gt=1'    any of them\n"
-     "\nOf 1000 steps 11 are read at most. Ends with status 1 when there is such a step.\n",
-     true},
-    {"trend",
-     "\nExamples:\n"
-     "  msdbg trend dumps/lenet abs_mean @gradient\n"
-     "  msdbg trend dumps/lenet zero_percentage op:ReLU --format csv -o zeros.csv\n",
-     true},
-    {"propagation",
-     "\nExamples:\n"
-     "  msdbg propagation dumps/lenet Log-op0                         where it went, who absorbed it\n"
-     "  msdbg propagation dumps/lenet fc2.weight --up --step 1        where it came from\n"
-     "  msdbg propagation dumps/lenet Log-op0 --format svg -o spread.svg\n"},
-    {"why",
-     "\nExamples:\n"
-     "  msdbg why dumps/lenet conv1.weight --step 7\n"
-     "  msdbg why dumps/lenet fc1-Dense/MatMul-op0                    fused, perhaps\n"
-     "\nEnds with status 1 when there is no value, 0 when there is one.\n"},
-    {"source",
-     "\nExamples:\n"
-     "  msdbg source dumps/lenet train.py --root ~/lenet\n"
-     "  msdbg source dumps/lenet --rules TO,TZ --steps 0\n"},
-    {"run",
-     "\nExamples:\n"
-     "  msdbg run gradient_health.lua dumps/lenet\n"
-     "  echo 'print(#msdbg.open(arg[1]):nodes \"@weight\")' | msdbg run - dumps/lenet\n"
-     "\nThe words after the script are its arguments, `...` and `arg`. os.exit(n) sets the exit status.\n"
-     "Scripts are trusted code: they can do what you can do.\n"},
-    {"repl",
-     "\nExamples:\n"
-     "  msdbg dumps/lenet\n"
-     "  msdbg repl dumps/lenet -e 'check' --batch\n"
-     "\nType help at the prompt.\n"},
-    {"open",
-     "\nExamples:\n"
-     "  msdbg open training.rec             step through what --record wrote\n"
-     "  msdbg open dumps/lenet\n"},
-    {"listen",
-     "\nExamples:\n"
-     "  msdbg listen                                     the prompt, once a training has come\n"
-     "  msdbg listen --script hunt.lua -- 100            a script with its argument; its exit status is msdbg's\n"
-     "  msdbg listen --record training.rec --timeout 60\n"
-     "  msdbg listen -e 'watch @gradient TO' -e continue --batch\n"
-     "\nmsdbg prints the variables to set where the training starts. A script finds the held training as s; if it ends while the\n"
-     "training is held, the training is ended, unless the script said s:detach().\n"
-     "\nThe protocol has neither encryption nor login. With another --bind than 127.0.0.1 anyone who can reach the port can pose as\n"
-     "the training; a tunnel (ssh -R 50051:127.0.0.1:50051 TRAINING-HOST) needs no other --bind.\n"},
-    {"ckpt",
-     "\nExamples:\n"
-     "  msdbg ckpt show model.ckpt @weight\n"
-     "  msdbg ckpt diff lenet-1_0.ckpt lenet-1_1.safetensors     update ratio of each parameter\n"
-     "  msdbg ckpt match dumps/lenet lenet-1_3.ckpt              the step it was saved after\n"
-     "  msdbg ckpt show secret.ckpt --key env:CKPT_KEY\n"},
-    {"demo",
-     "\nExamples:\n"
-     "  msdbg demo\n"
-     "  msdbg demo --format json\n"},
-};
+constexpr size_t kMostIndent = 30;
+constexpr size_t kWidth = 120;
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+/// Two columns; long texts go on below their beginning.
+std::string columns(const Rows& rows, size_t most_indent = kMostIndent) {
+  size_t indent = 0;
+  for (const auto& [name, text] : rows) indent = std::max(indent, std::min(name.size() + 4, most_indent));
+  std::string out;
+  for (const auto& [name, text] : rows) {
+    std::string line = "  " + name;
+    if (text.empty()) {
+      out += line + "\n";
+      continue;
+    }
+    if (line.size() + 2 > indent) {
+      out += line + "\n";
+      line.clear();
+    }
+    bool begins = true;
+    for (std::string_view word : split(text, ' ')) {
+      if (!begins && line.size() + 1 + word.size() > kWidth) {
+        out += line + "\n";
+        line.clear();
+        begins = true;
+      }
+      if (begins) line.resize(std::max(line.size(), indent), ' ');
+      line += (begins ? "" : " ") + std::string(word);
+      begins = false;
+    }
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string option_text(const CommandInfo::Option& option) {
+  return fmt::format("{}{}{}", fmt::join(option.names, ", "), option.value.empty() ? "" : " ", option.value);
+}
+
+std::string sections(const CommandInfo& info) {
+  std::string out;
+  Rows words, own, common;
+  for (const auto& word : info.words) words.emplace_back(word.name, word.help);
+  for (const auto& option : info.options) (option.common ? common : own).emplace_back(option_text(option), option.help);
+  if (!words.empty()) out += "\n" + columns(words);
+  if (!own.empty()) out += "\nOptions:\n" + columns(own);
+  if (!info.verbs.empty()) {
+    Rows verbs;
+    for (const CommandInfo& verb : info.verbs) verbs.emplace_back(verb.usage.substr(verb.usage.find(' ') + 1), verb.summary);
+    out += "\nCommands:\n" + columns(verbs);
+  }
+  if (!common.empty()) out += "\nCommon options:\n" + columns(common);
+  return out;
+}
 
 }  // namespace
 
-std::string help_footer(std::string_view command) {
-  std::string out;
-  for (const Footer& footer : kFooters) {
-    if (footer.command != command) continue;
-    out += footer.examples;
-    if (footer.selectors) out += kSelectors;
+std::string command_help(const CommandEntry& entry, const CLI::App& app, Place place) {
+  CommandInfo info = describe(entry, app, place);
+  std::string usage = info.usage, summary = info.summary;
+  for (const CLI::App* verb : app.get_subcommands()) {
+    for (const CommandInfo& each : info.verbs) {
+      if (each.name != verb->get_name()) continue;
+      usage = each.usage, summary = each.summary;
+      info.words = each.words;
+      info.options.insert(info.options.begin(), each.options.begin(), each.options.end());
+      info.verbs.clear();
+      break;
+    }
   }
-  out += kStatuses;
+  const bool shell = place == Place::kShell;
+  std::string out = fmt::format("{}\n\nUsage: {}{}\n{}", summary, shell ? "msdbg " : "", usage, sections(info));
+  if (!info.examples.empty()) {
+    Rows rows;
+    for (const auto& [text, comment] : info.examples) rows.emplace_back(text, comment);
+    out += "\nExamples:\n" + columns(rows, kWidth / 2);
+  }
+  if (!info.details.empty()) out += "\n" + info.details + "\n";
+  if (entry.selectors) out += kSelectors;
+  if (shell) out += kStatuses;
   return out;
+}
+
+std::string program_help() {
+  std::string out = "msdbg: the scriptable debugger for MindSpore training\n\nUsage: msdbg [COMMAND] [OPTIONS] [DUMP]\n";
+  std::vector<std::string_view> groups;
+  for (const CommandEntry& entry : command_table()) {
+    if (std::find(groups.begin(), groups.end(), entry.group) == groups.end()) groups.push_back(entry.group);
+  }
+  for (const std::string_view group : groups) {
+    Rows rows;
+    for (const CommandEntry& entry : command_table()) {
+      if (entry.group == group) rows.emplace_back(entry.name, entry.summary);
+    }
+    out += fmt::format("\n{}:\n{}", group, columns(rows));
+  }
+  return out + std::string(kStart) + std::string(kStatuses);
+}
+
+namespace {
+
+nlohmann::ordered_json json_of(const CommandInfo& info) {
+  nlohmann::ordered_json out{{"name", info.name}, {"usage", info.usage}, {"summary", info.summary}};
+  auto words = nlohmann::ordered_json::array(), options = words, examples = words, verbs = words;
+  for (const auto& word : info.words) words.push_back({{"name", word.name}, {"help", word.help}});
+  for (const auto& option : info.options) {
+    options.push_back({{"names", option.names}, {"value", option.value}, {"help", option.help}, {"common", option.common}});
+  }
+  for (const auto& example : info.examples) examples.push_back({{"words", example.name}, {"comment", example.help}});
+  for (const auto& verb : info.verbs) verbs.push_back(json_of(verb));
+  out["words"] = words;
+  out["options"] = options;
+  if (!examples.empty()) out["examples"] = examples;
+  if (!verbs.empty()) out["verbs"] = verbs;
+  return out;
+}
+
+}  // namespace
+
+std::string commands_json() {
+  auto list = nlohmann::ordered_json::array();
+  for (const CommandEntry& entry : command_table()) {
+    nlohmann::ordered_json one = json_of(describe(entry, Place::kShell));
+    one["group"] = entry.group;
+    one["details"] = entry.details;
+    one["also"] = entry.also;
+    one["prompt"] = entry.readers == Readers::kBoth ? json_of(describe(entry, Place::kPrompt)) : nlohmann::ordered_json();
+    list.push_back(std::move(one));
+  }
+  return list.dump(1) + "\n";
 }
 
 }  // namespace msdbg::app

@@ -1,12 +1,19 @@
-// Texts of --help: examples and exit statuses of each command.
+// Help and descriptions, made of what the commands declare.
 #pragma once
 
 #include <string>
-#include <string_view>
+
+#include "app/command.h"
 
 namespace msdbg::app {
 
-/// Examples and exit statuses, shown below the options of `command`; "" is the program itself.
-std::string help_footer(std::string_view command);
+/// Declares everything that `entry` takes: its own words and those that the readers add.
+Action declare_command(const CommandEntry& entry, const Declaration& to);
+/// What --help prints of a command that was declared to `app`, or of the verb that was typed.
+std::string command_help(const CommandEntry& entry, const CLI::App& app, Place place);
+/// What `msdbg --help` prints.
+std::string program_help();
+/// All commands with their words, options and examples, for manual pages and completion of shells.
+std::string commands_json();
 
 }  // namespace msdbg::app

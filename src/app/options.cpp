@@ -1,3 +1,4 @@
+// The reader of the program's words. That of the prompt is prompt_commands.cpp; both end in parse_command().
 #include "app/options.h"
 
 #include <fmt/format.h>
@@ -5,67 +6,72 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "app/command.h"
 #include "app/help.h"
 #include "app/raw_options.h"
-#include "app/rules.h"
 #include "app/suggestion.h"
 
 namespace msdbg::app {
 namespace {
 
-struct CommandName {
-  std::string_view name;
-  Command command;
-};
-constexpr CommandName kCommands[] = {{"repl", Command::kRepl},   {"run", Command::kRun},     {"check", Command::kCheck},
-                                     {"origin", Command::kOrigin}, {"stats", Command::kStats}, {"show", Command::kShow},
-                                     {"nodes", Command::kNodes}, {"doctor", Command::kDoctor}, {"demo", Command::kDemo},
-                                     {"open", Command::kRepl},     {"listen", Command::kListen}};
-
-std::optional<Command> command_of(std::string_view word) {
-  for (const CommandName& c : kCommands) {
-    if (c.name == word) return c.command;
-  }
-  for (const CommandEntry& entry : command_table()) {
-    if (entry.name == word) return Command::kOther;
-  }
-  return std::nullopt;
-}
-
-Parsed usage_error(const std::string& message) {
+Parsed usage_error(const std::string& message, Place place = Place::kShell) {
   Parsed parsed;
   parsed.done = true;
   parsed.exit_status = kExitUsage;
-  parsed.err = "msdbg: " + message + "\n";
+  parsed.err = place == Place::kShell ? fmt::format("msdbg: {}\n", message) : message;
   return parsed;
 }
 
-// `msdbg DUMP` is the prompt; any other unknown word is a typo.
-std::vector<std::string> insert_default_command(const std::vector<std::string>& words, std::string* error) {
-  if (words.empty() || words[0].starts_with('-') || command_of(words[0])) return words;
-  std::error_code ignored;
-  const bool exists = std::filesystem::exists(words[0], ignored);
-  // `msdbg help`, `msdbg help check`: the word that other programs know.
-  if (words[0] == "help" && !exists && (words.size() == 1 || (words.size() == 2 && command_of(words[1])))) {
-    std::vector<std::string> with(words.begin() + 1, words.end());
-    with.push_back("--help");
-    return with;
+Parsed printed(std::string text) {
+  Parsed parsed;
+  parsed.done = true;
+  parsed.out = std::move(text);
+  return parsed;
+}
+
+std::string type_help(const CommandEntry& entry, Place place) {
+  return place == Place::kPrompt ? fmt::format("; help {} shows what is possible", entry.name)
+                                 : fmt::format("\nmsdbg {} --help shows what is possible", entry.name);
+}
+
+// -q, -v, -vv, ...
+bool is_leading_flag(const std::string& word) {
+  return word == "-q" || word == "--quiet" || word == "--verbose" || word == "--no-pager" ||
+         (word.size() > 1 && word[0] == '-' && word.find_first_not_of('v', 1) == std::string::npos);
+}
+
+// The options that may stand before the command, as in msdbg -q check; their words go behind it.
+Result<std::vector<std::string>> take_leading_options(std::vector<std::string>* words) {
+  std::vector<std::string> taken;
+  size_t at = 0;
+  for (; at < words->size() && words->at(at).starts_with('-'); ++at) {
+    const std::string& word = words->at(at);
+    const std::string bare = word.substr(0, word.find('='));
+    const bool valued = bare == "--log" || bare == "--color";
+    if (!is_leading_flag(word) && !valued) {
+      const std::vector<std::string> known{"--quiet", "--verbose", "--log", "--color", "--no-pager", "--help", "--version"};
+      const auto near = nearest(bare, known, 1);
+      const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near[0]);
+      return Status(Code::kInvalidArgument, fmt::format("{} does not stand before a command{}; see msdbg --help", bare, hint));
+    }
+    taken.push_back(word);
+    if (!valued || bare != word) continue;
+    if (++at == words->size()) return Status(Code::kInvalidArgument, fmt::format("{} needs a value", bare));
+    taken.push_back(words->at(at));
   }
-  if (exists) {
-    std::vector<std::string> with{"repl"};
-    with.insert(with.end(), words.begin(), words.end());
-    return with;
-  }
+  words->erase(words->begin(), words->begin() + static_cast<std::ptrdiff_t>(at));
+  return taken;
+}
+
+Parsed unknown_command(const std::string& word) {
+  if (word == "source")
+    return usage_error("'source' runs a file of entries at the prompt; msdbg list DUMP shows the program with findings");
   std::vector<std::string> known;
-  for (const CommandName& c : kCommands) known.emplace_back(c.name);
   for (const CommandEntry& entry : command_table()) known.emplace_back(entry.name);
-  const auto near = nearest(words[0], known, 1);
-  *error = near.empty() ? fmt::format("'{}' is neither a command nor a dump directory; see msdbg --help", words[0])
-                        : fmt::format("'{}' is neither a command nor a dump directory; did you mean '{}'?", words[0], near[0]);
-  return words;
+  const auto near = nearest(word, known, 1);
+  return usage_error(near.empty() ? fmt::format("'{}' is neither a command nor a dump directory; see msdbg --help", word)
+                                  : fmt::format("'{}' is neither a command nor a dump directory; did you mean '{}'?", word, near[0]));
 }
 
 }  // namespace
@@ -81,186 +87,64 @@ int exit_status_for(const Status& status) {
   }
 }
 
-Parsed parse_command_line(const std::vector<std::string>& raw_words) {
-  std::string error;
-  std::vector<std::string> words = insert_default_command(raw_words, &error);
-  if (!error.empty()) return usage_error(error);
-  // What stands behind `--` is for the script.
-  std::vector<std::string> script_words;
-  if (!words.empty() && words[0] == "listen") {
+Parsed parse_command(const CommandEntry& entry, const std::vector<std::string>& raw_words, const Options& base) {
+  std::vector<std::string> words = raw_words, behind;
+  if (entry.passes_words) {
     const auto divider = std::find(words.begin(), words.end(), "--");
     if (divider != words.end()) {
-      script_words.assign(divider + 1, words.end());
+      behind.assign(divider + 1, words.end());
       words.erase(divider, words.end());
     }
   }
-
   Parsed parsed;
+  parsed.entry = &entry;
+  parsed.options = base;
   Options& o = parsed.options;
   RawOptions raw;
-  CLI::App app("msdbg: the scriptable debugger for MindSpore training", "msdbg");
-  app.set_version_flag("--version", "msdbg " + std::string(kVersion));
-  app.require_subcommand(0, 1);
-  app.set_help_flag("-h,--help", "this text");
-
-  auto* check = app.add_subcommand("check", "run conditions over a dump");
-  add_dump(check, o);
-  check->add_option("--rules", o.rules, "which rules: names, tags, globs with and, or, not; see below")
-      ->capture_default_str()
-      ->type_name("EXPR")
-      ->each([&o](const std::string&) { o.rules_given = true; });
-  declare_rule_files(*check, &o.rule_files, &o.trust, &o.rule_budget_s);
-  check->add_option("--profile", o.profile, "Lua file with rules, their parameters and collections")->type_name("FILE");
-  check->add_option("--on", raw.on, "nodes for the next --when; default: those the condition is made for")
-      ->type_name("SEL")
-      ->expected(1)
-      ->take_all();
-  check->add_option("--when", raw.when, "a condition with its parameters; replaces the default rules")
-      ->type_name("COND")
-      ->expected(1)
-      ->take_all();
-  check->add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V")->expected(1)->take_all();
-  check->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
-  add_steps(check, raw);
-  check->add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000000));
-  check->add_option("--baseline", o.baseline, "findings listed there are known: only others count for the exit status")->type_name("FILE");
-  check->add_option("--bless", o.bless, "write the findings of this run there, as a baseline for later ones")->type_name("FILE");
-  check->add_flag("--baseline-steps", o.baseline_steps, "--bless distinguishes steps");
-  check->add_option("--suppress", o.suppress, "findings not to count, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")
-      ->type_name("FILE");
-  check->add_flag("--strict", o.strict, "status 4 when anything was not checked or a suppression matched nothing");
-  check->add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
-  check->add_flag("--wide", o.wide, "full names");
-  check->add_flag("--group", o.group, "hits grouped by scope");
-
-  auto* origin = app.add_subcommand("origin", "the first tensor that broke, the way it spread, its source line");
-  add_dump(origin, o);
-  origin->add_option("--when", o.when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
-      ->capture_default_str()
-      ->type_name("COND");
-  add_steps(origin, raw);
-  origin->add_flag("--strict", o.strict, "status 4 when anything was not checked");
-  origin->add_flag("--wide", o.wide, "full names");
-
-  auto* stats = app.add_subcommand("stats", "statistics of tensors");
-  add_dump(stats, o);
-  stats->add_option("SEL", o.subject, "selector; default: every node");
-  stats->add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
-  add_steps(stats, raw);
-  stats->add_flag("--wide", o.wide, "full names, all columns");
-
-  auto* show = app.add_subcommand("show", "one tensor: statistics, elements, histogram");
-  add_dump(show, o);
-  show->add_option("TENSOR", o.subject, "NODE, NODE:0, NODE:input:1; NODE may be the end of the name")->required();
-  add_steps(show, raw);
-  show->add_option("--graph", raw.graph, "graph id where several have the node")->type_name("N");
-  show->add_option("--execution", o.execution, "which run within the step (loop bodies)")->type_name("N")->check(CLI::NonNegativeNumber);
-  show->add_option("--slice", o.slice, "a slice, e.g. 0:2,:,3")->type_name("SLICE");
-  show->add_option("--bins", o.bins, "histogram with so many bins")->type_name("N")->check(CLI::NonNegativeNumber);
-  show->add_option("--rows", o.rows, "lines of elements at most")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
-
-  auto* nodes = app.add_subcommand("nodes", "list nodes");
-  add_dump(nodes, o);
-  nodes->add_option("SEL", o.subject, "selector; default: every node");
-  nodes->add_option("--ranks,--rank", raw.ranks, "ranks: all, 0, 0:3")->capture_default_str()->type_name("RANKS");
-  nodes->add_flag("--wide", o.wide, "inputs and shapes too");
-
-  auto* doctor = app.add_subcommand("doctor", "what is in a dump, what is damaged or missing");
-  add_dump(doctor, o);
-  doctor->add_flag("--wide", o.wide, "every problem, not only the first of each kind");
-
-  auto* run = app.add_subcommand("run", "run a Lua script");
-  run->add_option("SCRIPT", o.script, "file, or - for standard input")->required();
-  run->add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR")->expected(1)->take_all();
-  run->prefix_command();
-
-  auto* repl = app.add_subcommand("repl", "the prompt");
-  repl->add_option("DUMP", o.dump, "dump directory or recording to open as s");
-
-  auto* open = app.add_subcommand("open", "the prompt on a dump or a recording");
-  open->add_option("PATH", o.dump, "dump directory, or file written by listen --record")->required();
-
-  auto* listen = app.add_subcommand("listen", "wait for a training process, hold it, step it, watch it");
-  listen->add_option("--port", raw.port, "port for the training to connect to; 0 is any free one")
-      ->capture_default_str()
-      ->type_name("PORT");
-  listen->add_option("--bind", o.bind, "address to listen on; see below before you choose another")
-      ->capture_default_str()
-      ->type_name("ADDR");
-  listen->add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
-  listen->add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
-  listen->add_option("--timeout", raw.timeout_s, "give up if no training connects within this many seconds")->type_name("SECONDS");
-  listen->add_option("--answer-timeout", raw.answer_timeout_s, "how long a held training may be silent after a request for a tensor")
-      ->capture_default_str()
-      ->type_name("SECONDS");
-  listen->add_option("--history", raw.history, "steps whose statistics are kept")->capture_default_str()->type_name("N");
-  for (CLI::App* sub : {repl, open, listen}) {
-    sub->add_option("-e", o.eval, "run this entry first")->type_name("CODE")->expected(1)->take_all();
-    sub->add_option("-x", o.files, "run the entries of this file first")->type_name("FILE")->expected(1)->take_all();
-    sub->add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR")->expected(1)->take_all();
-    sub->add_flag("--batch", o.batch, "no line editing, stop at the first error, end after -e and -x or the end of input");
-  }
-
-  for (CLI::App* sub : {repl, open, listen}) sub->add_flag("--no-init", o.no_init, "do not enter the user's init.lua first");
-
-  auto* demo = app.add_subcommand("demo", "find a planted log(0) in a dump that ships with msdbg");
-
-  for (CLI::App* sub : {check, origin, stats, show, nodes, doctor, demo})
-    add_common(sub, o, raw, sub == check ? kCheckFormats : kLookFormats);
-  for (CLI::App* sub : {run, repl, open, listen}) add_common(sub, o, raw, "");
-
-  std::vector<std::pair<CLI::App*, Action>> actions;
-  for (const CommandEntry& entry : command_table()) {
-    CLI::App* sub = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
-    actions.emplace_back(sub, entry.declare(*sub));
-    if (entry.takes_steps) add_steps(sub, raw);
-    add_common(sub, o, raw, entry.takes_formats ? entry.formats : "");
-  }
-  app.footer(help_footer(""));
-  for (CLI::App* sub : app.get_subcommands({})) {
-    sub->footer(help_footer(sub->get_name()));
-    sub->set_help_flag("-h,--help", "this text");
-  }
-
+  CLI::App app;
+  parsed.action = declare_command(entry, Declaration{app, o, raw, base.place});
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     app.parse(reversed);
-  } catch (const CLI::Success& success) {  // --help, --version
-    parsed.done = true;
-    std::ostringstream out;
-    app.exit(success, out, out);
-    parsed.out = out.str();
-    return parsed;
+  } catch (const CLI::CallForHelp&) {
+    return printed(command_help(entry, app, base.place));
   } catch (const CLI::ParseError& failure) {
-    std::string at;
-    for (const CLI::App* sub : app.get_subcommands()) at = " " + sub->get_name();
-    return usage_error(fmt::format("{}\nmsdbg{} --help shows what is possible", with_suggestion(app, failure), at));
+    const bool prompt = base.place == Place::kPrompt;
+    const std::string why = with_suggestion(app, failure) + type_help(entry, base.place);
+    return usage_error(prompt ? fmt::format("{}: {}", entry.name, why) : why, base.place);
   }
-  if (app.get_subcommands().empty()) {
-    // Nothing but `msdbg`: the prompt without a dump.
-    o.command = Command::kRepl;
-  } else {
-    const CLI::App* chosen = app.get_subcommands().front();
-    o.command = *command_of(chosen->get_name());
-    if (o.command == Command::kCheck) {
-      raw.last_format = Format::kSarif;
-      raw.formats = kCheckFormats;
-    }
-    for (size_t i = 0; i < actions.size(); ++i) {
-      if (actions[i].first != chosen) continue;
-      o.action = std::move(actions[i].second);
-      raw.last_format = command_table()[i].last_format;
-      raw.formats = command_table()[i].formats;
-    }
-    if (o.command == Command::kRun) o.arguments = app.get_subcommands().front()->remaining();
-    if (o.command == Command::kListen) o.arguments = script_words;
+  if (entry.passes_words) {
+    o.arguments = app.remaining();
+    // With -e there is no script: the first word is an argument like the others.
+    if (!o.eval.empty() && !o.script.empty() && entry.name == "run") o.arguments.insert(o.arguments.begin(), std::exchange(o.script, ""));
+    o.arguments.insert(o.arguments.end(), behind.begin(), behind.end());
   }
-  if (const Status status = finish(raw, o); !status.ok()) return usage_error(status.message());
-  if (!o.arguments.empty() && o.script.empty())
-    return usage_error(fmt::format("'{}' after -- is for a script; name one with --script FILE", o.arguments.front()));
+  if (const Status status = finish(entry, raw, o); !status.ok()) return usage_error(status.message(), base.place);
   return parsed;
+}
+
+Parsed parse_command_line(const std::vector<std::string>& raw_words) {
+  std::vector<std::string> words = raw_words;
+  if (words.size() == 1 && words[0] == "--dump-commands") return printed(commands_json());
+  if (!words.empty() && words[0] == "--version") return printed("msdbg " + std::string(kVersion) + "\n");
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) return printed(program_help());
+  const auto leading = take_leading_options(&words);
+  if (!leading) return usage_error(leading.status().message());
+  // `msdbg DUMP` is the prompt, and so is `msdbg` alone; any other unknown word is a typo.
+  const CommandEntry* entry = words.empty() ? nullptr : find_command(words[0]);
+  std::error_code ignored;
+  if (entry == nullptr && !words.empty() && !std::filesystem::exists(words[0], ignored)) {
+    // `msdbg help`, `msdbg help check`: the word that other programs know.
+    if (words[0] != "help" || words.size() > 2) return unknown_command(words[0]);
+    if (words.size() == 1) return printed(program_help());
+    entry = find_command(words[1]);
+    if (entry == nullptr) return unknown_command(words[1]);
+    words = {words[1], "--help"};
+  }
+  if (entry != nullptr) words.erase(words.begin());
+  else entry = find_command("repl");
+  words.insert(words.begin(), leading->begin(), leading->end());
+  return parse_command(*entry, words, {});
 }
 
 }  // namespace msdbg::app

@@ -1,4 +1,4 @@
-// What the command line said, after checking. The only file that knows CLI11 is options.cpp.
+// What the words of a command said, after checking.
 #pragma once
 
 #include <functional>
@@ -22,23 +22,23 @@ enum ExitStatus : int {
 /// The exit status that a failed call ends in.
 int exit_status_for(const Status& status);
 
-enum class Command { kNone, kRepl, kRun, kCheck, kOrigin, kStats, kShow, kNodes, kDoctor, kDemo, kListen, kOther };
 enum class Switch { kAuto, kAlways, kNever };
 
 struct Options {
-  Command command = Command::kNone;
-  std::function<int(const Options&)> action;  ///< kOther: a command with a file of its own, see command.h
+  Place place = Place::kShell;
 
   std::vector<std::string> words;             ///< the command line as it was typed, without the program
 
   // common
   Format format = Format::kTable;
   std::string output_file;      ///< "" = standard output
+  std::string picture;          ///< --format svg or dot, where a command draws
   Switch colour = Switch::kAuto;
   Semantics semantics = Semantics::kCompat;
   uint64_t mem_limit_mb = 16384;
   unsigned threads = 0;
   IntSet steps = IntSet::all(), ranks = IntSet::all();
+  bool steps_given = false;
   std::optional<std::string> net;
   bool pager = true;            ///< long texts on a terminal go through one
   bool quiet = false, strict = false, wide = false, group = false;
@@ -47,7 +47,8 @@ struct Options {
 
   CheckpointOptions checkpoint; ///< key and cipher of encrypted checkpoints
   std::string dump;             ///< path of the dump, checkpoint or recording
-  std::string subject;          ///< selector or tensor name
+  bool tells_damage = true;     ///< when the dump is opened
+  bool opens_all_ranks = false; ///< --ranks does not say which ranks of the dump are listed
   // check
   std::string rules = "default";
   bool rules_given = false;                                  ///< --rules was written, be it the default
@@ -62,13 +63,7 @@ struct Options {
   size_t max_hits = SIZE_MAX;
   std::string baseline, bless, suppress;                     ///< files; "" = none
   bool baseline_steps = false;
-  // origin
-  std::string when = "nan or inf";
-  // show
-  std::optional<int> graph;
-  uint32_t execution = 0;
-  std::string slice;
-  size_t bins = 0, rows = 20;
+  std::optional<int> graph;     ///< --graph
   // scripts
   std::string script;
   std::vector<std::string> arguments;
@@ -82,14 +77,22 @@ struct Options {
   double answer_timeout_s = 30;
 };
 
-/// Outcome of parsing: options, or text that was to be printed (help, version, an error) and the exit status.
+class Context;
+struct CommandEntry;
+
+/// Outcome of parsing: a command to run, or text that was to be printed (help, version, an error) and the exit status.
 struct Parsed {
+  const CommandEntry* entry = nullptr;
   Options options;
+  std::function<Result<int>(Context&)> action;
   bool done = false;
   int exit_status = kExitClean;
   std::string out, err;
 };
 
+/// The words of the program.
 Parsed parse_command_line(const std::vector<std::string>& words);
+/// The words behind the name of a command. `base`: what holds unless the words say otherwise.
+Parsed parse_command(const CommandEntry& entry, const std::vector<std::string>& words, const Options& base);
 
 }  // namespace msdbg::app

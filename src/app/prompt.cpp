@@ -7,8 +7,10 @@
 #include <sstream>
 
 #include "app/line_editor.h"
+#include "app/context.h"
 #include "app/live.h"
 #include "app/output.h"
+#include "app/raw_options.h"
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/file.h"
@@ -212,22 +214,68 @@ int run_entries_and_prompt(const Options& options, Script& script, EventPrinter*
   return prompt.loop();
 }
 
-int run_prompt(const Options& options) {
+namespace {
+
+Result<int> run_prompt(Context& context) {
+  const Options& options = context.options();
   // The line editor counts columns in the user's encoding. Numbers keep the C locale's point.
   std::setlocale(LC_CTYPE, "");
   EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
   auto script = make_script(options, &events);
-  if (!script) return report_failure(script.status());
-  std::string hello =
-      fmt::format("msdbg {}  no session is open: s = msdbg.open \"PATH\", or s = msdbg.listen().  Type help, or Lua.", kVersion);
+  if (!script) return script.status();
+  std::string hello = fmt::format("msdbg {}  no session is open; open one with: open PATH.  Type help, or Lua.", kVersion);
   if (!options.dump.empty()) {
-    int status = kExitClean;
-    auto session = open_session(options, &status);
-    if (session == nullptr) return status;
-    hello = greeting(*session);
-    (*script)->set_session(std::move(session));
+    DumpOptions dump_options;
+    dump_options.net = options.net;
+    dump_options.ranks = options.ranks;
+    auto session = open_any(options.dump, dump_options, options.checkpoint);
+    if (!session) return session.status();
+    tell_damage(context, **session);
+    hello = greeting(**session);
+    (*script)->set_session(std::move(*session));
   }
   return run_entries_and_prompt(options, **script, &events, hello);
+}
+
+Action declare_repl(const Declaration& to) {
+  declare_entries(to);
+  return run_prompt;
+}
+
+}  // namespace
+
+void declare_entries(const Declaration& to) {
+  CLI::App& app = to.app;
+  Options& o = to.options;
+  repeated(app.add_option("-e", o.eval, "run this entry first")->type_name("CODE"));
+  repeated(app.add_option("-x", o.files, "run the entries of this file first")->type_name("FILE"));
+  repeated(app.add_option("--script-path", o.script_path, "directory searched by require")->type_name("DIR"));
+  app.add_flag("--batch", o.batch, "no line editing, stop at the first error, end after -e and -x or the end of input");
+  app.add_flag("--no-init", o.no_init, "do not enter the user's init.lua first");
+}
+
+CommandEntry repl_command() {
+  return {.name = "repl",
+          .group = kStartGroup,
+          .summary = "the prompt; msdbg DUMP is short for it",
+          .details = "Type help at the prompt.",
+          .examples = {{""}, {"-e 'check' --batch"}},
+          .declare = declare_repl,
+          .readers = Readers::kProgram,
+          .first = FirstWord::kMaybeDump,
+          .first_help = "dump directory or recording to open as s",
+          .formats = ""};
+}
+
+CommandEntry open_command() {
+  return {.name = "open",
+          .group = kStartGroup,
+          .summary = "the prompt on a dump or a recording",
+          .examples = {{"", "a file that listen --record wrote is played step by step"}},
+          .declare = declare_repl,
+          .readers = Readers::kProgram,
+          .first_help = "dump directory, or file written by listen --record",
+          .formats = ""};
 }
 
 }  // namespace msdbg::app

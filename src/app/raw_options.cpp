@@ -1,8 +1,7 @@
 #include "app/raw_options.h"
 
 #include <fmt/format.h>
-
-#include <limits>
+#include <fmt/ranges.h>
 
 namespace msdbg::app {
 namespace {
@@ -11,51 +10,89 @@ constexpr uint64_t kLeastMemLimitMb = 64, kMostMemLimitMb = 1'000'000'000;
 
 }  // namespace
 
-void add_common(CLI::App* app, Options& o, RawOptions& raw, std::string_view formats) {
-  if (!formats.empty()) {
-    app->add_option("--format", raw.format, std::string(formats))->capture_default_str()->type_name("FORMAT");
-    app->add_option("-o,--output", o.output_file, "write there instead of standard output")->type_name("FILE");
+void add_common(const CommandEntry& entry, const Declaration& to) {
+  CLI::App& app = to.app;
+  Options& o = to.options;
+  if (!entry.formats.empty()) {
+    app.add_option("--format", to.raw.format, std::string(entry.formats))->default_str("table")->type_name("FORMAT");
+    app.add_option("-o,--output", o.output_file, "write there instead of printing")->type_name("FILE");
   }
-  app->add_option("--semantics", raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
-      ->capture_default_str()
-      ->type_name("MODE");
-  app->add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")
+  if (!entry.common) return;
+  const bool shell = to.place == Place::kShell;
+  app.add_option("--semantics", to.raw.semantics, "compat (as MindSpore: NaN and Inf suppress thresholds) or finite")
+      ->default_str(std::string(semantics_name(o.semantics)))
+      ->type_name("MODE")
+      ->group(kCommonGroup);
+  app.add_option("--mem-limit", o.mem_limit_mb, "memory for tensors, MB, at least 64")
       ->capture_default_str()
       ->type_name("MB")
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--threads", o.threads, "worker threads; 0 is one per processor")->capture_default_str()->type_name("N");
-  app->add_option("--net", raw.net, "the net to open where a dump holds several")->type_name("NAME");
-  app->add_option("--key", raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")->type_name("KEY");
-  app->add_option("--dec-mode", raw.dec_mode, "its cipher: auto, gcm, cbc or sm4-cbc")->capture_default_str()->type_name("MODE");
-  app->add_option("--color", raw.colour, "auto, always or never")->capture_default_str()->type_name("WHEN");
-  app->add_flag("--no-pager{false}", o.pager, "do not show long output through a pager");
-  app->add_flag("-q,--quiet", o.quiet, "no progress, no notes");
-  app->add_flag("-v,--verbose", o.verbose, "say what is read and how long it takes; -vv: each file, too");
-  app->add_option("--log", o.log_file, "append a complete log with times to FILE")->type_name("FILE");
+      ->check(CLI::NonNegativeNumber)
+      ->group(kCommonGroup);
+  app.add_option("--threads", o.threads, "worker threads; 0 is one per processor")
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(kCommonGroup);
+  app.add_option("--net", to.raw.net, "the net to open where a dump holds several")->type_name("NAME")->group(kCommonGroup);
+  app.add_option("--key", to.raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")
+      ->type_name("KEY")
+      ->group(kCommonGroup);
+  app.add_option("--dec-mode", to.raw.dec_mode, "its cipher: auto, gcm, cbc or sm4-cbc")
+      ->default_str("auto")
+      ->type_name("MODE")
+      ->group(kCommonGroup);
+  app.add_flag("-q,--quiet", o.quiet, "no progress, no notes")->group(kCommonGroup);
+  // These belong to the program as a whole.
+  if (!shell) return;
+  app.add_option("--color", to.raw.colour, "auto, always or never")->default_str("auto")->type_name("WHEN")->group(kCommonGroup);
+  app.add_flag("--no-pager{false}", o.pager, "do not show long output through a pager")->group(kCommonGroup);
+  app.add_flag("-v,--verbose", o.verbose, "say what is read and how long it takes; -vv: each file, too")->group(kCommonGroup);
+  app.add_option("--log", o.log_file, "append a complete log with times to FILE")->type_name("FILE")->group(kCommonGroup);
 }
 
-void add_dump(CLI::App* app, Options& o) { app->add_option("DUMP", o.dump, "dump directory")->required(); }
-
-void add_steps(CLI::App* app, RawOptions& raw) {
-  app->add_option("--steps,--step", raw.steps, "steps: all, 3, 0:10 (both ends), 2:, 0,4,7:9")->capture_default_str()->type_name("STEPS");
-  app->add_option("--ranks,--rank", raw.ranks, "ranks, written like steps")->capture_default_str()->type_name("RANKS");
+void add_steps(StepsWord word, const Declaration& to) {
+  const bool here = to.place == Place::kPrompt && word == StepsWord::kCurrent;
+  to.app.add_option("--steps,--step", to.raw.steps, "steps: all, 3, 0:10 (both ends), 2:, 0,4,7:9")
+      ->default_str(here ? "the current step" : "all")
+      ->type_name("STEPS");
+  add_ranks(to);
 }
 
-Status finish(const RawOptions& raw, Options& o) {
-  const auto format = parse_format(raw.format);
-  if (!format) return format.status();
-  o.format = *format;
-  if (*format > raw.last_format) {
-    return Status(Code::kInvalidArgument, fmt::format("--format {} is not for this command; use {}", raw.format, raw.formats));
+void add_ranks(const Declaration& to) {
+  to.app.add_option("--ranks,--rank", to.raw.ranks, "ranks, written like steps")->default_str("all")->type_name("RANKS");
+}
+
+void add_graph(const Declaration& to) {
+  to.app.add_option("--graph", to.raw.graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
+}
+
+void repeated(CLI::Option* option) { option->expected(1)->take_all()->allow_extra_args(false); }
+
+void add_selector(CLI::App& app, std::string* into, const char* name, const char* help) {
+  app.add_option_function<std::vector<std::string>>(
+         name, [into](const std::vector<std::string>& words) { *into = fmt::format("{}", fmt::join(words, " ")); }, help)
+      ->expected(-1);
+}
+
+Status finish(const CommandEntry& entry, const RawOptions& raw, Options& o) {
+  if (entry.pictures && (raw.format == "svg" || raw.format == "dot")) {
+    o.picture = raw.format;
+  } else if (!raw.format.empty()) {
+    const auto format = parse_format(raw.format);
+    if (format) o.format = *format;
+    if (!format || *format > entry.last_format) {
+      return Status(Code::kInvalidArgument, fmt::format("--format {} is not for this command; use {}", raw.format, entry.formats));
+    }
   }
   if (o.baseline_steps && o.bless.empty()) {
     return Status(Code::kInvalidArgument,
                   "--baseline-steps says what --bless writes; add --bless FILE (a baseline with steps is recognised as it is)");
   }
-  const auto semantics = parse_semantics(raw.semantics);
-  if (!semantics) return semantics.status();
-  o.semantics = *semantics;
-  if (raw.colour == "auto") o.colour = Switch::kAuto;
+  if (!raw.semantics.empty()) {
+    const auto semantics = parse_semantics(raw.semantics);
+    if (!semantics) return semantics.status();
+    o.semantics = *semantics;
+  }
+  if (raw.colour.empty() || raw.colour == "auto") o.colour = raw.colour.empty() ? o.colour : Switch::kAuto;
   else if (raw.colour == "always") o.colour = Switch::kAlways;
   else if (raw.colour == "never") o.colour = Switch::kNever;
   else return Status(Code::kInvalidArgument, fmt::format("--color '{}' is not known; use auto, always or never", raw.colour));
@@ -69,20 +106,21 @@ Status finish(const RawOptions& raw, Options& o) {
   }
   if (o.threads > 1024) return Status(Code::kInvalidArgument, fmt::format("--threads {} is too many; give 0 to 1024", o.threads));
   for (auto [text, set, name] : {std::tuple{&raw.steps, &o.steps, "--steps"}, std::tuple{&raw.ranks, &o.ranks, "--ranks"}}) {
+    if (text->empty()) continue;
     auto parsed = IntSet::parse(*text);
     if (!parsed) return Status(Code::kInvalidArgument, fmt::format("{}: {}", name, parsed.status().message()));
     *set = *parsed;
   }
+  o.steps_given = !raw.steps.empty();
   if (!raw.net.empty()) o.net = raw.net;
   if (!raw.key.empty()) {
     const Status read = read_checkpoint_key(raw.key, &o.checkpoint);
     if (!read.ok()) return Status(Code::kInvalidArgument, fmt::format("--key: {}", read.message()));
   }
-  const auto cipher = parse_cipher_mode(raw.dec_mode);
-  if (!cipher) return Status(Code::kInvalidArgument, fmt::format("--dec-mode: {}", cipher.status().message()));
-  o.checkpoint.mode = *cipher;
-  if (raw.graph > std::numeric_limits<int>::max()) {
-    return Status(Code::kInvalidArgument, fmt::format("--graph {}: no graph has such an id; msdbg doctor lists them", raw.graph));
+  if (!raw.dec_mode.empty()) {
+    const auto cipher = parse_cipher_mode(raw.dec_mode);
+    if (!cipher) return Status(Code::kInvalidArgument, fmt::format("--dec-mode: {}", cipher.status().message()));
+    o.checkpoint.mode = *cipher;
   }
   if (raw.graph >= 0) o.graph = static_cast<int>(raw.graph);
   if (raw.on.size() > raw.when.size()) {
@@ -109,6 +147,11 @@ Status finish(const RawOptions& raw, Options& o) {
                                                       format_double(raw.answer_timeout_s)));
   }
   o.answer_timeout_s = raw.answer_timeout_s;
+  // run has a script or code; the words behind listen need one, too.
+  if (o.script.empty() && o.eval.empty() && entry.name == "run")
+    return Status(Code::kInvalidArgument, "run: which script? msdbg run SCRIPT [ARGUMENTS], or msdbg run -e CODE");
+  if (!o.arguments.empty() && o.script.empty() && entry.name != "run")
+    return Status(Code::kInvalidArgument, fmt::format("'{}' after -- is for a script; name one with --script FILE", o.arguments.front()));
   for (const char* known : {"output", "input", "all"}) {
     if (o.slots == known) return Status();
   }

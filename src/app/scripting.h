@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "app/options.h"
+#include "app/command.h"
 #include "msdbg/dump.h"
 #include "msdbg/script.h"
 
@@ -16,6 +16,8 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
 /// A dump, a checkpoint or a recording. Damage of a checkpoint is logged.
 Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options, const CheckpointOptions& checkpoint = {});
 
+/// -e, -x, --batch and what else the commands with a prompt take.
+void declare_entries(const Declaration& to);
 /// The entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are let go. `hello` is
 /// shown to a person before the first prompt.
 int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& hello);

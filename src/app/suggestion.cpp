@@ -16,21 +16,22 @@ std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
   for (const CLI::App* sub : app.get_subcommands()) at = sub;
   // `ckpt shw FILE`: CLI11 misses the subcommand it needs and leaves over the unknown word.
   std::vector<std::string> verbs;
-  if (at != &app) {
-    for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
-  }
+  for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
   const std::vector<std::string> left = at->remaining();
   const auto word = std::find_if(left.begin(), left.end(), [](const std::string& each) { return !each.starts_with('-'); });
-  if (!verbs.empty() && at->get_subcommands().empty()) {
+  const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (!verbs.empty() && (word != left.end() || !unknown)) {
     if (word == left.end()) return fmt::format("{} needs one of {}", at->get_name(), fmt::join(verbs, ", "));
     const auto near = nearest(*word, verbs, 1);
     return near.empty() ? fmt::format("'{}' is not one of {}", *word, fmt::join(verbs, ", "))
                         : fmt::format("'{}' is not one of {}; did you mean '{}'?", *word, fmt::join(verbs, ", "), near[0]);
   }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return message;
+  if (!unknown) return message;
   std::vector<std::string> names;
-  for (const CLI::Option* option : at->get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const CLI::App* with : {&app, at}) {
+    for (const CLI::Option* option : with->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
   }
   for (const std::string& each : left) {
     if (!each.starts_with('-')) return fmt::format("'{}' is one word too many", each);

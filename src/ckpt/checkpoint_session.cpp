@@ -144,7 +144,7 @@ Result<OpenTensor> CheckpointSession::open(const TensorId& id) {
 
 Result<TensorId> CheckpointSession::previous(const TensorId&, bool* history_missing) {
   if (history_missing != nullptr) *history_missing = false;
-  return Status(Code::kNotFound, "a checkpoint has one step; `msdbg ckpt diff` compares two checkpoints");
+  return Status(Code::kNotFound, "a checkpoint has one step; the command ckpt diff compares two checkpoints");
 }
 
 Result<bool> CheckpointSession::operator_overflow(const TensorId&) {

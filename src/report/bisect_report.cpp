@@ -101,9 +101,10 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
     const BisectProbe* probe = rank.first ? probe_of(rank, *rank.first) : nullptr;
     if (probe == nullptr || probe->holds.empty() || result.predicate == "a function") continue;
     const TensorId& id = probe->holds.front();
-    out += fmt::format("next: msdbg propagation {} {} --step {}{} --up --when {}\n", shell_word(printable(session.info().source)),
-                       shell_word(fmt::format("{}:{}", printable(short_name(session, id)), slot_name(id.slot))), id.step,
-                       follow::place_words(session, id), shell_word(printable(result.predicate)));
+    Hint hint{"propagation", {fmt::format("{}:{}", short_name(session, id), slot_name(id.slot))}};
+    follow::add_place(session, id, &hint.words);
+    for (const std::string& word : {std::string("--up"), std::string("--when"), result.predicate}) hint.words.push_back(word);
+    out += fmt::format("next: {}\n", hint_text(session, hint, style.place));
     break;
   }
   return out;

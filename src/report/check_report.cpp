@@ -235,7 +235,7 @@ class CheckText {
                                   counted(result_.coverage.tensors, "tensor"), result_.coverage.not_checked);
     if (!all) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
     if (!steps.empty()) out += fmt::format(" First: step {}.", *steps.begin());
-    if (!style_.hints) return out + "\n";
+    if (style_.place == Place::kScript) return out + "\n";
     std::vector<std::string> hints;
     if (!style_.group) hints.push_back("Grouped by scope: --group");
     if (!style_.wide) hints.push_back("all columns: --wide");
@@ -278,7 +278,7 @@ class CheckText {
   Session& session_;
   const CheckResult& result_;
   const ReportStyle& style_;
-  const std::string_view all_ = style_.hints ? " (all: --wide)" : "";
+  const std::string_view all_ = style_.place != Place::kScript ? " (all: --wide)" : "";
 };
 
 }  // namespace

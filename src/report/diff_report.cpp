@@ -257,9 +257,10 @@ class DiffText {
 
   std::string next() const {
     const TensorDiff& entry = result_.tensors[*result_.first];
-    const std::string tensor = shell_word(printable(fmt::format("{}:{}", short_name(b_, entry.b), slot_name(entry.b.slot))));
-    return fmt::format("next: msdbg show {} {} --step {}{}\n", shell_word(printable(b_.info().source)), tensor, entry.b.step,
-                       follow::place_words(b_, entry.b));
+    Hint hint{"show", {fmt::format("{}:{}", short_name(b_, entry.b), slot_name(entry.b.slot))}};
+    follow::add_place(b_, entry.b, &hint.words);
+    // The prompt has A; the other dump is not open there.
+    return fmt::format("next: {}\n", hint_text(b_, hint, &a_ == &b_ ? style_.place : Place::kShell));
   }
 
   Session &a_, &b_;

@@ -28,12 +28,12 @@ std::string tensor_text(const Session& session, const TensorId& id, bool full) {
   return out;
 }
 
-std::string place_words(const Session& session, const TensorId& id) {
-  std::string out;
-  if (session.ranks().size() > 1) out += fmt::format(" --rank {}", id.rank);
-  if (session.graphs().size() > session.ranks().size()) out += fmt::format(" --graph {}", id.graph);
-  if (id.execution > 0) out += fmt::format(" --execution {}", id.execution);
-  return out;
+void add_place(const Session& session, const TensorId& id, std::vector<std::string>* words) {
+  const auto add = [&](const char* option, int64_t value) { words->insert(words->end(), {option, fmt::format("{}", value)}); };
+  add("--step", id.step);
+  if (session.ranks().size() > 1) add("--rank", id.rank);
+  if (session.graphs().size() > session.ranks().size()) add("--graph", id.graph);
+  if (id.execution > 0) add("--execution", id.execution);
 }
 
 }  // namespace msdbg::follow

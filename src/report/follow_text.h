@@ -15,7 +15,7 @@ std::string markdown_head(const std::vector<std::string>& titles);
 
 /// `fc2-Dense/MatMul-op0:output:0` with rank, graph and execution where the session has several.
 std::string tensor_text(const Session& session, const TensorId& id, bool full);
-/// ` --rank 1 --graph 2 --execution 3` as far as they are needed to name the tensor on a command line.
-std::string place_words(const Session& session, const TensorId& id);
+/// Adds `--step 0`, and rank, graph and execution as far as they are needed to name the tensor in a command.
+void add_place(const Session& session, const TensorId& id, std::vector<std::string>* words);
 
 }  // namespace msdbg::follow

@@ -6,6 +6,7 @@
 
 #include "msdbg/answers.h"
 #include "msdbg/report.h"
+#include "report/follow_text.h"
 #include "report/origin_words.h"
 #include "report/table.h"
 
@@ -293,15 +294,9 @@ class OriginText {
         break;
       }
     }
-    const std::string tensor = fmt::format("{}:{}", short_name(session_, shown), slot_name(shown.slot));
-    // The values of a training are there only while it is held: the command of the prompt.
-    if (session_.can_step()) return fmt::format("next: show {}\n", printable(tensor));
-    std::string out = fmt::format("next: msdbg show {} {} --step {}", shell_word(printable(session_.info().source)),
-                                  shell_word(printable(tensor)), shown.step);
-    if (session_.ranks().size() > 1) out += fmt::format(" --rank {}", shown.rank);
-    if (session_.graphs().size() > 1) out += fmt::format(" --graph {}", shown.graph);
-    if (shown.execution > 0) out += fmt::format(" --execution {}", shown.execution);
-    return out + "\n";
+    Hint hint{"show", {fmt::format("{}:{}", short_name(session_, shown), slot_name(shown.slot))}};
+    if (!session_.can_step()) follow::add_place(session_, shown, &hint.words);
+    return fmt::format("next: {}\n", hint_text(session_, hint, style_.place));
   }
 
   Session& session_;

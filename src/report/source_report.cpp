@@ -116,8 +116,8 @@ std::string source_report(Session& session, const std::vector<SourceFile>& files
                      result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps), result.coverage.checked,
                      result.coverage.tensors);
   if (findings < result.total_hits)
-    out += fmt::format("{} on nodes without a line, such as parameters: msdbg check lists them\n",
-                       counted(result.total_hits - findings, "finding"));
+    out += fmt::format("{} on nodes without a line, such as parameters: {} lists them\n",
+                       counted(result.total_hits - findings, "finding"), hint_text(session, {"check", {}}, style.place));
   if (result.interrupted) out += "interrupted: not every tensor was checked\n";
   return out;
 }

@@ -116,6 +116,15 @@ std::string shell_word(std::string_view text) {
   return quoted + "'";
 }
 
+std::string hint_text(const Session& session, const Hint& hint, Place place) {
+  std::string out(hint.command);
+  if (place != Place::kPrompt && !session.can_step()) {
+    out = fmt::format("msdbg {} {}", hint.command, shell_word(printable(session.info().source)));
+  }
+  for (const std::string& word : hint.words) out += " " + shell_word(printable(word));
+  return out;
+}
+
 const StackFrame* user_frame(const Node& node) {
   const auto outside = std::find_if(node.stack.begin(), node.stack.end(), [](const StackFrame& frame) {
     return frame.file.find("/mindspore/") == std::string::npos && frame.file.rfind("mindspore/", 0) != 0;
@@ -146,15 +155,15 @@ std::string not_checked_text(const Session& session, const std::vector<NotChecke
                              bool wide) {
   if (entries.empty()) return "";
   constexpr size_t kTensorsPerReason = 3;
-  struct Place {
+  struct Listed {
     TensorId tensor;
     std::string rules;  ///< those that say the same of it
   };
   // In the order in which the reasons first appear, so that equal input gives equal text.
   std::vector<std::string> reasons;
-  std::map<std::string, std::vector<Place>> by_reason;
+  std::map<std::string, std::vector<Listed>> by_reason;
   for (const NotChecked& entry : entries) {
-    std::vector<Place>& list = by_reason[entry.reason];
+    std::vector<Listed>& list = by_reason[entry.reason];
     if (list.empty()) reasons.push_back(entry.reason);
     if (list.empty() || list.back().tensor != entry.tensor) list.push_back({entry.tensor, ""});
     const std::string rule = printable(entry.abbr.empty() ? entry.rule : entry.abbr);
@@ -164,10 +173,10 @@ std::string not_checked_text(const Session& session, const std::vector<NotChecke
   }
   std::string out = fmt::format("not checked: {} of {}\n", coverage.not_checked, counted(coverage.tensors, "tensor"));
   for (const std::string& reason : reasons) {
-    const std::vector<Place>& list = by_reason[reason];
+    const std::vector<Listed>& list = by_reason[reason];
     const size_t shown = wide ? list.size() : std::min(list.size(), kTensorsPerReason);
     for (size_t i = 0; i < shown; ++i) {
-      const Place& place = list[i];
+      const Listed& place = list[i];
       out += fmt::format("  step {}  {}{}{}  {}\n", place.tensor.step, printable(session.tensor_name(place.tensor)),
                          place.tensor.execution > 0 ? fmt::format(" execution {}", place.tensor.execution) : "",
                          place.rules.empty() ? "" : "  " + place.rules, lines_text(reason));

@@ -46,7 +46,7 @@ constexpr auto get = answer_field<OriginBox, answer_of, key>;
 
 int origin_text(lua_State* L) {
   const OriginBox& box = self<OriginBox>(L);
-  return give(L, without_last_newline(origin_report(box.session->open(), box.result, table_style())));
+  return give(L, without_last_newline(origin_report(box.session->open(), box.result, table_style(L))));
 }
 
 constexpr Member kOriginFields[] = {
@@ -77,7 +77,7 @@ int make_report(lua_State* L) {
 int render(lua_State* L, Format format) {
   const ReportBox& box = self<ReportBox>(L);
   if (!box.check && format > Format::kJsonl) misuse("report: csv, markdown, junit and sarif are for the result of a check");
-  ReportStyle style = table_style();
+  ReportStyle style = table_style(L);
   style.format = format;
   // Formats that list rules without a finding learn them from the rules, where those were run, else from the watchpoints.
   if (box.check && !box.check->result.rules.empty()) {

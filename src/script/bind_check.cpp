@@ -18,7 +18,7 @@ int run_check(lua_State* L, SessionBox& box, CheckOptions options) {
   const std::vector<Watchpoint> points = watchpoints_of(box);
   if (points.empty()) misuse("check: there is no watchpoint; make one, e.g. s:watch { on = \"**\", when = \"TO\" }");
   box.last_check = options;
-  return give_check(L, box, value_or_throw(check_here(L, box, points, options)));
+  return give_check(L, box, value_or_throw(check_here(L, box, points, options)), "", names_of(points));
 }
 
 }  // namespace
@@ -32,11 +32,18 @@ Result<CheckResult> check_here(lua_State* L, SessionBox& box, const std::vector<
   return check(session, points, shown);
 }
 
-int give_check(lua_State* L, SessionBox& box, CheckResult found) {
-  auto result = std::make_shared<ResultBox>();
+std::vector<std::string> names_of(std::span<const Watchpoint> points) {
+  std::vector<std::string> names;
+  for (const Watchpoint& point : points) {
+    if (point.enabled) names.push_back(point.rule);
+  }
+  return names;
+}
+
+int give_check(lua_State* L, SessionBox& box, CheckResult found, std::string asked, std::vector<std::string> names) {
+  box.last_result = std::make_shared<ResultBox>(ResultBox{nullptr, std::move(found), std::move(asked), std::move(names)});
+  auto result = std::make_shared<ResultBox>(*box.last_result);
   result->session = box.shared_from_this();
-  result->result = std::move(found);
-  box.last_result = std::make_shared<CheckResult>(result->result);
   if (result->result.interrupted) {
     throw ScriptError("interrupted",
                       fmt::format("interrupted after {} of {} tensors; s.last_result has what was found",
@@ -81,9 +88,8 @@ int recheck_session(lua_State* L) {
 int get_last_result(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   if (!box.last_result) return lua_pushnil(L), 1;
-  auto result = std::make_shared<ResultBox>();
+  auto result = std::make_shared<ResultBox>(*box.last_result);
   result->session = box.shared_from_this();
-  result->result = *box.last_result;
   push_result(L, std::move(result));
   return 1;
 }

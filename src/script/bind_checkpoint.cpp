@@ -89,7 +89,7 @@ int diff_checkpoints(lua_State* L) {
   lua_setfield(L, -2, "counts");
   push_list(L, diff.changes, [L](const ParameterChange& change) { push_change(L, change); });
   lua_setfield(L, -2, "parameters");
-  set_field(L, "text", parameter_diff_report(diff, table_style()));
+  set_field(L, "text", parameter_diff_report(diff, table_style(L)));
   return 1;
 }
 

@@ -81,7 +81,7 @@ constexpr auto get = answer_field<DiffBox, answer_of, key, as>;
 template <Format format>
 int render(lua_State* L) {
   const DiffBox& box = self<DiffBox>(L);
-  ReportStyle style = table_style();
+  ReportStyle style = table_style(L);
   style.format = format;
   const std::string text = diff_report(box.a->open(), box.b->open(), box.result, style);
   return give(L, format == Format::kTable ? without_last_newline(text) : text);

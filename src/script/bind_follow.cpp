@@ -204,13 +204,13 @@ int run_plan(lua_State* L) {
   return 2;
 }
 
-std::string rendered(FollowBox& box, const std::string& format, size_t context) {
+std::string rendered(lua_State* L, FollowBox& box, const std::string& format, size_t context) {
   Session& session = box.session->open();
   if (const auto* cone = std::get_if<Propagation>(&box.answer); cone != nullptr && (format == "svg" || format == "dot")) {
     const PictureGraph picture = propagation_picture(session, *cone, nullptr, format == "svg" ? 120 : SIZE_MAX);
     return format == "dot" ? graph_dot(picture) : value_or_throw(graph_svg_file(picture));
   }
-  ReportStyle style = table_style();
+  ReportStyle style = table_style(L);
   style.format = value_or_throw(parse_format(format));
   return std::visit(
       [&](const auto& answer) {
@@ -250,7 +250,7 @@ int render(lua_State* L) {
   const auto box = object_argument<FollowBox>(L, 1, "render: answer");
   const std::string format = text_argument(L, 2, "render: format");
   const auto context = static_cast<size_t>(integer_argument(L, 3, "render: context", 2, 0, INT32_MAX));
-  return give(L, rendered(*box, format, context));
+  return give(L, rendered(L, *box, format, context));
 }
 
 }  // namespace

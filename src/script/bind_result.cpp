@@ -35,8 +35,10 @@ constexpr auto get = answer_field<ResultBox, summary_of, key>;
 
 int result_text(lua_State* L) {
   const ResultBox& box = self<ResultBox>(L);
-  ReportStyle style = table_style();
-  style.hints = style.numbered = vm_of(L).at_prompt;
+  ReportStyle style = table_style(L);
+  style.numbered = style.place == Place::kPrompt;
+  style.rules = box.asked;
+  style.rules_run = box.names;
   return give(L, without_last_newline(check_report(box.session->open(), box.result, style)));
 }
 

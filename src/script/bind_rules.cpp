@@ -190,12 +190,13 @@ int memory_session(lua_State* L) {
   return 1;
 }
 
-// core.run_rules(session, instances, problems, options) -> result
+// core.run_rules(session, instances, problems, options, plan) -> result
 int run_rules(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "run_rules: session");
   box->open();
   const CheckOptions options = check_options_at(L, 4, *box, "check");
-  return give_check(L, *box, value_or_throw(check_with_rules(L, *box, 2, 3, {}, options)));
+  const ChosenRules chosen = read_plan(L, 5);
+  return give_check(L, *box, value_or_throw(check_with_rules(L, *box, 2, 3, {}, options)), chosen.asked, chosen.names);
 }
 
 }  // namespace

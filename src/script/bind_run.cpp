@@ -130,7 +130,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   made->result.check = {};
   if (!made->check->result.hits.empty() || !made->check->result.not_checked.empty() || box.last_result == nullptr ||
       !box.watches.empty())
-    box.last_result = std::make_shared<CheckResult>(made->check->result);
+    box.last_result = std::make_shared<ResultBox>(ResultBox{nullptr, made->check->result, "", {}});
   push_object(L, std::move(made));
   lua_newtable(L);
   lua_setfenv(L, -2);

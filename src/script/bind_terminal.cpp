@@ -103,9 +103,10 @@ int dtype_facts(lua_State* L) {
 
 }  // namespace
 
-ReportStyle table_style() {
+ReportStyle table_style(lua_State* L) {
   ReportStyle style;
-  if (const auto columns = terminal_columns(40)) style.width = static_cast<size_t>(*columns);
+  style.width = static_cast<size_t>(terminal_columns(40).value_or(140));
+  style.place = vm_of(L).at_prompt ? Place::kPrompt : Place::kScript;
   return style;
 }
 

@@ -25,32 +25,10 @@ int elements_text(lua_State* L) {
   return give(L, without_last_newline(elements_table(tensor->session->elements(*tensor)->view(), static_cast<size_t>(rows))));
 }
 
-// core.stats_text(session, tensors) -> the table of `msdbg stats`
-int stats_text(lua_State* L) {
-  const auto session = object_argument<SessionBox>(L, 1, "stats: session");
-  std::vector<StatsRow> rows;
-  const int total = lua_istable(L, 2) ? static_cast<int>(lua_objlen(L, 2)) : 0;
-  const ProgressCallback progress = progress_of(vm_of(L), "reading");
-  for_each_element(L, 2, "stats: tensors", [&](int i) {
-    const auto tensor = object_argument<TensorBox>(L, -1, fmt::format("stats: tensors: element {}", i));
-    if (tensor->session != session) misuse(fmt::format("stats: tensors: element {} is of another session", i));
-    StatsRow row{tensor->info, {}};
-    if (const auto stats = session->open().stats(tensor->info.id))
-      row.stats = *stats;
-    else if (row.info.problem.ok())
-      row.info.problem = stats.status();
-    rows.push_back(std::move(row));
-    if (progress) progress(static_cast<uint64_t>(i), static_cast<uint64_t>(total), 0);
-  });
-  ReportStyle style = table_style();
-  style.numbered = vm_of(L).at_prompt;
-  return give(L, without_last_newline(stats_report(session->open(), rows, style)));
-}
-
 // core.doctor_text(session)
 int doctor_text(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "info: session");
-  return give(L, without_last_newline(doctor_report(session->open(), session->open().inspect(), table_style())));
+  return give(L, without_last_newline(doctor_report(session->open(), session->open().inspect(), table_style(L))));
 }
 
 int short_tensor_name(lua_State* L) {
@@ -75,7 +53,7 @@ int write_whole_file(lua_State* L) {
 
 void bind_text(lua_State* L) {
   add_functions(L, {{"stats_line", guard<tensor_line>}, {"elements_text", guard<elements_text>},
-                    {"stats_text", guard<stats_text>}, {"doctor_text", guard<doctor_text>}, {"short_name", guard<short_tensor_name>},
+                    {"doctor_text", guard<doctor_text>}, {"short_name", guard<short_tensor_name>},
                     {"session_of", guard<session_of>}, {"write_file", guard<write_whole_file>}});
 }
 

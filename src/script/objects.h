@@ -23,6 +23,8 @@ class NameIndex;
 struct Vm {
   lua_State* L = nullptr;
   ScriptOptions options;
+  Script* owner = nullptr;
+  std::shared_ptr<SessionBox> at_hand;   ///< that the command of the prompt works on which runs now
   std::optional<int> exit_status;        ///< set by os.exit(); from then on every instruction raises
   std::vector<std::string> script_dirs;  ///< of the scripts that run now, innermost last
   uint64_t view_bytes = 0;               ///< held by live views
@@ -101,7 +103,9 @@ struct WatchBox {
 struct ResultBox {
   std::shared_ptr<SessionBox> session;
   CheckResult result;
-  std::shared_ptr<const nlohmann::ordered_json> answer;  ///< its summary, built on first use
+  std::string asked;               ///< for people: "the default rules"; "" is the watchpoints
+  std::vector<std::string> names;  ///< of the rules or conditions that ran
+  std::shared_ptr<const nlohmann::ordered_json> answer{};  ///< its summary, built on first use
 };
 
 /// What a command of a live session came back with.
@@ -141,7 +145,7 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::vector<std::shared_ptr<WatchBox>> watches;
   int next_watch_id = 1;
   std::optional<CheckOptions> last_check;
-  std::shared_ptr<CheckResult> last_result;  ///< incomplete when that check was interrupted
+  std::shared_ptr<ResultBox> last_result;  ///< without its session; incomplete when that check was interrupted
 
   std::shared_ptr<NameIndex> names;  ///< made when completion first asks
 
@@ -246,9 +250,10 @@ void bind_json(lua_State* L);
 void bind_terminal(lua_State* L);
 void bind_output(lua_State* L);
 void bind_rules(lua_State* L);
+void bind_commands(lua_State* L);
 
 /// Tables for the current terminal, else of the usual width. Without colours: texts of Lua go anywhere.
-ReportStyle table_style();
+ReportStyle table_style(lua_State* L);
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
 GraphPtr graph_pointer(SessionBox& session, const Graph* graph);
@@ -295,7 +300,9 @@ void push_checked_tensor(lua_State* L, SessionBox& session, const CheckedTensor&
 /// check() with functions that run on `L`, and the session marked as in use.
 Result<CheckResult> check_here(lua_State* L, SessionBox& box, const std::vector<Watchpoint>& points, const CheckOptions& options);
 /// Keeps a result as the session's last one and pushes it. Error (ScriptError): the check was interrupted.  [-0, +1, e]
-int give_check(lua_State* L, SessionBox& box, CheckResult found);
+int give_check(lua_State* L, SessionBox& box, CheckResult found, std::string asked, std::vector<std::string> names);
+/// The names of the watchpoints that are asked.
+std::vector<std::string> names_of(std::span<const Watchpoint> points);
 /// 'output', 'input', 'all' or a slot. Error (ScriptError), which begins with `what`.
 struct ChosenSlots {
   bool inputs, outputs;

@@ -1,6 +1,7 @@
 // Rules for programs: Script::choose_rules and Script::check_rules.
 #include <fmt/format.h>
 
+#include "script/command_calls.h"
 #include "script/interrupt.h"
 #include "script/objects.h"
 #include "script/rule_run.h"
@@ -59,46 +60,43 @@ int run_check(lua_State* L) {
   return 0;
 }
 
-Status status_of_error(lua_State* L) {
-  const ErrorView error = read_error(L, -1);
-  lua_settop(L, 0);
-  if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
-  if (!error.expected) return Status(Code::kInternal, error_text(error, true));
-  // A file that is damaged or cannot be read is not a mistake in the words of the command line.
-  for (const Code code : {Code::kUnsupported, Code::kIoError, Code::kCorrupt, Code::kNoData, Code::kOutOfMemory, Code::kPeerLost}) {
-    if (error.code == code_name(code)) return Status(code, error.message);
-  }
-  return Status(Code::kInvalidArgument, error.message);
-}
-
 }  // namespace
-}  // namespace script
 
-Result<ChosenRules> Script::choose_rules(const RuleChoice& choice) {
-  Vm& vm = state_->vm;
-  lua_State* L = vm.L;
-  Entry entry(vm);
-  lua_pushcfunction(L, guard<make_plan>);
-  lua_pushlightuserdata(L, const_cast<RuleChoice*>(&choice));
-  if (!protected_call(L, 1, 0)) return status_of_error(L);
+ChosenRules read_plan(lua_State* L, int index) {
   ChosenRules chosen;
-  push_raw(L, LUA_REGISTRYINDEX, kPlan);
-  OptionTable plan(L, -1, "rule plan");
+  OptionTable plan(L, index, "rule plan");
   plan.with("chosen", [&](int at) { for_each_element(L, at, "chosen", [&](int) { chosen.names.push_back(text_field(L, -1, "name")); }); });
   chosen.notes = plan.list<std::string>("notes");
-  chosen.expression = plan.text("expression").value_or("");
-  lua_settop(L, 0);
+  chosen.asked = plan.text("expression").value_or("");
+  if (chosen.asked == "default" || chosen.asked == "recommended") chosen.asked = "the " + chosen.asked + " rules";
   return chosen;
 }
 
+}  // namespace script
+
+Result<ChosenRules> Script::choose_rules(const RuleChoice& choice) {
+  lua_State* L = state_->vm.L;
+  const Entry entry(state_->vm);
+  const StackMark mark(L);
+  lua_pushcfunction(L, guard<make_plan>);
+  lua_pushlightuserdata(L, const_cast<RuleChoice*>(&choice));
+  if (!protected_call(L, 1, 0)) {
+    const Status why = status_of_error(L);
+    // A name that is not there is a mistake in the words.
+    return why.code() == Code::kNotFound ? Status(Code::kInvalidArgument, why.message()) : why;
+  }
+  push_raw(L, LUA_REGISTRYINDEX, kPlan);
+  return read_plan(L, lua_gettop(L));
+}
+
 Result<CheckResult> Script::check_rules(std::vector<Watchpoint> also, const CheckOptions& options) {
-  Vm& vm = state_->vm;
-  lua_State* L = vm.L;
-  Entry entry(vm);
+  lua_State* L = state_->vm.L;
+  const Entry entry(state_->vm);
+  const StackMark mark(L);
   CheckCall call{std::move(also), &options};
   lua_pushcfunction(L, guard<run_check>);
   lua_pushlightuserdata(L, &call);
-  lua_getglobal(L, "s");
+  push_session(state_->vm);
   if (!protected_call(L, 2, 0)) return status_of_error(L);
   return std::move(call.result);
 }

@@ -16,6 +16,8 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id);
 
 /// A check of `points` and of the rules in the list of instance tables at `instances`. Problems in the list at `problems`, and rules
 /// whose selector or condition is wrong, are in the result. Error: that of check(); ScriptError: what the lists hold is not a rule.
+/// What rule_plan.make() gave, the table at `index`.
+ChosenRules read_plan(lua_State* L, int index);
 Result<CheckResult> check_with_rules(lua_State* L, SessionBox& box, int instances, int problems, std::vector<Watchpoint> points,
                                      const CheckOptions& options);
 

@@ -107,6 +107,7 @@ int open_core(lua_State* L) {
   bind_follow(L);
   bind_text(L);
   bind_rules(L);
+  bind_commands(L);
   bind_completion(L);
   bind_json(L);
   bind_terminal(L);
@@ -172,6 +173,7 @@ Script::~Script() {
 Result<std::unique_ptr<Script>> Script::create(ScriptOptions options) {
   std::unique_ptr<Script> made(new Script());
   Vm& vm = made->state_->vm;
+  vm.owner = made.get();
   vm.options = std::move(options);
   vm.L = luaL_newstate();
   if (vm.L == nullptr) return Status(Code::kOutOfMemory, "Lua: the virtual machine cannot be made: not enough memory");

@@ -69,7 +69,7 @@ TEST_F(HostileDump, NoTableLetsTheNamesAct) {
         "check DUMP --rules all", "check DUMP --on @all --when TO", "check DUMP --on 'Default/**' --when 'max(x) > 1'",
         "origin DUMP", "origin DUMP --wide", "trend DUMP max", "trend DUMP max --wide", "bisect DUMP Log-op3", "bisect DUMP @all",
         "propagation DUMP Log-op3 --step 3", "propagation DUMP Log-op3 --step 3 --up", "why DUMP MatMul-op1",
-        "why DUMP MatMul-op1:input:0", "why DUMP nothing", "source DUMP", "guide DUMP", "diff DUMP DUMP", "diff DUMP DUMP --wide",
+        "why DUMP MatMul-op1:input:0", "why DUMP nothing", "list DUMP", "guide DUMP", "diff DUMP DUMP", "diff DUMP DUMP --wide",
         "plan DUMP @all", "nodes DUMP nothing", "show DUMP op", "repl DUMP --batch -e nodes -e info", "run /dev/null DUMP",
         "report DUMP -o /dev/null"}) {
     for (const char* colour : {"", " --color always"}) {

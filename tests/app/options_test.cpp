@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "app/run.h"
+#include "app/command.h"
+#include "app/rules.h"
 
 namespace msdbg::app {
 namespace {
@@ -12,7 +13,7 @@ Parsed parse(std::initializer_list<std::string> words) { return parse_command_li
 TEST(Options, CheckTakesItsWords) {
   const Parsed p = parse({"check", "d", "--rules", "TO,TZ", "--steps", "0:10", "--threads", "3", "--format", "json", "--strict"});
   ASSERT_FALSE(p.done) << p.err;
-  EXPECT_EQ(p.options.command, Command::kCheck);
+  EXPECT_EQ(p.entry->name, "check");
   EXPECT_EQ(p.options.dump, "d");
   EXPECT_EQ(p.options.rules, "TO,TZ");
   EXPECT_TRUE(p.options.steps.contains(10));
@@ -60,7 +61,7 @@ TEST(Options, HelpIsAWord) {
 TEST(Options, DirectoryAloneOpensThePrompt) {
   const Parsed p = parse({"/"});
   ASSERT_FALSE(p.done) << p.err;
-  EXPECT_EQ(p.options.command, Command::kRepl);
+  EXPECT_EQ(p.entry->name, "repl");
   EXPECT_EQ(p.options.dump, "/");
 }
 
@@ -86,60 +87,65 @@ INSTANTIATE_TEST_SUITE_P(
                     BadWords{{"check", "d", "--mem-limit", "5"}, "at least 64"}, BadWords{{"check", "d", "--color", "blue"}, "blue"},
                     BadWords{{"stats", "d", "--format", "sarif"}, "--format sarif is not for this command; use table"},
                     BadWords{{"check", "d", "--baseline-steps"}, "--bless"}, BadWords{{"check", "d", "--on", "x"}, "--when"},
-                    BadWords{{"check", "d", "--slots", "both"}, "both"}, BadWords{{"check", "d", "--semantics", "strict"}, "strict"},
+                    BadWords{{"check", "d", "--slots", "both"}, "both"}, BadWords{{"source", "d"}, "msdbg list DUMP"},
+                    BadWords{{"rules", "nonsense"}, "not one of list, info, test, new"}, BadWords{{"check", "d", "--semantics", "strict"}, "strict"},
                     BadWords{{"check", "d", "extra"}, "extra"}, BadWords{{"check", "d", "--threads", "-1"}, "threads"}));
 
 TEST(Options, HelpOfEveryCommandHasExamplesAndStatuses) {
-  for (const char* command : {"check", "origin", "stats", "show", "nodes", "doctor", "run", "repl", "demo"}) {
-    const Parsed p = parse({command, "--help"});
+  for (const CommandEntry& command : command_table()) {
+    const Parsed p = parse({std::string(command.name), "--help"});
     EXPECT_TRUE(p.done);
     EXPECT_EQ(p.exit_status, kExitClean);
-    EXPECT_NE(p.out.find("Examples:"), std::string::npos) << command;
-    EXPECT_NE(p.out.find("Exit status:"), std::string::npos) << command;
+    EXPECT_NE(p.out.find("Usage: msdbg " + std::string(command.name)), std::string::npos) << p.out;
+    EXPECT_NE(p.out.find("Examples:"), std::string::npos) << command.name;
+    EXPECT_NE(p.out.find("Exit status:"), std::string::npos) << command.name;
+    EXPECT_LE(command.summary.size(), 60u) << command.name;
   }
   EXPECT_EQ(parse({"--version"}).out, "msdbg 0.1.0\n");
 }
 
-TEST(Watchpoints, DefaultRulesLookAtEverything) {
-  const auto list = watchpoints_from(parse({"check", "d"}).options);
-  ASSERT_TRUE(list) << list.status().message();
-  ASSERT_EQ(list->size(), 1u);
-  EXPECT_EQ(list->front().rule, "tensor_overflow");
-  EXPECT_EQ(list->front().on.text(), "@all");
-}
-
 TEST(Watchpoints, ConditionsGoWhereTheyAreMadeFor) {
-  const auto list = watchpoints_from(parse({"check", "d", "--rules", "WNC,GV", "--param", "GV.abs_mean_lt=1e-9"}).options);
+  const auto list = watches_from(parse({"check", "d", "--when", "WNC", "--when", "GV abs_mean_lt=1e-9"}).options);
   ASSERT_TRUE(list) << list.status().message();
   EXPECT_EQ(list->at(0).on.text(), "@weight");
   EXPECT_EQ(list->at(1).on.text(), "@gradient");
   EXPECT_EQ(list->at(1).condition->param("abs_mean_lt"), 1e-9);
 }
 
-TEST(Watchpoints, RecommendedSetParses) {
-  const auto list = watchpoints_from(parse({"check", "d", "--rules", "recommended"}).options);
-  ASSERT_TRUE(list) << list.status().message();
-  EXPECT_EQ(list->size(), 9u);
+TEST(Options, WhatConcernsEveryCommandMayStandBeforeIt) {
+  const Parsed p = parse({"-q", "-vv", "--log", "l.txt", "--color=never", "check", "d", "--steps", "3"});
+  ASSERT_FALSE(p.done) << p.err;
+  EXPECT_EQ(p.entry->name, "check");
+  EXPECT_TRUE(p.options.quiet);
+  EXPECT_EQ(p.options.verbose, 2);
+  EXPECT_EQ(p.options.log_file, "l.txt");
+  EXPECT_EQ(p.options.colour, Switch::kNever);
+  EXPECT_EQ(parse({"-q", "/"}).entry->name, "repl");
+  EXPECT_NE(parse({"--steps", "3", "check", "d"}).err.find("--steps does not stand before a command"), std::string::npos);
+  EXPECT_NE(parse({"--log"}).err.find("--log needs a value"), std::string::npos);
 }
 
-TEST(Watchpoints, MistakesNameTheWord) {
-  const auto said = [](std::initializer_list<std::string> words) {
-    const auto list = watchpoints_from(parse_command_line(words).options);
-    EXPECT_FALSE(list);
-    return list ? std::string() : list.status().message();
-  };
-  EXPECT_NE(said({"check", "d", "--rules", "TX"}).find("TX"), std::string::npos);
-  EXPECT_NE(said({"check", "d", "--rules", "TO,,TZ"}).find("empty"), std::string::npos);
-  EXPECT_NE(said({"check", "d", "--rules", "TL"}).find("abs_mean_gt"), std::string::npos);
-  EXPECT_NE(said({"check", "d", "--param", "TL.max_gt=3"}).find("not among"), std::string::npos);
-  EXPECT_NE(said({"check", "d", "--param", "TL"}).find("RULE.NAME=VALUE"), std::string::npos);
-  EXPECT_NE(said({"check", "d", "--when", "TZ", "--param", "TZ.zero_percentage_ge=3"}).find("--when"), std::string::npos);
+TEST(Options, RunTakesCodeOrAScript) {
+  const Parsed code = parse({"run", "-e", "print(...)", "a", "b", "--rules"});
+  ASSERT_FALSE(code.done) << code.err;
+  EXPECT_EQ(code.options.eval, std::vector<std::string>{"print(...)"});
+  EXPECT_EQ(code.options.arguments, (std::vector<std::string>{"a", "b", "--rules"}));
+  const Parsed script = parse({"run", "-q", "x.lua", "--", "-q", "--", "b"});
+  ASSERT_FALSE(script.done) << script.err;
+  EXPECT_EQ(script.options.script, "x.lua");
+  EXPECT_EQ(script.options.arguments, (std::vector<std::string>{"-q", "--", "b"}));
+  EXPECT_NE(parse({"run"}).err.find("which script"), std::string::npos);
+}
+
+TEST(Options, SelectorsNeedNoQuotes) {
+  EXPECT_FALSE(parse({"nodes", "d", "op:MatMul", "and", "@gradient"}).done);
+  EXPECT_FALSE(parse({"nodes", "d", "op:MatMul", "and", "@gradient", "--wide"}).done);
 }
 
 TEST(Options, ListenHasDefaults) {
   const Parsed p = parse({"listen"});
   ASSERT_FALSE(p.done) << p.err;
-  EXPECT_EQ(p.options.command, Command::kListen);
+  EXPECT_EQ(p.entry->name, "listen");
   EXPECT_EQ(p.options.port, 50051);
   EXPECT_EQ(p.options.bind, "127.0.0.1");
   EXPECT_EQ(p.options.script, "");
@@ -182,7 +188,7 @@ TEST(Options, ListenHelpWarnsOfTheNetwork) {
 TEST(Options, OpenIsThePromptOnAPath) {
   const Parsed p = parse({"open", "x.rec", "-e", "step", "--batch"});
   ASSERT_FALSE(p.done) << p.err;
-  EXPECT_EQ(p.options.command, Command::kRepl);
+  EXPECT_EQ(p.entry->name, "open");
   EXPECT_EQ(p.options.dump, "x.rec");
   EXPECT_EQ(p.options.eval, std::vector<std::string>{"step"});
   EXPECT_EQ(parse({"open"}).exit_status, kExitUsage);

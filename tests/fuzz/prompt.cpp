@@ -2,6 +2,7 @@
 // command and its words; commands that run Lua, write files or wait for a person are left out. Each line is completed, too.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -27,6 +28,22 @@ bool may_redirect(const std::string& line) {
   return false;
 }
 
+/// Words that name a file to write.
+bool writes(const std::string& word) {
+  if (word.starts_with("--")) return word.starts_with("--output") || word.starts_with("--bless") || word.starts_with("--report");
+  return word.starts_with('-') && word.find('o') != std::string::npos;
+}
+
+PromptCommands commands_that_only_read() {
+  PromptCommands commands = app::prompt_commands({});
+  const auto run = commands.run;
+  commands.run = [run](Script& script, const std::vector<std::string>& words) -> Result<std::string> {
+    if (std::any_of(words.begin(), words.end(), writes)) return Status(Code::kInvalidArgument, "not here");
+    return run(script, words);
+  };
+  return commands;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
@@ -38,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   ScriptOptions options = msdbg::testing::small_options();
   options.colour = true;
+  options.commands = commands_that_only_read();
   options.interruptible = false;
   options.check_defaults.threads = 1;
   auto script = Script::create(std::move(options));

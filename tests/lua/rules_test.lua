@@ -288,13 +288,14 @@ describe("a new rule", function()
   it("passes its own cases as it is", function()
     local path = os.tmpname() .. ".lua"
     local command = require "msdbg.rule_commands"
-    expect(command.main("verb=new", "name=steep", "output=" .. path, "quiet=1")):equals(0)
+    local _, status = command.main(nil, "verb=new", "name=steep", "output=" .. path)
+    expect(status):equals(0)
     local reports = require "msdbg.rule_cases".run { path }
     expect(#reports):equals(1)
     expect(reports[1].name):equals "steep"
     expect(#reports[1].failures):equals(0)
     expect(reports[1].cases > 2):is_true()
-    expect(function() command.main("verb=new", "name=steep", "output=" .. path) end):raises "exists already"
+    expect(function() command.main(nil, "verb=new", "name=steep", "output=" .. path) end):raises "exists already"
     os.remove(path)
   end)
 end)

@@ -19,9 +19,11 @@ class Completion : public ScriptTest {
 
 TEST_F(Completion, KnowsRulesWhereverTheyAreChosen) {
   EXPECT_EQ(offered("check --rules dead"), (Names{"dead-relu"}));
-  EXPECT_EQ(offered("check --rules default and no"), (Names{"not"}));
+  EXPECT_EQ(offered("check --rules 'default and no"), (Names{"not"}));
   EXPECT_EQ(offered("check --rules \"default and not dead"), (Names{"dead-relu"}));
-  EXPECT_EQ(offered("check --rules dead-relu or loss-e"), (Names{"loss-explosion"}));
+  EXPECT_EQ(offered("check --rules \"dead-relu or loss-e"), (Names{"loss-explosion"}));
+  EXPECT_EQ(offered("rules in"), (Names{"info"}));
+  EXPECT_EQ(offered("rules info dead"), (Names{"dead-relu"}));
   EXPECT_EQ(offered("s:check { rules = \"dead"), (Names{"dead-relu"}));
   EXPECT_EQ(offered("s:watch { rule = \"dead"), (Names{"dead-relu"}));
   EXPECT_EQ(offered("plot = require \"msdbg.pl"), (Names{"msdbg.plot"}));
@@ -36,7 +38,7 @@ TEST_F(Completion, KnowsCommandsAndTopics) {
 }
 
 TEST_F(Completion, KnowsOptionsAndTheirValues) {
-  EXPECT_EQ(offered("stats --s"), (Names{"--steps", "--slots"}));
+  EXPECT_EQ(offered("stats --s"), (Names{"--slots", "--steps", "--semantics"}));
   EXPECT_EQ(offered("stats relu --slots inp"), (Names{"input"}));
   EXPECT_EQ(offered("stats relu --steps "), (Names{"0", "1"}));
   EXPECT_EQ(offered("check --sem"), (Names{"--semantics"}));
@@ -88,7 +90,7 @@ TEST_F(Completion, BehindASelectorStandConditionsAndNoNodes) {
   EXPECT_EQ(offered("watch @gradient wcl"), (Names{"WCL"}));
   EXPECT_TRUE(offered("watch @gradient MatM").empty());
   EXPECT_TRUE(offers("watch op:ReLU and not op:Log tensor_ov", "tensor_overflow"));
-  EXPECT_TRUE(offers("bisect (relu or fc) tensor_ov", "tensor_overflow"));
+  EXPECT_TRUE(offers("bisect fc.weight --when tensor_ov", "tensor_overflow"));
 }
 
 TEST_F(Completion, SelectorsOfWatchGoOnBehindAnd) {

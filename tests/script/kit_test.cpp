@@ -28,8 +28,6 @@ TEST_F(Kit, WhatIsNoListRaises) {
       {"core.run_rules(s, 3, {})", "run_rules: instances: a list is expected, not 3"},
       {"core.run_rules(s, {}, 'x')", "run_rules: problems: a list is expected, not 'x'"},
       {"core.run_rules(s, { 3 }, {})", "element 1: a table is expected, not 3"},
-      {"core.stats_text(s, 3)", "stats: tensors: a list is expected, not 3"},
-      {"core.stats_text(s, { 3 })", "stats: tensors: element 1: a tensor is expected, not 3"},
       {"core.nearest('x', 3)", "nearest: words: a list is expected, not 3"},
       {"msdbg.report(s, msdbg.origin(s)):html(nil, { guide = 3 })", "report: option 'guide': a list is expected, not 3"},
       {"msdbg.report(s, msdbg.origin(s)):html(nil, { guide = { 3 } })", "option 'guide': element 1: a table of named options is expected"},
@@ -52,9 +50,8 @@ TEST_F(Kit, TensorsOfAnotherSessionAreNoPlacesInThisOne) {
       "local function finish() return { { tensor = t } } end\n"
       "local r = core.run_rules(s, { { rule = 'x', on = '**', check = function() end, finish = finish } }, {})\n"
       "assert(#r.hits == 0 and r.rule_problems[1].reason:find 'another session', tostring(r))\n"
-      "for _, call in ipairs { function() core.stats_text(s, { t }) end, function() msdbg.propagation(s, t) end } do\n"
-      "  local ok, e = pcall(call) assert(not ok and e.message:find 'another session', tostring(e))\n"
-      "end");
+      "local ok, e = pcall(msdbg.propagation, s, t)\n"
+      "assert(not ok and e.message:find 'another session', tostring(e))");
 }
 
 TEST_F(Kit, ACaseThatIsWrongFailsAndEndsNothing) {

@@ -235,8 +235,8 @@ TEST_F(Library, WatchpointsAreEditedAsAWhole) {
   EXPECT_TRUE(contains(failure("s:watch { on = '**', when = 'TO', slots = 'inputs' }"), "'inputs'"));
 }
 
-TEST_F(Library, CheckWithoutWatchpointsSaysSo) {
-  EXPECT_TRUE(contains(failure("s:check()"), "there is no watchpoint"));
+TEST_F(Library, CheckWithoutWatchpointsRunsTheDefaultRules) {
+  run("assert(#s:check().hits == 2 and s.last_result.from_rules)");  // without a watchpoint: the default rules
 }
 
 TEST_F(Library, OriginNamesTheOperator) {

@@ -63,7 +63,7 @@ TEST_F(Redirect, ComparisonsStayWhatTheyAre) {
   EXPECT_EQ(type("'a | b' .. ' > c'"), "a | b > c");
   EXPECT_TRUE(contains(type("watch ** percent(abs(x) > 3*std(x)) > 5"), "watch 1: percent(abs(x) > 3*std(x)) > 5 on **"));
   EXPECT_EQ(type("where MatMul-op0 x > 4"), "[1,1] = 5");
-  EXPECT_TRUE(contains(type("bisect fc.weight max(x) > 1"), "1"));
+  EXPECT_TRUE(contains(type("bisect fc.weight --when 'max(x) > 1'"), "1"));
   std::filesystem::current_path("/");
   EXPECT_EQ(files(), 0u);
 }

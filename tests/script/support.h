@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "app/prompt_commands.h"
 #include "msdbg/script.h"
 #include "support/fake_live_session.h"
 #include "support/fake_session.h"
@@ -36,6 +37,7 @@ inline std::unique_ptr<FakeSession> small_session() {
 
 inline ScriptOptions small_options() {
   ScriptOptions options;
+  options.commands = app::prompt_commands({});
   options.open = [](const std::string& path, const DumpOptions&) -> Result<std::unique_ptr<Session>> {
     if (path == "throw") throw std::runtime_error("a defect");
     if (path != "fake") return Status(Code::kNotFound, path + ": no dump here");

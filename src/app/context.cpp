@@ -1,0 +1,68 @@
+#include "app/context.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "app/live.h"
+#include "app/output.h"
+#include "app/run.h"
+#include "app/scripting.h"
+
+namespace msdbg::app {
+
+ReportStyle Context::style() const {
+  ReportStyle style = style_for(options_);
+  style.place = options_.place;
+  style.numbered = at_prompt() && options_.output_file.empty();
+  // What a redirect of the prompt takes has no colours, even with --color always.
+  if (at_prompt() && ::isatty(STDOUT_FILENO) == 0) style.colour = false;
+  return style;
+}
+
+std::string Context::typed(std::string_view command) const {
+  return at_prompt() ? std::string(command) : fmt::format("msdbg {} {}", command, options_.dump);
+}
+
+Result<Session*> ShellContext::session() {
+  if (session_ != nullptr) return session_;
+  auto opened = open_other(*this, options().dump);
+  if (!opened) return opened.status();
+  session_ = opened->get();
+  if (script_) script_->set_session(std::move(*opened));  // rules see it as what scripts see
+  else own_ = std::move(*opened);
+  return session_;
+}
+
+Result<Script*> ShellContext::script() {
+  if (script_) return script_.get();
+  auto made = make_script(options());
+  if (!made) return made.status();
+  script_ = std::move(*made);
+  if (own_) script_->set_session(std::move(own_));
+  return script_.get();
+}
+
+Status ShellContext::write(std::string_view text) { return write_result(options(), text); }
+
+void ShellContext::note(std::string_view text) { app::note(options(), text); }
+
+Result<std::unique_ptr<Session>> open_other(Context& context, const std::string& path) {
+  // Of a recording only the first suspension is there until it is played on.
+  if (live_factories().is_recording(path)) {
+    return Status(Code::kUnsupported, path + " is a recording of a live session, which is played step by step: msdbg open " + path);
+  }
+  DumpOptions dump_options;
+  dump_options.net = context.options().net;
+  if (!context.options().opens_all_ranks) dump_options.ranks = context.options().ranks;
+  auto session = open_any(path, dump_options, context.options().checkpoint);
+  if (session && context.options().tells_damage) tell_damage(context, **session);
+  return session;
+}
+
+int run_in_shell(const Parsed& parsed) {
+  ShellContext context(parsed.options);
+  const auto status = parsed.action(context);
+  return status ? *status : report_failure(status.status());
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,13 @@
+// What a command takes, read from what it declares.
+#pragma once
+
+#include "app/command.h"
+#include "msdbg/script.h"
+
+namespace msdbg::app {
+
+/// Of a command that was declared to `app` for this place.
+CommandInfo describe(const CommandEntry& entry, const CLI::App& app, Place place);
+CommandInfo describe(const CommandEntry& entry, Place place);
+
+}  // namespace msdbg::app

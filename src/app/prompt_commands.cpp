@@ -1,0 +1,111 @@
+#include "app/prompt_commands.h"
+
+#include <fmt/format.h>
+
+#include "app/context.h"
+#include "app/describe.h"
+#include "msdbg/atomic_file.h"
+
+namespace msdbg::app {
+namespace {
+
+class PromptContext : public Context {
+ public:
+  PromptContext(const Options& options, Script& script) : Context(options), script_(script) {}
+
+  Result<Session*> session() override {
+    Session* const open = script_.session();
+    if (open == nullptr) return Status(Code::kInvalidArgument, "no session is open; open one with: open PATH, or s = msdbg.listen()");
+    return open;
+  }
+  Result<Script*> script() override { return &script_; }
+  std::optional<int64_t> current_step() override { return script_.current_step(); }
+  std::vector<Watchpoint> watchpoints() override { return script_.watchpoints(); }
+  const CheckResult* last_result() override { return script_.last_result(); }
+  void keep(const CheckResult& result, const std::string& asked, const std::vector<std::string>& names) override {
+    script_.keep(result, asked, names);
+  }
+
+  void list_rows(const std::string& function, const std::vector<std::string>& words) override {
+    // Rows that cannot be kept are no reason to keep back the result.
+    (void)script_.call("msdbg.repl_rows", function, words);
+  }
+
+  Status write(std::string_view text) override {
+    if (!options().output_file.empty()) return write_file(options().output_file, text);
+    // CSV ends its lines as its standard has it; here they are lines of a terminal.
+    for (const char c : text) {
+      if (c != '\r') text_ += c;
+    }
+    return Status();
+  }
+  void note(std::string_view text) override {
+    if (!options().quiet) text_ += fmt::format("{}\n", text);
+  }
+
+  std::string take() {
+    while (text_.ends_with('\n')) text_.pop_back();
+    return std::move(text_);
+  }
+
+ private:
+  Script& script_;
+  std::string text_;
+};
+
+/// What of the program's options holds for commands.
+Options base_options(const Options& options) {
+  Options base;
+  base.place = Place::kPrompt;
+  base.colour = options.batch && options.colour == Switch::kAuto ? Switch::kNever : options.colour;
+  base.semantics = options.semantics;
+  base.mem_limit_mb = options.mem_limit_mb;
+  base.threads = options.threads;
+  base.net = options.net;
+  base.checkpoint = options.checkpoint;
+  base.quiet = options.quiet;
+  return base;
+}
+
+/// --steps where it is not given: a command looks where the prompt is.
+void stay_at_the_step(const CommandEntry& entry, Script& script, Options* options) {
+  const auto step = script.current_step();
+  if (options->steps_given || !step) return;
+  const bool training = dynamic_cast<LiveSession*>(script.session()) != nullptr;
+  if (entry.steps == StepsWord::kCurrent || (entry.steps == StepsWord::kAllHeld && training)) options->steps = IntSet::of(*step);
+}
+
+Result<std::string> run(Script& script, const std::vector<std::string>& words, const Options& base) {
+  const CommandEntry* const found = words.empty() ? nullptr : find_command(words.front());
+  if (found == nullptr || found->readers != Readers::kBoth) return Status(Code::kInvalidArgument, "no such command of the prompt");
+  const CommandEntry& entry = *found;
+  Parsed parsed = parse_command(entry, {words.begin() + 1, words.end()}, base);
+  if (parsed.done) {
+    if (parsed.exit_status == kExitClean) return std::move(parsed.out);
+    return Status(Code::kInvalidArgument, parsed.err);
+  }
+  parsed.options.words = words;
+  stay_at_the_step(entry, script, &parsed.options);
+  PromptContext context(parsed.options, script);
+  const auto status = parsed.action(context);
+  if (!status) return status.status();
+  if (*status == kExitInterrupted) return Status(Code::kInterrupted, "interrupted");
+  return context.take();
+}
+
+}  // namespace
+
+PromptCommands prompt_commands(const Options& options) {
+  PromptCommands commands;
+  commands.describe = [] {
+    std::vector<CommandInfo> list;
+    for (const CommandEntry& entry : command_table()) {
+      if (entry.readers == Readers::kBoth) list.push_back(describe(entry, Place::kPrompt));
+    }
+    return list;
+  };
+  commands.run = [base = base_options(options)](Script& script, const std::vector<std::string>& words) { return run(script, words, base); };
+  return commands;
+}
+
+}  // namespace msdbg::app
