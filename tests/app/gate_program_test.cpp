@@ -76,7 +76,8 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   const std::string report = dir.file("report"), baseline = dir.file("known.jsonl");
   write(baseline, "old\n");
   const auto& [format, chosen] = GetParam();
-  write(dir.file("rule.lua"), "return rule { name = 'counts', summary = 'has phases', check = function() end, finish = function() end }\n");
+  write(dir.file("rule.lua"),
+        "return require 'msdbg.rule' { name = 'counts', summary = 'has phases', check = function() end, finish = function() end }\n");
   std::vector<std::string> words = {MSDBG_PROGRAM, "check", dump.path(), "--threads", "1",     "--format",
                                     format,        "-o",    report,      "--bless",   baseline};
   const std::vector<std::string> choice = chosen == "when"
@@ -174,7 +175,7 @@ TEST_F(Verdict, AStepThatIsNotThereIsToldAndNeverClean) {
 }
 
 TEST_F(Verdict, OfTheOnlyRuleWhoseLastPhaseBreaksIsThatNothingRan) {
-  const std::string check_part = "return rule { name = 'late', summary = 'breaks at the end', check = function() end,\n";
+  const std::string check_part = "return require 'msdbg.rule' { name = 'late', summary = 'breaks at the end', check = function() end,\n";
   for (const char* phase : {"finish = function() return nil + 1 end }", "step_end = function() return nil + 1 end }"}) {
     EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", check_part + phase), 5) << output_;
     EXPECT_TRUE(says("not checked: rule late: rule error: rule.lua:2: ")) << output_;
@@ -187,7 +188,7 @@ TEST_F(Verdict, OfTheOnlyRuleWhoseLastPhaseBreaksIsThatNothingRan) {
 
 TEST_F(Verdict, OfRulesWithoutNodesIsNamedAndPassesTheStrictOnlyBesideOthers) {
   const std::string rule =
-      "return rule { name = 'mine', summary = 'looks for what is not there', select = 'op:NoSuch', when = 'max(x) > 0' }\n";
+      "return require 'msdbg.rule' { name = 'mine', summary = 'looks for what is not there', select = 'op:NoSuch', when = 'max(x) > 0' }\n";
   EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", rule), 0) << output_;
   EXPECT_TRUE(says("not checked: rule mine: selector matched nothing\nnothing was checked")) << output_;
   EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --strict", rule), 4) << output_;
@@ -196,7 +197,9 @@ TEST_F(Verdict, OfRulesWithoutNodesIsNamedAndPassesTheStrictOnlyBesideOthers) {
 }
 
 TEST_F(Verdict, OfARuleThatIsMisspeltShowsTheExpressionWithItsCaret) {
-  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", "return rule { name = 'typo', summary = 'misspelt',\n  when = 'max(x) >> 0' }\n"), 5)
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua",
+                  "return require 'msdbg.rule' { name = 'typo', summary = 'misspelt',\n  when = 'max(x) >> 0' }\n"),
+            5)
       << output_;
   EXPECT_TRUE(says("rule.lua:2: rule 'typo': field 'when': ")) << output_;
   EXPECT_TRUE(says("\n      max(x) >> 0\n")) << output_;
