@@ -99,7 +99,8 @@ function M.resolve(definition, rest, session)
   for _, option in pairs(definition.options or {}) do
     local name = option[1]
     if at and session and not text:find("--" .. (name:gsub("s$", "")), 1, true) then
-      if (name == "step" or name == "steps" and definition.complete == "tensor" and definition.name ~= "bisect") and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
+      local one_step = name == "step" or name == "steps" and definition.complete == "tensor" and definition.name ~= "bisect"
+      if one_step and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
       if (name == "rank" or name == "ranks") and #session.ranks > 1 then text = format("%s --rank %d", text, at.rank) end
     end
   end

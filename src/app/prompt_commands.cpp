@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "app/context.h"
 #include "app/describe.h"
 #include "msdbg/atomic_file.h"
@@ -104,7 +106,9 @@ PromptCommands prompt_commands(const Options& options) {
     }
     return list;
   };
-  commands.run = [base = base_options(options)](Script& script, const std::vector<std::string>& words) { return run(script, words, base); };
+  commands.run = [base = std::make_shared<const Options>(base_options(options))](Script& script, const std::vector<std::string>& words) {
+    return run(script, words, *base);
+  };
   return commands;
 }
 
