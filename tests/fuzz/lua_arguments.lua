@@ -9,8 +9,8 @@ jit.off()  -- the count of instructions below is kept by the interpreter only
 
 -- ---- what is called ----------------------------------------------------------------------------------------------
 
--- They end the process, wait for somebody, or are told about errors on purpose.
-local LEFT_OUT = { exit = true, raise = true, fail = true, wait = true, seconds = true }
+-- They end the process, wait for somebody, run programs, or are told about errors on purpose.
+local LEFT_OUT = { exit = true, raise = true, fail = true, wait = true, seconds = true, feed_shell = true }
 
 local calls = {}
 
@@ -24,7 +24,8 @@ local function add_all(functions)
 end
 
 add_all(core)
-for _, name in ipairs { "", ".series", ".rules", ".plot", ".table", ".json", ".steps", ".format", ".dtype", ".infer", ".view", ".pretty" } do
+for _, name in ipairs { "", ".series", ".rule_library", ".plot", ".table", ".json", ".steps", ".format", ".dtype", ".infer",
+  ".tensor_elements", ".pretty" } do
   add_all(require("msdbg" .. name))
 end
 local registry = debug.getregistry()
