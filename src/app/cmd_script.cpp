@@ -35,7 +35,9 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
   script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
   if (events != nullptr) script_options.on_event = [events](const LiveEvent& event) { events->show(event); };
   if (!options.batch) {
-    script_options.progress = [&options](std::string_view what, std::string_view unit) { return Progress::owned(options, what, unit); };
+    script_options.progress = [kept = std::make_shared<const Options>(options)](std::string_view what, std::string_view unit) {
+      return Progress::owned(*kept, what, unit);
+    };
   }
   script_options.pager = options.pager;
   script_options.commands = prompt_commands(options);
