@@ -52,9 +52,21 @@ struct ListenOptions {
   std::string record;                       ///< file for the whole conversation; "" for none
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;                   ///< steps whose statistics are kept
+  size_t history_tensors = 0;               ///< loss, learning rate and weights: of up to so many the statistics are asked for in each step
+  std::string graph_from;                   ///< a recording with the graph of a training that comes without one; "" for none
+  std::vector<int> sockets;                 ///< that listen already, instead of `bind` and `port`; they are taken over
   std::chrono::milliseconds view_deadline{30000};  ///< without a sign of life of the peer while a tensor is awaited
   std::chrono::milliseconds keepalive{10000};      ///< a silent connection is pinged this often; half of it is waited for the answer
 };
+
+/// What is kept of each step without being asked for.
+struct LiveHistory {
+  int steps = 0;
+  size_t tensors = 0;
+  size_t weights = 0, all_weights = 0;  ///< among `tensors`, and in the graphs
+};
+/// Tensors of the history where nobody says otherwise.
+inline constexpr size_t kHistoryTensors = 64;
 
 /// What a run command is about.
 enum class RunKind : uint8_t {
@@ -62,6 +74,14 @@ enum class RunKind : uint8_t {
   kContinue,  ///< until a hit, the end, or an interrupt
   kNextNode,  ///< until the next operator has run
   kToNode,    ///< until `node` has run
+  kFinish,    ///< until the step that is under way has ended
+};
+/// How far a command has come.
+struct RunProgress {
+  int64_t step = 0;       ///< as the peer counts it
+  int64_t steps_run = 0;  ///< by this command
+  std::chrono::nanoseconds elapsed{};
+  std::chrono::nanoseconds held{};  ///< of `elapsed`: the training waited for msdbg
 };
 struct RunRequest {
   RunKind kind = RunKind::kStep;
@@ -70,6 +90,10 @@ struct RunRequest {
   std::optional<std::chrono::milliseconds> timeout;  ///< for the whole command; then the training is paused
   /// Called on the owner's thread at the end of every step that was not stopped at; false stops there.
   std::function<bool(int64_t step)> on_step{};
+  /// Called on the owner's thread with each suspension that has hits, those from `first` on. What it takes out does not stop the run.
+  std::function<void(CheckResult& check, size_t first)> on_hits{};
+  /// Called on the owner's thread a few times a second.
+  std::function<void(const RunProgress& progress)> on_progress{};
 };
 
 enum class StopReason : uint8_t {
@@ -126,8 +150,8 @@ class LiveSession : public Session {
   /// Error: a selector that matches nothing (unless optional); nothing is changed then.
   virtual Status set_watchpoints(std::span<const Watchpoint> watchpoints) = 0;
 
-  /// Error: kInvalidArgument (node unknown, count < 1), kUnsupported (what this peer cannot do), kPeerLost when the
-  /// training is not held: the message says whether the command was delivered.
+  /// Error: kInvalidArgument (node unknown, count < 1, kFinish while no step is under way), kUnsupported (what this peer cannot do),
+  /// kPeerLost when the training is not held: the message says whether the command was delivered.
   virtual Result<RunResult> run(const RunRequest& request) = 0;
   /// Judges every watchpoint again on the current values; nothing runs.
   virtual Result<RunResult> recheck() = 0;
@@ -138,11 +162,22 @@ class LiveSession : public Session {
   /// Removes all watchpoints and lets the training run to its end; every later suspension is answered at once, even
   /// while nothing waits here.
   virtual Status detach() = 0;
-  /// True from detach() until another training connects, which is held like the first.
+  /// Takes detach() back: the training is held again at its next suspension, within `timeout`. The watchpoints have to be set again.
+  /// Error: kUnsupported when it is not detached.
+  virtual Result<RunResult> attach(std::chrono::milliseconds timeout) = 0;
+  /// After detach(): until the watchpoints are removed over there and the training runs. Error: kPeerLost after `timeout`.
+  virtual Status wait_until_let_go(std::chrono::milliseconds /*timeout*/) { return {}; }
+  /// Copies of the sockets that listen, for ListenOptions::sockets of another process. Error: a recording has none.
+  virtual Result<std::vector<int>> copy_sockets() { return Status(Code::kUnsupported, "nothing listens"); }
+  /// True from detach() until attach(), or until another training connects, which is held like the first.
   virtual bool detached() const = 0;
   /// After detach(): until the training has ended. Error: kInterrupted, kPeerLost.
   virtual Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) = 0;
 
+  virtual LiveHistory history() { return {}; }
+  /// Makes the training keep the value of this tensor in the steps that follow, where it keeps only what is watched. False: it keeps it
+  /// already, or keeps everything. Error: kUnsupported.
+  virtual Result<bool> keep_readable(const TensorId& /*id*/) { return false; }
   /// Frees the elements of a tensor now instead of with the next step.
   virtual void give_back(const TensorId& id) = 0;
 

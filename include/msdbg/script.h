@@ -57,6 +57,8 @@ struct ScriptOptions {
   std::function<void(const LiveEvent&)> on_event;
   /// Shows how far an entry of the prompt is that does `what` with each `unit` ("checking", "tensor"). Empty: nothing is shown.
   std::function<ProgressCallback(std::string_view what, std::string_view unit)> progress;
+  /// Shows how far a running training is, in one line; "" takes it away. Empty: nothing is shown.
+  std::function<void(const std::string& text)> on_run_status;
   bool pager = false;                    ///< what Eval::pager is until `set pager` changes it
   PromptCommands commands;
   std::vector<std::string> search_path;  ///< directories of modules, before MSDBG_SCRIPT_PATH

@@ -37,6 +37,10 @@ function session:next_node(options) end
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:run_to(node, options) end
+---Live: runs to the end of the step that is under way. Raises an error if no step is.
+---@param options? msdbg.TimeoutOptions
+---@return msdbg.RunResult
+function session:finish(options) end
 ---Live: waits for the next suspension, by default for 30 seconds.
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
@@ -45,8 +49,17 @@ function session:pause(options) end
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:terminate(options) end
----Live: removes the watchpoints and lets the training run to its end; msdbg answers it as long as msdbg runs.
+---Live: lets the training run on without watchpoints; msdbg answers it as long as msdbg runs. attach() takes it back.
 function session:detach() end
+---Live: takes detach() back: waits until the training is held again, by default for 30 seconds. The watchpoints are set again.
+---@param options? msdbg.TimeoutOptions
+---@return msdbg.RunResult
+function session:attach(options) end
+---Live: makes a GPU training keep the values of these nodes in the steps that follow, without a condition. Returns how many nodes it did
+---not keep before. Other trainings keep everything.
+---@param on msdbg.Selector
+---@return integer
+function session:keep_readable(on) end
 ---Live: waits until the training is held, or after detach() until it ends; returns the state, or nil, message, code after `timeout`.
 ---@param options? msdbg.TimeoutOptions
 ---@return string? state

@@ -28,7 +28,8 @@ function msdbg.open(path, options) end
 ---@field record? string  a file for the whole conversation; msdbg.open plays it back
 ---@field wait? number|false  seconds to wait for a training, default forever; false returns at once, then call s:wait()
 ---@field answer_timeout? number  seconds to wait for a held training's answer when asking for a tensor, default 30
----@field history? integer  number of steps whose statistics are kept, default 16
+---@field history? integer  number of steps whose statistics are kept, default 16; 0: nothing is asked for by itself
+---@field graph_from? string  a recording with the graph of a training that reconnects without it
 ---@field mem_limit? number  MB of tensors that may be in memory at once
 ---@field semantics? "compat"|"finite"  as of msdbg.open
 ---@field threads? integer  default: the number of cores

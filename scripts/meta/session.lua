@@ -13,7 +13,7 @@
 ---@field ranks integer[]  those with data, ascending
 ---@field graphs table[]  name, id, rank, root_id, nodes, steps, from_file
 ---@field info table  source, short_name, layout, epoch, framework_version, device_target, nets; live: peer
----@field can table  step, continue, next_node, run_to, pause, terminate, detach, wait, goto_step, recheck
+---@field can table  step, continue, next_node, run_to, finish, pause, terminate, detach, attach, wait, goto_step, recheck
 ---@field last_result msdbg.Result?  of the last check; partial if it was interrupted
 local session = {}
 
@@ -85,6 +85,9 @@ function session:goto_step(step) end
 ---@field optional? boolean  no matching node is not an error
 ---@field enabled? boolean  false: keep it, but do not run it
 ---@field elements? boolean  false: the function uses only t.stats
+---@field once? boolean  live: removed after its first hit
+---@field ignore? integer  live: the number of hits that do not stop the training; all tensors that hit in one place count as one hit
+---@field commands? string[]  live: entries for the prompt to run when the watchpoint stops the training
 ---@field [string] any  parameters of the condition
 
 ---Adds a watchpoint. Parameters of the condition are additional keys, or part of its text. Raises an error if the selector matches nothing,

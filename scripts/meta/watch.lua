@@ -12,6 +12,9 @@
 ---@field rule string  id of the condition or name of the rule
 ---@field params table<string, number>
 ---@field nodes integer  number of nodes that the selector matches
+---@field once boolean  removed after its first hit
+---@field ignores integer  the number of hits that it still ignores
+---@field commands string[]  entries that the prompt runs when it hits
 local watch = {}
 
 ---Changes the given fields; if there is an error, nothing changes.
@@ -25,6 +28,11 @@ function watch:enable() end
 ---Keeps the watchpoint, but does not run it.
 ---@return msdbg.Watch
 function watch:disable() end
+---Live: the next `count` hits do not stop the training. All tensors that hit in one place count as one hit.
+---e.g. s:watches()[1]:ignore(10)
+---@param count integer
+---@return msdbg.Watch
+function watch:ignore(count) end
 ---Removes the watchpoint; later use raises an error.
 function watch:remove() end
 

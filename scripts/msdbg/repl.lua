@@ -7,6 +7,7 @@ local pretty = require "msdbg.pretty"
 local redirect = require "msdbg.repl_redirect"
 local reference = require "msdbg.reference"
 local rows = require "msdbg.repl_rows"
+local stops = require "msdbg.repl_stops"
 local strict = require "msdbg.strict"
 
 local globals = strict.globals
@@ -216,6 +217,7 @@ local function run_entry(text, keep)
   if text:match "^%?" then return "done", explain_value(text:match "^%?%s*(.-)%s*$"), 0 end
   local command, rest = split_command(text)
   if command then
+    if command.open and command.open(rest) then return "incomplete", "", 0 end
     local output, leave = run_command(command, rest)
     if leave then return "exit", "", leave end
     return "done", output or "", 0
@@ -265,13 +267,21 @@ local function with_displays(outcome, output, status, before)
   return outcome, output == "" and text or output .. "\n" .. text, status
 end
 
+local function enter(text)
+  local before = whereabouts()
+  local outcome, output, status = run_entry(text, keep_results)
+  return with_displays(outcome, output, status, before)
+end
+
 --- One entry, as typed or from a file.
 function state.enter(text)
   text = text:match "^%s*(.-)%s*$"
   if text == "" then return "done", "", 0 end
-  local before = whereabouts()
-  local outcome, output, status = run_entry(text, keep_results)
-  return with_displays(outcome, output, status, before)
+  local s = session()
+  if s then core.due_commands(s) end  -- of an entry that failed
+  local outcome, output, status = enter(text)
+  if outcome ~= "done" then return outcome, output, status end
+  return stops.follow(session(), output, enter)
 end
 
 --- One entry of the prompt.

@@ -12,15 +12,23 @@ local ipairs, tonumber, tostring = ipairs, tonumber, tostring
 registry.group "what is wrong"
 
 command {
-  name = "watch", also = { "b", "w" }, usage = "watch SELECTOR CONDITION [parameter=value ...] | EXPRESSION",
+  name = "watch", also = { "b", "w" }, usage = "watch SELECTOR CONDITION [parameter=value ...] | EXPRESSION | --recommended",
   summary = "add a watchpoint",
   details = "CONDITION is the id or the abbreviation of one (help conditions), EXPRESSION a truth value over elements (help expressions).",
   examples = { "watch ** TO", "watch @weight WCL abs_mean_update_ratio_gt=0.1", "watch @gradient percent(abs(x) > 3*std(x)) > 5" },
   complete = "watch",
-  run = function(session, rest)
+  options = { { "once", "", "live: for one hit; then it is removed" },
+    { "recommended", "", "the watchpoints that MindInsight recommends, without SELECTOR and CONDITION" } },
+  run = function(session, rest, options)
     local s = need(session)
-    local on, when = watch_words.of("watch", rest)
-    return tostring(s:watch { on = on, when = when })
+    if not options.recommended then
+      local on, when = watch_words.of("watch", rest)
+      return tostring(s:watch { on = on, when = when, once = options.once and true or nil })
+    end
+    if rest ~= "" or options.once then registry.usage(registry.find "watch", "watch: --recommended stands alone") end
+    local lines = {}
+    for i, watch in ipairs(s:watch_recommended()) do lines[i] = tostring(watch) end
+    return #lines > 0 and concat(lines, "\n") or "none of the recommended watchpoints names a node of this network"
   end,
 }
 
@@ -34,21 +42,10 @@ command {
 
 -- The watchpoints that `rest` names: numbers, or all.
 local function named(session, definition, rest)
-  local all, found = need(session):watches(), {}
-  if rest == "all" then return all end
+  if rest == "all" then return need(session):watches() end
+  local found = {}
   if rest == "" then registry.usage(definition, definition.name .. ": which watchpoint?") end
-  for word in rest:gmatch "%S+" do
-    local id, one = number(definition, word, "the number of a watchpoint"), nil
-    for _, watch in ipairs(all) do
-      if watch.id == id then one = watch end
-    end
-    if not one then
-      local ids = {}
-      for i, watch in ipairs(all) do ids[i] = format("%d", watch.id) end
-      mistake(format("%s: no watchpoint %d (have %s)", definition.name, id, #ids > 0 and concat(ids, ", ") or "none"))
-    end
-    found[#found + 1] = one
-  end
+  for word in rest:gmatch "%S+" do found[#found + 1] = registry.watchpoint(need(session), definition, word) end
   return found
 end
 

@@ -5,6 +5,7 @@ require "msdbg.repl_tensor"
 require "msdbg.repl_check"
 require "msdbg.repl_rules"
 require "msdbg.repl_run"
+require "msdbg.repl_stops"
 require "msdbg.repl_keep"
 
 return registry

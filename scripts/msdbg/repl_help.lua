@@ -55,10 +55,11 @@ An open block or bracket asks for more lines; Ctrl-C drops them. help session, h
 
 topics.live = [[
   msdbg listen                      then start the training with the variables that it prints
-  step 10   next   run_to NODE   continue   (s, n, r, c)    Ctrl-C: the training is held, the prompt comes back
+  step 10   next   run_to NODE   finish   continue   (s, n, r, c)    Ctrl-C: the training is held, the prompt comes back
   watch @gradient TO   continue     stops at the first hit; recheck after edits judges the current values again
-  goto -1                           statistics of the step before this one; goto now
-  detach   terminate                let the training continue, or end it; leaving the prompt asks which
+  tbreak, ignore N COUNT, commands N    for one hit; not for the next COUNT hits; what to enter at a hit
+  goto -1                           statistics of the step before this one: loss, learning rate, weights; goto now
+  detach   attach   terminate       let the training continue, hold it again, or end it; leaving the prompt asks
 In Lua: r = s:continue { timeout = 60 }  r.reason  r.step  r.hits   for step, r in s:each_step() do ... end
   s:on("hit", function(hit, r) print(hit.node) end)   also "step" and "end". Reference: docs/live.md]]
 

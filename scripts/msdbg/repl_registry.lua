@@ -1,13 +1,14 @@
 -- The table of the prompt's commands, and what their definitions share: session, options, mistakes.
 --
 -- A command has a name, perhaps short forms (`also`), a usage line, a summary under 60 characters, perhaps `details`, `examples`,
--- `options` = { { "name", "VALUE", "help" } } and `complete` = the kind of its words, `raw` = quotes are Lua's, and
+-- `options` = { { "name", "VALUE", "help" } } and `complete` = the kind of its words, `raw` = quotes are Lua's,
+-- `open` = function(rest) -> whether more lines have to follow, and
 -- run(session, rest, options) -> text, exit status; `session` is a function that gives the open session or nil.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
 local concat, format = table.concat, formats.line
-local ipairs, pairs, tonumber = ipairs, pairs, tonumber
+local ipairs, pairs, pcall, tonumber = ipairs, pairs, pcall, tonumber
 
 local M = {}
 
@@ -90,6 +91,25 @@ function M.number(definition, text, what)
   local n = tonumber(text)
   if not n or n % 1 ~= 0 then M.usage(definition, format("%s: %s is expected, not '%s'", definition.name, what, text)) end
   return n
+end
+
+--- The watchpoint whose number `text` is.
+---@return msdbg.Watch
+function M.watchpoint(s, definition, text)
+  local id, ids = M.number(definition, text, "the number of a watchpoint"), {}
+  for i, watch in ipairs(s:watches()) do
+    if watch.id == id then return watch end
+    ids[i] = format("%d", watch.id)
+  end
+  M.mistake(format("%s: no watchpoint %d (have %s)", definition.name, id, #ids > 0 and concat(ids, ", ") or "none"))
+end
+
+--- Live: makes the training keep the values of these nodes from the next step on. True when it did not do so before.
+---@param on string  a selector, or the name of a tensor
+function M.keep_readable(s, on)
+  if s.kind ~= "live" or s.state ~= "held" then return false end
+  local ok, kept = pcall(s.keep_readable, s, (on:gsub(":%a*:?%d+$", "")))
+  return ok and kept > 0
 end
 
 --- A selector or tensor name may be in quotes, as it would in Lua.

@@ -47,6 +47,11 @@ command {
 }
 
 command {
+  name = "finish", usage = "finish", summary = "live: run to the end of this step",
+  run = function(session) return tostring(training(session, "finish"):finish()) end,
+}
+
+command {
   name = "continue", also = { "c" }, usage = "continue", summary = "live: run until a hit, the end, or Ctrl-C",
   run = function(session) return tostring(training(session, "continue"):continue()) end,
 }
@@ -62,7 +67,7 @@ command {
 }
 
 command {
-  name = "pause", usage = "pause", summary = "live: wait until the training is held again",
+  name = "pause", usage = "pause", summary = "live: wait until the training is held again, as after Ctrl-C",
   run = function(session) return tostring(training(session, "pause"):pause()) end,
 }
 
@@ -84,6 +89,12 @@ command {
   name = "detach", usage = "detach", summary = "live: let the training continue by itself",
   run = function(session)
     training(session, "detach"):detach()
-    return "the training runs on without watchpoints, as long as msdbg stays; wait follows it to its end"
+    return "the training runs on without watchpoints, as long as msdbg stays; attach holds it again, wait follows it to its end"
   end,
+}
+
+command {
+  name = "attach", usage = "attach", summary = "live: take detach back; the training is held again",
+  details = "At the end of the step that runs. The watchpoints are set again.",
+  run = function(session) return tostring(training(session, "attach"):attach()) end,
 }

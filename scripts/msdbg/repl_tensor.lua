@@ -31,7 +31,9 @@ local function find(definition, session, name, options)
   for _, key in ipairs { "step", "rank" } do
     if options[key] then place[key] = number(definition, options[key], "a " .. key) end
   end
-  local tensor, why = need(session):tensor(name, place)
+  local s = need(session)
+  local tensor, why = s:tensor(name, place)
+  if not tensor and not place.step and registry.keep_readable(s, name) then tensor, why = s:tensor(name, place) end
   if not tensor then mistake(why) end
   return tensor, options.slice or part
 end

@@ -1,7 +1,7 @@
 -- Rules on a session: s:check { rules = "default and not slow" } and s:watch { rule = "dead-relu", on = ..., limit = ... }.
 local core = require "msdbg.core"
 
-local pairs, tostring, type = pairs, tostring, type
+local error, pairs, pcall, tostring, type = error, pairs, pcall, tostring, type
 
 local methods = core.members "session"
 local check = methods.check
@@ -39,6 +39,7 @@ end
 
 local watch = methods.watch
 local watch_options = { on = true, slots = true, name = true, optional = true }
+local stop_options = { once = true, ignore = true, commands = true }
 
 -- Keys that are not options of watchpoints are parameters of the rule.
 function methods.watch(session, options)
@@ -47,10 +48,12 @@ function methods.watch(session, options)
   local made = options.rule
   if type(made) == "string" then made = rules.get(made) end
   if not rule.is_rule(made) then core.raise("invalid_argument", "watch: option 'rule': a name or rule { ... } is expected", true) end
-  local values, given = rule.defaults(made), { budget = options.rule_budget }
+  local values, given, stop = rule.defaults(made), { budget = options.rule_budget }, {}
   for name, value in pairs(options) do
     if watch_options[name] then
       given[name] = value
+    elseif stop_options[name] then
+      stop[name] = value
     elseif name ~= "rule" and name ~= "rule_budget" then
       local spec = made.params[name]
       if not spec then
@@ -65,7 +68,13 @@ function methods.watch(session, options)
   local instance, why = run.instance(session, made, values, given)
   if instance == false then core.raise("not_found", ("watch: rule '%s' names no node of this session"):format(made.name), true) end
   if not instance then core.raise("error", ("watch: rule '%s': %s"):format(made.name, why), true) end
-  return core.watch_rule(session, instance)
+  local added = core.watch_rule(session, instance)
+  local ok, problem = pcall(added.set, added, stop)
+  if not ok then
+    added:remove()
+    error(problem, 0)
+  end
+  return added
 end
 
 return methods

@@ -12,7 +12,8 @@ local bit = require "bit"
 local ffi = require "ffi"
 
 local band = bit.band
-local floor, format, setmetatable, tonumber, tostring, type = math.floor, string.format, setmetatable, tonumber, tostring, type
+local floor, format, rawget, setmetatable, tonumber, tostring, type =
+  math.floor, string.format, rawget, setmetatable, tonumber, tostring, type
 
 local M = {}
 
@@ -50,7 +51,7 @@ local owner_of = setmetatable({}, { __mode = "k" })
 local function fail(text, ...) core.raise("invalid_argument", format(text, ...)) end
 
 local function state_of(view, call)
-  local state = type(view) == "table" and view[STATE]
+  local state = type(view) == "table" and rawget(view, STATE)  -- not what a metatable of somebody's own says
   if not state then fail("%s: a view is expected, not %s; call it as view:%s()", call, tostring(view), call) end
   return state
 end

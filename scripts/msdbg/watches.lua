@@ -19,9 +19,10 @@ function M.list_text(session)
     for _, hit in ipairs(result.hits) do found[hit.watch] = (found[hit.watch] or 0) + 1 end
   end
   local lines = {}
-  for i, watch in ipairs(watches) do
+  for _, watch in ipairs(watches) do
     local n = found[watch.id]
-    lines[i] = tostring(watch) .. (n and format("; %d hit%s in the last check", n, n == 1 and "" or "s") or "")
+    lines[#lines + 1] = tostring(watch) .. (n and format("; %d hit%s in the last check", n, n == 1 and "" or "s") or "")
+    for _, entry in ipairs(watch.commands) do lines[#lines + 1] = "  " .. core.printable(entry) end
   end
   return concat(lines, "\n")
 end
@@ -111,6 +112,13 @@ local function one(watch, conditions)
   end
   if watch.slots ~= "output" then parts[#parts + 1] = format("slots = %q", watch.slots) end
   if not watch.enabled then parts[#parts + 1] = "enabled = false" end
+  if watch.once then parts[#parts + 1] = "once = true" end
+  if watch.ignores > 0 then parts[#parts + 1] = format("ignore = %.0f", watch.ignores) end
+  if #watch.commands > 0 then
+    local entries = {}
+    for i, entry in ipairs(watch.commands) do entries[i] = format("%q", entry) end
+    parts[#parts + 1] = "commands = { " .. concat(entries, ", ") .. " }"
+  end
   return "s:watch { " .. concat(parts, ", ") .. " }"
 end
 

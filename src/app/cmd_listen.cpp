@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "app/background.h"
 #include "app/context.h"
 #include "app/live.h"
 #include "app/output.h"
@@ -39,6 +40,7 @@ bool hold_for_the_prompt(LiveSession& session) {
 
 Result<int> run(Context& context) {
   const Options& options = context.options();
+  if (options.answer_only) return run_answer_only(options);
   std::setlocale(LC_CTYPE, "");
   // It may run for days with its output in a file or a pipe: a reader there sees each line when it is written.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -76,7 +78,7 @@ Result<int> run(Context& context) {
   if (outcome.exit_status == kExitInterrupted && interactive && options.script != "-" && hold_for_the_prompt(session))
     return run_entries_and_prompt(options, **script, &events, "");
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
-  return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
+  return settle_trainings(**script, LetGo::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
 }
 
 Action declare(const Declaration& to) {
@@ -90,7 +92,13 @@ Action declare(const Declaration& to) {
   app.add_option("--answer-timeout", to.raw.answer_timeout_s, "how long a held training may be silent when it is asked for a tensor")
       ->capture_default_str()
       ->type_name("SECONDS");
-  app.add_option("--history", to.raw.history, "steps whose statistics are kept")->capture_default_str()->type_name("N");
+  app.add_option("--history", to.raw.history, "steps whose statistics are kept; 0: nothing is asked for by itself")
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--graph-from", o.graph_from, "recording with the graph of a training that reconnects without it")->type_name("FILE");
+  app.add_flag("--answer-only", o.answer_only, "let the training run, and end when it has ended");
+  app.add_option("--sockets", o.sockets, "")->delimiter(',')->group("");
+  app.add_option("--ready", o.ready, "")->group("");
   declare_entries(to);
   return run;
 }
@@ -103,6 +111,8 @@ CommandEntry listen_command() {
           .summary = "wait for a training process, hold it, step it, watch it",
           .details = "msdbg prints the variables to set where the training starts. A script finds the held training as s; if it ends while "
                      "the\ntraining is held, the training is ended, unless the script said s:detach().\n\n"
+                     "At the prompt, quit asks whether to detach or terminate. Detached, the training runs on; an msdbg in the background\n"
+                     "(msdbg listen --answer-only) answers it until it has ended.\n\n"
                      "The protocol has neither encryption nor login. With another --bind than 127.0.0.1 anyone who can reach the port "
                      "can\npose as the training; a tunnel (ssh -R 50051:127.0.0.1:50051 TRAINING-HOST) needs no other --bind.",
           .examples = {{"", "the prompt, once a training has come"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/follow_command.h"
+#include "app/live.h"
 
 namespace msdbg::app {
 namespace {
@@ -68,6 +69,7 @@ Result<int> run_stats(const Words& words, Context& context) {
   if (tensors.empty()) {
     const bool no_step = std::ranges::none_of(session.steps(), [&](int64_t step) { return options.steps.contains(step); });
     if (no_step) return no_such_step(options, session);
+    if (const Status why = keep_for_next_step(session, *nodes); !why.ok()) return why;
     return Status(Code::kNotFound,
                   fmt::format("none of the {} selected nodes has a dumped {} in these steps; try --slots all, or {}", nodes->size(),
                               words.slots == "all" ? "tensor" : words.slots, context.typed("doctor")));

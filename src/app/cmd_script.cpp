@@ -41,6 +41,7 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
   }
   script_options.pager = options.pager;
   script_options.commands = prompt_commands(options);
+  if (!options.quiet && !options.batch) script_options.on_run_status = show_status;
   script_options.search_path = options.script_path;
   if (options.colour != Switch::kAuto) script_options.colour = options.colour == Switch::kAlways;
   else if (options.batch) script_options.colour = false;
@@ -62,7 +63,7 @@ Result<int> run(Context& context) {
                                     : (*script)->run_text(fmt::format("{}", fmt::join(options.eval, "\n")), "=-e", options.arguments);
   std::fflush(stdout);
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
-  return settle_trainings(**script, LetGo::kTerminate, stderr, outcome.exit_status);
+  return settle_trainings(**script, LetGo::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
 }
 
 Action declare(const Declaration& to) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/follow_command.h"
+#include "app/live.h"
 
 namespace msdbg::app {
 namespace {
@@ -31,6 +32,8 @@ Result<TensorId> find_shown(const Words& words, const Options& options, Session&
       const auto info = session.describe(*id);
       if (info) return id;
       last = info.status();
+      const NodeRef shown{session.graph(id->rank, id->graph), id->node};
+      if (const Status why = keep_for_next_step(session, {&shown, 1}); !why.ok()) last = why;
     }
   }
   return last;

@@ -4,12 +4,14 @@
 
 #include <cmath>
 
+#include "app/background.h"
 #include "app/output.h"
 
 namespace msdbg::app {
 namespace {
 
 constexpr auto kTerminateTimeout = std::chrono::seconds(60);
+constexpr auto kLetGoTimeout = std::chrono::seconds(5);
 
 // Stays until the training is over, since only this process answers it.
 int stay(LiveSession& session, FILE* to, int status) {
@@ -26,6 +28,19 @@ int stay(LiveSession& session, FILE* to, int status) {
   }
   print(to, fmt::format("{}\n", waited.message()));
   return status == kExitClean ? exit_status_for(waited) : status;
+}
+
+// Leaves an msdbg in the background that answers it, where a person wants the shell back.
+int run_on(LiveSession& session, Leaving leaving, FILE* to, int status) {
+  if (leaving != Leaving::kToBackground) return stay(session, to, status);
+  (void)session.wait_until_let_go(kLetGoTimeout);
+  const Result<pid_t> process = answer_in_background(session);
+  if (!process) {
+    if (process.status().code() != Code::kUnsupported) print(to, process.status().message() + "\n");
+    return stay(session, to, status);
+  }
+  print(to, fmt::format("the training runs on; msdbg answers it in the background (process {}) until it has ended\n", *process));
+  return status;
 }
 
 }  // namespace
@@ -62,6 +77,9 @@ ListenOptions listen_options(const Options& options) {
   out.record = options.record;
   out.mem_limit_bytes = options.mem_limit_mb << 20;
   out.history_steps = options.history;
+  out.history_tensors = options.history > 0 ? kHistoryTensors : 0;
+  out.graph_from = options.graph_from;
+  out.sockets = options.sockets;
   out.view_deadline = std::chrono::milliseconds(std::llround(std::ceil(options.answer_timeout_s * 1000)));
   return out;
 }
@@ -73,6 +91,16 @@ std::string whereabouts(LiveSession& session) {
   return fmt::format("held in step {}, {} completed", session.current_step(), session.completed_steps());
 }
 
+// What is kept of each step, on a line of its own; "" when nothing is.
+std::string history_text(const LiveHistory& history) {
+  if (history.tensors == 0) return "";
+  std::string what = fmt::format("{} weight{}", history.weights, history.weights == 1 ? "" : "s");
+  if (history.weights < history.all_weights) what = fmt::format("{} of {} weights", history.weights, history.all_weights);
+  const size_t others = history.tensors - history.weights;
+  if (others > 0) what += fmt::format(" and {} of loss and learning rate", others);
+  return fmt::format("\nhistory: the statistics of {}, of the last {} steps (goto -1); --history 0 keeps none", what, history.steps);
+}
+
 std::string connected_text(LiveSession& session) {
   const LivePeer& peer = session.peer();
   size_t nodes = 0;
@@ -80,21 +108,35 @@ std::string connected_text(LiveSession& session) {
   const size_t graphs = session.graphs().size();
   return fmt::format("connected: MindSpore {}, {} {}, {} graph{}, {} node{}. The training is {}.", printable(peer.version),
                      printable(peer.backend), printable(peer.device), graphs, graphs == 1 ? "" : "s", nodes,
-                     nodes == 1 ? "" : "s", whereabouts(session));
+                     nodes == 1 ? "" : "s", whereabouts(session)) + history_text(session.history());
 }
 
-int settle_trainings(Script& script, LetGo let_go, FILE* to, int status) {
+Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes) {
+  constexpr size_t kMostKept = 64;
+  auto* live = dynamic_cast<LiveSession*>(&session);
+  if (live == nullptr || session.info().kind != SessionKind::kLive || nodes.empty() || nodes.size() > kMostKept) return {};
+  if (live->state() != LiveState::kHeld) return {};
+  const auto value_of = [&](const NodeRef& ref) {
+    return TensorId{ref.graph->rank(), ref.graph->id(), live->current_step(), 0, ref.node, {Io::kOutput, 0}};
+  };
+  for (const NodeRef& ref : nodes) (void)live->keep_readable(value_of(ref));  // what cannot be kept is told below
+  const auto info = session.describe(value_of(nodes.front()));
+  if (info || nodes.size() == 1) return info.status();
+  return {info.status().code(), fmt::format("{}; the same holds for {} more", info.status().message(), nodes.size() - 1)};
+}
+
+int settle_trainings(Script& script, LetGo let_go, Leaving leaving, FILE* to, int status) {
   for (const Script::Training& training : script.trainings()) {
     clear_interrupt();
     LiveSession& session = *training.session;
     if (training.detached) {
-      status = stay(session, to, status);
+      status = run_on(session, leaving, to, status);
       continue;
     }
     if (let_go == LetGo::kDetach) {
       const Status detached = session.detach();
       if (detached.ok())
-        status = stay(session, to, status);
+        status = run_on(session, leaving, to, status);
       else
         print(to, fmt::format("{}\n", detached.message()));
       continue;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "app/options.h"
@@ -42,9 +43,14 @@ std::string connected_text(LiveSession& session);
 /// `held after step 12`, `running step 3`, ...
 std::string whereabouts(LiveSession& session);
 
+/// Why a held training has no value of these nodes now; it keeps their values from the next step on. Ok for every other session.
+Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes);
+
 enum class LetGo { kTerminate, kDetach };
-/// Ends the trainings that still wait for `script`, or lets them run and stays until they are over; those that the
-/// script has detached run on in any case. What is done is said on `to`. The exit status: `status`, or that of a loss.
-int settle_trainings(Script& script, LetGo let_go, FILE* to, int status);
+/// How a training that runs on is answered: by this process until it has ended, or by one in the background.
+enum class Leaving { kWhenItHasEnded, kToBackground };
+/// Ends the trainings that still wait for `script`, or lets them run on; those that the script has detached run on in any case. What is
+/// done is said on `to`. The exit status: `status`, or that of a loss.
+int settle_trainings(Script& script, LetGo let_go, Leaving leaving, FILE* to, int status);
 
 }  // namespace msdbg::app

@@ -72,7 +72,10 @@ struct Options {
   bool no_init = false;
   // listen
   int port = 50051, history = 16;
-  std::string bind = "127.0.0.1", record;
+  std::string bind = "127.0.0.1", record, graph_from;
+  bool answer_only = false;
+  std::vector<int> sockets;  ///< that listen already, from the process that started this one
+  int ready = -1;            ///< descriptor on which that process waits until this one listens
   std::optional<double> timeout_s;  ///< for the training to come
   double answer_timeout_s = 30;
 };

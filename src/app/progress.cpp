@@ -65,6 +65,14 @@ void Progress::show(uint64_t done, uint64_t total, uint64_t bytes) {
   std::fflush(stderr);
 }
 
+void show_status(const std::string& text) {
+  if (text.empty()) return wipe_progress();
+  if (::isatty(STDERR_FILENO) == 0) return;
+  g_drawn.store(true);
+  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, error_columns() - 1));  // the last column would begin another row
+  std::fflush(stderr);
+}
+
 void wipe_progress() {
   if (!g_drawn.exchange(false)) return;
   fmt::print(stderr, "\r\x1b[K");

@@ -38,6 +38,9 @@ class Progress {
 std::string progress_text(std::string_view what, std::string_view unit, uint64_t done, uint64_t total, uint64_t bytes, double seconds,
                           size_t columns);
 
+/// A line of somebody else's words in that place; "" takes it away. Nothing where standard error is no terminal.
+void show_status(const std::string& text);
+
 /// Takes the line away before other text is written; it comes back with the next news.
 void wipe_progress();
 

@@ -102,7 +102,10 @@ class Prompt {
   }
 
   /// The exit status, once trainings have been let go.
-  int settled() { return settle_trainings(script_, let_go_, interactive_ ? stdout : stderr, status_); }
+  int settled() {
+    return settle_trainings(script_, let_go_, interactive_ ? Leaving::kToBackground : Leaving::kWhenItHasEnded,
+                            interactive_ ? stdout : stderr, status_);
+  }
 
  private:
   // A person finds the errors of a long session by their colour.
@@ -120,7 +123,7 @@ class Prompt {
     return events_ != nullptr ? events_->take() : "";
   }
 
-  // Asks a person what should become of a training that still waits.
+  // Leaving the prompt asks whether to detach or terminate.
   bool may_leave(LineEditor& editor) {
     if (!interactive_) return true;
     std::string where;
@@ -132,12 +135,12 @@ class Prompt {
     clear_interrupt();
     editor.watch({});
     const auto outcome = editor.read(
-        fmt::format("the training is {}. Let it run on? y: msdbg stays until it has ended, n: it is ended now > ", where), &answer);
+        fmt::format("The training is {}. Detach (d) or terminate (t)? > ", where), &answer);
     if (outcome == LineEditor::Outcome::kEnd) return true;
     const std::string word = to_lower(trim(answer));
-    if (outcome == LineEditor::Outcome::kLine && (word == "y" || word == "yes")) let_go_ = LetGo::kDetach;
-    else if (outcome != LineEditor::Outcome::kLine || (word != "n" && word != "no")) {
-      print(stdout, "neither y nor n: back at the prompt\n");
+    if (outcome == LineEditor::Outcome::kLine && (word == "d" || word == "detach")) let_go_ = LetGo::kDetach;
+    else if (outcome != LineEditor::Outcome::kLine || (word != "t" && word != "terminate")) {
+      print(stdout, "Neither d nor t: back at the prompt.\n");
       return false;
     }
     return true;

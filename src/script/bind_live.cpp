@@ -43,6 +43,8 @@ ListenOptions read_listen_options(OptionTable& options, CheckOptions* defaults) 
   if (const auto bind = options.text("bind")) listen.bind = *bind;
   if (const auto record = options.text("record")) listen.record = *record;
   if (const auto history = options.integer("history", 0, 1000000)) listen.history_steps = static_cast<int>(*history);
+  listen.history_tensors = listen.history_steps > 0 ? kHistoryTensors : 0;
+  if (const auto graph_from = options.text("graph_from")) listen.graph_from = *graph_from;
   if (const auto seconds = options.number("answer_timeout")) {
     if (!(*seconds > 0 && *seconds <= 1e6))
       misuse(fmt::format("listen: option 'answer_timeout': above 0 and up to 1e6 seconds are expected, not {}", format_double(*seconds)));
@@ -117,6 +119,22 @@ int wait(lua_State* L) {
   return give(L, live_state_name(live.state()));
 }
 
+// s:keep_readable(on) -> how many more tensors the training keeps from the next step on
+int keep_readable(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  LiveSession& live = live_of(box, "keep_readable");
+  const Selector on = selector_argument(L, 2, "keep_readable: nodes");
+  const InUse guard(box, "keep_readable");
+  int64_t kept = 0;
+  for (const NodeRef& ref : value_or_throw(resolve_or_explain(on, live.graphs()))) {
+    const Result<bool> more = live.keep_readable({ref.graph->rank(), ref.graph->id(), live.current_step(), 0, ref.node, {Io::kOutput, 0}});
+    if (!more && more.status().code() != Code::kUnsupported) throw ScriptError(more.status());
+    kept += more && *more ? 1 : 0;
+  }
+  report_events(box);
+  return give(L, kept);
+}
+
 int detach(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   LiveSession& live = live_of(box, "detach");
@@ -157,7 +175,7 @@ void report_events(SessionBox& box) {
 }
 
 void bind_live(lua_State* L) {
-  add_methods<SessionBox>(L, {{"wait", guard<wait>}, {"detach", guard<detach>}},
+  add_methods<SessionBox>(L, {{"wait", guard<wait>}, {"detach", guard<detach>}, {"keep_readable", guard<keep_readable>}},
                           {{"completed_steps", guard<get_completed_steps>}, {"current_node", guard<get_current_node>},
                            {"address", guard<get_address>}});
   add_functions(L, {{"listen", guard<listen>}});

@@ -4,6 +4,7 @@
 #include "script/bind_parts.h"
 #include "script/interrupt.h"
 #include "script/objects.h"
+#include "script/run_status.h"
 
 namespace msdbg::script {
 namespace {
@@ -65,6 +66,29 @@ void send_watchpoints(SessionBox& box) {
   box.watches_changed = false;
 }
 
+// Lets the hits of watchpoints pass that ignore them, and removes the watchpoints that were for one. All hits in one place count as one.
+void count_stop(SessionBox& box, CheckResult& check, size_t first, std::vector<int>* removed) {
+  const auto begin = check.hits.begin() + static_cast<std::ptrdiff_t>(first);
+  std::vector<int> passed;
+  for (const auto& watch : box.watches) {
+    if (std::none_of(begin, check.hits.end(), [&](const Hit& hit) { return hit.watch_id == watch->point.id; })) continue;
+    if (watch->ignore > 0) {
+      --watch->ignore;
+      passed.push_back(watch->point.id);
+      continue;
+    }
+    if (!watch->commands.empty()) box.due_commands.push_back(watch->commands);
+    if (!watch->once) continue;
+    watch->removed = true;
+    removed->push_back(watch->point.id);
+  }
+  const auto is_passed = [&](const Hit& hit) { return std::find(passed.begin(), passed.end(), hit.watch_id) != passed.end(); };
+  const auto kept = std::remove_if(begin, check.hits.end(), is_passed);
+  check.total_hits -= static_cast<uint64_t>(check.hits.end() - kept);
+  check.hits.erase(kept, check.hits.end());
+  if (std::erase_if(box.watches, [](const auto& watch) { return watch->removed; }) > 0) box.watches_changed = true;
+}
+
 // The callbacks that the end of a command calls for.
 void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_told, std::unique_ptr<FunctionRef>* problem) {
   const RunBox& run = **holder_at<RunBox>(L, result);
@@ -101,9 +125,18 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   send_watchpoints(box);
   int64_t steps_told = live.completed_steps();
   std::unique_ptr<FunctionRef> problem;
+  std::vector<int> removed;
+  const auto& show = box.vm->options.on_run_status;
+  box.due_commands.clear();
+  if (request != nullptr) {
+    ++box.runs;
+    request->on_hits = [&](CheckResult& check, size_t first) { count_stop(box, check, first, &removed); };
+    if (show) request->on_progress = [&show](const RunProgress& progress) { show(status_text(progress)); };
+  }
   if (request != nullptr && !box.callbacks["step"].empty()) {
     request->on_step = [&](int64_t step) {
       box.begin_suspension();
+      if (show) show("");
       ++steps_told;
       bool stop = false;
       push(L, step);
@@ -111,6 +144,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
     };
   }
   auto result = run(live);
+  if (show) show("");
   box.begin_suspension();
   report_events(box);
   if (!result) throw ScriptError(result.status());
@@ -123,6 +157,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   made->session = box.shared_from_this();
   made->call = call;
   made->suspension = box.suspension;
+  made->removed = std::move(removed);
   made->check = std::make_shared<ResultBox>();
   made->check->session = made->session;
   made->check->result = std::move(result->check);
@@ -203,6 +238,17 @@ int next_node(lua_State* L) {
   return run(L, box, "next_node", std::move(request));
 }
 
+int finish(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  live_of(box, "finish");
+  RunRequest request;
+  request.kind = RunKind::kFinish;
+  OptionTable options(L, 2, "finish");
+  request.timeout = timeout_option(options, "finish");
+  options.finish();
+  return run(L, box, "finish", std::move(request));
+}
+
 int run_to(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   live_of(box, "run_to");
@@ -228,6 +274,21 @@ int with_timeout(lua_State* L, const char* call, std::chrono::milliseconds other
 int pause(lua_State* L) {
   return with_timeout(L, "pause", kPauseTimeout, [](LiveSession& live, auto timeout) { return live.pause(timeout); });
 }
+int attach(lua_State* L) {
+  return with_timeout(L, "attach", kPauseTimeout, [](LiveSession& live, auto timeout) { return live.attach(timeout); });
+}
+
+// core.due_commands(session) -> list of lists of entries; they are given once
+int due_commands(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "due_commands: session");
+  const auto due = std::exchange(box->due_commands, {});
+  push_list(L, due, [L](const auto& commands) { push_list(L, commands, [L](const std::string& text) { push(L, text); }); });
+  return 1;
+}
+
+// core.run_count(session): how many commands have run the training
+int run_count(lua_State* L) { return give(L, object_argument<SessionBox>(L, 1, "run_count: session")->runs); }
+
 int terminate(lua_State* L) {
   return with_timeout(L, "terminate", kTerminateTimeout,
                       [](LiveSession& live, auto timeout) { return live.terminate(timeout); });
@@ -243,8 +304,9 @@ int recheck_live(lua_State* L, SessionBox& box) {
 void bind_run(lua_State* L) {
   define_run_result(L);
   add_methods<SessionBox>(L, {{"step", guard<step>}, {"continue", guard<continue_session>}, {"next_node", guard<next_node>},
-                              {"run_to", guard<run_to>}, {"pause", guard<pause>}, {"terminate", guard<terminate>},
-                              {"on", guard<on_event>}});
+                              {"run_to", guard<run_to>}, {"finish", guard<finish>}, {"pause", guard<pause>}, {"attach", guard<attach>},
+                              {"terminate", guard<terminate>}, {"on", guard<on_event>}});
+  add_functions(L, {{"due_commands", guard<due_commands>}, {"run_count", guard<run_count>}});
 }
 
 }  // namespace msdbg::script

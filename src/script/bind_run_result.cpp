@@ -29,6 +29,7 @@ std::string stop_text(const RunBox& run) {
   switch (result.reason) {
     case StopReason::kDone:
       if (run.call == "recheck") return fmt::format("recheck of step {}: no hit", result.step);
+      if (run.call == "finish") return fmt::format("step {} is done; {}", result.step, held);
       if (run.call == "next_node" || run.call == "run_to" || result.steps_run == 0)
         return fmt::format("step {}{}; {}", result.step, at_node, held);
       return fmt::format("step {} is done; {}", result.step, held);
@@ -88,6 +89,7 @@ int run_text(lua_State* L) {
     for (size_t i = 0; i < std::min(check.hits.size(), kShown); ++i) text += hit_line(*box.session, check.hits[i], fetch);
     if (check.hits.size() > kShown) text += fmt::format("\n  ... {} more: hits", check.hits.size() - kShown);
   }
+  for (const int id : run.removed) text += fmt::format("\n  watch {} was for one hit and is removed", id);
   if (!check.not_checked.empty()) {
     text += fmt::format("\n  not checked: {}, e.g. {}", count_text(static_cast<int64_t>(check.not_checked.size()), "tensor"),
                         printable(check.not_checked.front().reason));

@@ -109,10 +109,11 @@ int get_can(lua_State* L) {
   const bool live = box.live != nullptr;
   const bool by_node = live && box.live->peer().backend != "Ascend";
   lua_newtable(L);
-  for (const char* command : {"step", "continue", "pause", "terminate", "detach", "wait"})
+  for (const char* command : {"step", "continue", "pause", "terminate", "detach", "attach", "wait"})
     set_field(L, command, live && session.can_step());
   set_field(L, "next_node", by_node);
   set_field(L, "run_to", by_node);
+  set_field(L, "finish", by_node);
   set_field(L, "goto_step", true);
   set_field(L, "recheck", !live || box.live->peer().has_recheck);
   set_result_class(L, "can");

@@ -96,6 +96,26 @@ void leave_rule(Watchpoint* point) {
   point->finish = nullptr;
 }
 
+// What a stop of the training means for the watchpoint.
+void read_stop_options(lua_State* L, OptionTable& options, const SessionBox& session, WatchBox* watch) {
+  const auto only_live = [&](const char* option) {
+    if (session.live == nullptr)
+      misuse(fmt::format("watch: option '{}': a {} does not stop; it is for a training", option, session_kind_name(session.kind)));
+  };
+  if (const auto once = options.boolean("once")) {
+    if (*once) only_live("once");
+    watch->once = *once;
+  }
+  if (const auto ignore = options.integer("ignore", 0, INT64_MAX)) {
+    if (*ignore > 0) only_live("ignore");
+    watch->ignore = *ignore;
+  }
+  options.with("commands", [&](int at) {
+    only_live("commands");
+    watch->commands = list_argument<std::string>(L, at, options.what("commands"));
+  });
+}
+
 // Reads the table at `index` into `watch`; keys that are absent keep what is there.
 void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   if (!lua_istable(L, index))
@@ -112,6 +132,7 @@ void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   if (const auto optional = options.boolean("optional")) watch->point.optional = *optional;
   if (const auto enabled = options.boolean("enabled")) watch->point.enabled = *enabled;
   if (const auto elements = options.boolean("elements")) watch->point.needs_elements = *elements;
+  read_stop_options(L, options, session, watch);
   const bool has_when = options.push("when");
   if (has_when && lua_isfunction(L, -1)) {
     options.finish();
@@ -254,6 +275,24 @@ int remove_watch(lua_State* L) {
   return 0;
 }
 
+int get_once(lua_State* L) { return give(L, self<WatchBox>(L).once); }
+int get_ignores(lua_State* L) { return give(L, self<WatchBox>(L).ignore); }
+int get_commands(lua_State* L) {
+  push_list(L, self<WatchBox>(L).commands, [L](const std::string& command) { push(L, command); });
+  return 1;
+}
+
+// watch:ignore(n): the next n stops
+int ignore_hits(lua_State* L) {
+  WatchBox& watch = self<WatchBox>(L);
+  if (session_of(watch)->live == nullptr) misuse("ignore: a dump does not stop; this is for a training");
+  const int64_t count = integer_argument(L, 2, "ignore: number of hits");
+  if (count < 0) misuse(fmt::format("ignore: number of hits: 0 or more is expected, not {}", count));
+  watch.ignore = count;
+  lua_settop(L, 1);
+  return 1;
+}
+
 // `watch 1: tensor_all_zero zero_percentage_ge 50 on @activation (4 nodes)`
 int watch_text(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);
@@ -269,6 +308,8 @@ int watch_text(lua_State* L) {
                                 : watch.slots == "input" ? "inputs"
                                                          : watch.slots);
   text += fmt::format(" ({} node{})", watch.nodes, watch.nodes == 1 ? "" : "s");
+  if (watch.once) text += ", once";
+  if (watch.ignore > 0) text += watch.ignore == 1 ? ", ignores the next hit" : fmt::format(", ignores the next {} hits", watch.ignore);
   if (watch.removed)
     text += ", removed";
   else if (!watch.point.enabled)
@@ -277,10 +318,12 @@ int watch_text(lua_State* L) {
 }
 
 constexpr Member kMethods[] = {
-    {"set", guard<set_watch>}, {"enable", guard<enable>}, {"disable", guard<disable>}, {"remove", guard<remove_watch>}};
+    {"set", guard<set_watch>}, {"enable", guard<enable>}, {"disable", guard<disable>}, {"remove", guard<remove_watch>},
+    {"ignore", guard<ignore_hits>}};
 constexpr Member kFields[] = {{"id", guard<get_id>},     {"name", guard<get_name>},     {"on", guard<get_on>},
                               {"when", guard<get_when>}, {"slots", guard<get_slots>},   {"enabled", guard<get_enabled>},
-                              {"rule", guard<get_rule>}, {"params", guard<get_params>}, {"nodes", guard<get_nodes>}};
+                              {"rule", guard<get_rule>}, {"params", guard<get_params>}, {"nodes", guard<get_nodes>},
+                              {"once", guard<get_once>}, {"ignores", guard<get_ignores>}, {"commands", guard<get_commands>}};
 constexpr Member kMeta[] = {{"__tostring", guard<watch_text>}};
 
 }  // namespace

@@ -98,6 +98,9 @@ struct WatchBox {
   std::shared_ptr<FunctionRef> function;
   size_t nodes = 0;  ///< that the selector matches
   bool removed = false;
+  bool once = false;                  ///< removed when it has stopped the training
+  int64_t ignore = 0;                 ///< stops that it lets pass
+  std::vector<std::string> commands;  ///< entries of the prompt for when it has stopped the training
 };
 
 struct ResultBox {
@@ -115,6 +118,7 @@ struct RunBox {
   std::string call;  ///< "step", "continue", ...
   uint64_t suspension = 0;
   std::shared_ptr<ResultBox> check;
+  std::vector<int> removed;  ///< watchpoints for one hit, which they had
 };
 
 struct OriginBox {
@@ -158,6 +162,9 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   uint64_t suspension = 1;       ///< counts the places where the training was held; older values are gone
   bool watches_changed = true;   ///< since they were sent
   std::map<std::string, std::vector<std::shared_ptr<FunctionRef>>> callbacks;
+  /// The commands of the watchpoints that the last command stopped at, in their order. The prompt takes them.
+  std::vector<std::vector<std::string>> due_commands;
+  int64_t runs = 0;              ///< commands that ran the training
   lua_State* thread = nullptr;   ///< that runs the current call; functions of watchpoints are called on it
 
   /// Error (ScriptError): "session is closed".

@@ -22,6 +22,24 @@ class LiveTerminal : public ::testing::Test {
     ASSERT_TRUE(terminal->see("step 0 held > ")) << terminal->screen();
   }
 
+  /// The number of the process that msdbg has left in the background; 0 without one.
+  static pid_t process_in(const std::string& text) {
+    const std::string mark = "in the background (process ";
+    const size_t at = text.find(mark);
+    return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + mark.size());
+  }
+  /// Whether a process that is not ours has ended within a minute. Nobody may have fetched its status.
+  static bool ends(pid_t process) {
+    for (int i = 0; i < 6000; ++i) {
+      std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+      std::string text;
+      std::getline(file, text);
+      if (text.empty() || text.substr(text.rfind(')') + 2, 1) == "Z") return true;
+      ::usleep(10000);
+    }
+    return false;
+  }
+
   const char* kind = "xterm";
   Folder folder;
   std::unique_ptr<Terminal> terminal;
@@ -33,8 +51,8 @@ TEST_F(LiveTerminal, StepsAndEndsTheTraining) {
   terminal->type("step 3\r");
   EXPECT_TRUE(terminal->see("step 2 is done; training is held")) << terminal->screen();
   terminal->type("quit\r");
-  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
-  terminal->type("n\r");
+  ASSERT_TRUE(terminal->see("Detach (d) or terminate (t)?")) << terminal->screen();
+  terminal->type("t\r");
   EXPECT_EQ(terminal->wait_for_exit(), 0);
   EXPECT_EQ(training->wait(), 0);
   EXPECT_NE(training->output().find("stopped by the debugger"), std::string::npos) << training->output();
@@ -43,21 +61,82 @@ TEST_F(LiveTerminal, StepsAndEndsTheTraining) {
 TEST_F(LiveTerminal, AnUnclearAnswerGoesBackToThePrompt) {
   start_prompt({"--steps", kForever});
   terminal->type("quit\r");
-  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
+  ASSERT_TRUE(terminal->see("Detach (d) or terminate (t)?")) << terminal->screen();
   terminal->type("what\r");
   ASSERT_TRUE(terminal->see("back at the prompt")) << terminal->screen();
   terminal->type("40 + 2\r");
   EXPECT_TRUE(terminal->see("42")) << terminal->screen();
 }
 
-TEST_F(LiveTerminal, ATrainingThatGoesOnIsAnsweredToItsEnd) {
-  start_prompt({"--steps", "50"});
+TEST_F(LiveTerminal, ATrainingThatRunsOnIsAnsweredInTheBackground) {
+  start_prompt({"--steps", "60", "--step-sleep-ms", "20", "--retry-unit-ms", "400"});
+  terminal->type("watch @gradient TO\r");
+  ASSERT_TRUE(terminal->see("[1 watch] > ")) << terminal->screen();
   terminal->type("quit 4\r");
-  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
-  terminal->type("y\r");
+  ASSERT_TRUE(terminal->see("Detach (d) or terminate (t)?")) << terminal->screen();
+  terminal->type("d\r");
   EXPECT_EQ(terminal->wait_for_exit(), 4) << terminal->screen();
+  const pid_t behind = process_in(terminal->screen());
+  ASSERT_GT(behind, 0) << terminal->screen();
   EXPECT_EQ(training->wait(), 0);
-  EXPECT_NE(training->output().find("done: 50 steps"), std::string::npos) << training->output();
+  EXPECT_NE(training->output().find("done: 60 steps"), std::string::npos) << training->output();
+  EXPECT_TRUE(ends(behind)) << "the process in the background stayed";
+}
+
+TEST_F(LiveTerminal, WhatADebuggerInTheBackgroundAnswersEndsItWhenItIsKilled) {
+  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
+  terminal->type("detach\r");
+  ASSERT_TRUE(terminal->see("running > ")) << terminal->screen();
+  terminal->type("\x04");  // nothing is asked: it was let go already
+  EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
+  const pid_t behind = process_in(terminal->screen());
+  ASSERT_GT(behind, 0) << terminal->screen();
+  ::kill(behind, SIGTERM);
+  EXPECT_TRUE(ends(behind));
+  EXPECT_EQ(training->wait(), 1) << training->output();
+}
+
+TEST_F(LiveTerminal, AttachHoldsADetachedTrainingAgain) {
+  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
+  terminal->type("detach\r");
+  ASSERT_TRUE(terminal->see("running > ")) << terminal->screen();
+  terminal->type("attach\r");
+  ASSERT_TRUE(terminal->see("training is held")) << terminal->screen();
+  terminal->type("step\r");
+  EXPECT_TRUE(terminal->see("is done; training is held")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, ARunningTrainingShowsHowFarItIs) {
+  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
+  terminal->type("c\r");
+  EXPECT_TRUE(terminal->see(" a second, ")) << terminal->screen();
+  terminal->type("\x03");
+  EXPECT_TRUE(terminal->see("interrupted")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, TheStepsBeforeAHitCanBeLookedAt) {
+  start_prompt({"--steps", "20", "--fault", "log-of-zero", "--fault-step", "5"});
+  EXPECT_TRUE(terminal->see("history: the statistics of 6 weights")) << terminal->screen();
+  terminal->type("watch @all TO\r");
+  ASSERT_TRUE(terminal->see("[1 watch] > ")) << terminal->screen();
+  terminal->type("c\r");
+  ASSERT_TRUE(terminal->see("HIT")) << terminal->screen();
+  terminal->type("goto -1\r");
+  ASSERT_TRUE(terminal->see("(of 5)")) << terminal->screen();
+  terminal->type("stats fc1.weight\r");
+  EXPECT_TRUE(terminal->see("   4  fc1.weight")) << terminal->screen();
+}
+
+TEST_F(LiveTerminal, WhatCannotBeReadIsKeptFromTheNextStepOn) {
+  start_prompt({"--steps", kForever});
+  terminal->type("step\r");
+  ASSERT_TRUE(terminal->see("step 0 held > ")) << terminal->screen();
+  terminal->type("stats Sub-op10\r");
+  ASSERT_TRUE(terminal->see("it is watched: step, and ask again")) << terminal->screen();
+  terminal->type("step\r");
+  ASSERT_TRUE(terminal->see("step 1 held > ")) << terminal->screen();
+  terminal->type("stats Sub-op10\r");
+  EXPECT_TRUE(terminal->see("not finite")) << terminal->screen();
 }
 
 TEST_F(LiveTerminal, ControlCHoldsTheTraining) {
@@ -124,18 +203,6 @@ TEST_F(LiveTerminal, ControlCEndsALoopOverSteps) {
   ASSERT_TRUE(terminal->see("interrupted")) << terminal->screen();
   terminal->type("pause\r");
   EXPECT_TRUE(terminal->see("training is held")) << terminal->screen();
-}
-
-TEST_F(LiveTerminal, ControlCLeavesATrainingThatRunsOn) {
-  start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
-  terminal->type("\x04");  // the end of the prompt asks, too
-  ASSERT_TRUE(terminal->see("Let it run on?")) << terminal->screen();
-  terminal->type("y\r");
-  ASSERT_TRUE(terminal->see("msdbg stays until it has ended")) << terminal->screen();
-  ::usleep(100000);
-  terminal->type("\x03");
-  EXPECT_TRUE(terminal->see("msdbg exits")) << terminal->screen();
-  EXPECT_EQ(terminal->wait_for_exit(), 130);
 }
 
 TEST_F(LiveTerminal, ControlCInAScriptGivesThePrompt) {

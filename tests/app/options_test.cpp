@@ -31,6 +31,15 @@ TEST(Options, SeveralConditionsPairWithTheirSelectors) {
   EXPECT_EQ(p.options.watches[1].second, "TZ 50");
 }
 
+TEST(Options, ListenMayAnswerOnly) {
+  const Parsed p = parse({"listen", "--answer-only", "--sockets", "3,4", "--ready", "5", "--graph-from", "a.rec"});
+  ASSERT_FALSE(p.done) << p.err;
+  EXPECT_TRUE(p.options.answer_only);
+  EXPECT_EQ(p.options.sockets, (std::vector<int>{3, 4}));
+  EXPECT_EQ(p.options.ready, 5);
+  EXPECT_EQ(p.options.graph_from, "a.rec");
+}
+
 TEST(Options, ScriptArgumentsAreLeftAlone) {
   const Parsed p = parse({"run", "x.lua", "dump", "--format", "json", "-q"});
   ASSERT_FALSE(p.done) << p.err;

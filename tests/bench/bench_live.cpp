@@ -101,10 +101,13 @@ void transfer(const std::string& trainer, bool small) {
   (void)held.session->terminate(10s);
 }
 
-void cost(const std::string& trainer, const char* name, const char* target, const Watchpoint* watch, int rounds, int steps, int width) {
+void cost(const std::string& trainer, const char* name, const char* target, const Watchpoint* watch, int rounds, int steps, int width,
+          size_t history = 0) {
   std::vector<double> ratios, baseline;
+  ListenOptions options;
+  options.history_tensors = history;
   for (int i = 0; i < rounds; ++i) {
-    Held held(trainer, {"--compare", "--steps", std::to_string(steps), "--width", std::to_string(width)});
+    Held held(trainer, {"--compare", "--steps", std::to_string(steps), "--width", std::to_string(width)}, options);
     if (watch != nullptr) {
       if (Status status = held.session->set_watchpoints({watch, 1}); !status.ok()) die(status.message());
     }
@@ -146,9 +149,10 @@ int main(int argc, char** argv) {
   overflow.on = *Selector::parse("**");
   overflow.condition = *parse_condition("TO");
   cost(trainer, "training_with_TO_on_every_tensor", "1.25", &overflow, small ? 3 : 5, small ? 20 : 160, width);
+  cost(trainer, "training_with_history", "1.10", nullptr, small ? 3 : 5, small ? 20 : 160, width, kHistoryTensors);
 
+  const int steps = small ? 300 : 5000;
   {
-    const int steps = small ? 300 : 5000;
     Held held(trainer, {"--steps", std::to_string(2 * steps + 2), "--width", "1", "--batch", "1"});
     std::vector<double> each;
     for (int i = 0; i < steps; ++i) {
@@ -163,6 +167,17 @@ int main(int argc, char** argv) {
     const auto start = Clock::now();
     if (Result<RunResult> result = held.session->run(request); !result || result->steps_run != steps) die("the steps did not run");
     std::printf("TIME empty_steps %.0f per_second target >= 5000\n", steps / seconds_since(start));
+    (void)held.session->terminate(10s);
+  }
+  {
+    ListenOptions options;
+    options.history_tensors = kHistoryTensors;
+    Held held(trainer, {"--steps", std::to_string(steps + 2), "--width", "1", "--batch", "1"}, options);
+    RunRequest request;
+    request.count = steps;
+    const auto start = Clock::now();
+    if (Result<RunResult> result = held.session->run(request); !result || result->steps_run != steps) die("the steps did not run");
+    std::printf("TIME empty_steps_with_history %.0f per_second target -\n", steps / seconds_since(start));
     (void)held.session->terminate(10s);
   }
 

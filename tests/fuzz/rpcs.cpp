@@ -91,9 +91,11 @@ class CallsInProcess final : public Transport {
   Status answer(const debugger::EventReply& reply) override { return inner_->answer(reply); }
   void answer_ahead(const debugger::EventReply& reply, uint64_t times) override { inner_->answer_ahead(reply, times); }
   Passed stop_ahead() override { return inner_->stop_ahead(); }
+  Passed passed_ahead() override { return inner_->passed_ahead(); }
   void expect(std::shared_ptr<ValueUpload> upload) override { inner_->expect(std::move(upload)); }
   uint64_t received_bytes() const override { return inner_->received_bytes(); }
   void answer_alone(std::vector<debugger::EventReply> replies) override { inner_->answer_alone(std::move(replies)); }
+  size_t stop_alone() override { return inner_->stop_alone(); }
   std::string address() const override { return inner_->address(); }
   int descriptor() const override { return inner_->descriptor(); }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "live/faults.h"
+#include "support/temp_dir.h"
 
 namespace msdbg::test {
 namespace {
@@ -90,6 +91,65 @@ TEST_F(LiveFaults, RestartedDebuggerPicksUpAHeldClient) {
   ASSERT_TRUE(d.session->terminate(10s).ok());
   peer.join();
   EXPECT_EQ(d.session->state(), LiveState::kEnded);
+}
+
+TEST_F(LiveFaults, GraphOfATrainingThatCameBackIsThatOfARecording) {
+  const TempDir directory;
+  ListenOptions options;
+  options.record = directory.file("before.msdbg");
+  {
+    Driver before(options);
+    before.connect();
+    ASSERT_TRUE(before.session->wait_until_held(10s).ok());
+    ASSERT_TRUE(before.session->detach().ok());
+    (void)before.reply();
+  }
+  ListenOptions given;
+  given.graph_from = options.record;
+  for (const ListenOptions& again : {given, options}) {  // the second one writes the file anew
+    Driver d(again);
+    d.client = RawClient::connect(d.port());
+    d.hold(5, "Default/net-Net/Add-op30");
+    ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+    EXPECT_EQ(d.session->peer().version, "1.10.0");
+    ASSERT_EQ(d.session->graphs().size(), 1u);
+    EXPECT_NE(d.session->graphs()[0]->find("Default/net-Net/Add-op30"), nullptr);
+    const std::string events = events_of(*d.session);
+    EXPECT_NE(events.find("those of a recording are used"), std::string::npos) << events;
+    ASSERT_TRUE(d.session->detach().ok());
+    EXPECT_TRUE(d.reply().set_cmd().delete_());
+  }
+}
+
+TEST_F(LiveFaults, GraphOfAnotherTrainingIsNotUsed) {
+  const TempDir directory;
+  ListenOptions options;
+  options.record = directory.file("before.msdbg");
+  {
+    Driver before(options);
+    before.connect();
+    ASSERT_TRUE(before.session->wait_until_held(10s).ok());
+    ASSERT_TRUE(before.session->detach().ok());
+    (void)before.reply();
+  }
+  ListenOptions again;
+  again.graph_from = options.record;
+  Driver d(again);
+  d.client = RawClient::connect(d.port());
+  d.hold(5, "Default/net-Other/Conv2D-op1");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  EXPECT_EQ(d.session->peer().version, "unknown");
+  EXPECT_TRUE(d.session->graphs().empty());
+  ASSERT_TRUE(d.session->detach().ok());
+  (void)d.reply();
+}
+
+TEST_F(LiveFaults, RecordingWithoutGraphIsRefused) {
+  const TempDir directory;
+  ListenOptions options;
+  options.port = 0;
+  options.graph_from = directory.file("absent.msdbg");
+  EXPECT_FALSE(msdbg::listen(options).ok());
 }
 
 TEST_F(LiveFaults, ConnectionThatBreaksAndIsMadeAgainGoesOn) {

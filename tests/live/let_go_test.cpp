@@ -256,5 +256,63 @@ TEST_F(LiveLetGo, ParameterThatIsNotLoadedIsNotSaidToBeReadable) {
   EXPECT_NE(info.status().message().find("this parameter is not loaded"), std::string::npos) << info.status().message();
 }
 
+TEST_F(LiveLetGo, AttachHoldsItAgain) {
+  Driver d;
+  let_go(d);
+  EXPECT_EQ(d.session->run({}).status().code(), Code::kUnsupported);
+  Result<RunResult> result = d.session->attach(0ms);  // it runs
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->held);
+  d.hold(1, kNode);
+  result = d.session->pause(10s);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->held);
+  EXPECT_EQ(result->reason, StopReason::kPaused);
+  EXPECT_EQ(result->completed_steps, 2);
+  EXPECT_FALSE(d.session->detached());
+  EXPECT_FALSE(d.wait->get(50ms).has_value());
+}
+
+TEST_F(LiveLetGo, AttachRemovesWatchpointsThatDetachCouldNotRemove) {
+  Driver d;
+  d.connect();
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  const Watchpoint wanted = watch(std::string("=") + kNode, "TO", 3);
+  int id = 0;
+  std::thread setter([&] {
+    id = d.reply().set_cmd().id();
+    d.hold(0, "");
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+  });
+  ASSERT_TRUE(d.session->set_watchpoints({&wanted, 1}).ok());
+  RunRequest request;
+  request.timeout = 50ms;
+  ASSERT_TRUE(d.session->run(request).ok());
+  setter.join();
+  ASSERT_TRUE(d.session->detach().ok());  // while it runs: there is no call that could take the deletion
+  ASSERT_TRUE(d.session->attach(0ms).ok());
+  d.hold(0, kNode);
+  ASSERT_TRUE(d.session->pause(10s).ok());
+  std::thread training([&] {
+    const debugger::EventReply removed = d.reply();
+    EXPECT_TRUE(removed.set_cmd().delete_());
+    EXPECT_EQ(removed.set_cmd().id(), id);
+    d.hold(0, kNode);
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+    d.hold(1, kNode);
+  });
+  const Result<RunResult> result = d.session->run({});
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->completed_steps, 2);
+}
+
+TEST_F(LiveLetGo, AttachNeedsATrainingThatWasLetGo) {
+  Driver d;
+  d.connect();
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  EXPECT_EQ(d.session->attach(10s).status().code(), Code::kUnsupported);
+}
+
 }  // namespace
 }  // namespace msdbg::test

@@ -182,5 +182,58 @@ TEST(LiveSession, ViewsAValueInSlices) {
   EXPECT_EQ(d.session->stats(*id)->mean, 2.5);
 }
 
+TEST(LiveSession, WhatIsWatchedInertlyCanBeReadInTheNextSteps) {
+  constexpr const char* kNode = "Default/net-Net/Add-op30";
+  Driver d;
+  d.connect("2.0.0");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  const auto found = find_node(d.session->graphs(), kNode);
+  ASSERT_TRUE(found.ok());
+  const TensorId id{0, found->graph->id(), 0, 0, found->node, {Io::kOutput, 0}};
+  std::thread setter([&] {
+    const debugger::EventReply set = d.reply();
+    ASSERT_EQ(set.set_cmd().watch_nodes_size(), 1);
+    EXPECT_EQ(set.set_cmd().watch_nodes(0).node_name(), kNode);
+    EXPECT_EQ(set.set_cmd().watch_condition().condition(), debugger::WatchCondition::tensor_initialization);
+    d.hold(0, "");
+  });
+  const Result<bool> kept = d.session->keep_readable(id);
+  setter.join();
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  EXPECT_TRUE(*kept);
+  EXPECT_FALSE(*d.session->keep_readable(id));
+  EXPECT_FALSE(d.wait->get(50ms).has_value()) << "it was told the same again";
+}
+
+TEST(LiveSession, AnotherProcessTakesThePortOver) {
+  Driver d;
+  d.connect();
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  ASSERT_TRUE(d.session->detach().ok());
+  EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+  ASSERT_TRUE(d.session->wait_until_let_go(10s).ok());
+  ListenOptions options;
+  Result<std::vector<int>> sockets = d.session->copy_sockets();
+  ASSERT_TRUE(sockets.ok()) << sockets.status().message();
+  options.sockets = *sockets;
+  options.port = 1;
+  Result<std::unique_ptr<LiveSession>> next = msdbg::listen(options);
+  ASSERT_TRUE(next.ok()) << next.status().message();
+  const std::string address = d.session->address();
+  EXPECT_EQ((*next)->address(), address);
+  d.session.reset();
+  d.session = std::move(*next);
+  d.client = RawClient::connect(d.port());
+  d.hold(0, "");
+  EXPECT_TRUE(d.session->wait_until_held(10s).ok());
+}
+
+TEST(LiveSession, WhatIsNoListeningSocketIsRefused) {
+  ListenOptions options;
+  options.sockets = {0};
+  const auto made = msdbg::listen(options);
+  EXPECT_EQ(made.status().code(), Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace msdbg::test

@@ -247,5 +247,81 @@ TEST_F(LiveStepEnd, WhatIsJudgedHereSaysThatTheLastStepWasNot) {
   EXPECT_NE(told.find("step 0 ended without holding the training"), std::string::npos) << told;
 }
 
+TEST_F(LiveStepEnd, FinishRunsToTheEndOfTheStepThatIsUnderWay) {
+  Driver d;
+  d.connect("2.2.0");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  EXPECT_EQ(d.session->run({RunKind::kFinish, 1, {}, {}, {}}).status().code(), Code::kInvalidArgument);
+  std::thread training([&] {
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "node");
+    d.hold(0, kFirst);
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
+    d.hold(0, kLast);
+  });
+  (void)run(d, RunKind::kNextNode);
+  const RunResult result = run(d, RunKind::kFinish);
+  training.join();
+  EXPECT_EQ(result.reason, StopReason::kDone);
+  EXPECT_EQ(result.completed_steps, 1);
+  EXPECT_EQ(result.steps_run, 1);
+  EXPECT_NE(d.session->run({RunKind::kFinish, 1, {}, {}, {}}).status().message().find("step 0 has ended already"), std::string::npos);
+}
+
+TEST_F(LiveStepEnd, HitsThatAreTakenOutDoNotStop) {
+  Driver d;
+  d.connect("2.2.0");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  const int id = set(d, watch(std::string("=") + kFirst, "TL max_gt=0"));
+  std::thread training([&] {
+    for (int step = 0; step < 3; ++step) {
+      (void)d.reply();
+      hit(d, kFirst, id);
+      d.hold(step, kFirst);
+      if (step == 2) break;
+      (void)d.reply();
+      d.hold(step, kLast);
+    }
+  });
+  int asked = 0;
+  RunRequest request;
+  request.kind = RunKind::kContinue;
+  request.on_hits = [&](CheckResult& check, size_t first) {
+    EXPECT_EQ(first, 0u);
+    EXPECT_EQ(check.hits.size(), 1u);
+    if (++asked < 3) check.hits.clear();
+  };
+  const Result<RunResult> result = d.session->run(request);
+  training.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(result->reason, StopReason::kHit);
+  EXPECT_EQ(result->step, 2);
+  EXPECT_EQ(result->completed_steps, 2);
+}
+
+TEST_F(LiveStepEnd, ProgressTellsStepsAndTime) {
+  Driver d;
+  d.connect("2.2.0");
+  ASSERT_TRUE(d.session->wait_until_held(10s).ok());
+  std::vector<RunProgress> told;
+  std::thread training([&] {
+    for (int step = 0; step < 3; ++step) {
+      (void)d.reply();
+      std::this_thread::sleep_for(300ms);
+      d.hold(step, kLast);
+    }
+  });
+  RunRequest request;
+  request.count = 3;
+  request.on_progress = [&](const RunProgress& progress) { told.push_back(progress); };
+  ASSERT_TRUE(d.session->run(request).ok());
+  training.join();
+  ASSERT_FALSE(told.empty());
+  EXPECT_GE(told.back().steps_run, 1);
+  EXPECT_LE(told.back().steps_run, 3);
+  EXPECT_LE(told.back().held, told.back().elapsed);
+  EXPECT_GT(told.back().elapsed, 0ns);
+}
+
 }  // namespace
 }  // namespace msdbg::test

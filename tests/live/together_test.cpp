@@ -267,6 +267,72 @@ TEST_F(FetchedTogether, StatisticsComeTogetherToo) {
   }
 }
 
+/// A node of the training by its name; of step `step`.
+TensorId tensor_of(LiveSession& session, const std::string& name, int64_t step) {
+  const auto found = find_node(session.graphs(), name);
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  return found ? TensorId{0, found->graph->id(), step, 0, found->node, {Io::kOutput, 0}} : TensorId{};
+}
+
+TEST_F(FetchedTogether, HistoryKeepsStatisticsOfEachStep) {
+  ListenOptions options;
+  options.history_tensors = kHistoryTensors;
+  options.history_steps = 3;
+  SmallTraining training("1.10.0", options);
+  LiveSession& session = training.session();
+  const LiveHistory history = session.history();
+  EXPECT_EQ(history.steps, 3);
+  EXPECT_GT(history.weights, 0u);
+  EXPECT_EQ(history.weights, history.all_weights);
+  ASSERT_TRUE(session.run({RunKind::kStep, 5, {}, {}, {}}).ok());
+  EXPECT_EQ(training.summarized_together(), std::vector<int>(5, static_cast<int>(history.tensors)));
+  EXPECT_TRUE(training.asked_together().empty());
+  EXPECT_EQ(session.steps(), (std::vector<int64_t>{2, 3, 4}));
+  const Result<Stats> stats = session.stats(tensor_of(session, "fc1.weight", 3));
+  ASSERT_TRUE(stats.ok()) << stats.status().message();
+  EXPECT_EQ(stats->max, value_of("fc1.weight"));
+  EXPECT_FALSE(session.stats(tensor_of(session, "fc1.weight", 1)).ok());
+  TensorQuery query;
+  query.steps = IntSet::of(2);
+  EXPECT_EQ(session.tensors(query).size(), history.tensors);
+}
+
+TEST_F(FetchedTogether, HistoryHasAMost) {
+  ListenOptions options;
+  options.history_tensors = 2;
+  SmallTraining training("1.10.0", options);
+  ASSERT_TRUE(training.session().run({}).ok());
+  EXPECT_EQ(training.summarized_together(), std::vector<int>{2});
+  EXPECT_EQ(training.session().history().tensors, 2u);
+  EXPECT_LT(training.session().history().weights, training.session().history().all_weights);
+}
+
+TEST_F(FetchedTogether, WithoutHistoryNothingIsAskedFor) {
+  SmallTraining training;
+  ASSERT_TRUE(training.session().run({RunKind::kStep, 3, {}, {}, {}}).ok());
+  EXPECT_TRUE(training.summarized_together().empty());
+  EXPECT_EQ(training.session().history().tensors, 0u);
+  EXPECT_EQ(training.session().steps(), std::vector<int64_t>{2});
+}
+
+TEST_F(FetchedTogether, RecordingHasTheHistory) {
+  const TempDir directory;
+  ListenOptions options;
+  options.history_tensors = kHistoryTensors;
+  options.record = directory.file("history.msdbg");
+  {
+    SmallTraining training("1.10.0", options);
+    ASSERT_TRUE(training.session().run({RunKind::kStep, 3, {}, {}, {}}).ok());
+  }
+  Result<std::unique_ptr<LiveSession>> played = open_recording(options.record);
+  ASSERT_TRUE(played.ok()) << played.status().message();
+  ASSERT_TRUE((*played)->wait_until_held(10s).ok());
+  ASSERT_TRUE((*played)->run({RunKind::kStep, 3, {}, {}, {}}).ok());
+  const Result<Stats> stats = (*played)->stats(tensor_of(**played, "fc1.weight", 1));
+  ASSERT_TRUE(stats.ok()) << stats.status().message();
+  EXPECT_EQ(stats->max, value_of("fc1.weight"));
+}
+
 TEST_F(FetchedTogether, AnswerThatEndsEarlyCostsTheRest) {
   SmallTraining training;
   training.once([](SliceList& slices) { slices.resize(slices.size() - 5); });

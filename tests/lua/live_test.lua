@@ -85,6 +85,48 @@ describe("a live session", function()
     expect(tostring(r)):contains "1 of 2 NaN"
   end))
 
+  it("stops once", with_training(function(s)
+    local w = s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, once = true }
+    expect(w.once):equals(true)
+    local r = s:continue()
+    expect(r.completed_steps):equals(1)
+    expect(tostring(r)):contains "watch 1 was for one hit and is removed"
+    expect(#s:watches()):equals(0)
+    expect(s:continue().reason):equals "ended"
+  end))
+
+  it("lets hits pass that a watchpoint ignores", with_training(function(s)
+    local w = s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, ignore = 1 }
+    local r = s:continue()
+    expect(r.completed_steps):equals(2)
+    expect(w.ignores):equals(0)
+    w:ignore(5)
+    expect(tostring(w)):contains "ignores the next 5 hits"
+    expect(s:continue().reason):equals "ended"
+    expect(w.ignores):equals(4)
+    expect(function() w:ignore(-1) end):raises "0 or more"
+  end))
+
+  it("saves what a watchpoint does when it hits", with_training(function(s)
+    s:watch { on = "op:MatMul", when = "TL", max_gt = 2.5, once = true, ignore = 3, commands = { 'print "hit"', "stats @loss" } }
+    local path = os.tmpname()
+    s:save_watches(path)
+    s:watches()[1]:remove()
+    local w = s:load_watches(path)[1]
+    os.remove(path)
+    expect(w.once):equals(true)
+    expect(w.ignores):equals(3)
+    expect(table.concat(w.commands, "; ")):equals 'print "hit"; stats @loss'
+  end))
+
+  it("gives rules the same options", with_training(function(s)
+    local w = s:watch { rule = "tensor_overflow", once = true, ignore = 2 }
+    expect(w.once):equals(true)
+    expect(w.ignores):equals(2)
+    expect(function() s:watch { rule = "tensor_overflow", ignore = -1 } end):raises "ignore"
+    expect(#s:watches()):equals(1)
+  end))
+
   it("ends once", with_training(function(s)
     local ends = 0
     s:on("end", function(r)

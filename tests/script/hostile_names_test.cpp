@@ -114,7 +114,7 @@ TEST_P(HostileNames, NoCommandOfTheDumpLetsThemActOnTheTerminal) {
            "save /dev/null", "source /dev/null", "set pager off", "guide", "report -o nowhere/page.html", "report -o /dev/null",
            "open other", "close", "open other",
            "step", "next", "continue", "run", "run_to Log-op3", "pause", "wait", "terminate",
-           "detach", "msdbg.fail(tostring(n))", "s:report():markdown()"}) {
+           "detach", "finish", "attach", "tbreak " + bad + " TO", "ignore 1 1", "commands 1 info", "msdbg.fail(tostring(n))", "s:report():markdown()"}) {
     enter(entry);
   }
   // What the report wrote in full is seen, only defused.

@@ -84,7 +84,7 @@ TEST_F(LivePrompt, GotoCountsBack) {
 }
 
 TEST_F(LivePrompt, DetachLetsTheTrainingRun) {
-  EXPECT_EQ(type("detach"), "the training runs on without watchpoints, as long as msdbg stays; wait follows it to its end");
+  EXPECT_EQ(type("detach"), "the training runs on without watchpoints, as long as msdbg stays; attach holds it again, wait follows it to its end");
   EXPECT_EQ(type("wait"), "ended");
 }
 
@@ -110,6 +110,61 @@ TEST_F(LivePrompt, CompletionKnowsTheCommands) {
   EXPECT_EQ(script->complete("contin", 6).front(), "continue");
   EXPECT_TRUE(contains(type("help live"), "msdbg listen"));
   EXPECT_TRUE(contains(type("help step"), "step [N]"));
+}
+
+TEST_F(LivePrompt, CommandsOfAWatchpointRunWhenItHits) {
+  type("seen = 0");
+  type("watch op:MatMul TL max_gt=2.5");
+  EXPECT_EQ(script->eval("commands 1").state, Script::EvalState::kIncomplete);
+  EXPECT_EQ(script->eval("commands 1\nseen = seen + 1").state, Script::EvalState::kIncomplete);
+  EXPECT_EQ(type("commands 1\nseen = seen + 1\ncontinue\nseen = 100\nend"), "watch 1: 3 commands when it hits");
+  // `continue` ends the list; each of the three steps hits, and the fourth command finds the end.
+  EXPECT_TRUE(contains(type("c"), "training has ended after 3 steps"));
+  EXPECT_EQ(type("seen"), "3");
+}
+
+TEST_F(LivePrompt, CommandsCanBeRemoved) {
+  type("seen = 0");
+  type("watch op:MatMul TL max_gt=2.5");
+  type("commands seen = 1");  // the last one
+  type("commands 1 seen = 1");
+  EXPECT_EQ(type("commands 1\nend"), "watch 1: no commands");
+  type("c");
+  EXPECT_EQ(type("seen"), "0");
+}
+
+TEST_F(LivePrompt, CommandsDoNotRunWithoutAStop) {
+  type("seen = 0");
+  type("watch op:MatMul TL max_gt=2.5");
+  type("commands 1 seen = seen + 1");
+  type("step");
+  type("recheck");
+  type("hits");
+  EXPECT_EQ(type("seen"), "1");
+}
+
+TEST_F(LivePrompt, AFailingCommandIsNamed) {
+  type("watch op:MatMul TL max_gt=2.5");
+  type("commands 1 stats nowhere");
+  EXPECT_TRUE(contains(type("c"), "'stats nowhere', a command of a watchpoint: "));
+  EXPECT_EQ(type("1 + 1"), "2");
+}
+
+TEST_F(LivePrompt, DetachCanBeTakenBack) {
+  type("step");
+  type("watch @gradient TO");
+  type("detach");
+  EXPECT_TRUE(contains(type("c"), "not held"));
+  EXPECT_EQ(type("attach"), "paused in step 1, 2 steps completed; training is held");
+  EXPECT_EQ(training->in_force.size(), 1u);
+  EXPECT_TRUE(contains(type("attach"), "not detached"));
+}
+
+TEST_F(LivePrompt, FinishEndsTheStepThatIsUnderWay) {
+  EXPECT_TRUE(contains(type("finish"), "step runs the next one"));
+  type("n");
+  EXPECT_EQ(type("finish"), "step 0 is done; training is held");
+  EXPECT_TRUE(contains(type("finish"), "has ended already"));
 }
 
 }  // namespace

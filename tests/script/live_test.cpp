@@ -1,5 +1,6 @@
 // Commands of a live session, watchpoints in force, callbacks, and values that change between suspensions.
 #include "script/live_support.h"
+#include "script/run_status.h"
 
 namespace msdbg::testing {
 namespace {
@@ -318,6 +319,13 @@ TEST_F(Live, EventsAreToldAfterEachCommand) {
 
 TEST_F(Live, OriginWorksOnTheStepAtHand) {
   run("s:step(3); local o = msdbg.origin(s); assert(#o.origins == 1 and o.origins[1].node == 'Gradients/Default/net/ReluGrad-op0')");
+}
+
+TEST(RunStatus, TellsStepsRateAndShare) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(script::status_text({1234, 100, 2s, 60ms}), "step 1234: 100 steps, 50 a second, 3 % of the time in msdbg");
+  EXPECT_EQ(script::status_text({0, 1, 4s, 0s}), "step 0: 1 step, 0.25 a second, 0 % of the time in msdbg");
+  EXPECT_EQ(script::status_text({}), "step 0: 0 steps, 0 a second, 0 % of the time in msdbg");
 }
 
 }  // namespace

@@ -130,17 +130,20 @@ class FakeLiveSession : public LiveSession {
   }
 
   Result<RunResult> run(const RunRequest& request) override {
-    constexpr const char* kKinds[] = {"step", "continue", "next", "to"};
+    constexpr const char* kKinds[] = {"step", "continue", "next", "to", "finish"};
     calls.push_back(std::string("run ") + kKinds[static_cast<int>(request.kind)]);
     if (request.kind == RunKind::kStep && request.count < 1)
       return Status(Code::kInvalidArgument, "step: 1 or more steps are expected, not " + std::to_string(request.count));
     if (request.kind == RunKind::kToNode && !find(request.node))
       return Status(Code::kInvalidArgument, "run_to: no operator '" + request.node + "'");
     if (state_ != LiveState::kHeld) return not_held();
+    if (request.kind == RunKind::kFinish && (at_end_ || node_.empty()))
+      return Status(Code::kInvalidArgument, "finish: step " + std::to_string(step_) + " has ended already; step runs the next one");
     const int64_t first = completed_;
     for (;;) {
       CheckResult found;
       const StopReason reason = advance(request, &found);
+      if (request.on_hits && !found.hits.empty()) request.on_hits(found, 0);
       if (reason != StopReason::kDone) return result(reason, first, std::move(found));
       if (!found.hits.empty()) return result(StopReason::kHit, first, std::move(found));
       if (request.kind == RunKind::kNextNode) return result(StopReason::kDone, first, std::move(found));
@@ -148,6 +151,7 @@ class FakeLiveSession : public LiveSession {
         return result(StopReason::kDone, first, std::move(found));
       if (!at_end_) continue;
       if (request.kind == RunKind::kToNode) return result(StopReason::kNodeNotMet, first, std::move(found));
+      if (request.kind == RunKind::kFinish) return result(StopReason::kDone, first, std::move(found));
       if (request.kind == RunKind::kStep && completed_ - first >= request.count)
         return result(StopReason::kDone, first, std::move(found));
       if (request.on_step && !request.on_step(step_)) return result(StopReason::kPaused, first, std::move(found));
@@ -163,8 +167,14 @@ class FakeLiveSession : public LiveSession {
     return result(reason, completed_, std::move(found));
   }
 
+  Result<RunResult> attach(std::chrono::milliseconds timeout) override {
+    calls.push_back("attach");
+    if (!std::exchange(detached_, false)) return Status(Code::kUnsupported, "attach: the session is not detached");
+    return pause(timeout);
+  }
   Result<RunResult> pause(std::chrono::milliseconds timeout) override {
     calls.push_back("pause " + std::to_string(timeout.count()));
+    detached_ = false;
     if (state_ == LiveState::kRunning) {
       stays_in_step_.reset();
       if (completed_ >= static_cast<int64_t>(script_.size())) state_ = LiveState::kEnded;  // it ran on after detach()

@@ -104,8 +104,9 @@ s:terminate()
             {"--print-loss"});
   ASSERT_TRUE(live.pair->finish());
   const std::string& text = live.pair->script_text;
-  const size_t place = text.find("loss ");
-  ASSERT_NE(place, std::string::npos) << text;
+  const size_t line = text.find("\nloss ");
+  ASSERT_NE(line, std::string::npos) << text;
+  const size_t place = line + 1;
   const std::string loss = text.substr(place, text.find('\n', place) - place);
   EXPECT_TRUE(contains(live.pair->training_text, "step 2 " + loss + "\n")) << text << live.pair->training_text;
 }

@@ -89,6 +89,45 @@ Result<std::unique_ptr<Acceptor>> Acceptor::open(const std::string& bind, int po
   return acceptor;
 }
 
+Result<std::unique_ptr<Acceptor>> Acceptor::take_over(std::span<const int> sockets) {
+  std::unique_ptr<Acceptor> acceptor(new Acceptor());
+  acceptor->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (acceptor->wake_ < 0) return Status(Code::kIoError, fmt::format("cannot listen: eventfd: {}", std::strerror(errno)));
+  for (const int socket : sockets) {
+    sockaddr_storage address = {};
+    socklen_t length = sizeof address;
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0 ||
+        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
+        ::fcntl(socket, F_SETFD, FD_CLOEXEC) != 0)
+      return Status(Code::kInvalidArgument, fmt::format("descriptor {} is no socket that listens", socket));
+    int port = 0;
+    const std::string host = address_text(address, &port);
+    if (acceptor->sockets_.empty()) {
+      acceptor->host_ = host;
+      acceptor->port_ = port;
+    }
+    acceptor->sockets_.push_back(socket);
+  }
+  return acceptor;
+}
+
+Result<std::vector<int>> Acceptor::copy_sockets() const {
+  std::vector<int> copies;
+  for (const int socket : sockets_) {
+    const int copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0) {
+      copies.push_back(copy);
+      continue;
+    }
+    const int error = errno;
+    for (const int made : copies) ::close(made);
+    return Status(Code::kIoError, fmt::format("the port cannot be handed over: dup: {}", std::strerror(error)));
+  }
+  return copies;
+}
+
 Status Acceptor::listen_at(const addrinfo& at, int port) {
   sockaddr_storage address = {};
   std::memcpy(&address, at.ai_addr, at.ai_addrlen);

@@ -30,6 +30,8 @@ class Acceptor {
   /// Listens on every address that `bind` stands for ("localhost" may be two), on one port.
   /// Error: kInvalidArgument for anything but an address, kIoError naming the address and the reason.
   static Result<std::unique_ptr<Acceptor>> open(const std::string& bind, int port);
+  /// Goes on with sockets that listen already. Error: kInvalidArgument for what is no such socket.
+  static Result<std::unique_ptr<Acceptor>> take_over(std::span<const int> sockets);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
@@ -38,6 +40,8 @@ class Acceptor {
   Status start(Callbacks callbacks);
   void stop();
 
+  /// For take_over() in another process. The caller closes them.
+  Result<std::vector<int>> copy_sockets() const;
   const std::string& host() const { return host_; }
   int port() const { return port_; }
 

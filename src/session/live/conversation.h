@@ -4,6 +4,7 @@
 // owner waits for them. Nothing here knows graphs or watchpoints.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -79,7 +80,17 @@ class Conversation {
   void stop_ahead();
   /// Suspensions that were answered ahead since this was last asked.
   uint64_t take_passed();
+  /// The same while it goes on, and the step of the last of them.
+  uint64_t passed(int64_t* step);
   Status let_go(std::vector<debugger::EventReply> first);
+  /// Ends let_go(). How many of its first replies were not given; they are the last ones.
+  size_t take_back();
+  /// The same while it goes on.
+  size_t left_to_say() const;
+  Result<std::vector<int>> copy_sockets() { return transport_->copy_sockets(); }
+  /// What a training that comes without handshake has said to another debugger, where somebody knows. Set before anything else.
+  void recall(std::function<std::optional<debugger::Metadata>(const debugger::Metadata& wait)> recall) { recall_ = std::move(recall); }
+  bool recalled() const;  ///< the training came without handshake, and somebody knew
 
   /// While `suspension` is set, nothing is sent in another one, because callers mean that one. nullopt ends it.
   void pin(std::optional<uint64_t> suspension);
@@ -119,7 +130,8 @@ class Conversation {
   bool awaiting_ = true;       // the next WaitCMD is a new suspension
   uint64_t passed_ = 0;        // suspensions that were answered ahead
   bool busy_ = false;          // it got a command and has not asked again yet
-  bool refused_ = false, orphan_ = false;
+  bool refused_ = false, orphan_ = false, recalled_ = false;
+  std::function<std::optional<debugger::Metadata>(const debugger::Metadata&)> recall_;
   std::optional<uint64_t> pinned_;
   bool lost_held_ = false;     // the connection broke while the training was held
   int64_t goodbye_steps_ = -1;

@@ -49,7 +49,8 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   // The library would print to standard error, in the middle of the prompt, that a name is not UTF-8. Names are taken as bytes here
   // and shown escaped; what cannot be parsed at all is an event of the session.
   google::protobuf::SetLogHandler(nullptr);
-  Result<std::unique_ptr<Acceptor>> acceptor = Acceptor::open(options.bind, options.port);
+  Result<std::unique_ptr<Acceptor>> acceptor =
+      options.sockets.empty() ? Acceptor::open(options.bind, options.port) : Acceptor::take_over(options.sockets);
   if (!acceptor) return acceptor.status();
   std::unique_ptr<Recorder> recorder;
   if (!options.record.empty()) {
@@ -130,6 +131,11 @@ Passed GrpcTransport::stop_ahead() {
   return std::exchange(passed_, {});
 }
 
+Passed GrpcTransport::passed_ahead() {
+  std::lock_guard lock(mutex_);
+  return passed_;
+}
+
 void GrpcTransport::expect(std::shared_ptr<ValueUpload> upload) {
   std::lock_guard lock(mutex_);
   upload_ = std::move(upload);
@@ -142,6 +148,17 @@ void GrpcTransport::answer_alone(std::vector<debugger::EventReply> replies) {
   alone_key_ = current_;
   alone_replies_.assign(replies.begin(), replies.end());
   if (IncomingCall* call = std::exchange(held_, nullptr)) reply(*call, next_alone());
+}
+
+size_t GrpcTransport::stop_alone() {
+  std::lock_guard lock(mutex_);
+  alone_ = false;
+  return std::exchange(alone_replies_, {}).size();
+}
+
+size_t GrpcTransport::left_alone() {
+  std::lock_guard lock(mutex_);
+  return alone_replies_.size();
 }
 
 debugger::EventReply GrpcTransport::next_alone() {

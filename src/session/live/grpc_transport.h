@@ -29,9 +29,13 @@ class GrpcTransport final : public Transport, private CallHandler {
   Status answer(const debugger::EventReply& reply) override;
   void answer_ahead(const debugger::EventReply& reply, uint64_t times) override;
   Passed stop_ahead() override;
+  Passed passed_ahead() override;
   void expect(std::shared_ptr<ValueUpload> upload) override;
   uint64_t received_bytes() const override { return received_; }
   void answer_alone(std::vector<debugger::EventReply> replies) override;
+  size_t stop_alone() override;
+  size_t left_alone() override;
+  Result<std::vector<int>> copy_sockets() override { return acceptor_->copy_sockets(); }
   std::string address() const override;
   int descriptor() const override { return mailbox_.descriptor(); }
 

@@ -10,11 +10,12 @@ namespace {
 
 /// After Ctrl-C the training is usually held by the end of its step; longer ones are not waited for.
 constexpr std::chrono::milliseconds kGrace{500};
+constexpr std::chrono::milliseconds kTick{250};
 
 bool is_node_level(RunKind kind) { return kind == RunKind::kNextNode || kind == RunKind::kToNode; }
 
 const char* word_of(RunKind kind) {
-  constexpr const char* kWords[] = {"step", "continue", "next", "run_to"};
+  constexpr const char* kWords[] = {"step", "continue", "next", "run_to", "finish"};
   return kWords[static_cast<size_t>(kind)];
 }
 
@@ -44,8 +45,14 @@ RunResult LiveSessionImpl::snapshot(StopReason reason) const {
   return result;
 }
 
-bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, StopReason* reason) {
-  const bool settled = talk_.wait_settled(deadline.value_or(Clock::time_point::max()), true);
+bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, StopReason* reason, const std::function<void()>& tick) {
+  const Clock::time_point end = deadline.value_or(Clock::time_point::max());
+  bool settled = false;
+  while (!settled) {
+    settled = talk_.wait_settled(tick ? std::min(end, Clock::now() + kTick) : end, true);
+    if (settled || interrupt_requested() || Clock::now() >= end) break;
+    if (tick) tick();
+  }
   if (!settled) {
     talk_.stop_ahead();
     *reason = interrupt_requested() ? StopReason::kInterrupted : StopReason::kPaused;
@@ -62,7 +69,7 @@ bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, Stop
 // How many suspensions need no action here: nothing is judged on this side after a step, and no callback runs.
 uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) const {
   if (request.kind != RunKind::kStep && request.kind != RunKind::kContinue) return 0;
-  if (request.on_step || stale_ || judges_here()) return 0;
+  if (request.on_step || stale_ || judges_here() || keeps_history()) return 0;
   return request.kind == RunKind::kStep ? static_cast<uint64_t>(request.count - steps_run - 1) : UINT64_MAX;
 }
 
@@ -79,6 +86,11 @@ Status LiveSessionImpl::check_initial(RunResult& result) {
 
 /// The full name that `request` runs to; "" for the other kinds.
 Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) const {
+  if (request.kind == RunKind::kFinish && talk_.state() == LiveState::kHeld && hold_ != HoldKind::kNode) {
+    return Status(Code::kInvalidArgument, hold_ == HoldKind::kInitial
+        ? "finish: no step has begun yet; step runs the first one"
+        : fmt::format("finish: step {} has ended already; step runs the next one", step_));
+  }
   if (request.count < 1) return Status(Code::kInvalidArgument, fmt::format("step {}: give a number of steps from 1 on", request.count));
   if (!is_node_level(request.kind)) return std::string();
   if (profile_.ascend && talk_.state() == LiveState::kHeld)
@@ -129,7 +141,7 @@ void LiveSessionImpl::tell_unjudged(int64_t steps) {
 
 Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   absorb();
-  if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own");
+  if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own; attach holds it again");
   const Result<std::string> target = node_to_reach(request);
   if (!target) return target.status();
   const std::string& node = *target;
@@ -137,13 +149,32 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   if (request.timeout) deadline = Clock::now() + *request.timeout;
 
   RunResult result = snapshot(StopReason::kDone);
+  size_t looked_at = 0;  // hits that on_hits has seen
+  const auto sift = [&] {
+    if (request.on_hits && result.check.hits.size() > looked_at) request.on_hits(result.check, looked_at);
+    looked_at = result.check.hits.size();
+  };
   // It reached a hit while nothing waited, after an interrupt or a timeout: that is reported first.
   if (!raw_hits_.empty()) {
     collect_hits(result.check);
+    sift();
     result.reason = StopReason::kHit;
     if (!result.check.hits.empty()) return result;
   }
+  const bool by_steps = request.kind == RunKind::kStep || request.kind == RunKind::kFinish;
   int64_t steps_run = 0;
+  const Clock::time_point began = Clock::now();
+  Clock::time_point shown = began, released = began;
+  Clock::duration ran{};
+  const auto show = [&](bool running) {
+    const Clock::time_point now = Clock::now();
+    if (!request.on_progress || now - shown < kTick) return;
+    shown = now;
+    int64_t step = step_;
+    const auto passed = running ? static_cast<int64_t>(talk_.passed(&step)) : 0;
+    request.on_progress({step, steps_run + passed, now - began, now - began - ran - (running ? now - released : Clock::duration{})});
+  };
+  const std::function<void()> tick = request.on_progress ? std::function<void()>([&] { show(true); }) : nullptr;
   StopReason reason = StopReason::kDone;
   const auto finish = [&] {
     RunResult end = snapshot(reason);
@@ -166,6 +197,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     if (Status status = flush(); !status.ok()) return failed(status, true);
   }
   if (Status status = check_initial(result); !status.ok()) return failed(status, true);
+  sift();
   const bool initial_hits = !result.check.hits.empty();
   const std::string address = profile_.peer.address;
   for (bool first = true;; first = false) {
@@ -182,7 +214,9 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       disarm_stop();
       return failed(status, first);
     }
-    const bool held = await_hold(deadline, &reason);
+    released = Clock::now();
+    const bool held = await_hold(deadline, &reason, tick);
+    ran += Clock::now() - released;
     disarm_stop();
     int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
     if (!held) steps_run += steps_between(completed, completed_, suspensions);
@@ -190,9 +224,11 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       if (reason == StopReason::kEnded) tell_unjudged(completed_ - completed - suspensions);
       const size_t before = result.check.hits.size();
       collect_last_hits(result.check);
+      sift();
       if (result.check.hits.size() > before) reason = StopReason::kHit;
     } else if (!held) {
       collect_hits(result.check);  // interrupted at a hit
+      sift();
     }
     if (!held) break;
     if (profile_.peer.address != address) {  // it is gone, and another one is held already
@@ -212,6 +248,9 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     const size_t hits_before = initial_hits && first ? check.hits.size() : 0;
     collect_hits(check);
     if (step_end) judge_locally(check);
+    if (step_end) keep_step();
+    sift();
+    show(false);
     const bool late = deadline && Clock::now() >= *deadline;
     if (check.hits.size() > hits_before) reason = StopReason::kHit;
     else if (broken(check)) reason = StopReason::kNotChecked;
@@ -222,7 +261,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     } else if (request.kind == RunKind::kNextNode && step_end && !stops.empty()) {
       if (!late) continue;  // the next operator is the first one of the next step
       reason = StopReason::kPaused;
-    } else if (!is_node_level(request.kind) && !(request.kind == RunKind::kStep && steps_run >= request.count)) {
+    } else if (!is_node_level(request.kind) && !(by_steps && steps_run >= request.count)) {
       if (late) reason = StopReason::kPaused;
       else if (step_end && request.on_step && !request.on_step(step_)) reason = StopReason::kPaused;
       else continue;
@@ -234,7 +273,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
 
 Result<RunResult> LiveSessionImpl::recheck() {
   absorb();
-  if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own");
+  if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own; attach holds it again");
   if (talk_.state() == LiveState::kHeld) {
     if (Status status = flush(); !status.ok()) return status;
   }
@@ -258,57 +297,6 @@ Result<RunResult> LiveSessionImpl::recheck() {
   }
   result.reason = !result.check.hits.empty() ? StopReason::kHit : StopReason::kDone;
   return result;
-}
-
-Result<RunResult> LiveSessionImpl::pause(std::chrono::milliseconds timeout) {
-  absorb();
-  if (detached_) return Status(Code::kUnsupported, "the session is detached: the training cannot be held again");
-  StopReason reason = StopReason::kPaused;
-  if (talk_.state() == LiveState::kWaiting) return Status(Code::kPeerLost, "pause: no training has connected yet");
-  const bool held = await_hold(Clock::now() + timeout, &reason);
-  RunResult result = snapshot(reason);
-  if (held) {
-    collect_hits(result.check);
-    result.reason = StopReason::kPaused;
-  } else if (reason == StopReason::kEnded || reason == StopReason::kLost) {
-    collect_last_hits(result.check);
-  }
-  if (!result.check.hits.empty()) result.reason = StopReason::kHit;
-  return result;
-}
-
-Result<RunResult> LiveSessionImpl::terminate(std::chrono::milliseconds timeout) {
-  absorb();
-  const Clock::time_point deadline = Clock::now() + timeout;
-  if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs to its own end");
-  StopReason reason = StopReason::kEnded;
-  if (!await_hold(deadline, &reason)) {
-    if (reason == StopReason::kEnded || reason == StopReason::kLost) return snapshot(reason);
-    return Status(Code::kPeerLost, "terminate: the training is not held yet; the command was not delivered. Try again, or pause()");
-  }
-  if (Status status = talk_.release(make_exit(), "terminate"); !status.ok()) return status;
-  // The step that is under way still finishes; older releases run one more.
-  while (talk_.wait_settled(deadline, true)) {
-    absorb();
-    const LiveState now = talk_.state();
-    if (now == LiveState::kEnded || now == LiveState::kLost) return snapshot(StopReason::kEnded);
-    if (Status status = talk_.release(make_exit(), "terminate"); !status.ok()) return status;
-  }
-  return snapshot(interrupt_requested() ? StopReason::kInterrupted : StopReason::kPaused);
-}
-
-Status LiveSessionImpl::detach() {
-  absorb();
-  std::vector<debugger::EventReply> deletes;
-  for (const Wanted& wanted : wanted_) {
-    for (const int id : wanted.peer_ids) deletes.push_back(make_delete(id));
-  }
-  for (const int id : delete_ids_) deletes.push_back(make_delete(id));
-  if (Status status = talk_.let_go(std::move(deletes)); !status.ok()) return status;
-  detached_ = true;
-  wanted_.clear();
-  delete_ids_.clear();
-  return {};
 }
 
 }  // namespace msdbg::live

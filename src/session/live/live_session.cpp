@@ -30,6 +30,11 @@ LiveSessionImpl::LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOp
   info_.kind = options_.kind;
   info_.source = options_.source.empty() ? talk_.address() : options_.source;
   info_.short_name = "training";
+  if (const auto before = options_.graph_from) {
+    talk_.recall([before](const debugger::Metadata& wait) {
+      return before->may_be(wait) ? std::optional<debugger::Metadata>(before->handshake) : std::nullopt;
+    });
+  }
 }
 
 LiveSessionImpl::~LiveSessionImpl() {
@@ -62,6 +67,8 @@ void LiveSessionImpl::absorb() {
       wanted.told.clear();
       wanted.peer_ids.clear();
     }
+    keeper_.told.clear();
+    keeper_.peer_ids.clear();
     if (talk_.orphan()) {
       for (int id = 1; id <= kForeignIds; ++id) delete_ids_.push_back(id);
       next_peer_id_ = std::max(next_peer_id_, kForeignIds + 1);
@@ -72,12 +79,19 @@ void LiveSessionImpl::absorb() {
       names_.rebuild(graphs_);
       for (Wanted& wanted : wanted_) wanted.nodes.clear();
       forget_stats([](const TensorId&) { return true; });
+      readable_.clear();
+      history_failed_ = false;
+      choose_history();
       std::lock_guard lock(cache_mutex_);
+      past_.clear();
       before_.clear();
       forget_values();
     }
   }
   for (const std::string& bytes : talk_.take_graphs()) add_graph(bytes);
+  if (graphs_.empty() && talk_.recalled()) {
+    for (const std::string& bytes : options_.graph_from->graphs) add_graph(bytes);
+  }
   if (const Suspension suspension = talk_.suspension(); suspension.number != suspension_.number) arrive(suspension);
   completed_ = std::max(completed_, talk_.goodbye_steps());  // also those that no suspension followed
 }
@@ -120,6 +134,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   // Selectors may match more now, and nodes of a graph that was replaced are gone.
   for (Wanted& wanted : wanted_) wanted.nodes.clear();
   stale_ = true;
+  choose_history();
   std::lock_guard lock(cache_mutex_);
   known_.clear();
 }
@@ -147,8 +162,10 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
 
   // The same number does not mean the same values: the first suspension and the end of the first step may both say 0.
   const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
-  forget_stats([&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; });
+  const auto gone = [&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; };
+  forget_stats(gone);
   std::lock_guard lock(cache_mutex_);
+  std::erase_if(past_, [&](const auto& past) { return gone(past.first); });
   // Values of the end of a step are the previous ones as soon as the next step runs, which may be held after its operators first.
   const bool other_step = completed_ != last_completed;
   const bool next_step_runs = last_hold != HoldKind::kNode && (other_step || hold_ == HoldKind::kNode);
@@ -167,9 +184,22 @@ void LiveSessionImpl::forget_values() {
   lost_.clear();
 }
 
+/// Tensors of earlier steps with kept statistics, those of the history included; each once.
+std::vector<TensorId> LiveSessionImpl::tensors_of_before() const {
+  std::set<TensorId> ids;
+  for (const TensorId& id : tensors_with_stats()) {
+    if (id.step != step_) ids.insert(id);
+  }
+  std::lock_guard lock(cache_mutex_);
+  for (const auto& [id, past] : past_) {
+    if (id.step != step_) ids.insert(id);
+  }
+  return {ids.begin(), ids.end()};
+}
+
 std::vector<int64_t> LiveSessionImpl::steps() const {
   std::set<int64_t> steps;
-  for (const TensorId& id : tensors_with_stats()) steps.insert(id.step);
+  for (const TensorId& id : tensors_of_before()) steps.insert(id.step);
   if (suspension_.number > 0) steps.insert(step_);
   return {steps.begin(), steps.end()};
 }
@@ -227,11 +257,21 @@ std::vector<LiveEvent> LiveSessionImpl::take_events() {
 namespace msdbg {
 
 Result<std::unique_ptr<LiveSession>> listen(const ListenOptions& options) {
+  // Before the file is written anew.
+  const bool again = options.graph_from.empty() && !options.record.empty() && is_recording(options.record);
+  std::shared_ptr<const live::RecordedTraining> graph_from;
+  if (again || !options.graph_from.empty()) {
+    Result<live::RecordedTraining> before = live::read_recorded_training(again ? options.record : options.graph_from);
+    if (!before && !again) return before.status();
+    if (before) graph_from = std::make_shared<const live::RecordedTraining>(std::move(*before));
+  }
   Result<std::unique_ptr<live::GrpcTransport>> transport = live::GrpcTransport::open(options);
   if (!transport) return transport.status();
   live::SessionOptions session;
   session.mem_limit_bytes = options.mem_limit_bytes;
   session.history_steps = options.history_steps;
+  session.history_tensors = options.history_tensors;
+  session.graph_from = std::move(graph_from);
   session.view_deadline = options.view_deadline;
   return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), session));
 }

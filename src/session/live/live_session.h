@@ -1,6 +1,6 @@
 // The live session: the Session interface over a conversation. Split over live_session.cpp (identity, graphs, state),
-// live_tensors.cpp (what can be read), live_values.cpp and live_reads.cpp (values), live_watch.cpp (watchpoints) and
-// live_run.cpp (commands).
+// live_tensors.cpp (what can be read), live_values.cpp and live_reads.cpp (values), live_history.cpp (what is kept of each step),
+// live_watch.cpp (watchpoints), live_run.cpp and live_let_go.cpp (commands).
 #pragma once
 
 #include <map>
@@ -14,6 +14,7 @@
 #include "msdbg/live.h"
 #include "session/live/conversation.h"
 #include "session/live/names.h"
+#include "session/live/recorded_training.h"
 #include "session/live/step_count.h"
 #include "session/live/value_cache.h"
 #include "session/live/watch_messages.h"
@@ -26,6 +27,8 @@ struct SessionOptions {
   std::string source;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;
+  size_t history_tensors = 0;
+  std::shared_ptr<const RecordedTraining> graph_from;  ///< for a training that comes without handshake and graph; may be null
   std::chrono::milliseconds view_deadline{30000};
 };
 
@@ -65,8 +68,13 @@ class LiveSessionImpl final : public LiveSession {
   Result<RunResult> pause(std::chrono::milliseconds timeout) override;
   Result<RunResult> terminate(std::chrono::milliseconds timeout) override;
   Status detach() override;
+  Result<RunResult> attach(std::chrono::milliseconds timeout) override;
+  Status wait_until_let_go(std::chrono::milliseconds timeout) override;
+  Result<std::vector<int>> copy_sockets() override { return talk_.copy_sockets(); }
   bool detached() const override { return detached_; }
   Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
+  LiveHistory history() override;
+  Result<bool> keep_readable(const TensorId& id) override;
   void give_back(const TensorId& id) override;
   std::vector<LiveEvent> take_events() override;
   int event_descriptor() const override { return talk_.descriptor(); }
@@ -106,6 +114,7 @@ class LiveSessionImpl final : public LiveSession {
   void add_graph(const std::string& bytes);
   void arrive(const Suspension& suspension);
   void forget_values();               ///< under cache_mutex_
+  std::vector<TensorId> tensors_of_before() const;
   void report(Severity severity, std::string text) { talk_.report(severity, std::move(text)); }
 
   // live_tensors.cpp
@@ -114,6 +123,7 @@ class LiveSessionImpl final : public LiveSession {
   void ask_bases(std::span<const TensorId> ids);
   Known known_from(const Source& source, const TensorId& id, const debugger::TensorBase& base) const;
   Known declared(const Source& source, const TensorId& id) const;
+  bool is_watched(const Node& node) const;
   Status unavailable(const TensorId& id) const;
 
   // live_values.cpp
@@ -135,6 +145,24 @@ class LiveSessionImpl final : public LiveSession {
   Result<debugger::TensorSummary> summary(const Key& key, const std::string& name);
   Status fetch_together(const std::vector<Asked>& asked);
 
+  // live_history.cpp
+  /// A tensor of the history: what it is called over there, once it was seen.
+  struct Recurring {
+    Key key;
+    std::string name;
+    TensorInfo info;
+  };
+  struct PastValue {
+    TensorInfo info;
+    Stats stats;
+  };
+  void choose_history();
+  void watch_kept();
+  bool keeps_history() const;
+  void keep_step();
+  Status find_recurring();
+  std::optional<Stats> stats_from(const debugger::TensorSummary& summary) const;
+
   // live_watch.cpp
   Status resolve(Wanted& wanted) const;
   Status flush();
@@ -155,7 +183,9 @@ class LiveSessionImpl final : public LiveSession {
 
   // live_run.cpp
   RunResult snapshot(StopReason reason) const;
-  bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason);
+  /// `tick` is called a few times a second.
+  bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason, const std::function<void()>& tick = {});
+  RunResult held_again(bool held, StopReason reason);
   Status check_initial(RunResult& result);
   uint64_t unseen(const RunRequest& request, int64_t steps_run) const;
   Result<std::string> node_to_reach(const RunRequest& request) const;
@@ -183,15 +213,25 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<Wanted> wanted_;
   bool stale_ = false;                // the peer may not know all of wanted_
   std::vector<int> delete_ids_;       // the peer still has them
+  std::vector<int> let_go_ids_;       // that detach() told it to delete, in order
   int next_peer_id_ = 1;
   std::set<int> ignored_ids_;         // carriers and stops
   std::vector<int> stop_ids_;         // of the command that is under way
   int checks_ = 0;                    // that are running
   int64_t node_stop_step_ = -1;       // in which the training stopped after an operator on request
 
+  std::vector<NodeRef> history_nodes_;   // whose statistics are kept of each step: loss, learning rate, weights
+  size_t all_weights_ = 0;               // in the graphs
+  std::vector<Recurring> recurring_;     // their tensors, as far as the training has them
+  int searches_ = 0;                     // for those
+  bool history_failed_ = false;
+  std::vector<std::string> readable_;    // names of nodes that are to be kept readable
+  Wanted keeper_;                        // watches history_nodes_ and readable_, and never hits
+
   // Of the current suspension; workers of a check use them too.
   std::mutex fetch_mutex_;            // one value or one row of them at a time; before cache_mutex_
   mutable std::mutex cache_mutex_;
+  std::map<TensorId, PastValue> past_;   // the history; of earlier steps
   std::unordered_map<Key, Known, Key::Hash> known_;
   ValueCache values_;
   std::unordered_map<Key, Status, Key::Hash> lost_;  // that came together with others and failed; reported once

@@ -22,6 +22,12 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
   return Source{graph, &graph->node(edge.node), edge.slot};
 }
 
+bool LiveSessionImpl::is_watched(const Node& node) const {
+  const auto names = [&](const NodeRef& ref) { return &ref.graph->node(ref.node) == &node; };
+  return std::ranges::any_of(keeper_.nodes, names) ||
+         std::ranges::any_of(wanted_, [&](const Wanted& wanted) { return std::ranges::any_of(wanted.nodes, names); });
+}
+
 Status LiveSessionImpl::unavailable(const TensorId& id) const {
   const Node& node = this->node(id);
   std::string why = "the training does not have it now";
@@ -34,9 +40,13 @@ Status LiveSessionImpl::unavailable(const TensorId& id) const {
     why = !profile_.initial_values                 ? "nothing has run yet, and MindSpore 1.0 has no values before its first step"
           : node.kind == NodeKind::kParameter ? "nothing has run yet, and this parameter is not loaded: the inputs of the network come "
                                                 "with the first step that reads them"
+          : is_watched(node)                  ? "nothing has run yet; it is watched: step, and ask again"
                                               : "nothing has run yet: weights and constants can be read";
   }
-  else if (!profile_.ascend) why = "a GPU training keeps what was watched in this step: watch the operator, step, and ask again";
+  else if (!profile_.ascend) {
+    why = "a GPU training keeps only what was watched in this step";
+    why += is_watched(node) ? "; it is watched: step, and ask again" : ": watch the operator, step, and ask again";
+  }
   return {Code::kNotFound, fmt::format("not available: {}: {}", tensor_name(id), why)};
 }
 
@@ -167,8 +177,8 @@ std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
       if (known != known_.end() && known->second.exists) found.push_back(id);
     }
   }
-  for (const TensorId& id : tensors_with_stats()) {
-    if (id.step != step_ && wants(id) && is_named(id.graph, id.node)) found.push_back(id);
+  for (const TensorId& id : tensors_of_before()) {
+    if (wants(id) && is_named(id.graph, id.node)) found.push_back(id);
   }
   const auto key = [&](const TensorId& id) {
     const Graph* graph = this->graph(id.rank, id.graph);
@@ -198,6 +208,11 @@ Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
       info = *kept;
       info.availability = Availability::kStatisticsOnly;
       info.note = "of this step only the statistics are kept";
+    } else if (const auto past = past_.find({id.rank, id.graph, id.step, 0, source->node->id, {Io::kOutput, source->slot}});
+               past != past_.end()) {
+      info = past->second.info;
+      info.availability = Availability::kStatisticsOnly;
+      info.note = "of this step only the statistics are kept, as the training computed them";
     } else {
       return Status(Code::kNotFound, fmt::format("not available: {} of step {}: a training keeps the values of its current step ({})",
                                                  tensor_name(id), id.step, step_));

@@ -144,7 +144,13 @@ Result<TensorId> LiveSessionImpl::previous(const TensorId& id, bool* history_mis
 
 std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
   Result<Source> source = source_of(id);
-  if (!source || id.step != step_ || !profile_.levels) return std::nullopt;
+  if (!source) return std::nullopt;
+  if (id.step != step_) {
+    std::lock_guard lock(cache_mutex_);
+    const auto past = past_.find({id.rank, id.graph, id.step, 0, source->node->id, {Io::kOutput, source->slot}});
+    return past == past_.end() ? std::nullopt : std::optional<Stats>(past->second.stats);
+  }
+  if (!profile_.levels) return std::nullopt;
   std::string name;
   {
     std::lock_guard lock(cache_mutex_);
@@ -154,14 +160,20 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
   }
   const Result<debugger::TensorSummary> answer = summary({id.rank, id.graph, source->node->id, source->slot}, name);
   if (!answer || answer->tensor_base().data_type() == 0) return std::nullopt;
-  const debugger::Statistics& sent = answer->statistics();
-  if (!plausible(sent)) {
+  if (!plausible(answer->statistics())) {
     Result<TensorPtr> tensor = remembered(id);
     if (!tensor || !is_evaluable((*tensor)->dtype())) return std::nullopt;
     return compute_stats((*tensor)->view());
   }
+  return stats_from(*answer);
+}
+
+/// What of it can be relied on; nullopt when the training does not have the tensor, or its counts overflowed.
+std::optional<Stats> LiveSessionImpl::stats_from(const debugger::TensorSummary& summary) const {
+  const debugger::Statistics& sent = summary.statistics();
+  if (summary.tensor_base().data_type() == 0 || !plausible(sent)) return std::nullopt;
   Stats stats;
-  stats.dtype = dtype_from_mindspore(answer->tensor_base().data_type());
+  stats.dtype = dtype_from_mindspore(summary.tensor_base().data_type());
   stats.count = sent.count();
   stats.nan_count = sent.nan_count();
   stats.pos_inf_count = sent.pos_inf_count();

@@ -118,6 +118,9 @@ Status LiveSessionImpl::flush() {
     }
     if (Status status = tell_peer(wanted); !status.ok()) return status;
   }
+  if (!keeper_.nodes.empty() || !keeper_.peer_ids.empty()) {
+    if (Status status = tell_peer(keeper_); !status.ok()) return status;
+  }
   stale_ = false;
   return {};
 }

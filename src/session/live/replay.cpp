@@ -282,6 +282,7 @@ Result<std::unique_ptr<LiveSession>> open_recording(const std::string& path) {
   options.kind = SessionKind::kRecording;
   options.source = path;
   options.recorded = true;
+  options.history_tensors = kHistoryTensors;
   return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), options));
 }
 

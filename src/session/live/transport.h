@@ -33,6 +33,8 @@ class Transport {
   virtual void answer_ahead(const debugger::EventReply& /*reply*/, uint64_t /*times*/) {}
   /// Ends that, and returns what was answered ahead since the last call.
   virtual Passed stop_ahead() { return {}; }
+  /// What it has led to so far; it goes on.
+  virtual Passed passed_ahead() { return {}; }
   /// Where the elements of the next value view go; the values are those of the view, in its order.
   virtual void expect(std::shared_ptr<ValueUpload> upload) = 0;
   /// Bytes of the current upload that have arrived: a sign of life.
@@ -40,6 +42,12 @@ class Transport {
   /// From now on every WaitCMD, an open one included, is answered without the session: first `replies`, one each, then
   /// run(step) forever.
   virtual void answer_alone(std::vector<debugger::EventReply> replies) = 0;
+  /// Ends answer_alone(): the next WaitCMD is an event again. How many of its replies were not given; they are the last ones.
+  virtual size_t stop_alone() = 0;
+  /// The same while it goes on.
+  virtual size_t left_alone() { return 0; }
+  /// Of the sockets that listen, for another process. Error: kUnsupported without any.
+  virtual Result<std::vector<int>> copy_sockets() { return Status(Code::kUnsupported, "nothing listens"); }
 
   virtual std::string address() const = 0;  ///< where the training side connects to
   virtual int descriptor() const = 0;       ///< readable while next() has something; -1: none

@@ -1,0 +1,140 @@
+#include "app/background.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "app/live.h"
+#include "app/output.h"
+
+extern char** environ;
+
+namespace msdbg::app {
+namespace {
+
+constexpr auto kFirst = std::chrono::hours(1);     ///< a step of the training may take long
+constexpr auto kReturn = std::chrono::minutes(1);  ///< a client whose connection broke comes back within 15 s
+constexpr int kReadyMs = 20000;
+// Where the new process finds its descriptors; first above all that this one may have.
+constexpr int kFirstDescriptor = 3, kAboveAll = 512;
+
+class Descriptors {
+ public:
+  explicit Descriptors(std::vector<int> list) : list_(std::move(list)) {}
+  ~Descriptors() {
+    for (const int each : list_) ::close(each);
+  }
+  Descriptors(const Descriptors&) = delete;
+  Descriptors& operator=(const Descriptors&) = delete;
+  void add(int descriptor) { list_.push_back(descriptor); }
+  const std::vector<int>& list() const { return list_; }
+
+ private:
+  std::vector<int> list_;
+};
+
+struct Spawn {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  Spawn() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~Spawn() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  Spawn(const Spawn&) = delete;
+  Spawn& operator=(const Spawn&) = delete;
+};
+
+/// The process with `inherited` as its descriptors from 3 on, and no other of this one's but /dev/null; a session of its own, so that
+/// the end of the terminal does not end it.
+Result<pid_t> spawn(const std::vector<std::string>& words, const std::vector<int>& inherited) {
+  Spawn spawn;
+  for (const int standard : {0, 1, 2}) ::posix_spawn_file_actions_addopen(&spawn.actions, standard, "/dev/null", O_RDWR, 0);
+  const int count = static_cast<int>(inherited.size());
+  for (int i = 0; i < count; ++i) ::posix_spawn_file_actions_adddup2(&spawn.actions, inherited[static_cast<size_t>(i)], kAboveAll + i);
+  for (int i = 0; i < count; ++i) ::posix_spawn_file_actions_adddup2(&spawn.actions, kAboveAll + i, kFirstDescriptor + i);
+  ::posix_spawn_file_actions_addclosefrom_np(&spawn.actions, kFirstDescriptor + count);
+  ::posix_spawn_file_actions_addchdir_np(&spawn.actions, "/");
+  sigset_t none, usual;
+  ::sigemptyset(&none);
+  ::sigemptyset(&usual);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::sigaddset(&usual, signal);
+  ::posix_spawnattr_setsigmask(&spawn.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&spawn.attributes, &usual);
+  ::posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<std::string> copies = words;
+  std::vector<char*> arguments;
+  for (std::string& word : copies) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int error = ::posix_spawn(&process, "/proc/self/exe", &spawn.actions, &spawn.attributes, arguments.data(), environ);
+  if (error != 0) return Status(Code::kIoError, fmt::format("msdbg cannot be started in the background: {}", std::strerror(error)));
+  return process;
+}
+
+/// Whether the other end of `descriptor` has said a byte in time.
+bool is_ready(int descriptor) {
+  pollfd polled{descriptor, POLLIN, 0};
+  char byte = 0;
+  return ::poll(&polled, 1, kReadyMs) == 1 && ::read(descriptor, &byte, 1) == 1;
+}
+
+}  // namespace
+
+Result<pid_t> answer_in_background(LiveSession& session) {
+  Result<std::vector<int>> sockets = session.copy_sockets();
+  if (!sockets) return sockets.status();
+  auto passed = std::make_unique<Descriptors>(std::move(*sockets));
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return Status(Code::kIoError, fmt::format("a pipe: {}", std::strerror(errno)));
+  const Descriptors reading({pipe[0]});
+  std::string numbers;
+  int number = kFirstDescriptor;
+  for (size_t i = 0; i < passed->list().size(); ++i) numbers += fmt::format("{}{}", i == 0 ? "" : ",", number++);
+  passed->add(pipe[1]);
+  const Result<pid_t> process = spawn({"msdbg", "listen", "--answer-only", "--sockets", numbers, "--ready", std::to_string(number)},
+                                      passed->list());
+  if (!process) return process.status();
+  passed.reset();  // now the end of that process ends the wait
+  if (is_ready(pipe[0])) return *process;
+  ::kill(*process, SIGTERM);
+  return Status(Code::kIoError, "msdbg was started in the background and did not listen");
+}
+
+int run_answer_only(const Options& options) {
+  if (!options.script.empty() || !options.eval.empty() || !options.files.empty())
+    return report_failure(Status(Code::kInvalidArgument, "--answer-only lets the training run: leave out --script, -e and -x"));
+  Result<std::unique_ptr<LiveSession>> made = live_factories().listen(listen_options(options));
+  if (!made) return report_failure(made.status());
+  LiveSession& session = **made;
+  if (options.sockets.empty()) print(stdout, listening_text(session, options.bind) + "\n");
+  if (options.ready >= 0) {
+    (void)!::write(options.ready, "1", 1);
+    ::close(options.ready);
+  }
+  std::chrono::milliseconds patience = kFirst;
+  for (;;) {
+    if (const Status held = session.wait_until_held(patience); !held.ok()) return exit_status_for(held);
+    (void)session.take_events();
+    if (const Status detached = session.detach(); !detached.ok()) return exit_status_for(detached);
+    const Status ended = session.wait_until_ended({});
+    if (ended.ok()) return kExitClean;
+    if (ended.code() != Code::kPeerLost) return exit_status_for(ended);
+    // Its connection broke. It may make another one.
+    (void)session.attach(std::chrono::milliseconds(0));
+    patience = kReturn;
+  }
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,24 @@
+// The training of a recording, for a debugger to which the same one comes back without a word about itself.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "session/live/exchange.h"
+
+namespace msdbg::live {
+
+struct RecordedTraining {
+  debugger::Metadata handshake;
+  std::vector<std::string> graphs;            ///< serialized
+  std::unordered_set<std::string> operators;  ///< of all graphs, by name
+
+  /// Whether a training that says this when it is held may be the recorded one.
+  bool may_be(const debugger::Metadata& wait) const;
+};
+
+/// The last training of the recording that sent a graph. Error: kNotFound when none did; that of opening the file.
+Result<RecordedTraining> read_recorded_training(const std::string& path);
+
+}  // namespace msdbg::live
