@@ -33,6 +33,8 @@ struct CsvColumn {
 /// RFC 4180: the titles, then a line for each element of the list `rows`. What is null or missing is an empty field; control
 /// characters are escaped.
 std::string csv_text(std::span<const CsvColumn> columns, const Answer& rows);
+/// The same rows as a Markdown table; numbers have four significant digits.
+std::string markdown_table(std::span<const CsvColumn> columns, const Answer& rows);
 
 // ---- parts that several answers share --------------------------------------------------------------------------------
 

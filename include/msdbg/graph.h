@@ -183,6 +183,9 @@ class Selector {
   static Selector of_nodes(std::span<const NodeRef> nodes, std::span<const GraphPtr> graphs);
 
   const std::string& text() const { return text_; }
+  /// The same selector for these graphs: a word that is the name of one node, or a unique ending of it, means that node.
+  Selector in(std::span<const GraphPtr> graphs) const;
+  /// Of in(graphs): whether it chooses this node. A word is a part of the name otherwise.
   bool matches(const Graph& graph, const Node& node) const;
   /// In order of graph, then execution order.
   std::vector<NodeRef> resolve(std::span<const GraphPtr> graphs) const;
@@ -196,7 +199,8 @@ class Selector {
 /// resolve(), but an empty result is kNotFound and names the three nearest nodes.
 Result<std::vector<NodeRef>> resolve_or_explain(const Selector& selector, std::span<const GraphPtr> graphs);
 
-/// One node by full name, unique suffix (`conv1-Conv2d/Conv2D-op0`) or unique last component.
+/// One node by full name, unique suffix (`conv1-Conv2d/Conv2D-op0`) or unique last component, as ShortNames writes it; `.../` before
+/// it and a slot behind it (`:output:0`) are passed over.
 /// Error: kNotFound with the nearest names; kInvalidArgument listing the candidates when ambiguous. The same full
 /// name in several graphs is not ambiguous when `graph` or `rank` picks one; otherwise the first graph's node is taken.
 Result<NodeRef> find_node(std::span<const GraphPtr> graphs, std::string_view name, std::optional<int> rank = {},

@@ -33,11 +33,12 @@ struct Hint {
 std::string hint_text(const Session& session, const Hint& hint, Place place);
 
 struct ReportStyle {
+  static constexpr size_t kAnyWidth = SIZE_MAX;
   Format format = Format::kTable;
   bool colour = false;
   bool wide = false;       ///< full names, all columns
   bool group = false;      ///< check: hits grouped by scope
-  size_t width = 100;      ///< columns of the terminal
+  size_t width = kAnyWidth;  ///< columns of the terminal; kAnyWidth: a pipe or a file, where nothing is shortened
   Place place = Place::kShell;
   bool numbered = false;   ///< tables of hits and tensors count their rows, for `#3` at the prompt
   std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
@@ -45,6 +46,10 @@ struct ReportStyle {
   const Gate* gate = nullptr;                    ///< check: what is new, known or suppressed; without it everything is new
   std::vector<std::string> rules_run;            ///< check: rule ids that were run, so formats can list those without a finding
   int exit_status = 0;                           ///< check: what the program will end with, for formats that carry it
+
+  /// What a line may take.
+  size_t columns() const { return wide ? kAnyWidth : width; }
+  bool full_names() const { return columns() == kAnyWidth; }
 };
 
 /// Findings of `msdbg check`. Ends with a newline; so do all of the following.
@@ -86,5 +91,8 @@ const StackFrame* user_frame(const Node& node);
 
 /// A node name that can be copied into the next command and still is short: the unique suffix of the full name.
 std::string short_name(const Session& session, const TensorId& id);
+std::string short_name(const Session& session, std::string_view full_name);
+/// The same, or where it is long ShortNames::elided().
+std::string elided_name(const Session& session, std::string_view full_name);
 
 }  // namespace msdbg

@@ -52,8 +52,8 @@ function tensor:spark(stat, steps) end
 ---@class msdbg.table
 local tables = {}
 
----An empty table. A column is a title or { title, align =, digits =, shrinks = }.
----e.g. local made = tables.new { "step", { "node", shrinks = true }, "max" }  made:add(0, t.name, t.stats.max)  made:print()
+---An empty table. A column is a title or { title, align =, digits =, fit = "keep"|"name"|"text", drop = n }.
+---e.g. local made = tables.new { "step", { "node", fit = "name" }, { "max", drop = 1 } }  made:add(0, t.name, t.stats.max)  made:print()
 ---@param columns (string|table)[]
 ---@return msdbg.Table
 function tables.new(columns) end

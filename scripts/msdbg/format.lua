@@ -76,24 +76,13 @@ end
 ---@return string
 function M.line(pattern, ...) return format(pattern, harmless(select("#", ...), ...)) end
 
---- Columns that a text takes on a terminal; a code point counts one.
+--- Columns that a text takes on a terminal: two for a wide East Asian character, none for a combining mark.
 ---@param text string
 ---@return integer
-function M.width(text)
-  local _, continued = text:gsub("[\128-\191]", "")
-  return #text - continued
-end
+function M.width(text) return core.width(text) end
 
 --- The first `width` columns.
-function M.head(text, width)
-  local at = 1
-  while width > 0 and at <= #text do
-    at = at + 1
-    while at <= #text and text:byte(at) >= 128 and text:byte(at) < 192 do at = at + 1 end
-    width = width - 1
-  end
-  return text:sub(1, at - 1)
-end
+function M.head(text, width) return core.head(text, width) end
 
 --- At most `width` columns: leading scopes of a node name go first, then the end of what remains.
 ---@param text string
@@ -117,20 +106,10 @@ end
 ---@param rows string[][]
 ---@return string
 function M.columns(rows)
-  local shown, widths = {}, {}
-  for r, row in ipairs(rows) do
-    shown[r] = {}
-    for i, cell in ipairs(row) do
-      shown[r][i] = core.printable(cell)
-      widths[i] = math.max(widths[i] or 0, M.width(shown[r][i]))
-    end
-  end
-  local lines = {}
-  for r, row in ipairs(shown) do
-    for i, cell in ipairs(row) do row[i] = M.pad(cell, widths[i]) end
-    lines[r] = table.concat(row, "  "):gsub("%s+$", "")
-  end
-  return table.concat(lines, "\n")
+  local columns, count = {}, 0
+  for _, row in ipairs(rows) do count = math.max(count, #row) end
+  for c = 1, count do columns[c] = { title = "" } end
+  return core.table_text(columns, rows, math.huge)
 end
 
 --- `text` filled with blanks up to `width` columns.

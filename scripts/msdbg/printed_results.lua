@@ -32,11 +32,6 @@ local function list(values)
   return "[" .. concat(parts, ",") .. "]"
 end
 
--- The last two components of a node name are enough for a reader.
-local function brief(name)
-  return core.printable(tostring(name):match "([^/]+/[^/]+)$" or tostring(name))
-end
-
 local function fields(record, names)
   local parts = {}
   for _, name in ipairs(names) do
@@ -119,21 +114,21 @@ end)
 define("coverage", function(coverage) return fields(coverage, { "tensors", "checked", "not_checked", "bytes", "from_cache" }) end)
 define("param", function(param) return fields(param, { "name", "threshold", "actual", "hit" }) end)
 define("hit", function(hit)
-  local text = format("step %d  %s:%s  %s  %s", hit.step, brief(hit.node), hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, what(hit))
+  local text = format("step %d  %s:%s  %s  %s", hit.step, hit.node, hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, what(hit))
   return (text:gsub("%s+$", ""))
 end)
 define("not_checked", function(entry)
-  return format("step %d  %s:%s  %s  %s", entry.step, brief(entry.node), entry.slot, entry.abbr ~= "" and entry.abbr or entry.rule, entry.reason)
+  return format("step %d  %s:%s  %s  %s", entry.step, entry.node, entry.slot, entry.abbr ~= "" and entry.abbr or entry.rule, entry.reason)
 end)
 define("hits", lines)
 define("watches", lines)
-define("tensor_place", function(place) return format("step %d  %s:%s", place.step, brief(place.node), place.slot) end)
-define("unmatched", function(node) return format("%s  %s", brief(node.node), node.op) end)
+define("tensor_place", function(place) return format("step %d  %s:%s", place.step, place.node, place.slot) end)
+define("unmatched", function(node) return format("%s  %s", node.node, node.op) end)
 define("origin_input", function(input)
-  return format("%s  %s:%s  %s", input.slot, brief(input.node), input.producer_slot or "?", input.reason or input.state)
+  return format("%s  %s:%s  %s", input.slot, input.node, input.producer_slot or "?", input.reason or input.state)
 end)
 define("origin", function(origin)
-  return format("step %d  %s:%s  first at %s, reaches %d tensors", origin.step, brief(origin.node), origin.slot,
+  return format("step %d  %s:%s  first at %s, reaches %d tensors", origin.step, origin.node, origin.slot,
     origin.first[1] and list(origin.first[1]) or "?", origin.reached)
 end)
 

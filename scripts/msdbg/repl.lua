@@ -93,6 +93,12 @@ function state.split_command(text)
   if ok then return command, rest end
 end
 
+-- A value as the prompt shows it; a text is shown as it is.
+local function value_text(value)
+  local text = pretty.text(value)
+  return type(value) == "string" and text or core.wrapped(text)
+end
+
 -- The latest values, newest first: those of one entry in their order, then those of the entry before it.
 local function push_results(...)
   local count = select("#", ...)
@@ -121,13 +127,13 @@ local function keep_results(...)
   local class = core.class_of((...))
   if class == "node set" then rows.keep((...)) elseif class == "check result" then rows.keep((...).hits) end
   local parts = {}
-  for i = 1, count do parts[i] = pretty.text((select(i, ...))) end
+  for i = 1, count do parts[i] = value_text((select(i, ...))) end
   return concat(parts, "  ")
 end
 
 local function show_only(...)
   local parts = {}
-  for i = 1, select("#", ...) do parts[i] = pretty.text((select(i, ...))) end
+  for i = 1, select("#", ...) do parts[i] = value_text((select(i, ...))) end
   return concat(parts, "  ")
 end
 
@@ -214,13 +220,13 @@ local function run_entry(text, keep)
     if why:match "'<eof>'$" then return "incomplete", "", 0 end
     core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true)
   end
-  if text:match "^%?" then return "done", explain_value(text:match "^%?%s*(.-)%s*$"), 0 end
+  if text:match "^%?" then return "done", core.wrapped(explain_value(text:match "^%?%s*(.-)%s*$")), 0 end
   local command, rest = split_command(text)
   if command then
     if command.open and command.open(rest) then return "incomplete", "", 0 end
     local output, leave = run_command(command, rest)
     if leave then return "exit", "", leave end
-    return "done", output or "", 0
+    return "done", output and core.wrapped(output) or "", 0
   end
   if text:match "^[%a_][%w_]*$" and lookup(text) == nil and not text:match "^_%d?$" and not CONSTANTS[text] and not load(text) then
     unknown_word(text)

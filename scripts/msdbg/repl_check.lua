@@ -222,6 +222,7 @@ command {
     elseif unknown then note = format("not later than here: input %s was not recorded", unknown)
     elseif last.kind ~= "operator" then note = format("it came in through the %s %s", last.kind, last.name)
     else note = format("began here: the inputs of %s are finite", last.op) end
-    return state.listed(frames, registry.align(rows) .. "\n" .. note)
+    local columns = { { title = "" }, { title = "" }, { title = "" }, { title = "", fit = "text" } }
+    return state.listed(frames, core.table_text(columns, rows, core.terminal().limit) .. "\n" .. note)
   end,
 }

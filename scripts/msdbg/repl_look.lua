@@ -10,8 +10,13 @@ local ipairs, pairs, tostring = ipairs, pairs, tostring
 
 local MOST_LEVELS = 100  -- of a tree
 
--- `relu1-ReLU/ReLU-op0`: enough of a name to find it again.
-local function brief(name) return name:match "([^/]+/[^/]+)$" or name end
+-- The name of a node behind `before` columns of a line: in full, or its shortest unique ending where the terminal is too narrow.
+local function name_within(session, name, before)
+  local limit = core.terminal().limit - before
+  if formats.width(name) <= limit then return name end
+  local short, elided = core.short_node_name(session, name)
+  return formats.width(short) <= limit and short or elided
+end
 
 local function type_text(output)
   if not output then return "" end
@@ -29,20 +34,22 @@ command {
   name = "node", also = { "ni" }, usage = "node NODE", summary = "one node: type, inputs, outputs, attributes, source", complete = "node",
   examples = { "ni Log-op0" },
   run = function(session, rest)
-    local n = the_node(registry.find "node", session, rest)
-    local rows = { { "node", n.name }, { "op", format("%s, %s%s", n.op, n.kind, n.trainable and ", trainable" or "") },
+    local s, n = need(session), the_node(registry.find "node", session, rest)
+    local rows = { { "node", name_within(s, n.name, 9) }, { "op", format("%s, %s%s", n.op, n.kind, n.trainable and ", trainable" or "") },
       { "graph", format("%d %s, rank %d", n.graph_id, n.graph, n.rank) } }
     for i, input in ipairs(n.inputs) do
-      rows[#rows + 1] = { i == 1 and "inputs" or "", format("input:%d   %s", i - 1, tostring(input)) }
+      rows[#rows + 1] = { i == 1 and "inputs" or "", format("input:%d   %s", i - 1,
+        name_within(s, input.name, 32) .. ":" .. (input.output or input.slot or "?")) }
     end
     for i, output in ipairs(n.outputs) do
       rows[#rows + 1] = { i == 1 and "outputs" or "", format("output:%d  %s", i - 1, type_text(output)) }
     end
     local users = n.users
     for i = 1, math.min(#users, 8) do
-      rows[#rows + 1] = { i == 1 and "users" or "", format("%s:%s takes %s", users[i].name, users[i].slot, users[i].output) }
+      rows[#rows + 1] = { i == 1 and "users" or "", format("%s:%s takes %s", name_within(s, users[i].name, 40),
+        users[i].slot, users[i].output) }
     end
-    if #users > 8 then rows[#rows + 1] = { "", format("... %d more: lo %s", #users - 8, brief(n.name)) } end
+    if #users > 8 then rows[#rows + 1] = { "", format("... %d more: lo %s", #users - 8, (core.short_node_name(s, n.name))) } end
     local names = {}
     for name in pairs(n.attrs) do names[#names + 1] = name end
     table.sort(names)
@@ -53,7 +60,7 @@ command {
 }
 
 -- Inputs (or users) of a node as a tree of lines; `seen` keeps a node from being unfolded twice.
-local function add_tree(lines, node, upwards, depth, indent, seen)
+local function add_tree(session, lines, node, upwards, depth, indent, seen)
   for i, edge in ipairs(upwards and node.inputs or node.users) do
     local other = edge.node
     local slot = upwards and format("input:%d", i - 1) or edge.output
@@ -63,12 +70,13 @@ local function add_tree(lines, node, upwards, depth, indent, seen)
       if output then what = what .. "  " .. type_text(output) end
     end
     local far_end = edge.slot and ":" .. edge.slot or ""
-    lines[#lines + 1] = format("%s%s %s %s%s%s", indent, slot, upwards and "<-" or "->", edge.name, far_end, what)
+    lines[#lines + 1] = format("%s%s %s %s%s%s", indent, slot, upwards and "<-" or "->",
+      name_within(session, edge.name, #indent + #slot + formats.width(far_end .. what) + 4), far_end, what)
     if depth > 1 and other then
       if seen[other.name] then lines[#lines] = lines[#lines] .. "  (above)"
       else
         seen[other.name] = true
-        add_tree(lines, other, upwards, depth - 1, indent .. "  ", seen)
+        add_tree(session, lines, other, upwards, depth - 1, indent .. "  ", seen)
       end
     end
   end
@@ -81,8 +89,9 @@ local function tree(definition, upwards)
     if depth < 1 or depth > MOST_LEVELS then
       registry.usage(definition(), format("%s: 1 to %d levels are shown, not %s", definition().name, MOST_LEVELS, options.depth))
     end
-    local lines = { format("%s  %s", n.name, n.op) }
-    add_tree(lines, n, upwards, depth, "  ", { [n.name] = true })
+    local s = need(session)
+    local lines = { format("%s  %s", name_within(s, n.name, formats.width(n.op) + 2), n.op) }
+    add_tree(s, lines, n, upwards, depth, "  ", { [n.name] = true })
     if #lines == 1 then lines[2] = upwards and "  no inputs" or "  nothing uses its output" end
     return concat(lines, "\n")
   end
@@ -134,16 +143,20 @@ command {
   summary = "list tensors: name, type, size",
   complete = "selector", options = query_options,
   run = function(session, rest, options)
-    local rows = { { "", "step", "tensor", "op", "type", "elements" } }
+    local rows = {}
     local s = need(session)
     local tensors = s:tensors(tensor_query(rest, options))
     for i, t in ipairs(tensors) do
-      rows[#rows + 1] = { format("%d", i), format("%4d", t.step), core.short_name(t), t.node.op,
-        t.dtype .. "[" .. concat(t.shape, ",") .. "]",
-        t.problem and "not readable: " .. t.problem or format("%d", t.size) }
+      local behind = t.slot == "output:0" and "" or ":" .. t.slot
+      local short, elided = core.short_node_name(s, t.node.name)
+      rows[i] = { format("%d", i), format("%d", t.step), { t.node.name .. behind, short .. behind, elided .. behind }, t.node.op,
+        t.dtype .. "[" .. concat(t.shape, ",") .. "]", t.problem and "" or format("%d", t.size),
+        t.problem and "not readable: " .. t.problem or "" }
     end
-    if #rows == 1 then return nothing_there(s, options) end
-    return state.listed(tensors, registry.align(rows))
+    if #rows == 0 then return nothing_there(s, options) end
+    local columns = { { title = "", align = "right" }, { title = "step", align = "right" }, { title = "tensor", fit = "name" },
+      { title = "op", fit = "text", drop = 1 }, { title = "type" }, { title = "elements", align = "right" }, { title = "", fit = "text" } }
+    return state.listed(tensors, core.table_text(columns, rows, core.terminal().limit))
   end,
 }
 

@@ -20,9 +20,12 @@ local function show_notes(registry)
   for _, text in ipairs(registry.notes) do note(text) end
 end
 
-local function columns(rows)
-  if #rows > 0 then print(formats.columns(rows)) end
-end
+local limit  -- what a line may take
+
+local LIST = { { title = "name" }, { title = "short" }, { title = "severity", drop = 1 }, { title = "summary", fit = "text", least = 40 },
+  { title = "tags", fit = "text", drop = 2, least = 12 }, { title = "from", fit = "name", drop = 3 } }
+local PARAMETERS = { { title = "parameter" }, { title = "default" }, { title = "accepted", fit = "text" },
+  { title = "", fit = "text", least = 30 } }
 
 local function where(made) return made.file or "catalogue" end
 
@@ -46,11 +49,11 @@ function M.list(options)
     end
     return #registry.problems > 0 and 5 or 0
   end
-  local rows = { { "name", "short", "severity", "tags", "summary", "from" } }
-  for _, made in ipairs(list) do
-    rows[#rows + 1] = { made.name, made.abbr or "", made.severity, concat(made.tags, ","), made.summary, where(made) }
+  local rows = {}
+  for i, made in ipairs(list) do
+    rows[i] = { made.name, made.abbr or "", made.severity, made.summary, concat(made.tags, ","), where(made) }
   end
-  columns(rows)
+  if #rows > 0 then print(core.table_text(LIST, rows, limit)) end
   for _, problem in ipairs(registry.problems) do note(format("rule error: %s", problem.reason)) end
   return #registry.problems > 0 and 5 or 0
 end
@@ -69,7 +72,7 @@ local function folded(label, text)
   if not text then return end
   local line = pad(label, 10)
   for word in core.printable(text:gsub("%s+", " ")):gmatch "%S+" do
-    if formats.width(line) + formats.width(word) + 1 > 100 and #line > 10 then
+    if formats.width(line) + formats.width(word) + 1 > math.min(100, limit) and #line > 10 then
       print(line)
       line = rep(" ", 10)
     end
@@ -140,12 +143,12 @@ function M.info(options)
   local names = rule.keys(made.params)
   if #names > 0 then
     print ""
-    local rows = { { "parameter", "default", "accepted", "" } }
+    local rows = {}
     for _, name in ipairs(names) do
       local spec = made.params[name]
       rows[#rows + 1] = { name, shown_default(spec), range_of(spec), spec.help or "" }
     end
-    columns(rows)
+    print(core.table_text(PARAMETERS, rows, limit))
     print(format("set with --param %s.%s=VALUE", made.name, names[1]))
   end
   return 0
@@ -265,7 +268,7 @@ end
 
 local lists = { name = "names", file = "files" }
 
---- Words as the command passes them: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5.
+--- Words as the command passes them: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5, width=80.
 ---@param ... string
 ---@return string text
 ---@return integer exit_status
@@ -280,17 +283,18 @@ function M.main(_, ...)
     elseif key == "trust" then
       options.trust = true
     else
-      options[key] = key == "budget" and tonumber(value) or value
+      options[key] = (key == "budget" or key == "width") and tonumber(value) or value
     end
   end
-  lines, notes = {}, {}
+  lines, notes, limit = {}, {}, options.width or math.huge
   local before = rules.budget
   rules.budget = options.budget or before
   local ok, status = pcall(M[options.verb], options)
   rules.budget = before
   if not ok then error(status, 0) end
   lines[#lines + 1] = ""
-  return concat(lines, "\n"), status, notes
+  local text = concat(lines, "\n")
+  return options.format == "table" and options.width and core.wrapped(text) or text, status, notes
 end
 
 return M

@@ -8,21 +8,19 @@ local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local options = require "msdbg.options"
 
-local concat, max, min = table.concat, math.max, math.min
+local concat = table.concat
 local error, io, ipairs, pcall, select, setmetatable, tostring, type = error, io, ipairs, pcall, select, setmetatable, tostring, type
 
 local M = {}
-
-local LEAST_SHRUNK = 16  -- columns that a shortened cell keeps
-local GAP = "  "
 
 local Table = {}
 Table.__index = Table
 
 local function refuse(text) core.raise("invalid_argument", text) end
 
---- An empty table. A column is its title, or { title, align = "left"|"right", digits = n, shrinks = boolean }: numbers stand at the
---- right and have 4 significant digits unless told otherwise; texts give way when the terminal is narrow.
+--- An empty table. A column is its title, or { title, align = "left"|"right", digits = n, fit = "keep"|"name"|"text", drop = n }. Numbers
+--- stand at the right and have 4 significant digits unless told otherwise. Where the terminal is narrow, the columns with the largest
+--- `drop` are left out first; then a name loses leading scopes and a text its end. Without `fit`, cells with slashes are names.
 ---@param columns (string|table)[]
 ---@return msdbg.Table
 function M.new(columns)
@@ -32,8 +30,8 @@ function M.new(columns)
     if type(column) == "string" then column = { column } end
     if type(column) ~= "table" or type(column[1]) ~= "string" then refuse("table.new: column " .. i .. " has no title") end
     options.check("table.new: column '" .. column[1] .. "'", column,
-      { "string", align = { "left", "right" }, digits = "number", shrinks = "boolean" })
-    made[i] = { title = column[1], align = column.align, digits = column.digits, shrinks = column.shrinks }
+      { "string", align = { "left", "right" }, digits = "number", fit = { "keep", "name", "text" }, drop = "number" })
+    made[i] = { title = column[1], align = column.align, digits = column.digits, fit = column.fit, drop = column.drop }
   end
   return setmetatable({ columns = made, rows = {} }, Table)
 end
@@ -101,41 +99,26 @@ local function cell_text(value, column)
 end
 
 local function all_text(self)
-  local texts, right, widths = {}, {}, {}
+  local texts, right = {}, {}
   for c, column in ipairs(self.columns) do
     local numbers, others = 0, 0
     for _, row in ipairs(self.rows) do
       if type(row[c]) == "number" then numbers = numbers + 1 elseif row[c] ~= nil then others = others + 1 end
     end
     right[c] = column.align == "right" or (column.align == nil and numbers > 0 and others == 0)
-    widths[c] = formats.width(column.title)
   end
   for r, row in ipairs(self.rows) do
     texts[r] = {}
-    for c, column in ipairs(self.columns) do
-      texts[r][c] = cell_text(row[c], column)
-      widths[c] = max(widths[c], formats.width(texts[r][c]))
-    end
+    for c, column in ipairs(self.columns) do texts[r][c] = cell_text(row[c], column) end
   end
-  return texts, right, widths
+  return texts, right
 end
 
--- Takes columns from the widest ones that may give way until the table fits or nothing more can go.
-local function fit(self, widths, right, width)
-  local total = #GAP * (#widths - 1)
-  for _, each in ipairs(widths) do total = total + each end
-  while total > width do
-    local widest, least
-    for c, column in ipairs(self.columns) do
-      local floor = max(LEAST_SHRUNK, formats.width(column.title))
-      local may = column.shrinks == nil and not right[c] or column.shrinks
-      if may and widths[c] > floor and (not widest or widths[c] > widths[widest]) then widest, least = c, floor end
-    end
-    if not widest then break end
-    local cut = min(total - width, max(1, math.floor((widths[widest] - least) / 2 + 0.5)))
-    widths[widest] = widths[widest] - cut
-    total = total - cut
+local function fit_of(texts, c)
+  for _, cells in ipairs(texts) do
+    if cells[c]:find("/", 1, true) and not cells[c]:find(" ", 1, true) then return "name" end
   end
+  return "text"
 end
 
 --- Aligned text, as wide as the terminal at most (or `width`; math.huge shortens nothing). Ends without a newline.
@@ -143,21 +126,13 @@ end
 ---@return string
 function Table:text(given)
   local o = options.check("table:text", given, { width = "number", titles = "boolean" })
-  local texts, right, widths = all_text(self)
-  fit(self, widths, right, o.width or core.terminal().width)
-  local lines = {}
-  local function add(cells)
-    local parts = {}
-    for c in ipairs(self.columns) do parts[c] = formats.pad(formats.shorten(cells[c], widths[c]), widths[c], right[c]) end
-    lines[#lines + 1] = (concat(parts, GAP):gsub("%s+$", ""))
+  local texts, right = all_text(self)
+  local columns = {}
+  for c, column in ipairs(self.columns) do
+    columns[c] = { title = o.titles ~= false and column.title or "", align = right[c] and "right" or "left", drop = column.drop,
+      fit = column.fit or right[c] and "keep" or fit_of(texts, c), least = 16 }
   end
-  if o.titles ~= false then
-    local titles = {}
-    for c, column in ipairs(self.columns) do titles[c] = column.title end
-    add(titles)
-  end
-  for _, cells in ipairs(texts) do add(cells) end
-  return concat(lines, "\n")
+  return core.table_text(columns, texts, o.width or core.terminal().limit)
 end
 
 local function exact(value)

@@ -8,6 +8,9 @@ local ipairs, loadstring, pairs, setfenv, tostring, type = ipairs, loadstring, p
 
 local M = {}
 
+local HITS = { { title = "", align = "right" }, { title = "step", align = "right" }, { title = "severity" }, { title = "rule" },
+  { title = "tensor", fit = "name" }, { title = "what", fit = "text" } }
+
 --- The watchpoints with what the last check found of each.
 ---@param session msdbg.Session
 ---@return string
@@ -87,10 +90,15 @@ function M.hits_text(session, number)
     return M.hit_text(hits[number]) .. note
   end
   if #hits == 0 then return "none" .. note end
-  local lines, digits = {}, #tostring(#hits)
-  for i, hit in ipairs(hits) do lines[i] = format("%" .. digits .. "d  %s", i, tostring(hit)) end
-  if result.total_hits > #hits then lines[#lines + 1] = format("... %d more were not kept (--max-hits)", result.total_hits - #hits) end
-  return concat(lines, "\n") .. note
+  local rows = {}
+  for i, hit in ipairs(hits) do
+    local behind = hit.slot == "output:0" and "" or ":" .. hit.slot
+    local short, elided = core.short_node_name(session, hit.node)
+    rows[i] = { format("%d", i), format("%d", hit.step), hit.severity, hit.abbr ~= "" and hit.abbr or hit.rule,
+      { hit.node .. behind, short .. behind, elided .. behind }, printed_results.what(hit) }
+  end
+  local more = result.total_hits > #hits and format("\n... %d more were not kept (--max-hits)", result.total_hits - #hits) or ""
+  return core.table_text(HITS, rows, core.terminal().limit) .. more .. note
 end
 
 local function value_text(value)

@@ -130,8 +130,9 @@ void list_unmatched(Session& a, Session& b, const GraphPair& pair, const DiffOpt
   const auto add = [&](Session& session, const Graph& graph, const std::vector<NodeId>& nodes, const IntSet& steps,
                        std::vector<UnmatchedNode>& out) {
     const std::set<NodeId> dumped = dumped_nodes(session, graph, steps);
+    const std::optional<Selector> on = options.on ? std::optional(options.on->in(session.graphs())) : std::nullopt;
     for (NodeId id : nodes) {
-      if (options.on && !options.on->matches(graph, graph.node(id))) continue;
+      if (on && !on->matches(graph, graph.node(id))) continue;
       if (is_worth_listing(graph.node(id), dumped)) out.push_back({graph.rank(), graph.id(), id});
     }
   };

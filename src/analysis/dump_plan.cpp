@@ -235,7 +235,7 @@ Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const Nod
   plan.json = configuration(options, version, *iteration, plan, kernels).dump(2) + "\n";
 
   if (!plan.everything && kernels.loose()) {
-    plan.notes.push_back("from 2.7 on files are numbered otherwise than the graph: every -opN of the same scope and type is taken");
+    plan.notes.push_back("since 2.7, numbers in file names differ from those in the graph: every -opN with the same scope and type is included");
   }
   if (!plan.size_known()) {
     plan.notes.push_back("the size is unknown: without a readable graph file no shape is");

@@ -157,6 +157,8 @@ CommandEntry stats_command() {
           .examples = {{"@weight"}, {"op:MatMul --steps 0 --slots all"}},
           .declare = declare_stats,
           .steps = StepsWord::kCurrent,
+          .formats = "table, json, jsonl, csv or markdown",
+          .last_format = Format::kMarkdown,
           .selectors = true,
           .complete = "selector"};
 }
@@ -167,6 +169,8 @@ CommandEntry nodes_command() {
           .summary = "list nodes",
           .examples = {{""}, {"relu and not @gradient"}, {"stack:train.py:70 --format json"}},
           .declare = declare_nodes,
+          .formats = "table, json, jsonl, csv or markdown",
+          .last_format = Format::kMarkdown,
           .selectors = true,
           .complete = "selector"};
 }

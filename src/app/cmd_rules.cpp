@@ -27,6 +27,7 @@ Result<int> run(const Words& words, Context& context) {
   // A new rule is a file that must not be there yet.
   const bool makes = words.verb == "new" && !options.output_file.empty();
   if (makes) arguments.push_back("output=" + options.output_file);
+  if (const size_t width = context.style().columns(); width != ReportStyle::kAnyWidth) arguments.push_back(fmt::format("width={}", width));
   const auto answer = (*script)->call("msdbg.rule_commands", "main", arguments);
   if (!answer) {
     // A name that is wrong is a mistake in the words.

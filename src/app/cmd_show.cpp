@@ -1,11 +1,16 @@
 // msdbg show: one tensor.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/follow_command.h"
 #include "app/live.h"
+#include "msdbg/table.h"
 
 namespace msdbg::app {
 namespace {
+
+constexpr size_t kElementsWidth = 140;  // of a table of elements in a file or a pipe
 
 struct Words {
   std::string tensor, slice, sort;
@@ -86,8 +91,8 @@ Result<int> run(const Words& words, Context& context) {
   }
 
   const Node& node = session.node(*id);
-  std::string out = fmt::format("{}:{}  {}{}  step {}", printable(node.name), slot_name(id->slot), dtype_name(row.info.dtype),
-                                shape_text(row.info.shape), id->step);
+  std::string out = fmt::format("{}  {}{}  step {}", name_within(session, *id, ":" + slot_name(id->slot), 0, style),
+                                dtype_name(row.info.dtype), shape_text(row.info.shape), id->step);
   if (session.ranks().size() > 1) out += fmt::format("  rank {}", id->rank);
   const uint32_t executions = session.executions(id->rank, id->graph, id->step, id->node);
   if (executions > 1) out += fmt::format("  execution {} of {}", id->execution, executions);
@@ -106,7 +111,7 @@ Result<int> run(const Words& words, Context& context) {
     if (!words.slice.empty()) {
       out += fmt::format("  slice    [{}] {}  {}\n", words.slice, shape_text(view.shape), stats_line(compute_stats(view)));
     }
-    out += elements_table(view, words.rows, style.width);
+    out += elements_table(view, words.rows, std::min(style.width, kElementsWidth));
     if (words.bins > 0) {
       const auto bars = histogram(view, words.bins);
       if (!bars) return bars.status();
@@ -115,7 +120,7 @@ Result<int> run(const Words& words, Context& context) {
   } else if (problem.ok()) {
     out += "  elements are not in the dump, only these statistics\n";
   }
-  if (const Status written = context.write(out); !written.ok()) return written;
+  if (const Status written = context.write(fitted(std::move(out), style)); !written.ok()) return written;
   if (!problem.ok()) return problem;
   return kExitClean;
 }
@@ -165,6 +170,8 @@ CommandEntry show_command() {
                        {"conv1.weight --step 1 --previous --sort difference"}},
           .declare = declare,
           .steps = StepsWord::kCurrent,
+          .formats = "table, json, jsonl, csv or markdown",
+          .last_format = Format::kMarkdown,
           .complete = "tensor"};
 }
 

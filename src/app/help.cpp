@@ -9,21 +9,27 @@
 #include "app/describe.h"
 #include "app/output.h"
 #include "app/raw_options.h"
+#include "msdbg/terminal.h"
 
 namespace msdbg::app {
 namespace {
 
 constexpr std::string_view kStatuses =
     "\nExit status:\n"
-    "  0 clean   1 findings   2 usage   3 input or data error   4 incomplete (--strict and something was not checked)\n"
-    "  5 script error   6 training process lost   7 a defect of msdbg   130 interrupted\n";
+    "  0 clean   1 findings   2 usage   3 input or data error\n"
+    "  4 incomplete: --strict, and something was not checked\n"
+    "  5 script error   6 training process lost   7 defect of msdbg\n"
+    "  130 interrupted\n";
 
 constexpr std::string_view kSelectors =
     "\nSelectors (SEL):\n"
-    "  relu                 nodes whose name contains it      'Default/**/Conv2D*'   glob: * stops at /, ** does not\n"
-    "  =NAME                exactly this node                 '/conv[12]/'           regular expression\n"
+    "  relu                 nodes whose name contains it\n"
+    "  'Default/**/Conv2D*' glob: * stops at /, ** does not\n"
+    "  =NAME                exactly this node\n"
+    "  '/conv[12]/'         regular expression\n"
     "  @weight @gradient @activation @parameter @constant @optimizer @loss @all\n"
-    "  op:MatMul  scope:Default/network  stack:train.py:70  rank:0  graph:0    and  or  not  ( )\n";
+    "  op:MatMul  scope:Default/network  stack:train.py:70  rank:0  graph:0\n"
+    "  joined by and, or, not, ( )\n";
 
 constexpr std::string_view kStart =
     "\nExamples:\n"
@@ -31,16 +37,19 @@ constexpr std::string_view kStart =
     "  msdbg check dumps/lenet             is anything wrong in any step\n"
     "  msdbg dumps/lenet                   the prompt\n"
     "  msdbg listen                        hold, step and watch a training process\n"
-    "  msdbg demo                          a two-minute walk on a dump that ships with msdbg\n"
+    "  msdbg demo                          a two-minute tour of a sample dump\n"
     "\nmsdbg COMMAND --help shows the options and examples of a command. -q, -v, --log FILE and --color WHEN may stand before it.\n";
 
 constexpr size_t kMostIndent = 30;
-constexpr size_t kWidth = 120;
+constexpr size_t kWidth = 120;  // in a pipe or a file
+
+size_t help_width() { return std::min(layout_width().value_or(kWidth), kWidth); }
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
 /// Two columns; long texts go on below their beginning.
 std::string columns(const Rows& rows, size_t most_indent = kMostIndent) {
+  const size_t width = help_width();
   size_t indent = 0;
   for (const auto& [name, text] : rows) indent = std::max(indent, std::min(name.size() + 4, most_indent));
   std::string out;
@@ -56,7 +65,7 @@ std::string columns(const Rows& rows, size_t most_indent = kMostIndent) {
     }
     bool begins = true;
     for (std::string_view word : split(text, ' ')) {
-      if (!begins && line.size() + 1 + word.size() > kWidth) {
+      if (!begins && line.size() + 1 + word.size() > width) {
         out += line + "\n";
         line.clear();
         begins = true;
@@ -110,7 +119,7 @@ std::string command_help(const CommandEntry& entry, const CLI::App& app, Place p
   if (!info.examples.empty()) {
     Rows rows;
     for (const auto& [text, comment] : info.examples) rows.emplace_back(text, comment);
-    out += "\nExamples:\n" + columns(rows, kWidth / 2);
+    out += "\nExamples:\n" + columns(rows, help_width() / 2);
   }
   if (!info.details.empty()) out += "\n" + info.details + "\n";
   if (entry.selectors) out += kSelectors;

@@ -11,6 +11,7 @@
 #include "app/help.h"
 #include "app/raw_options.h"
 #include "app/suggestion.h"
+#include "msdbg/terminal.h"
 
 namespace msdbg::app {
 namespace {
@@ -21,6 +22,11 @@ Parsed usage_error(const std::string& message, Place place = Place::kShell) {
   parsed.exit_status = kExitUsage;
   parsed.err = place == Place::kShell ? fmt::format("msdbg: {}\n", message) : message;
   return parsed;
+}
+
+std::string laid_out(const std::string& text) {
+  const std::optional<size_t> width = layout_width();
+  return width ? wrapped(text, *width) : text;
 }
 
 Parsed printed(std::string text) {
@@ -107,7 +113,7 @@ Parsed parse_command(const CommandEntry& entry, const std::vector<std::string>& 
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    return printed(command_help(entry, app, base.place));
+    return printed(laid_out(command_help(entry, app, base.place)));
   } catch (const CLI::ParseError& failure) {
     const bool prompt = base.place == Place::kPrompt;
     const std::string why = with_suggestion(app, failure) + type_help(entry, base.place);
@@ -127,7 +133,7 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   std::vector<std::string> words = raw_words;
   if (words.size() == 1 && words[0] == "--dump-commands") return printed(commands_json());
   if (!words.empty() && words[0] == "--version") return printed("msdbg " + std::string(kVersion) + "\n");
-  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) return printed(program_help());
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) return printed(laid_out(program_help()));
   const auto leading = take_leading_options(&words);
   if (!leading) return usage_error(leading.status().message());
   // `msdbg DUMP` is the prompt, and so is `msdbg` alone; any other unknown word is a typo.
@@ -136,7 +142,7 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   if (entry == nullptr && !words.empty() && !std::filesystem::exists(words[0], ignored)) {
     // `msdbg help`, `msdbg help check`: the word that other programs know.
     if (words[0] != "help" || words.size() > 2) return unknown_command(words[0]);
-    if (words.size() == 1) return printed(program_help());
+    if (words.size() == 1) return printed(laid_out(program_help()));
     entry = find_command(words[1]);
     if (entry == nullptr) return unknown_command(words[1]);
     words = {words[1], "--help"};

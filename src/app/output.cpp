@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,12 +53,7 @@ ReportStyle style_for(const Options& options) {
   style.colour = options.format == Format::kTable && wants_colour(options);
   style.wide = options.wide;
   style.group = options.group;
-  struct winsize size = {};
-  if (options.output_file.empty() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) {
-    style.width = size.ws_col;
-  } else {
-    style.width = 140;  // a file or a pipe: room for names, still readable in a mail
-  }
+  if (options.output_file.empty()) style.width = layout_width().value_or(ReportStyle::kAnyWidth);
   return style;
 }
 
@@ -103,7 +97,9 @@ int report_failure(const Status& status) {
 }
 
 void note(const Options& options, std::string_view text) {
-  if (!options.quiet) print(stderr, fmt::format("{}\n", text));
+  if (options.quiet) return;
+  const std::optional<size_t> width = layout_width();
+  print(stderr, fmt::format("{}\n", width ? wrapped(text, *width) : text));
 }
 
 Status start_logging(const Options& options) {

@@ -8,6 +8,7 @@
 
 #include "graph/selector_term.h"
 #include "msdbg/graph.h"
+#include "msdbg/short_names.h"
 
 namespace msdbg {
 namespace {
@@ -27,20 +28,23 @@ void each_named(Graphs graphs, const Visit& visit) {
   }
 }
 
-// The shortest end of `name` that no other node shares: short enough to read, and find_node() takes it back.
-std::string unique_suffix(Graphs graphs, const std::string& name) {
-  size_t begin = name.size();
-  while (true) {
-    const size_t slash = begin == 0 ? std::string::npos : name.rfind('/', begin - 1);
-    if (slash == std::string::npos) return name;
-    const std::string_view suffix = std::string_view(name).substr(slash + 1);
-    bool unique = true;
-    each_named(graphs, [&](const Graph&, const Node& node) {
-      unique = unique && (!is_suffix(node.name, suffix) || node.name == name);
-    });
-    if (unique) return std::string(suffix);
-    begin = slash;
+// The node of that name, or those whose names end in it, each name once.
+std::vector<NodeRef> nodes_named(Graphs graphs, std::string_view word) {
+  for (const GraphPtr& graph : graphs) {
+    if (const Node* node = graph->find(word)) return {NodeRef{graph.get(), node->id}};
   }
+  std::vector<NodeRef> found;
+  std::unordered_set<std::string_view> seen;
+  for (const bool structural : {false, true}) {
+    if (word.empty() || !found.empty()) break;  // Depend, Load and the like only when nothing else is meant
+    for (const GraphPtr& graph : graphs) {
+      for (const Node& node : graph->nodes()) {
+        if (is_structural(node.op) != structural || !(is_suffix(node.name, word) || is_elided_form(word, node.name))) continue;
+        if (seen.insert(node.name).second) found.push_back({graph.get(), node.id});
+      }
+    }
+  }
+  return found;
 }
 
 // Without the digits after `-op`: a large graph has few words once its nodes are no longer numbered.
@@ -100,8 +104,9 @@ std::vector<std::string> nearest_nodes(Graphs graphs, std::string_view word, siz
 
 std::string join_nearest(Graphs graphs, std::string_view word) {
   std::string out;
+  const ShortNames names(graphs);
   for (const std::string& name : nearest_nodes(graphs, word, 3)) {
-    out += (out.empty() ? "" : ", ") + printable(unique_suffix(graphs, name));
+    out += (out.empty() ? "" : ", ") + printable(names.of(name));
   }
   return out;
 }
@@ -123,11 +128,12 @@ std::string examples(Graphs graphs) {
   constexpr size_t kShown = 3;
   std::string out;
   size_t count = 0;
+  const ShortNames names(graphs);
   std::unordered_set<std::string_view> ops;
   each_named(graphs, [&](const Graph&, const Node& node) {
     ++count;
     // One of each type: three MatMul would say less.
-    if (ops.size() < kShown && ops.insert(node.op).second) out += (out.empty() ? "" : ", ") + printable(unique_suffix(graphs, node.name));
+    if (ops.size() < kShown && ops.insert(node.op).second) out += (out.empty() ? "" : ", ") + printable(names.of(node.name));
   });
   if (count == 0) return available(graphs);
   return fmt::format("{} {} node{}, {}{}", graphs.size() == 1 ? "the graph has" : "the graphs together have", count, count == 1 ? "" : "s",
@@ -217,6 +223,18 @@ std::string suggestion(const Selector::Term& term, Graphs graphs) {
 
 }  // namespace
 
+std::string_view without_mark(std::string_view name) {
+  for (const std::string_view mark : {std::string_view(".../"), std::string_view("\u2026/")}) {
+    if (name.starts_with(mark)) return name.substr(mark.size());
+  }
+  return name;
+}
+
+const std::string* named_node(Graphs graphs, std::string_view word) {
+  const std::vector<NodeRef> found = nodes_named(graphs, word);
+  return found.size() == 1 ? &found[0].graph->node(found[0].node).name : nullptr;
+}
+
 Result<std::vector<NodeRef>> resolve_or_explain(const Selector& selector, Graphs graphs) {
   std::vector<NodeRef> nodes = selector.resolve(graphs);
   if (!nodes.empty()) return nodes;
@@ -244,27 +262,19 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
     return Status(Code::kNotFound,
                   fmt::format("no graph{} to look for node '{}'; {}", wanted, printable(name), available(graphs)));
   }
-  for (const GraphPtr& graph : picked) {
-    if (const Node* node = graph->find(name)) return NodeRef{graph.get(), node->id};
-  }
-  std::vector<NodeRef> candidates;
-  std::unordered_set<std::string_view> seen;
-  for (const bool structural : {false, true}) {
-    if (name.empty() || !candidates.empty()) break;  // Depend, Load and the like only when nothing else is meant
-    for (const GraphPtr& graph : picked) {
-      for (const Node& node : graph->nodes()) {
-        if (is_structural(node.op) != structural || !is_suffix(node.name, name)) continue;
-        if (seen.insert(node.name).second) candidates.push_back({graph.get(), node.id});
-      }
-    }
+  const std::string_view word = without_mark(name);
+  std::vector<NodeRef> candidates = nodes_named(picked, word);
+  // A name may hold colons of its own, so the slot is looked for last.
+  for (size_t colon = word.find(':'); candidates.empty() && colon != std::string_view::npos; colon = word.find(':', colon + 1)) {
+    if (parse_slot(word.substr(colon + 1))) candidates = nodes_named(picked, word.substr(0, colon));
   }
   if (candidates.size() == 1) return candidates[0];
   if (candidates.size() > 1) {
     constexpr size_t kListed = 5;
+    const ShortNames names(picked);
     std::string list;
     for (size_t i = 0; i < std::min(candidates.size(), kListed); ++i) {
-      list +=
-          (i > 0 ? ", " : "") + printable(unique_suffix(picked, candidates[i].graph->node(candidates[i].node).name));
+      list += (i > 0 ? ", " : "") + printable(names.of(candidates[i].graph->node(candidates[i].node).name));
     }
     if (candidates.size() > kListed) list += fmt::format(" and {} more", candidates.size() - kListed);
     return Status(Code::kInvalidArgument,

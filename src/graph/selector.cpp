@@ -59,6 +59,26 @@ std::string exact_text(std::string_view name) {
   return text + '"';
 }
 
+using TermPtr = std::shared_ptr<const Selector::Term>;
+
+// The same terms, where a word that names one node means exactly that node and not every name that contains it.
+TermPtr with_names(const TermPtr& term, std::span<const GraphPtr> graphs) {
+  if (term->kind == Selector::Term::Kind::kSubstring) {
+    const std::string* name = named_node(graphs, term->text);
+    if (name == nullptr) return term;
+    auto exact = std::make_shared<Selector::Term>(*term);
+    exact->kind = Selector::Term::Kind::kExact;
+    exact->text = *name;
+    return exact;
+  }
+  std::vector<TermPtr> parts;
+  for (const TermPtr& part : term->parts) parts.push_back(with_names(part, graphs));
+  if (parts == term->parts) return term;
+  auto changed = std::make_shared<Selector::Term>(*term);
+  changed->parts = std::move(parts);
+  return changed;
+}
+
 }  // namespace
 
 bool Selector::Term::matches(const Graph& graph, const Node& node) const {
@@ -152,16 +172,23 @@ Selector Selector::of_nodes(std::span<const NodeRef> nodes, std::span<const Grap
   return selector;
 }
 
+Selector Selector::in(std::span<const GraphPtr> graphs) const {
+  Selector bound = *this;
+  if (root_ != nullptr) bound.root_ = with_names(root_, graphs);
+  return bound;
+}
+
 bool Selector::matches(const Graph& graph, const Node& node) const {
   return root_ != nullptr && root_->matches(graph, node);
 }
 
 std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
   std::vector<NodeRef> out;
-  if (root_ == nullptr) return out;
+  const std::shared_ptr<const Term> root = root_ == nullptr ? nullptr : with_names(root_, graphs);
+  if (root == nullptr) return out;
   for (const GraphPtr& graph : graphs) {
     const auto take = [&](const Node& node) {
-      if (root_->matches(*graph, node)) out.push_back({graph.get(), node.id});
+      if (root->matches(*graph, node)) out.push_back({graph.get(), node.id});
     };
     for (const Node& node : graph->nodes()) {
       if (node.kind != NodeKind::kOperator) take(node);

@@ -247,15 +247,23 @@ class Parser {
     Result<std::string> word = read_word(false);
     if (!word) return word.status();
     if (word->empty()) return error(start, "an empty name matches nothing; use @all for every node");
-    if (const size_t slot = slot_suffix(*word); slot != std::string::npos) {
-      return error(start,
-                   fmt::format("a selector names nodes, not slots: write '{}'", printable(word->substr(0, slot))));
-    }
-    term->text = std::move(*word);
+    if (Status status = drop_slot(*word, start); !status.ok()) return status;
+    term->text = without_mark(*word);
     term->has_glob = Glob::has_wildcard(term->text);
     term->kind = term->has_glob ? Term::Kind::kGlob : Term::Kind::kSubstring;
     if (term->has_glob) term->glob = Glob(term->text);
     return TermPtr(std::move(term));
+  }
+
+  // The name of an output, as tables print it, stands for its node: outputs are what is looked at. An input is another tensor.
+  Status drop_slot(std::string& word, size_t start) const {
+    const size_t at = slot_suffix(word);
+    if (at == std::string::npos) return {};
+    if (parse_slot(std::string_view(word).substr(at + 1))->io == Io::kInput || at == 0) {
+      return error(start, fmt::format("a selector names nodes, not inputs: write '{}'", printable(word.substr(0, at))));
+    }
+    word.resize(at);
+    return {};
   }
 
   Result<TermPtr> parse_collection() {
@@ -284,7 +292,11 @@ class Parser {
     const Prefix* known = nullptr;
     for (const Prefix& entry : kPrefixes) known = entry.name == prefix ? &entry : known;
     if (known == nullptr) {
-      if (parse_slot(*value)) return error(start, fmt::format("a selector names nodes, not slots: write '{}'", prefix));
+      if (parse_slot(*value)) {
+        term->text = fmt::format("{}:{}", prefix, *value);
+        if (Status status = drop_slot(term->text, start); !status.ok()) return status;
+        return TermPtr(std::move(term));
+      }
       return error(start, fmt::format("unknown prefix '{}:'; {}; a name that holds ':' is written =NAME", prefix,
                                       did_you_mean(prefix, kPrefixes, "", ":")));
     }

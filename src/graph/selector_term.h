@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -46,6 +47,12 @@ struct Selector::Term {
 
   bool matches(const Graph& graph, const Node& node) const;
 };
+
+/// `.../MatMul-op0`, as a shortened name is often written, without the mark.
+std::string_view without_mark(std::string_view name);
+
+/// The full name of the one node that `word` is the name of, or a unique ending of whole components; nullptr without such a node.
+const std::string* named_node(std::span<const GraphPtr> graphs, std::string_view word);
 
 /// Error: kInvalidArgument with the position.
 Result<std::shared_ptr<const Selector::Term>> parse_selector(std::string_view text);

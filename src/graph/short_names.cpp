@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "msdbg/terminal.h"
+
 namespace msdbg {
 namespace {
+
+constexpr std::string_view kMark = "\u2026";
+constexpr size_t kLongName = 32, kElided = 28, kLonger = 8, kLeastComponent = 7;
+constexpr ptrdiff_t kMostCompared = 1000;  // names with the same end
 
 // From the end; a slash sorts before everything else, so names with the same last components are together.
 bool less_from_the_end(std::string_view a, std::string_view b) {
@@ -27,12 +33,68 @@ size_t common_ending(std::string_view a, std::string_view b) {
   return ends_here(a) && ends_here(b) ? length : whole;
 }
 
+std::string_view last_component(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
+std::string elided_component(std::string_view component, size_t width) {
+  const size_t columns = display_width(component), behind = (width - 1) / 2;
+  if (columns <= width) return std::string(component);
+  const std::string_view end = component.substr(head(component, columns - behind).size());
+  return std::string(head(component, width - 1 - behind)) + std::string(kMark) + std::string(end);
+}
+
 }  // namespace
+
+bool is_elided_form(std::string_view word, std::string_view name) {
+  if (word.find(kMark) == std::string_view::npos) return false;
+  while (true) {
+    const std::string_view pattern = last_component(word), component = last_component(name);
+    const size_t mark = pattern.find(kMark);
+    const std::string_view begin = pattern.substr(0, mark);
+    const std::string_view end = mark == std::string_view::npos ? "" : pattern.substr(mark + kMark.size());
+    const bool matches = mark == std::string_view::npos ? pattern == component
+                                                        : component.size() >= begin.size() + end.size() && component.starts_with(begin) &&
+                                                              component.ends_with(end);
+    if (!matches) return false;
+    if (pattern.size() == word.size()) return true;
+    if (component.size() == name.size()) return false;
+    word.remove_suffix(pattern.size() + 1);
+    name.remove_suffix(component.size() + 1);
+  }
+}
+
+std::string ShortNames::elided(std::string_view full_name) const {
+  const std::string name = of(full_name);
+  const size_t columns = display_width(name);
+  if (columns <= kLongName) return name;
+  const std::vector<std::string_view> components = split(name, '/');
+  for (size_t width = kElided; width < columns; width += kLonger) {
+    const size_t each = std::max(kLeastComponent, (width - components.size() + 1) / components.size());
+    std::string word;
+    for (const std::string_view component : components) word += (word.empty() ? "" : "/") + elided_component(component, each);
+    // Names with the same end stand together.
+    const std::string_view last = last_component(word);
+    const size_t mark = last.find(kMark);
+    const std::string_view end = mark == std::string_view::npos ? last : last.substr(mark + kMark.size());
+    bool unique = true;
+    const auto first = std::lower_bound(names_.begin(), names_.end(), end, less_from_the_end);
+    for (auto at = first; unique && at != names_.end() && at->ends_with(end); ++at) {
+      unique = at - first < kMostCompared && (*at == full_name || !is_elided_form(word, *at));
+    }
+    if (unique) return word;
+  }
+  return name;
+}
 
 ShortNames::ShortNames(std::span<const GraphPtr> graphs) : graphs_(graphs.begin(), graphs.end()) {
   for (const GraphPtr& graph : graphs) {
     for (const Node& node : graph->nodes()) names_.push_back(node.name);
   }
+  sort();
+}
+
+ShortNames::ShortNames(std::span<const std::string> names) : names_(names.begin(), names.end()) { sort(); }
+
+void ShortNames::sort() {
   std::sort(names_.begin(), names_.end(), less_from_the_end);
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "msdbg/answers.h"
+#include "report/follow_text.h"
 #include "report/markup.h"
 
 namespace msdbg {
@@ -64,6 +65,20 @@ std::string csv_text(std::span<const CsvColumn> columns, const Answer& rows) {
   for (const Answer& row : rows) {
     for (size_t i = 0; i < columns.size(); ++i) fields[i] = csv_field(value_at(row, columns[i].path));
     out += csv_line(fields);
+  }
+  return out;
+}
+
+std::string markdown_table(std::span<const CsvColumn> columns, const Answer& rows) {
+  std::vector<std::string> fields;
+  for (const CsvColumn& column : columns) fields.emplace_back(column.title);
+  std::string out = follow::markdown_head(fields);
+  for (const Answer& row : rows) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const Answer value = value_at(row, columns[i].path);
+      fields[i] = value.is_number_float() ? format_short(value.get<double>()) : csv_field(value);
+    }
+    out += follow::markdown_line(fields);
   }
   return out;
 }

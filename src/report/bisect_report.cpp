@@ -80,11 +80,20 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
     out +=
         fmt::format("  looked at      {} of {}, {} read\n", rank.probes.size(), counted(rank.steps, "step"), counted(rank.reads, "tensor"));
     out += trust_text(rank);
-    Table table({{"  asked", Align::kRight}, {"step", Align::kRight}, {"holds"}, {"tensor", Align::kLeft, true}, {"values"}});
+    Table table({{"  asked", Align::kRight},
+                 {"step", Align::kRight},
+                 {"holds"},
+                 {.title = "tensor", .fit = Fit::kName},
+                 {.title = "values", .fit = Fit::kText}});
     for (size_t i = 0; i < rank.probes.size(); ++i) {
       const BisectProbe& probe = rank.probes[i];
-      std::string tensor = probe.holds.empty() ? "" : follow::tensor_text(session, probe.holds.front(), style.wide);
-      if (probe.holds.size() > 1) tensor += fmt::format(" and {} more", probe.holds.size() - 1);
+      Table::Cell tensor("");
+      if (!probe.holds.empty()) {
+        const TensorId& id = probe.holds.front();
+        std::string behind = follow::behind_name(session, id, slot_behind(id.slot));
+        if (probe.holds.size() > 1) behind += fmt::format(" and {} more", probe.holds.size() - 1);
+        tensor = name_cell(session, id, behind);
+      }
       // Of several tensors of which none has it, no single one is worth a line.
       const bool shows = probe.stats && (probe.tensors == 1 || !probe.holds.empty());
       const std::string values = probe.state == Known::kUnknown && !probe.reason.empty() ? printable(probe.reason)
@@ -96,18 +105,18 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
     out += table.text(style);
   }
   if (result.interrupted) out += "interrupted: the search was not finished\n";
-  if (session.can_step()) return out;
+  if (session.can_step()) return fitted(std::move(out), style);
   for (const BisectRank& rank : result.ranks) {
     const BisectProbe* probe = rank.first ? probe_of(rank, *rank.first) : nullptr;
     if (probe == nullptr || probe->holds.empty() || result.predicate == "a function") continue;
     const TensorId& id = probe->holds.front();
-    Hint hint{"propagation", {fmt::format("{}:{}", short_name(session, id), slot_name(id.slot))}};
+    Hint hint{"propagation", {fmt::format("{}:{}", brief_name(session, session.node(id).name), slot_name(id.slot))}};
     follow::add_place(session, id, &hint.words);
     for (const std::string& word : {std::string("--up"), std::string("--when"), result.predicate}) hint.words.push_back(word);
     out += fmt::format("next: {}\n", hint_text(session, hint, style.place));
     break;
   }
-  return out;
+  return fitted(std::move(out), style);
 }
 
 }  // namespace msdbg

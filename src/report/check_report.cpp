@@ -8,6 +8,7 @@
 
 #include "msdbg/answers.h"
 #include "msdbg/report.h"
+#include "msdbg/short_names.h"
 #include "report/check_formats.h"
 #include "report/table.h"
 
@@ -67,7 +68,7 @@ class CheckText {
   std::string text() {
     std::string out;
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
-    out += not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
+    out += not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += problems();
     if (style_.gate) {
       for (const Suppression& unused : style_.gate->unused) out += unused_text(unused) + "\n";
@@ -118,12 +119,12 @@ class CheckText {
     if (ranks) columns.push_back({"rank", Align::kRight});
     if (graphs) columns.push_back({"graph", Align::kRight});
     columns.push_back({"step", Align::kRight});
-    columns.push_back({"node", Align::kLeft, true});
-    columns.push_back({"slot"});
-    if (executions) columns.push_back({"execution", Align::kRight});
+    columns.push_back({"severity"});
     columns.push_back({"rule"});
+    columns.push_back({.title = "tensor", .fit = Fit::kName});
+    if (executions) columns.push_back({"execution", Align::kRight});
     if (style_.wide) columns.push_back({"type"});
-    columns.push_back({"what"});
+    columns.push_back({.title = "what", .fit = Fit::kText});
     if (style_.wide) columns.push_back({"source"});
     Table table(std::move(columns));
     const size_t shown = style_.wide ? hits.size() : std::min(hits.size(), kMaxRows);
@@ -131,19 +132,20 @@ class CheckText {
     for (size_t i = 0; i < shown; ++i) {
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
+      const bool first = first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second;
       std::vector<Table::Cell> row;
       if (style_.numbered) row.emplace_back(std::to_string(i + 1));
       if (style_.gate) row.emplace_back(std::string(standing_name(standing_of(style_, i))));
       if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
-      row.emplace_back(std::to_string(hit.tensor.step));
-      row.emplace_back(printable(node.name));
-      row.emplace_back(slot_name(hit.tensor.slot));
+      row.emplace_back(std::to_string(hit.tensor.step), first ? Paint::kStrong : Paint::kNone);
+      row.emplace_back(std::string(severity_name(hit.severity)), paint_for(hit.severity));
+      row.emplace_back(rule_name(hit));
+      row.emplace_back(name_cell(session_, hit.tensor, slot_behind(hit.tensor.slot)));
       if (executions) row.emplace_back(std::to_string(hit.tensor.execution));
-      row.emplace_back(rule_name(hit), paint_for(hit.severity));
       if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
       std::string what = what_text(hit);
-      if (first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second) {
+      if (first) {
         if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += fmt::format("   {}", inputs);
       }
       if (const std::string reason = reason_of(style_, i); !reason.empty()) what += fmt::format("   ({})", printable(reason));
@@ -202,24 +204,31 @@ class CheckText {
       group.steps.insert(hit.tensor.step);
       group.rules.insert(rule_name(hit));
     }
-    std::vector<Table::Column> columns{{"scope", Align::kLeft, true}, {"hits", Align::kRight}};
+    const ShortNames short_scopes(order);
+    std::vector<Table::Column> columns{{.title = "scope", .fit = Fit::kName}, {"hits", Align::kRight}};
     const Standing standings[] = {Standing::kNew, Standing::kKnown, Standing::kSuppressed};
     if (style_.gate) {
       for (Standing standing : standings) columns.push_back({std::string(standing_name(standing)), Align::kRight});
     }
-    for (const char* title : {"steps", "rules", "first"}) columns.push_back({title});
+    columns.push_back({.title = "steps", .fit = Fit::kText, .drop = 2, .least = 8});
+    columns.push_back({.title = "rules", .fit = Fit::kText, .least = 8});
+    columns.push_back({.title = "first", .fit = Fit::kName});
+    columns.push_back({.title = "what", .fit = Fit::kText, .drop = 1, .least = 16});
     Table table(std::move(columns));
     for (const std::string& scope : order) {
       Group& group = groups[scope];
       const Hit& first = *group.hits.front();
-      std::vector<Table::Cell> row{printable(scope), std::to_string(group.hits.size())};
+      std::vector<Table::Cell> row{Table::Cell::name(printable(scope), printable(short_scopes.of(scope)).size()),
+                                   std::to_string(group.hits.size())};
       if (style_.gate) {
         for (Standing standing : standings) row.emplace_back(std::to_string(group.standing[standing]));
       }
       row.emplace_back(numbers_text(std::vector<int64_t>(group.steps.begin(), group.steps.end())));
       row.emplace_back(fmt::format("{}", fmt::join(group.rules, ",")));
-      row.emplace_back(fmt::format("{}:{}  {}", printable(session_.node(first.tensor).last_component()), slot_name(first.tensor.slot),
-                                   what_text(first)));
+      const std::string name = printable(short_name(session_, first.tensor)) + slot_behind(first.tensor.slot);
+      const std::string elided = printable(elided_name(session_, session_.node(first.tensor).name)) + slot_behind(first.tensor.slot);
+      row.emplace_back(Table::Cell::name(name, name.size(), Paint::kNone, elided));
+      row.emplace_back(what_text(first));
       table.add(std::move(row));
     }
     return table.text(style_);
@@ -234,7 +243,10 @@ class CheckText {
     std::string out = fmt::format("{}{}, on {}; {} not checked.", counted(result_.total_hits, "hit"), where,
                                   counted(result_.coverage.tensors, "tensor"), result_.coverage.not_checked);
     if (!all) out += fmt::format(" {} listed (--max-hits).", result_.hits.size());
-    if (!steps.empty()) out += fmt::format(" First: step {}.", *steps.begin());
+    if (!result_.hits.empty()) {
+      const TensorId& first = result_.hits.front().tensor;
+      out += fmt::format(" First: step {}, {}.", first.step, tensor_name(session_, first, style_));
+    }
     if (style_.place == Place::kScript) return out + "\n";
     std::vector<std::string> hints;
     if (!style_.group) hints.push_back("Grouped by scope: --group");
@@ -293,7 +305,7 @@ std::string check_report(Session& session, const CheckResult& result, const Repo
     case Format::kJunit: return check_junit(session, result, style);
     case Format::kSarif: return check_sarif(session, result, style);
   }
-  return CheckText(session, result, style).text();
+  return fitted(CheckText(session, result, style).text(), style);
 }
 
 }  // namespace msdbg

@@ -66,10 +66,12 @@ std::string remark_of(const StatsRow& row) {
 std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, const ReportStyle& style) {
   const CheckpointFacts& facts = checkpoint.facts();
   std::string out = fmt::format("{}: {}\n", printable(checkpoint.info().source), file_text(facts));
-  Table sheet({{"parameter", Align::kLeft, true}, {"type"}, {"bytes", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight},
-               {"mean", Align::kRight}, {"std", Align::kRight}, {"norm", Align::kRight}, {""}});
+  const auto figure = [](const char* title, int drop) { return Table::Column{.title = title, .align = Align::kRight, .drop = drop}; };
+  Table sheet({{.title = "parameter", .fit = Fit::kName}, {.title = "type", .drop = 1}, figure("bytes", 2), figure("min", 0),
+               figure("max", 0), figure("mean", 3), figure("std", 4), figure("norm", 0),
+               {.title = "", .fit = Fit::kText, .drop = Table::kIfEmpty}});
   for (const StatsRow& row : rows) {
-    std::vector<Table::Cell> cells = {printable(checkpoint.node(row.info.id).name), type_text(row.info.dtype, row.info.shape),
+    std::vector<Table::Cell> cells = {name_cell(checkpoint, row.info.id), type_text(row.info.dtype, row.info.shape),
                                       std::to_string(row.info.bytes)};
     for (std::string& number : numbers_of(row)) cells.emplace_back(std::move(number));
     const bool bad = row.stats && row.stats->nan_count + row.stats->inf_count() > 0;
@@ -84,7 +86,7 @@ std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, con
     out += fmt::format("{}{} {}\n", painted(word, paint_for(problem.severity), style.colour),
                        std::string(10 - std::min<size_t>(10, word.size()), ' '), printable(problem.message));
   }
-  return out;
+  return fitted(std::move(out), style);
 }
 
 Answer parameter_object(Checkpoint& checkpoint, const StatsRow& row) {
@@ -177,8 +179,8 @@ std::string match_table(const CheckpointMatch& match, const ReportStyle& style) 
   Table sheet({{"step", Align::kRight},
                {"equal", Align::kRight},
                {"different", Align::kRight},
-               {"not compared", Align::kRight},
-               {"not in the dump", Align::kRight},
+               {.title = "not compared", .align = Align::kRight, .drop = 2},
+               {.title = "not in the dump", .align = Align::kRight, .drop = 1},
                {""}});
   for (const StepMatch& step : match.steps) {
     sheet.add({std::to_string(step.step), std::to_string(step.equal), std::to_string(step.different), std::to_string(step.not_compared),
@@ -242,7 +244,7 @@ std::string checkpoint_match_report(const CheckpointMatch& match, const ReportSt
       out = match_verdict(match) + "\n\n" + follow::markdown_head(kTitles);
       for (const StepMatch& step : match.steps) out += follow::markdown_line(fields(step));
       return out;
-    default: return match_table(match, style);
+    default: return fitted(match_table(match, style), style);
   }
 }
 

@@ -48,10 +48,13 @@ class DiffText {
   using Pairs = std::set<std::pair<int, int>>;
 
   std::string name(const TensorDiff& entry) const {
-    const Node& node = b_.node(entry.b);
-    const std::string shown = printable(style_.wide ? node.name : short_name(b_, entry.b));
-    const bool plain = node.kind != NodeKind::kOperator;
-    std::string out = plain ? shown : fmt::format("{}:{}", shown, entry.b.slot.index == 0 && !style_.wide ? "0" : slot_name(entry.b.slot));
+    return (style_.wide ? printable(b_.node(entry.b).name) : brief_name(b_, b_.node(entry.b).name)) + behind(entry);
+  }
+  Table::Cell cell(const TensorDiff& entry, Paint paint) const { return name_cell(b_, entry.b, behind(entry), paint); }
+
+  /// What follows the name: the slot, and where there are several of them execution, rank and graph.
+  std::string behind(const TensorDiff& entry) const {
+    std::string out = slot_behind(entry.b.slot);
     if (entry.b.execution > 0) out += fmt::format(" execution {}", entry.b.execution);
     if (ranks_.size() > 1) out += fmt::format(" rank {}", entry.b.rank);
     return out + (graphs_.size() > 1 ? fmt::format(" graph {}", entry.b.graph) : "");
@@ -110,7 +113,7 @@ class DiffText {
   std::string first() const {
     const TensorDiff& entry = result_.tensors[*result_.first];
     const Node& node = b_.node(entry.b);
-    std::string head = printable(node.name) + (node.kind == NodeKind::kOperator ? ":" + slot_name(entry.b.slot) : "");
+    std::string head = name_within(b_, entry.b, node.kind == NodeKind::kOperator ? ":" + slot_name(entry.b.slot) : "", 11, style_);
     if (entry.b.execution > 0) head += fmt::format("  execution {}", entry.b.execution);
     head = painted(head, Paint::kError, style_.colour) + fmt::format("   {}{}", dtype_name(entry.dtype_b), shape_text(entry.shape_b));
     std::string out = "\n" + field("first", head);
@@ -165,13 +168,13 @@ class DiffText {
     if (rows.empty()) return "";
     using enum Align;
     Table table({{"step", kRight},
-                 {"tensor", kLeft, true},
+                 {.title = "tensor", .fit = Fit::kName},
                  {"max error", kRight},
                  {"rel. error", kRight},
-                 {"cosine", kRight},
-                 {"within", kRight},
-                 {"amplified", kRight},
-                 {"remark"}});
+                 {.title = "cosine", .align = kRight, .drop = 3},
+                 {.title = "within", .align = kRight, .drop = 2},
+                 {.title = "amplified", .align = kRight, .drop = 1},
+                 {.title = "remark", .fit = Fit::kText, .drop = Table::kIfEmpty, .least = 16}});
     for (size_t i : rows) {
       const TensorDiff& entry = result_.tensors[i];
       const Comparison& m = entry.measures;
@@ -179,7 +182,7 @@ class DiffText {
       const std::string step =
           entry.a.step == entry.b.step ? std::to_string(entry.b.step) : fmt::format("{}/{}", entry.a.step, entry.b.step);
       if (!entry.compared()) {
-        table.add({step, {name(entry), paint}, "", "", "", "", "", remark(entry)});
+        table.add({step, cell(entry, paint), "", "", "", "", "", remark(entry)});
         continue;
       }
       // What a tensor of integers multiplies says nothing; nor does a factor that no input has a part in.
@@ -187,7 +190,7 @@ class DiffText {
                                  : std::isinf(*entry.amplification) ? "from 0"
                                                                     : fmt::format("{}x", format_short(*entry.amplification, 3));
       table.add({step,
-                 {name(entry), paint},
+                 cell(entry, paint),
                  shown(m.max_abs_error),
                  shown(m.relative_error()),
                  cosine_text(m.cosine),
@@ -249,7 +252,8 @@ class DiffText {
       id.rank = nodes[i].rank;
       id.graph = nodes[i].graph;
       id.node = nodes[i].node;
-      out += fmt::format("{} {}", i > 0 ? "," : "", printable(style_.wide ? session.node(id).name : short_name(session, id)));
+      const std::string& name = session.node(id).name;
+      out += fmt::format("{} {}", i > 0 ? "," : "", style_.wide ? printable(name) : brief_name(session, name));
     }
     if (shown_names < nodes.size()) out += fmt::format(", ... {} more (all: --wide)", nodes.size() - shown_names);
     return out + "\n";
@@ -257,7 +261,7 @@ class DiffText {
 
   std::string next() const {
     const TensorDiff& entry = result_.tensors[*result_.first];
-    Hint hint{"show", {fmt::format("{}:{}", short_name(b_, entry.b), slot_name(entry.b.slot))}};
+    Hint hint{"show", {fmt::format("{}:{}", brief_name(b_, b_.node(entry.b).name), slot_name(entry.b.slot))}};
     follow::add_place(b_, entry.b, &hint.words);
     // The prompt has A; the other dump is not open there.
     return fmt::format("next: {}\n", hint_text(b_, hint, &a_ == &b_ ? style_.place : Place::kShell));
@@ -279,7 +283,7 @@ std::string diff_report(Session& a, Session& b, const DiffResult& result, const 
     case Format::kMarkdown: return diff_markdown(a, b, result);
     case Format::kJunit: return diff_junit(a, b, result);
     case Format::kSarif: return diff_sarif(a, b, result);
-    default: return DiffText(a, b, result, style).text();
+    default: return fitted(DiffText(a, b, result, style).text(), style);
   }
 }
 

@@ -50,7 +50,7 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
   }
   const std::string rank = b.ranks().size() > 1 ? fmt::format(" of rank {}", first.b.rank) : "";
   return fmt::format("different: {} of {}, first in step {}{} at {}{}", result.different + result.reshaped, counted(compared, "tensor"),
-                     first.b.step, rank, node.name.substr(node.name.rfind('/') + 1), role);
+                     first.b.step, rank, short_name(b, first.b), role);
 }
 
 std::string diff_what(const TensorDiff& entry) {

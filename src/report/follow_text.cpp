@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "msdbg/report.h"
+#include "msdbg/table.h"
 #include "report/markup.h"
 
 namespace msdbg::follow {
@@ -20,8 +21,10 @@ std::string markdown_head(const std::vector<std::string>& titles) {
 }
 
 std::string tensor_text(const Session& session, const TensorId& id, bool full) {
-  std::string out = printable(full ? session.node(id).name : short_name(session, id));
-  out += ":" + slot_name(id.slot);
+  return (full ? printable(session.node(id).name) : brief_name(session, session.node(id).name)) + behind_name(session, id, ":" + slot_name(id.slot));
+}
+
+std::string behind_name(const Session& session, const TensorId& id, std::string out) {
   if (id.execution > 0) out += fmt::format(" execution {}", id.execution);
   if (session.graphs().size() > session.ranks().size()) out += fmt::format(" graph {}", id.graph);
   if (session.ranks().size() > 1) out += fmt::format(" rank {}", id.rank);

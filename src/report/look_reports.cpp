@@ -15,6 +15,33 @@ namespace {
 
 constexpr size_t kProblemsPerKind = 1;
 
+constexpr CsvColumn kTensorColumns[] = {{"rank", "rank"},
+                                        {"graph", "graph"},
+                                        {"graph_id", "graph_id"},
+                                        {"step", "step"},
+                                        {"execution", "execution"},
+                                        {"node", "node"},
+                                        {"op", "op"},
+                                        {"slot", "slot"},
+                                        {"dtype", "dtype"},
+                                        {"shape", "shape"},
+                                        {"count", "stats.count"},
+                                        {"min", "stats.min"},
+                                        {"max", "stats.max"},
+                                        {"mean", "stats.mean"},
+                                        {"abs_mean", "stats.abs_mean"},
+                                        {"std", "stats.std"},
+                                        {"l2_norm", "stats.l2_norm"},
+                                        {"nan_count", "stats.nan_count"},
+                                        {"pos_inf_count", "stats.pos_inf_count"},
+                                        {"neg_inf_count", "stats.neg_inf_count"},
+                                        {"zero_count", "stats.zero_count"},
+                                        {"dtype_max_count", "stats.dtype_max_count"},
+                                        {"problem", "problem"}};
+constexpr CsvColumn kNodeColumns[] = {{"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"node", "name"},
+                                      {"op", "op"},     {"kind", "kind"},   {"file", "source.file"},  {"line", "source.line"},
+                                      {"scope", "scope"}};
+
 std::string outputs_text(const Node& node) {
   std::string out;
   for (const OutputType& type : node.outputs) {
@@ -52,6 +79,8 @@ std::string kind_of(const std::string& message) {
 std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style) {
   if (style.format == Format::kJson) return json_text(tensors_answer(session, rows));
   if (style.format == Format::kJsonl) return json_lines(tensors_answer(session, rows), "tensors");
+  if (style.format == Format::kCsv) return csv_text(kTensorColumns, tensors_answer(session, rows)["tensors"]);
+  if (style.format == Format::kMarkdown) return markdown_table(kTensorColumns, tensors_answer(session, rows)["tensors"]);
   if (rows.empty()) return "no tensors\n";
   const bool ranks = session.ranks().size() > 1;
   const bool graphs = std::any_of(rows.begin(), rows.end(),
@@ -63,14 +92,14 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
   columns.push_back({"step", Align::kRight});
-  columns.push_back({"node", Align::kLeft, true});
-  columns.push_back({"slot"});
+  columns.push_back({.title = "tensor", .fit = Fit::kName});
   if (executions) columns.push_back({"execution", Align::kRight});
-  columns.push_back({"type"});
+  columns.push_back({.title = "type", .drop = 1});
   std::vector<std::string_view> numbers = {"min", "max", "mean", "std"};
   if (style.wide) numbers = {"min", "max", "mean", "abs_mean", "std", "l2_norm", "zeros", "at dtype max"};
-  for (std::string_view number : numbers) columns.push_back({std::string(number), Align::kRight});
-  columns.push_back({"not finite"});
+  for (std::string_view number : numbers)
+    columns.push_back({.title = std::string(number), .align = Align::kRight, .drop = number == "std" ? 3 : number == "mean" ? 2 : 0});
+  columns.push_back({.title = "not finite", .fit = Fit::kText, .drop = Table::kIfEmpty});
   Table table(std::move(columns));
   for (const StatsRow& row : rows) {
     const TensorInfo& info = row.info;
@@ -79,8 +108,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
     if (ranks) cells.emplace_back(std::to_string(info.id.rank));
     if (graphs) cells.emplace_back(std::to_string(info.id.graph));
     cells.emplace_back(std::to_string(info.id.step));
-    cells.emplace_back(printable(session.node(info.id).name));
-    cells.emplace_back(slot_name(info.id.slot));
+    cells.emplace_back(name_cell(session, info.id, slot_behind(info.id.slot)));
     if (executions) cells.emplace_back(std::to_string(info.id.execution));
     cells.emplace_back(type_text(info.dtype, info.shape));
     if (row.stats) {
@@ -111,6 +139,8 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
 std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style) {
   if (style.format == Format::kJson) return json_text(nodes_answer(session, nodes));
   if (style.format == Format::kJsonl) return json_lines(nodes_answer(session, nodes), "nodes");
+  if (style.format == Format::kCsv) return csv_text(kNodeColumns, nodes_answer(session, nodes)["nodes"]);
+  if (style.format == Format::kMarkdown) return markdown_table(kNodeColumns, nodes_answer(session, nodes)["nodes"]);
   if (nodes.empty()) return "no nodes\n";
   const bool ranks = session.ranks().size() > 1;
   const bool graphs = std::any_of(nodes.begin(), nodes.end(),
@@ -118,11 +148,11 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
   std::vector<Table::Column> columns = {{"", Align::kRight}};
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
-  columns.push_back({"node", Align::kLeft, true});
-  columns.push_back({"op"});
+  columns.push_back({.title = "node", .fit = Fit::kName});
+  columns.push_back({.title = "op", .fit = Fit::kText});
   if (style.wide) columns.push_back({"outputs"});
   if (style.wide) columns.push_back({"inputs"});
-  columns.push_back({"source"});
+  columns.push_back({.title = "source", .fit = Fit::kText, .drop = 1, .least = 12});
   Table table(std::move(columns));
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Graph& graph = *nodes[i].graph;
@@ -130,7 +160,7 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
     std::vector<Table::Cell> cells = {std::to_string(i + 1)};
     if (ranks) cells.emplace_back(std::to_string(graph.rank()));
     if (graphs) cells.emplace_back(std::to_string(graph.id()));
-    cells.emplace_back(printable(node.name));
+    cells.emplace_back(name_cell(session, {.rank = graph.rank(), .graph = graph.id(), .node = node.id, .slot = {}}));
     cells.emplace_back(printable(node.op));
     if (style.wide) cells.emplace_back(outputs_text(node));
     if (style.wide) cells.emplace_back(inputs_text(graph, node));
@@ -175,7 +205,7 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
                fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(report.tensor_files, "tensor"),
                            counted(report.parameter_files, "parameter"), counted(report.constant_files, "constant"),
                            counted(report.statistic_rows, "statistic row"), report.device_files, report.other_files));
-  if (report.problems.empty()) return out + field("problems", "none");
+  if (report.problems.empty()) return fitted(out + field("problems", "none"), style);
 
   std::map<std::string, uint64_t> seen;
   std::string lines;
@@ -192,7 +222,7 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   }
   out += fmt::format("problems   {}\n{}", report.problems.size(), lines);
   if (left_out > 0) out += fmt::format("  ... {} more of the same kinds (all: --wide)\n", left_out);
-  return out;
+  return fitted(std::move(out), style);
 }
 
 }  // namespace msdbg

@@ -49,7 +49,7 @@ class OriginText {
     }
     out += flush_skipped();
     if (!out.empty()) out += "\n";
-    const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_.wide);
+    const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += unknown;
     if (result_.steps.empty())
       out += healthy_line();
@@ -63,14 +63,14 @@ class OriginText {
  private:
   std::string name(const TensorId& id) const {
     const Node& node = session_.node(id);
-    const std::string shown = printable(style_.wide ? node.name : short_name(session_, id));
+    const std::string shown = style_.wide ? printable(node.name) : brief_name(session_, node.name);
     return node.kind == NodeKind::kParameter && id.slot == Slot{} ? shown
                                                                   : fmt::format("{}:{}", shown, slot_name(id.slot));
   }
 
   std::string node_name(const TensorId& id) const {
     const Node& node = session_.node(id);
-    const std::string shown = printable(style_.wide ? node.name : short_name(session_, id));
+    const std::string shown = style_.wide ? printable(node.name) : brief_name(session_, node.name);
     return node.kind == NodeKind::kParameter ? "parameter " + shown : shown;
   }
 
@@ -127,9 +127,10 @@ class OriginText {
 
   std::string first_text(const Origin& origin, const StepOrigins& step) {
     const Node& node = session_.node(origin.tensor);
-    std::string full = printable(node.name);
-    full = node.kind == NodeKind::kParameter ? "parameter " + full
-                                             : fmt::format("{}:{}", full, slot_name(origin.tensor.slot));
+    const bool parameter = node.kind == NodeKind::kParameter;
+    std::string full = (parameter ? "parameter " : "") + name_within(session_, origin.tensor,
+                                                                     parameter ? "" : ":" + slot_name(origin.tensor.slot),
+                                                                     kIndent.size() + (parameter ? 10 : 0), style_);
     if (origin.tensor.execution > 0 || session_.executions(step.rank, step.graph, step.step, origin.tensor.node) > 1) {
       full += fmt::format("  execution {}", origin.tensor.execution);
     }
@@ -214,7 +215,7 @@ class OriginText {
     if (origin.kind == OriginKind::kInput)
       return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
     const std::string bad = nonfinite_text(origin.stats);
-    return fmt::format("{} broke on its own{}{}", printable(session_.tensor_name(origin.tensor)),
+    return fmt::format("{} broke on its own{}{}", tensor_name(session_, origin.tensor, style_),
                        bad.empty() ? "" : fmt::format(" ({})", bad),
                        origin.certain ? "" : ", as far as its inputs are known");
   }
@@ -294,7 +295,7 @@ class OriginText {
         break;
       }
     }
-    Hint hint{"show", {fmt::format("{}:{}", short_name(session_, shown), slot_name(shown.slot))}};
+    Hint hint{"show", {fmt::format("{}:{}", brief_name(session_, session_.node(shown).name), slot_name(shown.slot))}};
     if (!session_.can_step()) follow::add_place(session_, shown, &hint.words);
     return fmt::format("next: {}\n", hint_text(session_, hint, style_.place));
   }
@@ -312,7 +313,7 @@ class OriginText {
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style) {
   if (style.format == Format::kJson) return json_text(origin_answer(session, result));
   if (style.format == Format::kJsonl) return json_lines(origin_answer(session, result), "origins");
-  return OriginText(session, result, style).text();
+  return fitted(OriginText(session, result, style).text(), style);
 }
 
 }  // namespace msdbg

@@ -75,23 +75,24 @@ std::string verdict_text(const ParameterDiff& diff) {
 
 std::string table(const ParameterDiff& diff, const ReportStyle& style) {
   std::string out = verdict_text(diff) + "\n";
-  Table sheet({{"parameter", Align::kLeft, true},
+  Table sheet({{.title = "parameter", .fit = Fit::kName},
                {"change"},
-               {"type"},
+               {.title = "type", .drop = 2},
                {"update ratio", Align::kRight},
                {"max change", Align::kRight},
-               {"elements", Align::kRight},
-               {""}});
+               {.title = "elements", .align = Align::kRight, .drop = 1},
+               {.title = "", .fit = Fit::kText, .drop = Table::kIfEmpty}});
   for (const ParameterChange& change : diff.changes) {
     if (change.kind == ChangeKind::kUnchanged && !style.wide) continue;
     const bool numbers = change.values && change.kind != ChangeKind::kRenamed;
     const bool bad = change.breaks() || change.kind == ChangeKind::kNotCompared;
-    sheet.add({printable(change.name), std::string(change_kind_name(change.kind)), types_of(change),
+    const std::string name = printable(change.name);
+    sheet.add({Table::Cell::name(name, name.size()), std::string(change_kind_name(change.kind)), types_of(change),
                numbers ? number_text(update_ratio(*change.values)) : "-", numbers ? number_text(change.values->max_abs_error) : "-",
                numbers ? fmt::format("{} of {}", differing(*change.values), change.values->count) : "-",
                Table::Cell(remark_of(change), bad ? Paint::kError : Paint::kNone)});
   }
-  return sheet.empty() ? out : out + sheet.text(style);
+  return fitted(sheet.empty() ? out : out + sheet.text(style), style);
 }
 
 Answer object_of(const ParameterChange& change) {

@@ -14,7 +14,17 @@ namespace {
 constexpr double kMargin = 8, kPadding = 10, kLine = 15, kLetter = 6.65, kMark = 18, kMarkGap = 4;
 constexpr size_t kLongestLine = 44;
 
-std::string line_of(const std::string& text) { return shorten(printable(text), kLongestLine); }
+// A line of a box: leading scopes of a name go first, then the middle of what remains. The title of the box has all of it.
+std::string line_of(const std::string& text) {
+  std::string line = printable(text);
+  for (size_t slash = line.find('/'); slash != std::string::npos && display_width(line) > kLongestLine; slash = line.find('/', slash + 1)) {
+    if (display_width(line.substr(slash)) + 3 <= kLongestLine) return "..." + line.substr(slash);
+  }
+  const size_t width = display_width(line), room = (kLongestLine - 3) / 2;
+  if (width <= kLongestLine) return line;
+  const std::string_view begin = head(line, room), all_but_end = head(line, width - room);
+  return fmt::format("{}...{}", begin, line.substr(all_but_end.size()));
+}
 
 double text_width(const std::string& text) { return kLetter * static_cast<double>(display_width(text)); }
 

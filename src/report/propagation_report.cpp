@@ -30,7 +30,7 @@ struct View {
     return id;
   }
   std::string name(const PropagationNode& at, bool full) const {
-    std::string out = printable(full ? node(at).name : short_name(session, id(at)));
+    std::string out = full ? printable(node(at).name) : brief_name(session, node(at).name);
     if (at.execution > 0) out += fmt::format(" execution {}", at.execution);
     return out;
   }
@@ -100,10 +100,10 @@ std::vector<std::string> summary(const View& view) {
   return lines;
 }
 
-std::string head_text(const View& view) {
+std::string head_text(const View& view, bool full) {
   const Propagation& result = view.result;
   const std::string what = fmt::format("'{}' {} {}", printable(result.predicate), result.up ? "on the way to" : "from",
-                                       follow::tensor_text(view.session, result.tensor, true));
+                                       follow::tensor_text(view.session, result.tensor, full));
   std::string values;
   if (result.stats) values = nonfinite_text(*result.stats);
   return fmt::format("{}, step {}{}{}", what, result.tensor.step, values.empty() ? "" : ": ", values);
@@ -114,14 +114,10 @@ Paint paint_of(Passage passage) {
   return passage == Passage::kUnknown ? Paint::kWarning : Paint::kNone;
 }
 
-}  // namespace
-
-std::string propagation_report(Session& session, const Propagation& result, const ReportStyle& style) {
-  const View view{session, result};
-  if (style.format == Format::kJson) return json_text(propagation_answer(session, result));
-  if (style.format == Format::kJsonl) return json_lines(propagation_answer(session, result), "nodes");
+std::string text_of(const View& view, const ReportStyle& style) {
+  const Propagation& result = view.result;
   const bool markdown = style.format == Format::kMarkdown;
-  const std::string head = head_text(view);
+  const std::string head = head_text(view, markdown || style.full_names());
   std::string out = markdown ? fmt::format("## {}\n\n", head) : head + "\n";
   if (result.interrupted) return out + "interrupted: the step was not examined to its end\n";
   if (!result.holds) return out + fmt::format("'{}' does not hold here, so nothing spreads from it\n", printable(result.predicate));
@@ -136,19 +132,33 @@ std::string propagation_report(Session& session, const Propagation& result, cons
     }
     return out;
   }
-  Table table({{"hops", Align::kRight}, {"what"}, {"node", Align::kLeft, true}, {"op"}, {"values"}});
+  Table table({{"hops", Align::kRight},
+               {"what"},
+               {.title = "node", .fit = Fit::kName},
+               {.title = "op", .fit = Fit::kText, .drop = 1, .least = 12},
+               {.title = "values", .fit = Fit::kText}});
   for (const PropagationNode& node : result.nodes) {
     table.add({std::to_string(node.distance), Table::Cell(std::string(passage_name(node.passage)), paint_of(node.passage)),
-               view.name(node, style.wide), printable(view.node(node).op), values_text(node)});
+               name_cell(view.session, view.id(node), node.execution > 0 ? fmt::format(" execution {}", node.execution) : ""),
+               printable(view.node(node).op), values_text(node)});
   }
   return out + table.text(style);
+}
+
+}  // namespace
+
+std::string propagation_report(Session& session, const Propagation& result, const ReportStyle& style) {
+  if (style.format == Format::kJson) return json_text(propagation_answer(session, result));
+  if (style.format == Format::kJsonl) return json_lines(propagation_answer(session, result), "nodes");
+  const View view{session, result};
+  return style.format == Format::kMarkdown ? text_of(view, style) : fitted(text_of(view, style), style);
 }
 
 PictureGraph propagation_picture(Session& session, const Propagation& result, const CheckResult* hits, size_t limit) {
   const View view{session, result};
   PictureGraph picture;
   const size_t shown = std::min(limit, result.nodes.size());  // sorted by distance
-  picture.title = head_text(view);
+  picture.title = head_text(view, true);
   if (!result.edges_known) picture.title += " (edges unknown: there is no readable graph file)";
   if (shown < result.nodes.size()) picture.title += fmt::format(" (the nearest {} of {} operators)", shown, result.nodes.size());
   std::map<std::pair<NodeId, uint32_t>, std::set<std::string>> marks;

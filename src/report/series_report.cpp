@@ -144,7 +144,7 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
       out += fmt::format("not compared: step{} {}: only in {}\n", steps->size() == 1 ? "" : "s", numbers_text(*steps), side);
   }
   if (result.diverges_at) out += "\nlook at: " + result.next + "\n";
-  return out;
+  return fitted(std::move(out), style);
 }
 
 }  // namespace msdbg

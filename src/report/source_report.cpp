@@ -13,7 +13,7 @@ namespace msdbg {
 namespace {
 
 
-constexpr size_t kNodesShown = 2, kCodeWidth = 56;
+constexpr size_t kNodesShown = 2;
 
 /// Operator types of a line, with their numbers: `MatMul, 2 ReluGrad`.
 std::string operators_text(const SourceRow& row) {
@@ -68,7 +68,11 @@ std::string file_text(const SourceFile& file, const ReportStyle& style, size_t c
   if (!file.note.empty()) out += fmt::format("  note: {}\n", printable(file.note));
   const bool markdown = style.format == Format::kMarkdown;
   std::string rows;
-  Table table({{"line", Align::kRight}, {"code"}, {"operators"}, {"hits"}, {"worst"}});
+  Table table({{"line", Align::kRight},
+               {.title = "code", .fit = Fit::kText, .least = 34},
+               {.title = "operators", .fit = Fit::kText, .drop = 1, .least = 12},
+               {.title = "hits", .fit = Fit::kText, .least = 12},
+               {.title = "worst", .fit = Fit::kText, .least = 20}});
   const std::vector<bool> shown = shown_rows(file, context);
   bool gap = false;
   for (size_t i = 0; i < file.rows.size(); ++i) {
@@ -80,7 +84,6 @@ std::string file_text(const SourceFile& file, const ReportStyle& style, size_t c
     if (gap && !table.empty()) table.add({"...", "", "", "", ""});
     gap = false;
     std::string code = printable(row.code);
-    if (!style.wide && display_width(code) > kCodeWidth) code = fmt::format("{}...", head(code, kCodeWidth - 3));
     if (row.differs) code += "   [ran: " + printable(row.recorded_code) + "]";
     const std::string hits = hits_text(row), worst = worst_text(row);
     if (markdown) rows += follow::markdown_line({std::to_string(row.line), code, operators_text(row), hits, worst});
@@ -119,7 +122,7 @@ std::string source_report(Session& session, const std::vector<SourceFile>& files
     out += fmt::format("{} on nodes without a line, such as parameters: {} lists them\n",
                        counted(result.total_hits - findings, "finding"), hint_text(session, {"check", {}}, style.place));
   if (result.interrupted) out += "interrupted: not every tensor was checked\n";
-  return out;
+  return style.format == Format::kTable ? fitted(std::move(out), style) : out;
 }
 
 }  // namespace msdbg

@@ -115,13 +115,13 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
                                        result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps));
   const bool markdown = style.format == Format::kMarkdown;
   std::string rows;
-  Table table({{"tensor", Align::kLeft, true},
+  Table table({{.title = "tensor", .fit = Fit::kName},
                {"first", Align::kRight},
                {"last", Align::kRight},
-               {"min", Align::kRight},
-               {"max", Align::kRight},
-               {"trend"},
-               {"change"}});
+               {.title = "min", .align = Align::kRight, .drop = 3},
+               {.title = "max", .align = Align::kRight, .drop = 2},
+               {.title = "trend", .drop = 1},
+               {.title = "change", .fit = Fit::kText, .drop = Table::kIfEmpty}});
   bool logarithms = false;
   for (const TrendLine& line : result.lines) {
     const std::vector<std::optional<double>> values = values_of(line);
@@ -129,12 +129,14 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
     logarithms = logarithms || log;
     std::string spark = sparkline(values, kSparkWidth, ascii, log);
     if (log) spark += " log";
-    const std::string change = change_text(line), tensor = follow::tensor_text(session, line.tensor, style.wide || markdown);
+    const std::string change = change_text(line);
     if (markdown) {
+      const std::string tensor = follow::tensor_text(session, line.tensor, true);
       rows += follow::markdown_line(
           {tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
     } else {
-      table.add({tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
+      table.add({name_cell(session, line.tensor, follow::behind_name(session, line.tensor, slot_behind(line.tensor.slot))),
+                 value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
                  Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});
     }
   }
@@ -143,7 +145,7 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
     return fmt::format("## {}\n\n{}{}{}", head, follow::markdown_head({"tensor", "first", "last", "min", "max", "trend", "change"}), rows,
                        tail.empty() ? "" : "\n" + tail);
   }
-  return fmt::format("{}{}\n{}{}", head, logarithms ? " (log: heights are logarithms)" : "", table.text(style), tail);
+  return fitted(fmt::format("{}{}\n{}{}", head, logarithms ? " (log: heights are logarithms)" : "", table.text(style), tail), style);
 }
 
 }  // namespace msdbg

@@ -214,7 +214,10 @@ std::string histogram_text(const Histogram& histogram, size_t width) {
   return out + '\n';
 }
 
-std::string short_name(const Session& session, const TensorId& id) {
+namespace {
+
+template <typename F>
+std::string from_names(const Session& session, const F& form) {
   // The sessions that were asked for last: two when they are compared, few at a prompt.
   constexpr size_t kKept = 4;
   static std::mutex mutex;
@@ -227,7 +230,19 @@ std::string short_name(const Session& session, const TensorId& id) {
     found = kept.emplace(kept.begin(), graphs);
   }
   kept.splice(kept.begin(), kept, found);
-  return kept.front().of(session.node(id).name);
+  return form(kept.front());
+}
+
+}  // namespace
+
+std::string short_name(const Session& session, const TensorId& id) { return short_name(session, session.node(id).name); }
+
+std::string short_name(const Session& session, std::string_view full_name) {
+  return from_names(session, [&](const ShortNames& names) { return names.of(full_name); });
+}
+
+std::string elided_name(const Session& session, std::string_view full_name) {
+  return from_names(session, [&](const ShortNames& names) { return names.elided(full_name); });
 }
 
 }  // namespace msdbg

@@ -12,7 +12,7 @@ std::string why_report(Session& session, const WhyAnswer& answer, const ReportSt
   if (style.format == Format::kJsonl) return json_line(why_answer(session, answer));
   std::string out = painted(printable(answer.answer), Paint::kStrong, style.colour) + "\n";
   if (answer.tensor) {
-    out += fmt::format("  tensor    {}, step {}\n", follow::tensor_text(session, *answer.tensor, true), answer.tensor->step);
+    out += fmt::format("  tensor    {}, step {}\n", follow::tensor_text(session, *answer.tensor, style.full_names()), answer.tensor->step);
   }
   for (const WhyEvidence& each : answer.evidence) {
     const std::string path = printable(each.path), text = printable(each.text);
@@ -20,7 +20,7 @@ std::string why_report(Session& session, const WhyAnswer& answer, const ReportSt
   }
   for (const std::string& name : answer.instead) out += fmt::format("  instead   {}\n", printable(name));
   if (!answer.next.empty()) out += fmt::format("next: {}\n", printable(answer.next));
-  return out;
+  return fitted(std::move(out), style);
 }
 
 }  // namespace msdbg

@@ -1,11 +1,11 @@
 // What the Lua side has to know of its surroundings: terminal, locale, clock; and how the program writes numbers.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "msdbg/terminal.h"
 #include "script/state.h"
@@ -13,18 +13,11 @@
 namespace msdbg::script {
 namespace {
 
-constexpr int kPlainWidth = 100;  // where there is no terminal to ask
+constexpr size_t kPlainWidth = 100;  // where there is no terminal to ask
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
-}
-
-// Columns of the terminal that standard output is; nullopt without a terminal, or with one narrower than `least`.
-std::optional<int> terminal_columns(int least) {
-  struct winsize size = {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least) return std::nullopt;
-  return size.ws_col;
 }
 
 // As setlocale() would choose: the first of the three that is set.
@@ -41,11 +34,17 @@ int visible_text(lua_State* L) {
   return give(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
 }
 
-// core.terminal() -> {captured, width, colour, unicode, output_tty, error_tty}; asked again each time, since windows change
+// What lines are laid out for; what a redirect takes is no terminal's.
+std::optional<size_t> columns_of(const Vm& vm) { return vm.captured > 0 ? std::nullopt : layout_width(); }
+
+// core.terminal() -> {captured, width, limit, colour, unicode, output_tty, error_tty}; asked again each time, since windows change.
+// Pictures are drawn as wide as `width`; no line of text is longer than `limit`, which is math.huge in a pipe or a file.
 int terminal(lua_State* L) {
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 7);
   set_field(L, "captured", vm_of(L).captured > 0);
-  set_field(L, "width", terminal_columns(20).value_or(kPlainWidth));
+  const std::optional<size_t> columns = columns_of(vm_of(L));
+  set_field(L, "width", columns.value_or(kPlainWidth));
+  set_field(L, "limit", columns ? static_cast<double>(*columns) : std::numeric_limits<double>::infinity());
   set_field(L, "colour", wants_colour(vm_of(L)));
   set_field(L, "unicode", locale_is_utf8() && variable("MSDBG_ASCII") != "1");
   set_field(L, "output_tty", ::isatty(STDOUT_FILENO) != 0);
@@ -72,6 +71,23 @@ int byte_count(lua_State* L) {
   const double bytes = number_argument(L, 1, "format.bytes: count");
   if (!(bytes >= 0 && bytes < 1.8e19)) misuse(fmt::format("format.bytes: count: 0 or more is expected, not {}", format_double(bytes)));
   return give(L, format_bytes(static_cast<uint64_t>(bytes)));
+}
+
+int text_width(lua_State* L) {
+  return give(L, display_width(text_argument(L, 1, "format.width: text")));
+}
+
+// core.head(text, columns)
+int text_head(lua_State* L) {
+  const int64_t columns = integer_argument(L, 2, "format.head: width", {}, 0, std::numeric_limits<int32_t>::max());
+  return give(L, head(text_argument(L, 1, "format.head: text"), static_cast<size_t>(columns)));
+}
+
+// core.wrapped(text): lines broken for the terminal
+int wrapped_text(lua_State* L) {
+  const std::string text = text_argument(L, 1, "wrapped: text");
+  const std::optional<size_t> columns = columns_of(vm_of(L));
+  return give(L, columns ? wrapped(text, *columns) : text);
 }
 
 int printable_text(lua_State* L) {
@@ -105,7 +121,7 @@ int dtype_facts(lua_State* L) {
 
 ReportStyle table_style(lua_State* L) {
   ReportStyle style;
-  style.width = static_cast<size_t>(terminal_columns(40).value_or(140));
+  style.width = columns_of(vm_of(L)).value_or(ReportStyle::kAnyWidth);
   style.place = vm_of(L).at_prompt ? Place::kPrompt : Place::kScript;
   return style;
 }
@@ -119,6 +135,7 @@ bool wants_colour(const Vm& vm) {
 void bind_terminal(lua_State* L) {
   add_functions(L, {{"terminal", guard<terminal>}, {"seconds", guard<seconds>}, {"short_number", guard<short_number>},
                     {"exact_number", guard<exact_number>}, {"byte_count", guard<byte_count>}, {"printable", guard<printable_text>},
+                    {"width", guard<text_width>}, {"head", guard<text_head>}, {"wrapped", guard<wrapped_text>},
                     {"visible", guard<visible_text>}, {"number_in", guard<number_in>}, {"dtype_facts", guard<dtype_facts>}});
 }
 

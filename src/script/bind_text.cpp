@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include "msdbg/atomic_file.h"
+#include "msdbg/terminal.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
 namespace {
+
+constexpr size_t kPlainWidth = 100;  // of a table of elements in a file or a pipe
 
 // core.stats_line(tensor) -> text; or nil, why
 int tensor_line(lua_State* L) {
@@ -22,13 +25,23 @@ int elements_text(lua_State* L) {
     return push_absence(L, Status(Code::kNoData, "only statistics were dumped, no elements"));
   }
   if (!tensor->memory && !tensor->info.problem.ok()) return push_absence(L, tensor->info.problem);
-  return give(L, without_last_newline(elements_table(tensor->session->elements(*tensor)->view(), static_cast<size_t>(rows))));
+  const size_t width = layout_width().value_or(kPlainWidth);
+  return give(L, without_last_newline(elements_table(tensor->session->elements(*tensor)->view(), static_cast<size_t>(rows), width)));
 }
 
 // core.doctor_text(session)
 int doctor_text(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "info: session");
   return give(L, without_last_newline(doctor_report(session->open(), session->open().inspect(), table_style(L))));
+}
+
+// core.short_node_name(session, full name): a unique ending of it, and a form that is short in any case
+int short_node_name(lua_State* L) {
+  const auto session = object_argument<SessionBox>(L, 1, "short_node_name: session");
+  const std::string name = text_argument(L, 2, "short_node_name: name");
+  push(L, short_name(session->open(), name));
+  push(L, elided_name(session->open(), name));
+  return 2;
 }
 
 int short_tensor_name(lua_State* L) {
@@ -54,6 +67,7 @@ int write_whole_file(lua_State* L) {
 void bind_text(lua_State* L) {
   add_functions(L, {{"stats_line", guard<tensor_line>}, {"elements_text", guard<elements_text>},
                     {"doctor_text", guard<doctor_text>}, {"short_name", guard<short_tensor_name>},
+                    {"short_node_name", guard<short_node_name>},
                     {"session_of", guard<session_of>}, {"write_file", guard<write_whole_file>}});
 }
 

@@ -254,12 +254,13 @@ void bind_abi(lua_State* L);
 void bind_text(lua_State* L);
 void bind_completion(lua_State* L);
 void bind_json(lua_State* L);
+void bind_table(lua_State* L);
 void bind_terminal(lua_State* L);
 void bind_output(lua_State* L);
 void bind_rules(lua_State* L);
 void bind_commands(lua_State* L);
 
-/// Tables for the current terminal, else of the usual width. Without colours: texts of Lua go anywhere.
+/// Tables for the current terminal. Without colours: texts of Lua go anywhere.
 ReportStyle table_style(lua_State* L);
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);

@@ -175,6 +175,7 @@ bool prints(const std::vector<std::string>& output, const std::string& line) {
 
 TEST(Docs, CommandsPrintWhatThePagesShow) {
   ::setenv("MSDBG_SIMD", "scalar", 1);  // instruction sets differ in the last digit of a sum
+  ::setenv("MSDBG_WIDTH", "100", 1);    // as on the terminal of a reader
   std::string folder = (fs::temp_directory_path() / "msdbg-docs-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   for (const auto& entry : fs::directory_iterator(MSDBG_TEST_DATA)) {

@@ -6,6 +6,7 @@
 //   @ open PATH       opens a dump at the prompt; the `> ` lines that follow are entries of that prompt
 //   @ live            a training process in memory (tests/script/support.h) at the prompt, held before its first step
 //   @ prompt          the line below is what the prompt shows now
+//   @ width N         what follows is laid out for N columns, and no line of its output may be longer
 //   > ENTRY           an entry; the lines after it are what it prints
 //
 // MSDBG_UPDATE_GOLDEN=1 rewrites the files; the diff is for a person to read.
@@ -24,6 +25,7 @@
 #include <stdexcept>
 
 #include "msdbg/dump.h"
+#include "msdbg/terminal.h"
 #include "app/live.h"
 #include "app/options.h"
 #include "app/scripting.h"
@@ -143,12 +145,27 @@ std::string replay(const std::vector<std::string>& lines) {
   EXPECT_TRUE(set_simd_target("scalar").ok());
   std::string out;
   PromptRunner prompt;
+  ::unsetenv("MSDBG_WIDTH");
+  size_t width = SIZE_MAX;
+  const auto fits = [&](const std::string& asked, const std::string& output) {
+    std::istringstream text(output);
+    for (std::string line; std::getline(text, line);) {
+      const size_t word = std::min(line.find_first_not_of(' '), line.size());
+      if (line.find(' ', word) == std::string::npos) continue;  // a path is not broken
+      EXPECT_LE(display_width(line), width) << asked << "\nprints\n" << line;
+    }
+    return output;
+  };
   for (const std::string& line : lines) {
     const std::string rest = line.size() > 2 ? line.substr(2) : "";
-    if (line == "#" || (line.rfind("# ", 0) == 0 && line.rfind("#  ", 0) != 0)) {  // "#  " heads a table with numbered rows
+    if (line.rfind("@ width ", 0) == 0) {
+      out += line + "\n";
+      width = std::stoul(line.substr(8));
+      ::setenv("MSDBG_WIDTH", line.c_str() + 8, 1);
+    } else if (line == "#" || (line.rfind("# ", 0) == 0 && line.rfind("#  ", 0) != 0)) {  // "#  " heads a table with numbered rows
       out += line + "\n";
     } else if (line.rfind("$ ", 0) == 0) {
-      out += line + "\n" + run_command(rest);
+      out += line + "\n" + fits(line, run_command(rest));
     } else if (line.rfind("@ open ", 0) == 0) {
       out += line + "\n";
       prompt.open(line.substr(7));
@@ -158,9 +175,10 @@ std::string replay(const std::vector<std::string>& lines) {
     } else if (line == "@ prompt") {
       out += line + "\n" + prompt.prompt();
     } else if (line.rfind("> ", 0) == 0) {
-      out += line + "\n" + prompt.enter(rest);
+      out += line + "\n" + fits(line, prompt.enter(rest));
     }
   }
+  ::unsetenv("MSDBG_WIDTH");
   return out;
 }
 

@@ -61,6 +61,16 @@ TEST_F(FindNode, AUniqueEndIsEnough) {
   EXPECT_FALSE(find_node(graphs_, "nv2D-op0")) << "only whole components";
 }
 
+TEST_F(FindNode, AMarkBeforeAndASlotBehindTheNameArePassedOver) {
+  const std::string full = find_node(graphs_, "Depend-op0")->graph->node(find_node(graphs_, "Depend-op0")->node).name;
+  for (const char* text : {"Depend-op0:output:0", "Depend-op0:0", "Depend-op0:input:1", ".../Depend-op0", "\u2026/Depend-op0:output:0"}) {
+    const Result<NodeRef> found = find_node(graphs_, text);
+    ASSERT_TRUE(found) << text << ": " << found.status().message();
+    EXPECT_EQ(found->graph->node(found->node).name, full);
+  }
+  EXPECT_FALSE(find_node(graphs_, "Depend-op0:nothing"));
+}
+
 TEST_F(FindNode, AParameterIsMeantBeforeTheLoadOfTheSameName) {
   const Result<NodeRef> found = find_node(graphs_, "conv1.weight");
   ASSERT_TRUE(found);

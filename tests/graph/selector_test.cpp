@@ -47,6 +47,26 @@ TEST_F(SelectorTest, ABareWordIsASubstringInAnyCase) {
   EXPECT_EQ(select("relugrad"), kReluGrad);
 }
 
+TEST_F(SelectorTest, ANameOrItsUniqueEndingMeansExactlyThatNode) {
+  EXPECT_EQ(select("ReLU-op0"), kRelu);
+  EXPECT_EQ(select("relu1-ReLU/ReLU-op0"), kRelu);
+  EXPECT_EQ(select("fc1.weight"), Names{"fc1.weight"});
+  EXPECT_EQ(select("MatMul-op0:output:0"), kMatMul);
+  EXPECT_EQ(select("MatMul-op0:0 or ReLU-op0"), (Names{kMatMul[0], kRelu[0]}));
+  EXPECT_EQ(select(".../relu1-ReLU/ReLU-op0"), kRelu);
+  EXPECT_EQ(select("not op:X and Tanh-op1"), Names{"Default/and/Tanh-op1"});
+  const Selector bound = Selector::parse("ReLU-op0")->in(graphs_);
+  EXPECT_TRUE(bound.matches(*graphs_[0], *graphs_[0]->find(kRelu[0])));
+  EXPECT_EQ(bound.text(), "ReLU-op0");
+}
+
+TEST_F(SelectorTest, AnEndingOfSeveralNamesIsASubstring) {
+  graphs_.push_back(graph_from_text("D/a/MatMul-op1 MatMul\nD/b/MatMul-op1 MatMul\nD/b/MatMul-op12 MatMul\n", 2));
+  EXPECT_EQ(select("MatMul-op1"), (Names{"D/a/MatMul-op1", "D/b/MatMul-op1", "D/b/MatMul-op12"}));
+  EXPECT_EQ(select("b/MatMul-op1"), Names{"D/b/MatMul-op1"});
+  EXPECT_EQ(select("MatMul-op12"), Names{"D/b/MatMul-op12"});
+}
+
 TEST_F(SelectorTest, AGlobMeansTheFullName) {
   EXPECT_EQ(select("Default/**/MatMul*"), kMatMul);
   EXPECT_EQ(select("MatMul*"), Names{});
@@ -213,10 +233,9 @@ TEST_F(SelectorTest, TextOfASelectorIsTheSameSelector) {
   }
 }
 
-TEST_F(SelectorTest, ATensorNameIsNoSelector) {
-  EXPECT_NE(parse_error("Default/Log-op0:0").find("names nodes, not slots: write 'Default/Log-op0'"),
-            std::string::npos);
-  EXPECT_NE(parse_error("fc:output:0").find("names nodes, not slots: write 'fc'"), std::string::npos);
+TEST_F(SelectorTest, TheNameOfAnInputIsNoSelector) {
+  EXPECT_NE(parse_error("Default/Log-op0:input:0").find("names nodes, not inputs: write 'Default/Log-op0'"), std::string::npos);
+  EXPECT_NE(parse_error("fc:input:0").find("names nodes, not inputs: write 'fc'"), std::string::npos);
 }
 
 TEST_F(SelectorTest, DeepNestingAndRunawayExpressionsEnd) {

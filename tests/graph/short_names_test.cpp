@@ -56,6 +56,25 @@ TEST(ShortNames, AgreeWithTheSearchThroughAllNames) {
   }
 }
 
+TEST(ShortNames, LongOnesKeepTheirBeginningAndTheirEnd) {
+  const std::string last = "/SparseSoftmaxCrossEntropyWithLogits-op0";
+  const std::vector<std::string> all = {"D/_loss_fn-SoftmaxCrossEntropyWithLogits" + last, "D/_loss_fn-SoftmaxCrossEntropyWithLogits/Grad_SparseSoftmaxCrossEntropyWithLogits" + last,
+                                        "D/fc1/MatMul-op0"};
+  const std::vector<GraphPtr> graphs = {graph_of(all)};
+  const ShortNames names(graphs);
+  EXPECT_EQ(names.elided(all[0]), "_loss_\u2026Logits/Sparse\u2026ts-op0");
+  EXPECT_EQ(names.elided(all[2]), "MatMul-op0");
+  for (const std::string& name : all) {
+    const Result<NodeRef> found = find_node(graphs, names.elided(name));
+    ASSERT_TRUE(found) << found.status().message();
+    EXPECT_EQ(found->graph->node(found->node).name, name);
+  }
+  EXPECT_FALSE(is_elided_form("oss_fn\u2026Logits/Sparse\u2026op0", all[0])) << "only whole components begin a form";
+  EXPECT_FALSE(is_elided_form("Default/D/_loss\u2026/Sparse\u2026op0", all[0])) << "more components than the name has";
+  EXPECT_FALSE(is_elided_form("Sparse\u2026SparseSoftmaxCrossEntropyWithLogits-op0", all[0])) << "the ends overlap";
+  EXPECT_FALSE(is_elided_form("MatMul-op0", all[2]));
+}
+
 TEST(ShortNames, KnowTheGraphsThatTheyAreMadeOf) {
   std::vector<GraphPtr> graphs = {graph_of({"a"})};
   const ShortNames names(graphs);

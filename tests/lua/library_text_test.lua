@@ -27,7 +27,7 @@ describe("format", function()
     expect(format.line("%s has %d users", "a\27[31m\nb\226\128\174", 3)):equals "a?[31m?b? has 3 users"
     expect(format.line("%s, %s", nil, true)):equals "nil, true"
     expect(format.line("\n%s", "\228\184\173")):equals "\n\228\184\173"
-    expect(format.columns { { "node", "x\ny" }, { "\228\184\173", "z", "" } }):equals "node  x?y\n\228\184\173     z"
+    expect(format.columns { { "node", "x\ny" }, { "\228\184\173", "z", "" } }):equals "node  x?y\n\228\184\173    z"
   end)
 
   it("writes durations with the unit that fits", function()

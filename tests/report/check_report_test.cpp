@@ -53,10 +53,10 @@ TEST(CheckReport, FirstOverflowOfAStepTellsOfItsInputs) {
   s.put("Default/fc/MatMul-op0", 2, f32({-3.4e36, 5}), {Io::kInput, 0});
   s.put("Default/fc/Add-op0", 2, f32({NAN, 1}));
   EXPECT_EQ(check_report(s, run(s, {watch("TO")}), {}),
-            "step  node                   slot      rule  what\n"
-            "   2  Default/fc/MatMul-op0  output:0  TO    2 of 2 NaN   input finite, up to 3.4e+36\n"
-            "   2  Default/fc/Add-op0     output:0  TO    1 of 2 NaN\n"
-            "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2. Grouped by scope: --group; all "
+            "step  severity  rule  tensor                 what\n"
+            "   2  error     TO    Default/fc/MatMul-op0  2 of 2 NaN   input finite, up to 3.4e+36\n"
+            "   2  error     TO    Default/fc/Add-op0     1 of 2 NaN\n"
+            "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2, Default/fc/MatMul-op0:output:0. Grouped by scope: --group; all "
             "columns: --wide; "
             "machine readable: --format json\n");
 }
@@ -65,15 +65,15 @@ TEST(CheckReport, ThresholdsAreShownWithTheirValues) {
   FakeSession s(net());
   s.put("Default/fc/MatMul-op0", 0, f32({0, 12.5}));
   const std::string text = check_report(s, run(s, {watch("TL max_gt=10"), watch("TZ 50")}), {});
-  EXPECT_NE(text.find("TL    max 12.5 > 10\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("TZ    zero_percentage 50 >= 50\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  TL    Default/fc/MatMul-op0  max 12.5 > 10\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  TZ    Default/fc/MatMul-op0  zero_percentage 50 >= 50\n"), std::string::npos) << text;
 }
 
 TEST(CheckReport, ConditionsOfOldReleasesNameTheirStatistic) {
   FakeSession s(net());
   s.put("Default/fc/MatMul-op0", 0, f32({12.5}));
   const std::string text = check_report(s, run(s, {watch("max_gt 10")}), {});
-  EXPECT_NE(text.find("max_gt  max 12.5 > 10\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  max_gt  Default/fc/MatMul-op0  max 12.5 > 10\n"), std::string::npos) << text;
 }
 
 TEST(CheckReport, UnreadableTensorsAreListedBeforeTheVerdict) {
@@ -129,10 +129,10 @@ TEST(CheckReport, GroupsJoinTheHitsOfAScope) {
   ReportStyle style;
   style.group = true;
   const std::string text = check_report(s, run(s, {watch("TO")}), style);
-  EXPECT_NE(text.find("Default/fc       6  0-2    TO     MatMul-op0:output:0  1 of 1 NaN\n"), std::string::npos)
+  EXPECT_NE(text.find("Default/fc       6  0-2    TO     MatMul-op0  1 of 1 NaN\n"), std::string::npos)
       << text;
-  EXPECT_NE(text.find("(parameters)     1  2      TO     w:output:0  1 of 1 +Inf\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0. All columns: --wide"),
+  EXPECT_NE(text.find("(parameters)     1  2      TO     w           1 of 1 +Inf\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0, Default/fc/MatMul-op0:output:0. All columns: --wide"),
             std::string::npos)
       << text;
 }
@@ -174,7 +174,7 @@ TEST(CheckReport, ScriptDetailsAreShown) {
   w.on = Selector::parse("@all").value();
   w.script = [](const CheckedTensor&) { return ScriptVerdict{Verdict::kHit, "", 3.0, {{"why", "odd"}}}; };
   const std::string text = check_report(s, run(s, {w}), {});
-  EXPECT_NE(text.find("odd   actual 3; why odd\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("odd   w       actual 3; why odd\n"), std::string::npos) << text;
 }
 
 }  // namespace

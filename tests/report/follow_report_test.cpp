@@ -1,5 +1,6 @@
 // Sparklines, trends as text, and the program with its findings.
 #include "msdbg/follow_report.h"
+#include "msdbg/terminal.h"
 
 #include <gtest/gtest.h>
 
@@ -100,10 +101,16 @@ TEST(Source, ALongLineIsCutBetweenCharacters) {
     FakeSession session(graph);
     session.put("Default/Log-op0", 0, f32({1, 2}));
     const CheckResult result = checked(session).value();
-    const std::string text = source_report(session, {file}, result, {});
-    EXPECT_NE(text.find("..."), std::string::npos);
+    ReportStyle style;
+    EXPECT_NE(source_report(session, {file}, result, style).find(code), std::string::npos);
+    style.width = 80;
+    const std::string text = source_report(session, {file}, result, style);
+    EXPECT_NE(text.find("\u2026"), std::string::npos);
     EXPECT_EQ(text.find('?'), std::string::npos);
-    for (const std::string_view line : split(text, '\n')) EXPECT_EQ(printable(line), line);
+    for (const std::string_view line : split(text, '\n')) {
+      EXPECT_EQ(printable(line), line);
+      EXPECT_LE(display_width(line), 80u);
+    }
   }
 }
 

@@ -172,8 +172,8 @@ TEST(Gate, GroupsCountEachStanding) {
   style.group = true;
   style.gate = &gate;
   const std::string text = check_report(s, result, style);
-  EXPECT_EQ(text.rfind("scope       hits  new  known  suppressed  steps  rules  first\n"
-                       "Default/fc     2    1      0           1  0-1    TO     MatMul-op0:output:0",
+  EXPECT_EQ(text.rfind("scope       hits  new  known  suppressed  steps  rules  first       what\n"
+                       "Default/fc     2    1      0           1  0-1    TO     MatMul-op0  1 of 2 NaN",
                        0),
             0u)
       << text;

@@ -24,9 +24,9 @@ TEST(StatsReport, OneLinePerTensor) {
   s.put("D/b", 0, f32({NAN}));
   const std::vector<StatsRow> rows = {row_of(s, s.id("D/a", 0)), row_of(s, s.id("D/b", 0))};
   EXPECT_EQ(stats_report(s, rows, {}),
-            "step  node  slot      type        min  max  mean    std  not finite\n"
-            "   0  D/a   output:0  float32[2]    1    3     2  1.414\n"
-            "   0  D/b   output:0  float32[1]    -    -     -      -  1 of 1 NaN\n");
+            "step  tensor  type        min  max  mean    std  not finite\n"
+            "   0  D/a     float32[2]    1    3     2  1.414\n"
+            "   0  D/b     float32[1]    -    -     -      -  1 of 1 NaN\n");
 }
 
 TEST(StatsReport, UnreadableTensorSaysWhy) {
@@ -42,6 +42,25 @@ TEST(StatsReport, ExecutionsAppearWhenThereAreSeveral) {
   s.put("a", 0, f32({2}), {}, 1);
   const std::string text = stats_report(s, {row_of(s, s.id("a", 0)), row_of(s, s.id("a", 0, {}, 1))}, {});
   EXPECT_NE(text.find("execution"), std::string::npos);
+}
+
+TEST(LookReports, CsvAndMarkdownHaveTheRowsOfTheJson) {
+  FakeSession s(fake_graph({{"D/a|b", "X", {}, 1, {{"/data/train.py", 71, ""}}}}));
+  s.put("D/a|b", 0, f32({1, 0.1234567F}));
+  const std::vector<StatsRow> rows = {row_of(s, s.id("D/a|b", 0))};
+  const std::vector<NodeRef> nodes = {{s.graphs()[0].get(), 0}};
+  ReportStyle style;
+  style.format = Format::kCsv;
+  const std::string csv = stats_report(s, rows, style);
+  EXPECT_TRUE(csv.starts_with("rank,graph,graph_id,step,execution,node,op,slot,dtype,shape,count,min,max,mean,")) << csv;
+  EXPECT_NE(csv.find(",0,0,D/a|b,X,output:0,float32,[2],2,0.1234567"), std::string::npos) << csv;
+  EXPECT_NE(nodes_report(s, nodes, style).find(",D/a|b,X,operator,/data/train.py,71,"), std::string::npos);
+  style.format = Format::kMarkdown;
+  const std::string markdown = stats_report(s, rows, style);
+  EXPECT_TRUE(markdown.starts_with("| rank | graph | graph\\_id | step | execution | node | op | slot | dtype | shape | count | min | max |"));
+  EXPECT_NE(markdown.find(" | 0.1235 | 1 | "), std::string::npos) << markdown;
+  EXPECT_NE(nodes_report(s, nodes, style).find("| D/a\\|b | X | operator | /data/train.py | 71 |"), std::string::npos)
+      << nodes_report(s, nodes, style);
 }
 
 TEST(NodesReport, NumbersNamesOperatorsAndSource) {

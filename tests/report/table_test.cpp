@@ -9,24 +9,6 @@ namespace {
 
 using Row = std::vector<Table::Cell>;
 
-TEST(Shorten, LeadingScopesGoFirst) {
-  EXPECT_EQ(shorten("Default/network/fc2-Dense/MatMul-op0", 26), ".../fc2-Dense/MatMul-op0");
-  EXPECT_EQ(shorten("Default/MatMul-op0", 40), "Default/MatMul-op0");
-}
-
-TEST(Shorten, LongLastComponentLosesItsMiddle) {
-  const std::string text = shorten("Default/SparseSoftmaxCrossEntropyWithLogits-op0", 30);
-  EXPECT_EQ(display_width(text), 30u);
-  EXPECT_EQ(text.substr(0, 10), ".../Sparse");
-  EXPECT_EQ(text.substr(text.size() - 4), "-op0");
-}
-
-TEST(Shorten, CutsBetweenCodePoints) {
-  const std::string text = shorten("ффффффффффффффффффффф", 11);
-  EXPECT_EQ(display_width(text), 11u);
-  EXPECT_EQ(printable(text), text);
-}
-
 TEST(Table, ColumnsAlignAndLinesHaveNoTrailingBlanks) {
   Table table({{"step", Align::kRight}, {"node"}, {"what"}});
   table.add(Row{"2", "a", ""});
@@ -34,14 +16,78 @@ TEST(Table, ColumnsAlignAndLinesHaveNoTrailingBlanks) {
   EXPECT_EQ(table.text({}), "step  node  what\n   2  a\n  10  bcd   x\n");
 }
 
-TEST(Table, OnlyShrinkingColumnsGiveWay) {
-  Table table({{"node", Align::kLeft, true}, {"what"}});
-  table.add(Row{"Default/network-WithLossCell/_backbone-LeNet5/fc2-Dense/MatMul-op0", "64 of 64 NaN"});
+ReportStyle narrow(size_t width) {
   ReportStyle style;
-  style.width = 50;
-  EXPECT_NE(table.text(style).find(".../fc2-Dense/MatMul-op0"), std::string::npos);
-  style.wide = true;
-  EXPECT_NE(table.text(style).find("Default/network-WithLossCell"), std::string::npos);
+  style.width = width;
+  return style;
+}
+
+Table::Cell name(const std::string& full, const std::string& shortest) { return Table::Cell::name(full, shortest.size()); }
+
+TEST(Table, NamesLoseScopesAsLongAsTheyStayUnique) {
+  Table table({{.title = "node", .fit = Fit::kName}, {"what"}});
+  table.add({name("Default/network-WithLossCell/_backbone-LeNet5/fc2-Dense/MatMul-op0", "fc2-Dense/MatMul-op0"), "64 of 64 NaN"});
+  table.add({name("Default/network-WithLossCell/Log-op0", "Log-op0"), "x"});
+  EXPECT_EQ(table.text(narrow(60)),
+            "node                                   what\n"
+            "_backbone-LeNet5/fc2-Dense/MatMul-op0  64 of 64 NaN\n"
+            "Default/network-WithLossCell/Log-op0   x\n");
+  EXPECT_EQ(table.text(narrow(40)), "node                  what\nfc2-Dense/MatMul-op0  64 of 64 NaN\nLog-op0               x\n");
+  ReportStyle wide = narrow(40);
+  wide.wide = true;
+  EXPECT_EQ(table.text(wide), table.text({}));
+  EXPECT_NE(table.text({}).find("Default/network-WithLossCell/_backbone-LeNet5/fc2"), std::string::npos);
+}
+
+TEST(Table, AnyEndingWillDoForOtherNames) {
+  Table table({{.title = "file", .fit = Fit::kName}, {"n"}});
+  table.add(Row{"/data/some/where/else/train.py", "1"});
+  EXPECT_EQ(table.text(narrow(24)), "file               n\n.../else/train.py  1\n");
+}
+
+TEST(Table, ANameThatDoesNotFitStandsOnItsOwnLine) {
+  Table table({{"step", Align::kRight}, {.title = "node", .fit = Fit::kName}, {"what"}});
+  table.add({"0", name("a/abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"), "12 of 13 NaN"});
+  table.add({"1", name("a/b", "b"), "x"});
+  EXPECT_EQ(table.text(narrow(36)),
+            "step  node              what\n"
+            "   0  abcdefghijklmnopqrstuvwxyz\n"
+            "                        12 of 13 NaN\n"
+            "   1  a/b               x\n");
+}
+
+TEST(Table, ColumnsAreLeftOutByTheirNumberAndNamed) {
+  Table table({{"step"}, {.title = "min", .drop = 1}, {.title = "mean", .drop = 2}, {.title = "std", .drop = 3}, {"not finite"}});
+  table.add(Row{"0", "-0.123456", "0.0123456", "0.98765432", "1 NaN"});
+  EXPECT_EQ(table.text(narrow(30)), "step  min        not finite\n0     -0.123456  1 NaN\ncolumns left out: mean, std (--wide)\n");
+  ReportStyle script = narrow(30);
+  script.place = Place::kScript;
+  EXPECT_NE(table.text(script).find("columns left out: mean, std\n"), std::string::npos);
+  EXPECT_EQ(table.text({}).find("left out"), std::string::npos);
+}
+
+TEST(Table, AnEmptyColumnGoesFirstWithoutAWord) {
+  Table table({{"step"}, {.title = "mean", .drop = 2}, {.title = "not finite", .drop = Table::kIfEmpty}});
+  table.add(Row{"0", "0.0123456", ""});
+  EXPECT_EQ(table.text(narrow(20)), "step  mean\n0     0.0123456\n");
+  EXPECT_EQ(table.text({}), "step  mean       not finite\n0     0.0123456\n");
+}
+
+TEST(Table, TextLosesItsEndAndNumbersNothing) {
+  Table table({{"n", Align::kRight}, {.title = "what", .fit = Fit::kText, .least = 6}});
+  table.add(Row{"123456789012", "训练损失 不是 有限"});
+  EXPECT_EQ(table.text(narrow(22)), "           n  what\n123456789012  训练损\u2026\n");
+}
+
+TEST(NameCell, IsUniqueInTheSession) {
+  testing::FakeSession s(testing::fake_graph({{"Default/fc1/MatMul-op0", "X"}, {"Default/fc2/MatMul-op0", "X"}, {"Default/Log-op0", "X"}}));
+  const Table::Cell cell = name_cell(s, s.id("Default/fc1/MatMul-op0", 0), ":input:1");
+  EXPECT_EQ(cell.text, "Default/fc1/MatMul-op0:input:1");
+  EXPECT_EQ(cell.least, std::string("fc1/MatMul-op0:input:1").size());
+  EXPECT_EQ(name_within(s, s.id("Default/fc1/MatMul-op0", 0), "", 40, narrow(60)), "fc1/MatMul-op0");
+  EXPECT_EQ(name_within(s, s.id("Default/fc1/MatMul-op0", 0), "", 30, narrow(60)), "Default/fc1/MatMul-op0");
+  EXPECT_EQ(tensor_name(s, s.id("Default/Log-op0", 0), narrow(60)), "Log-op0:output:0");
+  EXPECT_EQ(tensor_name(s, s.id("Default/Log-op0", 0), {}), "Default/Log-op0:output:0");
 }
 
 TEST(Table, ColourDoesNotShiftColumns) {
@@ -68,12 +114,12 @@ TEST(NotCheckedText, EqualReasonsAreJoined) {
   Coverage coverage;
   coverage.tensors = 9;
   coverage.not_checked = 6;
-  EXPECT_EQ(not_checked_text(s, entries, coverage, false),
+  EXPECT_EQ(not_checked_text(s, entries, coverage, {}),
             "not checked: 6 of 9 tensors\n"
             "  step 0  a:output:0  TO  cut off\n  step 1  a:output:0  TO  cut off\n  step 2  a:output:0  TO  cut off\n"
             "  ... 2 more for the same reason (all: --wide)\n"
             "  step 0  b:output:0  TO  no npy file\n");
-  EXPECT_EQ(not_checked_text(s, {}, coverage, false), "");
+  EXPECT_EQ(not_checked_text(s, {}, coverage, {}), "");
 }
 
 TEST(NotCheckedText, RulesOfOneTensorAreJoinedAndNamedWithoutAnAbbreviation) {
@@ -83,7 +129,7 @@ TEST(NotCheckedText, RulesOfOneTensorAreJoinedAndNamedWithoutAnAbbreviation) {
   coverage.tensors = coverage.not_checked = 1;
   const std::vector<NotChecked> entries = {
       {1, "tensor_overflow", "TO", id, "cut off", 0}, {2, "dead-relu", "", id, "cut off", 0}, {3, "late", "", id, "slow", 0}};
-  EXPECT_EQ(not_checked_text(s, entries, coverage, false),
+  EXPECT_EQ(not_checked_text(s, entries, coverage, {}),
             "not checked: 1 of 1 tensor\n"
             "  step 0  a:output:0  TO, dead-relu  cut off\n"
             "  step 0  a:output:0  late  slow\n");

@@ -303,7 +303,7 @@ TEST_F(Prompt, WatchAndCheckSpeakInTables) {
   const std::string report = type("check");
   EXPECT_TRUE(contains(report, "ReLU-op0")) << report;
   EXPECT_TRUE(contains(report, "2 hits")) << report;
-  EXPECT_TRUE(contains(type("hits"), "relu-ReLU/ReLU-op0:output:0"));
+  EXPECT_TRUE(contains(type("hits"), "warning   TZ    Default/net/relu-ReLU/ReLU-op0  "));
   EXPECT_EQ(type("unwatch 1"), "watch 1 removed");
   EXPECT_TRUE(contains(type("unwatch 1"), "no watchpoint 1 (have none)"));
 }

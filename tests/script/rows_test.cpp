@@ -26,7 +26,7 @@ TEST_F(Rows, OfLuaListsCount) {
 }
 
 TEST_F(Rows, OfTensorsComeWithTheirStep) {
-  ASSERT_TRUE(contains(type("tensors Log --steps all"), "2     1  Log-op0"));
+  ASSERT_TRUE(contains(type("tensors Log --steps all"), "2     1  Default/net/Log-op0"));
   EXPECT_TRUE(contains(type("show #2"), "step 1"));
   EXPECT_TRUE(contains(type("show #2 --step 0"), "step 0"));
   EXPECT_EQ(type("_[2].step"), "1");
@@ -39,7 +39,7 @@ TEST_F(Rows, OfHitsFramesAndWatchpoints) {
   type("watch op:ReLU TZ 50");
   type("watch op:Log TO");
   type("check");
-  EXPECT_TRUE(contains(type("hits"), "1  step 0"));
+  EXPECT_TRUE(contains(type("hits"), "1     0  warning   TZ"));
   EXPECT_TRUE(contains(type("hits #1"), "step 0"));
   EXPECT_TRUE(contains(type("why #1"), "ReLU-op0"));
   EXPECT_EQ(type("unwatch #1"), "error: #1 is not a watchpoint; watches lists them");
