@@ -166,7 +166,7 @@ class LiveSession : public Session {
   /// Error: kUnsupported when it is not detached.
   virtual Result<RunResult> attach(std::chrono::milliseconds timeout) = 0;
   /// After detach(): until the watchpoints are removed over there and the training runs. Error: kPeerLost after `timeout`.
-  virtual Status wait_until_let_go(std::chrono::milliseconds /*timeout*/) { return {}; }
+  virtual Status wait_until_detached(std::chrono::milliseconds /*timeout*/) { return {}; }
   /// Copies of the sockets that listen, for ListenOptions::sockets of another process. Error: a recording has none.
   virtual Result<std::vector<int>> copy_sockets() { return Status(Code::kUnsupported, "nothing listens"); }
   /// True from detach() until attach(), or until another training connects, which is held like the first.
@@ -179,7 +179,7 @@ class LiveSession : public Session {
   /// already, or keeps everything. Error: kUnsupported.
   virtual Result<bool> keep_readable(const TensorId& /*id*/) { return false; }
   /// Frees the elements of a tensor now instead of with the next step.
-  virtual void give_back(const TensorId& id) = 0;
+  virtual void drop_elements(const TensorId& id) = 0;
 
   virtual std::vector<LiveEvent> take_events() = 0;
   /// Readable when take_events() or state() may have news; for poll(). -1 when there is none.

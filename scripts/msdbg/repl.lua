@@ -259,7 +259,7 @@ function state.evaluate(text, keep)
 end
 
 -- Where the session is; displays are shown when this changes.
-local function whereabouts()
+local function position()
   local s = session()
   if not s or s.state == "closed" then return end
   return format("%s %s %s", s.current_step or "", s.can.step and s.completed_steps or "", s.can.step and s.current_node or "")
@@ -267,14 +267,14 @@ end
 
 local function with_displays(outcome, output, status, before)
   if outcome ~= "done" or #state.displays == 0 then return outcome, output, status end
-  local now = whereabouts()
+  local now = position()
   if not now or now == before then return outcome, output, status end
   local text = state.display_text()
   return outcome, output == "" and text or output .. "\n" .. text, status
 end
 
 local function enter(text)
-  local before = whereabouts()
+  local before = position()
   local outcome, output, status = run_entry(text, keep_results)
   return with_displays(outcome, output, status, before)
 end

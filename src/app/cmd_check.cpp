@@ -80,7 +80,7 @@ Result<int> run(Context& context) {
   style.exit_status = status_of(options, *result, gate, rules.nothing_ran(*result), damaged);
   if (const Status written = context.write(check_report(*session, *result, style)); !written.ok()) return written;
   // A table on the screen has said so already; a report in a file is read later, or never.
-  if (options.format != Format::kTable || !options.output_file.empty()) tell_gate_gaps(options, *result, gate);
+  if (options.format != Format::kTable || !options.output_file.empty()) print_gate_gaps(options, *result, gate);
   if (options.bless.empty()) return style.exit_status;
   if (result->interrupted) {
     log(LogLevel::kWarning, fmt::format("--bless {}: not written, the run was interrupted", options.bless));

@@ -25,7 +25,7 @@ Result<std::optional<Selector>> selector_of(const Words& words) {
 }
 
 /// Problems of a file that is compared are notes, since the result has no room for them.
-void tell_problems(Context& context, const Checkpoint& checkpoint) {
+void print_problems(Context& context, const Checkpoint& checkpoint) {
   for (const Problem& problem : checkpoint.facts().problems) {
     if (problem.severity != Severity::kInfo) context.note(fmt::format("{}: {}", printable(problem.path), printable(problem.message)));
   }
@@ -85,8 +85,8 @@ Result<int> diff(const Words& words, Context& context) {
   if (!a) return a.status();
   const auto b = open_checkpoint(words.second, options.checkpoint);
   if (!b) return b.status();
-  tell_problems(context, **a);
-  tell_problems(context, **b);
+  print_problems(context, **a);
+  print_problems(context, **b);
   auto selector = selector_of(words);
   if (!selector) return selector.status();
   ParameterDiffOptions diff_options;
@@ -110,7 +110,7 @@ Result<int> match(const Words& words, Context& context) {
   const std::string name = context.at_prompt() ? dump->info().source : options.dump;
   const auto checkpoint = open_checkpoint(words.first, options.checkpoint);
   if (!checkpoint) return checkpoint.status();
-  tell_problems(context, **checkpoint);
+  print_problems(context, **checkpoint);
   ParameterSource source{dump, 0, 0, name};
   bool found = false;
   for (const int rank : dump->ranks()) {

@@ -34,7 +34,7 @@ bool hold_for_the_prompt(LiveSession& session) {
   }
   const LiveState state = session.state();
   if (state != LiveState::kHeld && state != LiveState::kRunning) return false;
-  print(stdout, fmt::format("^C  the training is {}; quit asks whether to detach or terminate\n", whereabouts(session)));
+  print(stdout, fmt::format("^C  the training is {}; quit asks whether to detach or terminate\n", held_text(session)));
   return true;
 }
 
@@ -78,7 +78,7 @@ Result<int> run(Context& context) {
   if (outcome.exit_status == kExitInterrupted && interactive && options.script != "-" && hold_for_the_prompt(session))
     return run_entries_and_prompt(options, **script, &events, "");
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
-  return settle_trainings(**script, LetGo::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
+  return end_trainings(**script, OnLeave::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
 }
 
 Action declare(const Declaration& to) {

@@ -143,7 +143,7 @@ Action declare_nodes(const Declaration& to) {
 }
 
 Action declare_doctor(const Declaration& to) {
-  to.options.tells_damage = false;  // the report lists it
+  to.options.prints_damage = false;  // the report lists it
   to.app.add_flag("--wide", to.options.wide, "every problem, not only the first of each kind");
   return run_doctor;
 }

@@ -114,7 +114,7 @@ Result<int> run(const Words& words, Context& context) {
   if (!text) return text.status().code() == Code::kInterrupted ? interrupted(options) : text.status();
   if (const Status written = write_file(options.output_file, *text); !written.ok()) return written;
   context.note(fmt::format("{}: {}", options.output_file, format_bytes(text->size())));
-  tell_gate_gaps(options, found->check, gate);
+  print_gate_gaps(options, found->check, gate);
   return status_of(options, *found, gate, session);
 }
 

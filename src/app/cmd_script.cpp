@@ -63,7 +63,7 @@ Result<int> run(Context& context) {
                                     : (*script)->run_text(fmt::format("{}", fmt::join(options.eval, "\n")), "=-e", options.arguments);
   std::fflush(stdout);
   if (!outcome.error.empty()) print(stderr, fmt::format("msdbg: {}\n", outcome.error));
-  return settle_trainings(**script, LetGo::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
+  return end_trainings(**script, OnLeave::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
 }
 
 Action declare(const Declaration& to) {

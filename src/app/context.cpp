@@ -55,7 +55,7 @@ Result<std::unique_ptr<Session>> open_other(Context& context, const std::string&
   dump_options.net = context.options().net;
   if (!context.options().opens_all_ranks) dump_options.ranks = context.options().ranks;
   auto session = open_any(path, dump_options, context.options().checkpoint);
-  if (session && context.options().tells_damage) tell_damage(context, **session);
+  if (session && context.options().prints_damage) print_damage(context, **session);
   return session;
 }
 

@@ -24,7 +24,7 @@ std::vector<std::string> damage_of(Session& session) {
 
 bool is_damaged(Session& session) { return !damage_of(session).empty(); }
 
-void tell_damage(Context& context, Session& session) {
+void print_damage(Context& context, Session& session) {
   if (session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has told what a checkpoint lacks
   for (const std::string& text : damage_of(session)) context.note(fmt::format("damaged: {}", printable(text)));
 }

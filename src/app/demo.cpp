@@ -55,10 +55,10 @@ Result<int> run(Context& context) {
   // JSON is for programs: they get the finding and nothing else.
   if (options.format != Format::kTable) return run_words(options, {"origin", dump});
 
-  const Status hello = context.write(
+  const Status greeting = context.write(
       "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and somebody put a Log behind a ReLU. Its printed losses,\n"
       "2.3046 and 2.3027, look healthy. The run left a dump behind; msdbg reads it without MindSpore.\n");
-  if (!hello.ok()) return hello;
+  if (!greeting.ok()) return greeting;
   const Stop walk[] = {
       {"1. Is anything wrong, and where first?", {"origin", dump}, kExitFindings},
       {"2. What went into it? 104 zeros: log(0) is -Inf.",

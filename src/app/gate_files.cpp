@@ -30,7 +30,7 @@ Result<GateFiles> read_gate_files(const Options& options) {
   return files;
 }
 
-void tell_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate) {
+void print_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate) {
   for (const RuleProblem& problem : result.rule_problems) {
     const RuleProblemKind kind = problem.kind;
     if (kind == RuleProblemKind::kIdle || kind == RuleProblemKind::kUnset) continue;

@@ -22,6 +22,6 @@ struct GateFiles {
 Result<GateFiles> read_gate_files(const Options& options);
 
 /// Warnings of the log: suppressions that matched nothing, rules that broke, steps that are not there.
-void tell_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate);
+void print_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate);
 
 }  // namespace msdbg::app

@@ -11,7 +11,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr auto kTerminateTimeout = std::chrono::seconds(60);
-constexpr auto kLetGoTimeout = std::chrono::seconds(5);
+constexpr auto kDetachTimeout = std::chrono::seconds(5);
 
 // Stays until the training is over, since only this process answers it.
 int stay(LiveSession& session, FILE* to, int status) {
@@ -33,7 +33,7 @@ int stay(LiveSession& session, FILE* to, int status) {
 // Leaves an msdbg in the background that answers it, where a person wants the shell back.
 int run_on(LiveSession& session, Leaving leaving, FILE* to, int status) {
   if (leaving != Leaving::kToBackground) return stay(session, to, status);
-  (void)session.wait_until_let_go(kLetGoTimeout);
+  (void)session.wait_until_detached(kDetachTimeout);
   const Result<pid_t> process = answer_in_background(session);
   if (!process) {
     if (process.status().code() != Code::kUnsupported) print(to, process.status().message() + "\n");
@@ -84,7 +84,7 @@ ListenOptions listen_options(const Options& options) {
   return out;
 }
 
-std::string whereabouts(LiveSession& session) {
+std::string held_text(LiveSession& session) {
   const LiveState state = session.state();
   if (state != LiveState::kHeld) return std::string(live_state_name(state));
   if (session.completed_steps() == 0 && session.current_node().empty()) return "held before its first step";
@@ -108,7 +108,7 @@ std::string connected_text(LiveSession& session) {
   const size_t graphs = session.graphs().size();
   return fmt::format("connected: MindSpore {}, {} {}, {} graph{}, {} node{}. The training is {}.", printable(peer.version),
                      printable(peer.backend), printable(peer.device), graphs, graphs == 1 ? "" : "s", nodes,
-                     nodes == 1 ? "" : "s", whereabouts(session)) + history_text(session.history());
+                     nodes == 1 ? "" : "s", held_text(session)) + history_text(session.history());
 }
 
 Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes) {
@@ -125,7 +125,7 @@ Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes) {
   return {info.status().code(), fmt::format("{}; the same holds for {} more", info.status().message(), nodes.size() - 1)};
 }
 
-int settle_trainings(Script& script, LetGo let_go, Leaving leaving, FILE* to, int status) {
+int end_trainings(Script& script, OnLeave on_leave, Leaving leaving, FILE* to, int status) {
   for (const Script::Training& training : script.trainings()) {
     clear_interrupt();
     LiveSession& session = *training.session;
@@ -133,7 +133,7 @@ int settle_trainings(Script& script, LetGo let_go, Leaving leaving, FILE* to, in
       status = run_on(session, leaving, to, status);
       continue;
     }
-    if (let_go == LetGo::kDetach) {
+    if (on_leave == OnLeave::kDetach) {
       const Status detached = session.detach();
       if (detached.ok())
         status = run_on(session, leaving, to, status);
@@ -141,7 +141,7 @@ int settle_trainings(Script& script, LetGo let_go, Leaving leaving, FILE* to, in
         print(to, fmt::format("{}\n", detached.message()));
       continue;
     }
-    print(to, fmt::format("the training is {}: it is ended (detach would let it run on)\n", whereabouts(session)));
+    print(to, fmt::format("the training is {}; terminating it (detach would let it run)\n", held_text(session)));
     std::fflush(to);
     const auto ended = session.terminate(kTerminateTimeout);
     if (!ended) print(to, fmt::format("{}\n", ended.status().message()));

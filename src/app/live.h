@@ -41,16 +41,16 @@ ListenOptions listen_options(const Options& options);
 /// `connected: MindSpore 1.10.0, GPU 0, 1 graph, 46 nodes. Training is held before its first step.`
 std::string connected_text(LiveSession& session);
 /// `held after step 12`, `running step 3`, ...
-std::string whereabouts(LiveSession& session);
+std::string held_text(LiveSession& session);
 
 /// Why a held training has no value of these nodes now; it keeps their values from the next step on. Ok for every other session.
 Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes);
 
-enum class LetGo { kTerminate, kDetach };
+enum class OnLeave { kTerminate, kDetach };
 /// How a training that runs on is answered: by this process until it has ended, or by one in the background.
 enum class Leaving { kWhenItHasEnded, kToBackground };
 /// Ends the trainings that still wait for `script`, or lets them run on; those that the script has detached run on in any case. What is
 /// done is said on `to`. The exit status: `status`, or that of a loss.
-int settle_trainings(Script& script, LetGo let_go, Leaving leaving, FILE* to, int status);
+int end_trainings(Script& script, OnLeave on_leave, Leaving leaving, FILE* to, int status);
 
 }  // namespace msdbg::app

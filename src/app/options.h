@@ -47,7 +47,7 @@ struct Options {
 
   CheckpointOptions checkpoint; ///< key and cipher of encrypted checkpoints
   std::string dump;             ///< path of the dump, checkpoint or recording
-  bool tells_damage = true;     ///< when the dump is opened
+  bool prints_damage = true;     ///< when the dump is opened
   bool opens_all_ranks = false; ///< --ranks does not say which ranks of the dump are listed
   // check
   std::string rules = "default";

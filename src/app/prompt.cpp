@@ -101,9 +101,9 @@ class Prompt {
     return settled();
   }
 
-  /// The exit status, once trainings have been let go.
+  /// The exit status, after trainings were detached or terminated.
   int settled() {
-    return settle_trainings(script_, let_go_, interactive_ ? Leaving::kToBackground : Leaving::kWhenItHasEnded,
+    return end_trainings(script_, on_leave_, interactive_ ? Leaving::kToBackground : Leaving::kWhenItHasEnded,
                             interactive_ ? stdout : stderr, status_);
   }
 
@@ -128,7 +128,7 @@ class Prompt {
     if (!interactive_) return true;
     std::string where;
     for (const Script::Training& training : script_.trainings()) {
-      if (!training.detached) where = whereabouts(*training.session);
+      if (!training.detached) where = held_text(*training.session);
     }
     if (where.empty()) return true;
     std::string answer;
@@ -138,7 +138,7 @@ class Prompt {
         fmt::format("The training is {}. Detach (d) or terminate (t)? > ", where), &answer);
     if (outcome == LineEditor::Outcome::kEnd) return true;
     const std::string word = to_lower(trim(answer));
-    if (outcome == LineEditor::Outcome::kLine && (word == "d" || word == "detach")) let_go_ = LetGo::kDetach;
+    if (outcome == LineEditor::Outcome::kLine && (word == "d" || word == "detach")) on_leave_ = OnLeave::kDetach;
     else if (outcome != LineEditor::Outcome::kLine || (word != "t" && word != "terminate")) {
       print(stdout, "Neither d nor t: back at the prompt.\n");
       return false;
@@ -166,7 +166,7 @@ class Prompt {
   Script& script_;
   EventPrinter* events_;
   bool interactive_, colour_;
-  LetGo let_go_ = LetGo::kTerminate;
+  OnLeave on_leave_ = OnLeave::kTerminate;
   int status_ = kExitClean;
 };
 
@@ -176,7 +176,7 @@ std::string greeting(Session& session) {
   const SessionInfo& info = session.info();
   if (auto* live = dynamic_cast<LiveSession*>(&session)) {
     return fmt::format("msdbg {}  {} {}, {}.  Type help, or Lua.", kVersion, session_kind_name(info.kind), printable(info.short_name),
-                       whereabouts(*live));
+                       held_text(*live));
   }
   std::string out = fmt::format("msdbg {}  {}: ", kVersion, printable(info.short_name));
   out += info.framework_version.empty() ? "MindSpore (version unknown)" : "MindSpore " + printable(info.framework_version);
@@ -198,9 +198,9 @@ std::string greeting(Session& session) {
 
 }  // namespace
 
-int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& hello) {
+int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& greeting) {
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
-  if (interactive && !options.quiet && !hello.empty()) print(stdout, hello + "\n");
+  if (interactive && !options.quiet && !greeting.empty()) print(stdout, greeting + "\n");
   Prompt prompt(options, script, events, interactive);
   // Only a person's own prompt obeys the person's file: what pipes and --batch print depends on nothing else.
   if (const std::string init = interactive && !options.no_init ? init_file() : ""; !init.empty()) {
@@ -226,18 +226,18 @@ Result<int> run_prompt(Context& context) {
   EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
   auto script = make_script(options, &events);
   if (!script) return script.status();
-  std::string hello = fmt::format("msdbg {}  no session is open; open one with: open PATH.  Type help, or Lua.", kVersion);
+  std::string first_line = fmt::format("msdbg {}  no session is open; open one with: open PATH.  Type help, or Lua.", kVersion);
   if (!options.dump.empty()) {
     DumpOptions dump_options;
     dump_options.net = options.net;
     dump_options.ranks = options.ranks;
     auto session = open_any(options.dump, dump_options, options.checkpoint);
     if (!session) return session.status();
-    tell_damage(context, **session);
-    hello = greeting(**session);
+    print_damage(context, **session);
+    first_line = greeting(**session);
     (*script)->set_session(std::move(*session));
   }
-  return run_entries_and_prompt(options, **script, &events, hello);
+  return run_entries_and_prompt(options, **script, &events, first_line);
 }
 
 Action declare_repl(const Declaration& to) {

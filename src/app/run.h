@@ -20,6 +20,6 @@ std::vector<std::string> damage_of(Session& session);
 /// Who finds nothing in damaged input must not end with 0: what the damaged part held cannot be found wanting.
 bool is_damaged(Session& session);
 /// damage_of() as notes.
-void tell_damage(Context& context, Session& session);
+void print_damage(Context& context, Session& session);
 
 }  // namespace msdbg::app

@@ -18,8 +18,8 @@ Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOpt
 
 /// -e, -x, --batch and what else the commands with a prompt take.
 void declare_entries(const Declaration& to);
-/// The entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are let go. `hello` is
+/// The entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are detached or terminated. `greeting` is
 /// shown to a person before the first prompt.
-int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& hello);
+int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& greeting);
 
 }  // namespace msdbg::app

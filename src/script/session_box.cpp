@@ -88,11 +88,11 @@ void SessionBox::begin_suspension() {
 }
 
 void SessionBox::refresh_state() {
-  const bool let_go = live->detached();
+  const bool is_detached = live->detached();
   const LiveState state = live->state();
   if (state == LiveState::kHeld && seen_state != LiveState::kHeld) {
     // Another process needs everything again.
-    if (seen_state != LiveState::kRunning || let_go) end_reported = false, watches_changed = true;
+    if (seen_state != LiveState::kRunning || is_detached) end_reported = false, watches_changed = true;
     begin_suspension();
   }
   seen_state = state;
@@ -105,7 +105,7 @@ bool SessionBox::drives_training() {
 }
 
 void SessionBox::forget(const TensorId& id) {
-  if (live != nullptr) live->give_back(id);
+  if (live != nullptr) live->drop_elements(id);
   for (auto it = cached_.begin(); it != cached_.end(); ++it) {
     if (it->id != id) continue;
     cached_bytes_ -= it->buffer->bytes().size();

@@ -29,7 +29,7 @@ unsigned worker_count(const CheckOptions& options, size_t tensors) {
   return thread_count(options.threads, std::min<uint64_t>(tensors, options.mem_limit_bytes / kBytesPerWorker));
 }
 
-void tell_rules(std::span<const Watchpoint> watchpoints) {
+void log_rules(std::span<const Watchpoint> watchpoints) {
   if (!log_wanted(LogLevel::kInfo)) return;
   std::string names;
   for (const Watchpoint& watch : watchpoints) {
@@ -63,7 +63,7 @@ class CheckRun {
     start_workers();
     collect();
     workers_.join();
-    tell_reading();
+    log_reading();
     result_.coverage.not_checked = result_.coverage.tensors - result_.coverage.checked;
     if (std::any_of(watchpoints_.begin(), watchpoints_.end(), [](const Watchpoint& w) { return w.turn != 0 || w.step_end || w.finish; })) {
       sort_results(session_, result_);
@@ -94,7 +94,7 @@ class CheckRun {
     return ids;
   }
 
-  void tell_reading() const {
+  void log_reading() const {
     if (!log_wanted(LogLevel::kInfo)) return;
     const Coverage& done = result_.coverage;
     log(LogLevel::kInfo, fmt::format("checked {} of {} tensors ({} from kept statistics), read {}", done.checked, done.tensors,
@@ -226,7 +226,7 @@ class CheckRun {
 
 Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options) {
   return answer([&]() -> Result<CheckResult> {
-    tell_rules(watchpoints);
+    log_rules(watchpoints);
     Result<CheckPlan> plan = make_plan(session, watchpoints, options);
     if (!plan) return plan.status();
     return CheckRun(session, *plan, watchpoints, options).run();

@@ -47,7 +47,7 @@ TEST_F(LiveBatch, AScriptGetsSessionAndArgumentsAndSetsTheStatus) {
 TEST_F(LiveBatch, ATrainingThatAScriptLeavesHeldIsEnded) {
   start({"--script", folder.write("one.lua", "s:step()")}, {"--steps", "1000000"});
   EXPECT_EQ(debugger->wait(), 0);
-  EXPECT_TRUE(has(*debugger, "it is ended (detach would let it run on)"));
+  EXPECT_TRUE(has(*debugger, "terminating it (detach would let it run)"));
   EXPECT_EQ(training->wait(), 0);
 }
 
@@ -55,7 +55,7 @@ TEST_F(LiveBatch, AFailingScriptEndsTheTrainingToo) {
   start({"--script", folder.write("bad.lua", "s:step()\nlocal x = nil + 1")}, {"--steps", "1000000"});
   EXPECT_EQ(debugger->wait(), 5);
   EXPECT_TRUE(has(*debugger, "bad.lua:2: attempt to perform arithmetic on a nil value"));
-  EXPECT_TRUE(has(*debugger, "it is ended"));
+  EXPECT_TRUE(has(*debugger, "terminating it"));
   EXPECT_EQ(training->wait(), 0);
 }
 
@@ -70,7 +70,7 @@ TEST_F(LiveBatch, ADetachedTrainingIsAnsweredToItsEnd) {
 TEST_F(LiveBatch, TheEndOfInputEndsTheTraining) {
   start({}, {"--steps", "1000000"});  // standard input is empty
   EXPECT_EQ(debugger->wait(), 0);
-  EXPECT_TRUE(has(*debugger, "it is ended"));
+  EXPECT_TRUE(has(*debugger, "terminating it"));
   EXPECT_EQ(training->wait(), 0);
 }
 
@@ -87,7 +87,7 @@ TEST_F(LiveBatch, ALuaErrorInACallbackKeepsTheSession) {
   start({"-e", "s:on('step', function() error 'in the callback' end)", "-e", "continue", "--batch"}, {"--steps", "1000000"});
   EXPECT_EQ(debugger->wait(), 5);
   EXPECT_TRUE(has(*debugger, "in the callback"));
-  EXPECT_TRUE(has(*debugger, "the training is held in step 0, 1 completed: it is ended"));
+  EXPECT_TRUE(has(*debugger, "the training is held in step 0, 1 completed; terminating it"));
   EXPECT_EQ(training->wait(), 0);
 }
 
@@ -102,7 +102,7 @@ TEST_F(LiveBatch, ARecordingIsASession) {
     test::Process replay(words);
     EXPECT_EQ(replay.wait(), 0) << replay.output();
     EXPECT_TRUE(has(replay, "step 4  HIT  1 hit"));
-    EXPECT_FALSE(has(replay, "it is ended (detach"));
+    EXPECT_FALSE(has(replay, "terminating it (detach"));
   }
   test::Process check({MSDBG_PROGRAM, "check", file});
   EXPECT_EQ(check.wait(), 3);
@@ -119,7 +119,7 @@ TEST_F(LiveBatch, ControlCEndsScriptAndTraining) {
   ASSERT_TRUE(debugger->wait_for("running")) << debugger->output();
   debugger->send_signal(SIGINT);
   EXPECT_EQ(debugger->wait(), 130);
-  EXPECT_TRUE(has(*debugger, "it is ended"));
+  EXPECT_TRUE(has(*debugger, "terminating it"));
   EXPECT_EQ(training->wait(), 0);
   EXPECT_TRUE(has(*training, "stopped by the debugger"));
 }

@@ -94,7 +94,7 @@ class CallsInProcess final : public Transport {
   Passed passed_ahead() override { return inner_->passed_ahead(); }
   void expect(std::shared_ptr<ValueUpload> upload) override { inner_->expect(std::move(upload)); }
   uint64_t received_bytes() const override { return inner_->received_bytes(); }
-  void answer_alone(std::vector<debugger::EventReply> replies) override { inner_->answer_alone(std::move(replies)); }
+  void answer_unattended(std::vector<debugger::EventReply> replies) override { inner_->answer_unattended(std::move(replies)); }
   size_t stop_alone() override { return inner_->stop_alone(); }
   std::string address() const override { return inner_->address(); }
   int descriptor() const override { return inner_->descriptor(); }

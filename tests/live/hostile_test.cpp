@@ -393,7 +393,7 @@ TEST_F(LiveHostile, OneCallAfterTheOtherIsNotTooManyAtOnce) {
   Driver d;
   const std::unique_ptr<RawClient> stranger = RawClient::connect(d.port());
   std::vector<std::thread> callers;
-  for (size_t caller = 0; caller < live::limits::kCallsOfStrangers; ++caller)
+  for (size_t caller = 0; caller < live::limits::kUnknownCalls; ++caller)
     callers.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
         const RawReply reply = stranger->unary(live::Rpc::kSendHeartbeat, "");

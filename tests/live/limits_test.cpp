@@ -234,10 +234,10 @@ TEST_F(LiveFaults, ContinueBeforeTheFirstStepIsNotSwallowedByInitialHits) {
 TEST_F(LiveFaults, UnservableVersionIsRefusedAtBothEnds) {
   Driver d;
   d.client = RawClient::connect(d.port());
-  const RawReply hello = d.client->unary(live::Rpc::kSendMetadata, d.metadata("3.0.0").SerializeAsString());
-  ASSERT_TRUE(hello.ok());
-  EXPECT_EQ(hello.parsed().cmd_case(), debugger::EventReply::kVersionMatched);
-  EXPECT_FALSE(hello.parsed().version_matched());
+  const RawReply greeting = d.client->unary(live::Rpc::kSendMetadata, d.metadata("3.0.0").SerializeAsString());
+  ASSERT_TRUE(greeting.ok());
+  EXPECT_EQ(greeting.parsed().cmd_case(), debugger::EventReply::kVersionMatched);
+  EXPECT_FALSE(greeting.parsed().version_matched());
   d.hold(0, "");
   EXPECT_EQ(d.session->wait_until_held(2s).code(), Code::kUnsupported);
   EXPECT_TRUE(d.reply().has_exit());

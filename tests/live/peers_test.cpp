@@ -334,9 +334,9 @@ TEST_F(LivePeers, HandshakeThatSaysLittleIsEnough) {
   Driver d;
   d.backend = "";
   d.client = RawClient::connect(d.port());
-  const RawReply hello = d.client->unary(live::Rpc::kSendMetadata, "");
-  ASSERT_TRUE(hello.ok()) << hello.describe();
-  EXPECT_TRUE(hello.parsed().version_matched());
+  const RawReply greeting = d.client->unary(live::Rpc::kSendMetadata, "");
+  ASSERT_TRUE(greeting.ok()) << greeting.describe();
+  EXPECT_TRUE(greeting.parsed().version_matched());
   EXPECT_TRUE(d.client->stream(live::Rpc::kSendGraph, std::vector<std::string>{}).ok());
   d.wait = d.client->wait_cmd("");
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

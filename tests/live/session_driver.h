@@ -57,9 +57,9 @@ struct Driver {
   void connect(const std::string& version = "1.10.0", const std::string& graph = graph_bytes()) {
     client = RawClient::connect(port());
     ASSERT_TRUE(client);
-    const RawReply hello = client->unary(live::Rpc::kSendMetadata, metadata(version).SerializeAsString());
-    ASSERT_TRUE(hello.ok()) << hello.describe();
-    ASSERT_TRUE(hello.parsed().version_matched());
+    const RawReply greeting = client->unary(live::Rpc::kSendMetadata, metadata(version).SerializeAsString());
+    ASSERT_TRUE(greeting.ok()) << greeting.describe();
+    ASSERT_TRUE(greeting.parsed().version_matched());
     debugger::Chunk chunk;
     chunk.set_buffer(graph);
     ASSERT_TRUE(client->stream(live::Rpc::kSendGraph, std::vector<std::string>{chunk.SerializeAsString()}).ok());

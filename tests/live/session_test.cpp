@@ -211,7 +211,7 @@ TEST(LiveSession, AnotherProcessTakesThePortOver) {
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
   ASSERT_TRUE(d.session->detach().ok());
   EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
-  ASSERT_TRUE(d.session->wait_until_let_go(10s).ok());
+  ASSERT_TRUE(d.session->wait_until_detached(10s).ok());
   ListenOptions options;
   Result<std::vector<int>> sockets = d.session->copy_sockets();
   ASSERT_TRUE(sockets.ok()) << sockets.status().message();

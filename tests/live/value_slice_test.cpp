@@ -49,8 +49,8 @@ TEST(ValueSlice, LengthsBeyondTheMessageAreRefusedBeforeAnythingIsReserved) {
     live::ValueUpload upload = upload_for({"n"});
     std::atomic<uint64_t> received{0};
     EXPECT_EQ(live::take_slice({bytes_of(message)}, &upload, received), live::SliceResult::kUndecodable) << testing::PrintToString(message);
-    EXPECT_TRUE(upload.landing.bytes().empty());
-    EXPECT_EQ(upload.landing.bytes().data(), nullptr) << "memory was reserved for " << testing::PrintToString(message);
+    EXPECT_TRUE(upload.buffer.bytes().empty());
+    EXPECT_EQ(upload.buffer.bytes().data(), nullptr) << "memory was reserved for " << testing::PrintToString(message);
     EXPECT_EQ(received, 0u);
   }
 }
@@ -70,7 +70,7 @@ TEST(ValueSlice, MessageInPiecesIsJoined) {
   std::atomic<uint64_t> received{0};
   ASSERT_EQ(live::take_slice(pieces, &upload, received), live::SliceResult::kTaken);
   const live::UploadedValue& value = upload.values[0];
-  EXPECT_EQ(upload.landing.bytes().size(), 12u);
+  EXPECT_EQ(upload.buffer.bytes().size(), 12u);
   EXPECT_EQ(value.dims, std::vector<int64_t>{3});
   EXPECT_EQ(value.data_type, 11);
   EXPECT_TRUE(value.finished);
@@ -209,7 +209,7 @@ TEST(ValueSlice, RecordedSliceWithALyingLengthIsAProblemOfThatTensor) {
   *question.mutable_view_cmd() = view;
   ASSERT_TRUE((*replay)->answer(question).ok());
   EXPECT_NE(upload->values[0].problem, "");
-  EXPECT_TRUE(upload->landing.bytes().empty());
+  EXPECT_TRUE(upload->buffer.bytes().empty());
 }
 
 }  // namespace

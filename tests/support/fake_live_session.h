@@ -211,7 +211,7 @@ class FakeLiveSession : public LiveSession {
     return {};
   }
 
-  void give_back(const TensorId& id) override { given_back.push_back(id); }
+  void drop_elements(const TensorId& id) override { given_back.push_back(id); }
   std::vector<TensorId> given_back;
   std::vector<LiveEvent> take_events() override {
     char bytes[64];

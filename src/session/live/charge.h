@@ -17,7 +17,7 @@ class WaitingMemory {
     if (bytes <= limit_) used_ -= bytes;
     return false;
   }
-  void give_back(uint64_t bytes) { used_ -= bytes; }
+  void release(uint64_t bytes) { used_ -= bytes; }
   uint64_t limit() const { return limit_; }
 
  private:
@@ -39,7 +39,7 @@ class Charge {
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
   ~Charge() {
-    if (memory_) memory_->give_back(bytes_);
+    if (memory_) memory_->release(bytes_);
   }
 
   /// False when the limit is reached; nothing is taken then.

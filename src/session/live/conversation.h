@@ -82,8 +82,8 @@ class Conversation {
   uint64_t take_passed();
   /// The same while it goes on, and the step of the last of them.
   uint64_t passed(int64_t* step);
-  Status let_go(std::vector<debugger::EventReply> first);
-  /// Ends let_go(). How many of its first replies were not given; they are the last ones.
+  Status run_detached(std::vector<debugger::EventReply> first);
+  /// Ends run_detached(). How many of its first replies were not given; they are the last ones.
   size_t take_back();
   /// The same while it goes on.
   size_t left_to_say() const;

@@ -118,12 +118,12 @@ Status Conversation::release(const debugger::EventReply& reply, std::string_view
   return {};
 }
 
-Status Conversation::let_go(std::vector<debugger::EventReply> first) {
+Status Conversation::run_detached(std::vector<debugger::EventReply> first) {
   std::lock_guard lock(mutex_);
   WireEvent event;
   while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
   if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) return not_held("detach");
-  transport_->answer_alone(std::move(first));  // an open WaitCMD included
+  transport_->answer_unattended(std::move(first));  // an open WaitCMD included
   while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
   if (state_ == LiveState::kEnded || state_ == LiveState::kLost) return {};
   state_ = LiveState::kRunning;

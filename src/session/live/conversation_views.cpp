@@ -103,8 +103,8 @@ Result<std::shared_ptr<ValueUpload>> Conversation::values(std::span<const ValueI
   const std::string first = name_of(upload->values.front());
   const std::string what = items.size() == 1 ? "the value of " + first : fmt::format("{} values from {} on", items.size(), first);
   if (Status status = ensure_held(what); !status.ok()) return status;
-  upload->landing.set_memory_limit(memory);
-  if (Status status = upload->landing.reserve(std::min(reserve, memory)); !status.ok()) return status;
+  upload->buffer.set_memory_limit(memory);
+  if (Status status = upload->buffer.reserve(std::min(reserve, memory)); !status.ok()) return status;
   values_ = upload;
   values_done_ = false;
   transport_->expect(upload);

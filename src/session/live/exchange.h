@@ -13,7 +13,7 @@
 #include "debug_grpc.pb.h"
 #include "msdbg/base.h"
 #include "session/live/charge.h"
-#include "session/live/landing.h"
+#include "session/live/upload_buffer.h"
 
 namespace msdbg::live {
 
@@ -48,12 +48,12 @@ struct UploadedValue {
 struct ValueUpload {
   std::vector<UploadedValue> values;  ///< in the order of the question
   size_t at = 0;                      ///< the one that is awaited; past the last one when all have come
-  Landing landing;
+  UploadBuffer buffer;
   std::string problem;                ///< "" or why no more came
 
   /// Elements beyond these are refused, whatever they belong to.
   uint64_t most_bytes() const;
-  std::span<const std::byte> elements(const UploadedValue& value) const { return landing.bytes().subspan(value.first, value.bytes); }
+  std::span<const std::byte> elements(const UploadedValue& value) const { return buffer.bytes().subspan(value.first, value.bytes); }
 };
 
 /// In a recording: what led to a suspension, which need not be what the replay was asked for.

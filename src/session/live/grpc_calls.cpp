@@ -153,7 +153,7 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
 }
 
 void GrpcTransport::on_complete(IncomingCall& call) {
-  forget_stranger(call);  // its reply may be there, and its client's next call here, before on_closed()
+  forget_unknown_call(call);  // its reply may be there, and its client's next call here, before on_closed()
   switch (call.rpc) {
     case Rpc::kSendHeartbeat:
       return reply(call, {});
@@ -200,11 +200,11 @@ void GrpcTransport::on_cancelled(IncomingCall& call) {
                                               rpc_name(call.rpc), call.messages.load(), format_bytes(limits::kMessageBytes)));
 }
 
-void GrpcTransport::on_closed(IncomingCall& call) noexcept { forget_stranger(call); }
+void GrpcTransport::on_closed(IncomingCall& call) noexcept { forget_unknown_call(call); }
 
-void GrpcTransport::forget_stranger(const IncomingCall& call) noexcept {
+void GrpcTransport::forget_unknown_call(const IncomingCall& call) noexcept {
   std::lock_guard lock(mutex_);
-  if (const auto it = strangers_.find(call.number); it != strangers_.end()) strangers_.erase(it);
+  if (const auto it = unknown_calls_.find(call.number); it != unknown_calls_.end()) unknown_calls_.erase(it);
 }
 
 void GrpcTransport::on_exception(IncomingCall& call, const char* what) noexcept {
@@ -225,10 +225,10 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
   }
   std::lock_guard lock(mutex_);
   // On another connection it is the same training, unless that one has shaken hands before.
-  if (alone_ && call.peer != alone_key_ && turned_away_.count(call.peer) > 0) alone_ = false;
-  if (alone_) {
-    alone_key_ = call.peer;
-    return reply(call, next_alone());
+  if (unattended_ && call.peer != unattended_key_ && turned_away_.count(call.peer) > 0) unattended_ = false;
+  if (unattended_) {
+    unattended_key_ = call.peer;
+    return reply(call, next_unattended_reply());
   }
   if (call.cancelled()) return;  // from here on on_cancelled() takes it out of held_
   if (ahead_times_ > 0) {
@@ -258,7 +258,7 @@ void GrpcTransport::complete_metadata(IncomingCall& call) {
     event.peer = address_of(call.peer);
     ended_ = event.metadata.training_done();
     ahead_times_ = 0;
-    if (ended_ || call.peer != alone_key_) alone_ = false;  // what comes now is held again
+    if (ended_ || call.peer != unattended_key_) unattended_ = false;  // what comes now is held again
   }
   if (event.metadata.training_done()) {
     event.kind = WireEvent::Kind::kFarewell;
@@ -282,7 +282,7 @@ void GrpcTransport::post_and_reply(IncomingCall& call, const debugger::EventRepl
     if (call.event.peer.empty()) call.event.peer = address_of(call.peer);
     ahead_times_ = 0;  // the session must process this before the training continues
     // Hits of a detached training are not read.
-    wanted = !alone_ || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
+    wanted = !unattended_ || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
   }
   // Posted first: the client continues only after the reply, so its next message comes after this one.
   if (wanted && !mailbox_.put(std::move(call.event)))

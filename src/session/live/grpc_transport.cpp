@@ -142,29 +142,29 @@ void GrpcTransport::expect(std::shared_ptr<ValueUpload> upload) {
   received_ = 0;
 }
 
-void GrpcTransport::answer_alone(std::vector<debugger::EventReply> replies) {
+void GrpcTransport::answer_unattended(std::vector<debugger::EventReply> replies) {
   std::lock_guard lock(mutex_);
-  alone_ = true;
-  alone_key_ = current_;
-  alone_replies_.assign(replies.begin(), replies.end());
-  if (IncomingCall* call = std::exchange(held_, nullptr)) reply(*call, next_alone());
+  unattended_ = true;
+  unattended_key_ = current_;
+  unattended_replies_.assign(replies.begin(), replies.end());
+  if (IncomingCall* call = std::exchange(held_, nullptr)) reply(*call, next_unattended_reply());
 }
 
 size_t GrpcTransport::stop_alone() {
   std::lock_guard lock(mutex_);
-  alone_ = false;
-  return std::exchange(alone_replies_, {}).size();
+  unattended_ = false;
+  return std::exchange(unattended_replies_, {}).size();
 }
 
 size_t GrpcTransport::left_alone() {
   std::lock_guard lock(mutex_);
-  return alone_replies_.size();
+  return unattended_replies_.size();
 }
 
-debugger::EventReply GrpcTransport::next_alone() {
-  if (alone_replies_.empty()) return make_run("step");
-  debugger::EventReply next = std::move(alone_replies_.front());
-  alone_replies_.pop_front();
+debugger::EventReply GrpcTransport::next_unattended_reply() {
+  if (unattended_replies_.empty()) return make_run("step");
+  debugger::EventReply next = std::move(unattended_replies_.front());
+  unattended_replies_.pop_front();
   return next;
 }
 
@@ -224,12 +224,12 @@ grpc::Status GrpcTransport::may_call(Rpc rpc, const std::string& peer, uint64_t 
     if (addresses_.find(peer) == addresses_.end()) return {grpc::StatusCode::FAILED_PRECONDITION, "the connection has ended"};
     if (current_.empty() || ended_) {
       if (is_streaming(rpc)) return {grpc::StatusCode::FAILED_PRECONDITION, "SendMetadata or WaitCMD comes first"};
-      if (strangers_.size() >= limits::kCallsOfStrangers) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls at once"};
-      strangers_.insert(number);
+      if (unknown_calls_.size() >= limits::kUnknownCalls) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls at once"};
+      unknown_calls_.insert(number);
       return grpc::Status::OK;
     }
   }
-  return turn_away(rpc, peer);
+  return refuse_call(rpc, peer);
 }
 
 // One training per listener: the first connection that introduces itself has it until it ends.
@@ -250,10 +250,10 @@ grpc::Status GrpcTransport::admit(const IncomingCall& call) {
       return grpc::Status::OK;
     }
   }
-  return turn_away(call.rpc, call.peer);
+  return refuse_call(call.rpc, call.peer);
 }
 
-grpc::Status GrpcTransport::turn_away(Rpc rpc, const std::string& peer) {
+grpc::Status GrpcTransport::refuse_call(Rpc rpc, const std::string& peer) {
   std::string text;
   bool told = false;
   {

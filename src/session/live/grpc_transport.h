@@ -32,7 +32,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   Passed passed_ahead() override;
   void expect(std::shared_ptr<ValueUpload> upload) override;
   uint64_t received_bytes() const override { return received_; }
-  void answer_alone(std::vector<debugger::EventReply> replies) override;
+  void answer_unattended(std::vector<debugger::EventReply> replies) override;
   size_t stop_alone() override;
   size_t left_alone() override;
   Result<std::vector<int>> copy_sockets() override { return acceptor_->copy_sockets(); }
@@ -49,14 +49,14 @@ class GrpcTransport final : public Transport, private CallHandler {
   void on_cancelled(IncomingCall& call) override;
   void on_closed(IncomingCall& call) noexcept override;
   void on_exception(IncomingCall& call, const char* what) noexcept override;
-  void forget_stranger(const IncomingCall& call) noexcept;
+  void forget_unknown_call(const IncomingCall& call) noexcept;
   void on_opened(int descriptor, const std::string& key, const std::string& address);
   void on_disconnected(const std::string& key);
 
   bool is_current(const std::string& peer);
   grpc::Status may_call(Rpc rpc, const std::string& peer, uint64_t number);
   grpc::Status admit(const IncomingCall& call);
-  grpc::Status turn_away(Rpc rpc, const std::string& peer);
+  grpc::Status refuse_call(Rpc rpc, const std::string& peer);
   void record(const IncomingCall& call, grpc::ByteBuffer& message);
   bool decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much);
   bool decode_slice(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much);
@@ -64,7 +64,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   void complete_wait(IncomingCall& call);
   void complete_metadata(IncomingCall& call);
   void complete_graphs(IncomingCall& call);
-  debugger::EventReply next_alone();
+  debugger::EventReply next_unattended_reply();
   void post_and_reply(IncomingCall& call, const debugger::EventReply& reply);
   void reply(IncomingCall& call, const debugger::EventReply& message);
   void fail(IncomingCall& call, grpc::StatusCode code, const std::string& text);
@@ -87,15 +87,15 @@ class GrpcTransport final : public Transport, private CallHandler {
   std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: of a handshake
   std::string current_;                           // key of the training's connection; "" while there is none
   bool ended_ = false;                            // it said goodbye
-  std::set<uint64_t> strangers_;                  // open calls of connections that are not the training's
+  std::set<uint64_t> unknown_calls_;                  // open calls of connections that are not the training's
   IncomingCall* held_ = nullptr;                  // the open WaitCMD
   debugger::EventReply ahead_;                    // the answer to the next `ahead_times_` WaitCMDs
   uint64_t ahead_times_ = 0;
   Passed passed_;
   std::shared_ptr<ValueUpload> upload_;
-  bool alone_ = false;                            // the training was detached
-  std::string alone_key_;                         // its connection
-  std::deque<debugger::EventReply> alone_replies_;
+  bool unattended_ = false;                            // the training was detached
+  std::string unattended_key_;                         // its connection
+  std::deque<debugger::EventReply> unattended_replies_;
 };
 
 }  // namespace msdbg::live

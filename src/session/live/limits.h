@@ -17,7 +17,7 @@ inline constexpr size_t kAnswers = 4096;                     // shapes or statis
 inline constexpr size_t kAxes = 64;                          // of a tensor
 inline constexpr size_t kConnections = 64;                   // open at once
 inline constexpr int kCallsPerConnection = 8;                // a client has two or three open at once
-inline constexpr size_t kCallsOfStrangers = 4;               // open at once while no training has introduced itself
+inline constexpr size_t kUnknownCalls = 4;               // open at once while no training has introduced itself
 inline constexpr size_t kNotes = 1000;                       // problems and refusals reported about one training
 
 inline constexpr uint64_t kGraphBytesPerNode = 1024;         // that a node takes here, about

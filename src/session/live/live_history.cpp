@@ -77,7 +77,7 @@ bool LiveSessionImpl::keeps_history() const {
 }
 
 LiveHistory LiveSessionImpl::history() {
-  absorb();
+  process_events();
   LiveHistory out;
   if (!keeps_history()) return out;
   out.steps = std::max(1, options_.history_steps);
@@ -134,7 +134,7 @@ void LiveSessionImpl::keep_step() {
 }
 
 Result<bool> LiveSessionImpl::keep_readable(const TensorId& id) {
-  absorb();
+  process_events();
   if (options_.recorded) return Status(Code::kUnsupported, "a recording has what was looked at when it was made");
   if (profile_.ascend) return false;
   const Result<Source> source = source_of(id);

@@ -45,7 +45,7 @@ void LiveSessionImpl::check_ends() {
 }
 
 /// A value that was fetched, or why it could not be; nullopt when it was not requested.
-std::optional<Result<TensorPtr>> LiveSessionImpl::at_hand(const Key& key) {
+std::optional<Result<TensorPtr>> LiveSessionImpl::cached_value(const Key& key) {
   std::lock_guard lock(cache_mutex_);
   if (TensorPtr tensor = values_.find(key)) return Result<TensorPtr>(std::move(tensor));
   if (auto lost = lost_.extract(key)) return Result<TensorPtr>(std::move(lost.mapped()));
@@ -121,7 +121,7 @@ Status LiveSessionImpl::fetch_together(const std::vector<Asked>& asked) {
     Result<TensorPtr> tensor = upload ? arrived(asked[i], *upload, i, true) : Result<TensorPtr>(upload.status());
     if (!tensor && tensor.status().code() == Code::kNotFound) tensor = unavailable(asked[i].id);
     if (tensor) {
-      if (Status status = as_announced(asked[i].id, asked[i].dtype, asked[i].shape, **tensor); !status.ok()) tensor = std::move(status);
+      if (Status status = check_announced(asked[i].id, asked[i].dtype, asked[i].shape, **tensor); !status.ok()) tensor = std::move(status);
     }
     results.emplace_back(asked[i].key, std::move(tensor));
   }

@@ -58,7 +58,7 @@ bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, Stop
     *reason = interrupt_requested() ? StopReason::kInterrupted : StopReason::kPaused;
     if (*reason == StopReason::kInterrupted) (void)talk_.wait_settled(Clock::now() + kGrace, false);
   }
-  absorb();
+  process_events();
   const LiveState now = talk_.state();
   if (now == LiveState::kEnded) *reason = StopReason::kEnded;
   else if (now == LiveState::kLost) *reason = StopReason::kLost;
@@ -132,7 +132,7 @@ bool LiveSessionImpl::judges_here() const {
 }
 
 /// Steps that ended without a suspension: the watchpoints that are judged here had no values of them.
-void LiveSessionImpl::tell_unjudged(int64_t steps) {
+void LiveSessionImpl::report_unjudged(int64_t steps) {
   if (steps <= 0 || !judges_here()) return;
   report(Severity::kWarning,
          fmt::format("{} ended without holding the training: functions and conditions that msdbg judges itself are not checked there",
@@ -140,7 +140,7 @@ void LiveSessionImpl::tell_unjudged(int64_t steps) {
 }
 
 Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
-  absorb();
+  process_events();
   if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own; attach holds it again");
   const Result<std::string> target = node_to_reach(request);
   if (!target) return target.status();
@@ -221,7 +221,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
     if (!held) steps_run += steps_between(completed, completed_, suspensions);
     if (!held && (reason == StopReason::kEnded || reason == StopReason::kLost)) {
-      if (reason == StopReason::kEnded) tell_unjudged(completed_ - completed - suspensions);
+      if (reason == StopReason::kEnded) report_unjudged(completed_ - completed - suspensions);
       const size_t before = result.check.hits.size();
       collect_last_hits(result.check);
       sift();
@@ -239,7 +239,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     if (step_end) {
       ++suspensions;
     } else if (hold_ == HoldKind::kNode && completed_ - completed > suspensions) {
-      tell_unjudged(completed_ - completed - suspensions);
+      report_unjudged(completed_ - completed - suspensions);
       if (is_node_level(request.kind)) suspensions = completed_ - completed;
     }
     steps_run += steps_between(completed, completed_, suspensions);
@@ -272,7 +272,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
 }
 
 Result<RunResult> LiveSessionImpl::recheck() {
-  absorb();
+  process_events();
   if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own; attach holds it again");
   if (talk_.state() == LiveState::kHeld) {
     if (Status status = flush(); !status.ok()) return status;

@@ -43,11 +43,11 @@ LiveSessionImpl::~LiveSessionImpl() {
 }
 
 LiveState LiveSessionImpl::state() {
-  absorb();
+  process_events();
   return talk_.state();
 }
 
-void LiveSessionImpl::absorb() {
+void LiveSessionImpl::process_events() {
   if (checks_ > 0) return;
   talk_.drain();
   if (const uint64_t processes = talk_.processes(); processes != processes_) {
@@ -225,7 +225,7 @@ SessionReport LiveSessionImpl::inspect() {
 Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds> timeout) {
   const Clock::time_point deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
   if (talk_.wait_held(deadline, true)) {
-    absorb();
+    process_events();
     return {};
   }
   if (interrupt_requested()) return {Code::kInterrupted, "interrupted while waiting for a training"};
@@ -237,8 +237,8 @@ Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds>
 Status LiveSessionImpl::wait_until_ended(std::optional<std::chrono::milliseconds> timeout) {
   const Clock::time_point deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
   while (talk_.wait_settled(deadline, true)) {
-    const LiveState now = talk_.state();  // before absorb(): the next training may be there already
-    absorb();
+    const LiveState now = talk_.state();  // before process_events(): the next training may be there already
+    process_events();
     if (now == LiveState::kEnded) return {};
     if (now == LiveState::kLost) return {Code::kPeerLost, "the training went away without a goodbye"};
     if (now == LiveState::kHeld) return {Code::kInvalidArgument, "the training is held: continue, detach or terminate it first"};
@@ -248,7 +248,7 @@ Status LiveSessionImpl::wait_until_ended(std::optional<std::chrono::milliseconds
 }
 
 std::vector<LiveEvent> LiveSessionImpl::take_events() {
-  absorb();
+  process_events();
   return talk_.take_events();
 }
 

@@ -1,6 +1,6 @@
 // The live session: the Session interface over a conversation. Split over live_session.cpp (identity, graphs, state),
 // live_tensors.cpp (what can be read), live_values.cpp and live_reads.cpp (values), live_history.cpp (what is kept of each step),
-// live_watch.cpp (watchpoints), live_run.cpp and live_let_go.cpp (commands).
+// live_watch.cpp (watchpoints), live_run.cpp and live_detach.cpp (commands).
 #pragma once
 
 #include <map>
@@ -69,13 +69,13 @@ class LiveSessionImpl final : public LiveSession {
   Result<RunResult> terminate(std::chrono::milliseconds timeout) override;
   Status detach() override;
   Result<RunResult> attach(std::chrono::milliseconds timeout) override;
-  Status wait_until_let_go(std::chrono::milliseconds timeout) override;
+  Status wait_until_detached(std::chrono::milliseconds timeout) override;
   Result<std::vector<int>> copy_sockets() override { return talk_.copy_sockets(); }
   bool detached() const override { return detached_; }
   Status wait_until_ended(std::optional<std::chrono::milliseconds> timeout) override;
   LiveHistory history() override;
   Result<bool> keep_readable(const TensorId& id) override;
-  void give_back(const TensorId& id) override;
+  void drop_elements(const TensorId& id) override;
   std::vector<LiveEvent> take_events() override;
   int event_descriptor() const override { return talk_.descriptor(); }
 
@@ -110,7 +110,7 @@ class LiveSessionImpl final : public LiveSession {
 
   // live_session.cpp
   /// Owner only: takes in graphs, suspensions, handshakes. Nothing while a check runs, whose workers read what this changes.
-  void absorb();
+  void process_events();
   void add_graph(const std::string& bytes);
   void arrive(const Suspension& suspension);
   void forget_values();               ///< under cache_mutex_
@@ -130,12 +130,12 @@ class LiveSessionImpl final : public LiveSession {
   Result<TensorPtr> remembered(const TensorId& id);
   Result<TensorPtr> fetch(const TensorId& id, const Source& source, bool previous);
   /// Error: kCorrupt for a value of another type or count than the training has announced.
-  Status as_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const;
+  Status check_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const;
   /// The value of a finished upload; shared with it, or a copy. Error: kNotFound when the training does not have it.
   Result<TensorPtr> arrived(const Asked& asked, const std::shared_ptr<ValueUpload>& upload, size_t place, bool copy) const;
 
   // live_reads.cpp
-  std::optional<Result<TensorPtr>> at_hand(const Key& key);
+  std::optional<Result<TensorPtr>> cached_value(const Key& key);
   struct Row {
     uint64_t each_bytes, all_bytes;  ///< of the values that are requested together
     bool elements;                   ///< cached ones are left out
@@ -166,7 +166,7 @@ class LiveSessionImpl final : public LiveSession {
   // live_watch.cpp
   Status resolve(Wanted& wanted) const;
   Status flush();
-  Status tell_peer(Wanted& wanted);
+  Status send_watchpoint(Wanted& wanted);
   Status arm_stop(std::span<const WatchedName> names);
   void disarm_stop();
   bool judged_here(const Watchpoint& watch) const;
@@ -191,7 +191,7 @@ class LiveSessionImpl final : public LiveSession {
   Result<std::string> node_to_reach(const RunRequest& request) const;
   std::vector<WatchedName> stops_for(const RunRequest& request, const std::string& node) const;
   bool judges_here() const;
-  void tell_unjudged(int64_t steps);
+  void report_unjudged(int64_t steps);
 
   SessionOptions options_;
   Conversation talk_;
@@ -213,7 +213,7 @@ class LiveSessionImpl final : public LiveSession {
   std::vector<Wanted> wanted_;
   bool stale_ = false;                // the peer may not know all of wanted_
   std::vector<int> delete_ids_;       // the peer still has them
-  std::vector<int> let_go_ids_;       // that detach() told it to delete, in order
+  std::vector<int> detach_ids_;       // that detach() told it to delete, in order
   int next_peer_id_ = 1;
   std::set<int> ignored_ids_;         // carriers and stops
   std::vector<int> stop_ids_;         // of the command that is under way

@@ -140,7 +140,7 @@ void LiveSessionImpl::ask_bases(std::span<const TensorId> ids) {
 }
 
 std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
-  absorb();
+  process_events();
   std::vector<TensorId> found;
   const auto wants = [&](const TensorId& id) {
     if (id.slot.io == Io::kInput ? !query.inputs : !query.outputs) return false;

@@ -66,7 +66,7 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, const Source& sourc
   return unavailable(id);
 }
 
-void LiveSessionImpl::give_back(const TensorId& id) {
+void LiveSessionImpl::drop_elements(const TensorId& id) {
   Result<Source> source = source_of(id);
   if (!source || id.step != step_) return;
   const Key key{id.rank, id.graph, source->node->id, source->slot};
@@ -87,12 +87,12 @@ Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
     if (id.step == step_ - 1 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter) return fetch(id, *source, true);
     return Status(Code::kNoData, fmt::format("{} of step {}: only its statistics are kept", tensor_name(id), id.step));
   }
-  if (auto there = at_hand(key)) return std::move(*there);
+  if (auto there = cached_value(key)) return std::move(*there);
   std::lock_guard fetching(fetch_mutex_);
-  if (auto there = at_hand(key)) return std::move(*there);  // another thread has fetched it meanwhile
+  if (auto there = cached_value(key)) return std::move(*there);  // another thread has fetched it meanwhile
   if (const std::vector<Asked> row = values_from(key); row.size() > 1) {
     if (Status status = fetch_together(row); !status.ok()) return status;
-    if (auto there = at_hand(key)) return std::move(*there);
+    if (auto there = cached_value(key)) return std::move(*there);
   }
   Result<TensorPtr> tensor = fetch(id, *source, false);
   if (!tensor) return tensor.status();
@@ -101,7 +101,7 @@ Result<TensorPtr> LiveSessionImpl::remembered(const TensorId& id) {
   return tensor;
 }
 
-Status LiveSessionImpl::as_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const {
+Status LiveSessionImpl::check_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const {
   if (arrived.dtype() == dtype && arrived.count() == element_count(shape)) return {};
   return {Code::kCorrupt, fmt::format("{}: the training announced {}{} and sent {}{}", tensor_name(id), dtype_name(dtype),
                                       shape_text(shape), dtype_name(arrived.dtype()), shape_text(arrived.shape()))};
@@ -116,7 +116,7 @@ Result<OpenTensor> LiveSessionImpl::open(const TensorId& id) {
   Result<TensorPtr> tensor = remembered(id);
   if (!tensor) return tensor.status();
   if (profile_.levels && id.step == step_) {
-    if (Status status = as_announced(id, announced->dtype, announced->shape, **tensor); !status.ok()) return status;
+    if (Status status = check_announced(id, announced->dtype, announced->shape, **tensor); !status.ok()) return status;
   }
   if (!profile_.levels) announced->note.clear();
   return OpenTensor::in_memory(std::move(*announced), std::move(*tensor));

@@ -68,7 +68,7 @@ std::string LiveSessionImpl::condition_signature(const Wanted& wanted) const {
 }
 
 Status LiveSessionImpl::set_watchpoints(std::span<const Watchpoint> watchpoints) {
-  absorb();
+  process_events();
   std::vector<Wanted> next;
   for (const Watchpoint& watch : watchpoints) {
     if (!watch.enabled) continue;
@@ -116,16 +116,16 @@ Status LiveSessionImpl::flush() {
           keep_.insert({0, ref.graph->id(), ref.node, slot});
       }
     }
-    if (Status status = tell_peer(wanted); !status.ok()) return status;
+    if (Status status = send_watchpoint(wanted); !status.ok()) return status;
   }
   if (!keeper_.nodes.empty() || !keeper_.peer_ids.empty()) {
-    if (Status status = tell_peer(keeper_); !status.ok()) return status;
+    if (Status status = send_watchpoint(keeper_); !status.ok()) return status;
   }
   stale_ = false;
   return {};
 }
 
-Status LiveSessionImpl::tell_peer(Wanted& wanted) {
+Status LiveSessionImpl::send_watchpoint(Wanted& wanted) {
   const std::vector<WatchedName> names = names_of(wanted);
   std::string told = condition_signature(wanted);
   size_t hash = names.size();

@@ -59,7 +59,7 @@ Status ReplayTransport::answer(const debugger::EventReply& reply) {
   return {};
 }
 
-void ReplayTransport::answer_alone(std::vector<debugger::EventReply>) {
+void ReplayTransport::answer_unattended(std::vector<debugger::EventReply>) {
   open_ = false;
   finish();
 }

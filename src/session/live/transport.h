@@ -41,8 +41,8 @@ class Transport {
   virtual uint64_t received_bytes() const = 0;
   /// From now on every WaitCMD, an open one included, is answered without the session: first `replies`, one each, then
   /// run(step) forever.
-  virtual void answer_alone(std::vector<debugger::EventReply> replies) = 0;
-  /// Ends answer_alone(): the next WaitCMD is an event again. How many of its replies were not given; they are the last ones.
+  virtual void answer_unattended(std::vector<debugger::EventReply> replies) = 0;
+  /// Ends answer_unattended(): the next WaitCMD is an event again. How many of its replies were not given; they are the last ones.
   virtual size_t stop_alone() = 0;
   /// The same while it goes on.
   virtual size_t left_alone() { return 0; }

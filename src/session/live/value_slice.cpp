@@ -97,13 +97,13 @@ SliceResult take_content(WireReader& reader, const WireField& field, ValueUpload
                          std::atomic<uint64_t>& received) {
   if (!value.problem.empty()) return SliceResult::kTaken;  // it is lost already
   if (field.size > value.most_bytes - value.bytes) return SliceResult::kTooMuch;
-  Result<std::span<std::byte>> place = upload.landing.grow(field.size);
+  Result<std::span<std::byte>> place = upload.buffer.grow(field.size);
   if (!place) {
     value.problem = place.status().message();
     return SliceResult::kTaken;
   }
   if (!reader.copy(field, *place)) return SliceResult::kUndecodable;
-  upload.landing.commit(field.size);
+  upload.buffer.commit(field.size);
   value.bytes += field.size;
   received.fetch_add(field.size, std::memory_order_relaxed);
   return SliceResult::kTaken;
@@ -133,7 +133,7 @@ SliceResult take_slice(MessagePieces message, ValueUpload* upload, std::atomic<u
     return SliceResult::kTaken;
   }
   upload->at = place;
-  if (value.slices == 1) value.first = upload->landing.bytes().size();
+  if (value.slices == 1) value.first = upload->buffer.bytes().size();
   for (WireField field; reader.next(field);) {
     if (field.number != kContent) continue;
     if (const SliceResult taken = take_content(reader, field, *upload, value, received); taken != SliceResult::kTaken) return taken;

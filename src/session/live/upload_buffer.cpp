@@ -1,4 +1,4 @@
-#include "session/live/landing.h"
+#include "session/live/upload_buffer.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -22,13 +22,13 @@ uint64_t whole_pages(uint64_t bytes) {
 
 }  // namespace
 
-Landing::~Landing() {
+UploadBuffer::~UploadBuffer() {
   if (data_ != nullptr) ::munmap(data_, room_);
 }
 
-Landing::Landing(Landing&& other) noexcept { *this = std::move(other); }
+UploadBuffer::UploadBuffer(UploadBuffer&& other) noexcept { *this = std::move(other); }
 
-Landing& Landing::operator=(Landing&& other) noexcept {
+UploadBuffer& UploadBuffer::operator=(UploadBuffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(used_, other.used_);
   std::swap(room_, other.room_);
@@ -37,7 +37,7 @@ Landing& Landing::operator=(Landing&& other) noexcept {
   return *this;
 }
 
-Status Landing::reserve(uint64_t bytes) {
+Status UploadBuffer::reserve(uint64_t bytes) {
   if (bytes > kMost) {
     return Status(Code::kOutOfMemory, fmt::format("{} of elements are promised, which no machine holds", format_bytes(bytes)));
   }
@@ -54,7 +54,7 @@ Status Landing::reserve(uint64_t bytes) {
   return {};
 }
 
-Status Landing::move_to_file(uint64_t room) {
+Status UploadBuffer::move_to_file(uint64_t room) {
   const auto no_room = [](const Status& status) { return Status(Code::kOutOfMemory, status.message()); };
   std::optional<File> made;
   if (!file_) {
@@ -81,7 +81,7 @@ Status Landing::move_to_file(uint64_t room) {
   return {};
 }
 
-Result<std::span<std::byte>> Landing::grow(uint64_t n) {
+Result<std::span<std::byte>> UploadBuffer::grow(uint64_t n) {
   if (n > room_ - used_) {
     if (n > kMost - used_) return Status(Code::kOutOfMemory, fmt::format("no room for {} more", format_bytes(n)));
     // More than is needed now, so not every piece moves the earlier ones; if that does not fit, just enough.

@@ -13,7 +13,7 @@ class LiveLetGo : public LiveFaults {
  protected:
   static constexpr const char* kNode = "Default/net-Net/Add-op30";
 
-  static void let_go(Driver& d) {
+  static void detach_now(Driver& d) {
     d.connect();
     ASSERT_TRUE(d.session->wait_until_held(10s).ok());
     ASSERT_TRUE(d.session->detach().ok());
@@ -26,7 +26,7 @@ class LiveLetGo : public LiveFaults {
 
 TEST_F(LiveLetGo, NextTrainingIsHeldAgain) {
   Driver d;
-  let_go(d);
+  detach_now(d);
   d.farewell(1);
   ASSERT_TRUE(d.session->wait_until_ended(10s).ok());
   d.connect("2.0.0");
@@ -46,7 +46,7 @@ TEST_F(LiveLetGo, NextTrainingIsHeldAgain) {
 
 TEST_F(LiveLetGo, NextTrainingIsHeldThoughTheFirstBrokeOff) {
   Driver d;
-  let_go(d);
+  detach_now(d);
   d.client->drop();
   ASSERT_TRUE(reaches(*d.session, LiveState::kLost));
   d.connect("2.0.0");
@@ -56,7 +56,7 @@ TEST_F(LiveLetGo, NextTrainingIsHeldThoughTheFirstBrokeOff) {
 
 TEST_F(LiveLetGo, TrainingThatComesBackOnAnotherConnectionRunsOn) {
   Driver d;
-  let_go(d);
+  detach_now(d);
   d.client->drop();
   ASSERT_TRUE(reaches(*d.session, LiveState::kLost));
   d.client = RawClient::connect(d.port());
@@ -258,7 +258,7 @@ TEST_F(LiveLetGo, ParameterThatIsNotLoadedIsNotSaidToBeReadable) {
 
 TEST_F(LiveLetGo, AttachHoldsItAgain) {
   Driver d;
-  let_go(d);
+  detach_now(d);
   EXPECT_EQ(d.session->run({}).status().code(), Code::kUnsupported);
   Result<RunResult> result = d.session->attach(0ms);  // it runs
   ASSERT_TRUE(result.ok()) << result.status().message();

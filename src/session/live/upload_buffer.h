@@ -14,14 +14,14 @@
 
 namespace msdbg::live {
 
-class Landing {
+class UploadBuffer {
  public:
-  Landing() = default;
-  ~Landing();
-  Landing(Landing&& other) noexcept;
-  Landing& operator=(Landing&& other) noexcept;
-  Landing(const Landing&) = delete;
-  Landing& operator=(const Landing&) = delete;
+  UploadBuffer() = default;
+  ~UploadBuffer();
+  UploadBuffer(UploadBuffer&& other) noexcept;
+  UploadBuffer& operator=(UploadBuffer&& other) noexcept;
+  UploadBuffer(const UploadBuffer&) = delete;
+  UploadBuffer& operator=(const UploadBuffer&) = delete;
 
   /// Bytes above which a file is used.
   void set_memory_limit(uint64_t bytes) { limit_ = bytes; }

@@ -9,7 +9,7 @@
 namespace msdbg::live {
 
 Result<RunResult> LiveSessionImpl::pause(std::chrono::milliseconds timeout) {
-  absorb();
+  process_events();
   if (detached_) return attach(timeout);
   StopReason reason = StopReason::kPaused;
   if (talk_.state() == LiveState::kWaiting) return Status(Code::kPeerLost, "pause: no training has connected yet");
@@ -30,7 +30,7 @@ RunResult LiveSessionImpl::held_again(bool held, StopReason reason) {
 }
 
 Result<RunResult> LiveSessionImpl::terminate(std::chrono::milliseconds timeout) {
-  absorb();
+  process_events();
   const Clock::time_point deadline = Clock::now() + timeout;
   if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs to its own end; attach holds it again");
   StopReason reason = StopReason::kEnded;
@@ -41,7 +41,7 @@ Result<RunResult> LiveSessionImpl::terminate(std::chrono::milliseconds timeout) 
   if (Status status = talk_.release(make_exit(), "terminate"); !status.ok()) return status;
   // The step that is under way still finishes; older releases run one more.
   while (talk_.wait_settled(deadline, true)) {
-    absorb();
+    process_events();
     const LiveState now = talk_.state();
     if (now == LiveState::kEnded || now == LiveState::kLost) return snapshot(StopReason::kEnded);
     if (Status status = talk_.release(make_exit(), "terminate"); !status.ok()) return status;
@@ -50,27 +50,27 @@ Result<RunResult> LiveSessionImpl::terminate(std::chrono::milliseconds timeout) 
 }
 
 Status LiveSessionImpl::detach() {
-  absorb();
+  process_events();
   std::vector<debugger::EventReply> deletes;
   std::vector<int> ids;
   for (const Wanted& wanted : wanted_) ids.insert(ids.end(), wanted.peer_ids.begin(), wanted.peer_ids.end());
   ids.insert(ids.end(), keeper_.peer_ids.begin(), keeper_.peer_ids.end());
   ids.insert(ids.end(), delete_ids_.begin(), delete_ids_.end());
   for (const int id : ids) deletes.push_back(make_delete(id));
-  if (Status status = talk_.let_go(std::move(deletes)); !status.ok()) return status;
+  if (Status status = talk_.run_detached(std::move(deletes)); !status.ok()) return status;
   detached_ = true;
   wanted_.clear();
   keeper_.told.clear();
   keeper_.peer_ids.clear();
   delete_ids_.clear();
-  let_go_ids_ = std::move(ids);
+  detach_ids_ = std::move(ids);
   return {};
 }
 
-Status LiveSessionImpl::wait_until_let_go(std::chrono::milliseconds timeout) {
+Status LiveSessionImpl::wait_until_detached(std::chrono::milliseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
   while (detached_ && talk_.left_to_say() > 0) {
-    absorb();
+    process_events();
     const LiveState now = talk_.state();
     if (now == LiveState::kEnded || now == LiveState::kLost) return {};
     if (Clock::now() >= deadline || interrupt_requested())
@@ -81,12 +81,12 @@ Status LiveSessionImpl::wait_until_let_go(std::chrono::milliseconds timeout) {
 }
 
 Result<RunResult> LiveSessionImpl::attach(std::chrono::milliseconds timeout) {
-  absorb();
+  process_events();
   if (!detached_) return Status(Code::kUnsupported, "attach: the session is not detached; pause waits until the training is held");
   if (talk_.state() == LiveState::kEnded) return Status(Code::kUnsupported, "attach: the training has ended");
   const size_t left = talk_.take_back();
-  delete_ids_.assign(let_go_ids_.end() - static_cast<std::ptrdiff_t>(std::min(left, let_go_ids_.size())), let_go_ids_.end());
-  let_go_ids_.clear();
+  delete_ids_.assign(detach_ids_.end() - static_cast<std::ptrdiff_t>(std::min(left, detach_ids_.size())), detach_ids_.end());
+  detach_ids_.clear();
   ignored_ids_.insert(delete_ids_.begin(), delete_ids_.end());
   stale_ = true;
   detached_ = false;
