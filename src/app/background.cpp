@@ -20,10 +20,10 @@ extern char** environ;
 namespace msdbg::app {
 namespace {
 
-constexpr auto kFirst = std::chrono::hours(1);     ///< a step of the training may take long
-constexpr auto kReturn = std::chrono::minutes(1);  ///< a client whose connection broke comes back within 15 s
+constexpr auto kFirst = std::chrono::hours(1);     ///< a training step may take a long time
+constexpr auto kReturn = std::chrono::minutes(1);  ///< a client that lost its connection reconnects within 15 s
 constexpr int kReadyMs = 20000;
-// Where the new process finds its descriptors; first above all that this one may have.
+// Descriptors of the new process start at the first value. Descriptors are first moved above the second to avoid collisions.
 constexpr int kFirstDescriptor = 3, kAboveAll = 512;
 
 class Descriptors {
@@ -56,8 +56,8 @@ struct Spawn {
   Spawn& operator=(const Spawn&) = delete;
 };
 
-/// The process with `inherited` as its descriptors from 3 on, and no other of this one's but /dev/null; a session of its own, so that
-/// the end of the terminal does not end it.
+/// Starts a process whose only descriptors are `inherited` (from 3 on) and /dev/null. It gets its own session and survives the end
+/// of the terminal.
 Result<pid_t> spawn(const std::vector<std::string>& words, const std::vector<int>& inherited) {
   Spawn spawn;
   for (const int standard : {0, 1, 2}) ::posix_spawn_file_actions_addopen(&spawn.actions, standard, "/dev/null", O_RDWR, 0);
@@ -83,7 +83,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const std::vector<int
   return process;
 }
 
-/// Whether the other end of `descriptor` has said a byte in time.
+/// Whether the other end of `descriptor` sends a byte in time.
 bool is_ready(int descriptor) {
   pollfd polled{descriptor, POLLIN, 0};
   char byte = 0;
@@ -106,7 +106,7 @@ Result<pid_t> answer_in_background(LiveSession& session) {
   const Result<pid_t> process = spawn({"msdbg", "listen", "--answer-only", "--sockets", numbers, "--ready", std::to_string(number)},
                                       passed->list());
   if (!process) return process.status();
-  passed.reset();  // now the end of that process ends the wait
+  passed.reset();  // from here on, the end of that process ends the wait
   if (is_ready(pipe[0])) return *process;
   ::kill(*process, SIGTERM);
   return Status(Code::kIoError, "msdbg was started in the background and did not listen");
@@ -131,7 +131,7 @@ int run_answer_only(const Options& options) {
     const Status ended = session.wait_until_ended({});
     if (ended.ok()) return kExitClean;
     if (ended.code() != Code::kPeerLost) return exit_status_for(ended);
-    // Its connection broke. It may make another one.
+    // The connection broke; the training may reconnect.
     (void)session.attach(std::chrono::milliseconds(0));
     patience = kReturn;
   }

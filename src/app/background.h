@@ -1,5 +1,5 @@
-// The process that stays behind when a person leaves msdbg and the training runs on: it takes the port over and lets the training go
-// at every suspension, until it has ended.
+// The process that stays behind when the user leaves msdbg while the training runs on. It takes over the port and releases the
+// training at every suspension until the training ends.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 namespace msdbg::app {
 
-/// Starts it in the background; it listens when this returns. The training comes to it as soon as `session` is destroyed.
+/// Starts it in the background and returns once it is listening. The training connects to it as soon as `session` is destroyed.
 /// Precondition: `session` is detached. Error: kUnsupported when `session` has no port; kIoError when the process does not start.
 Result<pid_t> answer_in_background(LiveSession& session);
 

@@ -1,4 +1,4 @@
-// msdbg bisect: the first step in which something holds.
+// msdbg bisect: the first step in which a condition holds.
 #include "app/follow_command.h"
 
 namespace msdbg::app {
@@ -32,7 +32,7 @@ Result<int> run(const Words& words, Context& context) {
     if (rank.first) return kExitFindings;
     for (const BisectProbe& probe : rank.probes) judged = judged || probe.state == Known::kSound;
   }
-  if (!judged) return kExitInput;  // nothing was decided: that is not "nowhere"
+  if (!judged) return kExitInput;  // undecided is not "nowhere"
   return is_damaged(session) ? kExitInput : kExitClean;
 }
 

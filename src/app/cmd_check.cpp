@@ -1,4 +1,4 @@
-// msdbg check: rules and conditions over a dump.
+// msdbg check: runs rules and conditions over a dump.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Result<int> run(Context& context) {
   RuleCheck& rules = **opened;
   Session* const session = &rules.session();
 
-  // What a damaged file no longer holds cannot be found wanting: whoever reads "clean" has to know of it.
+  // A damaged file hides findings: a "clean" result must mention it.
   const bool damaged = is_damaged(*session);
 
   const bool needs_all = files->any() || !options.bless.empty();
@@ -44,7 +44,7 @@ Result<int> run(Context& context) {
     result = rules.run(check_options);
   }
   if (!result && result.status().code() == Code::kInterrupted) {
-    // Before the first tensor: a reader of the report shall not take an empty one for a run that found nothing.
+    // Interrupted before the first tensor: an empty report must not read like a run that found nothing.
     CheckResult nothing;
     nothing.semantics = options.semantics;
     nothing.interrupted = true;
@@ -62,7 +62,7 @@ Result<int> run(Context& context) {
   style.rules = rules.asked();
   style.rules_run = rules.names();
   if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
-  // What is suppressed stays out, so that it comes back the day its suppression goes.
+  // Suppressed findings stay out of the baseline; they come back when the suppression is removed.
   std::vector<Hit> to_bless;
   for (const Hit& hit : result->hits) {
     const auto applies = [&](const Suppression& s) { return s.matches(*session, hit); };
@@ -79,7 +79,7 @@ Result<int> run(Context& context) {
   if (files->any()) style.gate = &gate;
   style.exit_status = status_of(options, *result, gate, rules.nothing_ran(*result), damaged);
   if (const Status written = context.write(check_report(*session, *result, style)); !written.ok()) return written;
-  // A table on the screen has said so already; a report in a file is read later, or never.
+  // A table on the screen has printed this already; a report in a file is read later or never.
   if (options.format != Format::kTable || !options.output_file.empty()) print_gate_gaps(options, *result, gate);
   if (options.bless.empty()) return style.exit_status;
   if (result->interrupted) {

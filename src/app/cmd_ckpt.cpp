@@ -24,7 +24,7 @@ Result<std::optional<Selector>> selector_of(const Words& words) {
   return std::optional<Selector>(std::move(*selector));
 }
 
-/// Problems of a file that is compared are notes, since the result has no room for them.
+/// Problems of a compared file become notes: the result has no field for them.
 void print_problems(Context& context, const Checkpoint& checkpoint) {
   for (const Problem& problem : checkpoint.facts().problems) {
     if (problem.severity != Severity::kInfo) context.note(fmt::format("{}: {}", printable(problem.path), printable(problem.message)));
@@ -46,7 +46,7 @@ Result<int> show(const Words& words, Context& context) {
     nodes = std::move(*found);
     query.nodes = &nodes;
   }
-  // A check computes the statistics with all threads; they stay in the session.
+  // The check computes the statistics on all threads; they stay in the session.
   Watchpoint watch;
   watch.id = 1;
   watch.on = *Selector::parse(words.selector.empty() ? "@all" : words.selector);
@@ -122,7 +122,7 @@ Result<int> match(const Words& words, Context& context) {
     const std::vector<int64_t> ranks(dump->ranks().begin(), dump->ranks().end());
     return Status(Code::kNotFound, fmt::format("{} has no rank {}; have {}", name, options.ranks.text(), numbers_text(ranks)));
   }
-  // One rank is looked at; for people its number belongs to the name.
+  // Only one rank is compared; for people its number becomes part of the name.
   const bool for_people = options.format == Format::kTable || options.format == Format::kMarkdown;
   if (for_people && (dump->ranks().size() > 1 || source.rank != 0)) source.name += fmt::format(" (rank {})", source.rank);
   const auto result = match_checkpoint(source, options.steps, {checkpoint->get(), 0, 0, words.first}, options.threads);
@@ -130,7 +130,7 @@ Result<int> match(const Words& words, Context& context) {
   if (const Status written = context.write(checkpoint_match_report(*result, context.style())); !written.ok()) return written;
   const StepMatch& best = result->steps[result->best];
   if (!best.matches()) return best.different > 0 || (best.equal > 0 && best.not_compared == 0) ? kExitFindings : kExitInput;
-  if ((*checkpoint)->facts().breaks_off) return kExitInput;  // what there is fits; the rest nobody knows
+  if ((*checkpoint)->facts().breaks_off) return kExitInput;  // what the file holds matches; the missing part is unknown
   return best.absent > 0 && options.strict ? kExitIncomplete : kExitClean;
 }
 

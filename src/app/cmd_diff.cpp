@@ -63,12 +63,12 @@ Result<Series> read_series(const std::string& path, const DiffWords& words) {
   return parse_series(*text, path, {words.pattern, words.column});
 }
 
-// Two printed logs instead of two dumps.
+// Compares two printed logs instead of two dumps.
 Result<int> run_loss(const DiffWords& words, Context& context) {
   const Options& options = context.options();
   if (options.format > Format::kMarkdown)
     return Status(Code::kInvalidArgument, "diff --loss: --format table, json, jsonl, csv or markdown is expected");
-  // At the prompt there is no A; both logs are named.
+  // The prompt has no A; both logs are named.
   const std::string& log_a = context.at_prompt() ? words.b : options.dump;
   const std::string& log_b = context.at_prompt() ? words.subject : words.b;
   if (log_b.empty()) return Status(Code::kInvalidArgument, "diff: --loss compares two logs: diff --loss LOG_A LOG_B");
@@ -82,7 +82,7 @@ Result<int> run_loss(const DiffWords& words, Context& context) {
   return options.strict && !(result->only_a.empty() && result->only_b.empty()) ? kExitIncomplete : kExitClean;
 }
 
-// Files that another command compares; "" for what may be a dump.
+// The command that compares such files; "" for what may be a dump.
 std::string other_command(const std::string& path_a, const DiffWords& words) {
   const bool a = is_checkpoint(path_a), b = !words.b.empty() && is_checkpoint(words.b);
   if (a && (b || words.b.empty())) return fmt::format("{} is a checkpoint: msdbg ckpt diff A B compares two", path_a);
@@ -110,11 +110,11 @@ Result<int> run(const DiffWords& words, Context& context) {
   if (!opened) return opened.status();
   Session& a = **opened;
   std::unique_ptr<Session> other;
-  // A dump against itself, written twice, is a question with an answer; left out, B is another part of A.
+  // A dump written twice compares it with itself. Without B, another part of A is compared.
   if (!words.b.empty()) {
     auto reference = open_other(context, words.b);
     if (!reference) {
-      // Two parts of one dump were meant, and a selector.
+      // The user meant two parts of one dump, and a selector.
       const bool parts = words.graph_a || words.graph_b || !(words.steps_a + words.steps_b + words.ranks_a + words.ranks_b).empty();
       std::error_code ignored;
       const Status& why = reference.status();
@@ -136,7 +136,7 @@ Result<int> run(const DiffWords& words, Context& context) {
   if (const Status written = context.write(diff_report(a, b, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
   if (!result->is_equal()) return kExitFindings;
-  if (result->equal + result->close == 0) return kExitInput;  // of nothing, nobody can say that it is equal
+  if (result->equal + result->close == 0) return kExitInput;  // nothing compared does not mean equal
   return common.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
 }
 

@@ -22,7 +22,7 @@ Result<int> run(const Words& words, Context& context) {
   const auto script = context.script();
   if (!script) return script.status();
   if (const auto session = context.session(); !session) return session.status();
-  // Nobody answers a program that reads JSON, or where there is no terminal.
+  // A program that reads JSON cannot answer, nor can anyone without a terminal.
   const bool json = options.format == Format::kJson;
   const bool ask = !words.yes && !json && !context.at_prompt() && ::isatty(STDIN_FILENO) != 0;
   std::vector<std::string> asked{"again=" + context.typed("guide"), "dump=" + options.dump};

@@ -1,4 +1,4 @@
-// msdbg list: the user's program with findings and statistics beside its lines.
+// msdbg list: the user's program with findings and statistics next to its lines.
 #include "app/follow_command.h"
 #include "app/rules.h"
 

@@ -1,4 +1,4 @@
-// msdbg listen: waits for a training process; then a script or the prompt.
+// msdbg listen: waits for a training process, then runs a script or the prompt.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,14 +18,14 @@ namespace {
 
 constexpr auto kPauseTimeout = std::chrono::seconds(30);
 
-// What happened while we waited; who came is said by the line that follows.
+// What happened during the wait; the next line reports who connected.
 void show_warnings(LiveSession& session, EventPrinter& events) {
   for (const LiveEvent& event : session.take_events()) {
     if (event.severity != Severity::kInfo) events.show(event);
   }
 }
 
-// After Ctrl-C in a script a person at a terminal gets the prompt, with the training held.
+// After Ctrl-C in a script, a user at a terminal gets the prompt with the training held.
 bool hold_for_the_prompt(LiveSession& session) {
   clear_interrupt();
   if (session.state() == LiveState::kRunning) {
@@ -42,14 +42,14 @@ Result<int> run(Context& context) {
   const Options& options = context.options();
   if (options.answer_only) return run_answer_only(options);
   std::setlocale(LC_CTYPE, "");
-  // It may run for days with its output in a file or a pipe: a reader there sees each line when it is written.
+  // It may run for days with its output in a file or a pipe: flush every line.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   EventPrinter events(interactive ? stdout : stderr);
   auto script = make_script(options, &events);
   if (!script) return script.status();
 
-  // Told now: a training may take minutes to come.
+  // Report this now: a training may take minutes to connect.
   if (!options.script.empty() && options.script != "-") {
     const ScriptOutcome outcome = (*script)->check_file(options.script);
     if (!outcome.error.empty()) {

@@ -1,4 +1,4 @@
-// msdbg stats, nodes, doctor: looking without judging.
+// msdbg stats, nodes, doctor: show data without judging it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Words {
   std::string selector, slots = "output";
 };
 
-// The nodes that the positional selector names; all of them without one.
+// The nodes that the positional selector names; without one, all nodes.
 Result<std::vector<NodeRef>> selected_nodes(const Words& words, const Options& options, const Session& session) {
   auto selector = Selector::parse(words.selector.empty() ? "@all" : words.selector);
   if (!selector) return selector.status();
@@ -27,7 +27,7 @@ Status no_such_step(const Options& options, const Session& session) {
   return Status(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
 }
 
-// Computes the statistics of the selected tensors with all threads; they stay in the session, where stats() finds them.
+// Computes the statistics of the selected tensors on all threads and caches them in the session for stats().
 Status warm_statistics(const Words& words, const Options& options, Session& session) {
   Watchpoint watch;
   watch.id = 1;

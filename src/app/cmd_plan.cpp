@@ -14,7 +14,7 @@ struct Words {
   bool described = false;
 };
 
-/// The graphs that are planned for, and what their run says of itself.
+/// The graphs to plan for, and what their run recorded about itself.
 struct Source {
   std::vector<GraphPtr> graphs;
   SessionInfo info;
@@ -56,7 +56,7 @@ Result<std::vector<NodeRef>> choose(const Words& words, std::span<const GraphPtr
 }
 
 DumpPlanOptions plan_options(const Words& words, const Options& options, const SessionInfo& info) {
-  // A first look wants numbers of everything, not its elements.
+  // A first look needs statistics of everything, not elements.
   DumpPlanOptions plan = plan_options_of(info, words.selector.empty() && words.around.empty());
   plan.steps = options.steps;
   plan.path = words.path;

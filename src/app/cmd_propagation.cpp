@@ -18,13 +18,13 @@ struct Words {
 
 constexpr std::string_view kFormats = "table, json, jsonl, markdown, dot or svg";
 
-/// Of each rank asked for that has the tensor.
+/// One for each requested rank that has the tensor.
 struct Found {
   TensorId tensor;
   bool bad = false;
 };
 
-/// In the first step asked for where the tensor is there and bad; else in the first where it is there.
+/// The first requested step in which the tensor exists and is bad; otherwise the first in which it exists.
 Result<Found> find_on(int rank, const Words& words, const Options& options, Session& session, const Predicate& predicate) {
   std::optional<Found> there;
   Status last(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
@@ -59,7 +59,7 @@ Result<std::vector<Found>> find_tensors(const Words& words, const Options& optio
     auto found = find_on(rank, words, options, session, predicate);
     if (found) all.push_back(std::move(*found));
     else if (found.status().code() == Code::kInvalidArgument) return found.status();
-    else last = found.status();  // another rank may hold another part of the network
+    else last = found.status();  // another rank may hold a different part of the network
   }
   if (all.empty()) return last;
   return all;
@@ -76,7 +76,7 @@ Result<std::string> picture_text(const Options& options, Session& session, const
   return graph_svg_file(picture);
 }
 
-/// JSON of several ranks is a list, other formats follow one another.
+/// JSON of several ranks is a list; other formats are concatenated.
 std::string joined(const std::vector<std::string>& texts, Format format) {
   if (texts.size() == 1) return texts.front();
   std::string out;
@@ -100,7 +100,7 @@ Result<int> run(const Words& words, Context& context) {
   if (!tensors) return tensors.status();
   const bool draws = !options.picture.empty();
   if (draws && tensors->size() > 1) {
-    // One picture shows one rank.
+    // A picture shows one rank.
     const auto bad = std::find_if(tensors->begin(), tensors->end(), [](const Found& found) { return found.bad; });
     const Found shown = bad == tensors->end() ? tensors->front() : *bad;
     context.note(fmt::format("drawn: rank {} of {}; choose with --ranks", shown.tensor.rank, tensors->size()));

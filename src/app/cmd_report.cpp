@@ -15,7 +15,7 @@ struct Words {
   size_t max_hits = 300, tensors = 12, layers = 24;
 };
 
-/// As a POSIX shell takes it.
+/// Quoted for a POSIX shell.
 std::string shell_quoted(const std::string& word) {
   std::string out = "'";
   for (char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -25,7 +25,7 @@ std::string shell_quoted(const std::string& word) {
 
 int status_of(const Options& options, const PageFindings& findings, const Gate& gate, Session& session) {
   if (findings.check.total_hits > 0) return kExitFindings;
-  // An origin is the cause of findings; where all of these are known or suppressed, so is it.
+  // An origin is the cause of findings; when all of those are known or suppressed, so is the origin.
   const bool judged = gate.known + gate.suppressed > 0;
   if (!judged && !findings.origin.steps.empty()) return kExitFindings;
   if (is_damaged(session)) return kExitInput;
@@ -33,7 +33,7 @@ int status_of(const Options& options, const PageFindings& findings, const Gate& 
   return options.strict && gaps ? kExitIncomplete : kExitClean;
 }
 
-/// Leaves what is known or suppressed out of the page; it is counted.
+/// Removes known and suppressed findings from the page and counts them.
 Gate keep_new(const GateFiles& files, const Options& options, Session& session, CheckResult* checked) {
   Gate gate = judge(session, checked, files.baseline_or_null(), files.suppressions_or_null(), SIZE_MAX,
                     !options.steps.is_all() || !options.ranks.is_all());
@@ -46,7 +46,7 @@ Gate keep_new(const GateFiles& files, const Options& options, Session& session, 
   return gate;
 }
 
-/// What was typed, to be typed again; a key is left out.
+/// The command line, ready to run again, without the key.
 std::string command_of(const Context& context) {
   constexpr std::string_view kKey = "--key";
   std::string out(context.at_prompt() ? "" : "msdbg");

@@ -1,4 +1,4 @@
-// msdbg rules: what rules there are, what they mean, whether they keep their promises, and a new one.
+// msdbg rules: lists, explains and tests rules, and creates new ones.
 #include <fmt/format.h>
 
 #include "app/follow_command.h"
@@ -24,13 +24,13 @@ Result<int> run(const Words& words, Context& context) {
   for (const std::string& file : options.rule_files) arguments.push_back("file=" + file);
   if (options.rules_given) arguments.push_back("rules=" + options.rules);
   if (context.at_prompt() ? options.trust : trusts_project_rules(options.trust)) arguments.emplace_back("trust=1");
-  // A new rule is a file that must not be there yet.
+  // A new rule file must not exist yet.
   const bool makes = words.verb == "new" && !options.output_file.empty();
   if (makes) arguments.push_back("output=" + options.output_file);
   if (const size_t width = context.style().columns(); width != ReportStyle::kAnyWidth) arguments.push_back(fmt::format("width={}", width));
   const auto answer = (*script)->call("msdbg.rule_commands", "main", arguments);
   if (!answer) {
-    // A name that is wrong is a mistake in the words.
+    // A wrong name is a usage error.
     const Status& why = answer.status();
     return why.code() == Code::kNotFound ? Status(Code::kInvalidArgument, why.message()) : why;
   }

@@ -1,4 +1,4 @@
-// msdbg run: a Lua script.
+// msdbg run: runs a Lua script.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

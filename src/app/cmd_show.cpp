@@ -1,4 +1,4 @@
-// msdbg show: one tensor.
+// msdbg show: shows one tensor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace msdbg::app {
 namespace {
 
-constexpr size_t kElementsWidth = 140;  // of a table of elements in a file or a pipe
+constexpr size_t kElementsWidth = 140;  // for a table of elements in a file or a pipe
 
 struct Words {
   std::string tensor, slice, sort;
@@ -19,7 +19,7 @@ struct Words {
   bool previous = false;
 };
 
-// The first step and rank asked for in which the node's graph has data and the tensor exists.
+// The first requested step and rank in which the node's graph has data and the tensor exists.
 Result<TensorId> find_shown(const Words& words, const Options& options, Session& session) {
   Status last(Code::kNotFound,
               fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
@@ -30,7 +30,7 @@ Result<TensorId> find_shown(const Words& words, const Options& options, Session&
       auto id = resolve_tensor(session, words.tensor, step, rank, options.graph, words.execution);
       if (!id) {
         last = id.status();
-        // A name that is wrong is wrong in every step.
+        // A wrong name is wrong in every step.
         if (last.code() == Code::kInvalidArgument || last.code() == Code::kNotFound) return last;
         continue;
       }
@@ -50,7 +50,7 @@ std::string source_line(const Node& node) {
   return fmt::format("  source   {}:{}   {}\n", printable(frame->file), frame->line, printable(frame->code));
 }
 
-// The elements beside those of the step before are the work of the Lua library.
+// The Lua library shows elements next to those of the previous step.
 Result<int> show_beside_previous(const Words& words, const TensorId& id, Context& context) {
   Session& session = **context.session();
   const auto script = context.script();
@@ -125,7 +125,7 @@ Result<int> run(const Words& words, Context& context) {
   return kExitClean;
 }
 
-// `NODE:0[0:2,:]` is the tensor and the part of it.
+// `NODE:0[0:2,:]` is the tensor and a slice of it.
 Status take_slice(Words* words) {
   const size_t open = words->tensor.rfind('[');
   const size_t end = words->tensor.find_first_not_of("0123456789:, -", open + 1);

@@ -15,7 +15,7 @@ struct Words {
   bool ascii = false;
 };
 
-/// The terminal's own word about its characters; files and pipes get Unicode.
+/// Whether the terminal is limited to ASCII; files and pipes get Unicode.
 bool plain_terminal() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {

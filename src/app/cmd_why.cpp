@@ -27,7 +27,7 @@ Result<int> run(const Words& words, Context& context) {
   const auto answer = why(session, words.tensor, asked);
   if (!answer) return answer.status();
   if (const Status written = context.write(why_report(session, *answer, context.style())); !written.ok()) return written;
-  if (answer->kind == WhyKind::kNeverExisted) return kExitInput;  // a name that is wrong, not a value that is missing
+  if (answer->kind == WhyKind::kNeverExisted) return kExitInput;  // a wrong name, not a missing value
   return answer->kind == WhyKind::kHasValue ? kExitClean : kExitFindings;
 }
 

@@ -1,7 +1,7 @@
-// A command, described once for both of its readers: the program (`msdbg check DUMP`) and the prompt (`check`).
+// One command, described once for its two readers: the program (`msdbg check DUMP`) and the prompt (`check`).
 //
-// To add one: write cmd_<name>.cpp with a <name>_command() and list it in commands.cpp. DUMP and the options that many commands
-// share (--format, -o, --steps, --ranks, --semantics, ...) are declared by the readers (options.cpp).
+// To add one, write cmd_<name>.cpp with a <name>_command() and list it in commands.cpp. The readers (options.cpp) declare DUMP and
+// the options that many commands share (--format, -o, --steps, --ranks, --semantics, ...).
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace msdbg::app {
 class Context;
 struct RawOptions;
 
-/// Runs the command; called once, after all its words were understood. Gives the exit status, or why there is no result.
+/// Runs the command; called once, after all its words were parsed. Returns the exit status, or the reason why there is no result.
 using Action = std::function<Result<int>(Context& context)>;
 
 /// What a command adds its words to.
@@ -30,7 +30,7 @@ struct Declaration {
   RawOptions& raw;
   Place place;
 
-  /// DUMP of a verb such as `ckpt match`. Nothing at the prompt, which has a session.
+  /// DUMP of a verb such as `ckpt match`. Does nothing at the prompt, which has a session.
   void add_dump(CLI::App& verb) const;
 };
 
@@ -38,42 +38,42 @@ struct Declaration {
 enum class Readers : uint8_t { kBoth, kProgram };
 /// What the first word names. A command with a dump works on Context::session().
 enum class FirstWord : uint8_t { kNone, kDump, kMaybeDump };
-/// What --steps means when it is not given. kCurrent is all in the program, and the current step at the prompt; kAllHeld is all, but
-/// the current step of a training.
+/// What a missing --steps means. kCurrent: all in the program, the current step at the prompt. kAllHeld: all, but only the current
+/// step of a live training.
 enum class StepsWord : uint8_t { kNone, kAll, kAllHeld, kCurrent };
 
 struct Example {
-  std::string_view words;  ///< behind the command and its dump
+  std::string_view words;  ///< after the command and its dump
   std::string_view comment = "";
 };
 
 struct CommandEntry {
   std::string_view name;
-  std::vector<std::string_view> also = {};  ///< short names, at the prompt
+  std::vector<std::string_view> also = {};  ///< short names at the prompt
   std::string_view group, summary;
   std::string_view details = "";            ///< below the options
   std::vector<Example> examples;
-  /// Adds the command's own words. The action owns what they are read into (a shared_ptr in its capture).
+  /// Adds the command's own words. The action owns the variables they are read into (a shared_ptr in its capture).
   Action (*declare)(const Declaration& to);
   Readers readers = Readers::kBoth;
   FirstWord first = FirstWord::kDump;
   std::string_view first_help = "dump directory or checkpoint";
   StepsWord steps = StepsWord::kNone;
   std::string_view formats = "table, json or jsonl";  ///< "" without --format and -o
-  Format last_format = Format::kJsonl;                ///< formats behind it are refused
-  bool pictures = false;                              ///< --format takes svg and dot, too
+  Format last_format = Format::kJsonl;                ///< the formats after it are refused
+  bool pictures = false;                              ///< --format also accepts svg and dot
   bool selectors = false;                             ///< the help shows the forms of a selector
-  bool common = true;                                 ///< takes the options of every command
-  bool passes_words = false;                          ///< what stands behind `--` is for a script
-  std::string_view complete = "";                     ///< the kind of its first word, for completion at the prompt
+  bool common = true;                                 ///< accepts the options that every command has
+  bool passes_words = false;                          ///< words after `--` are passed to a script
+  std::string_view complete = "";                     ///< kind of the first word, for completion at the prompt
 };
 
-/// The groups of the help; those of the prompt alone are in scripts/msdbg.
+/// The groups of the help; groups that only the prompt has are in scripts/msdbg.
 inline constexpr std::string_view kLookGroup = "graph and lists of tensors", kTensorGroup = "one tensor", kWrongGroup = "what is wrong",
                                   kFollowGroup = "rules, other runs, ways through a run", kResultGroup = "the result",
                                   kStartGroup = "beginning";
 
-/// In the order of the help.
+/// In the order in which the help lists them.
 std::span<const CommandEntry> command_table();
 /// The command of exactly this name, or nullptr.
 const CommandEntry* find_command(std::string_view name);

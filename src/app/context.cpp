@@ -14,7 +14,7 @@ ReportStyle Context::style() const {
   ReportStyle style = style_for(options_);
   style.place = options_.place;
   style.numbered = at_prompt() && options_.output_file.empty();
-  // What a redirect of the prompt takes has no colours, even with --color always.
+  // Output redirected at the prompt has no colours, even with --color always.
   if (at_prompt() && ::isatty(STDOUT_FILENO) == 0) style.colour = false;
   return style;
 }
@@ -28,7 +28,7 @@ Result<Session*> ShellContext::session() {
   auto opened = open_other(*this, options().dump);
   if (!opened) return opened.status();
   session_ = opened->get();
-  if (script_) script_->set_session(std::move(*opened));  // rules see it as what scripts see
+  if (script_) script_->set_session(std::move(*opened));  // rules see the same session as scripts
   else own_ = std::move(*opened);
   return session_;
 }
@@ -47,7 +47,7 @@ Status ShellContext::write(std::string_view text) { return write_result(options(
 void ShellContext::note(std::string_view text) { app::note(options(), text); }
 
 Result<std::unique_ptr<Session>> open_other(Context& context, const std::string& path) {
-  // Of a recording only the first suspension is there until it is played on.
+  // A recording holds only its first suspension until it is played on.
   if (live_factories().is_recording(path)) {
     return Status(Code::kUnsupported, path + " is a recording of a live session, which is played step by step: msdbg open " + path);
   }

@@ -1,4 +1,4 @@
-// Where a command runs, what it works on, and where its results go: a command never prints by itself.
+// Where a command runs, what it works on, and where its results go. A command never prints by itself.
 #pragma once
 
 #include <memory>
@@ -23,34 +23,34 @@ class Context {
   const Options& options() const { return options_; }
   bool at_prompt() const { return options_.place == Place::kPrompt; }
 
-  /// The session that the command works on: opened from DUMP at the first call, or the one of the prompt.
+  /// The session that the command works on: opened from DUMP on the first call, or the prompt's session.
   virtual Result<Session*> session() = 0;
-  /// The virtual machine that rules run in, with session() as its `s`: made at the first call, or the one of the prompt.
+  /// The virtual machine that runs rules, with session() as its `s`: created on the first call, or the prompt's.
   virtual Result<Script*> script() = 0;
 
-  /// Of the prompt: its current step, its watchpoints, and what was found last. The program has none of these.
+  /// Prompt only: its current step, its watchpoints and the last result. The program has none of these.
   virtual std::optional<int64_t> current_step() { return std::nullopt; }
   virtual std::vector<Watchpoint> watchpoints() { return {}; }
   virtual const CheckResult* last_result() { return nullptr; }
-  /// Makes a result the last one.
+  /// Makes this the last result.
   virtual void keep(const CheckResult&, const std::string& /*asked*/, const std::vector<std::string>& /*names*/) {}
 
-  /// What the result lists, for `#3` at the prompt: `function` of scripts/msdbg/repl_rows.lua with its words.
+  /// The rows that the result lists, for `#3` at the prompt: `function` of scripts/msdbg/repl_rows.lua with its words.
   virtual void list_rows(const std::string& /*function*/, const std::vector<std::string>& /*words*/) {}
 
   ReportStyle style() const;
   /// How a command is typed here: `msdbg doctor dumps/lenet` or `doctor`.
   std::string typed(std::string_view command) const;
-  /// The result: to -o FILE, standard output, or the prompt.
+  /// Writes the result to -o FILE, standard output or the prompt.
   virtual Status write(std::string_view text) = 0;
-  /// A line for people beside the result; nothing with --quiet.
+  /// Prints a line for people in addition to the result; nothing with --quiet.
   virtual void note(std::string_view text) = 0;
 
  private:
   const Options& options_;
 };
 
-/// The program's: results go to standard output, notes to standard error.
+/// The program's context: results go to standard output, notes to standard error.
 class ShellContext : public Context {
  public:
   using Context::Context;
@@ -61,14 +61,14 @@ class ShellContext : public Context {
 
  private:
   std::unique_ptr<Script> script_;
-  std::unique_ptr<Session> own_;  ///< until the script has it
+  std::unique_ptr<Session> own_;  ///< until the script owns it
   Session* session_ = nullptr;
 };
 
-/// Another dump or checkpoint, which the caller names. Error: it is a recording, which is played step by step.
+/// Opens another dump or checkpoint by its path. Error: a recording, which is played step by step.
 Result<std::unique_ptr<Session>> open_other(Context& context, const std::string& path);
 
-/// Runs a command of the program to its exit status. What went wrong is told on standard error.
+/// Runs a command of the program and returns its exit status. Errors are printed on standard error.
 int run_in_shell(const Parsed& parsed);
 
 }  // namespace msdbg::app

@@ -1,4 +1,4 @@
-// What of an input is damaged as a whole, which no coverage of tensors shows.
+// Damage to a whole input, which tensor coverage does not show.
 #include <fmt/format.h>
 
 #include "app/context.h"
@@ -25,7 +25,7 @@ std::vector<std::string> damage_of(Session& session) {
 bool is_damaged(Session& session) { return !damage_of(session).empty(); }
 
 void print_damage(Context& context, Session& session) {
-  if (session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has told what a checkpoint lacks
+  if (session.info().kind == SessionKind::kCheckpoint) return;  // open_any() has already reported a checkpoint's damage
   for (const std::string& text : damage_of(session)) context.note(fmt::format("damaged: {}", printable(text)));
 }
 

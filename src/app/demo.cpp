@@ -1,4 +1,4 @@
-// msdbg demo: the main job on a real dump that ships with msdbg.
+// msdbg demo: the main workflow on a real dump that ships with msdbg.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kDumpName = "lenet-lognan";
 
 std::string demo_dump() {
-  // Beside the installed program (works for a moved prefix), at the installed place, in the build tree.
+  // Next to the installed program (works for a moved prefix), in the install location, in the build tree.
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   std::vector<std::filesystem::path> places;
@@ -26,7 +26,7 @@ std::string demo_dump() {
   return "";
 }
 
-// Runs what a person would type, after showing it.
+// Shows a command as a user would type it, then runs it.
 int run_words(const Options& options, const std::vector<std::string>& words) {
   const Parsed parsed = parse_command(*find_command(words.front()), {words.begin() + 1, words.end()}, options);
   if (parsed.done) return report_failure(Status(Code::kInternal, "demo: " + parsed.err));
@@ -52,7 +52,7 @@ Result<int> run(Context& context) {
     return Status(Code::kNotFound,
                   fmt::format("the demo's dump '{}' is not installed; build the target msdbg_demo_data or reinstall msdbg", kDumpName));
   }
-  // JSON is for programs: they get the finding and nothing else.
+  // JSON is for programs: print only the finding.
   if (options.format != Format::kTable) return run_words(options, {"origin", dump});
 
   const Status greeting = context.write(

@@ -21,7 +21,7 @@ void read_options(const CLI::App& app, CommandInfo* info) {
       info->usage += option->get_required() ? " " + word : fmt::format(" [{}]", word);
       continue;
     }
-    if (option->get_group().empty()) continue;  // between two processes of msdbg
+    if (option->get_group().empty()) continue;  // internal: passed between two msdbg processes
     CommandInfo::Option one;
     for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);

@@ -1,4 +1,4 @@
-// What a command takes, read from what it declares.
+// What a command accepts, read from its declaration.
 #pragma once
 
 #include "app/command.h"
@@ -6,7 +6,7 @@
 
 namespace msdbg::app {
 
-/// Of a command that was declared to `app` for this place.
+/// For a command that was declared to `app` for this place.
 CommandInfo describe(const CommandEntry& entry, const CLI::App& app, Place place);
 CommandInfo describe(const CommandEntry& entry, Place place);
 

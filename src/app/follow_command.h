@@ -1,4 +1,4 @@
-// What the commands that follow a question share.
+// Shared by the commands that follow one tensor or question.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The files that make a check a gate, for the commands that take --baseline and --suppress.
+// The files that turn a check into a gate, for the commands with --baseline and --suppress.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ struct GateFiles {
   const Baseline* baseline_or_null() const { return baseline ? &*baseline : nullptr; }
   const std::vector<Suppression>* suppressions_or_null() const { return suppressions ? &*suppressions : nullptr; }
 };
-/// --baseline and --suppress. To be called before the dump is read: a typo in a file should not cost an hour.
+/// Reads --baseline and --suppress. Call it before the dump is read: a typo in a file should not cost an hour.
 /// Error: kNotFound, kIoError or kCorrupt with the option and the file.
 Result<GateFiles> read_gate_files(const Options& options);
 
-/// Warnings of the log: suppressions that matched nothing, rules that broke, steps that are not there.
+/// Logs warnings: suppressions that matched nothing, rules that broke, steps that do not exist.
 void print_gate_gaps(const Options& options, const CheckResult& result, const Gate& gate);
 
 }  // namespace msdbg::app

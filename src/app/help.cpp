@@ -47,7 +47,7 @@ size_t help_width() { return std::min(layout_width().value_or(kWidth), kWidth); 
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-/// Two columns; long texts go on below their beginning.
+/// Two columns; long texts continue below their first line.
 std::string columns(const Rows& rows, size_t most_indent = kMostIndent) {
   const size_t width = help_width();
   size_t indent = 0;

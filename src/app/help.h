@@ -1,4 +1,4 @@
-// Help and descriptions, made of what the commands declare.
+// Help and descriptions, built from the declarations of the commands.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace msdbg::app {
 
-/// Declares everything that `entry` takes: its own words and those that the readers add.
+/// Declares everything that `entry` accepts: its own words and those that the readers add.
 Action declare_command(const CommandEntry& entry, const Declaration& to);
-/// What --help prints of a command that was declared to `app`, or of the verb that was typed.
+/// What --help prints for a command that was declared to `app`, or for the verb that was typed.
 std::string command_help(const CommandEntry& entry, const CLI::App& app, Place place);
 /// What `msdbg --help` prints.
 std::string program_help();
-/// All commands with their words, options and examples, for manual pages and completion of shells.
+/// All commands with their words, options and examples, for manual pages and shell completion.
 std::string commands_json();
 
 }  // namespace msdbg::app

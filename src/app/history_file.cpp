@@ -13,7 +13,7 @@ void HistoryFile::append(const std::string& entry) {
   if (path_.empty() || entry == last_) return;
   last_ = entry;
   const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return;  // a read-only home directory is not worth a message for every line
+  if (file < 0) return;  // a read-only home directory does not deserve a message for every line
   struct stat status = {};
   std::string text = ::fstat(file, &status) == 0 && status.st_size == 0 ? "_HiStOrY_V2_\n" : "";
   for (const char c : entry) {
@@ -27,7 +27,7 @@ void HistoryFile::append(const std::string& entry) {
     text += octal;
   }
   text += '\n';
-  // One write, so the lines of two prompts do not mix.
+  // A single write keeps the lines of two prompts apart.
   [[maybe_unused]] const ssize_t written = ::write(file, text.data(), text.size());
   ::close(file);
 }

@@ -19,7 +19,7 @@ namespace {
 class PlainEditor : public LineEditor {
  public:
   PlainEditor(bool show_prompt, News news) : show_prompt_(show_prompt), news_(std::move(news)) {
-    // What the C library had read ahead, poll() would not see.
+    // poll() would not see input that the C library has buffered.
     std::setvbuf(stdin, nullptr, _IONBF, 0);
   }
   ~PlainEditor() override { std::free(buffer_); }
@@ -51,7 +51,7 @@ class PlainEditor : public LineEditor {
     std::fflush(stdout);
   }
 
-  // False after Ctrl-C. Without descriptors getline() waits by itself.
+  // False after Ctrl-C. Without descriptors, getline() does the waiting.
   bool wait_for_input() {
     while (!descriptors_.empty() && news_) {
       auto polled = poll_set(descriptors_);
@@ -95,7 +95,7 @@ std::string coloured_prompt(const std::string& prompt, std::string* last) {
   const auto words = split(text, ' '), old = split(before, ' ');
   std::string out;
   for (size_t i = 0; i < words.size(); ++i) {
-    // Where words came or went, nobody can say which of the others have changed.
+    // When words were added or removed, positions no longer show which of them changed.
     const bool changed = words.size() == old.size() && words[i] != old[i];
     if (i > 0) out += ' ';
     if (!words[i].empty()) out.append(code(changed ? "0;1;33" : "0;1")).append(words[i]);
@@ -118,7 +118,7 @@ std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& hist
 
 namespace {
 
-// The directory that `variable` names, else `fallback` in the user's home; empty when there is neither.
+// The directory in `variable`, or `fallback` in the user's home; empty without either.
 std::filesystem::path user_directory(const char* variable, const char* fallback) {
   const char* named = std::getenv(variable);
   if (named != nullptr && *named != '\0') return named;

@@ -13,7 +13,7 @@ namespace msdbg::app {
 /// Candidates for the word that ends at the cursor, and where that word begins.
 using Completer = std::function<std::vector<std::string>(const std::string& line, size_t cursor)>;
 
-/// Called when a watched descriptor is readable: what to show above the line, whole lines or "". May change the prompt.
+/// Called when a watched descriptor is readable. Returns whole lines to show above the prompt, or "". May change the prompt.
 using News = std::function<std::string(std::string* prompt)>;
 
 class LineEditor {
@@ -21,20 +21,20 @@ class LineEditor {
   enum class Outcome { kLine, kEnd, kInterrupted };
 
   virtual ~LineEditor() = default;
-  /// One line without its newline. kInterrupted: Ctrl-C, the line is dropped.
+  /// Reads one line without its newline. kInterrupted: Ctrl-C, the line is dropped.
   virtual Outcome read(const std::string& prompt, std::string* line) = 0;
-  /// While a line is read, these descriptors are polled, too.
+  /// Also polls these descriptors while a line is read.
   virtual void watch(std::vector<int> descriptors) = 0;
-  /// The prompt in bold, with what has changed since the last one in another colour.
+  /// Shows the prompt in bold, with changes since the last one in another colour.
   virtual void set_colours(bool) {}
-  /// Remembers an entry, several lines included.
+  /// Remembers an entry, which may have several lines.
   virtual void remember(const std::string& entry) = 0;
 };
 
-/// libedit on a terminal (history in `history_file` unless empty), plain reading otherwise or with `plain`.
+/// libedit on a terminal (history in `history_file` unless empty); otherwise, or with `plain`, plain reading.
 std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer, News news = {});
 
-/// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; the directory is created. "" without a home directory.
+/// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; creates the directory. "" without a home directory.
 std::string default_history_file();
 /// $XDG_CONFIG_HOME/msdbg/init.lua or ~/.config/msdbg/init.lua; "" when there is no such file.
 std::string init_file();

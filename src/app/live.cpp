@@ -13,7 +13,7 @@ namespace {
 constexpr auto kTerminateTimeout = std::chrono::seconds(60);
 constexpr auto kDetachTimeout = std::chrono::seconds(5);
 
-// Stays until the training is over, since only this process answers it.
+// Stays until the training ends: only this process answers it.
 int stay(LiveSession& session, FILE* to, int status) {
   print(to, "the training runs on; msdbg stays until it has ended (Ctrl-C leaves it)\n");
   std::fflush(to);
@@ -30,7 +30,7 @@ int stay(LiveSession& session, FILE* to, int status) {
   return status == kExitClean ? exit_status_for(waited) : status;
 }
 
-// Leaves an msdbg in the background that answers it, where a person wants the shell back.
+// Leaves an msdbg in the background to answer the training, and returns the user to the shell.
 int run_on(LiveSession& session, Leaving leaving, FILE* to, int status) {
   if (leaving != Leaving::kToBackground) return stay(session, to, status);
   (void)session.wait_until_detached(kDetachTimeout);
@@ -91,7 +91,7 @@ std::string held_text(LiveSession& session) {
   return fmt::format("held in step {}, {} completed", session.current_step(), session.completed_steps());
 }
 
-// What is kept of each step, on a line of its own; "" when nothing is.
+// What the history keeps of each step, on its own line; "" when it keeps nothing.
 std::string history_text(const LiveHistory& history) {
   if (history.tensors == 0) return "";
   std::string what = fmt::format("{} weight{}", history.weights, history.weights == 1 ? "" : "s");
@@ -119,7 +119,7 @@ Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes) {
   const auto value_of = [&](const NodeRef& ref) {
     return TensorId{ref.graph->rank(), ref.graph->id(), live->current_step(), 0, ref.node, {Io::kOutput, 0}};
   };
-  for (const NodeRef& ref : nodes) (void)live->keep_readable(value_of(ref));  // what cannot be kept is told below
+  for (const NodeRef& ref : nodes) (void)live->keep_readable(value_of(ref));  // describe() below reports what cannot be kept
   const auto info = session.describe(value_of(nodes.front()));
   if (info || nodes.size() == 1) return info.status();
   return {info.status().code(), fmt::format("{}; the same holds for {} more", info.status().message(), nodes.size() - 1)};

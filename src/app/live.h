@@ -1,5 +1,5 @@
-// What the commands share about live sessions: where these come from, how their events look, and what becomes of a
-// training when msdbg ends.
+// What the commands share about live sessions: how they are opened, how their events are printed, and what happens to a training
+// when msdbg exits.
 #pragma once
 
 #include <cstdio>
@@ -22,12 +22,12 @@ struct LiveFactories {
 };
 LiveFactories& live_factories();
 
-/// Shows the events of live sessions, one line each, or keeps them for whoever must place them.
+/// Prints the events of live sessions, one line each, or keeps them for a caller that places them itself.
 class EventPrinter {
  public:
   explicit EventPrinter(FILE* to) : to_(to) {}
   void show(const LiveEvent& event);
-  /// From now on events are kept, until take().
+  /// Keeps events from now on, until take().
   void keep() { keeping_ = true; }
   std::string take();
 
@@ -43,14 +43,15 @@ std::string connected_text(LiveSession& session);
 /// `held after step 12`, `running step 3`, ...
 std::string held_text(LiveSession& session);
 
-/// Why a held training has no value of these nodes now; it keeps their values from the next step on. Ok for every other session.
+/// Keeps the values of these nodes from the next step on. Error: why a held training has no value of them now. Ok for every other
+/// session.
 Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes);
 
 enum class OnLeave { kTerminate, kDetach };
-/// How a training that runs on is answered: by this process until it has ended, or by one in the background.
+/// Who answers a training that runs on: this process until it ends, or one in the background.
 enum class Leaving { kWhenItHasEnded, kToBackground };
-/// Ends the trainings that still wait for `script`, or lets them run on; those that the script has detached run on in any case. What is
-/// done is said on `to`. The exit status: `status`, or that of a loss.
+/// Ends the trainings that still wait for `script`, or lets them run on; those that the script detached run on in any case. Prints
+/// what it does to `to`. Returns `status`, or the exit status of a lost connection.
 int end_trainings(Script& script, OnLeave on_leave, Leaving leaving, FILE* to, int status);
 
 }  // namespace msdbg::app

@@ -1,4 +1,4 @@
-// The reader of the program's words. That of the prompt is prompt_commands.cpp; both end in parse_command().
+// Parses the command line. The prompt's parser is prompt_commands.cpp; both end in parse_command().
 #include "app/options.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ bool is_leading_flag(const std::string& word) {
          (word.size() > 1 && word[0] == '-' && word.find_first_not_of('v', 1) == std::string::npos);
 }
 
-// The options that may stand before the command, as in msdbg -q check; their words go behind it.
+// Options may precede the command, as in msdbg -q check; their words are moved behind it.
 Result<std::vector<std::string>> take_leading_options(std::vector<std::string>* words) {
   std::vector<std::string> taken;
   size_t at = 0;
@@ -121,7 +121,7 @@ Parsed parse_command(const CommandEntry& entry, const std::vector<std::string>& 
   }
   if (entry.passes_words) {
     o.arguments = app.remaining();
-    // With -e there is no script: the first word is an argument like the others.
+    // With -e there is no script: the first word is an ordinary argument.
     if (!o.eval.empty() && !o.script.empty() && entry.name == "run") o.arguments.insert(o.arguments.begin(), std::exchange(o.script, ""));
     o.arguments.insert(o.arguments.end(), behind.begin(), behind.end());
   }
@@ -136,11 +136,11 @@ Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) return printed(laid_out(program_help()));
   const auto leading = take_leading_options(&words);
   if (!leading) return usage_error(leading.status().message());
-  // `msdbg DUMP` is the prompt, and so is `msdbg` alone; any other unknown word is a typo.
+  // `msdbg DUMP` and plain `msdbg` start the prompt; any other unknown word is a typo.
   const CommandEntry* entry = words.empty() ? nullptr : find_command(words[0]);
   std::error_code ignored;
   if (entry == nullptr && !words.empty() && !std::filesystem::exists(words[0], ignored)) {
-    // `msdbg help`, `msdbg help check`: the word that other programs know.
+    // `msdbg help` and `msdbg help check`, as in other programs.
     if (words[0] != "help" || words.size() > 2) return unknown_command(words[0]);
     if (words.size() == 1) return printed(laid_out(program_help()));
     entry = find_command(words[1]);

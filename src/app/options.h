@@ -1,4 +1,4 @@
-// What the words of a command said, after checking.
+// The parsed and checked words of a command.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ enum ExitStatus : int {
   kExitClean = 0, kExitFindings = 1, kExitUsage = 2, kExitInput = 3, kExitIncomplete = 4, kExitScript = 5,
   kExitPeerLost = 6, kExitInternal = 7, kExitInterrupted = 130,
 };
-/// The exit status that a failed call ends in.
+/// The exit status for a failed call.
 int exit_status_for(const Status& status);
 
 enum class Switch { kAuto, kAlways, kNever };
@@ -27,7 +27,7 @@ enum class Switch { kAuto, kAlways, kNever };
 struct Options {
   Place place = Place::kShell;
 
-  std::vector<std::string> words;             ///< the command line as it was typed, without the program
+  std::vector<std::string> words;             ///< the command line as typed, without the program
 
   // common
   Format format = Format::kTable;
@@ -40,7 +40,7 @@ struct Options {
   IntSet steps = IntSet::all(), ranks = IntSet::all();
   bool steps_given = false;
   std::optional<std::string> net;
-  bool pager = true;            ///< long texts on a terminal go through one
+  bool pager = true;            ///< show long texts in a pager on a terminal
   bool quiet = false, strict = false, wide = false, group = false;
   int verbose = 0;
   std::string log_file;
@@ -48,10 +48,10 @@ struct Options {
   CheckpointOptions checkpoint; ///< key and cipher of encrypted checkpoints
   std::string dump;             ///< path of the dump, checkpoint or recording
   bool prints_damage = true;     ///< when the dump is opened
-  bool opens_all_ranks = false; ///< --ranks does not say which ranks of the dump are listed
+  bool opens_all_ranks = false; ///< the dump's ranks do not depend on --ranks
   // check
   std::string rules = "default";
-  bool rules_given = false;                                  ///< --rules was written, be it the default
+  bool rules_given = false;                                  ///< --rules was given, even with the default value
   std::vector<std::string> rule_files;                       ///< --rule
   std::string profile;                                       ///< "" = none
   bool trust = false;                                        ///< read the rules of the project
@@ -74,16 +74,16 @@ struct Options {
   int port = 50051, history = 16;
   std::string bind = "127.0.0.1", record, graph_from;
   bool answer_only = false;
-  std::vector<int> sockets;  ///< that listen already, from the process that started this one
-  int ready = -1;            ///< descriptor on which that process waits until this one listens
-  std::optional<double> timeout_s;  ///< for the training to come
+  std::vector<int> sockets;  ///< already listening, inherited from the process that started this one
+  int ready = -1;            ///< descriptor on which the parent process waits until this one listens
+  std::optional<double> timeout_s;  ///< until the training connects
   double answer_timeout_s = 30;
 };
 
 class Context;
 struct CommandEntry;
 
-/// Outcome of parsing: a command to run, or text that was to be printed (help, version, an error) and the exit status.
+/// The outcome of parsing: a command to run, or text to print (help, version, an error) and the exit status.
 struct Parsed {
   const CommandEntry* entry = nullptr;
   Options options;
@@ -93,9 +93,9 @@ struct Parsed {
   std::string out, err;
 };
 
-/// The words of the program.
+/// Parses the words of the program.
 Parsed parse_command_line(const std::vector<std::string>& words);
-/// The words behind the name of a command. `base`: what holds unless the words say otherwise.
+/// Parses the words after the name of a command. `base`: values that hold unless the words override them.
 Parsed parse_command(const CommandEntry& entry, const std::vector<std::string>& words, const Options& base);
 
 }  // namespace msdbg::app

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kChunk = 1 << 16;
 
-// To a stream that somebody reads: Ctrl-C ends it. An interrupt that came before is the reason for what is written now, and does not.
+// Writes to a stream; Ctrl-C ends it. An earlier interrupt is the reason for this output and does not end it.
 Status write_stream(int fd, std::string_view text, const std::string& where) {
   const bool before = interrupt_requested();
   while (!text.empty()) {
@@ -34,7 +34,7 @@ Status write_stream(int fd, std::string_view text, const std::string& where) {
   return Status();
 }
 
-bool g_output_failed = false;  // what print() could not write
+bool g_output_failed = false;  // print() failed to write something
 
 bool wants_colour(const Options& options) {
   if (options.colour == Switch::kAlways) return true;
@@ -86,7 +86,7 @@ Status flush_output() {
   const bool flushed = std::fflush(stdout) == 0;
   const int error = errno;
   if (flushed && std::ferror(stdout) == 0 && !g_output_failed) return Status();
-  // Of an earlier write only the fact is known.
+  // Of an earlier failed write, only the fact is known.
   return Status(Code::kIoError, fmt::format("standard output: cannot write{}", flushed ? "" : fmt::format(": {}", std::strerror(error))));
 }
 
@@ -113,7 +113,7 @@ Status start_logging(const Options& options) {
       file = std::make_shared<spdlog::logger>("msdbg", std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.log_file));
       file->set_level(spdlog::level::debug);
       file->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-      file->flush_on(spdlog::level::info);  // what a run that is killed was busy with
+      file->flush_on(spdlog::level::info);  // shows what a killed run was doing
     } catch (const spdlog::spdlog_ex& error) {
       return Status(Code::kIoError, fmt::format("--log {}: {}", options.log_file, error.what()));
     }

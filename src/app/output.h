@@ -11,23 +11,23 @@ namespace msdbg::app {
 /// Table style for the current terminal: colour and width only where standard output is one.
 ReportStyle style_for(const Options& options);
 
-/// Writes a finished result. A file is replaced as a whole or not at all. Error: kInterrupted when Ctrl-C came while it was written.
+/// Writes a finished result. A file is replaced completely or not at all. Error: kInterrupted when Ctrl-C came during the write.
 Status write_result(const Options& options, std::string_view text);
 
-/// Error: kIoError when anything that was printed so far, by scripts too, did not reach standard output.
+/// Error: kIoError when anything printed so far, including by scripts, did not reach standard output.
 Status flush_output();
 
-/// `msdbg: message` to standard error, and the exit status for it.
+/// Prints `msdbg: message` to standard error and returns the exit status for it.
 int report_failure(const Status& status);
 
-/// Messages and other text for people. Everything that the program prints passes here or write_result(), where visible() of
-/// msdbg/terminal.h has the last word: what a file or a peer wrote cannot steer the terminal. Ctrl-C ends both, with false here.
+/// Prints messages and other text for people. All output passes through here or write_result(), where visible() of msdbg/terminal.h
+/// makes it safe: text from a file or a peer cannot control the terminal. Ctrl-C ends both; false here.
 bool print(FILE* to, std::string_view text, bool colours = false);
 
-/// The same for standard output, through the pager when a terminal has not enough rows for it.
+/// Like print() to standard output, but through the pager when a terminal has too few rows.
 bool print_paged(std::string_view text, bool colours = false);
 
-/// A note on standard error; nothing with --quiet.
+/// Prints a note on standard error; nothing with --quiet.
 void note(const Options& options, std::string_view text);
 
 /// Sends the log to standard error and to --log.

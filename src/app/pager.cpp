@@ -13,7 +13,7 @@
 namespace msdbg::app {
 namespace {
 
-// What the shell says of a program that it cannot start.
+// The shell's exit statuses for a program that it cannot start.
 constexpr int kNotExecutable = 126, kNotFound = 127;
 
 std::string variable(const char* name) {
@@ -28,7 +28,7 @@ std::string chosen_pager() {
   return "less";
 }
 
-// Rows of a terminal of so many columns; colours take none.
+// Rows on a terminal of `columns` columns; colour codes take no space.
 size_t rows_of(std::string_view text, size_t columns) {
   size_t rows = 0;
   for (const std::string_view line : split(text, '\n')) {
@@ -47,7 +47,7 @@ size_t rows_of(std::string_view text, size_t columns) {
 bool fits(std::string_view text) {
   struct winsize size = {};
   if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return true;
-  // The last newline is not a row, and the prompt takes one.
+  // The last newline is not a row; the prompt occupies one.
   if (text.ends_with('\n')) text.remove_suffix(1);
   return rows_of(text, size.ws_col) < size.ws_row;
 }
@@ -55,7 +55,7 @@ bool fits(std::string_view text) {
 Result<int> run_pager(const std::string& pager, std::string_view text) {
   if (pager.find_first_of(" \t\n\"'\\$`|&;<>()*?[#~=%") != std::string::npos) return feed_shell(pager, text);
   if (pager == "less" || pager.ends_with("/less")) {
-    // -F leaves at once when it all fits, -R lets colours through, -X keeps the text on the screen afterwards.
+    // -F exits at once when everything fits, -R passes colours through, -X keeps the text on the screen afterwards.
     return feed_program({pager, variable("LESS").empty() ? "-FRX" : "-R"}, text);
   }
   return feed_program({pager}, text);

@@ -12,8 +12,8 @@
 namespace msdbg::app {
 namespace {
 
-constexpr double kQuick = 0.5;     // seconds: quick jobs need no line
-constexpr double kPatience = 1.0;  // before that a rate says nothing
+constexpr double kQuick = 0.5;     // seconds; quick jobs need no line
+constexpr double kPatience = 1.0;  // seconds; before that a rate is meaningless
 constexpr size_t kUsualColumns = 80;
 
 std::atomic<bool> g_drawn{false};
@@ -38,7 +38,7 @@ std::string progress_text(std::string_view what, std::string_view unit, uint64_t
       out += fmt::format(", {} left", format_duration(seconds * static_cast<double>(total - done) / static_cast<double>(done)));
     }
   }
-  if (columns > 0 && out.size() >= columns) out.resize(columns - 1);  // the last column would begin another row
+  if (columns > 0 && out.size() >= columns) out.resize(columns - 1);  // writing the last column would start a new row
   return out;
 }
 
@@ -69,7 +69,7 @@ void show_status(const std::string& text) {
   if (text.empty()) return wipe_progress();
   if (::isatty(STDERR_FILENO) == 0) return;
   g_drawn.store(true);
-  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, error_columns() - 1));  // the last column would begin another row
+  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, error_columns() - 1));  // writing the last column would start a new row
   std::fflush(stderr);
 }
 

@@ -11,8 +11,8 @@
 
 namespace msdbg::app {
 
-/// Shown when the work takes longer than half a second and standard error is a terminal; not with --quiet. Wiped on destruction, and
-/// by whatever print() writes.
+/// Shown when the work takes longer than half a second and standard error is a terminal; not with --quiet. Erased on destruction,
+/// and before print() writes.
 class Progress {
  public:
   /// `what` is done with each `unit`: "checking", "tensor".
@@ -21,9 +21,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Empty where nothing would be shown. For the thread that made the object, while it lives.
+  /// Empty when nothing would be shown. Use it on the thread that made the object, during its lifetime.
   ProgressCallback callback();
-  /// The same for a caller that keeps no Progress: the line lives as long as the callback.
+  /// For a caller that keeps no Progress: the line lives as long as the callback.
   static ProgressCallback owned(const Options& options, std::string_view what, std::string_view unit = "tensor");
 
  private:
@@ -38,10 +38,10 @@ class Progress {
 std::string progress_text(std::string_view what, std::string_view unit, uint64_t done, uint64_t total, uint64_t bytes, double seconds,
                           size_t columns);
 
-/// A line of somebody else's words in that place; "" takes it away. Nothing where standard error is no terminal.
+/// Shows a line of other text in that place; "" removes it. Does nothing unless standard error is a terminal.
 void show_status(const std::string& text);
 
-/// Takes the line away before other text is written; it comes back with the next news.
+/// Erases the line before other text is written; the next update shows it again.
 void wipe_progress();
 
 }  // namespace msdbg::app

@@ -31,7 +31,7 @@ class Prompt {
     const Script::Eval result = script_.eval(text);
     if (result.state == Script::EvalState::kIncomplete) return Next::kMore;
     if (!result.output.empty()) {
-      // Errors belong to standard error, unless a person reads both in one window anyway.
+      // Errors go to standard error, unless a user sees both in one window anyway.
       FILE* to = result.state == Script::EvalState::kError && !interactive_ ? stderr : stdout;
       const std::string output = with_colour(result) + "\n";
       const bool shown = interactive_ && result.pager ? print_paged(output, true) : print(to, output, true);
@@ -42,14 +42,14 @@ class Prompt {
       return Next::kEnd;
     }
     if (result.state == Script::EvalState::kError && !interactive_) {
-      // A pipe continues as a person would, but its exit status reports the failure; --batch stops here.
+      // A pipe continues as at a terminal, but its exit status reports the failure; --batch stops here.
       status_ = interrupt_requested() ? kExitInterrupted : kExitScript;
       if (options_.batch || interrupt_requested()) return Next::kEnd;
     }
     return Next::kGoOn;
   }
 
-  // An entry that must be whole, from -e or the end of a file.
+  // A complete entry, from -e or the end of a file.
   bool enter_whole(const std::string& text) {
     const Next next = enter(text);
     if (next != Next::kMore) return next == Next::kGoOn;
@@ -108,14 +108,14 @@ class Prompt {
   }
 
  private:
-  // A person finds the errors of a long session by their colour.
+  // Colour makes errors easy to find in a long session.
   std::string with_colour(const Script::Eval& result) const {
     constexpr std::string_view kError = "error:";
     if (!colour_ || !result.output.starts_with(kError) || result.state != Script::EvalState::kError) return result.output;
     return fmt::format("\x1b[1;31m{}\x1b[0m{}", kError, result.output.substr(kError.size()));
   }
 
-  // What arrived while a person sat at the prompt.
+  // Events that arrived while the user sat at the prompt.
   std::string news(std::string* prompt) {
     if (events_ != nullptr) events_->keep();
     script_.report_events();
@@ -202,7 +202,7 @@ int run_entries_and_prompt(const Options& options, Script& script, EventPrinter*
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   if (interactive && !options.quiet && !greeting.empty()) print(stdout, greeting + "\n");
   Prompt prompt(options, script, events, interactive);
-  // Only a person's own prompt obeys the person's file: what pipes and --batch print depends on nothing else.
+  // Only an interactive prompt reads the user's init file: output of pipes and --batch must not depend on it.
   if (const std::string init = interactive && !options.no_init ? init_file() : ""; !init.empty()) {
     if (!prompt.enter_whole("source " + init)) return prompt.settled();
   }
@@ -221,7 +221,7 @@ namespace {
 
 Result<int> run_prompt(Context& context) {
   const Options& options = context.options();
-  // The line editor counts columns in the user's encoding. Numbers keep the C locale's point.
+  // The line editor counts columns in the user's encoding. Numbers keep the C locale's decimal point.
   std::setlocale(LC_CTYPE, "");
   EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
   auto script = make_script(options, &events);

@@ -29,13 +29,13 @@ class PromptContext : public Context {
   }
 
   void list_rows(const std::string& function, const std::vector<std::string>& words) override {
-    // Rows that cannot be kept are no reason to keep back the result.
+    // Failing to keep the rows is no reason to withhold the result.
     (void)script_.call("msdbg.repl_rows", function, words);
   }
 
   Status write(std::string_view text) override {
     if (!options().output_file.empty()) return write_file(options().output_file, text);
-    // CSV ends its lines as its standard has it; here they are lines of a terminal.
+    // CSV ends lines with CRLF; a terminal needs LF.
     for (const char c : text) {
       if (c != '\r') text_ += c;
     }
@@ -55,7 +55,7 @@ class PromptContext : public Context {
   std::string text_;
 };
 
-/// What of the program's options holds for commands.
+/// The program's options that also apply to commands.
 Options base_options(const Options& options) {
   Options base;
   base.place = Place::kPrompt;
@@ -69,7 +69,7 @@ Options base_options(const Options& options) {
   return base;
 }
 
-/// --steps where it is not given: a command looks where the prompt is.
+/// Default of --steps: the current step of the prompt.
 void stay_at_the_step(const CommandEntry& entry, Script& script, Options* options) {
   const auto step = script.current_step();
   if (options->steps_given || !step) return;

@@ -1,4 +1,4 @@
-// The prompt as the second reader of the commands.
+// The prompt's reader of the commands.
 #pragma once
 
 #include "app/options.h"
@@ -6,7 +6,7 @@
 
 namespace msdbg::app {
 
-/// `options`: what the program was started with; it holds for each command unless its own words say otherwise.
+/// `options`: the options that the program was started with; they apply to each command unless its own words override them.
 PromptCommands prompt_commands(const Options& options);
 
 }  // namespace msdbg::app

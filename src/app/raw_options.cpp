@@ -41,7 +41,7 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
       ->type_name("MODE")
       ->group(kCommonGroup);
   app.add_flag("-q,--quiet", o.quiet, "no progress, no notes")->group(kCommonGroup);
-  // These belong to the program as a whole.
+  // The options below belong to the program as a whole.
   if (!shell) return;
   app.add_option("--color", to.raw.colour, "auto, always or never")->default_str("auto")->type_name("WHEN")->group(kCommonGroup);
   app.add_flag("--no-pager{false}", o.pager, "do not show long output through a pager")->group(kCommonGroup);
@@ -147,7 +147,7 @@ Status finish(const CommandEntry& entry, const RawOptions& raw, Options& o) {
                                                       format_double(raw.answer_timeout_s)));
   }
   o.answer_timeout_s = raw.answer_timeout_s;
-  // run has a script or code; the words behind listen need one, too.
+  // run needs a script or code; so do the words after -- of listen.
   if (o.script.empty() && o.eval.empty() && entry.name == "run")
     return Status(Code::kInvalidArgument, "run: which script? msdbg run SCRIPT [ARGUMENTS], or msdbg run -e CODE");
   if (!o.arguments.empty() && o.script.empty() && entry.name != "run")

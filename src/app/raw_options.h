@@ -1,4 +1,4 @@
-// The options that most commands share, as they are typed, and what they are parsed to.
+// The options that most commands share, as typed, and their parsed form.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@
 
 namespace msdbg::app {
 
-/// Text options that are parsed after CLI11 is done, so that our own messages are shown. "" was not given.
+/// Text options, parsed after CLI11 is done in order to report our own errors. "" means not given.
 struct RawOptions {
   std::string format, colour, semantics, steps, ranks, net, key, dec_mode;
   std::vector<std::string> on, when;
@@ -19,19 +19,19 @@ struct RawOptions {
   double answer_timeout_s = 30;
 };
 
-/// The group of the options that every command takes, in its help.
+/// Help group of the options that every command has.
 inline constexpr const char* kCommonGroup = "Common options";
 
-/// --format and -o, and the options of every command.
+/// Adds --format and -o, and the options that every command has.
 void add_common(const CommandEntry& entry, const Declaration& to);
 /// --steps and --ranks.
 void add_steps(StepsWord word, const Declaration& to);
 void add_ranks(const Declaration& to);
 /// --graph N.
 void add_graph(const Declaration& to);
-/// A selector as the last word: its terms need no quotes, `nodes op:MatMul and @gradient`.
+/// Adds a selector as the last word. Its terms need no quotes: `nodes op:MatMul and @gradient`.
 void add_selector(CLI::App& app, std::string* into, const char* name, const char* help);
-/// An option that may be given several times, each time with one value.
+/// Lets an option be given several times, each time with one value.
 void repeated(CLI::Option* option);
 /// Parses what was typed. Error: kInvalidArgument with the option, the value and what is accepted.
 Status finish(const CommandEntry& entry, const RawOptions& raw, Options& o);

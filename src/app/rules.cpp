@@ -89,7 +89,7 @@ Result<std::vector<Watchpoint>> watches_from(const Options& options) {
     watch.on = *selector;
     watch.inputs = options.slots != "output";
     watch.outputs = options.slots != "input";
-    watch.optional = on.empty();  // a selector that the user wrote and that matches nothing is a mistake
+    watch.optional = on.empty();  // a selector that the user wrote must match something
     if (condition != nullptr) {
       watch.severity = condition->spec->severity;
       watch.condition = *condition;
@@ -138,7 +138,7 @@ Result<std::unique_ptr<RuleCheck>> RuleCheck::open(Context& context) {
 }
 
 Result<CheckResult> RuleCheck::run(const CheckOptions& check_options) {
-  // Conditions alone need no virtual machine, unless one is there already.
+  // Conditions alone need no virtual machine, but the prompt has one already.
   if (!with_rules_ && !context_->at_prompt()) return check(*session_, watchpoints_, check_options);
   const auto script = context_->script();
   if (!script) return script.status();

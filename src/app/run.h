@@ -1,4 +1,4 @@
-// From the words of the command line to the exit status.
+// From the command line to the exit status.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace msdbg::app {
 
-/// The whole program but for main().
+/// The whole program except main().
 int run_program(const std::vector<std::string>& words);
-/// Runs `command`. An exception that it lets escape becomes one line on standard error and status 7 (3 when memory ran out), and so
-/// does output that was not written.
+/// Runs `command`. An escaping exception becomes one line on standard error and status 7 (3 when memory ran out); so does output
+/// that could not be written.
 int run_guarded(const std::function<int()>& command);
 
-/// Damage that hides more than single tensors: graph files that cannot be read, a checkpoint that breaks off. One sentence each.
+/// Damage that hides more than single tensors: unreadable graph files, a truncated checkpoint. One sentence each.
 std::vector<std::string> damage_of(Session& session);
-/// Who finds nothing in damaged input must not end with 0: what the damaged part held cannot be found wanting.
+/// Damaged input never exits with 0: the damaged data may hide findings.
 bool is_damaged(Session& session);
 /// damage_of() as notes.
 void print_damage(Context& context, Session& session);

@@ -1,4 +1,5 @@
-// The Script that the commands share: options turned into defaults, the readers of dumps and recordings and the listener registered.
+// Makes the Script that the commands share: turns options into defaults, and registers the readers of dumps and recordings and the
+// listener.
 #pragma once
 
 #include <memory>
@@ -11,15 +12,15 @@ namespace msdbg::app {
 
 class EventPrinter;
 
-/// `events` shows what live sessions report; null drops it.
+/// `events` prints what live sessions report; null discards it.
 Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events = nullptr);
-/// A dump, a checkpoint or a recording. Damage of a checkpoint is logged.
+/// Opens a dump, a checkpoint or a recording. Damage to a checkpoint is logged.
 Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOptions& options, const CheckpointOptions& checkpoint = {});
 
-/// -e, -x, --batch and what else the commands with a prompt take.
+/// Declares -e, -x, --batch and the other options of the commands with a prompt.
 void declare_entries(const Declaration& to);
-/// The entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are detached or terminated. `greeting` is
-/// shown to a person before the first prompt.
+/// Runs the entries of -x and -e, then the prompt unless --batch ends there; at the end trainings are detached or terminated.
+/// `greeting` is shown before the first interactive prompt.
 int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& greeting);
 
 }  // namespace msdbg::app

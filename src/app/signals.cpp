@@ -21,7 +21,7 @@ void install_interrupt_handler() {
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = 0;  // no SA_RESTART: a blocking read at the prompt should return
+  action.sa_flags = 0;  // no SA_RESTART: Ctrl-C makes a blocking read at the prompt return
   sigaction(SIGINT, &action, nullptr);
 }
 

@@ -1,9 +1,9 @@
-// Ctrl-C for the commands that run no Lua; the script module installs its own handler while Lua runs.
+// Ctrl-C for commands that run no Lua; the script module installs its own handler while Lua runs.
 #pragma once
 
 namespace msdbg::app {
 
-/// The first SIGINT asks the running work to stop with partial results, the second ends the process.
+/// The first SIGINT stops the current work with partial results; the second ends the process.
 void install_interrupt_handler();
 
 }  // namespace msdbg::app

@@ -9,12 +9,12 @@
 
 namespace msdbg::app {
 
-// CLI11 says which word it does not know; we add the nearest option of the command.
+// CLI11 reports the unknown word; we add the closest option of the command.
 std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   const CLI::App* at = &app;
   for (const CLI::App* sub : app.get_subcommands()) at = sub;
-  // `ckpt shw FILE`: CLI11 misses the subcommand it needs and leaves over the unknown word.
+  // `ckpt shw FILE`: CLI11 reports the missing subcommand and leaves the unknown word over.
   std::vector<std::string> verbs;
   for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
   const std::vector<std::string> left = at->remaining();

@@ -1,4 +1,4 @@
-// What was probably meant by a command line that is not understood.
+// Suggestions for a command line that cannot be parsed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace msdbg::app {
 
-/// The message of `error` with the word that is wrong and the nearest one that would do.
+/// The message of `error`, with the wrong word and the closest valid one.
 std::string with_suggestion(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace msdbg::app

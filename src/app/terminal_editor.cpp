@@ -28,7 +28,7 @@ volatile std::sig_atomic_t g_resized = 0;
 void on_resize(int) { g_resized = 1; }
 
 size_t word_begin(const std::string& line, size_t cursor) {
-  // What ends a word at this prompt; names keep their slashes, dashes, dots and colons.
+  // The characters that end a word at this prompt; names keep their slashes, dashes, dots and colons.
   constexpr const char* kBreaks = " \t\"'`()[]{},=<>+*;";
   const size_t found = cursor == 0 ? std::string::npos : line.find_last_of(kBreaks, cursor - 1);
   return found == std::string::npos ? 0 : found + 1;
@@ -55,7 +55,7 @@ class TerminalEditor : public LineEditor {
     ::el_set(editor_, EL_BIND, "^I", "msdbg-complete", nullptr);
     ::el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     ::el_set(editor_, EL_BIND, "\\e[200~", "msdbg-paste", nullptr);
-    // The user's ~/.editrc has the last word.
+    // The user's ~/.editrc overrides these settings.
     ::el_source(editor_, nullptr);
   }
   ~TerminalEditor() override {
@@ -70,8 +70,8 @@ class TerminalEditor : public LineEditor {
     set_prompt(prompt);
     int length = 0;
     if (g_resized != 0) resize();
-    // libedit prints the prompt first and leaves line mode only at the first key. What is typed in between would be
-    // echoed and edited by the kernel, and Ctrl-D would be lost.
+    // libedit prints the prompt first and leaves line mode only at the first key. Anything typed in between would be echoed and
+    // edited by the kernel, and Ctrl-D would be lost.
     ::el_set(editor_, EL_PREP_TERM, 1);
     mark_pastes(true);
     const char* text = ::el_gets(editor_, &length);
@@ -126,13 +126,13 @@ class TerminalEditor : public LineEditor {
     shown_prompt_ = colours_ ? coloured_prompt(prompt, &last_prompt_) : prompt;
   }
 
-  // Terminals that know how put marks around what is pasted; others ignore this.
+  // Terminals with bracketed paste mark what is pasted; others ignore this.
   static void mark_pastes(bool on) {
     std::fputs(on ? "\033[?2004h" : "\033[?2004l", stdout);
     std::fflush(stdout);
   }
 
-  // One character of the terminal; a pasted block goes first.
+  // Reads one character of the terminal; a pasted block comes first.
   static int read_char(EditLine* editor, wchar_t* character) {
     TerminalEditor* me = self(editor);
     std::mbstate_t state = {};
@@ -152,7 +152,7 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // 1, 0 at the end of the input, -1 after Ctrl-C.
+  // Returns 1, 0 at the end of the input, or -1 after Ctrl-C.
   int read_byte(char* byte) {
     for (;;) {
       if (!wait_for_key()) return -1;
@@ -162,8 +162,8 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // Takes the whole block while the terminal is in raw mode: between two entries it is not, and the kernel would cut
-  // long lines. Its lines are then entered as if typed, where a tab is a blank and not a question.
+  // Reads the whole block while the terminal is in raw mode: between two entries it is not, and the kernel would cut long lines.
+  // The lines are then entered as if typed, with tabs as blanks instead of completion.
   static unsigned char paste(EditLine* editor, int) {
     TerminalEditor* me = self(editor);
     std::string block;
@@ -181,8 +181,8 @@ class TerminalEditor : public LineEditor {
     return CC_NORM;
   }
 
-  // Ctrl-C and a resize are blocked except while poll() sleeps, so that they cannot slip in between the look at their
-  // flag and the sleep; any other signal (a timer) goes on waiting.
+  // Ctrl-C and a resize are blocked except while poll() sleeps: they cannot arrive between the test of their flag and the sleep.
+  // After any other signal (a timer) the wait continues.
   bool wait_for_key() {
     sigset_t blocked, before;
     sigemptyset(&blocked);
@@ -211,7 +211,7 @@ class TerminalEditor : public LineEditor {
     ::el_resize(editor_);
   }
 
-  // Moves to where the prompt began, which may be several rows up, and clears from there.
+  // Moves to the start of the prompt, which may be several rows up, and clears from there.
   void wipe() {
     const size_t row = (columns(prompt_) + columns_before_cursor()) / terminal_columns();
     if (row > 0) std::printf("\033[%zuA", row);
@@ -219,7 +219,7 @@ class TerminalEditor : public LineEditor {
     std::fflush(stdout);
   }
 
-  // To where the line ends, so that what comes next does not stand on top of it.
+  // Moves to the end of the line; later output starts below it.
   void go_behind_line() {
     const LineInfo* info = ::el_line(editor_);
     const size_t across = terminal_columns(), begin = columns(prompt_) + columns_before_cursor();
@@ -228,7 +228,7 @@ class TerminalEditor : public LineEditor {
     std::printf("\033[%zuG", end % across + 1);
   }
 
-  // News stand above prompt and line, which are drawn again below.
+  // Prints news above the prompt and the line, and redraws both below.
   void show_news() {
     const std::string old_prompt = prompt_;
     std::string new_prompt = prompt_;
@@ -278,7 +278,7 @@ class TerminalEditor : public LineEditor {
     return CC_REDISPLAY;
   }
 
-  // In columns, without what all have in common up to the last separator.
+  // Lists candidates in columns, without their common prefix up to the last separator.
   static void list(const std::vector<std::string>& candidates, const std::string& common) {
     constexpr size_t kShown = 120;
     const size_t separator = common.find_last_of("/.:");
