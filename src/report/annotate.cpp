@@ -1,4 +1,4 @@
-// The lines of the user's program and what came of them.
+// The lines of the user's program, with the results for each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using Lines = std::map<int, Line>;
 const StackFrame* frame_of(const Node& node, const SourceOptions& options) {
   if (options.framework) return node.stack.empty() ? nullptr : &node.stack.front();
   const StackFrame* frame = user_frame(node);
-  // If no frame is the user's, it returns one of the framework.
+  // Without a user frame, this is a framework frame.
   const bool foreign = frame != nullptr && (frame->file.find("/mindspore/") != std::string::npos || frame->file.starts_with("mindspore/"));
   return foreign ? nullptr : frame;
 }
@@ -38,14 +38,14 @@ bool names_file(std::string_view path, std::string_view end) {
   return path.ends_with(end) && (end.front() == '/' || path[path.size() - end.size() - 1] == '/');
 }
 
-/// A recorded line may be the first of a statement only, and has lost its indentation.
+/// A recorded line may be only the first of a statement, and has lost its indentation.
 bool same_code(std::string_view recorded, std::string_view line) {
   recorded = trim(recorded);
   line = trim(line);
   return recorded == line || (!recorded.empty() && line.starts_with(recorded));
 }
 
-/// Reads the file if what it says agrees with what the graph recorded.
+/// Reads the file if it agrees with the lines that the graph recorded.
 std::vector<std::string> text_for(SourceFile& file, const Lines& recorded, const SourceOptions& options) {
   std::vector<fs::path> places = {file.path};
   if (!options.root.empty())

@@ -1,4 +1,4 @@
-// Style and script of the HTML page, embedded at build time from assets/.
+// Stylesheet and script of the HTML page, embedded at build time from assets/.
 #pragma once
 
 #include <string_view>

@@ -94,7 +94,7 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
         if (probe.holds.size() > 1) behind += fmt::format(" and {} more", probe.holds.size() - 1);
         tensor = name_cell(session, id, behind);
       }
-      // Of several tensors of which none has it, no single one is worth a line.
+      // When none of several tensors has it, no single one deserves a line.
       const bool shows = probe.stats && (probe.tensors == 1 || !probe.holds.empty());
       const std::string values = probe.state == Known::kUnknown && !probe.reason.empty() ? printable(probe.reason)
                                  : shows ? stats_line(*probe.stats) : printable(probe.reason);

@@ -13,7 +13,7 @@ namespace msdbg {
 
 /// `float32[32,10]`
 inline std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", dtype_name(dtype), shape_text(shape)); }
-/// `-` where there is no value.
+/// `-` for a missing value.
 inline std::string value_text(double value) { return std::isnan(value) ? "-" : format_short(value); }
 
 }  // namespace msdbg

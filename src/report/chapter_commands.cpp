@@ -1,4 +1,4 @@
-// How to see each finding again.
+// How to reproduce each finding.
 #include <fmt/format.h>
 
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kOpenCommands = 12, kMostCommands = 60;
 
-/// How a finding is asked for again.
+/// The command that shows a finding again.
 class CommandText {
  public:
   explicit CommandText(Context& context) : context_(context) {
@@ -35,7 +35,7 @@ class CommandText {
     if (id.execution > 0) out += fmt::format(" --execution {}", id.execution);
     return out;
   }
-  /// "" for the checks of a script, which have no words on the command line.
+  /// "" for the checks of a script, which have no command line.
   std::string hit(const Hit& hit) const {
     std::string when;
     if (const auto spec = find_condition(hit.abbr.empty() ? hit.rule : hit.abbr)) {
@@ -67,7 +67,7 @@ class CommandText {
 }  // namespace
 
 std::optional<Section> command_chapter(Context& context) {
-  // The values of a training are there only while it is held: nothing can be repeated from outside.
+  // The values of a training exist only while it is held: no other process can repeat the command.
   if (context.session.can_step()) return std::nullopt;
   const CommandText text(context);
   Commands open;

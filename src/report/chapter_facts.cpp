@@ -1,4 +1,4 @@
-// What was looked at, where it came from, and how the report was made.
+// What was checked, where it came from, and how the report was made.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace msdbg::page {
 namespace {
 
 constexpr size_t kMostEntries = 200, kMostProblems = 50;
-constexpr int64_t kLastSecond = 253402300799;  // of the year 9999
+constexpr int64_t kLastSecond = 253402300799;  // end of the year 9999
 
 void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, std::string_view what, Section* section) {
   if (entries.empty()) return;
@@ -129,7 +129,7 @@ std::optional<Section> coverage_chapter(Context& context) {
     broke.caption = "Rules without a verdict";
     broke.columns = {{"rule"}, {"why; its findings are unknown"}};
     for (const RuleProblem& problem : context.input.check->rule_problems) {
-      // A rule for operators that the network does not have is no gap.
+      // A rule for operators that the network does not have is not a gap.
       if (problem.kind != RuleProblemKind::kIdle) broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
     }
     if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);
@@ -147,7 +147,7 @@ Status tell_making(Context& context, Document* document) {
   const SessionInfo& info = context.session.info();
   std::string source = context.options.dump.empty() ? info.source : context.options.dump;
   if (info.kind != SessionKind::kLive) {
-    std::error_code unknown;  // a folder that is gone has no absolute name
+    std::error_code unknown;  // a deleted directory has no absolute name
     const auto absolute = std::filesystem::absolute(source, unknown).lexically_normal();
     if (!unknown) source = absolute.string();
   }

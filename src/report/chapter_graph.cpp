@@ -1,4 +1,4 @@
-// The relation graph of the suspicious tensors.
+// The graph of the suspicious tensors and their relations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kMostBoxes = 48, kMostHitBoxes = 40, kMostInputs = 6;
 
-/// The same graph for people without pictures: a line an operator, with what it takes from the others.
+/// The same graph as text: one line per operator, with its inputs from the other operators.
 std::string graph_text(const PictureGraph& picture) {
   std::vector<std::string> from(picture.nodes.size());
-  std::set<std::pair<size_t, size_t>> named;  // a node may take several outputs of another
+  std::set<std::pair<size_t, size_t>> named;  // a node may use several outputs of another
   for (const PictureEdge& edge : picture.edges) {
     if (!named.insert({edge.to, edge.from}).second) continue;
     from[edge.to] += fmt::format("{}{}", from[edge.to].empty() ? "" : ", ", picture.nodes[edge.from].label);
@@ -44,7 +44,7 @@ Figure figure_of(PictureGraph picture, Line caption) {
   figure.caption = std::move(caption);
   figure.text = graph_text(picture);
   auto svg = graph_svg(picture);
-  // Inside HTML the name space is known, and a page that names no address is easily seen to load nothing.
+  // HTML implies the namespace. Without addresses in the page, it is easy to verify that it loads nothing.
   constexpr std::string_view kNameSpace = " xmlns=\"http://www.w3.org/2000/svg\"";
   if (svg) {
     figure.svg = std::move(*svg);
@@ -73,7 +73,7 @@ std::set<std::string> marks_in(const PictureGraph& picture) {
   return marks;
 }
 
-/// What went into the origin, sound as it is: the reader wants to see where the fault did not come from.
+/// Adds the good inputs of the origin: they show where the fault did not come from.
 void add_inputs(Context& context, const Origin& origin, PictureGraph* picture) {
   size_t added = 0;
   for (const OriginInput& input : origin.inputs) {
@@ -88,7 +88,7 @@ void add_inputs(Context& context, const Origin& origin, PictureGraph* picture) {
       box.label = context.short_name(producer);
       box.parameter = context.node(producer).kind == NodeKind::kParameter;
     }
-    // A parameter that the fault reached is a box of its own: that is its value behind the step.
+    // A parameter that the fault reached already has a box, for its value after the step.
     const bool there =
         std::any_of(picture->nodes.begin(), picture->nodes.end(), [&](const PictureNode& node) { return node.id == box.id; });
     if (there) box.label += " before the step";
@@ -106,7 +106,7 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
   const Origin& origin = step.origins.front();
   PropagationOptions options;
   const auto predicate = parse_predicate(context.input.origin->predicate);
-  // A predicate that was a function of a script is gone by now; what spreads is NaN and Inf.
+  // A predicate that was a Lua function no longer exists here; follow NaN and Inf instead.
   if (predicate) options.predicate = *predicate;
   options.semantics = context.semantics();
   const auto cone = propagation(context.session, origin.tensor, options);
@@ -137,7 +137,7 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
   return true;
 }
 
-/// Without an origin: what hit in the first step with a finding, and how these operators hang together.
+/// Without an origin: the hits of the first step with a finding, and how their operators are connected.
 bool hit_graph(Context& context, Section* section) {
   const CheckResult* check = context.input.check;
   if (check == nullptr || check->hits.empty()) return false;

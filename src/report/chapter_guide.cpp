@@ -1,4 +1,4 @@
-// What the guide asked, and what the data or a person answered.
+// The guide's questions, with the answers from the data or the user.
 #include "report/chapters.h"
 
 namespace msdbg::page {

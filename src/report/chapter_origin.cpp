@@ -1,4 +1,4 @@
-// Where it began, what went in, and the ways it took.
+// The origin, its inputs, and the paths that the fault took.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,12 +99,12 @@ std::optional<Sheet> input_sheet(Context& context, const Origin& origin) {
 
 size_t shared_stops(const std::vector<ChainLink>& a, const std::vector<ChainLink>& b) {
   size_t n = 0;
-  // The last stop is always told.
+  // The last stop is always shown.
   while (n + 1 < std::min(a.size(), b.size()) && a[n].tensor == b[n].tensor) ++n;
   return n;
 }
 
-/// `shared`: how many stops at the beginning an earlier way has told.
+/// `shared`: how many stops at the beginning an earlier path has shown.
 Way way_of(Context& context, const std::vector<ChainLink>& chain, size_t shared) {
   Way way;
   size_t begin = 0;

@@ -1,4 +1,4 @@
-// The user's own lines, with what broke beside them.
+// The user's source lines, with the findings next to them.
 #include <fmt/format.h>
 
 #include <set>

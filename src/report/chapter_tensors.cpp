@@ -47,7 +47,7 @@ void choose_story(Context& context, const StepOrigins& step, Choice* choice) {
   size_t links = 0;
   for (const auto& chain : origin.chains) {
     for (size_t i = 1; i < chain.size() && links < kMostLinks; ++i) {
-      // The next one, and where the way ends.
+      // Only the next stop and the end of the path.
       if (i > 1 && i + 1 < chain.size()) continue;
       ++links;
       const bool parameter = context.node(chain[i].tensor).kind == NodeKind::kParameter;
@@ -62,7 +62,7 @@ void choose_story(Context& context, const StepOrigins& step, Choice* choice) {
 std::vector<Chosen> choose(Context& context) {
   const size_t limit = context.options.max_tensors;
   Choice choice(limit);
-  // The first story has the room it needs, later ones what is left.
+  // The first story gets the space it needs, later ones what remains.
   for (const StepOrigins* step : context.stories) choice.add(step->origins.front().tensor, "broke first");
   for (const StepOrigins* step : context.stories) choose_story(context, *step, &choice);
   if (context.stories.empty() && context.input.check != nullptr) {

@@ -1,4 +1,4 @@
-// How the layers moved over the steps.
+// How the layers changed over the steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr Group kGroups[] = {
     {"@activation", "abs_mean", "Activations", "mean |x|", "mean of |x| over the finite elements"},
 };
 
-/// How much a line deserves a place: broken ones, then those that moved by the largest factor.
+/// Ranks the lines: broken ones first, then those that changed by the largest factor.
 double interest(const TrendLine& line) {
   double score = 0;
   for (const TrendPoint& point : line.points) {
@@ -43,7 +43,7 @@ std::vector<size_t> most_interesting(const std::vector<TrendLine>& lines, size_t
   return order;
 }
 
-/// Where a tensor has its place in the run; a parameter where it is used first, since files list parameters in any order.
+/// The position of a tensor in the run; for a parameter, of its first use, since files list parameters in any order.
 uint32_t place_of(const Context& context, const TensorId& id) {
   const Node& node = context.node(id);
   const Graph* graph = context.session.graph(id.rank, id.graph);
@@ -59,7 +59,7 @@ Card card_of(Context& context, const TrendLine& line, std::string_view axis) {
     SeriesPoint made{point.step, point.value, false};
     TensorId id = line.tensor;
     id.step = point.step;
-    // Kept from the trend: nothing is read again.
+    // Cached by the trend: nothing is read again.
     if (const auto stats = context.session.stats(id)) made.broken = stats->nan_count + stats->inf_count() > 0;
     points.push_back(made);
   }
@@ -78,7 +78,7 @@ Card card_of(Context& context, const TrendLine& line, std::string_view axis) {
   return card;
 }
 
-/// Growth by orders of magnitude is told at once: it begins before anything is NaN.
+/// Reports growth by orders of magnitude: it begins before anything is NaN.
 void tell_growth(Context& context, const std::vector<TrendLine>& lines) {
   constexpr double kWorthTelling = 1000;
   const TrendLine* most = nullptr;
@@ -125,7 +125,7 @@ bool tell_group(Context& context, const Group& group, Section* section) {
   }
   std::vector<TrendLine> lines;
   for (const TrendLine& line : result->lines) {
-    // A mask or a label has no trend worth a picture.
+    // The trend of a mask or a label does not deserve a picture.
     if (line.points.size() > 1 && (line.first || line.ends)) lines.push_back(line);
   }
   if (lines.empty()) return false;
@@ -151,7 +151,7 @@ bool tell_group(Context& context, const Group& group, Section* section) {
 }  // namespace
 
 std::optional<Section> trend_chapter(Context& context) {
-  // A training that is held has no other steps to show.
+  // A held training has no other steps to show.
   if (context.session.can_step() || context.steps_looked_at().size() < 2) return std::nullopt;
   Section section{"trends", "Over the steps", {}};
   bool any = false;

@@ -14,7 +14,7 @@
 
 namespace msdbg::page {
 
-/// The results and how things are called. Lives as long as one page is made.
+/// The results and the names for them. Lives while one page is made.
 class Context {
  public:
   Context(Session& session, const PageInput& input, const PageOptions& options);
@@ -22,38 +22,38 @@ class Context {
   Session& session;
   const PageInput& input;
   const PageOptions& options;
-  /// Steps in the order in which things happened: by step, then rank and graph.
+  /// Steps in the order of events: by step, then rank and graph.
   std::vector<const StepOrigins*> origins;
-  /// Those that add something: another node than in the previous step. At most kMostStories.
+  /// Origins that add something: at another node than in the previous step. At most kMostStories.
   std::vector<const StepOrigins*> stories;
   std::vector<Line> remarks;  ///< that chapters add to the verdict
-  Status failure;             ///< kInterrupted once Ctrl-C was pressed
+  Status failure;             ///< kInterrupted after Ctrl-C
 
   static constexpr size_t kMostStories = 4;
 
   const Node& node(const TensorId& id) const { return session.node(id); }
-  /// The unique end of the node's name.
+  /// The shortest unique end of the node's name.
   const std::string& short_name(const TensorId& id);
-  /// `Log-op0:output:0`; a parameter by its name alone.
+  /// `Log-op0:output:0`; a parameter by its name only.
   std::string tensor_text(const TensorId& id);
   Run tensor_run(const TensorId& id);
   Run node_run(const TensorId& id);
-  /// `step 0`, with rank, graph and execution where there are several.
+  /// `step 0`, with rank, graph and execution if there are several.
   std::string when_text(const TensorId& id) const;
-  /// Of the step that an origin broke: a parameter that was broken when it began is a value of the step before.
+  /// For the step that an origin broke: a parameter that was already broken has its value from the step before.
   std::string when_text(const TensorId& id, const StepOrigins& step) const;
   bool several_ranks() const { return session.ranks().size() > 1; }
   bool several_graphs() const { return session.graphs().size() > session.ranks().size(); }
-  /// The origin that a bad tensor, or what was made of a bad input, follows from; it is in an earlier step where a broken parameter
-  /// carried the fault on. nullptr: none is known.
+  /// The origin of a bad tensor, or of the result of a bad input. It is in an earlier step if a broken parameter carried the fault
+  /// on. nullptr: unknown.
   const Origin* cause(const TensorId& id) const;
-  /// The name of the node that broke first, with its rank where there are several.
+  /// The name of the node that broke first, with its rank if there are several.
   Run cause_run(const Origin& origin);
-  /// The user's line, with the whole path as hint; empty without one.
+  /// The user's line, with the full path as hint; may be empty.
   Line source_line(const Node& node) const;
-  /// Abbreviations of what hit any output of that node in that step.
+  /// Abbreviations of the rules that hit any output of that node in that step.
   std::vector<std::string> marks(const TensorId& id) const;
-  /// Where in the page a tensor is shown; "" when it is not.
+  /// The anchor of the tensor in the page; "" when it is not shown.
   std::string anchor(const TensorId& id) const;
   void set_anchor(const TensorId& id, std::string anchor) { anchors_[id] = std::move(anchor); }
 
@@ -73,13 +73,13 @@ class Context {
   std::map<TensorId, std::string> anchors_;
 };
 
-/// Reads the input as judged: the producer's output, the recorded input or the parameter.
+/// The input that was judged: the producer's output, the recorded input or the parameter.
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input);
 
 void tell_verdict(Context& context, Document* document);
-/// Error: kInvalidArgument for a SOURCE_DATE_EPOCH that is no time.
+/// Error: kInvalidArgument for an invalid SOURCE_DATE_EPOCH.
 Status tell_making(Context& context, Document* document);
-// Nothing if there is nothing to report.
+// nullopt if there is nothing to report.
 std::optional<Section> origin_chapter(Context& context);
 std::optional<Section> graph_chapter(Context& context);
 std::optional<Section> tensor_chapter(Context& context);

@@ -126,7 +126,7 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
     return fmt::format("| severity | rule | rank | step | tensor | what | source |{}\n|---|---|--:|--:|---|---|---|{}\n{}",
                        reason ? " reason |" : "", reason ? "---|" : "", rows);
   };
-  // A merge request shows the new ones; the rest opens at a click.
+  // A merge request shows the new ones; a click opens the others.
   const auto folded = [&](std::string_view title, const std::string& body) {
     if (!body.empty()) out += fmt::format("\n<details><summary>{}</summary>\n\n{}\n</details>\n", title, body);
   };

@@ -1,4 +1,4 @@
-// JUnit XML as CI servers read it: a suite per rule, a case per finding, the reason of what was not checked as skipped.
+// JUnit XML for CI servers: one suite per rule, one case per finding; reasons for "not checked" become skipped cases.
 #include <fmt/format.h>
 
 #include <map>
@@ -17,7 +17,7 @@ struct Suite {
 
   void add(std::string_view test, std::string_view inner) {
     ++tests;
-    // Servers keep one case of each name, and two watchpoints of one rule may meet on a tensor.
+    // Servers keep one case per name, and two watchpoints of one rule may hit the same tensor.
     const int turn = ++seen[std::string(test)];
     const std::string unique = turn == 1 ? std::string(test) : fmt::format("{} ({})", test, turn);
     const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml_text("msdbg." + name), xml_text(unique));
@@ -81,7 +81,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
       if (problem.rule != rule) continue;
       broken = true;
       const std::string why = "not checked: " + problem.reason;
-      // A job that fails because no rule gave a verdict has a case that says so.
+      // If the job fails because no rule reached a verdict, a case reports that.
       if (problem.kind == RuleProblemKind::kBroken && style.exit_status > 1)
         ++suite.errors, suite.add("the rule runs", fmt::format("<error type=\"rule error\" message=\"{}\"/>", xml_text(why)));
       else

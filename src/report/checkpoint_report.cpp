@@ -1,4 +1,4 @@
-// One checkpoint, and one against the steps of a dump.
+// One checkpoint, or one compared with the steps of a dump.
 #include "msdbg/answers.h"
 #include "msdbg/checkpoint_report.h"
 
@@ -32,7 +32,7 @@ Totals totals_of(const std::vector<StatsRow>& rows) {
   return totals;
 }
 
-/// `format, what is special about the file`.
+/// The format, and anything special about the file.
 std::string file_text(const CheckpointFacts& facts) {
   std::string out = fmt::format("{}, {}", facts.format, format_bytes(facts.file_bytes));
   if (!facts.cipher.empty()) out += fmt::format(", encrypted with {}", facts.cipher);
@@ -49,7 +49,7 @@ std::string totals_text(const std::vector<StatsRow>& rows) {
   return out;
 }
 
-/// min, max, mean, std, norm; dashes where there are none.
+/// min, max, mean, std, norm; dashes for missing values.
 std::vector<std::string> numbers_of(const StatsRow& row) {
   if (!row.stats) return std::vector<std::string>(5, "-");
   const Stats& s = *row.stats;
@@ -124,7 +124,7 @@ std::string json_object(Checkpoint& checkpoint, const std::vector<StatsRow>& row
   return json_text(out);
 }
 
-/// What csv and markdown share.
+/// Shared by csv and markdown.
 std::vector<std::string> fields_of(Checkpoint& checkpoint, const StatsRow& row) {
   std::vector<std::string> fields = {checkpoint.node(row.info.id).name, std::string(dtype_name(row.info.dtype)), shape_text(row.info.shape),
                                      std::to_string(row.info.bytes)};
@@ -148,7 +148,7 @@ std::string step_answer(const StepMatch& step) {
   return step.different > 0 ? "different" : "not compared";
 }
 
-/// What the dump holds besides (inputs, optimizer state) says nothing about the checkpoint.
+/// Everything else in the dump (inputs, optimizer state) is irrelevant to the checkpoint.
 ParameterDiff detail_of(const CheckpointMatch& match) {
   ParameterDiff detail = match.detail;
   std::erase_if(detail.changes, [](const ParameterChange& change) { return change.kind == ChangeKind::kLost; });

@@ -61,7 +61,7 @@ std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
 }
 
 std::string diff_junit(Session&, Session& b, const DiffResult& result) {
-  // A case per tensor: what agrees passes, so a server shows how much was compared.
+  // One case per tensor: equal tensors pass, and the server shows how much was compared.
   std::string cases;
   std::map<std::string, int> seen;
   for (const TensorDiff& entry : result.tensors) {

@@ -1,4 +1,4 @@
-// What a comparison found, in the formats that programs read.
+// The result of a comparison, in formats for programs.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@ std::string diff_markdown(Session& a, Session& b, const DiffResult& result);
 std::string diff_junit(Session& a, Session& b, const DiffResult& result);
 std::string diff_sarif(Session& a, Session& b, const DiffResult& result);
 
-// Pieces that the table and these share:
+// Shared with the table:
 
-/// `different: 41 of 88 tensors, first at step 0 NODE:output:0`, in one line without names shortened.
+/// `different: 41 of 88 tensors, first at step 0 NODE:output:0`, on one line with full names.
 std::string diff_verdict(Session& b, const DiffResult& result);
 /// `max error 0.123 at [2,5] (0.5 against 0.6), 12.5 % within tolerance, 3 NaN on one side only`.
 std::string diff_what(const TensorDiff& entry);
-/// What the role means for this tensor, as a sentence.
+/// The meaning of the role for this tensor, as a sentence.
 std::string diff_why(const TensorDiff& entry, NodeKind kind);
-/// A share for people: what is not everything never reads "100 %".
+/// A share for people: anything less than everything never reads "100 %".
 std::string diff_percent(double share);
-/// The same for the entries that were not compared: reason -> how many, in order of appearance.
+/// Entries that were not compared: reason -> entries, in order of appearance.
 std::vector<std::pair<std::string, std::vector<const TensorDiff*>>> diff_uncompared(const DiffResult& result);
 
 }  // namespace msdbg

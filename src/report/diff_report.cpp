@@ -1,4 +1,4 @@
-// What `msdbg diff` tells a person: the verdict, the first divergence and its reason, a table, and what was not compared.
+// The table of `msdbg diff`: the verdict, the first divergence and its reason, the different tensors, and what was not compared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class DiffText {
   }
   Table::Cell cell(const TensorDiff& entry, Paint paint) const { return name_cell(b_, entry.b, behind(entry), paint); }
 
-  /// What follows the name: the slot, and where there are several of them execution, rank and graph.
+  /// What follows the name: the slot, plus execution, rank and graph if there are several.
   std::string behind(const TensorDiff& entry) const {
     std::string out = slot_behind(entry.b.slot);
     if (entry.b.execution > 0) out += fmt::format(" execution {}", entry.b.execution);
@@ -60,7 +60,7 @@ class DiffText {
     return out + (graphs_.size() > 1 ? fmt::format(" graph {}", entry.b.graph) : "");
   }
 
-  /// Pairs of ranks, or of graphs, as the steps are shown; "" when they are only 0 and 0.
+  /// Pairs of ranks or graphs, in the style of the steps; "" for the single pair 0 and 0.
   static std::string pairs_line(std::string_view title, const Pairs& pairs) {
     if (pairs.empty() || (pairs.size() == 1 && *pairs.begin() == std::pair(0, 0))) return "";
     return field(title, pairs_text(pairs));
@@ -139,7 +139,7 @@ class DiffText {
     return out;
   }
 
-  /// Different entries in order: the culprits and the first others; without any, the largest errors within tolerance.
+  /// The different entries to show, in order: culprits and the first others; without any, the largest errors within tolerance.
   std::vector<size_t> chosen() const {
     std::vector<size_t> out;
     const size_t limit = style_.wide ? result_.tensors.size() : kRows;
@@ -185,7 +185,7 @@ class DiffText {
         table.add({step, cell(entry, paint), "", "", "", "", "", remark(entry)});
         continue;
       }
-      // What a tensor of integers multiplies says nothing; nor does a factor that no input has a part in.
+      // The factor of an integer tensor is meaningless; so is one that no input contributes to.
       const std::string factor = !entry.amplification               ? ""
                                  : std::isinf(*entry.amplification) ? "from 0"
                                                                     : fmt::format("{}x", format_short(*entry.amplification, 3));
@@ -209,7 +209,7 @@ class DiffText {
   static std::string shown(double value) { return std::isnan(value) ? "-" : format_short(value, 3); }
   static std::string cosine_text(double value) {
     if (std::isnan(value)) return "-";
-    // 0.9999999 is not 1.
+    // 0.9999999 must not read as 1.
     return value > 0.99995 && value < 1 ? "~1" : format_short(value, 4);
   }
 
@@ -263,14 +263,14 @@ class DiffText {
     const TensorDiff& entry = result_.tensors[*result_.first];
     Hint hint{"show", {fmt::format("{}:{}", brief_name(b_, b_.node(entry.b).name), slot_name(entry.b.slot))}};
     follow::add_place(b_, entry.b, &hint.words);
-    // The prompt has A; the other dump is not open there.
+    // The prompt has A open, but not the other dump.
     return fmt::format("next: {}\n", hint_text(b_, hint, &a_ == &b_ ? style_.place : Place::kShell));
   }
 
   Session &a_, &b_;
   const DiffResult& result_;
   const ReportStyle& style_;
-  Pairs ranks_, graphs_;  // of A and B, that were compared
+  Pairs ranks_, graphs_;  // the pairs of A and B that were compared
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// SARIF 2.1.0 of a comparison: each tensor that differs at the user's source line of B.
+// SARIF 2.1.0 of a comparison: each different tensor at the user's source line in B.
 #include <fmt/format.h>
 
 #include "report/diff_formats.h"

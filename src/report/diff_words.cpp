@@ -1,4 +1,4 @@
-// The sentences that every format of a comparison shares.
+// Sentences shared by all formats of a comparison.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string place_text(uint64_t flat, const Shape& shape) {
 
 std::string diff_percent(double share) {
   if (share == 1) return "100 %";
-  // 99.9996 % must not read as everything.
+  // 99.9996 % must not read as 100 %.
   return fmt::format("{} %", format_short(std::min(std::floor(share * 1e4) / 100, 99.99), 4));
 }
 

@@ -1,6 +1,6 @@
-// What a report says, apart from how it looks: sections of blocks, which HTML and Markdown write each in its own way.
+// A report without its layout: sections of blocks, which HTML and Markdown each write in their own way.
 //
-// Text is as it came from the data; the writers escape it.
+// Text is stored as it came from the data; the writers escape it.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,12 @@ enum class Look : uint8_t {
   kMuted,
 };
 
-/// A piece of a line.
+/// A span of text within a line.
 struct Run {
   std::string text;
   Look look = Look::kPlain;
   std::string hint = {};    ///< the long form, shown on demand
-  std::string target = {};  ///< id of a place in this page
+  std::string target = {};  ///< id of an element in this page
 };
 using Line = std::vector<Run>;
 
@@ -44,7 +44,7 @@ struct Paragraph {
   Line line;
 };
 
-/// A name and its value, a line each.
+/// Names and values, one per line.
 struct Facts {
   std::vector<std::pair<std::string, Line>> rows;
 };
@@ -52,30 +52,30 @@ struct Facts {
 struct Column {
   std::string title;
   bool number = false;  ///< right-aligned
-  bool groups = false;  ///< rows with the same text may be put together
+  bool groups = false;  ///< adjacent rows with the same text may be merged
   bool step = false;    ///< the step that the row belongs to
-  bool named = false;   ///< on a phone the title stands before the value, as before a number
+  bool named = false;   ///< on a phone the title is printed before the value, as for numbers
 };
 
 /// A table; rows after `open` are folded away.
 struct Sheet {
-  std::string caption;  ///< what it lists, for people who hear the page
+  std::string caption;  ///< a caption for screen readers
   std::vector<Column> columns;
   std::vector<std::vector<Line>> rows;
   size_t open = 40;
-  bool sorts = false;   ///< by a click on a title; the order of `rows` is that of a reader without script
+  bool sorts = false;   ///< by a click on a title; `rows` has the order for readers without script
 };
 
-/// What to type, with what it answers.
+/// Commands to type, with descriptions.
 struct Commands {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-/// One way of a value through the graph.
+/// One path of a value through the graph.
 struct Way {
   struct Stop {
     Line line;
-    bool broken = true;  ///< false: it ended here
+    bool broken = true;  ///< false: the fault ended here
   };
   std::vector<Stop> stops;
 };
@@ -92,22 +92,22 @@ struct Listing {
   std::vector<Row> rows;
 };
 
-/// A picture; `svg` is markup for the page, `text` is the same as lines of characters.
+/// A picture: `svg` is markup for the page, `text` shows the same as lines of characters.
 struct Figure {
   std::string svg;
   Line caption;
   std::string text;
   bool wide = false;   ///< scrolls in its box instead of shrinking
-  bool grows = false;  ///< takes the room that is left next to its neighbour
+  bool grows = false;  ///< takes the space left by its neighbour
 };
 
-/// Pictures that belong together, side by side where there is room.
+/// Related pictures, side by side where they fit.
 struct Card {
   std::string id, role;
   Line title;
   std::vector<Line> lines;
   std::vector<Figure> figures;
-  std::optional<int64_t> step = {};  ///< that it belongs to
+  std::optional<int64_t> step = {};  ///< the step that it belongs to
 };
 struct Cards {
   std::vector<Card> cards;
@@ -118,13 +118,13 @@ struct Fold;
 struct OfStep;
 using Block = std::variant<Heading, Paragraph, Facts, Sheet, Commands, Way, Listing, Figure, Cards, Fold, OfStep>;
 
-/// What belongs to one step; a reader may choose which step to see.
+/// Content of one step; the reader can choose the step.
 struct OfStep {
   int64_t step = 0;
   std::vector<Block> blocks;
 };
 
-/// Opens at a click; on paper it stays as it is.
+/// Opens at a click; printed as it is.
 struct Fold {
   std::string title;
   std::vector<Block> blocks;
@@ -140,9 +140,9 @@ struct Document {
   std::string subject;  ///< the dump
   bool broken = false;
   Line verdict;               ///< one sentence
-  std::vector<Line> remarks;  ///< what else the reader must know at once
+  std::vector<Line> remarks;  ///< other important facts
   std::vector<std::pair<std::string, Line>> glance;
-  std::vector<std::pair<std::string, Line>> made;  ///< of what, when and how this report was made
+  std::vector<std::pair<std::string, Line>> made;  ///< input, date and command of this report
   std::vector<Section> sections;
 };
 

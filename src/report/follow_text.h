@@ -1,4 +1,4 @@
-// What the reports of msdbg/follow_report.h share.
+// Shared by the reports of msdbg/follow_report.h.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace msdbg::follow {
 
 std::string markdown_line(const std::vector<std::string>& cells);
-/// The line of titles and the line below it.
+/// The header row and the line below it.
 std::string markdown_head(const std::vector<std::string>& titles);
 
-/// `fc2-Dense/MatMul-op0:output:0` with rank, graph and execution where the session has several.
+/// `fc2-Dense/MatMul-op0:output:0`, with rank, graph and execution if the session has several.
 std::string tensor_text(const Session& session, const TensorId& id, bool full);
-/// What follows the name of the node there; `slot` as it is written.
+/// What follows the node's name there; `slot` is used as given.
 std::string behind_name(const Session& session, const TensorId& id, std::string slot);
-/// Adds `--step 0`, and rank, graph and execution as far as they are needed to name the tensor in a command.
+/// Adds `--step 0`, plus rank, graph and execution if a command needs them to identify the tensor.
 void add_place(const Session& session, const TensorId& id, std::vector<std::string>* words);
 
 }  // namespace msdbg::follow

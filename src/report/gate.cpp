@@ -18,8 +18,8 @@ Status bad_line(std::string_view name, size_t line, std::string_view what, std::
   return Status(Code::kCorrupt, fmt::format("{}:{}: {}; a line is {}", name, line, what, form));
 }
 
-// `*` stays within a scope, `**` does not, `?` is one character. Remembers the last star instead of recursing, so
-// a pattern of many stars stays quadratic; a `**` before it can take over where a `*` may not cross a slash.
+// `*` stays within a scope, `**` does not, `?` is one character. Remembers the last star instead of recursing: a pattern of many
+// stars stays quadratic. A `**` takes over where a later `*` would have to cross a slash.
 bool glob(std::string_view pattern, std::string_view text) {
   constexpr size_t kNone = std::string_view::npos;
   size_t p = 0, t = 0;
@@ -54,7 +54,7 @@ std::string graph_name(const Session& session, const TensorId& id) {
   return graph ? graph->name() : "";
 }
 
-// The next word; in quotes it may hold blanks, as expressions do that are their own rule.
+// The next word; in quotes it may contain blanks, for expressions that are their own rule.
 std::string next_word(std::string_view* rest) {
   *rest = trim(*rest);
   if (rest->starts_with('"')) {
@@ -71,7 +71,7 @@ std::string next_word(std::string_view* rest) {
   return word;
 }
 
-// A `#` that begins the reason follows a blank and is outside of quotes; node names may hold one.
+// A `#` begins the reason only after a blank and outside of quotes; node names may contain one.
 size_t reason_start(std::string_view line) {
   bool quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -81,7 +81,7 @@ size_t reason_start(std::string_view line) {
   return std::string_view::npos;
 }
 
-// `NODE:output:0` and `NODE:0`; a name may hold a colon of its own, so only a slot counts, the longer one first.
+// `NODE:output:0` and `NODE:0`. Names may contain colons: only a valid slot is split off, the longer form first.
 void split_slot(std::string* node, std::optional<Slot>* slot) {
   const size_t last = node->rfind(':');
   if (last == std::string::npos || last == 0) return;
@@ -108,7 +108,7 @@ std::string Fingerprint::text() const {
 }
 
 std::string Fingerprint::hash() const {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: fixed for all time, unlike std::hash
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: unlike std::hash, the same on every platform
   for (unsigned char c : text()) hash = (hash ^ c) * 0x100000001b3u;
   return fmt::format("{:016x}", hash);
 }
@@ -230,7 +230,7 @@ bool none_judged(const CheckResult& result, const std::vector<std::string>& chos
                                           [&](const std::string& rule) { return broken.contains(rule) || silent.contains(rule); });
   };
   if (all_silent()) return true;
-  // One that reached a verdict anywhere makes a run of it; which one it was is not known.
+  // A verdict of any rule means that something ran, even if it is unknown which rule it was.
   if (result.coverage.checked > 0 || !result.hits.empty()) return false;
   for (const NotChecked& entry : result.not_checked) {
     if (entry.reason.starts_with("rule error")) broken.insert(entry.rule);
@@ -251,7 +251,7 @@ Gate judge(const Session& session, CheckResult* result, const Baseline* baseline
     std::string reason;
     for (size_t i = 0; i < count; ++i) {
       if (!(*suppressions)[i].matches(session, hit)) continue;
-      used[i] = true;  // every one that applies counts as used, the first gives the reason
+      used[i] = true;  // every suppression that applies counts as used; the first gives the reason
       if (standing != Standing::kSuppressed) reason = (*suppressions)[i].reason;
       standing = Standing::kSuppressed;
     }

@@ -16,7 +16,7 @@ Grid empty_grid(const TensorInfo& info) {
   grid.rows = (info.count + grid.columns - 1) / grid.columns;
   if ((grid.rows == 1 || grid.columns == 1) && info.count > kMostCells) {
     grid.columns = kMostCells;
-    // Full rows of a round number of elements, so that coordinates can be read off.
+    // Full rows with a round number of elements make coordinates easy to read.
     while (info.count / grid.columns > kMostCells * grid.columns) grid.columns *= 2;
     grid.rows = (info.count + grid.columns - 1) / grid.columns;
     grid.wrapped = true;
@@ -95,7 +95,7 @@ Result<Elements> look_at_elements(Session& session, const TensorId& id, const St
           ++bins.neg_inf;
           break;
         default: {
-          // A value that changed since its statistics were taken still belongs to an end.
+          // A value that changed after its statistics were computed is counted in the first or last bin.
           const double place = half_span > 0 ? (value / 2 - bins.low / 2) / half_span * kBins : 0;
           ++bins.counts[place <= 0 ? 0 : std::min(kBins - 1, static_cast<size_t>(place))];
         }

@@ -17,7 +17,7 @@ namespace {
 constexpr int kWidth = 416, kHeat = 400, kHeatHigh = 192, kLevels = 5;
 constexpr size_t kMostTextRows = 24;
 
-/// Where the colours are darkest: all but the outermost elements stay inside, so that one giant does not whiten the rest.
+/// The value with the darkest colour: a few outliers lie beyond it and cannot fade the others.
 double scale_of(const Grid& grid) {
   std::vector<double> sizes;
   for (const Grid::Cell& cell : grid.cells) {
@@ -31,7 +31,7 @@ double scale_of(const Grid& grid) {
 int level_of(double value, double scale) {
   if (scale == 0 || value == 0) return 0;
   const double share = std::min(1.0, std::abs(value) / scale);
-  // Only zero looks like zero.
+  // Only zero has the colour of zero.
   const int level = std::max(1, static_cast<int>(std::ceil(share * kLevels)));
   return value < 0 ? -level : level;
 }
@@ -108,7 +108,7 @@ Line heat_caption(const Grid& grid, double scale) {
   return line;
 }
 
-/// The cells for the script that shows what is below the pointer: values row by row, `v*n` for n equal neighbours.
+/// The cells for the script's tooltips: values row by row, `v*n` for n equal neighbours.
 std::string cells_text(const Grid& grid) {
   std::string out, before;
   size_t run = 0;
@@ -142,7 +142,7 @@ Figure heat_map(const Grid& grid, std::string_view name) {
   const double scale = scale_of(grid);
   const int cell = std::clamp(std::min(kHeat / static_cast<int>(grid.across), kHeatHigh / static_cast<int>(grid.down)), 3, 16);
   const int width = cell * static_cast<int>(grid.across), height = cell * static_cast<int>(grid.down);
-  // One path a colour, neighbours of a row joined: a picture of 4096 cells stays small.
+  // One path per colour, with neighbours in a row joined: a picture of 4096 cells stays small.
   std::map<std::string, std::string> paths;
   for (size_t row = 0; row < grid.down; ++row) {
     for (size_t column = 0; column < grid.across;) {
@@ -166,7 +166,7 @@ Figure heat_map(const Grid& grid, std::string_view name) {
   const auto tick = [&](int x, int y, std::string_view anchor, uint64_t number) {
     figure.svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, number);
   };
-  // Rows by the number of their first element where one long axis was broken into rows.
+  // Where one long axis was broken into rows, rows are labelled with the index of their first element.
   const uint64_t row_unit = grid.wrapped ? grid.columns : 1;
   tick(kLeft - 4, 11, "end", 0);
   if (height >= 28) tick(kLeft - 4, height, "end", (grid.rows - 1) * row_unit);
@@ -194,7 +194,7 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
   all = std::max<uint64_t>(1, all + finite);
   const int room = kWidth - kLeft - kOutside * static_cast<int>(outside.size());
   const double step = static_cast<double>(room) / static_cast<double>(bins.counts.size());
-  // The numbers have a scale of their own, or a tensor full of NaN would flatten them; the columns beside it are shares of all.
+  // The numbers have their own scale, or a tensor full of NaN would flatten them; the columns next to it are shares of all.
   const auto height_of = [&](uint64_t count, uint64_t full) {
     return count == 0 ? 0.0 : std::max(1.0, kHigh * static_cast<double>(count) / static_cast<double>(full));
   };

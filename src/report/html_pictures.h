@@ -1,4 +1,4 @@
-// Pictures of one tensor and of one series, drawn by hand as SVG; colours are left to the classes of assets/page.css.
+// Pictures of one tensor and of one series, drawn as SVG; the classes of assets/page.css define the colours.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace msdbg::page {
 
-/// A tensor as at most 64 by 64 cells. A cell that stands for several elements shows the one of largest magnitude; what is
-/// not finite wins over all numbers, NaN over Inf.
+/// A tensor as at most 64 by 64 cells. A cell for several elements shows the one of largest magnitude; values that are not finite
+/// win over numbers, and NaN over Inf.
 struct Grid {
   enum class Kind : uint8_t { kEmpty, kNumber, kNan, kPosInf, kNegInf };
   struct Cell {
     Kind kind = Kind::kEmpty;
     double value = 0;
   };
-  uint64_t rows = 0, columns = 0;  ///< of the tensor as a table: the last axis runs across
+  uint64_t rows = 0, columns = 0;  ///< of the tensor as a table, with the last axis across
   uint64_t rows_per_cell = 1, columns_per_cell = 1;
-  size_t down = 0, across = 0;  ///< cells
+  size_t down = 0, across = 0;  ///< in cells
   bool wrapped = false;         ///< one long axis, broken into rows
   std::vector<Cell> cells;      ///< row by row
 };
@@ -37,19 +37,19 @@ struct Elements {
   Bins bins;
 };
 
-/// One pass over the elements in blocks, whatever their size. Error: that of Session::read, kInterrupted.
+/// One pass over the elements in blocks of any size. Error: that of Session::read, kInterrupted.
 Result<Elements> look_at_elements(Session& session, const TensorId& id, const Stats& stats);
 
-/// `name` is for people who hear the page.
+/// `name` is read by screen readers.
 Figure heat_map(const Grid& grid, std::string_view name);
 Figure histogram_figure(const Bins& bins, std::string_view name);
 
 struct SeriesPoint {
   int64_t step = 0;
-  std::optional<double> value;  ///< nullopt: not known
+  std::optional<double> value;  ///< nullopt: unknown
   bool broken = false;          ///< the tensor holds NaN or Inf there
 };
-/// A line over the steps; on a logarithmic scale where the values ask for it. `axis`: what the values are.
+/// A line over the steps, on a logarithmic scale if the values require it. `axis`: what the values are.
 Figure series_figure(std::span<const SeriesPoint> points, std::string_view name, std::string_view axis);
 
 }  // namespace msdbg::page

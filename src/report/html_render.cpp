@@ -11,10 +11,10 @@
 namespace msdbg::page {
 namespace {
 
-// What is printed of a table and of pictures that belong together; page.css hides the others.
+// How much of a table and of a group of pictures is printed; page.css hides the others.
 constexpr size_t kPaperRows = 10, kPaperCards = 6;
 
-// Names are long and have no blanks: a line may break behind a scope.
+// Names are long and contain no blanks: allow line breaks after a scope.
 std::string breakable(std::string_view text) {
   std::string out;
   for (char c : escaped(text)) {
@@ -24,7 +24,7 @@ std::string breakable(std::string_view text) {
   return out;
 }
 
-/// A minus stays with its number.
+/// Keeps a minus sign with its number.
 std::string sentence(std::string_view text) {
   std::string out;
   const std::string clean = escaped(text);
@@ -39,7 +39,7 @@ std::string sentence(std::string_view text) {
   return out;
 }
 
-/// Prose. Gaps of several blanks stay gaps, and what stands between two of them, `max 0.5`, stays on one line.
+/// Prose. Gaps of several blanks are kept, and a short piece between two gaps, such as `max 0.5`, stays on one line.
 std::string prose(std::string_view text) {
   constexpr size_t kShort = 24;
   std::string out;
@@ -92,7 +92,7 @@ size_t length_of(const Line& line) {
   return length;
 }
 
-/// The policy wants base64, the build knows hexadecimal.
+/// The policy needs base64, the build provides hexadecimal.
 std::string base64_of_hex(std::string_view hex) {
   static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
@@ -113,7 +113,7 @@ class Html {
     head(document);
     out_ += fmt::format("<body class=\"{}\">\n<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n",
                         document.broken ? "broken" : "sound");
-    // Patterns are shared by all pictures of the page.
+    // All pictures of the page share the patterns.
     out_ +=
         "<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>"
         "<pattern id=\"hatch-up\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\"><rect class=\"hatch-ground\" width=\"4\" "
@@ -151,7 +151,7 @@ class Html {
  private:
   void head(const Document& document) {
     out_ += "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n";
-    // Whatever a name in the data looks like: only our own style and script are obeyed, and nothing is fetched.
+    // Whatever the names in the data contain: only our own style and script run, and nothing is fetched.
     out_ += fmt::format(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
         "img-src data:; base-uri 'none'; form-action 'none'\"/>\n",
@@ -196,7 +196,7 @@ class Html {
     if (all > printed) out_ += fmt::format("<p class=\"paper\">{} more are in the file.</p>\n", all - printed);
   }
 
-  // A long cell would squeeze the others to one letter a line.
+  // A long cell would squeeze the others to one letter per line.
   static bool is_long(const Sheet& block, size_t column) {
     for (const auto& row : block.rows) {
       if (length_of(row[column]) > 24) return true;
@@ -208,7 +208,7 @@ class Html {
     std::vector<std::string> kinds;
     for (size_t i = 0; i < block.columns.size(); ++i)
       kinds.emplace_back(block.columns[i].number ? " class=\"n\"" : is_long(block, i) ? " class=\"t\"" : " class=\"s\"");
-    // Focusable, so that the arrow keys can move it sideways.
+    // Focusable: the arrow keys can scroll it sideways.
     out_ += fmt::format("<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>",
                         escaped(block.caption), escaped(block.caption));
     for (const Column& column : block.columns) {

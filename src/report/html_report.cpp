@@ -1,4 +1,4 @@
-// The page as a whole: which chapters, in which order, for which findings.
+// The page as a whole: its chapters, their order, and the findings they cover.
 #include "msdbg/html_report.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::vector<Watchpoint> default_watchpoints() {
   for (const PresetRule& rule : default_rules()) {
     auto selector = Selector::parse(rule.on);
     auto condition = parse_condition(rule.when);
-    if (!selector || !condition) continue;  // a defect of the table, which has its own test
+    if (!selector || !condition) continue;  // an invalid entry of the table; its own test reports it
     Watchpoint watch;
     watch.id = static_cast<int>(list.size()) + 1;
     watch.rule = rule.name;
@@ -71,7 +71,7 @@ Result<std::string> page_text(Session& session, const PageInput& input, const Pa
   page::Document document;
   page::tell_verdict(context, &document);
   if (const Status status = page::tell_making(context, &document); !status.ok()) return status;
-  // Pictures first: the chapters before them point at those that exist.
+  // Pictures first: earlier chapters link to those that exist.
   auto tensors = page::tensor_chapter(context);
   using Chapter = std::optional<page::Section> (*)(page::Context&);
   const auto add = [&](std::optional<page::Section> section) {
@@ -172,7 +172,7 @@ const Origin* Context::origin_of(const TensorId& id) const {
     const auto entry = std::lower_bound(follows.begin(), follows.end(), at, [](const auto& a, const TensorId& b) { return a.first < b; });
     if (entry == follows.end() || entry->first != at) return found;
     found = &step->second->origins[entry->second];
-    // The update is of an earlier step, which ends this.
+    // The update is from an earlier step; this guarantees termination.
     if (!found->update || found->update->step >= at.step) return found;
     at = *found->update;
   }

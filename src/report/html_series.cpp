@@ -1,4 +1,4 @@
-// A value over the steps as a line.
+// A value over the steps, as a line chart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string point_text(const SeriesPoint& point) {
                      point.broken ? ", holds NaN or Inf" : "");
 }
 
-/// One for each point; where there are many, one for several neighbours.
+/// One zone per point; with many points, one for several neighbours.
 std::string series_zones(std::span<const SeriesPoint> points, double left, double between, double height) {
   const size_t each = (points.size() + kMostZones - 1) / kMostZones;
   std::string out;
@@ -33,7 +33,7 @@ std::string series_zones(std::span<const SeriesPoint> points, double left, doubl
   return out;
 }
 
-/// Which steps the axis names: the ends and some between, where numbers of their length have room.
+/// The steps labelled on the axis: the ends and some in between, as far as their numbers fit.
 std::vector<size_t> ticks_of(std::span<const SeriesPoint> points) {
   if (points.empty()) return {};
   const size_t digits = std::to_string(points.back().step).size();
@@ -50,7 +50,7 @@ std::vector<size_t> ticks_of(std::span<const SeriesPoint> points) {
 
 Figure series_figure(std::span<const SeriesPoint> points, std::string_view name, std::string_view axis) {
   constexpr int kWide = 240, kLeft = 68, kRight = 10, kTop = 20, kHigh = 52, kBase = kTop + kHigh + 6, kAll = kBase + 18;
-  constexpr double kLeastSpan = 0.05;  // of the largest magnitude: a change of one in ten thousand is no cliff
+  constexpr double kLeastSpan = 0.05;  // of the largest magnitude: a change of one in ten thousand must not look like a cliff
   Figure figure;
   double low = INFINITY, high = -INFINITY;
   for (const SeriesPoint& point : points) {
@@ -59,7 +59,7 @@ Figure series_figure(std::span<const SeriesPoint> points, std::string_view name,
     high = std::max(high, *point.value);
   }
   const bool any = low <= high;
-  // Growth by orders of magnitude is a straight line then, and its beginning is seen.
+  // Growth by orders of magnitude becomes a straight line, and its beginning visible.
   const bool logarithmic = any && low > 0 && high / low > 50;
   const auto scaled = [&](double value) { return logarithmic ? std::log10(value) : value; };
   double bottom = any ? low : 0, top = any ? high : 0;

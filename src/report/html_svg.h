@@ -1,4 +1,4 @@
-// Pieces of pictures that are drawn by hand.
+// Pieces of hand-drawn SVG.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace msdbg::page {
 
-/// Heights of a curve in lines of characters.
+/// Heights of a curve drawn in characters.
 inline constexpr std::array<std::string_view, 8> kSparks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 inline std::string svg_begin(int width, int height, std::string_view label) {
@@ -19,7 +19,7 @@ inline std::string svg_begin(int width, int height, std::string_view label) {
                      escaped(label));
 }
 
-/// A place that answers to the pointer.
+/// An area that responds to the pointer.
 inline std::string svg_zone(double x, double y, double width, double height, const std::string& text) {
   return fmt::format("<rect class=\"zone\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}</title></rect>", x, y,
                      width, height, escaped(text));

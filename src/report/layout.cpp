@@ -1,4 +1,4 @@
-// How a table is laid out for the width that it has.
+// Fits a table to the available width.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr size_t kGap = 2, kLeastText = 8;
 
 std::string last_bytes(const std::string& text, size_t bytes) { return text.substr(text.size() - std::min(bytes, text.size())); }
 
-// The longest form of a name that fits: whole components from the end. What no room is enough for stays as long as it must.
+// The longest form of a name that fits: whole components from the end. If none fits, the shortest allowed form.
 std::string name_for(const Table::Cell& cell, size_t width) {
   const std::string& name = cell.text;
   if (display_width(name) <= width) return name;
@@ -70,7 +70,7 @@ class Layout {
     return sum;
   }
 
-  // What a column needs at least. A few long names do not decide for all: they get lines of their own.
+  // The minimum width of a column. A few long names do not decide for all: they get lines of their own.
   size_t least(size_t i) const {
     const Table::Column& column = columns_[i];
     const size_t title = display_width(column.title);
@@ -106,7 +106,7 @@ class Layout {
     }
     shrink(Fit::kText, kLeastText);
     shrink(Fit::kName, kLeastText);
-    // Text says more than the scopes of a name. Columns that lack little come first.
+    // Text has priority over the scopes of a name; columns that lack little come first.
     for (const Fit fit : {Fit::kText, Fit::kName}) {
       std::vector<size_t> order = shown_;
       std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return natural_[a] - widths_[a] < natural_[b] - widths_[b]; });
@@ -115,7 +115,7 @@ class Layout {
         if (columns_[i].fit == fit && used < limit_) widths_[i] = std::min(natural_[i], widths_[i] + limit_ - used);
       }
     }
-    // Names are shortened by whole scopes, so their column may need less than it has.
+    // Names are shortened by whole scopes: their column may need less than it has.
     for (const size_t i : shown_) {
       if (columns_[i].fit != Fit::kName) continue;
       size_t needed = display_width(columns_[i].title);
@@ -134,7 +134,7 @@ class Layout {
 
   std::string line(const std::vector<Table::Cell>& cells) const {
     std::string out;
-    size_t used = 0, begin = 0;  // columns of the last line; where the cell begins
+    size_t used = 0, begin = 0;  // width of the last line; where the cell begins
     for (const size_t i : shown_) {
       const Table::Column& column = columns_[i];
       const std::string text = column.fit == Fit::kName   ? name_for(cells[i], widths_[i])

@@ -1,4 +1,4 @@
-// stats, nodes and doctor, for people.
+// stats, nodes and doctor, as tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::string inputs_text(const Graph& graph, const Node& node) {
   return out;
 }
 
-/// Messages of one kind differ in names and numbers only.
+/// Messages of one kind differ only in names and numbers.
 std::string kind_of(const std::string& message) {
   std::string kind;
   for (char c : message) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostRows = 60;
 
-/// Text that shows as it is, in a table too.
+/// Text shown literally, also in a table.
 std::string literal(std::string_view text) {
   std::string out;
   for (char c : printable(text)) {
@@ -19,8 +19,8 @@ std::string literal(std::string_view text) {
   return out;
 }
 
-/// As a code span: the fence is longer than any run of backticks inside. In a table a `|` would end the cell, and elsewhere its
-/// backslash would be seen.
+/// A code span: the fence is longer than any run of backticks inside. In a table a `|` would end the cell; elsewhere its backslash
+/// would be visible.
 std::string code_span(std::string_view text, bool in_table) {
   std::string body;
   size_t run = 0, longest = 0;
@@ -36,7 +36,7 @@ std::string code_span(std::string_view text, bool in_table) {
   return fence + (pad ? " " : "") + body + (pad ? " " : "") + fence;
 }
 
-/// Blanks stand outside the marks, or they are no marks.
+/// Blanks must be outside the marks, or Markdown does not recognize them.
 std::string emphasised(std::string_view text) {
   const std::string_view inner = trim(text);
   if (inner.empty()) return std::string(text);
@@ -166,7 +166,7 @@ class Markdown {
     }
   }
 
-  /// A line each: name, curve, what it says.
+  /// One line each: name, curve, summary.
   void small(const Cards& block) {
     out_ += "| | | |\n|---|---|---|\n";
     for (const Card& card : block.cards) {
@@ -181,7 +181,7 @@ class Markdown {
   }
 
   void add(const Fold& block) {
-    // `<details>` of GitHub and GitLab; elsewhere its content simply follows.
+    // `<details>` works on GitHub and GitLab; elsewhere its content simply follows.
     out_ += fmt::format("<details><summary>{}</summary>\n", escaped(block.title));
     blocks(block.blocks);
     out_ += "\n</details>\n";

@@ -1,4 +1,4 @@
-// Text that stays text inside CSV and Markdown. For XML and HTML see xml_text() in msdbg/picture.h.
+// Escaping of text for CSV and Markdown. For XML and HTML see xml_text() in msdbg/picture.h.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace msdbg {
 
-/// RFC 4180: quotes where a separator, a quote or a line end asks for them.
+/// RFC 4180: quoted if it contains a separator, a quote or a line end.
 std::string csv_field(std::string_view text);
 std::string csv_line(const std::vector<std::string>& fields);
-/// A cell of a Markdown table that shows the text as it is: names hold `_` and `*`, and a `|` would end the cell.
+/// A cell of a Markdown table that shows the text literally: names contain `_` and `*`, and a `|` would end the cell.
 std::string markdown_cell(std::string_view text);
 
 }  // namespace msdbg

@@ -1,4 +1,4 @@
-// Where a step broke, for people.
+// The origin of each step, as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -180,7 +180,7 @@ class OriginText {
     return out;
   }
 
-  /// Flags and axes are inputs too, but say nothing about a value.
+  /// Flags and axes are inputs too, but their values are irrelevant.
   std::string input_text(const Origin& origin, const OriginInput& input) const {
     std::string from = printable(input.producer.name);
     if (input.producer.node != kNoNode) {

@@ -1,4 +1,4 @@
-// What the text and the page of an origin say in the same words.
+// Wording shared by the text and the page of an origin.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace msdbg {
 
 /// `all 4 rows are affected (24 to 29 each)`. Precondition: origin.rows.
 std::string rows_text(const Origin& origin);
-/// `has no NaN, it is all zero`: of the output of an operator that let nothing bad through.
+/// `has no NaN, it is all zero`: for the output of an operator that absorbed bad values.
 std::string absorbed_text(const Stats& stats);
-/// Flags and axes are inputs too, but say nothing about a value.
+/// Flags and axes are inputs too, but their values are irrelevant.
 bool worth_showing(const OriginInput& input);
 
 }  // namespace msdbg

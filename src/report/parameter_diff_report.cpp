@@ -33,7 +33,7 @@ std::string number_text(double value) { return std::isnan(value) ? "-" : format_
 
 uint64_t differing(const Comparison& values) { return values.count - values.within; }
 
-/// `NaN 0 -> 75, Inf 3 -> 0`: what is not finite, when anything is.
+/// `NaN 0 -> 75, Inf 3 -> 0`: counts of values that are not finite, if any.
 std::string nonfinite_of(const Comparison& values) {
   std::string out;
   const auto add = [&](std::string_view word, uint64_t a, uint64_t b) {
@@ -101,7 +101,7 @@ Answer object_of(const ParameterChange& change) {
   out["name"] = change.name;
   out["change"] = change_kind_name(change.kind);
   out["new_name"] = change.new_name.empty() ? Answer() : Answer(change.new_name);
-  // A side that does not have it has no type either.
+  // A parameter missing on one side has no type there.
   const bool only_one = change.kind == ChangeKind::kNotCompared;
   out["a"] =
       change.kind == ChangeKind::kAdded || (only_one && change.dtype_a == DType::kUnknown) ? Answer() : side(change.dtype_a, change.shape_a);

@@ -1,4 +1,4 @@
-// Boxes and lines as SVG and as dot.
+// Boxes and lines as SVG and dot.
 #include "msdbg/picture.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr double kMargin = 8, kPadding = 10, kLine = 15, kLetter = 6.65, kMark = 18, kMarkGap = 4;
 constexpr size_t kLongestLine = 44;
 
-// A line of a box: leading scopes of a name go first, then the middle of what remains. The title of the box has all of it.
+// One line of a box, shortened: leading scopes go first, then the middle. The tooltip of the box has the full text.
 std::string line_of(const std::string& text) {
   std::string line = printable(text);
   for (size_t slash = line.find('/'); slash != std::string::npos && display_width(line) > kLongestLine; slash = line.find('/', slash + 1)) {
@@ -85,7 +85,7 @@ std::string edge_svg(const PictureGraph& graph, const PictureEdge& edge, const s
                         curve[i + 2].x, curve[i + 2].y);
   }
   path += fmt::format(" L{:.1f},{:.1f}", curve.back().x, curve.back().y);
-  // The head of the arrow is drawn by hand: a marker would need an id, and a page may hold several pictures.
+  // The arrowhead is drawn by hand: a marker would need an id, and a page may contain several pictures.
   const Point tip = curve.back(), foot = curve[curve.size() - 2];
   const double nx = (tip.y - foot.y) * 0.45, ny = (foot.x - tip.x) * 0.45;
   const std::string title = fmt::format("{} to {}{}{}", graph.nodes[edge.from].label, graph.nodes[edge.to].label,

@@ -8,7 +8,7 @@
 
 #include "msdbg/sanitizers.h"
 
-// Graphviz keeps what its plugins allocated until the process ends; that is not a leak of ours.
+// Graphviz keeps what its plugins allocate until the process ends; that is not our leak.
 #if defined(MSDBG_ASAN)
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -30,7 +30,7 @@ class LeakPause {
   LeakPause& operator=(const LeakPause&) = delete;
 };
 
-/// Graphviz takes writable strings although it only reads them.
+/// Graphviz wants writable strings although it only reads them.
 char* word(std::string& text) { return text.data(); }
 
 void set_default(Agraph_t* graph, int kind, std::string name, std::string value) {
@@ -62,7 +62,7 @@ struct Job {
 }  // namespace
 
 Result<PictureLayout> layout_picture(const PictureGraph& picture, const std::vector<BoxSize>& sizes) {
-  static std::mutex one_at_a_time;  // Graphviz keeps global state
+  static std::mutex one_at_a_time;  // Graphviz has global state
   const std::lock_guard lock(one_at_a_time);
   const LeakPause pause;
   PictureLayout layout;
@@ -76,11 +76,11 @@ Result<PictureLayout> layout_picture(const PictureGraph& picture, const std::vec
   set_default(job.graph, AGRAPH, "rankdir", picture.left_to_right ? "LR" : "TB");
   set_default(job.graph, AGRAPH, "nodesep", "0.25");
   set_default(job.graph, AGRAPH, "ranksep", "0.42");
-  // Bounds on the search for few crossings, so a dense picture takes a second and not minutes.
+  // Limits the search for few crossings: a dense picture takes a second, not minutes.
   set_default(job.graph, AGRAPH, "nslimit", "4");
   set_default(job.graph, AGRAPH, "mclimit", "0.5");
   set_default(job.graph, AGNODE, "shape", "box");
-  set_default(job.graph, AGNODE, "label", "");  // boxes have the size of our text; Graphviz needs no fonts then
+  set_default(job.graph, AGNODE, "label", "");  // boxes have the size of our text; Graphviz then needs no fonts
   set_default(job.graph, AGNODE, "fixedsize", "true");
   set_default(job.graph, AGEDGE, "arrowhead", "normal");
   set_default(job.graph, AGEDGE, "arrowsize", "0.6");
@@ -94,7 +94,7 @@ Result<PictureLayout> layout_picture(const PictureGraph& picture, const std::vec
   }
   std::vector<Agedge_t*> edges;
   for (size_t i = 0; i < picture.edges.size(); ++i) {
-    std::string id = fmt::format("e{}", i);  // a name of its own keeps parallel edges apart
+    std::string id = fmt::format("e{}", i);  // unique names keep parallel edges apart
     edges.push_back(agedge(job.graph, nodes[picture.edges[i].from], nodes[picture.edges[i].to], word(id), 1));
   }
   if (gvLayout(job.context, job.graph, "dot") != 0) {

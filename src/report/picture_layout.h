@@ -1,4 +1,4 @@
-// Places for boxes and lines. picture_layout.cpp is the only file that uses Graphviz.
+// Positions for boxes and lines. Only picture_layout.cpp uses Graphviz.
 #pragma once
 
 #include <utility>
@@ -17,14 +17,14 @@ struct BoxSize {
   double width = 0, height = 0;
 };
 
-/// Unit: px, y grows downwards, origin at the upper left corner.
+/// Unit: px; y grows downwards; the origin is the upper left corner.
 struct PictureLayout {
   double width = 0, height = 0;
   std::vector<Point> centres;              ///< one per node
   std::vector<std::vector<Point>> curves;  ///< one per edge: start and 3 n control points of Bezier pieces, then the tip of the arrow
 };
 
-/// Precondition: the edges name nodes that are there; `sizes` has one entry per node.
+/// Precondition: the edges name existing nodes; `sizes` has one entry per node.
 Result<PictureLayout> layout_picture(const PictureGraph& graph, const std::vector<BoxSize>& sizes);
 
 }  // namespace msdbg

@@ -49,7 +49,7 @@ struct View {
   }
 };
 
-/// What an operator made of it, for people.
+/// An operator's output values, for people.
 std::string values_text(const PropagationNode& node) {
   if (!node.stats) return printable(node.reason);
   const std::string bad = nonfinite_text(*node.stats);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
 
-// A URI reference: absolute paths get their scheme, and whatever RFC 3986 does not allow in a path is escaped.
+// A URI reference: absolute paths get a scheme, and characters that RFC 3986 does not allow in a path are escaped.
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string out = path.starts_with('/') ? "file://" : "";

@@ -1,4 +1,4 @@
-// What every SARIF 2.1.0 log of ours is made of.
+// Shared by all our SARIF 2.1.0 logs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,11 +12,11 @@ namespace msdbg::sarif {
 using Json = nlohmann::ordered_json;
 
 std::string_view level_of(Severity severity);
-/// The user's source line, where the graph knows it, and the tensor's name.
+/// The user's source line, if the graph knows it, and the tensor's name.
 Json location_of(const Node& node, const Slot& slot);
 Json notification(std::string_view level, std::string text);
 
-/// One run, whole: `rules` and `results` refer to one another by index.
+/// One complete run: `rules` and `results` refer to one another by index.
 struct Run {
   Json rules = Json::array(), results = Json::array(), notes = Json::array();
   Json properties = Json::object();

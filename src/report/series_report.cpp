@@ -1,4 +1,4 @@
-// Two losses side by side, for people and programs.
+// Two losses side by side.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr size_t kShownRows = 16;
 struct Row {
   int64_t step;
   double a, b;
-  /// NaN where either is not finite: that has no size.
+  /// NaN if either value is not finite: there is no relative error then.
   double relative() const {
     if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::quiet_NaN();
     return a == b ? 0 : std::fabs(a - b) / std::fabs(b);

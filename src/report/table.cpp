@@ -76,9 +76,9 @@ std::string not_checked_text(const Session& session, const std::vector<NotChecke
   constexpr size_t kTensorsPerReason = 3;
   struct Listed {
     TensorId tensor;
-    std::string rules;  ///< those that say the same of it
+    std::string rules;  ///< rules that report the same reason for it
   };
-  // In the order in which the reasons first appear, so that equal input gives equal text.
+  // In order of first appearance: equal input gives equal text.
   std::vector<std::string> reasons;
   std::map<std::string, std::vector<Listed>> by_reason;
   for (const NotChecked& entry : entries) {

@@ -1,4 +1,4 @@
-// The pieces that tables and other texts for people share.
+// Building blocks of tables and other text for people.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace msdbg {
 
-/// Lines of a message, each made printable, the further ones indented equally, which keeps a caret in its place.
+/// The lines of a message, each made printable; continuation lines share one indentation, which keeps a caret in place.
 std::string lines_text(std::string_view text);
 
 /// "1 hit", "3 hits".
 std::string counted(uint64_t n, std::string_view word);
 /// "104 of 192 elements are -Inf, none NaN"; the statistics where all are finite.
 std::string bad_text(const Stats& stats);
-/// A word as a POSIX shell takes it.
+/// A word quoted for a POSIX shell.
 std::string shell_word(std::string_view text);
 /// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.
 std::string source_place(const Node& node, bool full);
-/// The lines `not checked: 2 of 136 tensors ...`, one per reason and some tensors; "" without entries.
+/// The lines `not checked: 2 of 136 tensors ...`, one per reason with some tensors; "" without entries.
 std::string not_checked_text(const Session& session, const std::vector<NotChecked>& entries, const Coverage& coverage,
                              const ReportStyle& style);
 

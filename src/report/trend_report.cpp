@@ -1,4 +1,4 @@
-// Statistics over the steps: a line of numbers and a line of blocks.
+// Statistics over the steps: a row of numbers and a row of blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ std::string sparkline(std::span<const std::optional<double>> series, size_t widt
     double sum = 0, n = 0;
     for (size_t i = column * series.size() / columns; i < (column + 1) * series.size() / columns; ++i) {
       if (!series[i] || !std::isfinite(*series[i]) || (log_scale && *series[i] <= 0)) continue;
-      sum += log_scale ? std::log10(*series[i]) : *series[i] * 0x1p-10;  // sums of values near the end of the range stay finite
+      sum += log_scale ? std::log10(*series[i]) : *series[i] * 0x1p-10;  // keeps sums of values near the end of the range finite
       n += 1;
     }
     shown.push_back(n > 0 ? std::optional(sum / n) : std::nullopt);

@@ -1,4 +1,4 @@
-// One tensor, for people: its statistics in a line, its elements, a histogram, a name to copy.
+// One tensor: its statistics in a line, its elements, a histogram, a name to copy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string element_text(DType dtype, double value) {
   return is_float(dtype) ? format_short(value, 6) : fmt::format("{:.0f}", value);
 }
 
-/// Places of an axis that are shown: all, or as many from both ends, with a gap between.
+/// The shown positions of an axis: all, or as many from each end, with a gap between.
 struct Shown {
   std::vector<uint64_t> places;
   size_t gap_after = SIZE_MAX;  ///< index into places
@@ -74,7 +74,7 @@ std::string nonfinite_text(const Stats& stats) {
   std::stable_sort(present.begin(), present.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
   std::string out;
   for (const Kind& kind : present) {
-    // A statistic.csv without counts still shows that there is one.
+    // A statistic.csv without counts still shows that the kind occurs.
     const std::string count = stats.knows(kind.field) ? std::to_string(kind.count) : "some";
     const std::string of = out.empty() && stats.knows(kStatCount) ? fmt::format(" of {}", stats.count) : "";
     out += fmt::format("{}{}{} {}", out.empty() ? "" : ", ", count, of, kind.name);
@@ -117,7 +117,7 @@ std::string elements_table(const TensorView& view, size_t max_rows, size_t width
   const uint64_t rows = view.count / columns;
   const std::vector<int64_t> outer(view.shape.begin(), view.shape.empty() ? view.shape.end() : view.shape.end() - 1);
 
-  // The widest element that is shown decides how many fit, so start from a cautious guess and narrow down.
+  // The widest shown element determines how many fit: start from a cautious guess and narrow down.
   const Shown shown_rows(rows, rows <= max_rows ? rows : std::max<size_t>(1, max_rows - 1));
   std::vector<std::string> labels;
   size_t label_width = 0;
@@ -218,7 +218,7 @@ namespace {
 
 template <typename F>
 std::string from_names(const Session& session, const F& form) {
-  // The sessions that were asked for last: two when they are compared, few at a prompt.
+  // Names of the sessions used last: two when they are compared, few at a prompt.
   constexpr size_t kKept = 4;
   static std::mutex mutex;
   static std::list<ShortNames> kept;
