@@ -1,11 +1,11 @@
-// The border where a defect of msdbg ends the question that was asked, and not the session.
+// Confines a defect of msdbg to one question: the session survives it.
 #pragma once
 
 #include "msdbg/base.h"
 
 namespace msdbg {
 
-/// What `question` returns, a Result; kInternal when an MSDBG_CHECK failed in it.
+/// Returns what `question` returns, a Result; kInternal when an MSDBG_CHECK failed in it.
 template <typename Question>
 auto answer(Question question) -> decltype(question()) {
   try {

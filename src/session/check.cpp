@@ -1,5 +1,5 @@
-// Runs a plan: worker threads measure tensors in any order, the owner's thread turns them into verdicts in the order of
-// the plan. So results do not depend on the number of threads, and scripts are called in execution order.
+// Runs a plan: worker threads measure tensors in any order, the owner's thread turns them into verdicts in the order of the plan.
+// Results do not depend on the number of threads, and scripts are called in execution order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace msdbg {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-/// Room for one block of the widest elements and one of its previous value.
+/// Memory for one block of the widest elements and one of its previous value.
 constexpr uint64_t kBytesPerWorker = 2 * 8 * kElementsPerBlock;
 
 unsigned worker_count(const CheckOptions& options, size_t tensors) {
@@ -50,9 +50,9 @@ class CheckRun {
         measured_(plan.tensors.size()),
         verdicts_(session, options) {}
 
-  ~CheckRun() { stop_ = true; }  // the threads, declared last, are joined first, and the check ends after them
+  ~CheckRun() { stop_ = true; }  // the threads are declared last: they are joined before other members are destroyed
 
-  /// Throws what a worker threw.
+  /// Rethrows exceptions of workers.
   CheckResult run() {
     result_.semantics = options_.semantics;
     result_.steps = plan_.steps;
@@ -83,7 +83,7 @@ class CheckRun {
     Session& session_;
   };
 
-  /// What will be opened. Only a training has a use for it.
+  /// The tensors that will be opened. Only a live session uses the list.
   std::vector<TensorId> reads() const {
     std::vector<TensorId> ids;
     if (!session_.can_step()) return ids;
@@ -107,7 +107,7 @@ class CheckRun {
       try {
         work();
       } catch (...) {
-        stop_ = true;  // the owner waits for a tensor that will not come
+        stop_ = true;  // keeps the owner from waiting for a tensor that will not come
         throw;
       }
     };
@@ -117,7 +117,7 @@ class CheckRun {
   void work() {
     PassBuffers buffers;
     for (;;) {
-      // Kept, because the handler of the interrupt may clear the flag before the owner sees it.
+      // Recorded here because the interrupt handler may clear the flag before the owner sees it.
       if (interrupt_requested()) stop_ = true;
       const size_t at = next_.fetch_add(1, std::memory_order_relaxed);
       if (at >= plan_.tensors.size() || stop_) return;
@@ -168,7 +168,7 @@ class CheckRun {
 
   void take(const Watchpoint& watch, ScriptPhase phase) {
     for (ScriptFinding& finding : phase.findings) verdicts_.add_finding(watch, std::move(finding), result_);
-    // The end of every step may fail for the same reason.
+    // The end of every step may fail for the same reason: report it once.
     const auto told = [&](const RuleProblem& other) { return other.rule == watch.rule && other.reason == phase.problem; };
     if (phase.problem.empty() || std::any_of(result_.rule_problems.begin(), result_.rule_problems.end(), told)) return;
     result_.rule_problems.push_back({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
@@ -185,11 +185,11 @@ class CheckRun {
     return {arrived_, bytes_};
   }
 
-  /// Keeps what was measured before the interrupt; scripts are no longer called.
+  /// Keeps what was measured before the interrupt, but calls no more scripts.
   void finish_interrupted(size_t from, std::unique_ptr<Measured> first) {
     result_.interrupted = true;
     stop_ = true;
-    workers_.join();  // measured_ is ours alone now
+    workers_.join();  // from here on only this thread uses measured_
     if (first) measured_[from] = std::move(first);
     for (size_t at = from; at < measured_.size(); ++at) {
       if (measured_[at]) judge(at, *measured_[at], false);

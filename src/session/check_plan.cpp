@@ -14,7 +14,7 @@
 namespace msdbg {
 namespace {
 
-/// Beyond this many watched nodes the session lists everything and the plan picks.
+/// With more watched nodes than this, the session lists everything and the plan filters.
 constexpr size_t kFewNodes = 64;
 
 bool asks_for_constant(std::string_view selector, const Node& node) {
@@ -80,7 +80,7 @@ class Planner {
                                : fmt::format("no step {} (have {})", options_.steps.text(), numbers_text(available)));
   }
 
-  /// Requested numbers and ranges without data. A range that extends beyond the last one is not a mistake.
+  /// Reports requested numbers and ranges without data. A range may extend beyond the last number.
   void report_absent(std::string_view what, const IntSet& asked, const std::vector<int64_t>& available) {
     if (asked.is_all()) return;
     const std::string text = asked.text();
@@ -91,14 +91,14 @@ class Planner {
     }
   }
 
-  /// A network without such nodes is not an error of an optional rule, but the reader must know that it checked nothing.
+  /// An optional rule may match no nodes, but the reader must know that it checked nothing.
   void report_idle_rules() {
     std::set<const Watchpoint*> busy;
     for (const WatchSet& set : plan_.sets) busy.insert(set.watches.begin(), set.watches.end());
     for (const Watchpoint& watch : watchpoints_) {
       if (!watch.enabled || busy.count(&watch) > 0) continue;
       const bool selected = has_nodes_.count(&watch) > 0;
-      if (selected && session_.can_step()) continue;  // what a training has not computed yet may come
+      if (selected && session_.can_step()) continue;  // a training may still compute them
       plan_.problems.push_back(
           {watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing", RuleProblemKind::kIdle});
     }
@@ -150,7 +150,7 @@ class Planner {
       query.inputs = query.inputs || watch.inputs;
       query.outputs = query.outputs || watch.outputs;
     }
-    // A training is asked about every tensor that is listed.
+    // A live session looks up every listed tensor, so list only the watched nodes.
     if (watched_.size() <= kFewNodes || session_.can_step()) query.nodes = &watched_;
     if (watched_.empty()) return;
     for (const TensorId& id : session_.tensors(query)) {
@@ -195,9 +195,9 @@ class Planner {
     return it->second;
   }
 
-  /// Slots of the watched nodes that have no tensor in a step in which their graph has data.
+  /// Lists slots of watched nodes that have no tensor in a step for which their graph has data.
   void list_missing() {
-    std::set<TensorId> available;  // execution left out: one that is there is enough
+    std::set<TensorId> available;  // without the execution: one is enough
     for (const PlannedTensor& planned : plan_.tensors) {
       TensorId id = planned.id;
       id.execution = 0;

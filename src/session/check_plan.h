@@ -1,4 +1,4 @@
-// The plan of a check: which tensors are checked, and what each of them needs for all its watchpoints together.
+// The plan of a check: the tensors to check, and what each of them needs for all its watchpoints.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace msdbg {
 
-/// Watchpoints that share a tensor; equal sets are stored once.
+/// The watchpoints of a tensor; equal sets are stored once.
 struct WatchSet {
-  std::vector<const Watchpoint*> watches;  ///< by rule, then id: the order of the results
+  std::vector<const Watchpoint*> watches;  ///< by rule, then id: the order of results
   StatsRequest request;
   std::vector<Expression> expressions;             ///< each text once
-  std::shared_ptr<const ExpressionSet> compiled;   ///< of them together; null when there are none
+  std::shared_ptr<const ExpressionSet> compiled;   ///< all expressions together; null without expressions
   bool needs_previous = false;
-  bool needs_stats = false;  ///< false: decided from flags alone
+  bool needs_stats = false;  ///< false: the flags alone decide
 };
 
-/// Where in its step the value of a node is known: constants were there before, operators follow in execution order, and a Parameter
-/// holds its value at the end of the step, so it comes after its causes.
+/// When a node's value is known within its step: constants first, then operators in execution order. A Parameter holds its value at
+/// the end of the step and comes after its causes.
 using PlaceInStep = std::pair<int, uint32_t>;
 PlaceInStep place_in_step(const Node& node);
 
@@ -34,20 +34,19 @@ struct PlannedTensor {
 };
 
 struct CheckPlan {
-  std::vector<PlannedTensor> tensors;  ///< by rank, step, graph, place in the step, node, execution, slot
+  std::vector<PlannedTensor> tensors;  ///< by rank, step, graph, position in the step, node, execution, slot
   std::vector<WatchSet> sets;
   std::vector<int64_t> steps;
   /// Rules without matching tensors, and requested steps and ranks that do not exist.
   std::vector<RuleProblem> problems;
 };
 
-/// False where a condition is decided without elements: overflow flags, and initial weights, which a dump does not
-/// hold.
+/// False if a condition is decided without elements: overflow flags, and initial weights, which a dump does not contain.
 bool needs_elements(const Session& session, const Watchpoint& watch);
 
-/// Resolves selectors once and lists the tensors they name. `watchpoints` must outlive the plan.
+/// Resolves selectors once and lists the matching tensors. `watchpoints` must outlive the plan.
 ///
-/// Constants are left out unless a selector asks for them (`@constant`, `op:Const` or `=NAME`), as they never change.
+/// Constants never change: they are left out unless a selector asks for them (`@constant`, `op:Const` or `=NAME`).
 /// Error: kNotFound for a selector without nodes, a step or a rank that does not exist.
 Result<CheckPlan> make_plan(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options);
 

@@ -8,10 +8,10 @@
 namespace msdbg {
 namespace {
 
-/// Kept statistics grow with each check; beyond this many counts an entry starts again.
+/// Cached statistics grow with each check; beyond this many counts an entry is rebuilt.
 constexpr size_t kMaxCounts = 32;
 
-/// Remembers its own failure, so a broken previous value is not taken for a broken tensor.
+/// Remembers its own failure: a broken previous value must not look like a broken tensor.
 class TracedReader : public ElementReader {
  public:
   explicit TracedReader(std::unique_ptr<ElementReader> inner)
@@ -92,7 +92,7 @@ class Measurement {
     KeptStats kept;
     kept.info = std::move(opened->info);
     PreviousValue previous;
-    // An empty tensor is clean whatever came before it.
+    // An empty tensor is clean whatever its previous value.
     if (set_.needs_previous && kept.info.count > 0) previous = find_previous(session_, id_, kept.info.count);
     kept.request = set_.request;
     if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts)
@@ -136,7 +136,7 @@ class Measurement {
       kept.values.insert_or_assign(set_.expressions[i].text(), run.value(i));
   }
 
-  /// The statistics are there already, and the expressions need nothing else.
+  /// For when the statistics are cached and the expressions need nothing else.
   Measured from_kept(const KeptStats& old) {
     auto kept = std::make_shared<KeptStats>(old);
     ExpressionRun run(*set_.compiled, inputs(*kept, DType::kUnknown));
@@ -180,7 +180,7 @@ Measured failed(Code code, const char* text) noexcept {
   try {
     result.problem = Status(code, text);
   } catch (...) {
-    result.problem = Status(code, {});  // no memory left for the text; the code is enough
+    result.problem = Status(code, {});  // no memory for the text; the code is enough
   }
   return result;
 }

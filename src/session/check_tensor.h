@@ -1,4 +1,4 @@
-// Statistics of one planned tensor: from the kept ones, or read in one pass together with the previous value.
+// Statistics of one planned tensor: cached, or computed in one pass together with the previous value.
 #pragma once
 
 #include "msdbg/check.h"
@@ -8,20 +8,20 @@
 
 namespace msdbg {
 
-/// What a worker found out about one tensor; the owner's thread turns it into verdicts.
+/// A worker's measurements of one tensor; the owner's thread turns them into verdicts.
 struct Measured {
-  KeptStatsPtr kept;               ///< null when there are no statistics from elements
-  std::optional<TensorInfo> info;  ///< set when described but not measured (statistics only, unreadable)
+  KeptStatsPtr kept;               ///< null without statistics from elements
+  std::optional<TensorInfo> info;  ///< set if described but not measured (statistics only, unreadable)
   Status problem;                  ///< why there are no statistics
   uint64_t bytes = 0;              ///< element bytes read
   bool from_cache = false;
   bool interrupted = false;
 };
 
-/// True when measure() will open the tensor. `kept`: what is kept of it, null for nothing.
+/// True if measure() will open the tensor. `kept`: its cached statistics, or null.
 bool reads_elements(const KeptStats* kept, const WatchSet& set);
 
-/// Any thread; `buffers` belong to it. Nothing is thrown.
+/// Any thread, with its own `buffers`. Does not throw.
 Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
                  PassBuffers& buffers) noexcept;
 

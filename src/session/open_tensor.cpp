@@ -1,4 +1,4 @@
-// The result of opening a tensor: its description and a reader that always agrees with it.
+// The result of opening a tensor: its description and a reader, which always agree.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Walks one tensor, and its previous value in lockstep, through a StatsPass in blocks.
+// Feeds one tensor, and its previous value in lockstep, through a StatsPass in blocks.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace msdbg {
 
-/// Elements handed over at a time: 256 KiB of float32, so a block and its previous value stay in L2.
-/// A multiple of StatsPass::kStatsBlock, so results do not depend on it.
+/// Elements per block: 256 KiB of float32, so a block and its previous value stay in L2. A multiple of StatsPass::kStatsBlock:
+/// results do not depend on it.
 inline constexpr uint64_t kElementsPerBlock = 16 * StatsPass::kStatsBlock;
 
-/// One thread's room for blocks; reused from tensor to tensor.
+/// One thread's block buffers; reused from tensor to tensor.
 class PassBuffers {
  public:
   std::span<std::byte> current(size_t bytes);
@@ -25,8 +25,8 @@ class PassBuffers {
 };
 
 /// Precondition: with `previous`, equal counts.
-/// Error: what a reader answered; kInterrupted when the interrupt flag was set between two blocks.
-/// `expressions` is fed in the same walk; those that need more passes get them.
+/// Error: the reader's error; kInterrupted if the interrupt flag was set between two blocks.
+/// Feeds `expressions` in the same walk; those that need more passes get them.
 Result<Stats> run_pass(ElementReader& reader, ElementReader* previous, const StatsRequest& request,
                        PassBuffers& buffers, uint64_t* bytes_read, ExpressionRun* expressions = nullptr);
 

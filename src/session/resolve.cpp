@@ -12,7 +12,7 @@ struct Named {
   Slot slot;
 };
 
-/// Splits the slot off the end: `NODE:output:0`, `NODE:0`; a name may hold colons of its own.
+/// Splits the slot off the end: `NODE:output:0`, `NODE:0`; names may contain colons.
 Named split_slot(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return {text, Slot{}};
@@ -31,7 +31,7 @@ bool has_step(const Session& session, const Graph& graph, int64_t step) {
 
 Status check_slot(const Graph& graph, const Node& node, Slot slot) {
   const size_t have = slot.io == Io::kInput ? node.inputs.size() : node.outputs.size();
-  // Without a graph file the slots of a node are only those that were dumped; let describe() judge.
+  // Without a graph file, a node's known slots are only the dumped ones; describe() decides.
   if (!graph.from_file() || have == 0 || slot.index < have) return {};
   const char* what = slot.io == Io::kInput ? "input" : "output";
   const std::string range =
@@ -52,7 +52,7 @@ Result<TensorId> resolve_tensor(const Session& session, std::string_view text, i
   const Graph* owner = found->graph;
   NodeId node = found->node;
   if (!graph && !has_step(session, *owner, step)) {
-    // A network that was compiled twice has the same names in two graphs; prefer the one that ran in this step.
+    // A network that was compiled twice has the same names in two graphs; prefer the graph that ran in this step.
     for (const GraphPtr& other : session.graphs()) {
       if (rank && other->rank() != *rank) continue;
       const Node* same = other->find(owner->node(node).name);

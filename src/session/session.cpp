@@ -49,7 +49,7 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
       return Status(Code::kOutOfMemory, fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
                                                     tensor_name(id), format_bytes(size), format_bytes(mem_limit_bytes)));
     };
-    if (can_step()) {  // a training sends all of it when it is opened
+    if (can_step()) {  // a live training sends all elements when it is opened
       const Result<TensorInfo> announced = describe(id);
       if (!announced) return announced.status();
       if (Status status = fits(announced->bytes); !status.ok()) return status;
@@ -96,8 +96,8 @@ Result<Stats> Session::stats(const TensorId& id) {
 
 Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const StatsRequest& request) {
   return answer([&]() -> Result<Stats> {
-    // The caller's order of ranges and tolerances is the order of the counts, so kept statistics of a merged request do
-    // not serve here; comparisons of two chosen tensors are rare enough to be computed each time.
+    // Counts come in the caller's order of ranges and tolerances, which cached statistics of a merged request do not have.
+    // Comparing two chosen tensors is rare: compute it every time.
     Result<OpenTensor> tensor = open_elements(id);
     if (!tensor) return tensor.status();
     Result<OpenTensor> other = open_elements(previous);

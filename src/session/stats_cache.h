@@ -1,4 +1,4 @@
-// Finished statistics, kept so a recheck with other thresholds reads no tensor.
+// Cache of finished statistics: a recheck with other thresholds reads no tensor.
 //
 // Any thread: entries are immutable, the table is locked.
 #pragma once
@@ -19,21 +19,21 @@
 
 namespace msdbg {
 
-/// True when statistics computed for `have` answer everything that `want` asks.
+/// True if statistics computed for `have` also answer `want`.
 bool covers(const StatsRequest& have, const StatsRequest& want);
 
-/// Adds what `from` asks to `to`, each range and tolerance once.
+/// Adds the requirements of `from` to `to`, each range and tolerance once.
 void merge_request(const StatsRequest& from, StatsRequest& to);
 
-/// Statistics of one tensor together with what they were computed from.
+/// Statistics of one tensor together with the identity of their input.
 struct KeptStats {
   TensorInfo info;
   StatsRequest request;
   Stats stats;
   Previous previous = Previous::kNotNeeded;
-  std::string previous_reason;          ///< when the previous value is missing
-  std::optional<TensorId> previous_id;  ///< set when `previous` is kPresent
-  /// Of expressions, by text; nullopt where the previous value that one needs is missing.
+  std::string previous_reason;          ///< why the previous value is missing
+  std::optional<TensorId> previous_id;  ///< set if `previous` is kPresent
+  /// Values of expressions, by text; nullopt if a required previous value is missing.
   std::map<std::string, std::optional<ExpressionValue>, std::less<>> values;
 
   bool answers(const StatsRequest& want) const;
@@ -45,11 +45,11 @@ class KeptStatsTable {
  public:
   explicit KeptStatsTable(size_t capacity) : capacity_(capacity) {}
 
-  /// From here on, entries that neither this check nor the one before it used may make room for new ones. Without this rule a
-  /// check over more tensors than there is room for would drop each entry shortly before its next use.
+  /// From here on, entries that neither this check nor the previous one used may be evicted. Without this rule, a check over more
+  /// tensors than fit would evict each entry shortly before its next use.
   void begin_check();
   KeptStatsPtr find(const TensorId& id);
-  /// Keeps nothing when the table is full of entries in use.
+  /// Stores nothing if the table is full of entries in use.
   void put(KeptStatsPtr entry);
   void erase_if(const std::function<bool(const TensorId&)>& gone);
   std::vector<TensorId> ids() const;
@@ -60,16 +60,16 @@ class KeptStatsTable {
   };
   struct Entry {
     KeptStatsPtr stats;
-    uint64_t last_check = 0;  ///< that used it
+    uint64_t last_check = 0;  ///< the last check that used it
   };
   bool make_room();
 
   const size_t capacity_;
   mutable std::mutex mutex_;
   uint64_t check_ = 1;
-  bool all_in_use_ = false;  ///< in this check nothing can go
+  bool all_in_use_ = false;  ///< nothing can be evicted in this check
   std::unordered_map<TensorId, Entry, Hash> entries_;
-  std::deque<TensorId> queue_;  ///< the next candidate when room is needed comes first
+  std::deque<TensorId> queue_;  ///< eviction candidates, next one first
 };
 
 struct Session::StatsCache : KeptStatsTable {

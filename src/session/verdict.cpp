@@ -26,14 +26,14 @@ std::string_view abbr_of(const Watchpoint& watch) {
 
 }  // namespace
 
-/// All there is to decide from. `stats` is null when the tensor could not be measured; `problem` says why.
+/// The facts for a decision. `stats` is null if the tensor could not be measured; `problem` has the reason.
 struct Verdicts::Evidence {
   const TensorInfo* info = nullptr;
   const Stats* stats = nullptr;
   StatsRequest request;
   Previous previous = Previous::kNotNeeded;
   std::string previous_reason;
-  const KeptStats* kept = nullptr;  ///< null when the statistics came with the data
+  const KeptStats* kept = nullptr;  ///< null if the statistics came with the data
   Status problem;
 };
 
@@ -114,7 +114,7 @@ Verdicts::Outcome Verdicts::judge_condition(const Condition& condition, const Ev
   const Previous previous = condition.spec->needs_previous ? evidence.previous : Previous::kNotNeeded;
   Decision decision = decide(condition, *evidence.stats, evidence.request, previous, options_.semantics);
   if (decision.error_code & kErrorNoPrevious && !evidence.previous_reason.empty()) {
-    // Say which value is missing when there is one that cannot be used.
+    // If a previous value exists but cannot be used, name it.
     constexpr std::string_view kPlain = "no previous step";
     if (const size_t at = decision.reason.find(kPlain); at != std::string::npos) {
       decision.reason.replace(at, kPlain.size(), evidence.previous_reason);
@@ -130,7 +130,7 @@ Verdicts::Outcome Verdicts::judge_expression(const Expression& expression, const
   if (evidence.kept != nullptr) {
     const auto found = evidence.kept->values.find(expression.text());
     if (found != evidence.kept->values.end()) value = found->second;
-    // There is nothing in an empty tensor that could have changed.
+    // An empty tensor has nothing that could have changed.
     if (!value && evidence.stats->count == 0) return outcome;
   } else {
     const ExpressionSet alone({&expression, 1});
@@ -195,7 +195,7 @@ void Verdicts::add_hit(const Watchpoint& watch, const TensorId& id, const Eviden
   if (evidence.stats) {
     hit.stats = *evidence.stats;
   } else if (Result<Stats> stats = session_.stats(id)) {
-    hit.stats = std::move(*stats);  // decided from a flag; the numbers are for people
+    hit.stats = std::move(*stats);  // decided by a flag; the numbers are for display
   }
   result.hits.push_back(std::move(hit));
 }

@@ -1,4 +1,4 @@
-// From what was measured to hits and reasons, for all watchpoints of one tensor. The session's owner thread only.
+// Turns measurements into hits and reasons, for all watchpoints of one tensor. The session's owner thread only.
 #pragma once
 
 #include "msdbg/check.h"
@@ -11,10 +11,10 @@ class Verdicts {
  public:
   Verdicts(Session& session, const CheckOptions& options) : session_(session), options_(options) {}
 
-  /// Appends to the result. True when every watchpoint reached a verdict. Without `scripts` theirs are left open.
+  /// Appends to the result. True if every watchpoint reached a verdict. Without `scripts`, theirs stay open.
   bool judge(const PlannedTensor& planned, const WatchSet& set, const Measured& measured, bool scripts,
              CheckResult& result);
-  /// What a rule reported at the end of a step or of the run.
+  /// Adds a finding that a rule reported at the end of a step or of the run.
   void add_finding(const Watchpoint& watch, ScriptFinding finding, CheckResult& result);
 
  private:
@@ -38,7 +38,7 @@ class Verdicts {
   const CheckOptions& options_;
 };
 
-/// The documented order, where rules were asked in another one or reported afterwards.
+/// Restores the documented order if rules ran in another order or reported later.
 void sort_results(const Session& session, CheckResult& result);
 
 }  // namespace msdbg

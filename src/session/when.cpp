@@ -11,7 +11,7 @@ Result<When> parse_when(std::string_view text) {
   size_t end = 0;
   while (end < trimmed.size() && (std::isalnum(static_cast<unsigned char>(trimmed[end])) || trimmed[end] == '_')) ++end;
   const Result<const ConditionSpec*> spec = find_condition(trimmed.substr(0, end));
-  // A function may have the name of an old condition; a bracket distinguishes them.
+  // A function may have the name of an old condition; a parenthesis distinguishes them.
   const bool called = trimmed.substr(end).find_first_not_of(' ') != std::string_view::npos &&
                       trim(trimmed.substr(end)).front() == '(';
   if (spec && !called) {

@@ -1,4 +1,4 @@
-// Reading directories. Nothing here follows a symbolic link unless it says so; any thread.
+// Reads directories. Nothing here follows a symbolic link unless documented; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace msdbg::dump {
 struct DirectoryEntry {
   std::string name;
   bool directory = false;
-  bool link = false;  ///< a symbolic link; `directory` then tells of its target
+  bool link = false;  ///< a symbolic link; `directory` then describes its target
 };
 
-/// Entries in order of name, `.` and `..` left out. One readdir; links and file systems without entry types cost a
-/// stat each. Error: kNotFound or kIoError with the system's words.
+/// Entries by name, without `.` and `..`. One readdir; links and file systems without entry types cost a stat each. Error:
+/// kNotFound or kIoError with the system's message.
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path);
 
 bool is_directory(const std::string& path);  ///< follows links
 bool exists(const std::string& path);
 
-/// Directories that were visited already, by device and inode: a link back up ends here instead of in a loop.
+/// Visited directories, by device and inode: a link to a parent ends here instead of causing a loop.
 class Visited {
  public:
-  /// False when the directory was entered before or cannot be looked at.
+  /// False if the directory was entered before or stat() fails.
   bool enter(const std::string& path);
 
  private:

@@ -182,7 +182,7 @@ std::unique_ptr<ElementReader> DumpSession::open_content(TensorInfo& info, const
   }
   if (type && info.dtype == DType::kUnknown) info.dtype = type->dtype;
   if (!type || !type->shape) return std::move(reader);
-  // Kernels that only relabel memory may carry the shape of their input.
+  // Kernels that only reinterpret memory may record the shape of their input.
   if (*type->shape != info.shape && info.count > 1 && element_count(*type->shape) == info.count) {
     append(info.note,
            fmt::format("the file's header says {}, the graph {}", shape_text(info.shape), shape_text(*type->shape)));

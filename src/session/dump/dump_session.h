@@ -1,6 +1,6 @@
-// The session over a dump directory. Everything is known after opening but the content of tensor files.
+// The session on a dump directory. Opening reads everything except the content of tensor files.
 //
-// Immutable after open_dump() but for the overflow records, which only the owner's thread reads.
+// Immutable after open_dump(), except for the overflow records, which only the owner's thread reads.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace msdbg::dump {
 
-/// A listed directory, as far as it is still needed.
+/// A listed directory, reduced to what is still needed.
 struct KnownDirectory {
   std::string path;
   std::vector<StatisticRow> rows;
@@ -27,7 +27,7 @@ struct KnownDirectory {
 
 struct GraphData {
   GraphPtr graph;
-  std::map<int64_t, StepIndex> steps;  ///< only those with values
+  std::map<int64_t, StepIndex> steps;  ///< only steps with values
   StepIndex constants;
 };
 
@@ -35,11 +35,11 @@ struct GraphData {
 struct OverflowRecords {
   std::vector<std::string> readable;                                ///< paths of .json files
   std::vector<std::string> containers;                              ///< paths of device files
-  std::optional<std::vector<std::pair<int64_t, int64_t>>> flagged;  ///< (task, stream), once read
+  std::optional<std::vector<std::pair<int64_t, int64_t>>> flagged;  ///< (task, stream), filled on first use
   std::string problem;
 };
 
-/// All that opening collects.
+/// Everything that opening collects.
 struct DumpData {
   SessionInfo info;
   std::vector<int> ranks;
@@ -72,12 +72,12 @@ class DumpSession : public Session {
  private:
   const GraphData* graph_data(int rank, int graph) const;
   const StepIndex* step_index(int rank, int graph, int64_t step) const;
-  /// The value of a tensor; constants that were written once serve every step.
+  /// The value of a tensor; constants that were written once apply to every step.
   const Value* find(const TensorId& id) const;
   Status not_dumped(const TensorId& id) const;
   std::string path_of(const Value& value) const;
   Status format_problem(const Value& value) const;
-  /// Null when the elements are not available; `info` says why.
+  /// Null if the elements are not available; `info` has the reason.
   std::unique_ptr<ElementReader> open_content(TensorInfo& info, const Value& value, const Node& node) const;
   void describe_row(TensorInfo& info, const Value& value) const;
 

@@ -24,7 +24,7 @@ std::vector<std::byte> to_row_major(std::span<const std::byte> columns, std::spa
   size_t from = 0;
   for (size_t to = 0; to + item <= rows.size(); to += item) {
     std::memcpy(rows.data() + to, columns.data() + from * item, item);
-    // Counts up like an odometer whose last axis turns fastest.
+    // Counts like an odometer: the last axis moves fastest.
     for (size_t axis = shape.size(); axis-- > 0;) {
       from += stride[axis];
       if (++place[axis] < shape[axis]) break;

@@ -1,4 +1,4 @@
-// Elements as other writers lay them out, turned into row-major, native byte order. Pure functions.
+// Converts elements from other layouts to row-major order and native byte order. Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ std::optional<uint64_t> parse_timestamp(std::string_view text) {
   return static_cast<uint64_t>(*value);
 }
 
-/// The components from the task on are counted from the right, because an operator's name may hold dots.
+/// The components from the task on are counted from the right: an operator's name may contain dots.
 bool parse_head(const std::vector<std::string_view>& parts, size_t end, FileName& name) {
   if (end < 4) return false;
   const std::optional<uint64_t> timestamp = parse_timestamp(parts[end - 1]);
@@ -56,7 +56,7 @@ bool parse_npy(std::string_view text, FileName& name) {
   return true;
 }
 
-/// `{node}_{io}_{slot}_shape_{d0_d1}_{dtype}_{format}`; a format may hold underscores, a type does not.
+/// `{node}_{io}_{slot}_shape_{d0_d1}_{dtype}_{format}`; a format may contain underscores, a type cannot.
 bool parse_raw(std::string_view text, FileName& name) {
   const size_t mark = text.rfind("_shape_");
   if (mark == std::string_view::npos) return false;
@@ -142,7 +142,7 @@ FileName parse_file_name(std::string_view text) {
 
 bool is_host_format(std::string_view format) {
   if (format.starts_with("FRACTAL_")) return false;
-  // The blocked formats carry the block in their name: NC1HWC0, NC1HWC0_C04, C1HWNCoC0, NDC1HWC0, NC1C0HWPAD, ...
+  // Blocked formats have the block in their name: NC1HWC0, NC1HWC0_C04, C1HWNCoC0, NDC1HWC0, NC1C0HWPAD, ...
   return format.find("C0") == std::string_view::npos && format.find("C1") == std::string_view::npos &&
          format.find("NC1K") == std::string_view::npos;
 }

@@ -1,4 +1,4 @@
-// What a dump's file name says, for every form that MindSpore used. Pure functions; any thread.
+// Parses the file names of a dump, in every form that MindSpore has used. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr int64_t kMaxSlot = 4095;
 enum class FileKind : uint8_t {
   kNpy,         ///< one tensor with a NumPy header
   kRaw,         ///< one tensor without header; shape and type are in the name (1.0 to 1.2)
-  kDevice,      ///< container of the Ascend runtime: all tensors of one kernel
+  kDevice,      ///< container of the Ascend runtime with all tensors of one kernel
   kOverflow,    ///< record of the overflow detector
   kMapping,     ///< mapping.csv
   kStatistics,  ///< statistic.csv
@@ -27,25 +27,25 @@ enum class FileKind : uint8_t {
 struct FileName {
   FileKind kind = FileKind::kOther;
   std::string op_type;  ///< "" in the headerless form
-  std::string op;       ///< as the epoch of the file spells it; may be empty or hold dots
+  std::string op;       ///< as spelled in this epoch; may be empty or contain dots
   int64_t task = 0, stream = 0;
-  uint64_t timestamp = 0;  ///< microseconds; 0 when the name has none
+  uint64_t timestamp = 0;  ///< microseconds; 0 if the name has none
   Io io = Io::kOutput;
   uint32_t slot = 0;
   std::string format;   ///< "DefaultFormat", "NCHW", ...
-  std::string dtype;    ///< "" where the name does not say
+  std::string dtype;    ///< "" if the name has none
   Shape shape;          ///< kRaw only
-  bool scalar = false;  ///< kRaw: `shape_0`, whose element count is the file's
+  bool scalar = false;  ///< kRaw: `shape_0`; the file's size determines the element count
 };
 
-/// `name` is the base name after mapping.csv was applied; for a parameter with slashes in its name (1.3 to 1.5) the
-/// path below the iteration directory. Source: docs/dump-format.md, "File names".
+/// `name` is the base name after applying mapping.csv. For a parameter with slashes in its name (1.3 to 1.5), it is the path below
+/// the iteration directory. Source: docs/dump-format.md, "File names".
 FileName parse_file_name(std::string_view name);
 
 /// False for formats of the Ascend device whose elements are permuted or padded.
 bool is_host_format(std::string_view format);
 
-/// `Conv2D-op12` -> ("Conv2D", 12); no number when the name does not end so.
+/// `Conv2D-op12` -> ("Conv2D", 12); no number if the name does not end in one.
 struct NumberedName {
   std::string_view stem;
   std::optional<int64_t> number;

@@ -1,4 +1,4 @@
-// What doctor reports: everything that was noticed while opening, and a look at every file.
+// The report of doctor: the problems found while opening, and a test of every file.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -13,7 +13,7 @@
 namespace msdbg::dump {
 namespace {
 
-/// A file that was changed so recently is taken for one that is being written.
+/// A file modified this recently may still be written.
 constexpr time_t kFreshSeconds = 60;
 
 bool is_fresh(const std::string& path) {
@@ -27,7 +27,7 @@ std::string first_of(const std::vector<std::string>& names) {
   return names.size() > 3 ? text + ", ..." : text;
 }
 
-/// Kernel arguments and the reports of a converter are not tensors, but nothing is wrong with them.
+/// Kernel arguments and converter reports are not tensors, but are harmless.
 bool is_known_companion(const std::string& name) {
   return name.ends_with(".json") || name.starts_with("convert_failed_file");
 }

@@ -8,7 +8,7 @@ namespace msdbg::dump {
 namespace {
 
 bool same_type(DType a, DType b) {
-  // Writers that widen bfloat16 say float32 in the content and bfloat16 in the name or in the graph.
+  // Writers that widen bfloat16 put float32 in the content and bfloat16 in the name or the graph.
   const auto plain = [](DType dtype) { return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype; };
   return a == DType::kUnknown || b == DType::kUnknown || plain(a) == plain(b);
 }
@@ -76,7 +76,7 @@ void Joiner::announce(const FileName& name) {
     std::map<uint32_t, DType>& outputs = announced.numbers[*numbered.number];
     if (name.io == Io::kOutput && !name.dtype.empty()) outputs[name.slot] = dtype_from_name(name.dtype);
   }
-  // A scope in underscored form proves the newer epochs; without a scope the underscored name is the last component.
+  // A scope in underscored form proves the newer epochs; without a scope, the underscored name is the last component.
   const auto stem = by_stem_.find(std::string(numbered.stem));
   if (stem != by_stem_.end() && by_last_.count(name.op) == 0) underscored_ = true;
   if (name.op.empty() || (by_last_.count(name.op) > 0 && stem == by_stem_.end())) last_component_ = true;
@@ -86,12 +86,12 @@ std::string Joiner::finish() {
   for (const auto& [key, announced] : announced_) pair(key.first, announced);
   if (typed_) return "E";
   if (underscored_) return "D";
-  // Without a graph to compare with, a name made of a whole scope and a bare one look alike.
+  // Without a graph to compare with, a name made of a whole scope cannot be told from a bare one.
   if (last_component_ || (nodes_known_ == 0 && untyped_)) return constant_in_step_ ? "B" : "B/C";
   return "";
 }
 
-/// All nodes of the stem, or those of the type where some have it.
+/// The nodes of the stem with this type, or all of them if no node has it.
 const std::vector<Joiner::Numbered>* Joiner::nodes_of(const std::string& key, const std::string& op_type,
                                                       std::vector<Numbered>& of_type) const {
   const auto stem = by_stem_.find(key);
@@ -102,7 +102,7 @@ const std::vector<Joiner::Numbered>* Joiner::nodes_of(const std::string& key, co
   return of_type.empty() || of_type.size() == stem->second.size() ? &stem->second : &of_type;
 }
 
-/// The k-th smallest number of the files is the k-th node of the graph; see the header.
+/// Maps the k-th smallest number of the files to the k-th node of the graph; see the header.
 void Joiner::pair(const std::string& key, const Announced& announced) {
   std::vector<Numbered> of_type;
   const std::vector<Numbered>* nodes = nodes_of(key, announced.op_type, of_type);
@@ -123,7 +123,7 @@ void Joiner::pair(const std::string& key, const Announced& announced) {
     }
     return;
   }
-  // A filtered dump, or kernels that did not run. Equal numbers are then a guess, and only if all of them exist.
+  // A filtered dump, or kernels that did not run. Then equal numbers are a guess, made only if all of them exist.
   std::map<int64_t, const Numbered*> by_number;
   for (const Numbered& node : *nodes) {
     if (node.number) by_number.emplace(*node.number, &node);
@@ -146,7 +146,7 @@ std::vector<JoinedNode> Joiner::find(const FileName& name) const {
     return found == by_dashed_.end() ? Nodes() : Nodes{found->second.front().first};
   }
   if (name.op_type == "Parameter") return find_parameter(name);
-  // The epoch's own rule first; converted Ascend files may follow the other one.
+  // The epoch's own rule comes first; converted Ascend files may follow the other one.
   const bool newer = typed_ || underscored_;
   Nodes nodes = newer ? find_by_number(name) : find_by_last_component(name);
   if (nodes.empty() && !typed_) nodes = newer ? find_by_last_component(name) : find_by_number(name);
@@ -177,7 +177,7 @@ Joiner::Nodes Joiner::find_by_last_component(const FileName& name) const {
   Nodes found, others;
   if (same_name == by_last_.end()) return found;
   for (const auto& [node, op] : same_name->second) (op == name.op_type ? found : others).push_back(node);
-  // Without a name the type is all there is, and must agree.
+  // Without a name, only the type remains, and must match.
   if (found.empty() && !name.op.empty()) found = std::move(others);
   return found;
 }
@@ -185,7 +185,7 @@ Joiner::Nodes Joiner::find_by_last_component(const FileName& name) const {
 Joiner::Nodes Joiner::find_parameter(const FileName& name) const {
   for (const auto* names : {&parameters_, &constants_, &folded_parameters_}) {
     if (const auto found = names->find(name.op); found != names->end()) {
-      // An exact name is its own parameter, unless the file's name is a folded one that others share.
+      // An exact name identifies its parameter, unless the file's name is a folded one that others share.
       if (names == &parameters_ && (typed_ || underscored_)) {
         if (const auto folded = folded_parameters_.find(name.op); folded != folded_parameters_.end())
           return folded->second;

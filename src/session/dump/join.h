@@ -1,6 +1,6 @@
-// The join of file names with graph nodes: one Joiner per rank and graph directory, over all its steps.
+// Joins file names with graph nodes: one Joiner per rank and graph directory, for all its steps.
 //
-// The rules differ by epoch and are written down in docs/dump-format.md, "From file to node".
+// The rules differ by epoch; docs/dump-format.md describes them in "From file to node".
 #pragma once
 
 #include <map>
@@ -27,13 +27,13 @@ class Joiner {
  public:
   /// Adds the nodes of a graph that may have files in the directory, in list order.
   void add_graph(int graph, GraphBuilder& builder);
-  /// Announces a name; all names of all steps are announced before the first find().
+  /// Announces a name; announce all names of all steps before the first find().
   void announce(const FileName& name);
-  /// Decides the epoch and pairs the numbers after `-op`. "" when the names fit several.
+  /// Determines the epoch and pairs the numbers after `-op`. "" if the names fit several epochs.
   std::string finish();
 
-  /// The nodes that may have written a file of this name; empty: none is known. More than one where nodes share the
-  /// name and nothing tells them apart.
+  /// The nodes that may have written a file of this name; empty if unknown. Several if nodes share the name and nothing
+  /// distinguishes them.
   std::vector<JoinedNode> find(const FileName& name) const;
 
  private:
@@ -65,9 +65,9 @@ class Joiner {
   bool underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;
 };
 
-/// `/`, `\`, `.` and blank become `_`, one for one.
+/// `/`, `\`, `.` and blank each become one `_`.
 std::string underscored(std::string_view name);
-/// What 1.3 to 2.2 make of an operator's name: the text after the last `--` of the dashed name, nothing without one.
+/// The form of an operator's name in 1.3 to 2.2: the text after the last `--` of the dashed name; empty without one.
 std::string last_dashed_component(std::string_view name);
 /// `cst3`, `data-12`: names that the writer gives to constants.
 bool is_constant_name(std::string_view op);

@@ -28,7 +28,7 @@ std::optional<Layout> classify(const std::string& path, const Entries& entries) 
   return find_plain_files(path, entries);
 }
 
-/// Keeps the ranks and nets that were asked for.
+/// Keeps the selected ranks and nets.
 Status select(Layout& layout, const DumpOptions& options) {
   if (options.net) {
     if (std::find(layout.nets.begin(), layout.nets.end(), *options.net) == layout.nets.end()) {
@@ -50,7 +50,7 @@ Status select(Layout& layout, const DumpOptions& options) {
   return {};
 }
 
-/// The same rank may be reached twice, as a directory and through a link to it.
+/// The same rank may be found twice: as a directory and through a link to it.
 void merge_ranks(Layout& layout) {
   std::sort(layout.ranks.begin(), layout.ranks.end(),
             [](const RankDirectory& a, const RankDirectory& b) { return a.rank < b.rank; });

@@ -1,5 +1,4 @@
-// Which of MindSpore's directory layouts a path is, and where its ranks, graphs and steps are. Only directories are
-// listed; no file is opened.
+// Detects MindSpore's directory layout of a path, and finds its ranks, graphs and steps. Only lists directories; opens no file.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct DataDirectory {
 
 struct RankDirectory {
   int rank = 0;
-  std::string path;  ///< holds `graphs`, `execution_order`, `.dump_metadata`, `debug_files` where they exist
+  std::string path;  ///< contains `graphs`, `execution_order`, `.dump_metadata`, `debug_files` if they exist
   std::vector<DataDirectory> data;
 };
 
@@ -34,17 +33,17 @@ struct Layout {
   std::vector<std::string> nets;
   std::vector<Problem> problems;
 
-  /// In the oldest layouts a directory holds the files of every graph.
+  /// In the oldest layouts one directory contains the files of all graphs.
   bool graphs_share_directories() const { return kind == "V-sync" || kind == "V-cpu"; }
 };
 
 /// Error: kNotFound "no dump here" with the nearest dumps below the path; kIoError.
 Result<Layout> find_layout(const std::string& path, const DumpOptions& options);
 
-/// Dumps below `path`: directories named rank_N, or what classifies as an older layout. Bounded in depth and number.
+/// Dumps below `path`: directories named rank_N, or with an older layout. Depth and number are limited.
 std::vector<std::string> find_candidates(const std::string& path);
 
-// ---- one per family; nullopt: this is not it ------------------------------------------------------------------------
+// ---- one function per family; nullopt: another layout ------------------------------------------------------------------
 
 using Entries = std::vector<DirectoryEntry>;
 std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries);

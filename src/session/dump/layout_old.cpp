@@ -58,7 +58,7 @@ bool add_async_device(Layout& layout, const std::string& path, int rank) {
     if (!named) continue;
     const std::string model_path = join_path(path, model.name);
     for (const DirectoryEntry& third : directories(model_path)) {
-      if (!parse_digits(third.name)) continue;  // the graph once more, or the mode of an overflow run
+      if (!parse_digits(third.name)) continue;  // the graph id repeated, or the mode of an overflow run
       const std::string third_path = join_path(model_path, third.name);
       for (const DirectoryEntry& step : directories(third_path)) {
         const std::optional<int64_t> number = parse_digits(step.name);
@@ -87,7 +87,7 @@ bool holds_tensors(const Entries& entries) {
   });
 }
 
-/// The depth below the time differs between releases, so the files decide what a leaf is.
+/// The depth below the time differs between releases: files mark a leaf.
 void find_leaves(const std::string& path, std::vector<std::string>& components, std::vector<GeLeaf>& leaves,
                  Visited& visited) {
   if (components.size() > kGeDepth || !visited.enter(path)) return;
@@ -119,7 +119,7 @@ std::optional<Layout> find_old_layout(const std::string& path, const Entries& en
     if (add_async_device(layout, join_path(path, entry.name), to_int(*device))) layout.kind = "V-async";
   }
   if (!layout.kind.empty()) return layout;
-  // The user may have named the net or the device, one or two levels too deep.
+  // The user may have named the net or the device, which is one or two levels too deep.
   if (add_iterations(layout, path, entries, base_name(path),
                      to_int(number_after(base_name(path), "device_").value_or(0)))) {
     layout.kind = number_after(base_name(path), "device_") ? "V-sync" : "V-cpu";
@@ -159,7 +159,7 @@ std::optional<Layout> find_ge_layout(const std::string& path, const Entries& ent
     Entries times = directories(step_path);
     std::erase_if(
         times, [](const DirectoryEntry& time) { return time.name.size() != kTimeDigits || !parse_digits(time.name); });
-    // Several times are several activations of the same step; the newest counts, device by device.
+    // Several times mean that the same step was dumped several times; use the newest of each device.
     std::map<int, std::string> newest;
     std::vector<std::pair<std::string, GeLeaf>> leaves;
     for (const DirectoryEntry& time : times) {

@@ -1,4 +1,4 @@
-// Layout R, 1.3 to the newest: rank_N / net / graph / step. And a single directory of tensor files.
+// Layout R, since 1.3: rank_N / net / graph / step. And a single directory of tensor files.
 #include <fmt/format.h>
 
 #include <limits>
@@ -21,7 +21,7 @@ class RankScan {
   void run() {
     visited_.enter(rank_.path);
     for (const DirectoryEntry& net : list(rank_.path)) {
-      // `_` is the writer's scratch directory in 1.3 and repeats what is elsewhere.
+      // `_` is the writer's scratch directory in 1.3 and only holds copies.
       if (!net.directory || net.name.starts_with('.') || net.name == "graphs" || net.name == "execution_order" ||
           net.name == "debug_files" || net.name == "_") {
         continue;
@@ -94,8 +94,8 @@ std::optional<Layout> find_rank_layout(const std::string& path, const Entries& e
     if (rank && entry.directory) layout.ranks.push_back({*rank, join_path(path, entry.name), {}});
   }
   if (layout.ranks.empty()) {
-    // One level too deep: this is a rank itself. Without its name the number is not known. (The oldest layout has
-    // `graphs` and `execution_order` as well, next to its iteration directories.)
+    // One level too deep: this is itself a rank, with an unknown number if its name does not tell. (The oldest layout also has
+    // `graphs` and `execution_order`, next to its iteration directories.)
     const std::optional<int> rank = rank_of(base_name(path));
     const bool inside = has(entries, ".dump_metadata") || has(entries, "graphs") || has(entries, "execution_order");
     if (!rank && !inside) return std::nullopt;
@@ -126,7 +126,7 @@ std::optional<Layout> find_plain_files(const std::string& path, const Entries& e
   layout.kind = "files";
   layout.root = path;
   layout.ranks.push_back({0, path, {{path, "", 0, 0, false}}});
-  // Somebody who names a step's directory misses the graph and the other steps.
+  // A step's directory alone lacks the graph and the other steps.
   std::string above = path;
   for (int level = 0; level < 3; ++level) above = parent_path(above);
   if (rank_of(base_name(above))) {

@@ -29,7 +29,7 @@ std::string text_of(const Json& json, const char* key) {
   return json.is_object() && found != json.end() && found->is_string() ? printable(found->get<std::string>()) : "";
 }
 
-/// Numbers may be written as numbers or as text.
+/// Numbers may be stored as numbers or as text.
 std::optional<int64_t> number_of(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return std::nullopt;
@@ -71,7 +71,7 @@ Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std:
   if (!json) return json.status();
   std::vector<std::pair<int64_t, int64_t>> flagged;
   if (json->is_object()) {
-    // The numbers of the operator are in the block of the unit that raised the flag; an unused block holds zeros.
+    // The operator's numbers are in the block of the unit that raised the flag; unused blocks contain zeros.
     for (const auto& [name, block] : json->items()) {
       if (!block.is_object()) continue;
       const std::optional<int64_t> task = number_of(block, "task_id"), stream = number_of(block, "stream_id");

@@ -1,4 +1,4 @@
-// The JSON files of a dump: who wrote it, how it was configured, what the overflow detector recorded.
+// The JSON files of a dump: its writer, its configuration, and the records of the overflow detector.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Metadata {
   std::string framework_version, device_target, net_name;
 };
 
-/// `.dump_metadata` (or `.metadata`) below `directory`; what is absent stays empty.
+/// `.dump_metadata` (or `.metadata`) below `directory`; missing fields stay empty.
 Metadata read_metadata(const std::string& directory, std::vector<Problem>& problems);
 
 /// (task, stream) of the kernel that overflowed, from `Opdebug.*.json`.

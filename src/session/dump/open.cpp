@@ -29,7 +29,7 @@ int64_t release(std::string_view version) {
   return number(0) * 100 + number(1);
 }
 
-/// Names without a type component fit two epochs, which other facts distinguish.
+/// Names without a type component fit two epochs; other facts decide between them.
 std::string narrow_epoch(const std::string& epoch, const DumpData& data) {
   const int64_t version = release(data.info.framework_version);
   if (epoch == "B/C" && version >= 203) return version >= 204 ? "E" : "D";

@@ -1,4 +1,4 @@
-// The hardware's overflow flags, as an Ascend run records them.
+// The hardware's overflow flags, recorded by Ascend runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Result<bool> DumpSession::operator_overflow(const TensorId& id) {
       records.flagged->insert(records.flagged->end(), flagged->begin(), flagged->end());
     }
   }
-  // The records name a task and a stream; the kernel's own files carry the same two numbers.
+  // The records contain a task and a stream; the kernel's own files have the same two numbers.
   bool numbered = false;
   for (const SlotValues& slot : index->slots_of(id.node)) {
     const uint32_t execution = std::min(id.execution, slot.count - 1);

@@ -1,4 +1,4 @@
-// The second half of opening a rank: building the graphs and the indexes of their steps.
+// The second half of opening a rank: builds the graphs and the indexes of their steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ void RankOpener::fill_directory(size_t directory, std::vector<Item*>& items) {
     for (const Item* item : items) add(*item, value_of(*item));
     return;
   }
-  // Files and rows of one slot belong together: one to one where their numbers agree, else by nearest time.
+  // Matches files and rows of one slot: one to one if their numbers agree, else by nearest time.
   struct Group {
     std::vector<Item*> files, rows;
   };

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kGraphPrefix = "ms_output_trace_code_graph_";
 constexpr std::string_view kOrderPrefix = "ms_execution_order_graph_";
 
-/// The type in `.../Conv2D-op3`; the whole last component where there is no number.
+/// The type in `.../Conv2D-op3`; the whole last component if it has no number.
 std::string type_in_name(std::string_view name) {
   const size_t slash = name.rfind('/');
   const std::string_view last = slash == std::string_view::npos ? name : name.substr(slash + 1);
@@ -37,7 +37,7 @@ void RankOpener::run() {
   list_directories();
   std::set<int> graphs;
   for (const DataDirectory& data : rank_.data) graphs.insert(layout_.graphs_share_directories() ? 0 : data.graph);
-  // All names are joined before any node is added, because the joiners look into the builders.
+  // Joins all names before adding any node: the joiners look into the builders.
   for (int graph : graphs) join_graph(graph);
   for (int graph : graphs) add_unmatched_names(graph);
   for (const Item& item : items_) add_slot(builder_of(item.node.graph), item.node.node, *item.name);
@@ -54,7 +54,7 @@ void RankOpener::read_graphs() {
     for (std::string& note : notes) add_problem(out_.problems, Severity::kInfo, path, std::move(note));
     if (!builder) {
       add_problem(out_.problems, Severity::kError, path, "the graph cannot be read: " + builder.status().message());
-      builder_of(id).set_source_path(path);  // a path without from_file() says that there was one
+      builder_of(id).set_source_path(path);  // a path without from_file() means that there was a graph file
       continue;
     }
     if (log_wanted(LogLevel::kInfo)) {
@@ -78,7 +78,7 @@ void RankOpener::read_orders() {
     if (!known && names->empty()) continue;
     GraphBuilder& builder = builder_of(id);
     if (!known) {
-      // No graph, but its kernels by full name and in order: better than names made from files.
+      // No graph, but its kernels by full name and in order: better than names derived from files.
       std::set<std::string_view> seen;
       for (const std::string& name : *names) {
         if (!seen.insert(name).second) continue;
@@ -114,7 +114,7 @@ void RankOpener::list_directories() {
     StepFiles& step = listed_.back();
     for (Problem& problem : step.problems) out_.problems.push_back(std::move(problem));
     directory_index_.push_back(static_cast<uint32_t>(out_.directories.size()));
-    // The rows stay with `step` until the indexes are filled.
+    // `step` owns the rows until the indexes are filled.
     out_.directories.push_back({data.path, {}, std::move(step.others), std::move(step.unmapped)});
     OverflowRecords* records = nullptr;
     for (const std::string& name : step.overflow) {
@@ -156,7 +156,7 @@ void RankOpener::join_graph(int graph) {
   for (size_t i = first; i < items_.size(); ++i) joiner.announce(*items_[i].name);
   epochs_.push_back(joiner.finish());
 
-  // On GPU the parameters of every graph are in the directory of the step's first one.
+  // On GPU the parameters of every graph are in the directory of the step's first graph.
   Joiner elsewhere;
   if (from_file_.count(graph) > 0) {
     for (auto& [id, builder] : builders_) elsewhere.add_graph(id, builder);
@@ -186,7 +186,7 @@ void RankOpener::join_graph(int graph) {
   assign_shared_names(shared);
 }
 
-/// Files whose name fits several nodes: as many files as nodes are taken in order of time, else all go to the first.
+/// Files whose name fits several nodes: with as many files as nodes, match them by time; otherwise all go to the first node.
 void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared) {
   for (auto& [key, entry] : shared) {
     auto& [nodes, items] = entry;
@@ -199,7 +199,7 @@ void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector
   }
 }
 
-/// Nodes for names that no graph knows, in the order in which they were first written.
+/// Adds nodes for names that no graph contains, in the order in which they were first written.
 void RankOpener::add_unmatched_names(int graph) {
   std::vector<std::pair<const UnmatchedKey*, UnmatchedName*>> order;
   for (auto& [key, unmatched] : unmatched_[graph]) order.emplace_back(&key, &unmatched);
@@ -211,7 +211,7 @@ void RankOpener::add_unmatched_names(int graph) {
     const auto& [type, op] = *key;
     Node node;
     std::string name = op;
-    if (type.empty()) {  // the headerless form spells the whole name with dashes
+    if (type.empty()) {  // the headerless form uses dashes for the slashes of the whole name
       for (size_t at = name.find("--"); at != std::string::npos; at = name.find("--", at + 1)) name.replace(at, 2, "/");
     }
     const bool parameter = type == "Parameter" || (type.empty() && !split_number(name).number);
@@ -229,7 +229,7 @@ void RankOpener::add_unmatched_names(int graph) {
   }
 }
 
-/// A node has at least the slots that were dumped of it.
+/// A node has at least its dumped slots.
 void RankOpener::add_slot(GraphBuilder& builder, NodeId id, const FileName& name) {
   if (name.kind == FileKind::kDevice) return;
   Node& node = builder.node(id);

@@ -1,4 +1,4 @@
-// Opens one rank: reads its graphs and orders, lists its directories, joins files with nodes.
+// Opens one rank: reads its graphs and execution orders, lists its directories, joins files with nodes.
 #pragma once
 
 #include <map>
@@ -15,18 +15,18 @@ class RankOpener {
  public:
   RankOpener(const Layout& layout, const RankDirectory& rank, DumpData& out);
   void run();
-  /// Epochs that the file names prove, in order of graph.
+  /// Epochs proven by the file names, in order of graph.
   const std::vector<std::string>& epochs() const { return epochs_; }
 
  private:
-  /// A file or a row that waits for its node.
+  /// A file or a row that has no node yet.
   struct Item {
     const FileName* name;
     size_t directory;  // in listed_
     int file = -1, row = -1;
     JoinedNode node;
   };
-  /// A name that no graph knows.
+  /// A name that no graph contains.
   struct UnmatchedName {
     std::vector<size_t> items;
     uint64_t first_timestamp = UINT64_MAX;

@@ -1,4 +1,4 @@
-// What a dump session answers about order: which tensors there are, and which value came before.
+// Order in a dump session: which tensors exist, and which value came before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace msdbg::dump {
 namespace {
 
-/// Nodes that were asked for, per graph.
+/// The requested nodes of each graph.
 class NodeFilter {
  public:
   explicit NodeFilter(const std::vector<NodeRef>* nodes) : all_(nodes == nullptr) {
@@ -61,7 +61,7 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
           if (!wants(query, listed.slot) || !filter.contains(graph, listed.node)) return;
           found.push_back({rank, graph.id(), step, listed.execution, listed.node, listed.slot});
         };
-        // Constants of their own directory come in with the first step; those of 1.3 to 1.5 are in every step.
+        // Constants in their own directory are listed with the first step; those of 1.3 to 1.5 are in every step.
         if (seen.insert(data).second) {
           for (const StepIndex::Listed& listed : data->constants.listed()) {
             if (!index->second.slots_of(listed.node).empty()) continue;
@@ -91,7 +91,7 @@ Result<TensorId> DumpSession::previous(const TensorId& id, bool* history_missing
   if (data->graph->node(id.node).kind == NodeKind::kConstant) {
     return Status(Code::kNotFound, "a constant has no previous value");
   }
-  // Sub-graphs run when their root does, and only the root has a history.
+  // Subgraphs run when their root does; only the root has a history.
   const History& history = data_.history.at(id.rank);
   const int root = history.knows(id.graph) ? id.graph : data->graph->root_id();
   std::optional<int64_t> step;

@@ -34,7 +34,7 @@ enum Column : size_t {
   kColumns
 };
 
-// "Negative Zero Count" counts elements below zero, whatever its title says; likewise "Positive Zero Count".
+// "Negative Zero Count" counts elements below zero, despite its title; likewise "Positive Zero Count".
 constexpr std::array<std::string_view, kColumns> kTitles = {"op type",
                                                             "op name",
                                                             "task id",
@@ -59,10 +59,10 @@ constexpr std::array<std::string_view, kColumns> kTitles = {"op type",
 
 struct Columns {
   std::array<std::optional<size_t>, kColumns> at;
-  size_t width = 0;  ///< fields of the heading
+  size_t width = 0;  ///< number of fields in the heading
 };
 
-/// Commas within double quotes do not separate.
+/// Commas within double quotes do not separate fields.
 std::vector<std::string_view> split_row(std::string_view line) {
   std::vector<std::string_view> fields;
   size_t begin = 0;
@@ -163,20 +163,20 @@ class RowReader {
     count(kNegativeInf, kStatNegInf, stats.neg_inf_count, stats);
     count(kPositiveInf, kStatPosInf, stats.pos_inf_count, stats);
     count(kZero, kStatZero, stats.zero_count, stats);
-    // From 2.3.0 on, known by the comma at the end of each line, Inf counts as positive or negative too.
+    // Since 2.3.0, recognizable by a comma at the end of each line, Inf also counts as positive or negative.
     if (fields_.size() <= columns_.width) return;
     finite_only(kStatPos, stats.pos_count, kStatPosInf, stats.pos_inf_count, stats);
     finite_only(kStatNeg, stats.neg_count, kStatNegInf, stats.neg_inf_count, stats);
   }
 
-  /// Counts of parts against that of all, from which the following code subtracts them.
+  /// Checks partial counts against the total, from which the code below subtracts them.
   static Status compare_counts(Stats& stats) {
     const auto sum = [](std::initializer_list<uint64_t> counts) {
       uint64_t total = 0;
       for (const uint64_t count : counts) total = count > UINT64_MAX - total ? UINT64_MAX : total + count;
       return total;
     };
-    // In releases that cannot be told from their lines, Inf may also count as positive or negative.
+    // In releases that the lines do not identify, Inf may also count as positive or negative.
     const uint64_t nonfinite = sum({stats.nan_count, stats.pos_inf_count, stats.neg_inf_count});
     const uint64_t ordered = sum({stats.nan_count, stats.neg_count, stats.pos_count, stats.zero_count});
     if (!stats.knows(kStatCount)) stats.count = std::max({stats.count, nonfinite, ordered});
@@ -196,8 +196,8 @@ class RowReader {
   }
 
   void read_values(Stats& stats) {
-    // Up to 2.3.0-rc2 extremes are those of the finite elements, `null` where there are none. Later Inf takes part and
-    // NaN swallows the rest, so only finite texts are extremes as we define them.
+    // Up to 2.3.0-rc2 the extremes are those of the finite elements, `null` without any. Later releases include Inf, and any NaN
+    // makes the extremes NaN. We define extremes over finite elements, so only finite texts are used.
     const std::optional<double> max = value(kMax, kStatMax, stats.max, stats);
     const std::optional<double> min = value(kMin, kStatMin, stats.min, stats);
     const std::optional<double> mean = value(kAvg, kStatMean, stats.mean, stats);
@@ -218,7 +218,7 @@ class RowReader {
 
   std::optional<double> value(Column column, StatField field, double& out, Stats& stats) {
     if (text(column) == "null") {
-      stats.known |= field;  // no finite element, which our statistics write as NaN
+      stats.known |= field;  // no finite element; our statistics represent that as NaN
       return std::nullopt;
     }
     const std::optional<double> number = parse_double(text(column));
@@ -252,7 +252,7 @@ StatisticTable parse_statistics(std::span<const std::string> lines) {
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].empty()) continue;
     if (is_heading(lines[i])) {
-      columns = find_columns(lines[i]);  // a further run may append its own heading
+      columns = find_columns(lines[i]);  // another run may append its own heading
       std::string missing;
       for (Column needed : {kOpType, kOpName, kIo, kSlot}) {
         if (!columns.at[needed]) missing += (missing.empty() ? "'" : ", '") + std::string(kTitles[needed]) + "'";

@@ -1,4 +1,4 @@
-// statistic.csv: one line of statistics per tensor. Pure functions over the file's lines; any thread.
+// Parses statistic.csv: one line of statistics per tensor. Pure functions on the file's lines; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace msdbg::dump {
 
 struct StatisticRow {
-  FileName name;  ///< the fields a tensor file's name would have
+  FileName name;  ///< the fields that a tensor file's name would have
   Shape shape;
   DType dtype = DType::kUnknown;
   uint64_t bytes = 0;
@@ -25,12 +25,12 @@ struct StatisticRow {
 
 struct StatisticTable {
   std::vector<StatisticRow> rows;
-  std::vector<std::string> problems;  ///< missing columns, lines that cannot be read, lines that contradict themselves
+  std::vector<std::string> problems;  ///< missing columns, unreadable lines, contradictory lines
 };
 
-/// Columns are found by their titles, so any order, subset and surplus is accepted as long as the columns that name the
-/// tensor are there. `Stats::known` says which statistics a row really gives; NaN and Inf counts that follow from the
-/// printed extremes are counted, and a count that is only known to be positive is 1 without its bit.
+/// Finds columns by their titles: any order, subset or additional columns are accepted if the columns that name the tensor exist.
+/// `Stats::known` says which statistics a row really has. NaN and Inf counts that follow from the printed extremes are set; a count
+/// that is only known to be positive is 1 without its bit.
 StatisticTable parse_statistics(std::span<const std::string> lines);
 
 }  // namespace msdbg::dump

@@ -10,7 +10,7 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr int kParameterDepth = 8;  // components of a parameter's name that slashes make
+constexpr int kParameterDepth = 8;  // path components of a parameter's name with slashes
 
 class Lister {
  public:
@@ -52,7 +52,7 @@ class Lister {
       if (comma == std::string::npos || comma == 0 || comma + 1 == line.size()) {
         bad += line.empty() ? 0 : 1;
       } else {
-        mapping_[line.substr(0, comma)] = {line.substr(comma + 1)};  // of a repeated number the last line counts
+        mapping_[line.substr(0, comma)] = {line.substr(comma + 1)};  // for a repeated number the last line wins
       }
     }
     if (bad > 0) add_problem(out_.problems, Severity::kWarning, path, fmt::format("{} lines are no `file,name`", bad));
@@ -66,7 +66,7 @@ class Lister {
       name = found->second.name;
     }
     FileName parsed = parse_file_name(name);
-    // 1.3 to 1.5 keep a slash of a parameter's name and thus make directories.
+    // 1.3 to 1.5 keep the slashes of a parameter's name, which creates directories.
     if (entry.directory && parsed.kind != FileKind::kNpy) {
       if (!entry.link && path.starts_with("Parameter.") && depth < kParameterDepth) {
         descend(path, depth);

@@ -1,5 +1,5 @@
-// What one directory of a dump holds, listed once. Names are parsed, mapping.csv is applied, statistic.csv is read;
-// tensor files are not opened.
+// The contents of one directory of a dump, listed once. Parses names, applies mapping.csv and reads statistic.csv; does not open
+// tensor files.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@
 namespace msdbg::dump {
 
 struct ListedFile {
-  std::string path;  ///< below the directory, as it is called on disk
-  FileName name;     ///< of the original name where mapping.csv gives one
+  std::string path;  ///< below the directory, as on disk
+  FileName name;     ///< parsed from the original name if mapping.csv has one
 };
 
 struct StepFiles {
   std::vector<ListedFile> files;  ///< kNpy, kRaw and kDevice
   std::vector<StatisticRow> rows;
   std::vector<std::string> overflow;  ///< names of Opdebug files
-  std::vector<std::string> others;    ///< neither tensors nor anything else that is known
-  std::vector<std::string> unmapped;  ///< original names of mapping.csv whose file is missing
+  std::vector<std::string> others;    ///< neither tensors nor any other known file
+  std::vector<std::string> unmapped;  ///< original names in mapping.csv whose file is missing
   std::vector<Problem> problems;
 };
 
-/// `plain` accepts .npy files of any name as tensors of their own (a directory that somebody filled by hand).
+/// `plain` accepts .npy files of any name as separate tensors (a directory filled by hand).
 StepFiles list_step(const std::string& directory, bool plain);
 
 }  // namespace msdbg::dump

@@ -8,7 +8,7 @@ namespace msdbg::dump {
 void StepIndex::add(NodeId node, Slot slot, Value value) { pending_.push_back({node, slot, std::move(value)}); }
 
 void StepIndex::finish(const Graph& graph) {
-  // The k-th time stamp of a slot belongs to the k-th turn of a loop, or to the k-th run into the same directory.
+  // The k-th time stamp of a slot belongs to the k-th iteration of a loop, or to the k-th run into the same directory.
   std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
     return std::tie(a.node, a.slot, a.value.timestamp, a.value.file) <
            std::tie(b.node, b.slot, b.value.timestamp, b.value.file);

@@ -12,9 +12,9 @@
 namespace msdbg::dump {
 namespace {
 
-/// Small tensors come with their header in one read.
+/// Reads a small tensor and its header at once.
 constexpr size_t kHeadBytes = 16 << 10;
-/// Headers of the second and third version may be long; no real one comes near this.
+/// Headers of versions 2 and 3 may be long; no real one comes near this.
 constexpr uint64_t kMaxHeader = 1 << 20;
 constexpr std::string_view kMagic = "\x93NUMPY";
 
@@ -22,7 +22,7 @@ Status unsupported(DType dtype) {
   return Status(Code::kUnsupported, fmt::format("{} elements are not evaluated", dtype_name(dtype)));
 }
 
-/// Header of 2 bytes length in version 1, of 4 in later ones.
+/// The length of the header takes 2 bytes in version 1, 4 in later ones.
 uint64_t header_end(std::span<const std::byte> head) {
   if (head.size() < 12) return 0;
   const auto byte = [&](size_t i) { return std::to_integer<uint64_t>(head[i]); };
@@ -153,7 +153,7 @@ class FileReader : public ElementReader {
     return file_.read(offset, out);
   }
 
-  /// Column-major files are turned once, in memory; only tools other than MindSpore write them.
+  /// Transposes a column-major file in memory; only tools other than MindSpore write them.
   Status load_rows() {
     if (!rows_.empty() || content_.bytes == 0) return {};
     const size_t item = item_size(content_.dtype);
@@ -178,7 +178,7 @@ TensorFile open_tensor_file(const std::string& path, const FileHints& hints) {
   Result<File> file = File::open(path);
   if (!file) {
     opened.content.dtype = hints.dtype;
-    // A file that is gone since the directory was listed is not a tensor that was never dumped.
+    // A file deleted after the directory was listed is an error, not a tensor that was never dumped.
     opened.content.problem = Status(Code::kIoError, without_path(file.status(), path).message());
     return opened;
   }

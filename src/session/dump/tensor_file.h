@@ -1,6 +1,6 @@
-// One tensor file: what its header promises, whether it keeps the promise, and its elements block by block.
+// One tensor file: its header, whether the content agrees with it, and its elements block by block.
 //
-// Files are read, not mapped: a file that shrinks while it is read then gives a Status instead of a signal.
+// Files are read, not mapped: if a file shrinks while it is read, the result is a Status instead of a signal.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace msdbg::dump {
 
-/// What the name of the file says about its content.
+/// What the file's name says about its content.
 struct FileHints {
   FileKind kind = FileKind::kNpy;
   DType dtype = DType::kUnknown;  ///< kRaw: the type of the elements
-  std::optional<Shape> shape;     ///< kRaw; nullopt: `shape_0`, the file's size decides
+  std::optional<Shape> shape;     ///< kRaw; nullopt: `shape_0`, where the file's size decides
 };
 
 struct FileContent {
@@ -34,10 +34,10 @@ struct FileContent {
 
 struct TensorFile {
   FileContent content;
-  std::unique_ptr<ElementReader> reader;  ///< null exactly when the content has a problem
+  std::unique_ptr<ElementReader> reader;  ///< null if and only if the content has a problem
 };
 
-/// Opens the file, reads its header and compares its size with it. Never fails: see FileContent::problem.
+/// Opens the file, reads its header and checks its size. Never fails: see FileContent::problem.
 TensorFile open_tensor_file(const std::string& path, const FileHints& hints);
 
 }  // namespace msdbg::dump

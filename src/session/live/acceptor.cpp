@@ -47,7 +47,7 @@ std::string address_text(const sockaddr_storage& address, int* port) {
 }
 
 void set_port(sockaddr_storage& address, int port) {
-  // The port is at the same place in both.
+  // The port is at the same offset in both.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   const in_port_t value = htons(static_cast<uint16_t>(port));
   std::memcpy(reinterpret_cast<std::byte*>(&address) + offsetof(sockaddr_in, sin_port), &value, sizeof value);
@@ -71,18 +71,18 @@ Result<std::unique_ptr<Acceptor>> Acceptor::open(const std::string& bind, int po
   acceptor->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (acceptor->wake_ < 0)
     return Status(Code::kIoError, fmt::format("cannot listen on {}:{}: eventfd: {}", bind, port, std::strerror(errno)));
-  // A training names the debugger by an IPv4 address in digits: those come first, and theirs is the address that is shown.
+  // A training uses a numeric IPv4 address for the debugger: these come first, and are the address that is shown.
   std::set<std::string> tried;
   Status unavailable;
   for (const bool v4 : {true, false}) {
     for (const addrinfo* at = found.list; at != nullptr; at = at->ai_next) {
       if ((at->ai_family == AF_INET) != v4 || !tried.emplace(reinterpret_cast<const char*>(at->ai_addr), at->ai_addrlen).second) continue;
-      // The port that the first address was given, when any will do.
+      // If any port will do, the later addresses use the port of the first.
       Status status = acceptor->listen_at(*at, acceptor->port_);
       if (status.ok()) continue;
       status = Status(status.code(), fmt::format("cannot listen on {}:{}: {}", bind, port, status.message()));
       if (status.code() != Code::kUnsupported) return status;
-      if (unavailable.ok()) unavailable = status;  // a name may stand for an address of a family that this machine does not have
+      if (unavailable.ok()) unavailable = status;  // a name may resolve to an address family that this machine lacks
     }
   }
   if (acceptor->sockets_.empty()) return Status(Code::kIoError, unavailable.message());
@@ -135,7 +135,7 @@ Status Acceptor::listen_at(const addrinfo& at, int port) {
   const int descriptor = ::socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int yes = 1;
   socklen_t length = sizeof address;
-  // Without V6ONLY, [::] would take the port of 0.0.0.0 as well.
+  // Without V6ONLY, [::] would also take the port of 0.0.0.0.
   const bool v6 = at.ai_family == AF_INET6;
   if (descriptor < 0 || ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
       (v6 && !sockets_.empty() && ::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) != 0) ||
@@ -180,7 +180,7 @@ void Acceptor::run() {
     try {
       polled.assign({{wake_, POLLIN, 0}});
       for (const int socket : sockets_) polled.push_back({socket, POLLIN, 0});
-      // Nothing to read for us: only the end of the connection is of interest.
+      // There is nothing for us to read: only the end of the connection matters.
       for (const auto& [descriptor, connection] : watched_) polled.push_back({descriptor, POLLRDHUP, 0});
       if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) {
         log(LogLevel::kError, fmt::format("live: no new connections are accepted: poll: {}", std::strerror(errno)));
@@ -211,7 +211,7 @@ void Acceptor::drop(std::map<int, Connection>::iterator connection) {
   callbacks_.closed(key);
 }
 
-/// Whoever opens connections without end does not keep others out: the oldest that is not the training's goes.
+/// A client that keeps opening connections must not lock others out: close the oldest one that is not the training's.
 void Acceptor::make_room() {
   if (watched_.size() < limits::kConnections) return;
   auto oldest = watched_.end();
@@ -229,11 +229,11 @@ void Acceptor::accept_one(int socket) {
   socklen_t length = sizeof address;
   const int descriptor = ::accept4(socket, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor < 0) {
-    // Out of descriptors: the connection stays in the queue, and trying at once would only burn the processor.
+    // Out of descriptors: the connection stays in the queue, and retrying at once would only waste CPU time.
     if (errno == EMFILE || errno == ENFILE) ::usleep(100000);
     return;
   }
-  // Without a copy its end would go unnoticed.
+  // Without a copy of the descriptor, the end of the connection would go unnoticed.
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) {
     log(LogLevel::kWarning, fmt::format("live: a connection was refused: dup: {}", std::strerror(errno)));
@@ -245,7 +245,7 @@ void Acceptor::accept_one(int socket) {
   int port = 0;
   const std::string host = address_text(address, &port);
   const std::string key = fmt::format("fd:{}", descriptor);
-  // The number may be that of a connection that gRPC closed a moment ago and whose end has not been processed yet.
+  // gRPC may just have closed a connection with this number, and its end may not be processed yet.
   const auto stale = std::find_if(watched_.begin(), watched_.end(), [&](const auto& entry) { return entry.second.key == key; });
   if (stale != watched_.end()) drop(stale);
   make_room();

@@ -1,5 +1,5 @@
-// The listening socket. It accepts connections itself instead of leaving that to gRPC, so the end of a connection
-// is known at once, also while no call is open on it.
+// The listening socket. It accepts connections itself instead of leaving that to gRPC: it notices the end of a connection at once,
+// even without an open call.
 #pragma once
 
 #include <functional>
@@ -20,27 +20,27 @@ namespace msdbg::live {
 class Acceptor {
  public:
   struct Callbacks {
-    /// A connection to take over; `key` is what calls on it will carry as their peer.
+    /// A connection to take over; calls on it have `key` as their peer.
     std::function<void(int descriptor, const std::string& key, const std::string& address)> opened;
     std::function<void(const std::string& key)> closed;
-    /// True for a connection that must stay when there are too many: the oldest of the others is closed for a new one.
+    /// True for a connection that must stay open: above the limit, the oldest of the others is closed.
     std::function<bool(const std::string& key)> keep;
   };
 
-  /// Listens on every address that `bind` stands for ("localhost" may be two), on one port.
-  /// Error: kInvalidArgument for anything but an address, kIoError naming the address and the reason.
+  /// Listens on every address of `bind` ("localhost" may have two), on one port.
+  /// Error: kInvalidArgument for anything but an address, kIoError with the address and the reason.
   static Result<std::unique_ptr<Acceptor>> open(const std::string& bind, int port);
-  /// Goes on with sockets that listen already. Error: kInvalidArgument for what is no such socket.
+  /// Takes over sockets that are already listening. Error: kInvalidArgument for other descriptors.
   static Result<std::unique_ptr<Acceptor>> take_over(std::span<const int> sockets);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  /// Starts accepting. The callbacks run on a thread of the acceptor. Error: kInternal when there is no thread for it.
+  /// Starts accepting. The callbacks run on a thread of the acceptor. Error: kInternal if the thread cannot be started.
   Status start(Callbacks callbacks);
   void stop();
 
-  /// For take_over() in another process. The caller closes them.
+  /// For take_over() in another process. The caller closes the descriptors.
   Result<std::vector<int>> copy_sockets() const;
   const std::string& host() const { return host_; }
   int port() const { return port_; }
@@ -63,7 +63,7 @@ class Acceptor {
   std::string host_;
   int port_ = 0;
   Callbacks callbacks_;
-  std::map<int, Connection> watched_;  // by our own copy of the descriptor
+  std::map<int, Connection> watched_;  // by our copy of the descriptor
   uint64_t next_number_ = 0;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Memory for messages between their arrival and their processing by the session.
+// Memory of messages from their arrival until the session has processed them.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace msdbg::live {
 
-/// A limit that many messages share. Any thread.
+/// A limit shared by many messages. Any thread.
 class WaitingMemory {
  public:
   explicit WaitingMemory(uint64_t limit) : limit_(limit) {}
@@ -25,7 +25,7 @@ class WaitingMemory {
   std::atomic<uint64_t> used_{0};
 };
 
-/// The part of it that one message takes; given back when this is destroyed.
+/// The share of one message; returned on destruction.
 class Charge {
  public:
   Charge() = default;
@@ -42,7 +42,7 @@ class Charge {
     if (memory_) memory_->release(bytes_);
   }
 
-  /// False when the limit is reached; nothing is taken then.
+  /// False at the limit; nothing is added then.
   bool add(uint64_t bytes) {
     if (!memory_->take(bytes)) return false;
     bytes_ += bytes;

@@ -11,7 +11,7 @@
 namespace msdbg::live {
 namespace {
 
-constexpr size_t kMaxEvents = 1000;  ///< texts kept for a session that never asks for them
+constexpr size_t kMaxEvents = 1000;  ///< texts kept for a session that never fetches them
 
 }  // namespace
 
@@ -19,7 +19,7 @@ Conversation::Conversation(std::unique_ptr<Transport> transport, std::chrono::mi
     : transport_(std::move(transport)), view_deadline_(view_deadline) {}
 Conversation::~Conversation() = default;
 
-// ---- what the owner asks ---------------------------------------------------------------------------------------------
+// ---- requests of the owner -------------------------------------------------------------------------------------------
 
 void Conversation::drain() {
   std::lock_guard lock(mutex_);
@@ -85,7 +85,7 @@ void Conversation::report(Severity severity, std::string text) {
   say(severity, std::move(text));
 }
 
-// A step of a peer that misbehaves may complain a thousand times of the same thing.
+// A misbehaving peer may cause the same message a thousand times in one step.
 void Conversation::say(Severity severity, std::string text) {
   if (const auto known = event_counts_.find(text); known != event_counts_.end()) {
     ++known->second;
@@ -133,7 +133,7 @@ void Conversation::note_passed() {
 
 void Conversation::handle(WireEvent event) {
   using Kind = WireEvent::Kind;
-  // What the transport answered by itself comes before everything that it hands over.
+  // What the transport answered by itself comes before everything that it delivers.
   note_passed();
   switch (event.kind) {
     case Kind::kHandshake:
@@ -170,7 +170,7 @@ void Conversation::handle(WireEvent event) {
       summaries_ = std::move(event.summaries);
       return;
     case Kind::kValues:
-      // An upload that comes after its deadline is not the one that is awaited now.
+      // An upload that arrives after its deadline is not the awaited one.
       if (event.values == values_) values_done_ = true;
       return;
     case Kind::kHeartbeat:
@@ -194,7 +194,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
   refused_ = !profile.ok();
   if (refused_) {
     say(Severity::kError, fmt::format("refused: {}", profile.status().message()));
-    return;  // it asks for a command inside the handshake and is told to exit
+    return;  // it asks for a command inside the handshake and will be told to exit
   }
   const bool same_process = peer_ == event.peer && state_ != LiveState::kEnded && state_ != LiveState::kLost;
   profile_ = std::move(*profile);
@@ -206,7 +206,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
   hits_.clear();
   hit_charges_.clear();
   if (!same_process) {
-    graphs_.clear();  // of a process that was never held here
+    graphs_.clear();  // from a process that was never held here
     graph_charges_.clear();
     ++processes_;
     const uint64_t number = suspension_.number;
@@ -217,8 +217,8 @@ void Conversation::handle_handshake(const WireEvent& event) {
       fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
 }
 
-// Whether it is the process that was debugged before: on a new connection only what it says can tell. A held one says again
-// what it said then, a running one has not gone back.
+// Whether this process was debugged before. On a new connection only its metadata can show that: a held process repeats what it
+// sent then, a running one has not gone back.
 bool Conversation::is_known(const WireEvent& wait) const {
   if (handshakes_ == 0) return false;
   if (state_ == LiveState::kEnded) return peer_ == wait.peer;  // its connection stayed open
@@ -235,9 +235,9 @@ void Conversation::handle_wait(WireEvent event) {
   }
   const debugger::Metadata& metadata = event.metadata;
   if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) {
-    // Held by a debugger that is gone, or its connection broke and was made again. The same process goes on.
+    // It was held by a debugger that exited, or it reconnected. The same process goes on.
     const bool known = is_known(event);
-    // No operator has run: it was held before its first step. An Ascend training never names one.
+    // Held before its first step: no operator has run. An Ascend training never names one.
     const bool untouched = metadata.cur_step() == 0 && metadata.cur_node().empty() && metadata.backend() != "Ascend";
     if (!known) {
       std::optional<debugger::Metadata> handshake = recall_ ? recall_(metadata) : std::nullopt;

@@ -1,7 +1,7 @@
-// The state of the conversation with one training process, and everything that is said in it.
+// The conversation with one training process: its state and its messages.
 //
-// Any thread: each call holds the lock for as long as it waits, so workers of a check may fetch tensors while the
-// owner waits for them. Nothing here knows graphs or watchpoints.
+// Any thread: each call holds the lock while it waits, so workers of a check may fetch tensors while the owner waits for them.
+// Nothing here knows graphs or watchpoints.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@
 
 namespace msdbg::live {
 
-/// What the peer said when it was held; the next RunCMD ends it.
+/// The peer's report when it was held; the next RunCMD ends the suspension.
 struct Suspension {
-  uint64_t number = 0;   ///< 0: never held yet
-  bool initial = false;  ///< nothing was run since the handshake, or since a graph that came later
-  bool late_graph = false;  ///< and it was such a graph
+  uint64_t number = 0;   ///< 0: not held yet
+  bool initial = false;  ///< nothing has run since the handshake, or since a graph that arrived later
+  bool late_graph = false;  ///< such a graph arrived
   int64_t cur_step = 0, last_step = 0;
   std::string cur_node, last_node;
   bool node_level = false;
@@ -39,7 +39,7 @@ struct ViewItem {
 
 /// A view of a value.
 struct ValueItem : ViewItem {
-  uint64_t most_bytes = 0;  ///< of elements; more are refused
+  uint64_t most_bytes = 0;  ///< of elements; a longer value is refused
 };
 
 class Conversation {
@@ -47,16 +47,16 @@ class Conversation {
   Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline);
   ~Conversation();
 
-  /// Takes in what has arrived.
+  /// Processes what has arrived.
   void drain();
   LiveState state() const;
   PeerProfile profile() const;
   Suspension suspension() const;
-  uint64_t handshakes() const;  ///< grows when the peer's table of watchpoints may be empty
-  uint64_t processes() const;   ///< grows with every other training process
-  bool orphan() const;          ///< it came without a handshake
-  bool refused() const;         ///< the last peer speaks a version that is not served
-  int64_t goodbye_steps() const;  ///< what the training counted when it ended; -1 while it has not
+  uint64_t handshakes() const;  ///< incremented when the peer's table of watchpoints may be empty
+  uint64_t processes() const;   ///< incremented with every new training process
+  bool orphan() const;          ///< it connected without a handshake
+  bool refused() const;         ///< the last peer's version is not supported
+  int64_t goodbye_steps() const;  ///< the training's step count when it ended; -1 before that
   std::string address() const { return transport_->address(); }
   int descriptor() const { return transport_->descriptor(); }
 
@@ -65,41 +65,42 @@ class Conversation {
   std::vector<LiveEvent> take_events();
   void report(Severity severity, std::string text);
 
-  /// Until the state is held, ended or lost. False at the deadline or on an interrupt.
+  /// Waits until the state is held, ended or lost. False at the deadline or on an interrupt.
   bool wait_settled(Clock::time_point deadline, bool stop_on_interrupt);
-  /// Until the state is held, by any process that connects.
+  /// Waits until a training is held, including one that connects meanwhile.
   bool wait_held(Clock::time_point deadline, bool stop_on_interrupt);
 
-  /// A reply that leaves the training held: SetCMD, recheck. Returns when it asks again.
+  /// Sends a command that leaves the training held: SetCMD, recheck. Returns when it asks again.
   /// Error: kPeerLost; the text says whether the command was delivered.
   Status tell(const debugger::EventReply& reply, std::string_view what);
-  /// A reply that lets it go: RunCMD, exit. Returns at once.
-  /// Up to `ahead` suspensions without a hit or another event are answered in the same way, by the transport.
+  /// Sends a command that releases the training: RunCMD, exit. Returns at once. The transport answers up to `ahead` suspensions in
+  /// the same way, as long as they have no hit or other event.
   Status release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead = 0);
-  /// Whatever release() said, the next suspension is one again.
+  /// Stops answering ahead: the next suspension is reported again.
   void stop_ahead();
-  /// Suspensions that were answered ahead since this was last asked.
+  /// Suspensions answered ahead since the last call.
   uint64_t take_passed();
-  /// The same while it goes on, and the step of the last of them.
+  /// Like take_passed(), but without ending it; also the step of the last suspension.
   uint64_t passed(int64_t* step);
   Status run_detached(std::vector<debugger::EventReply> first);
-  /// Ends run_detached(). How many of its first replies were not given; they are the last ones.
+  /// Ends run_detached(). Returns how many of its first replies were not sent; they are the last ones.
   size_t take_back();
-  /// The same while it goes on.
+  /// Like take_back(), but without ending run_detached().
   size_t left_to_say() const;
   Result<std::vector<int>> copy_sockets() { return transport_->copy_sockets(); }
-  /// What a training that comes without handshake has said to another debugger, where somebody knows. Set before anything else.
+  /// Sets a lookup for the handshake of a training that connects without one. Call it before anything else.
   void recall(std::function<std::optional<debugger::Metadata>(const debugger::Metadata& wait)> recall) { recall_ = std::move(recall); }
-  bool recalled() const;  ///< the training came without handshake, and somebody knew
+  bool recalled() const;  ///< the training connected without handshake, and the lookup found one
 
-  /// While `suspension` is set, nothing is sent in another one, because callers mean that one. nullopt ends it.
+  /// While set, commands are sent only in this suspension, because callers mean that one. nullopt ends it.
   void pin(std::optional<uint64_t> suspension);
 
-  // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not fit the question.
+  // Views. Error: kPeerLost, kInterrupted, kCorrupt when the answer does not match the question.
   Result<std::vector<debugger::TensorBase>> bases(std::span<const ViewItem> items);
   Result<std::vector<debugger::TensorSummary>> summaries(std::span<const ViewItem> items);
-  /// One value for each of the items, which differ and fit into one message, in their order; each says what was wrong with it or that
-  /// it is missing. An error applies to all of them. Room is made for `reserve` bytes; above `memory` bytes the elements lie in a file.
+  /// Fetches one value for each item, in order; items are distinct and fit into one message. Each value has its own problem, if
+  /// any, or is marked as missing; an error applies to all of them. Reserves `reserve` bytes; above `memory` bytes the elements are
+  /// stored in a file.
   Result<std::shared_ptr<ValueUpload>> values(std::span<const ValueItem> items, uint64_t reserve, uint64_t memory);
 
  private:
@@ -125,11 +126,11 @@ class Conversation {
   LiveState state_ = LiveState::kWaiting;
   PeerProfile profile_;
   Suspension suspension_;
-  bool ran_ = false;           // something was run since the handshake
-  bool late_graph_ = false;    // a graph that was compiled later has come; the training is held before its first run
+  bool ran_ = false;           // something has run since the handshake
+  bool late_graph_ = false;    // a graph compiled later has arrived; the training is held before its first run
   bool awaiting_ = true;       // the next WaitCMD is a new suspension
-  uint64_t passed_ = 0;        // suspensions that were answered ahead
-  bool busy_ = false;          // it got a command and has not asked again yet
+  uint64_t passed_ = 0;        // suspensions answered ahead
+  bool busy_ = false;          // it got a command and has not asked for another one yet
   bool refused_ = false, orphan_ = false, recalled_ = false;
   std::function<std::optional<debugger::Metadata>(const debugger::Metadata&)> recall_;
   std::optional<uint64_t> pinned_;
@@ -141,9 +142,9 @@ class Conversation {
   std::vector<debugger::WatchpointHit> hits_;
   std::vector<Charge> graph_charges_, hit_charges_;
   std::vector<LiveEvent> events_;
-  std::unordered_map<std::string, size_t> event_counts_;  // of the texts since they were last taken
+  std::unordered_map<std::string, size_t> event_counts_;  // count of each text since the last take_events()
   size_t dropped_events_ = 0;
-  // The answer to the view that is under way.
+  // The answer to the current view.
   std::optional<std::vector<debugger::TensorBase>> bases_;
   std::optional<std::vector<debugger::TensorSummary>> summaries_;
   std::shared_ptr<ValueUpload> values_;

@@ -1,4 +1,4 @@
-// What is said to a training process.
+// Commands to a training process.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,7 +105,7 @@ Status Conversation::release(const debugger::EventReply& reply, std::string_view
   if (Status status = ensure_held(what); !status.ok()) return status;
   hits_.clear();
   hit_charges_.clear();
-  // Before the answer: the training may be back before this thread is.
+  // Before the answer: the training may ask again before this thread continues.
   if (ahead > 0) transport_->answer_ahead(reply, ahead);
   if (Status status = transport_->answer(reply); !status.ok()) {
     note_passed();
@@ -123,7 +123,7 @@ Status Conversation::run_detached(std::vector<debugger::EventReply> first) {
   WireEvent event;
   while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
   if (state_ == LiveState::kWaiting || state_ == LiveState::kEnded || state_ == LiveState::kLost) return not_held("detach");
-  transport_->answer_unattended(std::move(first));  // an open WaitCMD included
+  transport_->answer_unattended(std::move(first));  // also answers an open WaitCMD
   while (transport_->next(&event, Clock::time_point::min(), false)) handle(std::exchange(event, {}));
   if (state_ == LiveState::kEnded || state_ == LiveState::kLost) return {};
   state_ = LiveState::kRunning;

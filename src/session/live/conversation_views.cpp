@@ -1,4 +1,4 @@
-// Questions to a held training: shapes, statistics, values.
+// Queries to a held training: shapes, statistics, values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr size_t kItemsPerView = 2000;
 constexpr size_t kBytesPerView = size_t{3} << 20;  ///< of names; a client accepts 4 MiB
 constexpr size_t kBytesAroundName = 32;
 
-/// How many of the items one message takes, one at least.
+/// How many items fit into one message; at least one.
 size_t items_in_one_view(std::span<const ViewItem> items) {
   size_t count = 0, bytes = 0;
   while (count < std::min(items.size(), kItemsPerView)) {
@@ -37,7 +37,7 @@ std::string name_of(const UploadedValue& value) {
   return fmt::format("{}:{}{}", printable(value.node), value.slot, value.iter.empty() ? "" : " (previous)");
 }
 
-/// What is wrong with a value when no more data comes; "" when nothing is. A value without data is empty.
+/// The problem of a value once all its data has arrived, or "". A value without data is empty.
 std::string problem_of(const ValueUpload& upload, size_t place) {
   const UploadedValue& value = upload.values[place];
   if (!value.problem.empty() || value.finished) return value.problem;
@@ -54,7 +54,7 @@ debugger::EventReply Conversation::view_of(debugger::ViewCMD::Level level) const
   return reply;
 }
 
-/// In as many views as the limit of a message asks for. `answer` is where the message that comes back is left.
+/// Splits the question into as many views as the message limit requires. The answer arrives in `*answer`.
 template <typename Message>
 Result<std::vector<Message>> Conversation::ask(std::span<const ViewItem> items, debugger::ViewCMD::Level level, std::string_view of,
                                                std::optional<std::vector<Message>>* answer) {

@@ -1,4 +1,4 @@
-// What goes over the wire, as the session sees it: complete messages in the order of their arrival.
+// The wire traffic as the session sees it: complete messages in the order of their arrival.
 #pragma once
 
 #include <cstdint>
@@ -23,47 +23,47 @@ enum class Rpc : uint8_t {
 };
 inline constexpr int kRpcCount = 9;
 std::string_view rpc_name(Rpc rpc);  ///< "WaitCMD", ...
-/// By method name, with or without the path of the service.
+/// By method name, with or without the service path.
 std::optional<Rpc> find_rpc(std::string_view name);
-/// True where a call takes any number of messages.
+/// True if a call may have any number of messages.
 bool is_streaming(Rpc rpc);
 
-/// One tensor that a view asks for, and what came of it.
+/// One tensor that a view requests, and its result.
 struct UploadedValue {
-  std::string node, slot, iter;      ///< as asked for
-  uint64_t most_bytes = UINT64_MAX;  ///< elements beyond these are refused
-  uint64_t first = 0, bytes = 0;     ///< where its elements are in the buffer
+  std::string node, slot, iter;      ///< as requested
+  uint64_t most_bytes = UINT64_MAX;  ///< more elements are refused
+  uint64_t first = 0, bytes = 0;     ///< position of its elements in the buffer
   std::vector<int64_t> dims;
   int data_type = 0;
   uint64_t slices = 0;
   bool finished = false;
-  std::string problem;               ///< "" or what did not fit
+  std::string problem;               ///< "", or what did not match
 
-  /// The training said that it does not have it.
+  /// The training reported that it does not have the tensor.
   bool missing() const { return slices > 0 && data_type == 0; }
 };
 
-/// Where the elements of the tensors of one view arrive, one after the other. Shared, because an upload that comes after its
-/// deadline still needs a place. Written by one transport thread; read after the kValues event.
+/// Receives the elements of one view's tensors, one after the other. Shared, because an upload that arrives after its deadline
+/// still needs a destination. Written by one transport thread; read after the kValues event.
 struct ValueUpload {
   std::vector<UploadedValue> values;  ///< in the order of the question
-  size_t at = 0;                      ///< the one that is awaited; past the last one when all have come
+  size_t at = 0;                      ///< index of the awaited value; past the last one when all have arrived
   UploadBuffer buffer;
-  std::string problem;                ///< "" or why no more came
+  std::string problem;                ///< "", or why no more arrived
 
-  /// Elements beyond these are refused, whatever they belong to.
+  /// The limit for all elements, whatever they belong to.
   uint64_t most_bytes() const;
   std::span<const std::byte> elements(const UploadedValue& value) const { return buffer.bytes().subspan(value.first, value.bytes); }
 };
 
-/// In a recording: what led to a suspension, which need not be what the replay was asked for.
+/// In a recording: what led to a suspension. It may differ from the command given to the replay.
 struct CameFrom {
   std::string run_level, node;  ///< of the RunCMD
-  int64_t last_step = 0;        ///< of the suspension before
+  int64_t last_step = 0;        ///< of the previous suspension
   std::string last_node;
 };
 
-/// One thing that happened at the wire.
+/// One event on the wire.
 struct WireEvent {
   enum class Kind : uint8_t {
     kHandshake,  ///< metadata; already answered
@@ -73,18 +73,18 @@ struct WireEvent {
     kHits,
     kBases,
     kSummaries,
-    kValues,     ///< the upload handed to Transport::expect() is complete, or no more of it comes
+    kValues,     ///< the upload passed to Transport::expect() is complete, or no more of it arrives
     kHeartbeat,
-    kGone,       ///< the connection of the training ended; text says how
+    kGone,       ///< the connection of the training ended; text has the reason
     kRefused,    ///< a peer was refused; text
-    kProblem,    ///< odd input that was survived; text
+    kProblem,    ///< unexpected input that was tolerated; text
   };
   Kind kind = Kind::kProblem;
   std::string peer;
   debugger::Metadata metadata;
   std::vector<std::string> graphs;  ///< serialized GraphProtos
   std::vector<debugger::WatchpointHit> hits;
-  size_t left_out = 0;                ///< hits beyond what is kept
+  size_t left_out = 0;                ///< hits beyond the limit
   std::vector<debugger::TensorBase> bases;
   std::vector<debugger::TensorSummary> summaries;
   std::shared_ptr<ValueUpload> values;

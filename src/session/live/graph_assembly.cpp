@@ -6,7 +6,7 @@
 #include "msdbg/wire_fields.h"
 
 namespace msdbg::live {
-// Looks at each byte once, however many chunks claim to be the last.
+// Examines each byte once, however many chunks claim to be the last.
 bool GraphAssembly::is_whole() {
   WireReader reader(std::as_bytes(std::span(bytes_)).subspan(whole_));
   uint64_t end = 0;
@@ -25,7 +25,7 @@ void GraphAssembly::add(const debugger::Chunk& chunk) {
     bytes_ += buffer;
   }
   if (!marked) return;
-  // A whole slice that carries the mark is either the true end or the stale mark of a graph that continues.
+  // A complete slice with the mark is either the real end or the stale mark of a graph that continues.
   if (!repeated && buffer.size() == kSlice && !is_whole()) return;
   end_graph();
 }

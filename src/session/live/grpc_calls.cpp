@@ -1,4 +1,4 @@
-// What the calls of a training say, decoded and handed to the session; and how they are answered.
+// Decodes the calls of a training, passes them to the session, and answers them.
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/support/proto_buffer_reader.h>
@@ -62,7 +62,7 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
     return fail(call, grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be decoded");
   }
   if (admitted) return;
-  // Only now, so a peer that sends nonsense cannot take the place of the training.
+  // Only after decoding: a peer that sends nonsense must not take the place of the training.
   if (const grpc::Status refusal = admit(call); !refusal.ok()) return call.fail(refusal.error_code(), refusal.error_message());
   record(call, message);
 }
@@ -75,11 +75,11 @@ void GrpcTransport::record(const IncomingCall& call, grpc::ByteBuffer& message) 
   recorder_->client(call.rpc, call.number, call.messages - 1, parts);
 }
 
-/// Ends a call that takes more than there is room for.
+/// Ends a call that needs more memory than its limit.
 void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
   note(WireEvent::Kind::kProblem, fmt::format("{}: {}; refused", rpc_name(call.rpc), what));
   if (call.rpc == Rpc::kSendTensors && call.event.values) {
-    // A reader waits for these values and is woken before the client can continue.
+    // A reader waits for these values: wake it before the client continues.
     call.event.values->problem = what;
     call.event.kind = WireEvent::Kind::kValues;
     (void)mailbox_.put(std::move(call.event));
@@ -87,7 +87,7 @@ void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
   fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, what);
 }
 
-/// False when the message has another type; `too_much` says why there is no room for it.
+/// False if the message has another type. `too_much` gets the reason if it exceeds a limit.
 bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
   WireEvent& event = call.event;
   const auto keep = [&](uint64_t bytes) {
@@ -119,13 +119,13 @@ bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::s
         *too_much = fmt::format("more than {} answers in one call", limits::kAnswers);
         return false;
       }
-      // Packed numbers take up to eight times as much in memory.
+      // Packed numbers can take eight times as much memory.
       if (!keep(sizeof(debugger::TensorSummary) + 8 * message.Length())) return false;
       return call.rpc == Rpc::kSendTensorBase ? append(message, &event.bases) : append(message, &event.summaries);
     case Rpc::kSendWatchpointHits: {
       debugger::WatchpointHit hit;
       if (!parse(message, &hit)) return false;
-      // Those that came before it are worth more than none.
+      // Keep the hits that came before the limit.
       if (event.hits.size() < limits::kHits && event.charge.add(hit.SpaceUsedLong())) event.hits.push_back(std::move(hit));
       else ++event.left_out;
       return true;
@@ -140,7 +140,7 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
     std::lock_guard lock(mutex_);
     event.values = std::exchange(upload_, nullptr);
   }
-  // Without one nothing was requested: the elements are skipped, and far more than a mistake is refused.
+  // Without an upload nothing was requested: skip the elements, and refuse far more than a mistake.
   const uint64_t most = event.values ? event.values->most_bytes() : 0;
   if (call.bytes > most + std::max(most / 2, limits::kUnaskedBytes)) {
     *too_much = event.values ? "far more than was requested" : "a tensor that was not requested";
@@ -153,7 +153,7 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
 }
 
 void GrpcTransport::on_complete(IncomingCall& call) {
-  forget_unknown_call(call);  // its reply may be there, and its client's next call here, before on_closed()
+  forget_unknown_call(call);  // before on_closed(): the client may see the reply and send its next call first
   switch (call.rpc) {
     case Rpc::kSendHeartbeat:
       return reply(call, {});
@@ -167,7 +167,7 @@ void GrpcTransport::on_complete(IncomingCall& call) {
     case Rpc::kSendMultiGraphs:
       return complete_graphs(call);
     case Rpc::kSendTensors:
-      if (call.messages == 0) {  // no tensor has elements, which the client reports by sending nothing
+      if (call.messages == 0) {  // no tensor has elements; the client reports that by sending nothing
         std::lock_guard lock(mutex_);
         call.event.values = std::exchange(upload_, nullptr);
       }
@@ -191,11 +191,11 @@ void GrpcTransport::on_cancelled(IncomingCall& call) {
     std::lock_guard lock(mutex_);
     if (held_ == &call) held_ = nullptr;
   }
-  // A call that was opened ahead of its message says nothing when it ends.
+  // A call opened before its message exists ends silently.
   if (recorder_ && call.messages > 0)
     recorder_->status(call.rpc, call.number, grpc::StatusCode::CANCELLED, "given up by the client");
   if (call.rpc == Rpc::kWaitCmd) return;
-  // The library drops a message that is too long, and the call with it, without a word to us.
+  // The library silently drops a message that is too long, together with its call.
   note(WireEvent::Kind::kProblem, fmt::format("{} was broken off after {} messages; the next one may have been above {}, which is refused",
                                               rpc_name(call.rpc), call.messages.load(), format_bytes(limits::kMessageBytes)));
 }
@@ -214,7 +214,7 @@ void GrpcTransport::on_exception(IncomingCall& call, const char* what) noexcept 
   }
   try {
     note(WireEvent::Kind::kProblem, fmt::format("{} was ended by an error in msdbg: {}", rpc_name(call.rpc), what));
-  } catch (...) {  // without memory for a text the call still ends
+  } catch (...) {  // without memory for the text, still end the call
   }
   call.fail(grpc::StatusCode::INTERNAL, "an error in msdbg");
 }
@@ -224,13 +224,13 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
     if (const Status written = recorder_->flush(); !written.ok()) note(WireEvent::Kind::kProblem, written.message());
   }
   std::lock_guard lock(mutex_);
-  // On another connection it is the same training, unless that one has shaken hands before.
+  // A new connection is the same training, unless it has sent a handshake before.
   if (unattended_ && call.peer != unattended_key_ && turned_away_.count(call.peer) > 0) unattended_ = false;
   if (unattended_) {
     unattended_key_ = call.peer;
     return reply(call, next_unattended_reply());
   }
-  if (call.cancelled()) return;  // from here on on_cancelled() takes it out of held_
+  if (call.cancelled()) return;  // from here on, on_cancelled() removes it from held_
   if (ahead_times_ > 0) {
     --ahead_times_;
     ++passed_.count;
@@ -244,7 +244,7 @@ void GrpcTransport::complete_wait(IncomingCall& call) {
   if (const auto refused = turned_away_.extract(call.peer)) event.turned_away = refused.mapped();
   event.kind = WireEvent::Kind::kWait;
   event.peer = address_of(call.peer);
-  // Posted under the lock, so the answer to it cannot come before it is known to be open.
+  // Posted under the lock: its answer must not come before the call is known to be open.
   if (mailbox_.put(std::move(event))) return;
   held_ = nullptr;
   fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
@@ -258,7 +258,7 @@ void GrpcTransport::complete_metadata(IncomingCall& call) {
     event.peer = address_of(call.peer);
     ended_ = event.metadata.training_done();
     ahead_times_ = 0;
-    if (ended_ || call.peer != unattended_key_) unattended_ = false;  // what comes now is held again
+    if (ended_ || call.peer != unattended_key_) unattended_ = false;  // later suspensions are held again
   }
   if (event.metadata.training_done()) {
     event.kind = WireEvent::Kind::kFarewell;
@@ -284,7 +284,7 @@ void GrpcTransport::post_and_reply(IncomingCall& call, const debugger::EventRepl
     // Hits of a detached training are not read.
     wanted = !unattended_ || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
   }
-  // Posted first: the client continues only after the reply, so its next message comes after this one.
+  // Posted first: the client continues only after the reply, so its next message follows this one.
   if (wanted && !mailbox_.put(std::move(call.event)))
     return fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
   reply(call, message);
@@ -309,7 +309,7 @@ void GrpcTransport::note(WireEvent::Kind kind, std::string text) {
   WireEvent event;
   event.kind = kind;
   event.text = std::move(text);
-  (void)mailbox_.put(std::move(event));  // when it is full there is trouble enough to read about
+  (void)mailbox_.put(std::move(event));  // a full mailbox reports enough trouble already
 }
 
 }  // namespace msdbg::live

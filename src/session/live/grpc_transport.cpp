@@ -46,8 +46,8 @@ GrpcTransport::GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr
       waiting_(std::make_shared<WaitingMemory>(limits::waiting_bytes(mem_limit_bytes))) {}
 
 Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& options) {
-  // The library would print to standard error, in the middle of the prompt, that a name is not UTF-8. Names are taken as bytes here
-  // and shown escaped; what cannot be parsed at all is an event of the session.
+  // The library would print names that are not UTF-8 to standard error, in the middle of the prompt. Here names are bytes and are
+  // escaped for output; a message that cannot be parsed becomes an event of the session.
   google::protobuf::SetLogHandler(nullptr);
   Result<std::unique_ptr<Acceptor>> acceptor =
       options.sockets.empty() ? Acceptor::open(options.bind, options.port) : Acceptor::take_over(options.sockets);
@@ -64,17 +64,17 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::open(const ListenOptions& 
   builder.RegisterCallbackGenericService(transport->service_.get());
   builder.SetMaxReceiveMessageSize(limits::kMessageBytes);
   builder.SetMaxSendMessageSize(-1);
-  // Slices of tensors are 3 MiB: larger frames and a wider window than gRPC's defaults save most of the work around them.
+  // Slices of tensors are 3 MiB: larger frames and a wider window than gRPC's defaults avoid most of the overhead.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxFrame);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindow);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits::kCallsPerConnection);
-  // A peer whose machine vanished says nothing; only pings find out.
+  // A peer whose machine vanished sends nothing; only pings detect it.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive.count() / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  // Signals belong to the thread of the prompt; gRPC's threads inherit the mask.
+  // Signals belong to the prompt's thread; gRPC's threads inherit the mask.
   {
     const SignalsBlocked blocked;
     handed_over(transport->service_.get());
@@ -112,7 +112,7 @@ Status GrpcTransport::answer(const debugger::EventReply& message) {
   {
     std::lock_guard lock(mutex_);
     std::swap(call, held_);
-    // Replied under the lock: a cancelled call is deleted only after on_cancelled(), which waits for it.
+    // Reply under the lock: a cancelled call is deleted only after on_cancelled(), which waits for the lock.
     if (call != nullptr) reply(*call, message);
   }
   if (call == nullptr) return Status(Code::kPeerLost, "the training is no longer held; the command was not delivered");
@@ -215,12 +215,12 @@ bool GrpcTransport::is_current(const std::string& peer) {
   return peer == current_;
 }
 
-/// Checked before a call is read: an unknown peer may only send a handshake, and only while there is no training.
+/// Checked before a call is read: an unknown peer may only send a handshake, and only while no training is connected.
 grpc::Status GrpcTransport::may_call(Rpc rpc, const std::string& peer, uint64_t number) {
   {
     std::lock_guard lock(mutex_);
     if (peer == current_) return grpc::Status::OK;
-    // The end of a connection may be noticed before the last word on it.
+    // The end of a connection may be noticed before its last call.
     if (addresses_.find(peer) == addresses_.end()) return {grpc::StatusCode::FAILED_PRECONDITION, "the connection has ended"};
     if (current_.empty() || ended_) {
       if (is_streaming(rpc)) return {grpc::StatusCode::FAILED_PRECONDITION, "SendMetadata or WaitCMD comes first"};
@@ -232,13 +232,13 @@ grpc::Status GrpcTransport::may_call(Rpc rpc, const std::string& peer, uint64_t 
   return refuse_call(rpc, peer);
 }
 
-// One training per listener: the first connection that introduces itself has it until it ends.
+// One training per listener: the first connection that sends a handshake owns it until the connection ends.
 grpc::Status GrpcTransport::admit(const IncomingCall& call) {
   {
     std::lock_guard lock(mutex_);
     if (call.peer == current_) return grpc::Status::OK;
     if (addresses_.find(call.peer) == addresses_.end()) return {grpc::StatusCode::FAILED_PRECONDITION, "the connection has ended"};
-    if (current_.empty() || ended_) {  // a process may linger after its goodbye
+    if (current_.empty() || ended_) {  // a process may linger after its farewell
       current_ = call.peer;
       ended_ = false;
       notes_ = 0;

@@ -1,5 +1,5 @@
-// The gRPC server: takes every call of `debugger.EventListener` as raw bytes, decodes it, answers what can be answered at
-// once, and posts the rest to the session's mailbox.
+// The gRPC server: receives every call of `debugger.EventListener` as raw bytes, decodes it, answers what it can answer at once,
+// and posts the others to the session's mailbox.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -40,7 +40,7 @@ class GrpcTransport final : public Transport, private CallHandler {
   int descriptor() const override { return mailbox_.descriptor(); }
 
  private:
-  friend class CallsInProcess;  // of tests/fuzz: calls that come without a socket
+  friend class CallsInProcess;  // in tests/fuzz: calls without a socket
   class Service;
   GrpcTransport(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<Recorder> recorder, uint64_t mem_limit_bytes);
 
@@ -78,16 +78,16 @@ class GrpcTransport final : public Transport, private CallHandler {
   Mailbox mailbox_;
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> next_call_{1};
-  std::atomic<size_t> notes_{0};                  // reported about the current training
+  std::atomic<size_t> notes_{0};                  // number reported about the current training
 
   std::mutex mutex_;
-  std::shared_ptr<WaitingMemory> waiting_;        // for what the current training sends
-  std::weak_ptr<WaitingMemory> former_waiting_;   // for what the one before sent, until the session has processed it
+  std::shared_ptr<WaitingMemory> waiting_;        // for messages of the current training
+  std::weak_ptr<WaitingMemory> former_waiting_;   // for messages of the previous one, until the session has processed them
   std::map<std::string, std::string> addresses_;  // of open connections, by key
-  std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: of a handshake
-  std::string current_;                           // key of the training's connection; "" while there is none
-  bool ended_ = false;                            // it said goodbye
-  std::set<uint64_t> unknown_calls_;                  // open calls of connections that are not the training's
+  std::map<std::string, bool> turned_away_;       // connections whose refusal was reported; true: the refusal of a handshake
+  std::string current_;                           // key of the training's connection; "" without one
+  bool ended_ = false;                            // it has sent its farewell
+  std::set<uint64_t> unknown_calls_;                  // open calls of connections other than the training's
   IncomingCall* held_ = nullptr;                  // the open WaitCMD
   debugger::EventReply ahead_;                    // the answer to the next `ahead_times_` WaitCMDs
   uint64_t ahead_times_ = 0;

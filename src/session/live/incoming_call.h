@@ -1,4 +1,4 @@
-// One call of a client, of any method: its messages are handed over as they arrive, its reply is given once.
+// One call of a client, for any method: passes on its messages as they arrive, and sends its reply once.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -17,15 +17,15 @@ namespace msdbg::live {
 
 class IncomingCall;
 
-/// All functions are called from gRPC's threads, those of one call one after the other; on_cancelled() may come between them.
+/// Runs on gRPC's threads. The functions of one call run one after the other, except that on_cancelled() may come between them.
 class CallHandler {
  public:
   virtual ~CallHandler() = default;
   virtual void on_message(IncomingCall& call, grpc::ByteBuffer& message) = 0;
-  virtual void on_complete(IncomingCall& call) = 0;   ///< the client has said everything
-  virtual void on_cancelled(IncomingCall& call) = 0;  ///< the client disconnected; a reply has no effect
-  virtual void on_closed(IncomingCall&) noexcept {}   ///< the last word about this call
-  /// One of the others has thrown, which is a defect here; the call is over.
+  virtual void on_complete(IncomingCall& call) = 0;   ///< the client has sent everything
+  virtual void on_cancelled(IncomingCall& call) = 0;  ///< the client disconnected; replies have no effect
+  virtual void on_closed(IncomingCall&) noexcept {}   ///< the last event of this call
+  /// One of the others threw, which is a defect of msdbg; the call is over.
   virtual void on_exception(IncomingCall& call, const char* what) noexcept = 0;
 };
 
@@ -37,10 +37,10 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
     StartRead(&incoming_);
   }
 
-  /// Exactly one of these, once; later ones are dropped (a reply may race with the end of the connection).
+  /// Calls exactly one of these, once; drops later ones (a reply may race with the end of the connection).
   void reply(const std::string& payload) {
     if (answered_) return;
-    const std::shared_ptr<std::mutex> order = order_;  // this may be deleted before the lock goes
+    const std::shared_ptr<std::mutex> order = order_;  // this object may be deleted before the lock is released
     const std::lock_guard lock(*order);
     if (answered_.exchange(true)) return;
     outgoing_ = buffer_of(payload);
@@ -99,12 +99,12 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   std::unique_ptr<GraphAssembly> assembly;
 
  private:
-  // A stream that broke ends for the reader as one that the client has finished, and OnCancel() may come later than that. Only to
-  // a client that is still there can the head of the answer be sent.
+  // To the reader a broken stream looks like a finished one, and OnCancel() may come later. The initial metadata can only be sent
+  // to a client that is still connected.
   void said_everything() {
     if (cancelled_ || answered_) return;
     if (!is_streaming(rpc)) return guarded([this] { handler_.on_complete(*this); });
-    // The end of a call sends the head, too, where it was not sent: twice is a misuse that ends the process.
+    // Ending a call also sends the initial metadata if it was not sent; sending it twice aborts the process.
     const std::lock_guard lock(*order_);
     if (answered_) return;
     handed_over(this);
@@ -128,7 +128,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   const std::shared_ptr<std::mutex> order_ = std::make_shared<std::mutex>();
 };
 
-/// Answers a call with a status, without reading what it says.
+/// Answers a call with a status, without reading its messages.
 class RefusedCall final : public grpc::ServerGenericBidiReactor {
  public:
   explicit RefusedCall(const grpc::Status& status) {

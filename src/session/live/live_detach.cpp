@@ -1,4 +1,4 @@
-// Holding a running training again, letting it go, and ending it.
+// Attaching to a running training, detaching from it, and ending it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Result<RunResult> LiveSessionImpl::terminate(std::chrono::milliseconds timeout) 
     return Status(Code::kPeerLost, "terminate: the training is not held yet; the command was not delivered. Try again, or pause()");
   }
   if (Status status = talk_.release(make_exit(), "terminate"); !status.ok()) return status;
-  // The step that is under way still finishes; older releases run one more.
+  // The current step still finishes; older releases run one more.
   while (talk_.wait_settled(deadline, true)) {
     process_events();
     const LiveState now = talk_.state();

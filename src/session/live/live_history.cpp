@@ -1,5 +1,5 @@
-// What a live session keeps of each step without being asked: the statistics of loss, learning rate and weights. And what it makes the
-// training keep, so that it can be read.
+// The history that a live session keeps by itself: statistics of loss, learning rate and weights at each step. Also the watchpoint
+// that keeps tensors of the training readable.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace msdbg::live {
 namespace {
 
-// The training reduces these bytes in each step.
+// The training reduces this many bytes in each step.
 constexpr uint64_t kMostEach = uint64_t{1} << 20, kMostTogether = uint64_t{16} << 20;
-constexpr int kSearches = 3;  ///< steps in which tensors that are not there yet are looked for
+constexpr int kSearches = 3;  ///< steps in which missing tensors are searched for
 
 std::optional<uint64_t> declared_bytes(const Node& node) {
   if (node.outputs.empty() || !node.outputs[0].shape) return std::nullopt;
@@ -28,7 +28,7 @@ bool is_learning_rate(const Node& node) {
 
 }  // namespace
 
-/// The nodes of the graphs that the history is about, within its limits.
+/// Selects the nodes of the history, within its limits.
 void LiveSessionImpl::choose_history() {
   history_nodes_.clear();
   recurring_.clear();
@@ -44,7 +44,7 @@ void LiveSessionImpl::choose_history() {
     bytes += size;
     history_nodes_.push_back(ref);
   };
-  // The last operators of a loss give its value; there are many before them.
+  // The last operators of a loss produce its value; many precede them.
   std::vector<NodeRef> losses = Selector::parse("@loss")->resolve(graphs_);
   for (auto loss = losses.rbegin(); loss != losses.rend(); ++loss) {
     if (declared_bytes(loss->graph->node(loss->node)).value_or(0) <= sizeof(double)) add(*loss);
@@ -60,7 +60,7 @@ void LiveSessionImpl::choose_history() {
   watch_kept();
 }
 
-/// The nodes that the keeper watches. The training is told with the next flush().
+/// Sets the nodes that the keeper watches. The next flush() sends them to the training.
 void LiveSessionImpl::watch_kept() {
   keeper_.local = true;
   keeper_.nodes = options_.recorded ? std::vector<NodeRef>() : history_nodes_;
@@ -90,7 +90,7 @@ LiveHistory LiveSessionImpl::history() {
   return out;
 }
 
-/// The names under which the training has them. What is not there yet may be there when the keeper has been in force for a step.
+/// Finds the training's names for the tensors. A missing tensor may appear after the keeper was active for a step.
 Status LiveSessionImpl::find_recurring() {
   if (searches_ >= kSearches || recurring_.size() == history_nodes_.size()) return {};
   ++searches_;
@@ -108,7 +108,7 @@ Status LiveSessionImpl::find_recurring() {
   return {};
 }
 
-/// At the end of a step.
+/// Called at the end of a step.
 void LiveSessionImpl::keep_step() {
   if (!keeps_history()) return;
   (void)find_recurring();
@@ -118,7 +118,7 @@ void LiveSessionImpl::keep_step() {
   const Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries(items);
   if (!answer) {
     if (answer.status().code() == Code::kInterrupted || talk_.state() != LiveState::kHeld) return;
-    history_failed_ = true;  // not again in every step
+    history_failed_ = true;  // do not retry in every step
     return report(Severity::kWarning, fmt::format("the history ends here: {}", answer.status().message()));
   }
   std::lock_guard lock(cache_mutex_);

@@ -1,4 +1,4 @@
-// Batches: one view for many small values that a check is about to read, or for the statistics of many.
+// Batches: one view for many small values that a check is about to read, or for the statistics of many values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@ namespace msdbg::live {
 namespace {
 
 constexpr size_t kMostItems = 256;                          ///< in one view
-constexpr size_t kMostLookedAt = 8 * kMostItems;            ///< reads that are passed over included
-constexpr uint64_t kSmallValue = uint64_t{64} << 10;        ///< a larger one is requested alone
+constexpr size_t kMostLookedAt = 8 * kMostItems;            ///< including reads that are skipped
+constexpr uint64_t kSmallValue = uint64_t{64} << 10;        ///< a larger one is requested by itself
 constexpr uint64_t kValues = uint64_t{4} << 20;             ///< bytes of elements and names in one view
-constexpr uint64_t kShareOfMemory = 8;                      ///< a batch takes one eighth of the limit at most; it is copied once
-// The training reads these bytes and sends none of them; it is silent until it answers.
+constexpr uint64_t kShareOfMemory = 8;                      ///< a batch uses at most one eighth of the limit; it is copied once
+// The training reads these bytes but sends none of them; it is silent until it answers.
 constexpr uint64_t kSmallReduced = uint64_t{1} << 20, kReduced = uint64_t{64} << 20;
 
 }  // namespace
@@ -26,7 +26,7 @@ void LiveSessionImpl::check_begins(std::vector<TensorId> reads) {
   std::lock_guard lock(cache_mutex_);
   reads_.clear();
   read_at_.clear();
-  if (!profile_.levels) return;  // no size is known before the value comes
+  if (!profile_.levels) return;  // sizes are unknown until the value arrives
   reads_ = std::move(reads);
   read_at_.reserve(reads_.size());
   for (size_t i = 0; i < reads_.size(); ++i) {
@@ -44,7 +44,7 @@ void LiveSessionImpl::check_ends() {
   read_at_.clear();
 }
 
-/// A value that was fetched, or why it could not be; nullopt when it was not requested.
+/// A fetched value, or the reason why it could not be fetched; nullopt if it was not requested.
 std::optional<Result<TensorPtr>> LiveSessionImpl::cached_value(const Key& key) {
   std::lock_guard lock(cache_mutex_);
   if (TensorPtr tensor = values_.find(key)) return Result<TensorPtr>(std::move(tensor));
@@ -52,14 +52,14 @@ std::optional<Result<TensorPtr>> LiveSessionImpl::cached_value(const Key& key) {
   return std::nullopt;
 }
 
-/// What the check reads from this value on, as far as one request can hold it. Empty when it is requested alone.
+/// The next reads of the check, starting with this value, up to the limit of one request. Empty if it must be requested by itself.
 std::vector<LiveSessionImpl::Asked> LiveSessionImpl::reads_from(const Key& key, const Row& most) {
   std::vector<Asked> row;
   std::lock_guard lock(cache_mutex_);
   const auto found = read_at_.find(key);
   if (found == read_at_.end()) return row;
   uint64_t bytes = 0;
-  std::set<std::pair<std::string_view, uint32_t>> names;  // one that two graphs have is one name to the training
+  std::set<std::pair<std::string_view, uint32_t>> names;  // the training has one name for a node that two graphs share
   const size_t end = std::min(reads_.size(), found->second + kMostLookedAt);
   for (size_t i = found->second; i < end && row.size() < kMostItems; ++i) {
     const TensorId& id = reads_[i];
@@ -67,7 +67,7 @@ std::vector<LiveSessionImpl::Asked> LiveSessionImpl::reads_from(const Key& key, 
     if (!source || id.step != step_) continue;
     const Key each{id.rank, id.graph, source->node->id, source->slot};
     const auto known = known_.find(each);
-    // One without elements has no slice that could say so.
+    // A tensor without elements sends no slice that could say so.
     const bool small = known != known_.end() && known->second.exists && known->second.info.elements().ok() && known->second.info.bytes > 0 &&
                        known->second.info.bytes <= most.each_bytes;
     if (!small && each == key) return row;
@@ -85,7 +85,7 @@ std::vector<LiveSessionImpl::Asked> LiveSessionImpl::values_from(const Key& key)
   return reads_from(key, {kSmallValue, std::min(kValues, options_.mem_limit_bytes / kShareOfMemory), true});
 }
 
-/// The training's statistics of a value. While a check needs only statistics, the next ones come with it. Owner only.
+/// The training's statistics of a value. If a check needs only statistics, the next ones are requested with it. Owner only.
 Result<debugger::TensorSummary> LiveSessionImpl::summary(const Key& key, const std::string& name) {
   std::vector<Asked> row;
   if (statistics_only_) {
@@ -96,13 +96,13 @@ Result<debugger::TensorSummary> LiveSessionImpl::summary(const Key& key, const s
   for (const Asked& asked : row) items.push_back(asked.item);
   if (items.empty()) items.push_back({name, key.slot, false});
   Result<std::vector<debugger::TensorSummary>> answer = talk_.summaries(items);
-  for (size_t i = 1; i < row.size(); ++i)  // what failed together is not requested again
+  for (size_t i = 1; i < row.size(); ++i)  // a batch that failed is not requested again
     summaries_.insert_or_assign(row[i].key, answer ? std::move((*answer)[i]) : debugger::TensorSummary());
   if (!answer) return answer.status();
   return std::move(answer->front());
 }
 
-/// Caches the values, or the reason for those that are missing. An error applies to the whole view.
+/// Caches the values, or the reasons for missing ones. An error applies to the whole view.
 Status LiveSessionImpl::fetch_together(const std::vector<Asked>& asked) {
   std::vector<ValueItem> items;
   uint64_t bytes = 0;

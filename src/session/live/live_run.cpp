@@ -1,4 +1,4 @@
-// Commands of a live session. Each hands over one RunCMD per suspension and looks at what comes back.
+// Commands of a live session. Each sends one RunCMD per suspension and examines the result.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace msdbg::live {
 namespace {
 
-/// After Ctrl-C the training is usually held by the end of its step; longer ones are not waited for.
+/// After Ctrl-C the training is usually held by the end of its step; do not wait for longer steps.
 constexpr std::chrono::milliseconds kGrace{500};
 constexpr std::chrono::milliseconds kTick{250};
 
@@ -26,7 +26,8 @@ bool broken(const CheckResult& check) {
                      [](const NotChecked& entry) { return (entry.error_code & kErrorBad) != 0; });
 }
 
-/// Steps completed after so many suspensions at the end of one. The training's own count decides: some are held once per graph of a step.
+/// Steps completed after this many suspensions at a step end. The training's own count takes precedence: some are held once per
+/// graph of a step.
 int64_t steps_between(int64_t before, int64_t completed, int64_t suspensions) {
   return completed < before ? suspensions : std::min(completed - before, suspensions);  // a new handshake counts from 0
 }
@@ -66,7 +67,7 @@ bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, Stop
   return false;
 }
 
-// How many suspensions need no action here: nothing is judged on this side after a step, and no callback runs.
+// How many suspensions need no action here: nothing is judged locally after a step, and no callback runs.
 uint64_t LiveSessionImpl::unseen(const RunRequest& request, int64_t steps_run) const {
   if (request.kind != RunKind::kStep && request.kind != RunKind::kContinue) return 0;
   if (request.on_step || stale_ || judges_here() || keeps_history()) return 0;
@@ -84,7 +85,7 @@ Status LiveSessionImpl::check_initial(RunResult& result) {
   return {};
 }
 
-/// The full name that `request` runs to; "" for the other kinds.
+/// The full name of the node that `request` runs to; "" for the other kinds.
 Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) const {
   if (request.kind == RunKind::kFinish && talk_.state() == LiveState::kHeld && hold_ != HoldKind::kNode) {
     return Status(Code::kInvalidArgument, hold_ == HoldKind::kInitial
@@ -104,8 +105,8 @@ Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) co
                                                     named.kind == NodeKind::kOperator ? named.op : node_kind_name(named.kind)));
 }
 
-/// The operators to stop after with watchpoints, where a stop at level "node" might run past the end of the step: a training that
-/// has stopped at an operator is not held at the end of that step, and nothing would be judged there.
+/// The operators that need a stop by watchpoint because a stop at level "node" might run past the end of the step: a training that
+/// stopped at an operator is not held at the end of that step, where watchpoints are judged.
 std::vector<WatchedName> LiveSessionImpl::stops_for(const RunRequest& request, const std::string& node) const {
   const bool stopped_here = hold_ == HoldKind::kNode && node_stop_step_ == step_;
   const auto current = names_.find(suspension_.cur_node);
@@ -113,7 +114,7 @@ std::vector<WatchedName> LiveSessionImpl::stops_for(const RunRequest& request, c
     if (profile_.node_level_holds && !stopped_here) return {};
   } else {
     if (request.kind != RunKind::kNextNode || wanted_.empty() || hold_ != HoldKind::kNode || !current) return {};
-    // Who takes its outputs has to run before the step ends.
+    // A user of its outputs must run before the step ends.
     const auto runs = [&](const Use& use) { return current->graph->node(use.node).kind == NodeKind::kOperator; };
     if (std::ranges::any_of(current->graph->effective_users(current->node), runs)) return {};
   }
@@ -131,7 +132,7 @@ bool LiveSessionImpl::judges_here() const {
   return std::any_of(wanted_.begin(), wanted_.end(), [](const Wanted& wanted) { return wanted.local; });
 }
 
-/// Steps that ended without a suspension: the watchpoints that are judged here had no values of them.
+/// Reports steps that ended without a suspension: watchpoints judged locally had no values of them.
 void LiveSessionImpl::report_unjudged(int64_t steps) {
   if (steps <= 0 || !judges_here()) return;
   report(Severity::kWarning,
@@ -149,12 +150,12 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   if (request.timeout) deadline = Clock::now() + *request.timeout;
 
   RunResult result = snapshot(StopReason::kDone);
-  size_t looked_at = 0;  // hits that on_hits has seen
+  size_t looked_at = 0;  // hits already passed to on_hits
   const auto sift = [&] {
     if (request.on_hits && result.check.hits.size() > looked_at) request.on_hits(result.check, looked_at);
     looked_at = result.check.hits.size();
   };
-  // It reached a hit while nothing waited, after an interrupt or a timeout: that is reported first.
+  // The training reached a hit while no command waited, after an interrupt or a timeout: report that first.
   if (!raw_hits_.empty()) {
     collect_hits(result.check);
     sift();
@@ -183,7 +184,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     end.check.steps = {step_};
     return end;
   };
-  // What was found before a command fails is worth more than the failure.
+  // Results found before a command fails are worth more than the failure.
   const auto failed = [&](const Status& status, bool first) -> Result<RunResult> {
     const bool found = !result.check.hits.empty() || !result.check.not_checked.empty();
     if (first && !found) return status;
@@ -201,7 +202,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
   const bool initial_hits = !result.check.hits.empty();
   const std::string address = profile_.peer.address;
   for (bool first = true;; first = false) {
-    // Older releases shake hands again for every new graph and have forgotten all watchpoints then.
+    // Older releases repeat the handshake for every new graph and have then lost all watchpoints.
     if (!first) {
       if (Status status = flush(); !status.ok()) return failed(status, false);
     }
@@ -231,7 +232,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       sift();
     }
     if (!held) break;
-    if (profile_.peer.address != address) {  // it is gone, and another one is held already
+    if (profile_.peer.address != address) {  // the training ended, and another one is already held
       reason = StopReason::kLost;
       break;
     }
@@ -259,7 +260,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       if (!step_end && !late) continue;  // held for a hit that is not ours
       reason = step_end ? StopReason::kNodeNotMet : StopReason::kPaused;
     } else if (request.kind == RunKind::kNextNode && step_end && !stops.empty()) {
-      if (!late) continue;  // the next operator is the first one of the next step
+      if (!late) continue;  // the next operator is the first of the next step
       reason = StopReason::kPaused;
     } else if (!is_node_level(request.kind) && !(by_steps && steps_run >= request.count)) {
       if (late) reason = StopReason::kPaused;
@@ -281,7 +282,7 @@ Result<RunResult> LiveSessionImpl::recheck() {
   RunResult result = snapshot(StopReason::kDone);
   if (profile_.recheck) {
     (void)talk_.take_hits();
-    // Also with nothing to judge over there: the answer proves that the training is held.
+    // Sent even if the training has nothing to judge: the answer proves that it is held.
     if (Status status = talk_.tell(make_run("recheck"), "recheck"); !status.ok()) return status;
     raw_hits_ = talk_.take_hits();
     collect_hits(result.check);

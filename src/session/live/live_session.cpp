@@ -12,10 +12,10 @@
 namespace msdbg::live {
 namespace {
 
-/// Numbers that a debugger before us may have given to its watchpoints.
+/// Watchpoint numbers that a previous debugger may have used.
 constexpr int kForeignIds = 128;
 
-/// About what a graph takes in memory, before it is read.
+/// Estimates the memory of a graph before it is parsed.
 uint64_t expected_memory(const std::string& bytes, uint64_t* nodes) {
   WireReader reader(std::as_bytes(std::span(bytes)));
   *nodes = 0;
@@ -38,7 +38,7 @@ LiveSessionImpl::LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOp
 }
 
 LiveSessionImpl::~LiveSessionImpl() {
-  // A held training without answers would retry for a while and then end with an error.
+  // Without answers, a held training would retry for a while and then fail.
   if (!detached_ && talk_.state() == LiveState::kHeld) (void)talk_.release(make_exit(), "exit");
 }
 
@@ -93,7 +93,7 @@ void LiveSessionImpl::process_events() {
     for (const std::string& bytes : options_.graph_from->graphs) add_graph(bytes);
   }
   if (const Suspension suspension = talk_.suspension(); suspension.number != suspension_.number) arrive(suspension);
-  completed_ = std::max(completed_, talk_.goodbye_steps());  // also those that no suspension followed
+  completed_ = std::max(completed_, talk_.goodbye_steps());  // including those without a suspension
 }
 
 void LiveSessionImpl::add_graph(const std::string& bytes) {
@@ -131,7 +131,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   }
   std::sort(graphs_.begin(), graphs_.end(), [](const GraphPtr& a, const GraphPtr& b) { return a->id() < b->id(); });
   names_.rebuild(graphs_);
-  // Selectors may match more now, and nodes of a graph that was replaced are gone.
+  // Selectors may match more now, and nodes of a replaced graph no longer exist.
   for (Wanted& wanted : wanted_) wanted.nodes.clear();
   stale_ = true;
   choose_history();
@@ -160,13 +160,13 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   completed_ = live::completed_steps(profile_, hold_, suspension.cur_step);
   if (hold_ == HoldKind::kNode && suspension.node_level) node_stop_step_ = step_;
 
-  // The same number does not mean the same values: the first suspension and the end of the first step may both say 0.
+  // The same number does not mean the same values: both the first suspension and the end of the first step may report 0.
   const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
   const auto gone = [&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; };
   forget_stats(gone);
   std::lock_guard lock(cache_mutex_);
   std::erase_if(past_, [&](const auto& past) { return gone(past.first); });
-  // Values of the end of a step are the previous ones as soon as the next step runs, which may be held after its operators first.
+  // Values at the end of a step become previous values as soon as the next step runs, even if that is held after an operator first.
   const bool other_step = completed_ != last_completed;
   const bool next_step_runs = last_hold != HoldKind::kNode && (other_step || hold_ == HoldKind::kNode);
   const bool end_was_passed = last_hold == HoldKind::kNode && hold_ == HoldKind::kNode && other_step;
@@ -184,7 +184,7 @@ void LiveSessionImpl::forget_values() {
   lost_.clear();
 }
 
-/// Tensors of earlier steps with kept statistics, those of the history included; each once.
+/// Tensors of earlier steps with cached statistics, including the history; each once.
 std::vector<TensorId> LiveSessionImpl::tensors_of_before() const {
   std::set<TensorId> ids;
   for (const TensorId& id : tensors_with_stats()) {
@@ -237,7 +237,7 @@ Status LiveSessionImpl::wait_until_held(std::optional<std::chrono::milliseconds>
 Status LiveSessionImpl::wait_until_ended(std::optional<std::chrono::milliseconds> timeout) {
   const Clock::time_point deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
   while (talk_.wait_settled(deadline, true)) {
-    const LiveState now = talk_.state();  // before process_events(): the next training may be there already
+    const LiveState now = talk_.state();  // before process_events(): the next training may have connected already
     process_events();
     if (now == LiveState::kEnded) return {};
     if (now == LiveState::kLost) return {Code::kPeerLost, "the training went away without a goodbye"};
@@ -257,7 +257,7 @@ std::vector<LiveEvent> LiveSessionImpl::take_events() {
 namespace msdbg {
 
 Result<std::unique_ptr<LiveSession>> listen(const ListenOptions& options) {
-  // Before the file is written anew.
+  // Read it before the file is overwritten.
   const bool again = options.graph_from.empty() && !options.record.empty() && is_recording(options.record);
   std::shared_ptr<const live::RecordedTraining> graph_from;
   if (again || !options.graph_from.empty()) {

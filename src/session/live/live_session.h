@@ -1,5 +1,5 @@
-// The live session: the Session interface over a conversation. Split over live_session.cpp (identity, graphs, state),
-// live_tensors.cpp (what can be read), live_values.cpp and live_reads.cpp (values), live_history.cpp (what is kept of each step),
+// The live session: the Session interface on top of a conversation. Split into live_session.cpp (identity, graphs, state),
+// live_tensors.cpp (which tensors can be read), live_values.cpp and live_reads.cpp (values), live_history.cpp (the history),
 // live_watch.cpp (watchpoints), live_run.cpp and live_detach.cpp (commands).
 #pragma once
 
@@ -28,7 +28,7 @@ struct SessionOptions {
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;
   size_t history_tensors = 0;
-  std::shared_ptr<const RecordedTraining> graph_from;  ///< for a training that comes without handshake and graph; may be null
+  std::shared_ptr<const RecordedTraining> graph_from;  ///< for a training that connects without handshake and graph; may be null
   std::chrono::milliseconds view_deadline{30000};
 };
 
@@ -80,12 +80,12 @@ class LiveSessionImpl final : public LiveSession {
   int event_descriptor() const override { return talk_.descriptor(); }
 
  private:
-  /// A watchpoint with its nodes and what was sent to the peer about it.
+  /// A watchpoint with its nodes and what was sent to the peer for it.
   struct Wanted {
     Watchpoint watch;
     std::vector<NodeRef> nodes;
     bool local = false;                ///< judged here
-    std::string told;                  ///< what the peer has, "" for nothing; compared to decide whether to send it again
+    std::string told;                  ///< what the peer has, "" for nothing; it is sent again if it changed
     std::vector<int> peer_ids;
     bool initial_pending = false;      ///< weight_initialization that was not evaluated yet
   };
@@ -96,10 +96,10 @@ class LiveSessionImpl final : public LiveSession {
   struct Known {
     TensorInfo info;
     bool exists = false;
-    std::string name;  ///< the spelling under which the peer has it
+    std::string name;  ///< the spelling that the peer uses
   };
   using Key = ValueKey;
-  /// A requested value, and the type and shape of one without any slice.
+  /// A requested value, with the expected type and shape of a value without slices.
   struct Asked {
     Key key;
     TensorId id;
@@ -109,7 +109,7 @@ class LiveSessionImpl final : public LiveSession {
   };
 
   // live_session.cpp
-  /// Owner only: takes in graphs, suspensions, handshakes. Nothing while a check runs, whose workers read what this changes.
+  // Owner only: processes graphs, suspensions, handshakes. Does nothing during a check, whose workers read this state.
   void process_events();
   void add_graph(const std::string& bytes);
   void arrive(const Suspension& suspension);
@@ -129,16 +129,16 @@ class LiveSessionImpl final : public LiveSession {
   // live_values.cpp
   Result<TensorPtr> remembered(const TensorId& id);
   Result<TensorPtr> fetch(const TensorId& id, const Source& source, bool previous);
-  /// Error: kCorrupt for a value of another type or count than the training has announced.
+  /// Error: kCorrupt if the type or count of a value differs from the training's announcement.
   Status check_announced(const TensorId& id, DType dtype, const Shape& shape, const TensorBuffer& arrived) const;
-  /// The value of a finished upload; shared with it, or a copy. Error: kNotFound when the training does not have it.
+  /// The value of a finished upload: shares its memory, or copies it. Error: kNotFound if the training does not have it.
   Result<TensorPtr> arrived(const Asked& asked, const std::shared_ptr<ValueUpload>& upload, size_t place, bool copy) const;
 
   // live_reads.cpp
   std::optional<Result<TensorPtr>> cached_value(const Key& key);
   struct Row {
-    uint64_t each_bytes, all_bytes;  ///< of the values that are requested together
-    bool elements;                   ///< cached ones are left out
+    uint64_t each_bytes, all_bytes;  ///< limits for one value and for a whole request
+    bool elements;                   ///< skip cached values
   };
   std::vector<Asked> reads_from(const Key& key, const Row& most);
   std::vector<Asked> values_from(const Key& key);
@@ -146,7 +146,7 @@ class LiveSessionImpl final : public LiveSession {
   Status fetch_together(const std::vector<Asked>& asked);
 
   // live_history.cpp
-  /// A tensor of the history: what it is called over there, once it was seen.
+  // A tensor of the history, with the training's name for it once it was seen.
   struct Recurring {
     Key key;
     std::string name;
@@ -175,7 +175,7 @@ class LiveSessionImpl final : public LiveSession {
   const Wanted* by_peer_id(int id) const;
   /// False when none of the hits belongs to a watchpoint.
   bool collect_hits(CheckResult& into);
-  /// Hits that no suspension followed, because the training is over.
+  /// Collects hits without a suspension after them, because the training ended.
   void collect_last_hits(CheckResult& into);
   void judge_locally(CheckResult& into);
   void add_hit(const Wanted& wanted, const debugger::WatchpointHit& hit, CheckResult& into);
@@ -183,7 +183,7 @@ class LiveSessionImpl final : public LiveSession {
 
   // live_run.cpp
   RunResult snapshot(StopReason reason) const;
-  /// `tick` is called a few times a second.
+  /// Calls `tick` a few times per second.
   bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason, const std::function<void()>& tick = {});
   RunResult held_again(bool held, StopReason reason);
   Status check_initial(RunResult& result);
@@ -198,8 +198,8 @@ class LiveSessionImpl final : public LiveSession {
   SessionInfo info_;
   std::vector<int> ranks_{0};
   std::vector<GraphPtr> graphs_;
-  std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still hold their nodes
-  uint64_t graph_bytes_ = 0;          // that all of them take, about
+  std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still refer to their nodes
+  uint64_t graph_bytes_ = 0;          // approximate memory of all graphs
   NameTable names_;
   PeerProfile profile_;
 
@@ -208,39 +208,39 @@ class LiveSessionImpl final : public LiveSession {
   int64_t step_ = 0, completed_ = 0;
   std::vector<debugger::WatchpointHit> raw_hits_;
   uint64_t handshakes_ = 0, processes_ = 0;
-  bool detached_ = false;             // the process that is there, or was there last, runs on its own
+  bool detached_ = false;             // the current or last process runs without msdbg
 
   std::vector<Wanted> wanted_;
-  bool stale_ = false;                // the peer may not know all of wanted_
+  bool stale_ = false;                // the peer may not have all of wanted_
   std::vector<int> delete_ids_;       // the peer still has them
-  std::vector<int> detach_ids_;       // that detach() told it to delete, in order
+  std::vector<int> detach_ids_;       // that detach() deletes, in order
   int next_peer_id_ = 1;
   std::set<int> ignored_ids_;         // carriers and stops
-  std::vector<int> stop_ids_;         // of the command that is under way
+  std::vector<int> stop_ids_;         // of the current command
   int checks_ = 0;                    // that are running
   int64_t node_stop_step_ = -1;       // in which the training stopped after an operator on request
 
-  std::vector<NodeRef> history_nodes_;   // whose statistics are kept of each step: loss, learning rate, weights
+  std::vector<NodeRef> history_nodes_;   // whose statistics are recorded in each step: loss, learning rate, weights
   size_t all_weights_ = 0;               // in the graphs
   std::vector<Recurring> recurring_;     // their tensors, as far as the training has them
   int searches_ = 0;                     // for those
   bool history_failed_ = false;
-  std::vector<std::string> readable_;    // names of nodes that are to be kept readable
+  std::vector<std::string> readable_;    // names of nodes to keep readable
   Wanted keeper_;                        // watches history_nodes_ and readable_, and never hits
 
-  // Of the current suspension; workers of a check use them too.
-  std::mutex fetch_mutex_;            // one value or one row of them at a time; before cache_mutex_
+  // For the current suspension; workers of a check use them too.
+  std::mutex fetch_mutex_;            // one value or one batch at a time; lock before cache_mutex_
   mutable std::mutex cache_mutex_;
   std::map<TensorId, PastValue> past_;   // the history; of earlier steps
   std::unordered_map<Key, Known, Key::Hash> known_;
   ValueCache values_;
-  std::unordered_map<Key, Status, Key::Hash> lost_;  // that came together with others and failed; reported once
-  std::vector<TensorId> reads_;       // what the running check opens, in its order
+  std::unordered_map<Key, Status, Key::Hash> lost_;  // that failed in a batch; reported once
+  std::vector<TensorId> reads_;       // tensors that the running check opens, in order
   std::unordered_map<Key, size_t, Key::Hash> read_at_;
-  std::map<Key, Before> before_;      // values of an earlier step, for conditions on change that are judged here
-  std::set<Key> keep_;                // whose values become `before_` with the next step
-  bool statistics_only_ = false;      // while watchpoints are judged that need no elements
-  std::unordered_map<Key, debugger::TensorSummary, Key::Hash> summaries_;  // that came with another; the owner's
+  std::map<Key, Before> before_;      // values of an earlier step, for conditions on change that are judged locally
+  std::set<Key> keep_;                // whose values move to before_ with the next step
+  bool statistics_only_ = false;      // while judging watchpoints that need no elements
+  std::unordered_map<Key, debugger::TensorSummary, Key::Hash> summaries_;  // that arrived in a batch; the owner's
 };
 
 }  // namespace msdbg::live

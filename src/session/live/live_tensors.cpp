@@ -1,4 +1,4 @@
-// The tensors of a held training, with their types and shapes.
+// The tensors of a held training with their types and shapes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Status LiveSessionImpl::unavailable(const TensorId& id) const {
 }
 
 LiveSessionImpl::Known LiveSessionImpl::declared(const Source& source, const TensorId& id) const {
-  // Releases without the base level: the graph has the shape; whether there is a value is known when it is requested.
+  // Releases without the base level: the shape comes from the graph; only a request shows whether a value exists.
   Known known;
   const std::vector<std::string> names = view_names(*source.node);
   known.exists = !names.empty();
@@ -93,7 +93,7 @@ LiveSessionImpl::Known LiveSessionImpl::known_from(const Source& source, const T
   return known;
 }
 
-// One question for many tensors, and a second one for those that have another spelling.
+// One query for many tensors, and a second one for those with another spelling.
 void LiveSessionImpl::ask_bases(std::span<const TensorId> ids) {
   const LiveState state = talk_.state();
   if (state == LiveState::kWaiting || state == LiveState::kEnded || state == LiveState::kLost) return;
@@ -225,7 +225,7 @@ Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
     std::lock_guard lock(cache_mutex_);
     return known_.count(key) > 0;
   };
-  if (!is_known()) ask_bases({&id, 1});  // which waits while another value is fetched
+  if (!is_known()) ask_bases({&id, 1});  // may wait while another value is fetched
   std::lock_guard lock(cache_mutex_);
   const auto known = known_.find(key);
   if (known == known_.end() || !known->second.exists) return unavailable(id);

@@ -8,7 +8,7 @@
 namespace msdbg::live {
 namespace {
 
-/// 1.5 counts in 32 bits, which tensors of 2^31 elements overflow.
+/// 1.5 counts in 32 bits, which overflows for tensors of 2^31 elements.
 bool plausible(const debugger::Statistics& sent) {
   constexpr uint64_t kMost = uint64_t{1} << 48;
   uint64_t parts = 0;
@@ -52,7 +52,7 @@ Result<TensorPtr> LiveSessionImpl::fetch(const TensorId& id, const Source& sourc
       asked.shape = info.shape;
       asked.dtype = info.dtype;
     }
-    // Cached values make room, so both together stay within the limit.
+    // Shrinks the cache to keep both together within the limit.
     values_.shrink(options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, promised));
     memory = options_.mem_limit_bytes - std::min(options_.mem_limit_bytes, values_.bytes());
   }
@@ -107,8 +107,8 @@ Status LiveSessionImpl::check_announced(const TensorId& id, DType dtype, const S
                                       shape_text(shape), dtype_name(arrived.dtype()), shape_text(arrived.shape()))};
 }
 
-// The value that arrived is described, not the one that was announced. A type that only the graph declares, or none, does not
-// bind the training; one that it has just announced does.
+// Describes the value that arrived, not the one that was announced. A type that only the graph declares does not bind the training,
+// nor does an unknown one; a type that the training has just announced does.
 Result<OpenTensor> LiveSessionImpl::open(const TensorId& id) {
   Result<TensorInfo> announced = describe(id);
   if (!announced) return announced.status();
@@ -168,7 +168,7 @@ std::optional<Stats> LiveSessionImpl::given_statistics(const TensorId& id) {
   return stats_from(*answer);
 }
 
-/// What of it can be relied on; nullopt when the training does not have the tensor, or its counts overflowed.
+/// The reliable statistics; nullopt if the training does not have the tensor, or its counts overflowed.
 std::optional<Stats> LiveSessionImpl::stats_from(const debugger::TensorSummary& summary) const {
   const debugger::Statistics& sent = summary.statistics();
   if (summary.tensor_base().data_type() == 0 || !plausible(sent)) return std::nullopt;
@@ -186,7 +186,7 @@ std::optional<Stats> LiveSessionImpl::stats_from(const debugger::TensorSummary& 
     stats.neg_count = sent.neg_zero_count();
     stats.known |= kStatPos | kStatNeg;
   }
-  if (stats.dtype == DType::kBool) {  // only its counters are sure to be filled in
+  if (stats.dtype == DType::kBool) {  // only the counters are reliable
     stats.known |= kStatMin | kStatMax | kStatMean;
     if (stats.count > 0) {
       stats.min = stats.zero_count > 0 ? 0 : 1;

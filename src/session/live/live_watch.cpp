@@ -1,4 +1,4 @@
-// Watchpoints of a live session: sent to the training if it can judge them, else judged here.
+// Watchpoints of a live session: sent to the training if it can judge them, otherwise judged here.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ bool asks_for_constant(std::string_view selector, const Node& node) {
 
 bool LiveSessionImpl::judged_here(const Watchpoint& watch) const {
   if (!watch.condition || watch.inputs || !watch.outputs) return true;
-  // Ends as "not checked", with the reason.
+  // Reported as "not checked", with the reason.
   if (watch.condition->spec->enumerator == condition_number::kOperatorOverflow && !profile_.ascend) return true;
   return !peer_judges(profile_, *watch.condition);
 }
@@ -51,7 +51,7 @@ std::vector<WatchedName> LiveSessionImpl::names_of(const Wanted& wanted) const {
     const Node& node = ref.graph->node(ref.node);
     if (auto name = watch_name(*ref.graph, node)) names.push_back({std::move(*name), node.op});
   }
-  // The same name in two graphs is one name to the training.
+  // The training has one name for a node that two graphs share.
   std::set<std::string_view> seen;
   std::vector<WatchedName> unique;
   for (WatchedName& watched : names) {
@@ -144,7 +144,7 @@ Status LiveSessionImpl::send_watchpoint(Wanted& wanted) {
       report(Severity::kWarning, fmt::format("watchpoint {}: {} is judged before the first step only, which is over",
                                              wanted.watch.id, wanted.watch.condition->spec->id));
   }
-  // Ascend keeps everything at the end of a step, so nothing has to be watched in order to be read.
+  // Ascend keeps all values at the end of a step: nothing has to be watched to stay readable.
   const bool silent = wanted.local && profile_.ascend;
   const size_t needed = silent ? 0 : set_cmds_needed(names);
   while (wanted.peer_ids.size() < needed) wanted.peer_ids.push_back(next_peer_id_++);
@@ -174,7 +174,7 @@ Status LiveSessionImpl::send_watchpoint(Wanted& wanted) {
   return {};
 }
 
-/// Any output of one of these operators is a hit, so the training stops after it without level "node".
+/// Any output of one of these operators is a hit: the training stops after it without level "node".
 Status LiveSessionImpl::arm_stop(std::span<const WatchedName> names) {
   if (names.empty()) return {};
   for (size_t i = set_cmds_needed(names); i > 0; --i) stop_ids_.push_back(next_peer_id_++);
@@ -185,7 +185,7 @@ Status LiveSessionImpl::arm_stop(std::span<const WatchedName> names) {
   return {};
 }
 
-/// The training gets it with the next command.
+/// The next command sends this to the training.
 void LiveSessionImpl::disarm_stop() {
   if (stop_ids_.empty()) return;
   delete_ids_.insert(delete_ids_.end(), stop_ids_.begin(), stop_ids_.end());
@@ -200,8 +200,8 @@ const LiveSessionImpl::Wanted* LiveSessionImpl::by_peer_id(int id) const {
   return nullptr;
 }
 
-// Only an operator's own outputs are judged when it has run. Its inputs were judged with their producers, or are parameters, whose
-// turn comes when the step ends, as that of conditions on change does.
+// Only an operator's own outputs are judged after it has run. Its inputs were judged with their producers, or are parameters;
+// parameters and conditions on change are judged at the end of the step.
 bool LiveSessionImpl::hit_at_current_node(std::span<const debugger::WatchpointHit> hits) const {
   const auto current = names_.find(suspension_.cur_node);
   return std::any_of(hits.begin(), hits.end(), [&](const debugger::WatchpointHit& hit) {
@@ -249,7 +249,7 @@ void LiveSessionImpl::add_hit(const Wanted& wanted, const debugger::WatchpointHi
 
 bool LiveSessionImpl::collect_hits(CheckResult& into) {
   const size_t before = into.hits.size() + into.not_checked.size();
-  std::map<int, Target> targets;  // a recording has only the numbers of watchpoints: by the nodes of all their hits
+  std::map<int, Target> targets;  // a recording only has watchpoint numbers: derive targets from the nodes of all their hits
   for (const debugger::WatchpointHit& hit : raw_hits_) {
     const auto node = names_.find(hit.tensor().node_name());
     if (!options_.recorded || !node) continue;
@@ -289,7 +289,7 @@ bool LiveSessionImpl::collect_hits(CheckResult& into) {
 
 void LiveSessionImpl::collect_last_hits(CheckResult& into) {
   std::ranges::move(talk_.take_hits(), std::back_inserter(raw_hits_));
-  // Releases that are held when the next step begins call the end of step k by the number k + 1.
+  // Releases that are held at the start of the next step use the number k + 1 for the end of step k.
   if (!raw_hits_.empty() && profile_.step_hold == StepHold::kNextStart) step_ = std::max(step_, completed_);
   collect_hits(into);
 }

@@ -8,7 +8,7 @@
 namespace msdbg::live {
 namespace {
 
-// A signal handler cannot notify a condition variable, so the flag is polled this often.
+// A signal handler cannot notify a condition variable: poll the flag this often.
 constexpr std::chrono::milliseconds kTick{20};
 
 }  // namespace
@@ -25,10 +25,10 @@ bool Mailbox::put(WireEvent event, bool always) {
     if (events_.size() >= kMaxEvents && !always) return false;
     events_.push_back(std::move(event));
     taker = taking_;
-    // Somebody in take() is woken by the condition; the descriptor is for those who poll.
+    // The condition wakes a reader in take(); the descriptor is for readers that poll.
     if (!taker && !signalled_ && descriptor_ >= 0) signalled_ = ::eventfd_write(descriptor_, 1) == 0;
   }
-  if (taker) arrived_.notify_one();  // after the lock, or the taker would wake up only to wait for it
+  if (taker) arrived_.notify_one();  // after unlocking, or the reader would wake up only to wait for the lock
   return true;
 }
 

@@ -12,7 +12,7 @@ namespace msdbg::live {
 
 class Mailbox {
  public:
-  /// The conversation is strictly one message at a time, so anything near this is a misbehaving peer.
+  /// The conversation has one message at a time: anything near this is a misbehaving peer.
   static constexpr size_t kMaxEvents = 1024;
 
   Mailbox();
@@ -20,11 +20,11 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// False when it is full; the event is dropped then and the sender must be answered. `always` is for events that no peer
-  /// can multiply (the end of a connection).
+  /// False if it is full; the event is dropped then and the sender must be answered. `always` is for events that a peer cannot
+  /// multiply (the end of a connection).
   bool put(WireEvent event, bool always = false);
   bool take(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt);
-  /// Readable while there are events that came when nobody was in take().
+  /// Readable while there are events that arrived with no reader in take().
   int descriptor() const { return descriptor_; }
 
  private:

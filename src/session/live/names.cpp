@@ -5,14 +5,14 @@
 namespace msdbg::live {
 
 std::optional<std::string> watch_name(const Graph& graph, const Node& node) {
-  // Matching cuts a tensor's key at the first colon.
+  // The training cuts a tensor's key at the first colon.
   if (node.name.empty() || node.name.find(':') != std::string::npos) return std::nullopt;
   switch (node.kind) {
     case NodeKind::kOperator:
       if (is_structural(node.op)) return std::nullopt;
       return node.name;
     case NodeKind::kParameter: {
-      // Only the last component is compared, which a name with slashes does not have.
+      // Only the last component is compared; a name with slashes has none.
       if (node.name.find('/') != std::string::npos) return with_dashes(node.name);
       for (const Use& use : graph.effective_users(node.id)) {
         const Node& user = graph.node(use.node);
@@ -42,7 +42,7 @@ void NameTable::rebuild(std::span<const GraphPtr> graphs) {
   for (const GraphPtr& graph : graphs) {
     for (const Node& node : graph->nodes()) {
       const NodeRef ref{graph.get(), node.id};
-      // Old releases give Load nodes the name of their parameter, which is the one that has a value.
+      // Old releases name Load nodes like their parameter; the parameter has the value.
       if (node.kind == NodeKind::kOperator && is_structural(node.op)) continue;
       nodes_.try_emplace(node.name, ref);
       if (node.kind == NodeKind::kOperator) continue;

@@ -1,4 +1,4 @@
-// Names of nodes as the training process knows them, and back.
+// Converts node names to the names that the training process uses, and back.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace msdbg::live {
 
-/// Of a node in a list of watched nodes. A parameter must carry some scope, or its consumer is not read; a constant's
-/// slashes travel as `--`. nullopt: the peer cannot watch it (structural nodes, names with a colon).
+/// The name of a node in a list of watched nodes. A parameter needs some scope, or its consumer is not read; the slashes of a
+/// constant become `--`. nullopt: the peer cannot watch it (structural nodes, names with a colon).
 std::optional<std::string> watch_name(const Graph& graph, const Node& node);
 
-/// Spellings under which a tensor of the node may be fetched, the likeliest first. Empty: it cannot be fetched.
+/// Spellings under which a tensor of the node may be fetched, most likely first. Empty: it cannot be fetched.
 std::vector<std::string> view_names(const Node& node);
 
-/// Finds the node that a hit names: as it was sent, by full name, or by the part after its folded scope.
+/// Finds the node of a hit: by the name as sent, by full name, or by the part after its folded scope.
 class NameTable {
  public:
   /// Graphs must outlive the table.

@@ -62,7 +62,7 @@ Result<PeerProfile> make_profile(const debugger::Metadata& metadata, const std::
 }
 
 PeerProfile unknown_profile(const debugger::Metadata& metadata, const std::string& address) {
-  // Everything a newer client may lack is left out: nothing is sent that an older one would misread.
+  // Assumes no feature that some client may lack: nothing is sent that an older one would misinterpret.
   PeerProfile p = profile_of(1, 6, metadata, address);
   p.peer.version = "unknown";
   p.peer.notes.insert(p.peer.notes.begin(),

@@ -37,7 +37,7 @@ class Search {
       if (!read(frame, &chunk)) return;
       assembly.add(chunk);
     }
-    // Releases that shake hands for every graph send all of them again.
+    // Releases that repeat the handshake for every graph send all graphs again.
     if (std::exchange(fresh_, false)) found.graphs.clear();
     for (std::string& bytes : assembly.finish()) found.graphs.push_back(std::move(bytes));
   }

@@ -1,4 +1,4 @@
-// The training of a recording, for a debugger to which the same one comes back without a word about itself.
+// The training in a recording, for a debugger to which the same training reconnects without a handshake.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct RecordedTraining {
   std::vector<std::string> graphs;            ///< serialized
   std::unordered_set<std::string> operators;  ///< of all graphs, by name
 
-  /// Whether a training that says this when it is held may be the recorded one.
+  /// Whether a training with this WaitCMD may be the recorded one.
   bool may_be(const debugger::Metadata& wait) const;
 };
 
-/// The last training of the recording that sent a graph. Error: kNotFound when none did; that of opening the file.
+/// The last training in the recording that sent a graph. Error: kNotFound without one; errors of opening the file.
 Result<RecordedTraining> read_recorded_training(const std::string& path);
 
 }  // namespace msdbg::live

@@ -1,4 +1,4 @@
-// Watchpoints of a recording, known from their hits.
+// The watchpoints of a recording, reconstructed from their hits.
 #pragma once
 
 #include "msdbg/check.h"
@@ -6,11 +6,11 @@
 
 namespace msdbg::live {
 
-/// The watchpoint that `hit` is about, without its nodes: the peer's number as id, the condition with the thresholds that the hit
-/// carries. Conditions on weights, gradients and activations have the numbers of those on tensors: `target` decides. False for a
-/// condition that the catalogue does not have.
+/// The watchpoint of `hit`, without its nodes: the id is the peer's number, the condition has the thresholds of the hit. Conditions
+/// on weights, gradients and activations share their numbers with those on tensors: `target` decides. False for a condition that is
+/// not in the catalogue.
 bool recorded_watchpoint(const debugger::WatchpointHit& hit, Target target, Watchpoint* watch);
-/// What a node is to the catalogue.
+/// The kind of target that a node is in the catalogue.
 Target target_of(const Node& node);
 
 }  // namespace msdbg::live

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-/// Empty files and recordings may be overwritten, anything else may be needed.
+/// Only empty files and recordings may be overwritten.
 bool may_overwrite(int descriptor) {
   std::array<char, kRecordingMagic.size()> head{};
   const ssize_t size = ::pread(descriptor, head.data(), head.size(), 0);
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path) {
                   fmt::format("record: '{}' exists and is not a recording; name another file or remove it", path));
   }
   std::unique_ptr<Recorder> recorder(new Recorder(descriptor, path));
-  if (::ftruncate(descriptor, 0) != 0 && errno != EINVAL) {  // EINVAL: a pipe or device, which has no length
+  if (::ftruncate(descriptor, 0) != 0 && errno != EINVAL) {  // EINVAL: a pipe or device has no length
     return Status(Code::kIoError, fmt::format("record: cannot empty '{}': {}", path, std::strerror(errno)));
   }
   recorder->buffer_.append(kRecordingMagic);
@@ -116,7 +116,7 @@ void Recorder::append(const Head& head, std::span<const std::string_view> parts,
       payload = 0;
       parts = {};
     }
-    // The payload is the last field, so the parts need no copy before they reach the buffer.
+    // The payload is the last field: the parts go into the buffer without another copy.
     std::string bytes;
     frame.AppendToString(&bytes);
     if (payload != 0) WireWriter(bytes).begin_bytes(RecordedFrame::kPayloadFieldNumber, payload);
@@ -143,7 +143,7 @@ void Recorder::write_out() {
 
 void Recorder::fail(int error) {
   broken_ = true;
-  // Half a frame at the end would be reported as damage by a reader.
+  // A reader would report half a frame at the end as damage.
   const bool cut = ::ftruncate(descriptor_, static_cast<off_t>(written_)) == 0;
   buffer_ = std::string();
   problem_ =

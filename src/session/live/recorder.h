@@ -1,7 +1,7 @@
 // Writes a live session's conversation to a file. Format: docs/recording.md.
 //
-// Every function may be called from any thread and never throws. A recording is a bystander: when the disk is full or
-// the file breaks, the recorder cuts the file after its last whole frame, says so once, and is silent from then on.
+// Any thread may call these functions; they never throw. A recording must not disturb the session: if the disk is full or writing
+// fails, the recorder truncates the file after its last complete frame, reports it once, and then stays silent.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@ namespace msdbg::live {
 
 class Recorder {
  public:
-  /// Error: kIoError; kInvalidArgument when the file exists and is not a recording (it is not overwritten).
+  /// Error: kIoError; kInvalidArgument if the file exists and is not a recording (it is not overwritten).
   static Result<std::unique_ptr<Recorder>> create(const std::string& path);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// One message of the training side; `parts` are its bytes in order. A WaitCMD flushes: the training is held now, and
-  /// the messages before it survive the end of this process.
+  /// One message of the training; `parts` are its bytes in order. A WaitCMD flushes: the training is now held, and the messages
+  /// before it survive the end of this process.
   void client(Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept;
   void server(Rpc rpc, uint64_t call, std::string_view payload) noexcept;
   /// The call ended with a status instead of a reply.
@@ -35,7 +35,7 @@ class Recorder {
   /// The connection of the training ended.
   void gone(std::string_view text) noexcept;
 
-  /// Hands what is buffered to the operating system. The first problem is returned by one flush(), later ones are ok.
+  /// Passes buffered data to the operating system. One flush() returns the first problem; later calls return ok.
   Status flush() noexcept;
 
  private:
@@ -50,8 +50,8 @@ class Recorder {
   const int descriptor_;
   const std::string path_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::string buffer_;        // whole frames only
-  uint64_t written_ = 0;      // bytes of the file that are whole frames
+  std::string buffer_;        // complete frames only
+  uint64_t written_ = 0;      // bytes of complete frames in the file
   bool broken_ = false;
   Status problem_;            // not yet reported
 };

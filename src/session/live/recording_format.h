@@ -1,4 +1,4 @@
-// Numbers of the recording format that its writer and its reader share. Format: docs/recording.md.
+// Constants of the recording format, shared by its writer and reader. Format: docs/recording.md.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace msdbg::live {
 
-inline constexpr std::string_view kRecordingMagic{"\x89MSDBGR\n", 8};  // not text, and damaged by a text-mode copy
+inline constexpr std::string_view kRecordingMagic{"\x89MSDBGR\n", 8};  // marks the file as binary; a text-mode copy would damage it
 inline constexpr uint32_t kRecordingVersion = 1;
-/// Longest frame. Messages of a client stay near 3 MiB; what is longer is recorded as a note.
+/// The longest frame. A client's messages stay near 3 MiB; a longer one is recorded as a note.
 inline constexpr uint64_t kMaxFrameBytes = uint64_t{256} << 20;
-/// grpc_status of the note that says that the connection ended: UNAVAILABLE.
+/// grpc_status of the note about the end of the connection: UNAVAILABLE.
 inline constexpr int kGoneStatus = 14;
 
 }  // namespace msdbg::live

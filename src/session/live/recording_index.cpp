@@ -28,7 +28,7 @@ class Indexer {
       return;
     }
     const auto found = open_.find(frame.call);
-    if (found == open_.end() || found->second.rpc != frame.rpc) return;  // a second client that was turned away; damage
+    if (found == open_.end() || found->second.rpc != frame.rpc) return;  // a second client that was refused, or damage
     Open call = std::move(found->second);
     open_.erase(found);
     if (frame.grpc_status == 0) complete(frame, std::move(call));
@@ -128,7 +128,7 @@ class Indexer {
     pending_.push_back({WireEvent::Kind::kHandshake, Rpc::kSendMetadata, std::move(call.frames), {}});
   }
 
-  /// Base and statistics carry no names: the order is that of the question.
+  /// Base and statistics messages carry no names: they come in the order of the question.
   void uploaded(Rpc rpc, const Open& call) {
     if (current() == nullptr || !command_.has_view_cmd()) return;
     const auto& asked = command_.view_cmd().tensors();

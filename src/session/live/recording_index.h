@@ -1,4 +1,4 @@
-// What is in a recording, by suspension: one pass over the file, payloads stay in it.
+// An index of a recording by suspension: one pass over the file; payloads stay in the file.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace msdbg::live {
 
-/// Messages of one completed call that the session hears about, as places in the file.
+/// The messages of one completed call that the session sees, as offsets in the file.
 struct RecordedCall {
   WireEvent::Kind kind = WireEvent::Kind::kProblem;
   Rpc rpc = Rpc::kWaitCmd;
   std::vector<uint64_t> frames;
-  std::string text;  ///< of what has no message (kGone)
+  std::string text;  ///< for kinds without a message (kGone)
 };
 
 /// One tensor that was read.
 struct RecordedUpload {
   debugger::ViewCMD::Level level = debugger::ViewCMD::value;
-  std::string node, slot, iter;   ///< as asked for
-  std::vector<uint64_t> frames;   ///< slices of a value; one message otherwise; none for an empty value
+  std::string node, slot, iter;   ///< as requested
+  std::vector<uint64_t> frames;   ///< slices of a value; one message for other kinds; none for an empty value
 };
 
-/// From the first WaitCMD of a suspension to the command that let the training go.
+/// From the first WaitCMD of a suspension to the command that released the training.
 struct RecordedHold {
   uint64_t wait = 0;                             ///< frame of the metadata
-  std::vector<RecordedCall> before;              ///< what came since the suspension before
+  std::vector<RecordedCall> before;              ///< calls since the previous suspension
   std::vector<RecordedUpload> uploads;
   std::vector<std::vector<uint64_t>> rechecks;   ///< hits of each recheck
-  std::optional<debugger::RunCMD> left;          ///< the command that resumed it; not exit, not at the end
+  std::optional<debugger::RunCMD> left;          ///< the command that resumed it; nullopt for exit and at the end
   bool has_hits() const;
 };
 
 struct RecordingIndex {
   std::vector<RecordedHold> holds;
   std::vector<RecordedCall> tail;   ///< after the last suspension: a farewell, or the end of the recording
-  std::string note;                 ///< why not everything was read; "" when it was
+  std::string note;                 ///< why reading stopped early; "" if it did not
 };
 
-/// Reads `reader` to its end. What does not fit together is skipped: the recorder wrote what peers sent, odd or not.
+/// Reads `reader` to its end. Skips inconsistent messages: the recorder wrote whatever peers sent.
 RecordingIndex index_recording(RecordingReader& reader);
 
 }  // namespace msdbg::live

@@ -21,25 +21,25 @@ struct Frame {
   uint32_t index = 0;
   uint64_t at_us = 0;
   std::string payload;
-  int grpc_status = 0;   ///< not 0: the call was refused
+  int grpc_status = 0;   ///< nonzero: the call was refused
   std::string text;      ///< of a note or a refusal
   uint64_t offset = 0;   ///< of the frame in the file, for seek()
 };
 
 class RecordingReader {
  public:
-  /// Error: kNotFound, kIoError; kCorrupt when the file does not begin as a recording; kUnsupported for another version.
+  /// Error: kNotFound, kIoError; kCorrupt if the file does not start like a recording; kUnsupported for another version.
   static Result<std::unique_ptr<RecordingReader>> open(const std::string& path);
-  /// True when the file begins as a recording does.
+  /// True if the file starts like a recording.
   static bool begins_as_recording(const std::string& path);
   RecordingReader(const RecordingReader&) = delete;
   RecordingReader& operator=(const RecordingReader&) = delete;
 
-  /// False at the end of the file, when the rest is cut off (truncated()) or damaged (problem()).
+  /// False at the end of the file, at a truncated end (truncated()) or at damage (problem()).
   bool next(Frame* frame);
-  /// The file ends in the middle of a frame: the recorder did not get to finish it.
+  /// The file ends in the middle of a frame: the recorder could not finish it.
   bool truncated() const { return truncated_; }
-  /// kCorrupt or kIoError naming the place; ok while nothing is wrong.
+  /// kCorrupt or kIoError with the position; ok without problems.
   const Status& problem() const { return problem_; }
   /// Continues at the frame that began there.
   void seek(uint64_t offset);

@@ -32,9 +32,9 @@ ReplayTransport::ReplayTransport(std::unique_ptr<RecordingReader> reader, Record
 
 bool ReplayTransport::next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) {
   if (mailbox_.take(event, Clock::time_point::min(), false)) return true;
-  // Another process starts when the session waits for it, not while the end of the previous one is shown.
+  // Start the next process when the session waits for it, not while the end of the previous one is shown.
   if (!later_.empty() && deadline > Clock::now()) deliver_all(std::exchange(later_, {}));
-  // Everything that a recording ever says was said as soon as it was due: there is nothing to wait for.
+  // Recorded events are queued as soon as they are due: there is nothing to wait for.
   return mailbox_.take(event, Clock::time_point::min(), stop_on_interrupt);
 }
 
@@ -64,7 +64,7 @@ void ReplayTransport::answer_unattended(std::vector<debugger::EventReply>) {
   finish();
 }
 
-// ---- moving --------------------------------------------------------------------------------
+// ---- moving through the recording ----------------------------------------------------------
 
 void ReplayTransport::advance(const debugger::RunCMD& command) {
   const int64_t step = metadata_of(at_).cur_step();
@@ -75,7 +75,7 @@ void ReplayTransport::advance(const debugger::RunCMD& command) {
   arrive();
 }
 
-/// Whether a training that was given `command` would have been held where the recorded one was.
+/// Whether a training with this `command` would have been held where the recorded one was.
 bool ReplayTransport::fits(size_t candidate, const debugger::RunCMD& command) {
   const RecordedHold& hold = index_.holds[candidate];
   const auto& left = index_.holds[candidate - 1].left;
@@ -85,7 +85,7 @@ bool ReplayTransport::fits(size_t candidate, const debugger::RunCMD& command) {
   if (hold.has_hits() || other_process || !left || left->run_level() != "node") return true;
   const std::string node = metadata_of(candidate).cur_node();
   if (command.run_level() == "node") return command.node_name().empty() || node == command.node_name();
-  return !left->node_name().empty() && node != left->node_name();  // not met: the step's end
+  return !left->node_name().empty() && node != left->node_name();  // node not met: the end of the step
 }
 
 void ReplayTransport::arrive() {
@@ -94,14 +94,14 @@ void ReplayTransport::arrive() {
   deliver_all(index_.holds[at_].before);
 }
 
-/// Up to the end of a process, or all of it and the suspension after it.
+/// Delivers up to the end of a process, or everything including the next suspension.
 void ReplayTransport::deliver_all(const std::vector<RecordedCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     deliver(calls[i]);
     const bool ends = calls[i].kind == WireEvent::Kind::kGone || calls[i].kind == WireEvent::Kind::kFarewell;
     if (!ends || (i + 1 == calls.size() && over_)) continue;
     later_.assign(calls.begin() + static_cast<std::ptrdiff_t>(i) + 1, calls.end());
-    if (later_.empty()) later_.push_back({});  // the suspension alone
+    if (later_.empty()) later_.push_back({});  // only the suspension
     return;
   }
   if (!over_) hold_again();
@@ -132,7 +132,7 @@ debugger::Metadata ReplayTransport::metadata_of(size_t hold) {
   return metadata;
 }
 
-// ---- what comes out of the file --------------------------------------------------------------------------------
+// ---- reading the file --------------------------------------------------------------------------------
 
 template <typename Message>
 bool ReplayTransport::read(uint64_t frame, Message* message) {
@@ -171,7 +171,7 @@ void ReplayTransport::deliver(const RecordedCall& call) {
       default:
         break;
     }
-    if (!readable) {  // the file was changed since it was indexed, or the peer sent something unreadable
+    if (!readable) {  // the file changed after indexing, or the peer sent something unreadable
       event = {};
       event.text = "a recorded " + std::string(rpc_name(call.rpc)) + " cannot be read and is left out";
       break;
@@ -223,7 +223,7 @@ void ReplayTransport::view(const debugger::ViewCMD& command) {
   post(std::move(event));
 }
 
-/// Any view of the tensor has its type and shape.
+/// Every view of the tensor has its type and shape.
 debugger::TensorBase ReplayTransport::base_of(const debugger::TensorProto& asked) {
   debugger::TensorBase base;
   if (const RecordedUpload* upload = find(debugger::ViewCMD::base, asked); upload != nullptr) {
@@ -246,12 +246,12 @@ debugger::TensorBase ReplayTransport::base_of(const debugger::TensorProto& asked
   return base;
 }
 
-/// The value that is awaited; the next one is, afterwards.
+/// Fills the awaited value and moves on to the next one.
 void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload& into) {
   const size_t place = into.at;
   UploadedValue& value = into.values[place];
   const RecordedUpload* upload = find(debugger::ViewCMD::value, asked);
-  if (upload == nullptr) {  // a client sends one message without type and elements for what it does not have
+  if (upload == nullptr) {  // for a missing tensor a client sends one message without type and elements
     value.slices = 1;
     value.finished = true;
   }

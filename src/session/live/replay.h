@@ -1,8 +1,7 @@
-// A recording in the place of a training process: the session's commands move through the recorded suspensions.
+// Replays a recording in place of a training process: the session's commands move through the recorded suspensions.
 //
-// What the training did is fixed; the questions about it are free. Every run command goes to the next recorded
-// suspension that fits it, views are answered from what was read in that suspension, a recheck gives the recorded
-// hits. Nothing is ever written.
+// The run is fixed; queries about it are free. Every run command goes to the next recorded suspension that fits it, views return
+// what was read in that suspension, a recheck returns the recorded hits. Nothing is ever written.
 #pragma once
 
 #include <atomic>
@@ -55,9 +54,9 @@ class ReplayTransport final : public Transport {
   Mailbox mailbox_;
   size_t at_ = 0;            // of the current suspension; index_.holds.size(): past the last
   bool open_ = false;        // a WaitCMD waits for its answer
-  bool over_ = false;        // the tail was played
+  bool over_ = false;        // the tail has been played
   std::vector<RecordedCall> later_;  // after the end of a process
-  size_t rechecks_ = 0;      // given in this suspension
+  size_t rechecks_ = 0;      // answered in this suspension
   /// The uploads of the suspension `found_in_`, by request.
   std::unordered_map<std::string, const RecordedUpload*> found_;
   std::optional<size_t> found_in_;

@@ -9,10 +9,10 @@ HoldKind hold_kind(const PeerProfile& profile, const HoldFacts& facts) {
   if (profile.ascend) return HoldKind::kStepEnd;
   const bool other_step = facts.cur_step != facts.last_step;
   const bool moved = other_step || facts.cur_node != facts.last_node;
-  // Two suspensions at the same place are the stop after the step's last operator and the end of the step.
+  // Two suspensions at the same operator are the stop after the step's last operator and the end of the step.
   const bool stopped_by_hit = facts.hits && moved && (facts.hit_at_node || !profile.judges_at_step_end);
   if (profile.step_hold == StepHold::kNextStart) {
-    // The end of a step has the next number already and names the last operator; an operator's stop has the step's own.
+    // The end of a step already has the next number and names the last operator; a stop at an operator has the step's own number.
     if (!other_step) return facts.hits || facts.node_level ? HoldKind::kNode : HoldKind::kStepEnd;
     if (!facts.node_level || facts.cur_node == facts.last_node) return HoldKind::kStepEnd;
   }

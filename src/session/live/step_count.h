@@ -1,5 +1,5 @@
-// What a suspension means: WaitCMD does not say whether it is the first one, a stop after an operator, or the end of a
-// step. Pure functions of what was seen.
+// Classifies a suspension: WaitCMD does not say whether it is the first one, a stop after an operator, or the end of a step. Pure
+// functions of the observed facts.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace msdbg::live {
 enum class HoldKind : uint8_t { kInitial, kNode, kStepEnd };
 
 struct HoldFacts {
-  bool initial = false;          ///< no RunCMD was given since the handshake
+  bool initial = false;          ///< no RunCMD was sent since the handshake
   int64_t cur_step = 0, last_step = 0;
-  std::string cur_node, last_node;  ///< of this suspension and the one before
+  std::string cur_node, last_node;  ///< of this suspension and the previous one
   bool node_level = false;       ///< the RunCMD before it said "node"
-  std::string asked_node;        ///< and named this one
-  bool hits = false;             ///< a hit stream came directly before it
-  bool hit_at_node = false;      ///< one of the hits is an output of cur_node that is judged as soon as it has run
+  std::string asked_node;        ///< and named this operator
+  bool hits = false;             ///< a stream of hits came directly before it
+  bool hit_at_node = false;      ///< a hit is on an output of cur_node that is judged right after the operator ran
 };
 
 HoldKind hold_kind(const PeerProfile& profile, const HoldFacts& facts);
-/// Steps that have run to their end.
+/// Number of completed steps.
 int64_t completed_steps(const PeerProfile& profile, HoldKind kind, int64_t cur_step);
 
 }  // namespace msdbg::live

@@ -47,7 +47,7 @@ Status UploadBuffer::reserve(uint64_t bytes) {
   void* data = data_ == nullptr ? ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                 : ::mremap(data_, room_, room, MREMAP_MAYMOVE);
   if (data == MAP_FAILED) return move_to_file(room);
-  // A fault for every 4 KiB would take as long as the bytes themselves.
+  // A page fault for every 4 KiB would take as long as copying the bytes.
   if (room >= kLarge) ::madvise(data, room, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
   room_ = room;
@@ -84,7 +84,7 @@ Status UploadBuffer::move_to_file(uint64_t room) {
 Result<std::span<std::byte>> UploadBuffer::grow(uint64_t n) {
   if (n > room_ - used_) {
     if (n > kMost - used_) return Status(Code::kOutOfMemory, fmt::format("no room for {} more", format_bytes(n)));
-    // More than is needed now, so not every piece moves the earlier ones; if that does not fit, just enough.
+    // Grow by more than needed to avoid moving the data for every piece; if that fails, by just enough.
     const uint64_t ample = room_ + room_ / 2;
     if (ample < used_ + n || !reserve(ample).ok()) {
       if (Status status = reserve(used_ + n); !status.ok()) return status;

@@ -1,7 +1,7 @@
-// Memory for the elements of one tensor that arrives in pieces.
+// Memory for the elements of one tensor, which arrives in pieces.
 //
-// Up to the limit it is anonymous memory; above it an unlinked file in the temporary directory, mapped, so a tensor
-// larger than --mem-limit can still be reduced and saved. Pages are touched once, by the bytes that land there.
+// Up to the limit it is anonymous memory; above that, a mapped unlinked file in the temporary directory, so a tensor larger than
+// --mem-limit can still be reduced and saved. Pages are touched once, when the bytes arrive.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class UploadBuffer {
   UploadBuffer(const UploadBuffer&) = delete;
   UploadBuffer& operator=(const UploadBuffer&) = delete;
 
-  /// Bytes above which a file is used.
+  /// Above this many bytes a file is used.
   void set_memory_limit(uint64_t bytes) { limit_ = bytes; }
-  /// Makes room for `bytes` in all; what has landed stays. Error: kOutOfMemory naming the size and the place.
+  /// Reserves `bytes` in total; keeps existing data. Error: kOutOfMemory with the size and the place.
   Status reserve(uint64_t bytes);
-  /// Room for the next `n` bytes, grown when needed; commit() makes them part of bytes(). Error: as for reserve().
+  /// Returns space for the next `n` bytes, growing if necessary; commit() adds them to bytes(). Error: as for reserve().
   Result<std::span<std::byte>> grow(uint64_t n);
   void commit(uint64_t n) { used_ += n; }
 

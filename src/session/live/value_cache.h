@@ -1,4 +1,4 @@
-// Values of the current suspension that have been fetched, each under what a training knows it by. The owner locks.
+// Fetched values of the current suspension, by the training's identity for them. The owner locks.
 #pragma once
 
 #include <compare>
@@ -29,13 +29,13 @@ struct ValueKey {
 
 class ValueCache {
  public:
-  /// Null when it is not there.
+  /// Null if it is not cached.
   TensorPtr find(const ValueKey& key);
   bool contains(const ValueKey& key) const { return places_.count(key) > 0; }
   void put(const ValueKey& key, TensorPtr tensor);
   void erase(const ValueKey& key);
   void clear();
-  /// Drops what was not used for longest until the elements have at most `bytes`.
+  /// Drops the least recently used values until the elements take at most `bytes`.
   void shrink(uint64_t bytes);
   uint64_t bytes() const { return bytes_; }
 

@@ -14,7 +14,7 @@ enum Field { kNodeName = 1, kSlot = 2, kContent = 3, kDims = 4, kDataType = 5, k
 
 constexpr uint64_t kShownName = 200;
 
-/// A name in a slice. If it is longer than any requested name, only the part for messages is read.
+/// A name in a slice. If it is longer than any requested name, only a prefix for messages is read.
 struct Name {
   std::string text;
   bool given = false, cut = false;
@@ -23,7 +23,7 @@ struct Name {
   bool is(const std::string& wanted, bool may_be_left_out) const { return given || !may_be_left_out ? !cut && text == wanted : true; }
 };
 
-/// Everything of a slice but its elements.
+/// A slice without its elements.
 struct Head {
   Name node, slot, iter;
   std::vector<int64_t> dims;
@@ -62,7 +62,7 @@ void read_name(WireReader& reader, const WireField& field, uint64_t longest, Nam
   (void)reader.copy(field, std::as_writable_bytes(std::span(name->text)));
 }
 
-/// False for anything but a TensorProto. Without an upload names are not needed.
+/// False for anything but a TensorProto. Without an upload names are ignored.
 bool read_head(WireReader reader, const ValueUpload* upload, Head* head) {
   const uint64_t longest = upload == nullptr ? 0 : longest_name(*upload);
   for (WireField field; reader.next(field);) {
@@ -82,7 +82,7 @@ bool read_head(WireReader reader, const ValueUpload* upload, Head* head) {
   return reader.status().ok();
 }
 
-/// The value that the slice names, the awaited one first, then those after it; their number when it names none of them.
+/// The index of the value that the slice names, searching from the awaited one; the number of values if it names none.
 size_t place_of(const Head& head, const ValueUpload& upload) {
   const size_t count = upload.values.size();
   for (size_t i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ size_t place_of(const Head& head, const ValueUpload& upload) {
 
 SliceResult take_content(WireReader& reader, const WireField& field, ValueUpload& upload, UploadedValue& value,
                          std::atomic<uint64_t>& received) {
-  if (!value.problem.empty()) return SliceResult::kTaken;  // it is lost already
+  if (!value.problem.empty()) return SliceResult::kTaken;  // this value already failed
   if (field.size > value.most_bytes - value.bytes) return SliceResult::kTooMuch;
   Result<std::span<std::byte>> place = upload.buffer.grow(field.size);
   if (!place) {

@@ -9,7 +9,7 @@
 namespace msdbg::live {
 namespace {
 
-/// Room for names in one message; the rest of the 4 MiB is for the fields around them.
+/// Space for names in one message; the other part of the 4 MiB is for the fields around them.
 constexpr size_t kBytesPerMessage = size_t{3} << 20;
 constexpr size_t kBytesAroundName = 16;
 
@@ -53,7 +53,7 @@ void add_params(const PeerProfile& profile, const Condition& condition, debugger
     out->set_value(*value);
     message->set_value(static_cast<float>(*value));
   }
-  // They take the first of the two as atol, regardless of its name.
+  // The client uses the first of the two parameters as atol, regardless of its name.
   if (spec.enumerator == condition_number::kNotChanged && profile.swaps_tolerances && message->params_size() >= 2) {
     const double first = message->params(0).value();
     message->mutable_params(0)->set_value(message->params(1).value());
@@ -61,7 +61,7 @@ void add_params(const PeerProfile& profile, const Condition& condition, debugger
   }
 }
 
-/// The largest element is above `limit`.
+/// True if the largest element is above `limit`.
 debugger::WatchCondition largest_above(const PeerProfile& profile, double limit) {
   debugger::WatchCondition message;
   message.set_condition(profile.params ? debugger::WatchCondition::tensor_too_large : debugger::WatchCondition::max_gt);
@@ -97,7 +97,7 @@ std::vector<debugger::EventReply> spread(const debugger::WatchCondition& conditi
 bool peer_judges(const PeerProfile& profile, const Condition& condition) {
   const ConditionSpec& spec = *condition.spec;
   if (!profile.params) return spec.enumerator <= condition_number::kLastLegacy;
-  // A GPU client without previous values reports an error for every weight at every step, and never a hit.
+  // Without previous values a GPU client reports an error for every weight at every step, and never a hit.
   if (spec.needs_previous && !profile.keeps_previous) return false;
   return true;
 }
@@ -119,7 +119,7 @@ std::vector<debugger::EventReply> make_set_cmds(const PeerProfile& profile, cons
 std::vector<debugger::EventReply> make_carriers(const PeerProfile& profile, std::span<const WatchedName> names,
                                                 std::span<const int> ids) {
   if (!profile.params) return spread(largest_above(profile, std::numeric_limits<double>::infinity()), names, ids);
-  // Initialization is evaluated on recheck before the first step only, and with nothing enabled not even then.
+  // Initialization is evaluated only on a recheck before the first step, and only if some parameter is enabled.
   debugger::WatchCondition message;
   message.set_condition(debugger::WatchCondition::tensor_initialization);
   for (const char* name : {"zero_percentage_ge", "max_gt", "min_lt"}) {
@@ -170,7 +170,7 @@ std::vector<ParamResult> hit_params(const PeerProfile& profile, const Condition&
     const auto same = std::find_if(sent.begin(), sent.end(), [&](const auto& p) { return p.name() == spec.name || p.name() == "param"; });
     if (same != sent.end() && !same->disabled()) {
       result.hit = same->hit();
-      // What was not evaluated comes back as 0 and not hit.
+      // A value that was not evaluated comes back as 0 and not hit.
       if (same->hit() || same->actual_value() != 0) result.actual = same->actual_value();
     } else if (!profile.params) {
       result.hit = true;

@@ -1,4 +1,4 @@
-// Watchpoints as messages for the training process, and its hits as results.
+// Converts watchpoints to messages for the training process, and its hits to results.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct WatchedName {
   bool operator==(const WatchedName&) const = default;
 };
 
-/// True when the peer itself can decide the condition as the catalogue defines it.
+/// True if the peer can judge the condition exactly as the catalogue defines it.
 bool peer_judges(const PeerProfile& profile, const Condition& condition);
 
-/// One SetCMD per `ids` element: the names are spread so each message stays far below the 4 MiB a client accepts.
-/// Every parameter of the condition is listed in the order that clients index by; unused ones are disabled.
+/// One SetCMD per element of `ids`: the names are distributed to keep each message far below the 4 MiB that a client accepts. Every
+/// parameter of the condition is listed in the order in which clients index them; unused ones are disabled.
 /// Precondition: ids.size() >= set_cmds_needed(names).
 std::vector<debugger::EventReply> make_set_cmds(const PeerProfile& profile, const Condition& condition,
                                                 std::span<const WatchedName> names, std::span<const int> ids);
 size_t set_cmds_needed(std::span<const WatchedName> names);
 
-/// A watchpoint that is never evaluated and only makes a GPU client read the operators, so they can be fetched.
+/// A watchpoint that is never evaluated: it only makes a GPU client keep the operators' outputs, which can then be fetched.
 std::vector<debugger::EventReply> make_carriers(const PeerProfile& profile, std::span<const WatchedName> names,
                                                 std::span<const int> ids);
 /// A watchpoint that hits on any output: a training that runs a step stops after the first of these operators.
@@ -40,7 +40,7 @@ debugger::EventReply make_delete(int id);
 debugger::EventReply make_run(std::string_view level, const std::string& node = {});
 debugger::EventReply make_exit();
 
-/// What a hit says about `condition`: thresholds and measured values of its enabled parameters.
+/// The thresholds and measured values of the enabled parameters of `condition` in a hit.
 std::vector<ParamResult> hit_params(const PeerProfile& profile, const Condition& condition,
                                     const debugger::WatchpointHit& hit);
 
