@@ -1,4 +1,4 @@
-// Halving the steps of a run.
+// Binary search over the steps of a run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace msdbg {
 namespace {
 
-/// "" when the expression has a value for such a tensor.
+/// The reason why the expression has no value for such a tensor, or "".
 std::string why_undefined(const Expression& expression, const Stats& stats) {
   if (stats.count == 0 || stats.nan_count == 0) return "";
   std::set<std::string_view> words;
@@ -23,7 +23,7 @@ std::string why_undefined(const Expression& expression, const Stats& stats) {
     if (end > at) words.insert(text.substr(at, end - at));
     at = std::max(end, at + 1);
   }
-  // Those ask for NaN, and have an answer.
+  // These test for NaN, and are defined.
   for (std::string_view word : {"isnan", "isfinite", "isinf"}) {
     if (words.contains(word)) return "";
   }
@@ -36,7 +36,7 @@ std::string why_undefined(const Expression& expression, const Stats& stats) {
   return "";
 }
 
-/// The search on one rank. Steps are positions in `steps_` here.
+/// The search on one rank. Here, steps are indexes into `steps_`.
 class Halving {
  public:
   Halving(Session& session, const FollowTarget& target, const Predicate& predicate, const FollowOptions& options, int rank)
@@ -53,7 +53,7 @@ class Halving {
       if (options_.steps.contains(step)) steps_.push_back(step);
     }
     found_.steps = steps_.size();
-    size_t low = 0, high = steps_.size();  // the answer is in [low, high]; high means nowhere
+    size_t low = 0, high = steps_.size();  // the answer is in [low, high]; high means that no step qualifies
     while (low < high && status_.ok()) {
       const std::optional<size_t> at = decided_near((low + high) / 2, low, high);
       if (!at) break;
@@ -88,7 +88,7 @@ class Halving {
     return steps;
   }
 
-  /// The position in [low, high) nearest to `middle` whose state is known once it was looked at.
+  /// The index in [low, high) nearest to `middle` whose state can be determined.
   std::optional<size_t> decided_near(size_t middle, size_t low, size_t high) {
     for (size_t distance = 0; distance < high - low; ++distance) {
       for (const bool up : {true, false}) {
@@ -152,7 +152,7 @@ class Halving {
     return state;
   }
 
-  /// A comparison with NaN is false, as IEEE has it, but that is not evidence of health.
+  /// By IEEE rules a comparison with NaN is false, but that is no evidence of a good tensor.
   void note_undefined(const std::vector<TensorId>& tensors, BisectProbe& probe) {
     if (!watch_.expression) return;
     for (const TensorId& id : tensors) {
@@ -173,7 +173,7 @@ class Halving {
     found_.counterexample = steps_[*behind];
   }
 
-  /// The search itself saw the step before, unless nothing is known of it.
+  /// The search has checked the step before the answer, unless nothing is known about it.
   void look_before(size_t answer) {
     for (const auto& [at, state] : states_) {
       if (at < answer && state == Known::kSound) found_.last_before = steps_[at];

@@ -1,4 +1,4 @@
-// Two straight lines against one.
+// Compares a fit of two straight lines with a fit of one.
 #include <algorithm>
 #include <cmath>
 
@@ -9,9 +9,9 @@ namespace {
 
 constexpr size_t kLeastPart = 3, kLeastPoints = 6;
 constexpr double kLeastProbability = 1e-3;
-constexpr double kDecades = 100;  ///< largest over smallest value from which on logarithms are compared
+constexpr double kDecades = 100;  ///< ratio of largest to smallest value above which logarithms are compared
 
-/// Sums from which the squared error of a straight line through a run of points follows.
+/// Sums that give the squared error of a straight line through a run of points.
 struct Sums {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
 
@@ -41,7 +41,7 @@ std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, dou
   ChangePoint found;
   found.log_scale = low > 0 && high / low > kDecades;
 
-  // Both axes are brought to about [-1, 1]; otherwise the differences of large sums would drown the errors.
+  // Scale both axes to about [-1, 1]; otherwise the differences of large sums would swamp the errors.
   auto scaled = [&](double value) { return found.log_scale ? std::log10(value) : value; };
   const double first = static_cast<double>(series.front().first), width = std::max(1.0, static_cast<double>(series.back().first) - first);
   const double base = scaled(low), height = scaled(high) - base;
@@ -58,11 +58,11 @@ std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, dou
     const double parts = until[at].error() + until[n].minus(until[at]).error();
     if (parts < best) best = parts, cut = at;
   }
-  // What rounding alone leaves is not an error to compare with.
+  // Do not compare with an error that is only rounding.
   const double rounding = 1e-12 * static_cast<double>(n);
   if (whole <= rounding) return std::nullopt;
   best = std::max(best, rounding);
-  // Two lines have two parameters more than one; for two degrees of freedom above, the tail of F has a closed form.
+  // Two lines have two more parameters than one; with two additional degrees of freedom, the tail of F has a closed form.
   const double free = static_cast<double>(n) - 4, cuts = static_cast<double>(n - 2 * kLeastPart + 1);
   const double f = std::max(0.0, whole - best) / 2 / (best / free);
   found.p = std::min(1.0, cuts * std::pow(1 + 2 * f / free, -free / 2));

@@ -1,4 +1,4 @@
-// Plans the comparison, spreads it over threads, and draws the conclusions.
+// Plans the comparison, runs it on threads, and draws the conclusions.
 #include "msdbg/diff.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace msdbg {
 namespace {
 
-/// Compares entries on several threads; the calling one reports progress in between.
+/// Compares entries on several threads; the calling thread reports progress.
 Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResult& result) {
   const Stopwatch watch;
   std::vector<TensorDiff>& entries = result.tensors;

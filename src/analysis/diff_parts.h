@@ -1,6 +1,6 @@
-// The pieces of diff_sessions(): which parts of the two sides belong together, and what is compared in them.
+// The pieces of diff_sessions(): which parts of the two sides correspond, and what is compared in them.
 //
-// The owner's thread only, except where it says otherwise.
+// The owner's thread only, unless documented otherwise.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct GraphPair {
   const Graph *a = nullptr, *b = nullptr;
   bool edges_known = true;                             ///< of both sides; see knows_edges()
   GraphMatch match;
-  std::vector<const NodeMatch*> of_a, of_b;            ///< by node; null: only that side has it
+  std::vector<const NodeMatch*> of_a, of_b;            ///< by node; null: only this side has it
   std::vector<PathLength> paths;                       ///< by node of b
   std::map<NodeId, std::vector<uint32_t>> updated;     ///< of b: operator -> input slots that it overwrites
   std::map<NodeId, NodeId> updater;                    ///< of b: parameter -> last operator that overwrites it
@@ -28,8 +28,8 @@ struct DiffPart {
   size_t graphs = 0;  ///< index of the GraphPair
   int rank_a = 0, rank_b = 0;
   int64_t step_a = 0, step_b = 0;
-  size_t ordinal = 0;  ///< how many steps of this graph were compared before
-  std::optional<size_t> previous;  ///< the part of the step before
+  size_t ordinal = 0;  ///< how many earlier steps of this graph were compared
+  std::optional<size_t> previous;  ///< the part of the previous step
 };
 
 struct DiffPlan {
@@ -37,34 +37,34 @@ struct DiffPlan {
   std::vector<DiffPart> parts;  ///< by step, rank, graph
 };
 
-/// Matches the nodes of two graphs; where edges are unknown, the first steps asked for tell the shapes.
+/// Matches the nodes of two graphs; without known edges, uses the shapes in the first requested steps.
 std::unique_ptr<GraphPair> pair_nodes(Session& a, Session& b, const Graph& graph_a, const Graph& graph_b, const DiffOptions& options,
                                       std::vector<std::string>* problems);
 
-/// Those of `numbers` that are wanted.
+/// The members of `numbers` that are in `wanted`.
 std::vector<int64_t> chosen(std::span<const int64_t> numbers, const IntSet& wanted);
 
-/// Error: kNotFound when a side has nothing of the ranks, the graph or the steps that were asked for.
+/// Error: kNotFound if a side lacks all requested ranks, graphs or steps.
 Status check_choice(const Session& a, const Session& b, const DiffOptions& options);
-/// Why both sides have what was asked for, and still no step of A belongs to one of B.
+/// The reason why no step of A corresponds to one of B although both sides have the requested data.
 Status nothing_paired(const Session& a, const Session& b, const DiffOptions& options, const DiffPlan& plan);
 
-/// Pairs ranks, graphs and steps and matches the nodes; what has no counterpart goes to `result`.
-/// Error: kInvalidArgument when both sides are the same.
+/// Pairs ranks, graphs and steps, and matches the nodes; nodes without a counterpart are added to `result`.
+/// Error: kInvalidArgument if both sides are the same.
 Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, DiffResult& result);
 
-/// The tensors of a part in order, not compared yet.
+/// The tensors of a part in order, not yet compared.
 std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& plan, const DiffPart& part, const DiffOptions& options);
 
-/// One thread's room for blocks.
+/// One thread's block buffers.
 struct DiffBuffers {
   std::vector<std::byte> a, b;
 };
-/// Fills state, measures, types and shapes; `bytes` grows by what was read. Any thread.
-/// Error: kInterrupted only; other failures are the entry's reason.
+/// Fills state, measures, types and shapes; adds the number of bytes read to `bytes`. Any thread.
+/// Error: only kInterrupted; other failures become the entry's reason.
 Status compare_entry(Session& a, Session& b, const DiffOptions& options, TensorDiff& entry, DiffBuffers& buffers, uint64_t* bytes);
 
-/// Roles and amplification of what differs.
+/// Assigns roles and amplification to the different tensors.
 class Blame {
  public:
   /// `part_of[i]` is the part of `result.tensors[i]`.
@@ -72,7 +72,7 @@ class Blame {
   Status run();
 
  private:
-  /// What is known of one input.
+  /// The known facts about one input.
   struct Input {
     bool known = false, differs = false;
     double error = 0;

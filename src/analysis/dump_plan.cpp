@@ -33,7 +33,7 @@ bool only(std::string_view text, std::string_view extra) {
   });
 }
 
-/// `0:10,12` as MindSpore writes it, `0-10|12`, and how many steps that is.
+/// `0:10,12` in MindSpore's notation, `0-10|12`, and the number of steps.
 Result<std::string> iterations(const IntSet& steps, std::optional<uint64_t>* count) {
   if (steps.is_all()) return std::string("all");
   std::string out;
@@ -54,13 +54,14 @@ Result<std::string> iterations(const IntSet& steps, std::optional<uint64_t>* cou
   return out;
 }
 
-// A parameter or operator of which a run writes files.
+// True for a parameter or operator for which a run writes files.
 bool is_written(const Node& node) {
   if (node.kind == NodeKind::kConstant) return !node.file_key.empty();
   return node.kind == NodeKind::kParameter || !is_structural(node.op);
 }
 
-// A regular expression for the name: `.` for what would need a backslash, because MindSpore 2.7 matches none after one.
+// A regular expression for the name. Uses `.` for characters that would need a backslash, because MindSpore 2.7 matches nothing
+// after one.
 std::string pattern_of(std::string_view name) {
   std::string out(name);
   for (char& c : out) {
@@ -69,7 +70,7 @@ std::string pattern_of(std::string_view name) {
   return out;
 }
 
-/// `-op12` at the end; npos without.
+/// Position of `-op12` at the end; npos if missing.
 size_t number_at(std::string_view name) {
   const size_t at = name.rfind("-op");
   if (at == std::string_view::npos || at + 3 >= name.size()) return std::string_view::npos;
@@ -83,14 +84,14 @@ class Kernels {
 
   void add(const Node& node) {
     if (node.kind == NodeKind::kOperator && numbers_differ_) {
-      // The number of the file, which counts here, need not be that of the graph.
+      // Patterns match the file's number, which may differ from the graph's.
       if (const size_t at = number_at(node.name); at != std::string::npos) {
         names_.insert(fmt::format("name-regex(^{}-op[0-9]+$)", pattern_of(std::string_view(node.name).substr(0, at))));
         return;
       }
     }
     if (node.kind == NodeKind::kParameter && numbers_differ_) {
-      names_.insert(fmt::format("name-regex(^{}$)", pattern_of(node.name)));  // the bare name takes moments.NAME as well
+      names_.insert(fmt::format("name-regex(^{}$)", pattern_of(node.name)));  // the bare name would also match moments.NAME
       return;
     }
     names_.insert(node.name);
@@ -109,7 +110,7 @@ class Cost {
 
   void add(const Graph& graph, const Node& node) {
     if (node.kind != NodeKind::kOperator) {
-      // Without outputs no parameter is written.
+      // Without outputs, no parameters are written.
       if (options_.slots != DumpedSlots::kInputs) outputs(node);
       return;
     }
@@ -119,7 +120,7 @@ class Cost {
       const Edge from = graph.effective_producer(node.id, slot);
       if (!carries_value(graph, from)) continue;
       if (from.node == kNoNode) {
-        slot_cost(nullptr);  // it is written all the same
+        slot_cost(nullptr);  // it is still written
       } else {
         const auto& types = graph.node(from.node).outputs;
         slot_cost(from.slot < types.size() ? &types[from.slot] : nullptr);
@@ -198,7 +199,7 @@ DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse) {
   options.version = info.framework_version;
   options.device_target = info.device_target;
   if (!info.nets.empty()) options.net_name = info.nets.front();
-  // A CPU has no statistics; where the device is not known, elements are the safe choice.
+  // A CPU run has no statistics; if the device is unknown, elements are the safe choice.
   if (coarse && !info.device_target.empty() && info.device_target != "CPU") options.saved = SavedData::kStatistic;
   return options;
 }

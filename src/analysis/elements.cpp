@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kBlock = 16384;  // elements
 constexpr size_t kMaxFirst = 8;
 
-/// True when exactly the elements that are bad in one are zero in the other.
+/// True if the elements that are bad in one tensor are exactly those that are zero in the other.
 bool same_places(ElementReader& bad, ElementReader& zeros, Predicate::Builtin which) {
   const size_t bad_size = item_size(bad.dtype()), zero_size = item_size(zeros.dtype());
   std::vector<std::byte> left(kBlock * bad_size), right(kBlock * zero_size);

@@ -1,14 +1,14 @@
-// Where in a tensor the bad elements are. The elements are read in blocks; the tensor is never held whole.
+// Locates the bad elements in a tensor. Reads the elements in blocks; the whole tensor is never in memory.
 #pragma once
 
 #include "msdbg/analysis.h"
 
 namespace msdbg {
 
-/// Fills `first` and `rows` of `origin`. A tensor that cannot be read leaves them empty; its statistics remain.
+/// Fills `first` and `rows` of `origin`. They stay empty if the tensor cannot be read; its statistics remain.
 void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& origin);
 
-/// Sets OriginInput::zeros_at_bad: an input whose zeros are as many as the bad elements, and in the same places.
+/// Sets OriginInput::zeros_at_bad: true for an input with as many zeros as there are bad elements, at the same positions.
 void compare_zeros(Session& session, Predicate::Builtin which, Origin& origin);
 
 }  // namespace msdbg

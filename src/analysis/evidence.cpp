@@ -49,7 +49,7 @@ Watchpoint Evidence::watch_for(int id, std::string_view selector) const {
   return watch;
 }
 
-/// Constants have no step of their own.
+/// Constants do not belong to a step.
 TensorId Evidence::key(TensorId id) const {
   if (session_.node(id).kind == NodeKind::kConstant) id.step = 0;
   return id;
@@ -58,7 +58,7 @@ TensorId Evidence::key(TensorId id) const {
 Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs, OriginResult& result, bool counts) {
   std::vector<Watchpoint> watches = {watch_for(1, selector)};
   watches[0].inputs = inputs;
-  // check() leaves constants out unless they are named.
+  // check() skips constants unless they are named.
   if (counts) watches.push_back(watch_for(2, "@constant"));
   CheckOptions options;
   options.steps = steps;

@@ -1,4 +1,4 @@
-// Verdicts over the tensors of one step at a time, as check() gave them, and details about single tensors.
+// Verdicts of check() on the tensors of one step at a time, and details about single tensors.
 //
 // The session's owner thread only.
 #pragma once
@@ -25,20 +25,20 @@ class Evidence {
  public:
   Evidence(Session& session, const OriginOptions& options) : session_(session), options_(options) {}
 
-  /// Counts what there is to judge, for the progress of all steps together.
+  /// Counts the tensors to judge, for the progress over all steps.
   void expect_steps(const IntSet& steps);
-  /// Judges every tensor of these steps; coverage, what could not be judged, and an interrupt go to `result`.
+  /// Judges every tensor of these steps; adds coverage, tensors that could not be judged, and an interrupt to `result`.
   Status judge_steps(const IntSet& steps, OriginResult& result);
-  /// Judges parameters and optimizer outputs of a step that was not asked for but holds the values before one that was.
+  /// Judges parameters and optimizer outputs of a step that was not requested but holds the values before a requested one.
   Status judge_parameters(int64_t step, OriginResult& result);
-  /// Forgets a step, except for what the next one needs: parameters and what optimizers wrote.
+  /// Forgets a step, except for what the next one needs: parameters and the outputs of optimizers.
   void forget_step(int64_t step);
 
-  /// nullptr: the dump does not hold this tensor.
+  /// nullptr: the dump does not contain this tensor.
   const JudgedTensor* find(const TensorId& id) const;
   bool is_bad(const TensorId& id) const;
   std::optional<Stats> stats(const TensorId& id);
-  /// What the last judge_steps() looked at, in the session's order.
+  /// The tensors of the last judge_steps(), in the session's order.
   const std::vector<TensorId>& listed() const { return listed_; }
   Session& session() { return session_; }
   const Predicate& predicate() const { return options_.predicate; }

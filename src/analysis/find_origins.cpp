@@ -1,4 +1,4 @@
-// Step by step: judge what was dumped, then look for origins in every graph that ran.
+// For each step: judges the dumped tensors, then searches for origins in every graph that ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class Search {
   }
 
  private:
-  /// check() has the words for steps and ranks that do not exist.
+  /// check() reports steps and ranks that do not exist.
   Result<OriginResult> no_steps() {
     if (Status status = evidence_.judge_steps(options_.steps, result_); !status.ok()) return status;
     return std::move(result_);
@@ -52,7 +52,7 @@ class Search {
     auto at = std::lower_bound(steps.begin(), steps.end(), step);
     if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
     const int64_t previous = *std::prev(at);
-    // A number that no graph used is a step that was left out of the dump, and it may have trained.
+    // A number that no graph used is a step that was not dumped, and it may have changed the weights.
     for (int64_t between = previous + 1; between < step; ++between) {
       if (all_steps_.count(between) == 0) return {std::nullopt, fmt::format("step {} was not dumped", between)};
     }

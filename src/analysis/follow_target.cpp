@@ -15,7 +15,7 @@ bool is_selector(std::string_view text) {
   return false;
 }
 
-/// `="NAME"`, whatever the name holds.
+/// `="NAME"`, for any name.
 std::string exactly(std::string_view name) {
   std::string text = "=\"";
   for (char c : name) {
@@ -25,9 +25,9 @@ std::string exactly(std::string_view name) {
   return text + "\"";
 }
 
-/// Somebody may write what to look for where the tensor belongs.
+/// The user may have written a predicate in place of the tensor.
 bool is_predicate(std::string_view word) {
-  // A name that holds dashes, dots or slashes reads as arithmetic, but no expression compares nothing.
+  // A name with dashes, dots or slashes parses as arithmetic, but a real expression contains a comparison.
   const bool compares = word.find_first_of("<>") != std::string_view::npos || word.find("==") != std::string_view::npos;
   const auto when = parse_predicate(word);
   return when.ok() && (compares || !std::holds_alternative<Expression>(when->when));
@@ -64,7 +64,7 @@ Result<FollowTarget> follow_target(const Session& session, std::string_view text
       target.on = std::move(*selector);
       target.inputs = id->slot.io == Io::kInput;
       target.outputs = !target.inputs;
-      // A bare name means the node's value; an operator with several outputs has several.
+      // A bare name means the node's value, which is ambiguous for an operator with several outputs.
       const bool named_slot = word.ends_with(slot_name(id->slot)) || word.ends_with(fmt::format(":{}", id->slot.index));
       if (named_slot) target.slot = id->slot.index;
       keep(target.on.resolve(session.graphs()));

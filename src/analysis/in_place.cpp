@@ -8,10 +8,10 @@ namespace {
 
 struct KnownSlots {
   std::string_view op;
-  std::array<int, 4> slots;  // -1 fills up
+  std::array<int, 4> slots;  // padded with -1
 };
 
-// Operators that also take parameters which they leave alone (rate, momentum, decay).
+// Operators that also have parameters they do not change (rate, momentum, decay).
 constexpr std::array<KnownSlots, 15> kKnown = {{
     {"applymomentum", {0, 1, -1, -1}},
     {"applykerasmomentum", {0, 1, -1, -1}},
@@ -30,7 +30,7 @@ constexpr std::array<KnownSlots, 15> kKnown = {{
     {"batchnorm", {3, 4, -1, -1}},
 }};
 
-// Without an entry above: every parameter among the inputs counts as updated.
+// For operators without an entry above: every parameter among the inputs counts as updated.
 constexpr std::array<std::string_view, 8> kOptimizerPrefixes = {
     "apply", "sparseapply", "fusedsparse", "fusedcastadam", "resourceapply", "fusedadam", "lamb", "fusedapplymomentum",
 };
@@ -46,7 +46,7 @@ std::vector<uint32_t> updated_slots(const Graph& graph, const Node& node) {
   if (node.kind != NodeKind::kOperator) return slots;
   const std::string op = to_lower(node.op);
   auto add = [&](uint32_t slot) {
-    // An in-place operator takes the parameter itself; what arrives through a Load is a value of its own.
+    // An in-place operator uses the parameter itself; a Load produces a separate value.
     if (slot < node.inputs.size() && is_parameter(graph, node.inputs[slot])) slots.push_back(slot);
   };
   const auto known =

@@ -1,4 +1,4 @@
-// Which inputs an operator overwrites: their recorded `input` files show the value after the update, not the one used.
+// Inputs that an operator overwrites: their recorded `input` files show the value after the update, not the one that was used.
 //
 // Pure functions; any thread. Background: docs/origin.md.
 #pragma once
@@ -9,10 +9,10 @@
 
 namespace msdbg {
 
-/// Input slots of `node` that it updates in place and that are parameters, ascending.
+/// Input slots of `node` that are parameters and updated in place, ascending.
 std::vector<uint32_t> updated_slots(const Graph& graph, const Node& node);
 
-/// True for Assign and its kin, which drop the old value; optimizers build on it, so a NaN stays in the parameter.
+/// True for Assign and similar operators, which discard the old value; optimizers build on it, so a NaN stays in the parameter.
 bool replaces_old_value(const Node& node);
 
 }  // namespace msdbg

@@ -1,5 +1,5 @@
-// Which node of one graph is which node of the other. Names first; where they differ, the places that nodes take among
-// nodes that are matched already. See docs/diff.md.
+// Matches the nodes of one graph with those of another. Names come first; where they differ, the position relative to nodes that
+// are matched already decides. See docs/diff.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace msdbg {
 namespace {
 
-/// Crosses of more users than this say nothing about who is who.
+/// Larger cross products of users say nothing about which node is which.
 constexpr size_t kMostUsers = 16;
 
-/// Two names of the same place in releases that write scopes differently: `Grad_MatMul`, `gradMatMul-expand`.
+/// Releases write the scopes of the same place differently: `Grad_MatMul`, `gradMatMul-expand`.
 std::string plain_scope(std::string_view scope) {
   std::string out;
   for (std::string_view part : split(scope, '/')) {
@@ -76,11 +76,11 @@ class Matcher {
   const Graph &a_, &b_;
   std::vector<NodeId> of_a_, of_b_;
   std::vector<NodeMatch> found_;
-  std::vector<Pair> fresh_;           // matched, but their neighbours have not been looked at
-  std::map<Pair, Evidence> evidence_;  // matched neighbours that point at the pair
-  std::set<Ranked> ranked_;            // the pairs with any evidence; those that are taken go when they come first
-  // Other operators at the same input, with their output slots; the last in execution first, since what comes later is nearer to
-  // the consumers that are matched.
+  std::vector<Pair> fresh_;           // matched, but their neighbours have not been examined
+  std::map<Pair, Evidence> evidence_;  // matched neighbours that support the pair
+  std::set<Ranked> ranked_;            // the pairs with any evidence; matched ones are removed when they reach the front
+  // Other operators at the same input, with their output slots; the last in execution order first, because later ones are nearer to
+  // the matched consumers.
   std::map<std::tuple<int64_t, int64_t, Pair>, std::pair<uint32_t, uint32_t>> values_;
 };
 
@@ -105,9 +105,9 @@ void Matcher::apply(const NameMap& map, std::vector<std::string>* problems) {
 }
 
 void Matcher::match_names() {
-  // Without the numbers, which differ between releases and between a graph and the same graph with one node more.
-  // Old releases call the operator that loads a parameter as the parameter: the two are groups of their own. Parameters come
-  // first, for they tell the operators of a group apart.
+  // Without the numbers, which differ between releases and between a graph and the same graph with one more node. Old releases give
+  // the operator that loads a parameter the parameter's name: these are separate groups. Parameters come first, because they
+  // distinguish the operators of a group.
   std::map<std::pair<bool, std::string_view>, std::pair<std::vector<NodeId>, std::vector<NodeId>>> groups;
   const auto collect = [&](const Graph& graph, bool first) {
     for (const Node& node : graph.nodes()) {
@@ -133,7 +133,7 @@ void Matcher::match_names() {
 }
 
 void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
-  // The same names on both sides mean the same nodes.
+  // Identical names on both sides mean identical nodes.
   std::set<std::string_view> names_a, names_b;
   for (NodeId id : left) names_a.insert(a_.node(id).name);
   for (NodeId id : right) names_b.insert(b_.node(id).name);
@@ -150,7 +150,7 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
     if (is_free(left[0], right[0]) && same_kind(left[0], right[0])) add(left[0], right[0], MatchHow::kName);
     return;
   }
-  // Else by the parameters they share, as optimizers do; what then remains goes by order, if it is as many.
+  // Otherwise by the parameters they share, as for optimizers; the remaining nodes by order, if their numbers agree.
   std::vector<std::pair<int, Pair>> ranked;
   for (const auto& [pair, points] : shared_inputs(left, right)) ranked.emplace_back(-points, pair);
   std::sort(ranked.begin(), ranked.end());
@@ -159,7 +159,7 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
   }
   std::erase_if(left, [&](NodeId id) { return of_a_[id] != kNoNode; });
   std::erase_if(right, [&](NodeId id) { return of_b_[id] != kNoNode; });
-  if (left.size() != right.size()) return;  // left to structure
+  if (left.size() != right.size()) return;  // left to the structural match
   for (size_t i = 0; i < left.size(); ++i) {
     if (same_kind(left[i], right[i])) add(left[i], right[i], MatchHow::kName);
   }
@@ -179,7 +179,7 @@ std::map<Matcher::Pair, int> Matcher::shared_inputs(const std::vector<NodeId>& l
       const Edge edge = a_.effective_producer(x, slot);
       if (edge.node == kNoNode || of_a_[edge.node] == kNoNode) continue;
       const auto found = consumers.find({of_a_[edge.node], slot});
-      // What all of the group take (a learning rate) tells nothing.
+      // An input shared by the whole group (a learning rate) distinguishes nothing.
       if (found == consumers.end() || found->second.size() > 1) continue;
       points[{x, found->second[0]}] += 1;
     }
@@ -189,7 +189,7 @@ std::map<Matcher::Pair, int> Matcher::shared_inputs(const std::vector<NodeId>& l
 
 // ---- structure -----------------------------------------------------------------------------------------------------
 
-/// Points for what two nodes of the same operator have in common besides their neighbours.
+/// Points for what two nodes of the same operator type have in common apart from their neighbours.
 int Matcher::likeness(NodeId x, NodeId y) const {
   const Node &left = a_.node(x), &right = b_.node(y);
   int points = 0;
@@ -203,7 +203,7 @@ int Matcher::likeness(NodeId x, NodeId y) const {
   return points;
 }
 
-/// False when both graphs tell the shapes of two outputs and these are not the same.
+/// False if both graphs know the shapes of the two outputs and they differ.
 bool Matcher::fit(NodeId x, uint32_t slot_a, NodeId y, uint32_t slot_b) const {
   const auto &left = a_.node(x).outputs, &right = b_.node(y).outputs;
   if (slot_a >= left.size() || slot_b >= right.size()) return false;
@@ -216,7 +216,7 @@ void Matcher::note_inputs(NodeId x, NodeId y) {
     const Edge p = a_.effective_producer(x, slot), q = b_.effective_producer(y, slot);
     if (p.node == kNoNode || q.node == kNoNode || !is_free(p.node, q.node)) continue;
     if (a_.node(p.node).kind != b_.node(q.node).kind) continue;
-    if (a_.node(p.node).kind == NodeKind::kParameter && a_.node(p.node).trainable) continue;  // these have names
+    if (a_.node(p.node).kind == NodeKind::kParameter && a_.node(p.node).trainable) continue;  // these are matched by name
     if (same_kind(p.node, q.node)) {
       if (p.slot == q.slot) note({p.node, q.node});
     } else if (fit(p.node, p.slot, q.node, q.slot)) {
@@ -243,7 +243,7 @@ void Matcher::note_users(NodeId x, NodeId y) {
   }
 }
 
-/// One more neighbour says that the two are one.
+/// Adds the evidence of one more matched neighbour.
 void Matcher::note(const Pair& pair) {
   Evidence& found = evidence_[pair];
   const auto ranked = [&] {
@@ -255,7 +255,7 @@ void Matcher::note(const Pair& pair) {
   if (found.points + *found.likeness > 0) ranked_.insert(ranked());
 }
 
-/// Takes the pairs with the most evidence; one round changes the evidence for the next. False: nothing left to take.
+/// Matches the pairs with the most evidence; each round changes the evidence for the next. False: nothing left to match.
 bool Matcher::accept_best() {
   std::optional<int> best;
   while (!ranked_.empty() && (!best || std::get<0>(*ranked_.begin()) == *best)) {
@@ -268,7 +268,7 @@ bool Matcher::accept_best() {
   return best.has_value();
 }
 
-/// A fused kernel and the last of the operators that it stands for.
+/// Matches a fused kernel with the last of the operators that it replaces.
 bool Matcher::accept_values() {
   while (!values_.empty()) {
     const auto [key, slots] = *values_.begin();
@@ -287,7 +287,7 @@ void Matcher::match_structure() {
       const std::vector<Pair> pairs = std::move(fresh_);
       fresh_.clear();
       for (const auto& [x, y] : pairs) {
-        // What goes into a fused kernel is not what goes into the last of the operators that it stands for.
+        // The inputs of a fused kernel are not those of the last operator that it replaces.
         if (same_kind(x, y)) note_inputs(x, y);
         note_users(x, y);
       }

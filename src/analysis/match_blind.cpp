@@ -10,7 +10,7 @@
 namespace msdbg {
 namespace {
 
-/// File names have `_` for what separates scopes, and releases from 2.3 on for the dots of parameters, too.
+/// File names have `_` for scope separators and, since 2.3, also for the dots of parameters.
 std::string folded(std::string_view name) {
   std::string out(name);
   std::replace_if(out.begin(), out.end(), [](char c) { return c == '/' || c == '\\' || c == '.' || c == ' '; }, '_');
@@ -55,7 +55,7 @@ class BlindMatcher {
 
   bool same_kind(NodeId x, NodeId y) const { return a_.node(x).kind == b_.node(y).kind && a_.node(x).op == b_.node(y).op; }
 
-  /// What was dumped of both; a slot of one of them tells nothing.
+  /// Compares the slots that were dumped on both sides; other slots say nothing.
   Fit fit(NodeId x, NodeId y) const {
     if (!same_kind(x, y)) return Fit::kNo;
     const auto left = shapes_a_.find(x), right = shapes_b_.find(y);
@@ -72,7 +72,7 @@ class BlindMatcher {
 
   void match(const Group& group) {
     const NodeKind kind = a_.node(group.a[0]).kind;
-    // The numbers of constants are those of the file, in an order that each release makes again.
+    // Constants are numbered as in the file, in an order that changes with every release.
     if (kind == NodeKind::kConstant && !same_numbers_) return;
     std::map<std::string, NodeId> names_a, names_b;
     for (NodeId id : group.a) names_a[folded(a_.node(id).name)] = id;
@@ -80,7 +80,8 @@ class BlindMatcher {
     const bool same_names = std::equal(names_a.begin(), names_a.end(), names_b.begin(), names_b.end(),
                                        [](const auto& x, const auto& y) { return x.first == y.first; });
     if (same_names) {
-      // Parameters have no numbers, and the very same nodes count alike; else a number proves nothing without the shapes.
+      // Parameters have no numbers, and identical nodes are numbered identically; otherwise a number proves nothing without the
+      // shapes.
       const bool trusted = same_numbers_ || kind == NodeKind::kParameter;
       for (const auto& [name, x] : names_a) {
         const NodeId y = names_b[name];
@@ -88,7 +89,7 @@ class BlindMatcher {
       }
       return;
     }
-    // One that fits one only; where two would do, nobody can tell which it is.
+    // Match nodes that fit only each other; with two candidates the match is ambiguous.
     for (NodeId x : group.a) {
       const NodeId y = only_fit(group.b, [&](NodeId id) { return fit(x, id); });
       if (y == kNoNode || only_fit(group.a, [&](NodeId id) { return fit(id, y); }) != x) continue;

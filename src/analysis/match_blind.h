@@ -1,4 +1,4 @@
-// Which node is which when a graph file is missing: no edges, no shapes, only names of files and what is in them.
+// Matches nodes without a graph file: no edges, no shapes, only the names of files and their contents.
 #pragma once
 
 #include <utility>
@@ -8,10 +8,10 @@
 
 namespace msdbg {
 
-/// True when the inputs of the graph's nodes are known, which only a graph file can tell.
+/// True if the inputs of the graph's nodes are known, which requires a graph file.
 inline bool knows_edges(const Graph& graph) { return graph.from_file(); }
 
-/// Pairs of nodes that are not taken yet; `taken_a` and `taken_b` hold kNoNode for what is free. See docs/diff.md.
+/// Matching pairs of free nodes; `taken_a` and `taken_b` hold kNoNode for free ones. See docs/diff.md.
 std::vector<std::pair<NodeId, NodeId>> match_without_edges(const Graph& a, const Graph& b, const DumpedShapes& shapes_a,
                                                            const DumpedShapes& shapes_b, const std::vector<NodeId>& taken_a,
                                                            const std::vector<NodeId>& taken_b);

@@ -1,4 +1,4 @@
-// The mapping file, and the words for how nodes were matched.
+// The mapping file, and the names of the matching methods.
 #include <fmt/format.h>
 
 #include "msdbg/diff.h"

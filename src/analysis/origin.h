@@ -5,7 +5,7 @@
 
 namespace msdbg {
 
-/// Without an origin the list is empty and so is the step.
+/// Without an origin, the list and the step are empty.
 StepOrigins search_step(Evidence& evidence, const StepModel& model);
 
 }  // namespace msdbg

@@ -1,4 +1,4 @@
-// What counts as bad, from the user's words.
+// Parses the user's definition of bad.
 #include <fmt/format.h>
 
 #include "analysis/evidence.h"
@@ -42,7 +42,7 @@ Result<Predicate> parse_predicate(std::string_view text) {
   if (word.empty() || word == "nan or inf" || word == "inf or nan") return builtin(Predicate::Builtin::kNanOrInf);
   if (word == "nan") return builtin(Predicate::Builtin::kNan);
   if (word == "inf") return builtin(Predicate::Builtin::kInf);
-  // These can be counted and located element by element, which an answer of yes or no cannot.
+  // Bad elements of these predicates can be counted and located, unlike those of a yes-or-no answer.
   if (word == "any(not isfinite(x))" || word == "not all(isfinite(x))") return builtin(Predicate::Builtin::kNanOrInf);
   if (word == "any(isnan(x))") return builtin(Predicate::Builtin::kNan);
   if (word == "any(isinf(x))") return builtin(Predicate::Builtin::kInf);
@@ -58,7 +58,7 @@ Result<Predicate> parse_predicate(std::string_view text) {
     return predicate;
   }
   Condition* condition = &std::get<Condition>(*when);
-  // The same question under MindInsight's names; asked this way the bad elements can be counted and located.
+  // The same predicates under MindInsight's names; in this form the bad elements can be counted and located.
   switch (condition->spec->enumerator) {
     case kGeneralOverflow:
       return builtin(Predicate::Builtin::kNanOrInf);

@@ -1,4 +1,4 @@
-// What a bad tensor did to its step, or where it came from.
+// What a bad tensor affected in its step, or where it came from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string_view passage_name(Passage passage) {
 
 namespace {
 
-/// The step before, if its Parameter files hold the values with which this one began.
+/// The previous step, if its Parameter files hold the values at the start of this one.
 PreviousStep before_step(const Session& session, const Graph& graph, int64_t step) {
   const std::vector<int64_t> steps = session.steps(graph.rank(), graph.id()), all = session.steps();
   const auto at = std::lower_bound(steps.begin(), steps.end(), step);

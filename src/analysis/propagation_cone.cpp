@@ -9,7 +9,7 @@
 namespace msdbg {
 namespace {
 
-/// How many sound consumers after absorbers are listed: they show where the damage stops, not the rest of the network.
+/// How many good consumers after absorbers are listed: they show where the damage stops.
 constexpr uint32_t kCleanHops = 1;
 
 class Cone {
@@ -19,7 +19,7 @@ class Cone {
   void down(const TensorId& asked) {
     const Node& node = model_.graph().node(asked.node);
     if (asked.slot.io == Io::kInput) {
-      // What an input took is what its producer made.
+      // The value of an input is that of its producer.
       const Edge edge = model_.graph().effective_producer(asked.node, asked.slot.index);
       if (edge.node == kNoNode) {
         queue_.push_back(at({asked.node, asked.execution}, 0));
@@ -59,7 +59,7 @@ class Cone {
     }
   }
 
-  /// Sorted for people; edges follow.
+  /// Sorts the nodes for display and renumbers the edges.
   void finish() {
     std::vector<size_t> order(result_.nodes.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -137,7 +137,7 @@ class Cone {
       if (written.value.tensor) show(index, *written.value.tensor);
     }
     follow(model_.consumers(execution_of(index), slot), index, slot);
-    // An optimizer hands its output on as the parameter.
+    // An optimizer passes on its output as the parameter.
     for (const WrittenValue& written : model_.written_values(execution_of(index))) {
       if (written.parameter && written.value.state == Known::kBad) write_parameter(index, written);
     }
@@ -202,7 +202,7 @@ class Cone {
     node.passage = bad ? Passage::kPassed : unknown ? Passage::kUnknown : can ? Passage::kAbsorbed : Passage::kCannot;
     if (unknown && !bad) node.reason = reason;
     if (!bad && sound) show(index, *sound);
-    // A value of which nothing is known may still be seen to be bad further on.
+    // An unknown value may still turn out to be bad further on.
     if (!bad && unknown) {
       for (const WrittenValue& written : model_.written_values(execution)) {
         if (written.parameter || written.value.state != Known::kUnknown) continue;
@@ -244,7 +244,7 @@ class Cone {
         result_.nodes[index].passage = Passage::kUnknown;
         result_.nodes[index].reason = written.value.reason;
       }
-      if (written.value.state == Known::kBad) result_.nodes[index].passage = Passage::kOrigin;  // broke on its own
+      if (written.value.state == Known::kBad) result_.nodes[index].passage = Passage::kOrigin;  // it broke by itself
       if (written.value.tensor) show(index, *written.value.tensor);
     }
   }
@@ -288,7 +288,7 @@ class Cone {
     if (input.state == Known::kUnknown) result_.nodes[from].reason = input.reason;
   }
 
-  /// A consumer that ran more often than its producer took the last value again and again.
+  /// A consumer that ran more often than its producer used the last value repeatedly.
   Execution made_by(NodeId producer, uint32_t execution) {
     if (last_.empty()) {
       for (const Execution& each : model_.executions()) last_[each.node] = std::max(last_[each.node], each.index);
@@ -297,7 +297,7 @@ class Cone {
     return {producer, found != last_.end() ? std::min(execution, found->second) : execution};
   }
 
-  /// A bad parameter comes from whoever updated it in this step, or it was bad before.
+  /// A bad parameter was updated by an operator in this step, or was bad before.
   void visit_updates(size_t index) {
     const NodeId parameter = result_.nodes[index].node;
     result_.nodes[index].passage = Passage::kOrigin;

@@ -1,4 +1,4 @@
-// Growing the cone of a bad tensor from operator to operator.
+// Grows the cone of a bad tensor from operator to operator.
 #pragma once
 
 #include "analysis/step_model.h"
@@ -6,7 +6,7 @@
 
 namespace msdbg {
 
-/// Fills nodes and edges of `result`, whose tensor is bad, in the direction it names. The session's owner thread only.
+/// Fills nodes and edges of `result`, whose tensor is bad, in its direction. The session's owner thread only.
 void grow_cone(Evidence& evidence, const StepModel& model, Propagation& result);
 
 }  // namespace msdbg

@@ -1,4 +1,4 @@
-// Reading losses out of what programs print.
+// Reads losses from the output of programs.
 #include "msdbg/series.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace msdbg {
 namespace {
 
-// std::regex walks a line recursively; longer ones hold no loss that a person would want.
+// std::regex recurses along a line; longer lines contain no useful loss.
 constexpr size_t kLongestLine = 4096;
 
 void count_steps(Series& series) {
@@ -17,7 +17,7 @@ void count_steps(Series& series) {
   for (size_t i = 0; i < series.points.size(); ++i) series.points[i].step = static_cast<int64_t>(i) + 1;
 }
 
-/// Progress bars end their lines with a carriage return alone.
+/// Progress bars end their lines with only a carriage return.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::string_view line : split(text, '\n')) {
@@ -29,7 +29,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The number at the start of `text` after blanks and punctuation; nullopt without one.
+/// The number at the start of `text`, after blanks and punctuation; nullopt if missing.
 std::optional<double> leading_number(std::string_view text) {
   size_t at = 0;
   while (at < text.size() && std::string_view(" \t:=[({'\"").find(text[at]) != std::string_view::npos) ++at;
@@ -43,7 +43,7 @@ std::optional<double> leading_number(std::string_view text) {
   return parse_double(word);
 }
 
-/// The number after the last `word` in the line that stands alone.
+/// The number after the last standalone `word` in the line.
 std::optional<double> number_after(const std::string& lower, std::string_view line, std::string_view word, size_t limit) {
   std::optional<double> found;
   for (size_t at = lower.find(word); at < limit && at != std::string::npos; at = lower.find(word, at + 1)) {
@@ -103,7 +103,7 @@ std::vector<std::string> csv_fields(std::string_view line, char separator) {
   return fields;
 }
 
-/// What the titles are separated by; '\0' when there is only one.
+/// The separator of the titles; '\0' if there is only one title.
 char separator_of(std::string_view titles) {
   for (char c : {',', ';', '\t'}) {
     if (titles.find(c) != std::string_view::npos) return c;
@@ -111,7 +111,7 @@ char separator_of(std::string_view titles) {
   return '\0';
 }
 
-/// Where a comma does not separate, it may be the decimal point.
+/// If the comma is not the separator, it may be the decimal point.
 std::optional<double> csv_number(std::string field, char separator) {
   if (separator == ';' || separator == '\t') std::replace(field.begin(), field.end(), ',', '.');
   return parse_double(field);
@@ -128,7 +128,7 @@ Status scan_csv(std::string_view text, const SeriesOptions& options, Series& ser
     if (lower == "step" || lower == "iteration" || lower == "iter") step_at = i;
   }
   if (!value_at && options.column.empty()) {
-    // `train_loss`, when it is the only one.
+    // `train_loss`, if it is the only such title.
     const auto speaks_of_loss = [](const std::string& title) { return to_lower(title).find("loss") != std::string::npos; };
     const auto found = std::find_if(titles.begin(), titles.end(), speaks_of_loss);
     if (std::count_if(titles.begin(), titles.end(), speaks_of_loss) == 1) value_at = static_cast<size_t>(found - titles.begin());
@@ -162,7 +162,7 @@ void align_series(Series& a, Series& b) {
 Result<Series> parse_series(std::string_view text, std::string_view source, const SeriesOptions& options) {
   Series series;
   series.source = source;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark is not part of the first title
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark does not belong to the first title
   if (!options.pattern.empty()) {
     series.what = options.pattern;
     if (const Status status = scan_pattern(text, options.pattern, series); !status.ok()) return status;
@@ -176,7 +176,7 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
     if (options.column.empty()) scan_log();
     if (series.points.empty()) {
       const Status status = scan_csv(text, options, series);
-      // A column is asked of csv; of two files one may be a log all the same.
+      // A column applies to csv files; the other file may still be a log.
       if (!status.ok()) scan_log();
       if (!status.ok() && series.points.empty()) return status;
     }
@@ -186,7 +186,7 @@ Result<Series> parse_series(std::string_view text, std::string_view source, cons
                   fmt::format("series: {}: no line contains a {}; use a pattern whose group is the value, e.g. 'loss is (\\S+)'", source,
                               options.pattern.empty() ? "loss" : "value that matches '" + printable(options.pattern) + "'"));
   }
-  // A step that comes again means epochs, or a count within them: then only the order says which step it is.
+  // A repeated step means epochs, or a count within them: then only the order identifies the step.
   const bool rises = std::adjacent_find(series.points.begin(), series.points.end(),
                                         [](const SeriesPoint& x, const SeriesPoint& y) { return x.step >= y.step; }) == series.points.end();
   series.late = series.points.front().step > 1;

@@ -1,4 +1,4 @@
-// Two losses side by side, judged as MindSpore's guide for accuracy does it: about 1 in 1000 is rounding.
+// Compares two losses by the criteria of MindSpore's guide for accuracy: about 1 in 1000 is rounding.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -99,7 +99,7 @@ Result<SeriesComparison> compare_series(const Series& left, const Series& right,
   } else {
     result.mean_abs_error = result.max_abs_error = result.max_rel_error = std::numeric_limits<double>::quiet_NaN();
   }
-  // Only the loss of the very first step knows no update, and only that of the next one knows a single one.
+  // Only the loss of the very first step precedes any update, and only the next one follows a single update.
   const bool from_the_start = !a.late && !b.late && result.first_step <= 1;
   if (result.diverges_at) {
     const bool next = *result.diverges_at > result.first_step && *result.diverges_at - 1 == result.first_step;

@@ -1,4 +1,4 @@
-// How far a bad value went in a step, and along which ways.
+// How far a bad value spread in a step, and along which paths.
 //
 // The session's owner thread only.
 #pragma once
@@ -11,14 +11,14 @@
 namespace msdbg {
 
 struct Spread {
-  std::set<TensorId> tensors;      ///< bad tensors of the step on the way, the origin's own included
-  std::set<Execution> executions;  ///< that took the value, known or not
+  std::set<TensorId> tensors;      ///< bad tensors of the step on the way, including the origin's own
+  std::set<Execution> executions;  ///< that used the value, known or not
   std::vector<std::vector<ChainLink>> chains;
 };
 
-/// From an execution that made a bad value.
+/// From an execution that produced a bad value.
 Spread spread_from(Evidence& evidence, const StepModel& model, const Execution& origin, const TensorId& tensor);
-/// From a parameter, graph input or constant; `tensor` is where it was seen.
+/// From a parameter, graph input or constant; `tensor` is where the value was seen.
 Spread spread_from_start(Evidence& evidence, const StepModel& model, NodeId node, const TensorId& tensor);
 /// From a recorded input whose producer is unknown.
 Spread spread_from_input(Evidence& evidence, const StepModel& model, const Consumer& consumer, const TensorId& tensor);

@@ -13,7 +13,7 @@ namespace {
 constexpr Slot input_slot(uint32_t index) { return {Io::kInput, index}; }
 constexpr Slot output_slot(uint32_t index) { return {Io::kOutput, index}; }
 
-/// Edges that only order the run carry no tensor that could be good or bad.
+/// Edges that only define an order carry no tensor that could be good or bad.
 bool orders_only(const Graph& graph, const Edge& edge) {
   if (edge.node == kNoNode) return false;
   const Node& producer = graph.node(edge.node);
@@ -50,7 +50,7 @@ StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Previ
   });
 }
 
-/// Nodes without files of their own whose bad value shows at a consumer or in a parameter.
+/// Adds nodes without files whose bad value is visible at a consumer or in a parameter.
 void StepModel::add_unseen() {
   std::set<Execution> unseen;
   for (const TensorId& tensor : tensors_) {
@@ -112,7 +112,7 @@ bool StepModel::is_unwritten(const TensorId& tensor) const {
          in_category(graph_.node(tensor.node), Category::kOptimizer);
 }
 
-/// A value as one of its consumers recorded it; in-place consumers recorded something newer.
+/// A value as recorded by one of its consumers; in-place consumers recorded something newer.
 std::optional<Value> StepModel::seen_by_consumer(NodeId node, std::optional<uint32_t> execution, uint32_t slot,
                                                  uint32_t before_order) const {
   std::optional<Value> seen;
@@ -146,7 +146,7 @@ Value StepModel::constant(NodeId node) const {
   if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, std::numeric_limits<uint32_t>::max()))
     return *seen;
-  // Flags and axes are in the graph itself; they are not tensors that break.
+  // Flags and axes are stored in the graph; they are not tensors that break.
   if (!graph_.node(node).constant_value.empty()) return {Known::kSound, "", std::nullopt};
   return {Known::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
 }
@@ -165,7 +165,7 @@ Value StepModel::parameter_at_start(NodeId node) const {
     before = evidence_.find(old);
   }
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, first_update(node))) {
-    // The parameter's own file names the culprit better than the input of whoever read it.
+    // The parameter's own file is closer to the culprit than the input of a reader.
     if (seen->state == Known::kBad && before && before->state == Known::kBad)
       seen->tensor = old;
     else if (seen->state == Known::kBad && after && after->state == Known::kBad)
@@ -174,7 +174,7 @@ Value StepModel::parameter_at_start(NodeId node) const {
   }
   if (before && before->state != Known::kUnknown) return {before->state, "", old};
 
-  // What adds to a NaN stays NaN; so a value that is finite afterwards was finite before.
+  // Adding to a NaN gives NaN: a value that is finite afterwards was finite before.
   const bool keeps_bad = evidence_.builtin() && !updating.empty() &&
                          std::none_of(updating.begin(), updating.end(),
                                       [&](NodeId updater) { return replaces_old_value(graph_.node(updater)); });
@@ -239,7 +239,7 @@ std::vector<WrittenValue> StepModel::written_values(const Execution& execution) 
   std::vector<WrittenValue> written_values;
   std::set<uint32_t> slots;
   for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) slots.insert(slot);
-  // Without a graph file only the tensors themselves tell the slots.
+  // Without a graph file, only the tensors show which slots exist.
   for (uint32_t slot = static_cast<uint32_t>(node.outputs.size());
        evidence_.find(id(execution.node, output_slot(slot), execution.index)); ++slot) {
     slots.insert(slot);
@@ -283,7 +283,7 @@ std::vector<Consumer> StepModel::consumers(const Execution& execution, uint32_t 
       consumers.push_back({{use.node, execution.index}, use.slot});
       continue;
     }
-    // A consumer that ran more often than its producer took the last value again and again.
+    // A consumer that ran more often than its producer used the last value repeatedly.
     for (uint32_t index = 0; index < consumer_runs; ++index) {
       if (std::min(index, made - 1) == execution.index) consumers.push_back({{use.node, index}, use.slot});
     }

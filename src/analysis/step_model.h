@@ -1,5 +1,5 @@
-// One step of one graph as values that flow: what each execution took, what it made, and what a parameter held when the
-// step began. Every value is known from a tensor of the dump: its own file, or the recorded input of a consumer.
+// Models one step of one graph as values that flow: the inputs and outputs of each execution, and the value of each parameter at
+// the start of the step. Every value is known from a tensor of the dump: its own file, or the recorded input of a consumer.
 //
 // The session's owner thread only.
 #pragma once
@@ -23,28 +23,28 @@ struct Execution {
 
 struct Value {
   Known state = Known::kUnknown;
-  std::string reason;              ///< why unknown
+  std::string reason;              ///< reason why it is unknown
   std::optional<TensorId> tensor;  ///< where it was seen
 };
 
-/// Something an execution wrote: an output, or a parameter that it updates in place.
+/// A value that an execution wrote: an output, or a parameter that it updates in place.
 struct WrittenValue {
   uint32_t slot = 0;  ///< output slot, or the input slot of the parameter
   std::optional<NodeId> parameter;
   Value value;
-  std::vector<TensorId> copies;  ///< bad tensors of the dump that hold it, consumers' inputs aside
+  std::vector<TensorId> copies;  ///< bad tensors of the dump that hold it, except consumers' inputs
 };
 
-/// Someone who takes a value.
+/// A user of a value.
 struct Consumer {
   Execution execution;
   uint32_t slot = 0;
 };
 
-/// Where the values before a step are.
+/// The location of the values before a step.
 struct PreviousStep {
   std::optional<int64_t> step;  ///< the step whose Parameter files hold the values at the start of this one
-  std::string reason;           ///< why there is none
+  std::string reason;           ///< the reason if it is unknown
 };
 
 class StepModel {
@@ -54,14 +54,14 @@ class StepModel {
   const Graph& graph() const { return graph_; }
   int64_t step() const { return step_; }
   const PreviousStep& before() const { return before_; }
-  /// In execution order; nodes that were not dumped but made a bad value that a consumer recorded are among them.
+  /// In execution order. Includes nodes that were not dumped but produced a bad value that a consumer recorded.
   const std::vector<Execution>& executions() const { return executions_; }
   std::span<const TensorId> tensors() const { return tensors_; }
 
   std::vector<OriginInput> inputs(const Execution& execution) const;
   std::vector<WrittenValue> written_values(const Execution& execution) const;
   std::vector<Consumer> consumers(const Execution& execution, uint32_t output_slot) const;
-  /// Executions that take the value a parameter or constant had when the step began.
+  /// Executions that use the value of a parameter or constant at the start of the step.
   std::vector<Consumer> consumers_at_start(NodeId node) const;
   /// Executions that read a parameter after `execution` updated it.
   std::vector<Consumer> consumers_after(NodeId parameter, const Execution& execution) const;
@@ -71,7 +71,7 @@ class StepModel {
   /// Operators that update the parameter in place, in execution order.
   std::vector<NodeId> updaters(NodeId parameter) const;
   bool updates(NodeId node, uint32_t input_slot) const;
-  /// Optimizer outputs of old releases are memory that nobody wrote.
+  /// Optimizer outputs of old releases are uninitialized memory.
   bool is_unwritten(const TensorId& id) const;
 
   TensorId id(NodeId node, Slot slot, uint32_t execution = 0) const;

@@ -1,4 +1,4 @@
-// How far rounding alone may drive two correct results apart.
+// How far rounding alone may separate two correct results.
 #include <algorithm>
 #include <cmath>
 
@@ -21,8 +21,8 @@ uint64_t elements(const Shape* shape) { return shape ? element_count(*shape).val
 
 bool starts(std::string_view op, std::string_view prefix) { return op.substr(0, prefix.size()) == prefix; }
 
-// Whatever the transposes: of the |x| * |y| products of each output element, all share the inner dimension, so
-// elements(x) * elements(y) = batch * m * k * k * n, and the output has batch * m * n.
+// Independent of transposes: the |x| * |y| products of each output element all share the inner dimension, therefore elements(x) *
+// elements(y) = batch * m * k * k * n, and the output has batch * m * n.
 uint64_t matmul_length(const SlotShapes& shapes) {
   const Shape *x = input(shapes, 0), *y = input(shapes, 1), *out = output(shapes);
   if (!x || !y || !out || x->size() < 2 || y->size() < 2 || out->size() < 2) return 1;
@@ -53,13 +53,13 @@ uint64_t reduction_length(const Node& node, const SlotShapes& shapes) {
   const std::string& op = node.op;
   if (op.find("MatMul") != std::string::npos) return matmul_length(shapes);
   if (starts(op, "Conv2DBackpropFilter") || starts(op, "Conv3DBackpropFilter")) {
-    // Every place of every image adds to every weight.
+    // Every position of every image adds to every weight.
     const Shape* dout = input(shapes, 0);
     if (!dout || dout->size() < 3 || (*dout)[1] <= 0) return 1;
     return std::max<uint64_t>(elements(dout) / static_cast<uint64_t>((*dout)[1]), 1);
   }
   if (starts(op, "Conv2DBackpropInput") || starts(op, "Conv3DBackpropInput")) {
-    // dout and weight: each input element collects out * h * w products.
+    // dout and weight: each input element sums out * h * w products.
     const Shape* weight = input(shapes, 1);
     if (!weight || weight->size() < 3 || (*weight)[1] <= 0) return 1;
     return std::max<uint64_t>(elements(weight) / static_cast<uint64_t>((*weight)[1]), 1);
@@ -102,7 +102,7 @@ CloseRequest default_tolerance(DType a, DType b, PathLength path) {
   const auto eps = [](DType dtype) { return is_float(dtype) ? dtype_eps(dtype) : 0.0; };
   const double stored = std::max(eps(a), eps(b));
   if (stored == 0) return {0, 0};
-  // 16-bit kernels add up in float32 and round once, when they store.
+  // 16-bit kernels accumulate in float32 and round once, when they store.
   const double added = std::min(stored, dtype_eps(DType::kFloat32));
   const auto root = [](uint64_t n) { return std::sqrt(static_cast<double>(std::max<uint64_t>(n, 1))); };
   const double relative = 2 * (stored * root(path.operators) + added * root(path.additions));

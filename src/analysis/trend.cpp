@@ -21,7 +21,7 @@ struct Statistic {
 std::optional<double> real(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 std::optional<double> whole(uint64_t value) { return static_cast<double>(value); }
 
-/// The norm of no element is 0, which on a line over the steps would look like a tensor that vanished.
+/// The norm of an empty tensor is 0, which would look like a vanished tensor on a line over the steps.
 std::optional<double> norm(const Stats& s) { return s.count > 0 && s.finite_count() == 0 ? std::nullopt : real(s.l2_norm); }
 
 constexpr Statistic kStatistics[] = {
@@ -59,7 +59,7 @@ std::string why_none(const Statistic& statistic, const Stats& stats) {
   return stats.knows(kStatNan) && stats.nan_count == stats.count ? "every element is NaN" : "no finite element";
 }
 
-/// What the steps say together.
+/// Summarizes the steps.
 void finish(TrendLine& line) {
   std::vector<std::pair<int64_t, double>> series;
   for (const TrendPoint& point : line.points) {
@@ -105,7 +105,7 @@ Result<TrendResult> trend(Session& session, const FollowTarget& target, std::str
   result.statistic = (*statistic)->name;
   result.target = target.text;
 
-  // All threads compute what is missing; below, everything is current.
+  // Compute what is missing on all threads; below, everything is cached.
   Watchpoint warm;
   warm.id = 1;
   warm.on = target.on;

@@ -19,10 +19,10 @@ std::string_view why_kind_name(WhyKind kind) {
 
 namespace {
 
-/// Longer file names are cut by no file system, but refused.
+/// File systems refuse longer file names rather than truncate them.
 constexpr size_t kLongestFileName = 255, kRestOfFileName = 60;
 
-/// What describe() says, without the words that are our question.
+/// The reason from describe(), without the words that repeat the question.
 std::string without_prefix(const std::string& message) {
   constexpr std::string_view kPrefix = "not dumped: ";
   return message.starts_with(kPrefix) ? message.substr(kPrefix.size()) : message;
@@ -100,7 +100,7 @@ class Why {
       answer_.next = "set saved_data to \"tensor\" or \"full\" in the dump configuration";
       return;
     }
-    // A header may promise more than the file holds; only reading tells.
+    // A header may promise more than the file contains; only reading shows that.
     if (const Result<Stats> stats = session_.stats(id_); !stats) {
       say(WhyKind::kUnreadable, fmt::format("unreadable: {}", stats.status().message()), info.source, "the file");
       return;
@@ -128,7 +128,7 @@ class Why {
           settings_.path, fmt::format("iteration is \"{}\"", settings_.iteration));
       answer_.next = fmt::format("add {} to \"iteration\" in the dump configuration", id_.step);
     } else if (ran) {
-      // What the configuration asked for and the history lists ought to be there.
+      // Files that the configuration requested and the history lists should exist.
       const std::string have =
           steps.empty() ? "of no step" : fmt::format("only of {} {}", steps.size() == 1 ? "step" : "steps", numbers_text(steps));
       say(WhyKind::kMissingFile,
@@ -239,7 +239,7 @@ class Why {
       add(fmt::format("the execution order lists it at place {}", *place), path);
     else if (!path.empty() && node_.kind == NodeKind::kOperator)
       add("the execution order of its graph does not list it: the kernel is not launched", path);
-    // What consumers recorded is the same value.
+    // The inputs recorded by consumers have the same value.
     for (const Use& use : graph_.effective_users(id_.node)) {
       TensorId taken = id_;
       taken.node = use.node;

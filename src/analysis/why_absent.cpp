@@ -1,4 +1,4 @@
-// Names that no graph has. What the compiler did to them shows in what is there instead: a longer operator in the same scope, one that
+// Names that are in no graph. What the compiler did with them shows in the graph: a longer operator in the same scope, one that
 // reads the same parameters, or one whose code names the same cell.
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct Signs {
   std::vector<std::string> reasons;
 };
 
-/// Signs that `node` does what the asked operator did.
+/// Signs that `node` performs the missing operator.
 Signs signs_of(const Graph& graph, const Node& node, const NameParts& asked) {
   Signs signs;
   if (node.kind != NodeKind::kOperator || node.op.size() <= asked.op.size() || !contains_nocase(node.op, asked.op)) return signs;
@@ -71,7 +71,7 @@ bool chosen(const WhyOptions& options, const Graph& graph) {
   return (!options.rank || graph.rank() == *options.rank) && (!options.graph || graph.id() == *options.graph);
 }
 
-/// The node that most looks as if it held the asked one; nothing below a sure sign.
+/// The node most likely to contain the missing operator; only with a sure sign.
 bool find_fused(const Session& session, const NameParts& asked, const WhyOptions& options, WhyAnswer& answer) {
   const Graph* owner = nullptr;
   const Node* best = nullptr;
@@ -96,7 +96,7 @@ bool find_fused(const Session& session, const NameParts& asked, const WhyOptions
   return true;
 }
 
-/// The scope is there, or the code names the cell, but no such operator.
+/// The scope exists, or the code names the cell, but there is no such operator.
 bool find_removed(const Session& session, const NameParts& asked, const WhyOptions& options, WhyAnswer& answer) {
   std::vector<std::string> same_op, in_scope;
   std::set<std::string> types;
@@ -118,7 +118,7 @@ bool find_removed(const Session& session, const NameParts& asked, const WhyOptio
     }
   }
   if (!same_op.empty()) {
-    // Another number: releases and later graphs of a process count differently.
+    // Another number: releases and later graphs of a process number differently.
     answer.kind = WhyKind::kNeverExisted;
     answer.answer =
         fmt::format("no {} in {}, but there is {}: the numbers after -op differ between releases, and between the networks of a run",
@@ -127,7 +127,7 @@ bool find_removed(const Session& session, const NameParts& asked, const WhyOptio
     answer.instead = same_op;
     return true;
   }
-  // Only a cell of the program (`fc1-Dense`) or a call in its code shows that there was such an operator once.
+  // Only a cell of the program (`fc1-Dense`) or a call in its code proves that such an operator once existed.
   const bool was_there = frame != nullptr || (!in_scope.empty() && asked.cell.find('-') != std::string::npos);
   if (!was_there || asked.last.find("-op") == std::string::npos) return false;
   const std::vector<std::string> known(types.begin(), types.end());
@@ -172,7 +172,7 @@ WhyAnswer explain_absent_name(const Session& session, std::string_view name, con
   if (!answer.instead.empty()) {
     answer.answer += fmt::format("; the nearest are {}", fmt::join(answer.instead, ", "));
   } else if (const auto found = find_node(session.graphs(), name, options.rank, options.graph); !found) {
-    // It knows the parts of names, or what names look like here.
+    // This message knows the parts of names and shows real ones.
     const std::string message = found.status().message();
     if (const size_t tail = message.rfind("; "); tail != std::string::npos) answer.answer += message.substr(tail);
   }

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 
-/// An entry `name-regex(EXPR)` as a selector; nullopt for anything else and for expressions that are none.
+/// An entry `name-regex(EXPR)` as a selector; nullopt for anything else and for invalid expressions.
 std::optional<Selector> name_pattern(std::string_view kernel) {
   constexpr std::string_view kHead = "name-regex(";
   if (!kernel.starts_with(kHead) || !kernel.ends_with(')')) return std::nullopt;
@@ -27,7 +27,7 @@ bool takes(const std::string& kernel, const Graph& graph, const Node& node) {
   if (kernel == node.name || kernel == node.op) return true;
   if (const auto pattern = name_pattern(kernel)) return pattern->matches(graph, node);
   if (kernel.find('/') != std::string::npos || kernel.find("-op") != std::string::npos) return false;
-  // A type takes every type that holds it, a parameter's name moments.NAME as well.
+  // A type matches every type that contains it; a parameter's name also matches moments.NAME.
   return node.kind == NodeKind::kOperator ? contains_nocase(node.op, kernel) : node.name.ends_with("." + kernel);
 }
 

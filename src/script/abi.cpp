@@ -1,4 +1,4 @@
-// The plain C functions of include/msdbg/abi.h, and what the Lua side needs to reach them.
+// The plain C functions of include/msdbg/abi.h, and their registration with Lua.
 #include "msdbg/abi.h"
 
 #include <cmath>
@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kOk = 0, kOutside = 1, kNoStatistics = 2, kFailed = 3;
 
-// LuaJIT takes what an FFI load brings for a value of its own, and its type marks are NaNs with a payload: all of ours are one.
+// LuaJIT treats numbers loaded through FFI as its own values, and its type tags are NaNs with a payload: return a single NaN.
 double canonical(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
-// Counts travel as double; beyond 2^53 elements nothing is addressable anyway.
+// Counts are passed as double; nothing beyond 2^53 elements is addressable anyway.
 bool inside(const msdbg_view* view, double first, double n) {
   return view != nullptr && first >= 0 && n >= 0 && std::trunc(first) == first && std::trunc(n) == n &&
          first + n <= view->count;
@@ -64,7 +64,7 @@ int statistics(const msdbg_view* view, msdbg_stats* out) noexcept try {
           stats.first_bad ? number(*stats.first_bad) : -1,
           number(stats.dtype_max_count)};
   return kOk;
-} catch (const std::exception&) {  // compiled Lua calls this: nothing may pass
+} catch (const std::exception&) {  // called by compiled Lua: no exception may escape
   return kFailed;
 }
 
@@ -79,7 +79,7 @@ namespace msdbg::script {
 void bind_abi(lua_State* L) {
   push(L, abi_text());
   lua_setfield(L, -2, "abi_text");
-  // The address as light userdata; LuaJIT casts it to a pointer without a symbol look-up.
+  // The address as light userdata; LuaJIT casts it to a pointer without a symbol lookup.
   lua_pushlightuserdata(L, const_cast<msdbg_abi*>(&kTable));
   lua_setfield(L, -2, "abi_table");
 }

@@ -79,7 +79,7 @@ int render(lua_State* L, Format format) {
   if (!box.check && format > Format::kJsonl) misuse("report: csv, markdown, junit and sarif are for the result of a check");
   ReportStyle style = table_style(L);
   style.format = format;
-  // Formats that list rules without a finding learn them from the rules, where those were run, else from the watchpoints.
+  // Formats that list rules without a finding get them from the rules that ran, or else from the watchpoints.
   if (box.check && !box.check->result.rules.empty()) {
     for (const auto& info : box.check->result.rules) {
       if (info) style.rules_run.push_back(info->name);
@@ -97,7 +97,7 @@ int render_table(lua_State* L) { return render(L, Format::kTable); }
 int render_json(lua_State* L) { return render(L, Format::kJson); }
 int render_jsonl(lua_State* L) { return render(L, Format::kJsonl); }
 int render_csv(lua_State* L) { return render(L, Format::kCsv); }
-// With a path it is the page, without one the comment.
+// The page with a path, the comment without one.
 int render_markdown(lua_State* L) { return lua_isnoneornil(L, 2) ? render(L, Format::kMarkdown) : render_page(L, PageForm::kMarkdown); }
 int render_html(lua_State* L) { return render_page(L, PageForm::kHtml); }
 int render_junit(lua_State* L) { return render(L, Format::kJunit); }

@@ -14,7 +14,7 @@ namespace {
 // ---- running
 
 int run_check(lua_State* L, SessionBox& box, CheckOptions options) {
-  // The copies stay, whatever a watchpoint's function does to the list.
+  // Copies, because a watchpoint's function may change the list.
   const std::vector<Watchpoint> points = watchpoints_of(box);
   if (points.empty()) misuse("check: there is no watchpoint; make one, e.g. s:watch { on = \"**\", when = \"TO\" }");
   box.last_check = options;
@@ -132,7 +132,7 @@ std::vector<Watchpoint> watchpoints_of(SessionBox& box) {
   std::vector<Watchpoint> points;
   for (const auto& watch : box.watches) {
     points.push_back(watch->point);
-    if (!watch->function || watch->point.info) continue;  // functions of rules are there already
+    if (!watch->function || watch->point.info) continue;  // functions of rules are set already
     points.back().script = [&box, copy = std::make_shared<WatchBox>(*watch)](const CheckedTensor& tensor) {
       return call_watch_function(box.thread, box, *copy, tensor);
     };

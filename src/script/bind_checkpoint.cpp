@@ -59,7 +59,7 @@ void push_change(lua_State* L, const ParameterChange& change) {
   set_field(L, "inf_b", values.inf_b);
 }
 
-// Two sessions: the parameters of their current steps, of rank `rank`.
+// Two sessions: compares the parameters of their current steps on rank `rank`.
 int diff_checkpoints(lua_State* L) {
   const auto a = object_argument<SessionBox>(L, 1, "checkpoint_diff: a (session)");
   const auto b = object_argument<SessionBox>(L, 2, "checkpoint_diff: b (session)");

@@ -1,4 +1,4 @@
-// What the prompt asks of C++ for completion and help: node names, file names, classes, and the texts that the program carries.
+// C++ support for completion and help at the prompt: node names, file names, classes, and embedded texts.
 #include <algorithm>
 #include <filesystem>
 
@@ -19,7 +19,7 @@ const NameIndex& names_of(SessionBox& box) {
   return *box.names;
 }
 
-// core.node_names(session, part, limit): the continuations of `part`, one level of scopes further.
+// core.node_names(session, part, limit): the continuations of `part`, one more level of scopes.
 int node_names(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "node_names: session");
   const std::string part = text_argument(L, 2, "node_names: part");
@@ -32,7 +32,7 @@ int op_types(lua_State* L) {
   return give(L, names_of(*object_argument<SessionBox>(L, 1, "op_types: session")).op_types());
 }
 
-// core.file_names(part, limit): files and directories that begin with `part`; directories end in a slash.
+// core.file_names(part, limit): files and directories that start with `part`; directories end in a slash.
 int file_names(lua_State* L) {
   const std::string part = text_argument(L, 1, "file_names: part");
   const auto limit = static_cast<size_t>(integer_argument(L, 2, "file_names: limit", 0, 0, INT64_MAX));
@@ -66,7 +66,7 @@ int class_names(lua_State* L) {
   return give(L, names);
 }
 
-// core.embedded_text(path) -> the text of a file that the program carries, or nil
+// core.embedded_text(path) -> the text of an embedded file, or nil
 int embedded_text(lua_State* L) {
   return give(L, embedded_file(text_argument(L, 1, "embedded_text: path")));
 }

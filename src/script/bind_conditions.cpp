@@ -1,4 +1,4 @@
-// What there is to watch for: the conditions of the catalogue and the recommended rules, as tables.
+// The conditions of the catalogue and the recommended rules, as tables.
 #include "script/bind_parts.h"
 
 namespace msdbg::script {

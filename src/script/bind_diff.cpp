@@ -57,7 +57,7 @@ DiffOptions read_diff_options(OptionTable& options) {
 int diff(lua_State* L) {
   auto box = std::make_shared<DiffBox>();
   box->a = object_argument<SessionBox>(L, 1, "diff: first session");
-  // One session against itself: two of its steps, ranks or graphs.
+  // A session compared with itself: two of its steps, ranks or graphs.
   const bool alone = lua_isnoneornil(L, 2) || (lua_istable(L, 2) && lua_isnoneornil(L, 3));
   box->b = alone ? box->a : object_argument<SessionBox>(L, 2, "diff: second session");
   OptionTable options(L, alone && lua_istable(L, 2) ? 2 : 3, "diff");
@@ -122,7 +122,7 @@ TensorPtr numbers_of_box(TensorBox& tensor) {
   return elements;
 }
 
-// core.tensor_diff(t, other, tolerance, rtol, atol) -> measures, difference with what is within the tolerance as 0, its boundary
+// core.tensor_diff(t, other, tolerance, rtol, atol) -> measures, difference with 0 for elements within the tolerance, its boundary
 int tensor_diff(lua_State* L) {
   const auto left = object_argument<TensorBox>(L, 1, "diff: tensor");
   const auto right = object_argument<TensorBox>(L, 2, "diff: other tensor");

@@ -1,4 +1,4 @@
-// Expressions on one tensor: t:eval, t:where, and what an expression costs.
+// Expressions on one tensor: t:eval, t:where, and the cost of an expression.
 #include <fmt/format.h>
 
 #include "msdbg/expr.h"
@@ -7,7 +7,7 @@
 namespace msdbg::script {
 namespace {
 
-// The tensor of a call with what its expression may use.
+// The tensor of a call and the other inputs that its expression may use.
 struct Operands {
   TensorPtr current, previous;
   ExpressionPlace place;
@@ -32,7 +32,7 @@ Operands operands_of(lua_State* L, const Expression& expression, std::string_vie
   return operands;
 }
 
-// Short words for what is asked most.
+// Shorthands for the most common conditions.
 std::string spelled_out(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"nan", "isnan(x)"}, {"inf", "isinf(x)"}, {"bad", "not isfinite(x)"}, {"finite", "isfinite(x)"}, {"zero", "x == 0"}};
@@ -42,7 +42,7 @@ std::string spelled_out(std::string text) {
   return text;
 }
 
-// t:where(text, { limit = n }) -> places, how many there are
+// t:where(text, { limit = n }) -> places, total number
 int where_holds(lua_State* L) {
   const std::string text = spelled_out(text_argument(L, 2, "where: predicate"));
   OptionTable options(L, 3, "where");
@@ -69,7 +69,7 @@ int where_holds(lua_State* L) {
   return 2;
 }
 
-// t:eval(text) -> a number or a truth value; of an element-wise expression a list of them in row-major order
+// t:eval(text) -> a number or a boolean; for an element-wise expression a list of them in row-major order
 int eval_expression(lua_State* L) {
   const Expression expression = value_or_throw(Expression::parse(text_argument(L, 2, "eval: expression"), Wanted::kAny));
   const Operands operands = operands_of(L, expression, "eval");

@@ -1,5 +1,5 @@
-// msdbg.bisect, trend, propagation, why, source and plan. The object of an answer gives its tables and renders the other formats;
-// scripts/msdbg/follow.lua joins the two.
+// msdbg.bisect, trend, propagation, why, source and plan. The object of an answer provides its tables and renders the other
+// formats; scripts/msdbg/follow.lua combines the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace msdbg::script {
 struct FollowBox {
   std::shared_ptr<SessionBox> session;
   std::variant<BisectResult, TrendResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
-  CheckResult check;  ///< source: what it was made from
+  CheckResult check;  ///< source: its input
 };
 
 template <>
@@ -38,7 +38,7 @@ FollowOptions follow_options(OptionTable& options, const SessionBox& box) {
   return made;
 }
 
-/// Text, a tensor, or what selector_argument() takes.
+/// Accepts text, a tensor, or anything that selector_argument() accepts.
 FollowTarget target_argument(lua_State* L, int index, const std::string& what, SessionBox& box, const IntSet& ranks,
                              std::optional<int> graph) {
   if (const auto* tensor = holder_at<TensorBox>(L, index)) return value_or_throw(follow_target(box.open(), (*tensor)->name, ranks, graph));
@@ -165,7 +165,7 @@ int run_source(lua_State* L) {
   return give_followed(L, box, value_or_throw(annotate_source(session, result->result, asked)), result->result);
 }
 
-// core.plan(session, options) -> the plan, what the configuration file holds
+// core.plan(session, options) -> the plan, the text of the configuration file
 int run_plan(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "plan: session");
   const Session& session = box->open();

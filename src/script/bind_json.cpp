@@ -1,4 +1,4 @@
-// core.json_encode and core.json_decode: the JSON of docs/json.md for scripts. Numbers stay exact both ways.
+// core.json_encode and core.json_decode: the JSON of docs/json.md for scripts. Numbers are exact in both directions.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 200;          // nesting; a table that contains itself ends here
+constexpr int kDeepest = 200;          // nesting limit; stops at a table that contains itself
 constexpr double kExact = 9007199254740992.0;  // 2^53: below it every integer is a double
 constexpr int kCdata = 10;             // LuaJIT's type number of FFI values
 char g_null_key;                       // its address is json.null
@@ -31,7 +31,7 @@ bool marked_array(lua_State* L, int index) {
   return same;
 }
 
-// The number of elements when the keys are exactly 1..n, else -1.
+// The number of elements if the keys are exactly 1..n, else -1.
 int64_t sequence_length(lua_State* L, int index) {
   int64_t keys = 0, largest = 0;
   bool numbers = true;
@@ -41,7 +41,7 @@ int64_t sequence_length(lua_State* L, int index) {
     largest = std::max(largest, key.value_or(0));
     ++keys;
   });
-  return numbers && largest == keys ? keys : -1;  // keys differ, so n of them from 1 to n are all of these
+  return numbers && largest == keys ? keys : -1;  // keys are distinct: n keys from 1 to n are a sequence
 }
 
 Json number(double value) {
@@ -164,7 +164,7 @@ int json_decode(lua_State* L) {
   try {
     value = Json::parse(text);
   } catch (const Json::parse_error& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."; only the place and what follows is meant for people.
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."; only the position and the text after it are useful.
     std::string_view what = error.what();
     if (const size_t at = what.find(" at line "); at != std::string_view::npos) what.remove_prefix(at + 4);
     throw ScriptError("corrupt", fmt::format("json.decode: {}", printable(what)), true);
@@ -175,7 +175,7 @@ int json_decode(lua_State* L) {
   return 1;
 }
 
-// core.json_array(table) -> the same table, an array even when it is empty
+// core.json_array(table) -> the same table, encoded as an array even if it is empty
 int json_array(lua_State* L) {
   if (!lua_istable(L, 1)) misuse("json.array: a table is expected, not " + value_text(L, 1));
   lua_settop(L, 1);

@@ -1,5 +1,4 @@
-// msdbg.listen, what a live session knows about its training, waiting for it and letting it go. The commands that run
-// it are in bind_run.cpp.
+// msdbg.listen, properties of the training, waiting for it and detaching. The commands that run it are in bind_run.cpp.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +20,7 @@ std::chrono::milliseconds milliseconds_of(double seconds, std::string_view what)
 
 // ---- listening -----------------------------------------------------------------------------------------------------
 
-// Option `wait`: seconds, or false for not at all.
+// Option `wait`: seconds, or false not to wait.
 struct Wait {
   bool at_all = true;
   std::optional<std::chrono::milliseconds> timeout;
@@ -79,7 +78,7 @@ int listen(lua_State* L) {
 
 // ---- fields --------------------------------------------------------------------------------------------------------
 
-// nil of a dump, and of what is closed.
+// nil for a dump and for a closed session.
 template <typename Value>
 int live_field(lua_State* L, Value value) {
   SessionBox& box = self<SessionBox>(L);
@@ -97,10 +96,10 @@ int get_address(lua_State* L) {
   return live_field(L, [](LiveSession& live) { return live.address(); });
 }
 
-// ---- waiting and letting go ----------------------------------------------------------------------------------------
+// ---- waiting and detaching -----------------------------------------------------------------------------------------
 
-// s:wait{timeout=}: the state, once the training is held or over; after detach() once it is over. nil, message, code
-// when the time was not enough.
+// s:wait{timeout=}: the state once the training is held or over; after detach(), once it is over. nil, message, code after a
+// timeout.
 int wait(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   LiveSession& live = live_of(box, "wait");
@@ -119,7 +118,7 @@ int wait(lua_State* L) {
   return give(L, live_state_name(live.state()));
 }
 
-// s:keep_readable(on) -> how many more tensors the training keeps from the next step on
+// s:keep_readable(on) -> how many additional tensors the training keeps from the next step on
 int keep_readable(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   LiveSession& live = live_of(box, "keep_readable");
@@ -197,7 +196,7 @@ std::vector<Script::Training> Script::trainings() {
 }
 
 void Script::report_events() {
-  // A session may be closed by what an event's receiver does.
+  // The receiver of an event may close a session.
   const auto sessions = state_->vm.live_sessions;
   for (const auto& weak : sessions) {
     const auto box = weak.lock();

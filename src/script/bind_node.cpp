@@ -103,7 +103,7 @@ int slot_method(lua_State* L, Io io, const char* call) {
   NodeBox& box = checked_node(L);
   const int64_t index = integer_argument(L, 2, fmt::format("{}: slot", call), 0, 0, UINT32_MAX);
   const size_t have = io == Io::kInput ? box.node().inputs.size() : box.node().outputs.size();
-  // Without a graph file the slots are known only from what was dumped.
+  // Without a graph file, only the dumped slots are known.
   const bool known = box.graph->from_file() && have > 0;
   if (known && static_cast<size_t>(index) >= have) {
     misuse(fmt::format("{}: {} has no {}:{} (it has {})", call, printable(box.node().name), call, index, have));

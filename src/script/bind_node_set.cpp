@@ -1,4 +1,4 @@
-// Node sets, and the selectors that make them.
+// Node sets, and the selectors that create them.
 #include <fmt/format.h>
 
 #include <set>
@@ -47,7 +47,7 @@ int set_at(lua_State* L) {
   return 1;
 }
 
-// Calls the function at 2 with a node; one result is left.  [-0, +1, -]
+// Calls the function at 2 with a node; leaves one result.  [-0, +1, -]
 void call_for(lua_State* L, const NodeBox& node) {
   lua_pushvalue(L, 2);
   push_object(L, std::make_shared<NodeBox>(node));
@@ -150,7 +150,7 @@ constexpr Member kSetMethods[] = {{"each", guard<set_each>},   {"filter", guard<
                                   {"first", guard<set_first>}, {"names", guard<set_names>}};
 constexpr Member kSetMeta[] = {{"__tostring", guard<set_text>}, {"__len", guard<set_length>}};
 
-// What one selector argument is made of: texts, and nodes that stand for themselves with their rank and graph.
+// The contents of a selector argument: texts, and nodes with their rank and graph.
 struct Selected {
   std::vector<Selector> texts;
   std::vector<NodeRef> nodes;

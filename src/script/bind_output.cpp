@@ -1,4 +1,4 @@
-// Where the output of an entry goes: a file, another program, the pager; and progress while it runs.
+// Destinations of an entry's output: a file, another program, the pager; and its progress line.
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +13,7 @@
 namespace msdbg::script {
 namespace {
 
-/// While it lives, what is written to standard output is kept: by print(), by events of a training, by programs that are started.
+/// Captures everything written to standard output during its lifetime: by print(), by events of a training, by child processes.
 class Capture {
  public:
   explicit Capture(Vm& vm) : vm_(vm), file_(std::tmpfile()) {
@@ -63,7 +63,7 @@ class Capture {
   int before_ = -1;
 };
 
-// core.capture(function) -> what it printed, its results
+// core.capture(function) -> captured output, results of the function
 int capture(lua_State* L) {
   lua_settop(L, 1);
   Capture kept(vm_of(L));
@@ -86,7 +86,7 @@ int feed(lua_State* L) {
   return give(L, value_or_throw(feed_shell(text_argument(L, 1, "command"), text_argument(L, 2, "text"))));
 }
 
-// core.pager(on) -> whether long outputs of the prompt go through one; a truth value changes that
+// core.pager(on) -> whether long outputs of the prompt go through a pager; a boolean argument changes that
 int pager(lua_State* L) {
   Vm& vm = vm_of(L);
   if (!lua_isnoneornil(L, 1)) vm.options.pager = truth_at(L, 1);

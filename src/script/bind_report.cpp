@@ -13,7 +13,7 @@ size_t count_option(OptionTable& options, const char* key, size_t otherwise, int
   return value ? static_cast<size_t>(*value) : otherwise;
 }
 
-/// The half that was not requested: a page shows findings and origins. A training is not searched unless the user asks.
+/// Adds what was not requested: a page shows findings and origins. A live training is searched only on request.
 void complete(lua_State* L, SessionBox& box, const ReportBox& report, std::optional<CheckResult>* check_result,
               std::optional<OriginResult>* origins) {
   Session& session = box.open();

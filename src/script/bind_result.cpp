@@ -8,7 +8,7 @@ namespace {
 
 // ---- the result object
 
-// The list under `key` of the result at `index`, made by `make` once.  [-0, +1, e]
+// The list under `key` of the result at `index`, created once by `make`.  [-0, +1, e]
 template <typename Make>
 void push_cached(lua_State* L, int index, const char* key, Make make) {
   const auto box = object_argument<ResultBox>(L, index, key);
@@ -71,7 +71,7 @@ void push_all_not_checked(lua_State* L, int index) {
   });
 }
 
-// Hits are made once and kept in the userdata's environment, so r.hits is the same table every time.
+// Hits are created once and kept in the userdata's environment: r.hits is always the same table.
 void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
   push_object(L, std::move(result));
   lua_newtable(L);

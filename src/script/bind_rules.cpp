@@ -1,4 +1,4 @@
-// What scripts/msdbg/rule*.lua cannot do themselves: files, the catalogue, calls under limits, cases, and the check.
+// C++ support for scripts/msdbg/rule*.lua: files, the catalogue, calls under limits, test cases, and the check.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,21 +19,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kMostCaseSlots = 1000;  ///< each below it is made, too
+constexpr uint32_t kMostCaseSlots = 1000;  ///< all slots below it are created, too
 
-// core.check_when(text) -> true; or nil, why
+// core.check_when(text) -> true; or nil, reason
 int check_when(lua_State* L) {
   const auto parsed = parse_when(text_argument(L, 1, "check_when: text"));
   return parsed ? give(L, true) : push_absence(L, parsed.status());
 }
 
-// core.check_selector(text) -> true; or nil, why
+// core.check_selector(text) -> true; or nil, reason
 int check_selector(lua_State* L) {
   const auto parsed = Selector::parse(text_argument(L, 1, "check_selector: text"));
   return parsed ? give(L, true) : push_absence(L, parsed.status());
 }
 
-// core.rule_files(path) -> the file itself, or the *.lua of a directory by name; or nil, why, code
+// core.rule_files(path) -> the file itself, or the *.lua of a directory by name; or nil, reason, code
 int rule_files(lua_State* L) {
   const std::string path = text_argument(L, 1, "rule_files: path");
   std::error_code error;
@@ -55,7 +55,7 @@ int rule_files(lua_State* L) {
   return give(L, files);
 }
 
-// core.rule_text(path) -> the text of a file; `embedded:NAME` of a copy inside the program; or nil, why, code
+// core.rule_text(path) -> the text of a file, or of an embedded file for `embedded:NAME`; or nil, reason, code
 int rule_text(lua_State* L) {
   const std::string path = text_argument(L, 1, "rule_text: path");
   if (path.starts_with("embedded:")) {
@@ -126,7 +126,7 @@ int catalogue(lua_State* L) {
   return 1;
 }
 
-// core.limited(seconds, function, ...) -> true, one result; or false, why
+// core.limited(seconds, function, ...) -> true, one result; or false, reason
 int limited(lua_State* L) {
   Vm& vm = vm_of(L);
   const double seconds = number_argument(L, 1, "limited: seconds");
@@ -145,7 +145,7 @@ int limited(lua_State* L) {
   return 2;
 }
 
-// core.rule_memory(mb) -> what the limit was
+// core.rule_memory(mb) -> the previous limit
 int rule_memory(lua_State* L) {
   const double mb = number_argument(L, 1, "rule_memory: megabytes");
   if (!(mb > 0)) misuse("rule_memory: a number above 0 is expected");

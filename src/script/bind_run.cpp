@@ -14,18 +14,18 @@ constexpr auto kTerminateTimeout = std::chrono::seconds(60);
 
 // ---- callbacks -----------------------------------------------------------------------------------------------------
 
-// Calls every callback of `event` with the values on top of the stack. False: one failed, its error is in `problem`, and
-// the others were not called. `*stop` is set when one returned false.  [-nargs, +0, m]
+// Calls every callback of `event` with the values on top of the stack. False: one failed; `problem` has its error, and the others
+// were not called. Sets `*stop` if a callback returned false.  [-nargs, +0, m]
 bool call_back(lua_State* L, SessionBox& box, const char* event, int nargs, std::unique_ptr<FunctionRef>* problem,
                bool* stop = nullptr) {
   const int first = lua_gettop(L) - nargs + 1;
-  const auto callbacks = box.callbacks[event];  // a callback may add another
+  const auto callbacks = box.callbacks[event];  // a callback may add another one
   bool good = true;
   for (const auto& callback : callbacks) {
     callback->push(L);
     for (int i = 0; i < nargs; ++i) lua_pushvalue(L, first + i);
     if (!protected_call(L, nargs, 1)) {
-      *problem = std::make_unique<FunctionRef>(*box.vm, L);  // takes the error object
+      *problem = std::make_unique<FunctionRef>(*box.vm, L);  // pops the error object
       good = false;
       break;
     }
@@ -36,7 +36,7 @@ bool call_back(lua_State* L, SessionBox& box, const char* event, int nargs, std:
   return good;
 }
 
-// s:on("hit" | "step" | "end", fn); false instead of a function forgets those of that event.
+// s:on("hit" | "step" | "end", fn); false instead of a function removes the callbacks of that event.
 int on_event(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   live_of(box, "on");
@@ -66,7 +66,7 @@ void send_watchpoints(SessionBox& box) {
   box.watches_changed = false;
 }
 
-// Lets the hits of watchpoints pass that ignore them, and removes the watchpoints that were for one. All hits in one place count as one.
+// Drops hits of watchpoints that ignore them, and removes one-shot watchpoints. All hits of a watchpoint at one stop count as one.
 void count_stop(SessionBox& box, CheckResult& check, size_t first, std::vector<int>* removed) {
   const auto begin = check.hits.begin() + static_cast<std::ptrdiff_t>(first);
   std::vector<int> passed;
@@ -89,7 +89,7 @@ void count_stop(SessionBox& box, CheckResult& check, size_t first, std::vector<i
   if (std::erase_if(box.watches, [](const auto& watch) { return watch->removed; }) > 0) box.watches_changed = true;
 }
 
-// The callbacks that the end of a command calls for.
+// Calls the callbacks that are due at the end of a command.
 void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_told, std::unique_ptr<FunctionRef>* problem) {
   const RunBox& run = **holder_at<RunBox>(L, result);
   if (run.result.held && run.result.completed_steps > steps_told) {
@@ -116,7 +116,7 @@ void call_back_at_end(lua_State* L, SessionBox& box, int result, int64_t steps_t
   }
 }
 
-// Runs one command and leaves its result.
+// Runs one command and leaves its result on the stack.
 int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request,
             const std::function<Result<RunResult>(LiveSession&)>& run) {
   LiveSession& live = live_of(box, call);
@@ -149,7 +149,7 @@ int command(lua_State* L, SessionBox& box, const char* call, RunRequest* request
   report_events(box);
   if (!result) throw ScriptError(result.status());
   if (result->reason == StopReason::kInterrupted && box.vm->at_prompt && !box.vm->interrupt_reported) {
-    // The result reports it, once: a second Ctrl-C also ends a loop around this call.
+    // The result reports the interrupt once: a second Ctrl-C also ends a loop around this call.
     box.vm->interrupt_reported = true;
     clear_interrupt();
   }
@@ -182,7 +182,7 @@ int run(lua_State* L, SessionBox& box, const char* call, RunRequest request) {
   return command(L, box, call, &request, [&](LiveSession& live) { return live.run(request); });
 }
 
-// A node object or the name of one.
+// A node object or the name of a node.
 std::string node_name(lua_State* L, int index, SessionBox& box, const char* call) {
   if (const NodeBox* node = object_at<NodeBox>(L, index)) return node->node().name;
   const auto name = text_at(L, index);
@@ -278,7 +278,7 @@ int attach(lua_State* L) {
   return with_timeout(L, "attach", kPauseTimeout, [](LiveSession& live, auto timeout) { return live.attach(timeout); });
 }
 
-// core.due_commands(session) -> list of lists of entries; they are given once
+// core.due_commands(session) -> list of lists of entries; returns them once
 int due_commands(lua_State* L) {
   const auto box = object_argument<SessionBox>(L, 1, "due_commands: session");
   const auto due = std::exchange(box->due_commands, {});

@@ -58,7 +58,7 @@ std::string stop_text(const RunBox& run) {
   return "";
 }
 
-// `fetch`: what the training judged comes without statistics; they are fetched while the value is there.
+// `fetch`: hits judged by the training come without statistics; fetch them while the value exists.
 std::string hit_line(Session& session, const Hit& hit, bool fetch) {
   Stats stats = hit.stats;
   if (stats.known == 0 && fetch) {

@@ -1,4 +1,4 @@
-// Losses and metrics side by side: what msdbg.series asks of C++.
+// Comparing losses and metrics: C++ support for msdbg.series.
 #include "script/bind_series.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 
 namespace msdbg::script {
 
-/// The text of a file that `call` was given. Error: io_error.
+/// The text of a file for `call`. Error: io_error.
 std::string file_text(const std::string& path, std::string_view call);
 /// Adds the functions for series to the table on top of the stack.
 void bind_series(lua_State* L);

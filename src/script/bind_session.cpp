@@ -37,7 +37,7 @@ int get_state(lua_State* L) {
   if (box.live != nullptr && box.in_use.empty()) box.refresh_state();
   if (!box.session) return give(L, "closed");
   if (box.live == nullptr) return give(L, "open");
-  // A function of a check does not let another training in while the check's threads read this one.
+  // While a check's threads read this training, a function of the check must not let another one in.
   return give(L, live_state_name(box.in_use.empty() ? box.live->state() : box.seen_state));
 }
 int get_steps(lua_State* L) { return give(L, self<SessionBox>(L).open().steps()); }
@@ -102,7 +102,7 @@ int get_info(lua_State* L) {
   return 1;
 }
 
-// What the session and its peer are able to do; whether it may be done now is said by `state`.
+// The capabilities of the session and its peer; `state` says whether they are available now.
 int get_can(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   const Session& session = box.open();
@@ -127,7 +127,7 @@ int close_session(lua_State* L) { return self<SessionBox>(L).close(), 0; }
 int goto_step(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   const auto steps = box.open().steps();
-  // A live session keeps the statistics of its last steps; there, a negative number counts back from now.
+  // A live session keeps the statistics of its last steps; there, a negative number counts back from the current step.
   const bool now = box.live != nullptr && lua_isnoneornil(L, 2);
   int64_t step = now ? box.live->current_step() : integer_argument(L, 2, "goto_step: step");
   const int64_t asked = step;
@@ -164,7 +164,7 @@ int find_tensor(lua_State* L) {
   return push_tensor(L, box.shared_from_this(), id);
 }
 
-// s:tensors { on =, steps =, ranks =, slots = }: what was dumped, in execution order.
+// s:tensors { on =, steps =, ranks =, slots = }: the dumped tensors, in execution order.
 int list_tensors(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   Session& session = box.open();

@@ -1,4 +1,4 @@
-// Tables that Lua fills and the report module lays out, so that all of them give way in the same way.
+// Tables filled by Lua and laid out by the report module: all tables shrink in the same way.
 #include <fmt/format.h>
 
 #include "msdbg/table.h"
@@ -20,7 +20,8 @@ Table::Column column_at(lua_State* L, int index, const std::string& what) {
   return column;
 }
 
-// A text, or a name of the session with what core.short_node_name() gives: { "Default/fc1/MatMul-op0", "MatMul-op0", "MatMul-op0" }.
+// A text, or a name of the session with the results of core.short_node_name(): { "Default/fc1/MatMul-op0", "MatMul-op0",
+// "MatMul-op0" }.
 Table::Cell cell_at(lua_State* L, int index, const std::string& what) {
   if (lua_type(L, index) != LUA_TTABLE) return Table::Cell(printable(text_argument(L, index, what)));
   const std::vector<std::string> forms = list_argument<std::string>(L, index, what);
@@ -28,8 +29,8 @@ Table::Cell cell_at(lua_State* L, int index, const std::string& what) {
   return Table::Cell::name(printable(forms[0]), printable(forms[1]).size(), Paint::kNone, printable(forms[2]));
 }
 
-// core.table_text(columns, rows, width) -> text; a column is { title, align, fit, drop, least }, a cell a text or a name; 0 columns:
-// as wide as the terminal
+// core.table_text(columns, rows, width) -> text; a column is { title, align, fit, drop, least }, a cell is a text or a name; width
+// 0: the width of the terminal
 int table_text(lua_State* L) {
   std::vector<Table::Column> columns;
   for_each_element(L, 1, "table: columns", [&](int i) { columns.push_back(column_at(L, -1, fmt::format("table: column {}", i))); });

@@ -1,5 +1,5 @@
-// The tensor object: fields, statistics, elements. Searching and counting are in bind_tensor_numbers.cpp, views and
-// predicates that are Lua functions in scripts/msdbg/tensor.lua.
+// The tensor object: fields, statistics, elements. Searching and counting are in bind_tensor_numbers.cpp; views, and predicates
+// that are Lua functions, are in scripts/msdbg/tensor.lua.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,12 +47,12 @@ int get_stats(lua_State* L) {
 
 // ---- elements ------------------------------------------------------------------------------------------------------
 
-constexpr uint64_t kSmallBytes = 1 << 20;  ///< read whole for a single element: the next one will be asked for, too
-constexpr int kFewElements = 64;           ///< of a larger one are read one by one
+constexpr uint64_t kSmallBytes = 1 << 20;  ///< read completely for a single element: the next one will probably be read, too
+constexpr int kFewElements = 64;           ///< read one by one from a larger tensor
 
 TensorPtr elements_of(TensorBox& tensor) { return tensor.session->elements(tensor); }
 
-// The flat place of the coordinates from argument 2 on.
+// The flat index of the coordinates from argument 2 on.
 uint64_t coordinates_argument(lua_State* L, const Shape& shape) {
   const int given = lua_gettop(L) - 1;
   if (static_cast<size_t>(given) != shape.size()) {
@@ -74,7 +74,7 @@ int at(lua_State* L) {
   TensorBox& tensor = self<TensorBox>(L);
   TensorPtr whole = tensor.session->cached_elements(tensor);
   if (!whole && (tensor.info.bytes <= kSmallBytes || ++tensor.single_reads > kFewElements)) whole = elements_of(tensor);
-  // The shape is that of the elements, whatever the tensor was described as before.
+  // Use the shape of the elements, even if the tensor was described differently before.
   if (whole) return give(L, whole->view().at(coordinates_argument(L, whole->shape())));
   const OpenTensor opened = value_or_throw(tensor.session->open().open_elements(tensor.info.id));
   std::array<std::byte, 16> element;
@@ -108,13 +108,13 @@ int slice_tensor(lua_State* L) {
   return 1;
 }
 
-// core.view_memory(tensor) -> handle, address of its msdbg_view, type and shape of what is there. The handle owns the elements.
+// core.view_memory(tensor) -> handle, address of its msdbg_view, actual type and shape. The handle owns the elements.
 int view_memory(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "view: tensor");
   const TensorPtr elements = elements_of(*tensor);
   Vm& vm = vm_of(L);
   const uint64_t bytes = elements->bytes().size(), limit = tensor->session->defaults.mem_limit_bytes;
-  // The collector sees a few bytes where a view holds many: help it before giving up.
+  // The collector sees only a few bytes of a large view: collect before giving up.
   if (vm.view_bytes + bytes > limit) lua_gc(L, LUA_GCCOLLECT, 0), lua_gc(L, LUA_GCCOLLECT, 0);
   if (vm.view_bytes + bytes > limit) {
     throw ScriptError(
@@ -144,7 +144,7 @@ int release(lua_State* L) {
   return 0;
 }
 
-// Whole or not at all, block by block.
+// Writes the whole file or nothing, block by block.
 Status save_npy(const std::string& path, const OpenTensor& tensor) {
   Result<AtomicFile> file = AtomicFile::create(path);
   if (!file) return file.status();
@@ -217,7 +217,7 @@ int tensor_text(lua_State* L) {
   std::string name = tensor.name, rank;
   if (tensor.session->session) {
     if (tensor.session->session->ranks().size() > 1) rank = fmt::format(" rank {}", id.rank);
-    // Short, but still a name that can be typed; a slice keeps its text after it.
+    // Short, but still a name that can be typed; a slice keeps its suffix.
     const std::string full = tensor.session->session->tensor_name(id);
     name = short_name(*tensor.session->session, id);
     const std::string slot = ":" + slot_name(id.slot);
@@ -244,7 +244,7 @@ constexpr Member kMeta[] = {{"__tostring", guard<tensor_text>}};
 }  // namespace
 
 const Stats& stats_of(TensorBox& tensor) {
-  // A value of the step that a live session is in may be another one at the next suspension; older ones are settled.
+  // A value of a live session's current step may change at the next suspension; older ones are final.
   const SessionBox& session = *tensor.session;
   if (session.live != nullptr && !tensor.memory && tensor.suspension != session.suspension &&
       tensor.info.id.step == session.live->current_step()) {

@@ -1,4 +1,4 @@
-// Questions about the elements of a tensor: histogram, quantiles, the worst elements.
+// Queries about the elements of a tensor: histogram, quantiles, the worst elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void push_place(lua_State* L, uint64_t flat, double value, std::span<const int64
 
 namespace {
 
-// Calls `visit` with every element; stops with an error when the user does.
+// Calls `visit` with every element; raises an error on an interrupt.
 template <typename Visit>
 void for_each_number(const TensorView& view, Visit visit) {
   for (uint64_t begin = 0; begin < view.count; begin += kPollEvery) {
@@ -53,7 +53,7 @@ int histogram_of(lua_State* L) {
   return 1;
 }
 
-// Linear interpolation between the two nearest finite elements, as NumPy's default.
+// Linear interpolation between the two nearest finite elements, as in NumPy's default.
 int quantile(lua_State* L) {
   const double q = number_argument(L, 2, "quantile: q");
   if (!(q >= 0 && q <= 1)) misuse(fmt::format("quantile: q: 0 to 1 is expected, not {}", format_double(q)));
@@ -81,7 +81,7 @@ int quantile(lua_State* L) {
   return 1;
 }
 
-// NaN before infinities before the largest magnitudes; equal ones in order of place.
+// NaN first, then infinities, then the largest magnitudes; equal elements by position.
 int worst(lua_State* L) {
   const int64_t k = integer_argument(L, 2, "worst: count", 10, 1, kMostPlaces);
   struct Entry {
@@ -94,7 +94,7 @@ int worst(lua_State* L) {
     return std::tuple(-a.kind, -a.magnitude, a.flat) < std::tuple(-b.kind, -b.magnitude, b.flat);
   };
   const TensorPtr elements = numbers_of(L, "worst");
-  std::vector<Entry> best;  // a heap whose front is the least bad one kept
+  std::vector<Entry> best;  // a heap with the least bad kept element at the front
   for_each_number(elements->view(), [&](uint64_t flat, double value) {
     const int kind = std::isnan(value) ? 2 : std::isinf(value) ? 1 : 0;
     const Entry entry{kind, kind == 0 ? std::abs(value) : 0, flat, value};

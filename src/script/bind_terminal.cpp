@@ -1,4 +1,4 @@
-// What the Lua side has to know of its surroundings: terminal, locale, clock; and how the program writes numbers.
+// The environment for Lua: terminal, locale, clock; and how the program formats numbers.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,14 +13,14 @@
 namespace msdbg::script {
 namespace {
 
-constexpr size_t kPlainWidth = 100;  // where there is no terminal to ask
+constexpr size_t kPlainWidth = 100;  // without a terminal to ask
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
 }
 
-// As setlocale() would choose: the first of the three that is set.
+// Like setlocale(): uses the first of the three that is set.
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view value = variable(name);
@@ -29,16 +29,16 @@ bool locale_is_utf8() {
   return false;
 }
 
-// core.visible(text): without what steers terminals; colours stay where there are any
+// core.visible(text): the text without control sequences; keeps colours if the output has any
 int visible_text(lua_State* L) {
   return give(L, visible(text_argument(L, 1, "visible: text"), wants_colour(vm_of(L))));
 }
 
-// What lines are laid out for; what a redirect takes is no terminal's.
+// The width for layout; redirected output has no terminal width.
 std::optional<size_t> columns_of(const Vm& vm) { return vm.captured > 0 ? std::nullopt : layout_width(); }
 
-// core.terminal() -> {captured, width, limit, colour, unicode, output_tty, error_tty}; asked again each time, since windows change.
-// Pictures are drawn as wide as `width`; no line of text is longer than `limit`, which is math.huge in a pipe or a file.
+// core.terminal() -> {captured, width, limit, colour, unicode, output_tty, error_tty}; read every time, because windows change.
+// Pictures are `width` columns wide; no line of text is longer than `limit`, which is math.huge for a pipe or a file.
 int terminal(lua_State* L) {
   lua_createtable(L, 0, 7);
   set_field(L, "captured", vm_of(L).captured > 0);
@@ -83,7 +83,7 @@ int text_head(lua_State* L) {
   return give(L, head(text_argument(L, 1, "format.head: text"), static_cast<size_t>(columns)));
 }
 
-// core.wrapped(text): lines broken for the terminal
+// core.wrapped(text): lines wrapped for the terminal
 int wrapped_text(lua_State* L) {
   const std::string text = text_argument(L, 1, "wrapped: text");
   const std::optional<size_t> columns = columns_of(vm_of(L));
@@ -94,14 +94,14 @@ int printable_text(lua_State* L) {
   return give(L, printable(text_argument(L, 1, "printable: text")));
 }
 
-// core.number_in(set, number, what) -> boolean; the set in the forms of `steps = "0:10"`
+// core.number_in(set, number, what) -> boolean; the set has the forms of `steps = "0:10"`
 int number_in(lua_State* L) {
   const IntSet set = numbers_argument(L, 1, text_argument(L, 3, "number_in: what"));
   lua_pushboolean(L, set.contains(integer_argument(L, 2, "number_in: number")));
   return 1;
 }
 
-// core.dtype_facts(name) -> table; nil for a name that is not a dtype
+// core.dtype_facts(name) -> table; nil for an unknown dtype
 int dtype_facts(lua_State* L) {
   const DType dtype = dtype_from_name(text_argument(L, 1, "dtype: name"));
   if (!is_evaluable(dtype)) return lua_pushnil(L), 1;

@@ -1,4 +1,4 @@
-// Texts for people that the report module makes: what `print`, t:show() and the prompt's commands show and write to files.
+// Texts from the report module for `print`, t:show() and the commands of the prompt.
 #include <fmt/format.h>
 
 #include "msdbg/atomic_file.h"
@@ -8,16 +8,16 @@
 namespace msdbg::script {
 namespace {
 
-constexpr size_t kPlainWidth = 100;  // of a table of elements in a file or a pipe
+constexpr size_t kPlainWidth = 100;  // for a table of elements in a file or a pipe
 
-// core.stats_line(tensor) -> text; or nil, why
+// core.stats_line(tensor) -> text; or nil, reason
 int tensor_line(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "stats_line: tensor");
   if (!tensor->stats && !tensor->info.problem.ok()) return push_absence(L, tensor->info.problem);
   return give(L, without_last_newline(stats_line(stats_of(*tensor))));
 }
 
-// core.elements_text(tensor, rows) -> table of elements; or nil, why
+// core.elements_text(tensor, rows) -> table of elements; or nil, reason
 int elements_text(lua_State* L) {
   const auto tensor = object_argument<TensorBox>(L, 1, "show: tensor");
   const int64_t rows = integer_argument(L, 2, "show: option 'rows'", 20, 1, INT64_MAX);
@@ -35,7 +35,7 @@ int doctor_text(lua_State* L) {
   return give(L, without_last_newline(doctor_report(session->open(), session->open().inspect(), table_style(L))));
 }
 
-// core.short_node_name(session, full name): a unique ending of it, and a form that is short in any case
+// core.short_node_name(session, full name): a unique suffix of it, and a form that is always short
 int short_node_name(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "short_node_name: session");
   const std::string name = text_argument(L, 2, "short_node_name: name");
@@ -55,7 +55,7 @@ int session_of(lua_State* L) {
   return 1;
 }
 
-// core.write_file(path, text): whole or not at all
+// core.write_file(path, text): writes the whole file or nothing
 int write_whole_file(lua_State* L) {
   if (const Status status = write_file(text_argument(L, 1, "path"), text_argument(L, 2, "text")); !status.ok())
     throw ScriptError("io_error", status.message(), true);

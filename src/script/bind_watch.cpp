@@ -39,14 +39,14 @@ namespace {
 
 using Parameters = std::map<std::string, double, std::less<>>;
 
-// What the condition's parameters are called; hidden ones included, since scripts may set them.
+// The names of the condition's parameters, including hidden ones, which scripts may set.
 std::vector<std::string> parameter_names(const ConditionSpec& spec) {
   std::vector<std::string> out;
   for (const ParamSpec& param : spec.params) out.emplace_back(param.name);
   return out;
 }
 
-// Takes the keys that are parameters of `spec`.
+// Reads the keys that are parameters of `spec`.
 Parameters read_parameters(OptionTable& options, const ConditionSpec& spec, lua_State* L) {
   Parameters out;
   for (const std::string& name : parameter_names(spec)) {
@@ -64,7 +64,7 @@ Condition with_parameters(const Condition& base, const Parameters& extra) {
   return value_or_throw(make_condition(base.spec->id, all));
 }
 
-// What `when` says as text. A lone id leaves the parameters to the table, so no default gets in their way.
+// The text form of `when`. A lone id leaves all parameters to the table: no default overrides them.
 When read_when(const std::string& when, OptionTable& options, lua_State* L) {
   if (const auto spec = find_condition(trim(when))) {
     const Parameters parameters = read_parameters(options, **spec, L);
@@ -88,7 +88,7 @@ void resolve_watch(SessionBox& session, WatchBox* watch) {
   if (watch->nodes == 0 && !watch->point.optional) value_or_throw(resolve_or_explain(watch->point.on, graphs));
 }
 
-// Another `when` makes it a watchpoint like any other.
+// Another `when` turns it into an ordinary watchpoint.
 void leave_rule(Watchpoint* point) {
   point->info.reset();
   point->script = nullptr;
@@ -96,7 +96,7 @@ void leave_rule(Watchpoint* point) {
   point->finish = nullptr;
 }
 
-// What a stop of the training means for the watchpoint.
+// What happens when the watchpoint stops the training.
 void read_stop_options(lua_State* L, OptionTable& options, const SessionBox& session, WatchBox* watch) {
   const auto only_live = [&](const char* option) {
     if (session.live == nullptr)
@@ -116,7 +116,7 @@ void read_stop_options(lua_State* L, OptionTable& options, const SessionBox& ses
   });
 }
 
-// Reads the table at `index` into `watch`; keys that are absent keep what is there.
+// Reads the table at `index` into `watch`; missing keys keep their values.
 void read_watch(lua_State* L, int index, SessionBox& session, WatchBox* watch) {
   if (!lua_istable(L, index))
     misuse(fmt::format("watch: a table is expected: s:watch {{ on = \"@gradient\", when = \"TO\" }}, not {}",
@@ -189,7 +189,7 @@ int add_watch(lua_State* L) {
   return 1;
 }
 
-// core.watch_rule(session, instance) -> watchpoint; the instance is one of scripts/msdbg/rule_run.lua
+// core.watch_rule(session, instance) -> watchpoint; the instance comes from scripts/msdbg/rule_run.lua
 int watch_rule(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "watch: session");
   session->open();
@@ -246,7 +246,7 @@ int get_params(lua_State* L) {
 int set_watch(lua_State* L) {
   WatchBox& watch = self<WatchBox>(L);
   const auto session = session_of(watch);
-  WatchBox changed = watch;  // an error leaves the watchpoint as it was
+  WatchBox changed = watch;  // an error leaves the watchpoint unchanged
   read_watch(L, 2, *session, &changed);
   resolve_watch(*session, &changed);
   watch = changed;
@@ -282,7 +282,7 @@ int get_commands(lua_State* L) {
   return 1;
 }
 
-// watch:ignore(n): the next n stops
+// watch:ignore(n): ignores the next n stops
 int ignore_hits(lua_State* L) {
   WatchBox& watch = self<WatchBox>(L);
   if (session_of(watch)->live == nullptr) misuse("ignore: a dump does not stop; this is for a training");

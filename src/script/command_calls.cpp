@@ -1,4 +1,4 @@
-// Commands of the application at the prompt, and what they ask of the machine.
+// Commands of the application at the prompt, and their calls into the Lua machine.
 #include "script/command_calls.h"
 
 #include "script/bind_parts.h"
@@ -47,7 +47,7 @@ void push_info(lua_State* L, const CommandInfo& info) {
   lua_setfield(L, -2, "verbs");
 }
 
-// core.commands() -> what the application adds to the prompt
+// core.commands() -> the commands that the application adds to the prompt
 int list_commands(lua_State* L) {
   const auto& commands = vm_of(L).options.commands;
   const std::vector<CommandInfo> list = commands.describe ? commands.describe() : std::vector<CommandInfo>();
@@ -55,7 +55,7 @@ int list_commands(lua_State* L) {
   return 1;
 }
 
-/// The session of the command that runs; commands can run inside each other.
+/// The session of the running command; commands can be nested.
 class AtHand {
  public:
   AtHand(Vm& vm, std::shared_ptr<SessionBox> session) : vm_(vm), outer_(std::exchange(vm.at_hand, std::move(session))) {}
@@ -116,7 +116,7 @@ int run_check(lua_State* L) {
   return 0;
 }
 
-/// The session of the command that runs, or null.
+/// The session of the running command, or null.
 SessionBox* at_hand(Vm& vm) {
   const StackMark mark(vm.L);
   push_session(vm);
@@ -135,7 +135,7 @@ Status status_of_error(lua_State* L) {
   const ErrorView error = read_error(L, -1);
   if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted");
   if (!error.expected) return Status(Code::kInternal, error_text(error, true));
-  // A file that is damaged or cannot be read is no mistake in the words of the command line.
+  // A damaged or unreadable file is not a usage error.
   for (const Code code : {Code::kNotFound, Code::kUnsupported, Code::kIoError, Code::kCorrupt, Code::kNoData, Code::kOutOfMemory,
                           Code::kPeerLost}) {
     if (error.code == code_name(code)) return Status(code, error.message);

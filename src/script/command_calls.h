@@ -1,11 +1,11 @@
-// What C++ that runs inside an entry of the prompt needs to call Lua again.
+// Helpers for C++ that runs inside an entry of the prompt and calls Lua again.
 #pragma once
 
 #include "script/objects.h"
 
 namespace msdbg::script {
 
-/// Leaves the stack as it was.
+/// Restores the height of the stack.
 class StackMark {
  public:
   explicit StackMark(lua_State* L) : L_(L), top_(lua_gettop(L)) {}
@@ -18,9 +18,9 @@ class StackMark {
   int top_;
 };
 
-/// The session of the command that runs now, else the global `s`; nil without any.  [-0, +1, -]
+/// The session of the running command, else the global `s`; nil without either.  [-0, +1, -]
 void push_session(Vm& vm);
-/// What the error object on top says. A defect of the library is kInternal.
+/// The error object on top as a Status. A defect of the library is kInternal.
 Status status_of_error(lua_State* L);
 
 }  // namespace msdbg::script

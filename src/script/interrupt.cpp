@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kInterruptStatus = 130;
 
-// The handler reads both. Set only while an Entry lives.
+// The handler reads both. Set only during the lifetime of an Entry.
 std::atomic<Vm*> g_running{nullptr};
 std::atomic<pthread_t> g_thread{};
 static_assert(std::atomic<Vm*>::is_always_lock_free && std::atomic<pthread_t>::is_always_lock_free);
@@ -34,7 +34,7 @@ void on_hook(lua_State* L, lua_Debug*) {
   lua_error(L);
 }
 
-// Async-signal-safe: lua_sethook only stores and patches the dispatch table, as LuaJIT's own program relies on.
+// Async-signal-safe: lua_sethook only stores values and patches the dispatch table; LuaJIT's own program relies on that.
 void on_sigint(int signal) {
   Vm* vm = g_running.load();
   if (vm != nullptr && !pthread_equal(pthread_self(), g_thread.load())) {
@@ -50,14 +50,15 @@ void on_profile(void*, lua_State*, int, int) {}
 
 }  // namespace
 
-// The profiler's own ticks are eleven days apart: one that meets the recording of a loop over pairs() makes LuaJIT of 2022
-// leave and enter the same trace forever. arm_hook() gives the one tick that is needed.
+// The profiler's own ticks are eleven days apart: a tick while a loop over pairs() is recorded makes the LuaJIT of 2022 leave and
+// enter the same trace forever. arm_hook() causes the one tick that is needed.
 void start_exit_checks(lua_State* L) { luaJIT_profile_start(L, "li1000000000", on_profile, nullptr); }
 void stop_exit_checks(lua_State* L) { luaJIT_profile_stop(L); }
 
 void arm_hook(Vm& vm) {
   lua_sethook(vm.L, on_hook, LUA_MASKCOUNT, 1);
-  // A compiled loop looks at the profiler's flag only. Without the profiler (jit.p may have stopped it) the signal would kill.
+  // A compiled loop checks only the profiler's flag. Without the profiler (jit.p may have stopped it) the signal would kill the
+  // process.
   struct sigaction profiler = {};
   if (vm.options.interruptible && sigaction(SIGPROF, nullptr, &profiler) == 0 && profiler.sa_handler != SIG_DFL &&
       profiler.sa_handler != SIG_IGN)

@@ -1,4 +1,4 @@
-// Ctrl-C while Lua runs, and os.exit: both arm a hook that raises at every instruction until the entry has ended.
+// Ctrl-C while Lua runs, and os.exit: both arm a hook that raises at every instruction until the entry ends.
 #pragma once
 
 #include <csignal>
@@ -7,17 +7,17 @@
 
 namespace msdbg::script {
 
-/// Lets compiled loops obey the hook: the VM profiler in line mode puts an exit check into traces. The profiler serves
-/// one VM of a process at a time; jit.p shares it.
+/// Makes compiled loops obey the hook: the VM profiler in line mode adds an exit check to traces. The profiler serves one VM per
+/// process at a time; jit.p uses the same one.
 void start_exit_checks(lua_State* L);
 void stop_exit_checks(lua_State* L);
 
-/// Makes every following Lua instruction of `vm` raise "interrupted" or end the script. On the thread that runs the VM;
+/// Makes every following Lua instruction of `vm` raise "interrupted" or end the script. Call it on the thread of the VM;
 /// async-signal-safe.
 void arm_hook(Vm& vm);
 
-/// Lives while C++ is inside Lua: the SIGINT handler of the process is ours, and the hook is cleared at the end.
-/// A second Ctrl-C before the first was handled ends the process.
+/// Exists while C++ is inside Lua: installs our SIGINT handler, and clears the hook at the end. A second Ctrl-C before the first
+/// was handled ends the process.
 class Entry {
  public:
   explicit Entry(Vm& vm);

@@ -23,12 +23,12 @@ struct Found {
 
 bool is_library(const std::string& module) { return module == "msdbg" || module.starts_with("msdbg."); }
 
-// Library chunks are named "=msdbg.x" wherever they come from, so errors point to the caller's file.
+// Library chunks are always named "=msdbg.x": errors then point to the caller's file.
 std::string chunk_name(const std::string& module, const std::string& path) {
   return is_library(module) ? "=" + (module == "msdbg" ? "msdbg.init" : module) : "@" + path;
 }
 
-// The library is the one inside the program: another one was written for other functions of msdbg.core.
+// The library always comes from the program: another version may need other functions of msdbg.core.
 std::vector<std::string> search_directories(const Vm& vm, const std::string& module) {
   std::vector<std::string> out;
   if (is_library(module)) {
@@ -107,13 +107,13 @@ Result<std::string> read_script(const std::string& path) {
 }
 
 bool load_text(lua_State* L, std::string_view text, const std::string& chunk) {
-  // The newline stays, so line numbers are right.
+  // Keep the newline: line numbers stay correct.
   if (text.starts_with('#')) text.remove_prefix(std::min(text.find('\n'), text.size()));
   if (luaL_loadbufferx(L, text.data(), text.size(), chunk.c_str(), "t") == 0) return true;
   const std::string message = text_at(L, -1).value_or("cannot be compiled");
   lua_pop(L, 1);
   push_error(L, "syntax", message, true);
-  lua_pushnil(L);  // the message names the place itself
+  lua_pushnil(L);  // the message already names the position
   lua_setfield(L, -2, "where");
   return false;
 }

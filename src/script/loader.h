@@ -1,4 +1,4 @@
-// Where Lua code comes from and in which environment it runs.
+// Finds Lua code, and sets up the environment in which it runs.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace msdbg::script {
 
-/// Puts ours into package.loaders: preloaded modules, then ours, then LuaJIT's own paths.  [-0, +0, m]
+/// Adds our loader to package.loaders: preloaded modules, then ours, then LuaJIT's own paths.  [-0, +0, m]
 void install_loader(Vm& vm);
 
-/// Compiles `text` as `chunk` ("@path" or "=name"); a first line that starts with # is skipped. True: the function is
-/// pushed. False: an error object is pushed.  [-0, +1, -]
+/// Compiles `text` as `chunk` ("@path" or "=name"); skips a first line that starts with #. True: pushes the function. False: pushes
+/// an error object.  [-0, +1, -]
 bool load_text(lua_State* L, std::string_view text, const std::string& chunk);
 
-/// Gives the function on top an environment of its own (scripts/msdbg/strict.lua).  [-0, +0, e]
+/// Gives the function on top its own environment (scripts/msdbg/strict.lua).  [-0, +0, e]
 void isolate(lua_State* L);
 
-/// MSDBG_DEV_SCRIPTS: a directory whose `msdbg/*.lua` and `rules/*.lua` take the place of those inside the program, for working on them
-/// without building; "" without.
+/// MSDBG_DEV_SCRIPTS: a directory whose `msdbg/*.lua` and `rules/*.lua` replace the embedded ones, for development without
+/// rebuilding; "" if unset.
 std::string development_scripts();
 
-/// Error: kNotFound, kIoError. "-" is standard input.
+/// Reads a script; "-" is standard input. Error: kNotFound, kIoError.
 Result<std::string> read_script(const std::string& path);
 
 }  // namespace msdbg::script

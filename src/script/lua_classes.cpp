@@ -1,4 +1,4 @@
-// Userdata classes: look-up of methods and fields, and the message for unknown names.
+// Userdata classes: lookup of methods and fields, and the error for unknown names.
 #include <fmt/format.h>
 
 #include "script/lua_classes.h"

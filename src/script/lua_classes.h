@@ -1,4 +1,4 @@
-// Functions and userdata classes for Lua; an object owns a shared_ptr.
+// Functions and userdata classes for Lua; an object holds a shared_ptr.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct Member {
   lua_CFunction function;  ///< guarded
 };
 
-/// Into the table on top.  [-0, +0, m]
+/// Adds functions to the table on top.  [-0, +0, m]
 void add_functions(lua_State* L, std::span<const Member> functions);
 inline void add_functions(lua_State* L, std::initializer_list<Member> functions) {
   add_functions(L, std::span(functions.begin(), functions.size()));
@@ -30,9 +30,9 @@ struct ClassSpec {
 template <typename T>
 struct ClassName;  // specialised in objects.h: value is the name, registry the key of its metatable
 
-/// Makes the metatable `msdbg.NAME`; __index raises on unknown names, __newindex always.  [-0, +0, m]
+/// Creates the metatable `msdbg.NAME`; __index raises on unknown names, __newindex always.  [-0, +0, m]
 void define_class(lua_State* L, const char* name, const ClassSpec& spec, lua_CFunction collect, lua_CFunction equal);
-/// Pushes a table of a class that was defined: "methods" or "fields".  [-0, +1, m]
+/// Pushes a table of a defined class: "methods" or "fields".  [-0, +1, m]
 void push_class_table(lua_State* L, const char* registry, const char* which);
 
 template <typename T>
@@ -79,7 +79,7 @@ void push_object(lua_State* L, std::shared_ptr<T> object) {
 
 template <typename T>
 int collect_object(lua_State* L) {
-  if (auto* holder = holder_at<T>(L, 1)) holder->reset();  // the memory itself belongs to Lua; reset() may run twice
+  if (auto* holder = holder_at<T>(L, 1)) holder->reset();  // Lua owns the memory; reset() may run twice
   return 0;
 }
 
@@ -95,7 +95,7 @@ template <typename T>
 void define_class(lua_State* L, const ClassSpec& spec) {
   define_class(L, ClassName<T>::value, spec, guard<collect_object<T>>, guard<equal_objects<T>>);
 }
-/// Methods and fields of a class that another file defined.  [-0, +0, m]
+/// Adds methods and fields to a class that another file defined.  [-0, +0, m]
 template <typename T>
 void add_methods(lua_State* L, std::initializer_list<Member> methods, std::initializer_list<Member> fields = {}) {
   push_class_table(L, ClassName<T>::registry, "methods");

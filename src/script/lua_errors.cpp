@@ -1,4 +1,4 @@
-// Errors: from C++ to Lua objects, from anything that Lua raised to one shape.
+// Converts C++ errors to Lua objects, and anything that Lua raised to one form.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ std::string caller_place(lua_State* L) {
   return "";
 }
 
-// "file.lua:3: text" -> place and text. A place has a line number between two colons.
+// "file.lua:3: text" -> position and text. A position has a line number between two colons.
 std::pair<std::string, std::string> split_place(const std::string& text) {
   for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1)) {
     size_t end = colon + 1;
@@ -66,7 +66,7 @@ void push_readable(lua_State* L, int index) {
     lua_pushfstring(L, "(error object is a %s)", luaL_typename(L, index));
 }
 
-// Drops the frames that say nothing to a reader: C functions and the library's own Lua.
+// Removes frames that are useless to a reader: C functions and the library's own Lua.
 std::string useful_traceback(const std::string& full) {
   std::string out;
   for (const std::string_view line : split(full, '\n')) {
@@ -140,7 +140,7 @@ ErrorView read_error(lua_State* L, int index) {
 }
 
 std::string error_text(const ErrorView& error, bool with_traceback) {
-  // What was typed is in sight; msdbg.repl is there for a tail call, which leaves no frame of its own.
+  // The entry itself is visible; msdbg.repl covers a tail call, which leaves no frame of its own.
   const bool at_prompt = error.where.starts_with("prompt:") || error.where.starts_with("msdbg.repl:");
   std::string text =
       error.where.empty() || at_prompt ? error.message : fmt::format("{}: {}", error.where, error.message);

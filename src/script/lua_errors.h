@@ -1,5 +1,5 @@
-// Errors across the border between Lua and the core, and what makes a C++ function safe to call from Lua. Only files of src/script
-// include this.
+// Errors on the border between Lua and the core, and the guard that makes a C++ function safe to call from Lua. Only files of
+// src/script include this.
 //
 // Rules of the border:
 // - A function that Lua calls is registered as guard<fn>. It reports misuse by throwing ScriptError, never by a luaL_*
@@ -21,14 +21,13 @@
 namespace msdbg::script {
 
 struct Vm;
-/// The Vm that owns `L`, coroutines included.
+/// The Vm that owns `L`, including its coroutines.
 Vm& vm_of(lua_State* L);
 
-/// Thrown by bindings; guard turns it into the error object that Lua sees.
+/// Thrown by bindings; guard turns it into an error object for Lua.
 class ScriptError : public std::exception {
  public:
-  /// `code` is a word such as code_name() gives. `expected`: a mistake of the user or in the data, shown without
-  /// traceback.
+  /// `code` is a word from code_name(). `expected`: a mistake of the user or in the data, shown without traceback.
   ScriptError(std::string code, std::string message, bool expected = false)
       : code_(std::move(code)), message_(std::move(message)), expected_(expected) {}
   explicit ScriptError(const Status& status);
@@ -43,30 +42,29 @@ class ScriptError : public std::exception {
   bool expected_;
 };
 
-/// Thrown when the error value already is on top of the Lua stack.
+/// Thrown when the error value is already on top of the Lua stack.
 class PendingError : public std::exception {};
 
-/// The caller's words are wrong.
+/// Raises an error about wrong arguments.
 [[noreturn]] void misuse(std::string message);
 /// `text` with " (did you mean 'x'?)" when a candidate resembles `word`.
 std::string with_suggestion(std::string text, std::string_view word, std::span<const std::string> candidates);
 
 /// [-0, +0, m]
 void define_error_class(lua_State* L);
-/// {code, message, where, expected} with the error metatable; `where` is the nearest caller outside the library.  [-0,
-/// +1, m]
+/// {code, message, where, expected} with the error metatable; `where` is the nearest caller outside the library.  [-0, +1, m]
 void push_error(lua_State* L, std::string_view code, std::string_view message, bool expected);
-/// What a failed protected_call left: an error object.
+/// The error object that a failed protected_call left.
 struct ErrorView {
   std::string code, message, where, traceback;
   bool expected = false;
 };
 ErrorView read_error(lua_State* L, int index);
-/// For people: where, message, cause; then the traceback unless the error was expected.
+/// For people: position, message, cause; then the traceback unless the error was expected.
 std::string error_text(const ErrorView& error, bool with_traceback);
 
-/// lua_pcall with the message handler that turns anything into an error object. True on success; otherwise one error
-/// object is left.  [-(nargs + 1), +(nresults|1), -]
+/// lua_pcall with a message handler that turns anything into an error object. True on success; otherwise leaves one error object.
+/// [-(nargs + 1), +(nresults|1), -]
 bool protected_call(lua_State* L, int nargs, int nresults);
 
 template <int (*fn)(lua_State*)>
@@ -78,7 +76,7 @@ int guard(lua_State* L) {
   } catch (const ScriptError& error) {
     push_error(L, error.code(), error.message(), error.expected());
   } catch (const PendingError&) {
-    // the value is on the stack
+    // the error value is on the stack
   } catch (const std::bad_alloc&) {
     push_error(L, "out_of_memory", "there is not enough memory for this", true);
   } catch (const std::exception& error) {

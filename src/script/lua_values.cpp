@@ -1,4 +1,4 @@
-// Values and options that cross the border, checked.
+// Checks values and options that cross the border.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -200,7 +200,7 @@ std::optional<IntSet> OptionTable::numbers(const char* key) {
 
 void OptionTable::finish() {
   if (index_ == 0) return;
-  std::optional<std::string> unknown;  // the first by name, since table order is random
+  std::optional<std::string> unknown;  // the first by name, because table order is random
   for_each_entry(L_, index_, call_, [&] {
     const auto key = text_at(L_, -2);
     if (!key) misuse(fmt::format("{}: options are named; {} is not a name", call_, value_text(L_, -2)));

@@ -1,7 +1,8 @@
-// Values that cross the border: push() for what goes to Lua, and checked readers for arguments.
+// Values that cross the border: push() for values to Lua, and checked readers for arguments.
 //
-// A caller may pass anything. lua_rawgeti on a number reads wild memory, lua_getfield runs a metamethod that may raise, lua_tonumber
-// converts in silence. The functions below check the type first; the test script_kit refuses the bare ones in other files.
+// A caller may pass anything. lua_rawgeti on a number reads invalid memory, lua_getfield runs a metamethod that may raise,
+// lua_tonumber converts silently. The functions below check the type first; the test script_kit forbids the bare ones in other
+// files.
 #pragma once
 
 #include <concepts>
@@ -18,7 +19,7 @@ namespace msdbg::script {
 
 // ---- values for Lua ------------------------------------------------------------------------------------------------
 
-// One value on top: texts, truth values, numbers, nil for an absent optional, and a list of the elements of a range.  [-0, +1, m]
+// Pushes one value: a text, a boolean, a number, nil for an absent optional, or a list of the elements of a range.  [-0, +1, m]
 inline void push(lua_State* L, std::string_view text) { lua_pushlstring(L, text.data(), text.size()); }
 inline void push(lua_State* L, const char* text) { push(L, std::string_view(text)); }
 template <std::same_as<bool> T>
@@ -35,7 +36,7 @@ void push(lua_State* L, const std::optional<T>& value) {
   else lua_pushnil(L);
 }
 
-/// A list to which `push_element(element)` adds one value each.  [-0, +1, m]
+/// Pushes a list; `push_element(element)` pushes the value of each element.  [-0, +1, m]
 template <std::ranges::input_range R, typename F>
 void push_list(lua_State* L, R&& range, F push_element) {
   if constexpr (std::ranges::sized_range<R>) lua_createtable(L, static_cast<int>(std::ranges::size(range)), 0);
@@ -60,7 +61,7 @@ inline std::string without_last_newline(std::string text) {
   return text;
 }
 
-/// push() for the end of a function: the number of its results.  [-0, +1, m]
+/// push() at the end of a function: returns the number of results.  [-0, +1, m]
 template <typename T>
 int give(lua_State* L, const T& value) {
   push(L, value);
@@ -69,7 +70,7 @@ int give(lua_State* L, const T& value) {
 /// nil, message, code.  [-0, +3, m]
 int push_absence(lua_State* L, const Status& status);
 
-/// Into the table on top; an absent optional stays absent.  [-0, +0, m]
+/// Sets a field of the table on top; an absent optional sets nothing.  [-0, +0, m]
 template <typename T>
 void set_field(lua_State* L, const char* key, const T& value) {
   push(L, value);
@@ -78,34 +79,34 @@ void set_field(lua_State* L, const char* key, const T& value) {
 
 // ---- values of a caller --------------------------------------------------------------------------------------------
 
-/// Bytes of a string; numbers are not converted.
+/// The bytes of a string; numbers are not converted.
 std::optional<std::string> text_at(lua_State* L, int index);
 std::optional<double> number_at(lua_State* L, int index);
-/// A number without fraction within +-2^53.
+/// An integer within +-2^53.
 std::optional<int64_t> integer_at(lua_State* L, int index);
-/// True for nil and false only, as Lua sees it.
+/// False for nil and false only, as in Lua.
 inline bool truth_at(lua_State* L, int index) { return lua_toboolean(L, index) != 0; }
-/// How a value looks in an error message: 'text', 12, a table, <tensor ...>.
+/// A value as shown in an error message: 'text', 12, a table, <tensor ...>.
 std::string value_text(lua_State* L, int index);
-/// -1 counted from the bottom, so it stays right while values are pushed.
+/// -1 counted from the bottom: stays valid while values are pushed.
 inline int absolute(lua_State* L, int index) { return index < 0 && index > LUA_REGISTRYINDEX ? lua_gettop(L) + index + 1 : index; }
 
 std::string text_argument(lua_State* L, int index, std::string_view what);
 double number_argument(lua_State* L, int index, std::string_view what);
 int64_t integer_argument(lua_State* L, int index, std::string_view what);
-/// `otherwise` for nothing or nil. Error: outside of `least` to `most`.
+/// `otherwise` for no value or nil. Error: outside of `least` to `most`.
 int64_t integer_argument(lua_State* L, int index, std::string_view what, int64_t otherwise, int64_t least, int64_t most);
 bool boolean_argument(lua_State* L, int index, std::string_view what);
 /// A set of numbers: 3, "0:10", or {0, 4}.
 IntSet numbers_argument(lua_State* L, int index, std::string_view what);
 
-/// Field `key` of a table without metamethods; nil where there is no table.  [-0, +1, m]
+/// Field `key` of a table without metamethods; nil if there is no table.  [-0, +1, m]
 void push_raw(lua_State* L, int index, const char* key);
-/// The same as text; "" where it is none.  [-0, +0, m]
+/// The same as text; "" if it is not a string.  [-0, +0, m]
 std::string text_field(lua_State* L, int index, const char* key);
-/// Element `i` of a list without metamethods. False with nothing pushed: it is nil. Error: no table.  [-0, +(0|1), -]
+/// Element `i` of a list without metamethods. False, with nothing pushed, for nil. Error: not a table.  [-0, +(0|1), -]
 bool push_element(lua_State* L, int index, int i, std::string_view what);
-/// Calls `f(i)` with element `i` of a list on top, from 1 to the first nil; what f leaves on the stack is dropped.
+/// Calls `f(i)` with element `i` of a list on top, from 1 to the first nil; drops anything that f leaves on the stack.
 /// Error: "WHAT: a list is expected, not 3".  [-0, +0, e]
 template <typename F>
 void for_each_element(lua_State* L, int index, std::string_view what, F f) {
@@ -128,7 +129,7 @@ std::vector<T> list_argument(lua_State* L, int index, std::string_view what) {
   });
   return out;
 }
-/// Moves on to the next entry of a table, as lua_next(). Error: no table.  [-1, +(0|2), e]
+/// Moves to the next entry of a table, like lua_next(). Error: not a table.  [-1, +(0|2), e]
 bool next_entry(lua_State* L, int index, std::string_view what);
 /// Calls `f()` with the key at -2 and the value at -1 for each entry of a table, in any order. Error as above.  [-0, +0, e]
 template <typename F>
@@ -138,10 +139,10 @@ void for_each_entry(lua_State* L, int index, std::string_view what, F f) {
   for (lua_pushnil(L); next_entry(L, index, what); lua_settop(L, top + 1)) f();
 }
 
-/// Named fields of an options table. Reading marks a key as known; finish() raises on the others.
+/// Named fields of an options table. Reading a key marks it as known; finish() raises on the others.
 class OptionTable {
  public:
-  /// `index` may hold nothing or nil: then there are no options. `call` is named in messages: "tensor".
+  /// No value or nil at `index` means no options. Messages name `call`: "tensor".
   OptionTable(lua_State* L, int index, std::string_view call);
 
   std::optional<std::string> text(const char* key);
@@ -150,7 +151,7 @@ class OptionTable {
   std::optional<bool> boolean(const char* key);
   /// `0:10`, 3, or {0, 4}.
   std::optional<IntSet> numbers(const char* key);
-  /// `{"a", "b"}`, for T std::string, double or int64_t; empty without the option.
+  /// `{"a", "b"}`, for T std::string, double or int64_t; empty if the option is missing.
   template <typename T>
   std::vector<T> list(const char* key) {
     std::vector<T> out;
@@ -160,7 +161,7 @@ class OptionTable {
   std::optional<int64_t> integer(const char* key, int64_t least, int64_t most);
   /// The number of a rank or graph.
   std::optional<int> id(const char* key);
-  /// Calls `f(index)` with the value, for what has other forms.
+  /// Calls `f(index)` with the value, for options with other forms.
   template <typename F>
   bool with(const char* key, F f) {
     if (!push(key)) return false;
@@ -169,7 +170,7 @@ class OptionTable {
     lua_settop(L_, top - 1);
     return true;
   }
-  /// Pushes the value if there is one.  [-0, +(0|1), m]
+  /// Pushes the value if it exists.  [-0, +(0|1), m]
   bool push(const char* key);
   /// "CALL: option 'KEY'"
   std::string what(std::string_view key) const;

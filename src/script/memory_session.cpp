@@ -51,7 +51,7 @@ GraphPtr graph_of(const std::vector<MemoryTensor>& tensors) {
 template <typename T>
 void store_integer(double value, std::byte* to) {
   const double low = static_cast<double>(std::numeric_limits<T>::min()), high = static_cast<double>(std::numeric_limits<T>::max());
-  // The largest 64-bit value is not a double; what rounds up to 2^63 or 2^64 would overflow the cast.
+  // The largest 64-bit integer is not a double; values that round up to 2^63 or 2^64 would overflow the cast.
   const T element = std::isnan(value) ? T{0}
                     : value >= high   ? std::numeric_limits<T>::max()
                     : value <= low    ? std::numeric_limits<T>::min()
@@ -78,7 +78,7 @@ void store(DType dtype, double value, std::byte* to) {
     case DType::kFloat16: return store_plain(float_to_half(value), to);
     case DType::kBFloat16: return store_plain(float_to_bfloat16(value), to);
     case DType::kFloat32: {
-      // A double beyond float's range is undefined to narrow; the rounding rule gives infinity there.
+      // Narrowing a double beyond float's range is undefined behaviour; rounding gives infinity there.
       const double limit = std::ldexp(1.0 - std::ldexp(1.0, -25), 128);
       const float narrow = std::abs(value) >= limit
                                ? std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(value < 0 ? -1 : 1))

@@ -1,4 +1,4 @@
-// A session over tensors that were written down instead of recorded: what the cases of rules run on.
+// A session on tensors that are given as literals instead of recorded ones: for the test cases of rules.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace msdbg::script {
 
 /// One value of one node in one step.
 struct MemoryTensor {
-  std::string node, op;  ///< `op` "Parameter" and "Const" make those kinds
+  std::string node, op;  ///< `op` "Parameter" and "Const" create those kinds
   std::vector<std::string> inputs;
   int64_t step = 0;
   Slot slot;
@@ -24,7 +24,7 @@ struct MemoryTensor {
 
 class MemorySession : public Session {
  public:
-  /// Operators run in the order in which they are first named. `kind` is SessionInfo::kind.
+  /// Operators run in the order in which they are first named. `kind` becomes SessionInfo::kind.
   MemorySession(const std::vector<MemoryTensor>& tensors, SessionKind kind);
 
   const SessionInfo& info() const override { return info_; }
@@ -52,7 +52,7 @@ class MemorySession : public Session {
   std::map<TensorId, Value> values_;
 };
 
-/// `values` rounded to `dtype`. Error: kInvalidArgument when the type cannot be evaluated or the count is not that of the shape.
+/// Rounds `values` to `dtype`. Error: kInvalidArgument if the type cannot be evaluated or the count does not match the shape.
 Result<TensorPtr> tensor_of(DType dtype, Shape shape, std::span<const double> values);
 
 }  // namespace msdbg::script

@@ -12,7 +12,7 @@ bool equal_nocase(std::string_view a, std::string_view b) { return a.size() == b
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// op2 before op10.
+// Natural order: op2 before op10.
 bool naturally_less(std::string_view a, std::string_view b) {
   size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -35,8 +35,8 @@ bool naturally_less(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// Puts names into the tree. The first Tab waits for this: names of one scope mostly follow each other, so its path is walked
-// once for all of them, and the table needs no allocation per entry.
+// Inserts names into the tree. The first Tab waits for this: names of one scope mostly follow each other, so their common path is
+// walked once, and the table needs no allocation per entry.
 class NameIndex::Builder {
  public:
   Builder(std::vector<Place>* places, size_t names) : places_(*places), slots_(std::bit_ceil(2 * names + 2), 0) {
@@ -88,8 +88,8 @@ class NameIndex::Builder {
   }
 
   std::vector<Place>& places_;
-  std::vector<uint32_t> slots_;  // open addressing, masked hashes; 0: free, since the root is no child
-  std::string_view scope_;       // of the name before, with its last slash
+  std::vector<uint32_t> slots_;  // open addressing with masked hashes; 0 is free, because the root is never a child
+  std::string_view scope_;       // of the previous name, with its last slash
   uint32_t scope_place_ = 0;
 };
 
@@ -112,7 +112,7 @@ NameIndex::NameIndex(std::vector<GraphPtr> graphs) : graphs_(std::move(graphs)) 
 
 bool NameIndex::is_of(std::span<const GraphPtr> graphs) const { return std::ranges::equal(graphs, graphs_); }
 
-// Whether the path of `place` ends with the components of `path`; `whole`: is that path.
+// Whether the path of `place` ends with the components of `path`, or equals it if `whole`.
 bool NameIndex::ends_with(uint32_t place, std::string_view path, bool whole) const {
   while (place != 0) {
     const size_t slash = path.rfind('/');
@@ -125,7 +125,7 @@ bool NameIndex::ends_with(uint32_t place, std::string_view path, bool whole) con
   return false;
 }
 
-// Scopes of that path; if there is none, those whose path ends with it.
+// Scopes with that path; otherwise those whose path ends with it.
 std::vector<uint32_t> NameIndex::below(std::string_view path) const {
   for (const bool whole : {true, false}) {
     std::vector<uint32_t> found;
@@ -142,7 +142,7 @@ std::vector<std::string> NameIndex::complete(std::string_view word, size_t limit
   const std::string_view head = slash == std::string_view::npos ? std::string_view() : word.substr(0, slash);
   const std::string_view tail = slash == std::string_view::npos ? word : word.substr(slash + 1);
 
-  // Component -> whether it is a node (1), a scope (2), or both, somewhere.
+  // Component -> whether it occurs as a node (1), a scope (2), or both.
   std::unordered_map<std::string_view, int> found;
   const auto add = [&](const Place& place) {
     found[place.component] |= (place.is_node ? 1 : 0) | (place.child == 0 ? 0 : 2);

@@ -1,6 +1,6 @@
-// Completion of node names level by level: the names of a session as a tree of their components.
+// Completes node names level by level: the names of a session as a tree of components.
 //
-// Built once for the graphs of a session, then read from the thread that owns the Script.
+// Built once for the graphs of a session, then read on the thread that owns the Script.
 #pragma once
 
 #include <span>
@@ -16,12 +16,12 @@ class NameIndex {
  public:
   explicit NameIndex(std::vector<GraphPtr> graphs);
 
-  /// True while the session still has the graphs that this index was made of.
+  /// True while the session still has the graphs of this index.
   bool is_of(std::span<const GraphPtr> graphs) const;
 
-  /// At most `limit` spellings that begin with `word`, one level further: `Default/` for `De`, `Default/net/` for
-  /// `Default/n`. A word may begin at any component, since the end of a name is a name as well; only when no component
-  /// begins with it, those that contain it. Scopes end in a slash. Case is ignored.
+  /// At most `limit` completions of `word`, one level further: `Default/` for `De`, `Default/net/` for `Default/n`. A word may
+  /// start at any component, because the end of a name is also a name; if no component starts with it, those that contain it are
+  /// returned. Scopes end in a slash. Case is ignored.
   std::vector<std::string> complete(std::string_view word, size_t limit) const;
 
   /// The operator types that occur, ascending.
@@ -29,10 +29,10 @@ class NameIndex {
 
  private:
   struct Place {
-    std::string_view component;  // is in a node name of graphs_
+    std::string_view component;  // points into a node name of graphs_
     uint32_t parent;
-    uint32_t child = 0;    // the one that came last; 0 for a leaf
-    uint32_t sibling = 0;  // the one before it; 0 after the last
+    uint32_t child = 0;    // the last child; 0 for a leaf
+    uint32_t sibling = 0;  // the previous sibling; 0 after the last
     bool is_node = false;
   };
   class Builder;

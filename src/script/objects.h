@@ -1,4 +1,4 @@
-// What the userdata of the library hold. All of it lives on the thread that owns the Script.
+// The contents of the library's userdata. Everything lives on the thread that owns the Script.
 #pragma once
 
 #include <chrono>
@@ -19,29 +19,29 @@ namespace msdbg::script {
 struct SessionBox;
 class NameIndex;
 
-/// One virtual machine. The registry keeps its address, so every C function finds it.
+/// One virtual machine. The registry holds its address for every C function.
 struct Vm {
   lua_State* L = nullptr;
   ScriptOptions options;
   Script* owner = nullptr;
-  std::shared_ptr<SessionBox> at_hand;   ///< that the command of the prompt works on which runs now
-  std::optional<int> exit_status;        ///< set by os.exit(); from then on every instruction raises
-  std::vector<std::string> script_dirs;  ///< of the scripts that run now, innermost last
+  std::shared_ptr<SessionBox> at_hand;   ///< the session that the running command of the prompt works on
+  std::optional<int> exit_status;        ///< set by os.exit(); then every instruction raises
+  std::vector<std::string> script_dirs;  ///< of the running scripts, innermost last
   uint64_t view_bytes = 0;               ///< held by live views
   bool closing = false;
-  bool at_prompt = false;                ///< an entry of the prompt runs, not a script
-  int captured = 0;                      ///< standard output goes to a redirect: so many of them inside each other
-  bool interrupt_reported = false;           ///< a result of this entry reported Ctrl-C; the next one raises
+  bool at_prompt = false;                ///< an entry of the prompt is running, not a script
+  int captured = 0;                      ///< number of nested redirects of standard output
+  bool interrupt_reported = false;           ///< a result of this entry reported Ctrl-C; the next interrupt raises
   std::vector<std::weak_ptr<SessionBox>> live_sessions;
 };
 
-/// For the options of a core function: shows progress while an entry of the prompt runs, else empty.
+/// For the options of a core function: shows progress while an entry of the prompt runs, otherwise empty.
 ProgressCallback progress_of(const Vm& vm, std::string_view what, std::string_view unit = "tensor");
 
-/// A Lua function that C++ keeps.
+/// A Lua function held by C++.
 class FunctionRef {
  public:
-  /// Takes the value on top of the stack.  [-1, +0, m]
+  /// Pops the value on top of the stack and keeps it.  [-1, +0, m]
   FunctionRef(Vm& vm, lua_State* L) : vm_(&vm), ref_(luaL_ref(L, LUA_REGISTRYINDEX)) {}
   ~FunctionRef() {
     if (!vm_->closing) luaL_unref(vm_->L, LUA_REGISTRYINDEX, ref_);
@@ -76,8 +76,8 @@ struct TensorBox {
   TensorInfo info;
   std::string name;  ///< `NODE:output:0`, with the slice after it
   std::optional<Stats> stats;
-  uint64_t suspension = 0;  ///< of a live session, in which `stats` were taken
-  TensorPtr memory;  ///< set for tensors that exist only in memory, e.g. slices
+  uint64_t suspension = 0;  ///< suspension of a live session in which `stats` were taken
+  TensorPtr memory;  ///< set for tensors that exist only in memory, such as slices
   int single_reads = 0;  ///< elements that were read one by one
 };
 
@@ -96,29 +96,29 @@ struct WatchBox {
   Watchpoint point;
   std::string slots = "output";
   std::shared_ptr<FunctionRef> function;
-  size_t nodes = 0;  ///< that the selector matches
+  size_t nodes = 0;  ///< number of nodes that the selector matches
   bool removed = false;
-  bool once = false;                  ///< removed when it has stopped the training
-  int64_t ignore = 0;                 ///< stops that it lets pass
-  std::vector<std::string> commands;  ///< entries of the prompt for when it has stopped the training
+  bool once = false;                  ///< removed after it stopped the training
+  int64_t ignore = 0;                 ///< number of stops to ignore
+  std::vector<std::string> commands;  ///< entries of the prompt to run after it stopped the training
 };
 
 struct ResultBox {
   std::shared_ptr<SessionBox> session;
   CheckResult result;
-  std::string asked;               ///< for people: "the default rules"; "" is the watchpoints
-  std::vector<std::string> names;  ///< of the rules or conditions that ran
+  std::string asked;               ///< for people: "the default rules"; "" for watchpoints
+  std::vector<std::string> names;  ///< names of the rules or conditions that ran
   std::shared_ptr<const nlohmann::ordered_json> answer{};  ///< its summary, built on first use
 };
 
-/// What a command of a live session came back with.
+/// The outcome of a command of a live session.
 struct RunBox {
   std::shared_ptr<SessionBox> session;
   RunResult result;  ///< without its check, which is in `check`
   std::string call;  ///< "step", "continue", ...
   uint64_t suspension = 0;
   std::shared_ptr<ResultBox> check;
-  std::vector<int> removed;  ///< watchpoints for one hit, which they had
+  std::vector<int> removed;  ///< one-shot watchpoints that were hit
 };
 
 struct OriginBox {
@@ -138,7 +138,7 @@ struct ReportBox {
   std::shared_ptr<OriginBox> origin;
 };
 
-/// An open session with what the Lua side adds to it.
+/// An open session with the state that the Lua side adds to it.
 struct SessionBox : std::enable_shared_from_this<SessionBox> {
   Vm* vm = nullptr;
   std::unique_ptr<Session> session;  ///< null after close()
@@ -149,37 +149,37 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   std::vector<std::shared_ptr<WatchBox>> watches;
   int next_watch_id = 1;
   std::optional<CheckOptions> last_check;
-  std::shared_ptr<ResultBox> last_result;  ///< without its session; incomplete when that check was interrupted
+  std::shared_ptr<ResultBox> last_result;  ///< without its session; incomplete if that check was interrupted
 
-  std::shared_ptr<NameIndex> names;  ///< made when completion first asks
+  std::shared_ptr<NameIndex> names;  ///< built for the first completion
 
-  std::string in_use;  ///< the call that runs ("check"): its functions may not start another or close the session
+  std::string in_use;  ///< the running call ("check"): its functions cannot start another one or close the session
 
   // Of live sessions:
   LiveSession* live = nullptr;   ///< `session` if it is live, else null
-  LiveState seen_state = LiveState::kWaiting;  ///< when we looked last
+  LiveState seen_state = LiveState::kWaiting;  ///< as of the last look
   bool end_reported = false;         ///< the "end" callbacks have run
-  uint64_t suspension = 1;       ///< counts the places where the training was held; older values are gone
-  bool watches_changed = true;   ///< since they were sent
+  uint64_t suspension = 1;       ///< counts the stops of the training; values of older ones are invalid
+  bool watches_changed = true;   ///< since they were sent to the training
   std::map<std::string, std::vector<std::shared_ptr<FunctionRef>>> callbacks;
-  /// The commands of the watchpoints that the last command stopped at, in their order. The prompt takes them.
+  /// The commands of the watchpoints that stopped the last command, in order. The prompt runs them.
   std::vector<std::vector<std::string>> due_commands;
   int64_t runs = 0;              ///< commands that ran the training
-  lua_State* thread = nullptr;   ///< that runs the current call; functions of watchpoints are called on it
+  lua_State* thread = nullptr;   ///< the thread that runs the current call and the functions of watchpoints
 
   /// Error (ScriptError): "session is closed".
   Session& open();
-  /// A new suspension: values of older ones are dropped and the current step is the training's.
+  /// Starts a new suspension: drops values of older ones and moves to the training's current step.
   void begin_suspension();
-  /// Looks at the state: a training that is held since then, perhaps another process, makes a new suspension.
+  /// Checks the state: if the training (or another process) was held meanwhile, a new suspension begins.
   void refresh_state();
-  /// True while a training process (not a recording) waits for what this session says.
+  /// True while a training process (not a recording) depends on the commands of this session.
   bool drives_training();
-  /// The elements of a tensor; recently used ones are kept within the memory limit.
+  /// The elements of a tensor; caches recently used ones within the memory limit.
   TensorPtr elements(const TensorBox& tensor);
-  /// elements() where they are in memory already, else null.
+  /// elements() if they are in memory, else null.
   TensorPtr cached_elements(const TensorBox& tensor);
-  /// Gives the memory back at once.
+  /// Releases the memory at once.
   void forget(const TensorId& id);
   void close();
 
@@ -200,7 +200,7 @@ inline void require_open(const DiffBox& box) {
   box.b->open();
 }
 
-/// Marks the session while a check or a search runs on it. Error (ScriptError): one runs already.
+/// Marks the session while a check or a search runs on it. Error (ScriptError): one is already running.
 class InUse {
  public:
   InUse(SessionBox& session, std::string_view call);
@@ -260,7 +260,7 @@ void bind_output(lua_State* L);
 void bind_rules(lua_State* L);
 void bind_commands(lua_State* L);
 
-/// Tables for the current terminal. Without colours: texts of Lua go anywhere.
+/// Table style for the current terminal. Without colours, because Lua may write the text anywhere.
 ReportStyle table_style(lua_State* L);
 /// A node set, a node, a selector text, or a list of these.
 Selector selector_argument(lua_State* L, int index, std::string_view what);
@@ -268,16 +268,16 @@ GraphPtr graph_pointer(SessionBox& session, const Graph* graph);
 void push_node(lua_State* L, const std::shared_ptr<SessionBox>& session, GraphPtr graph, NodeId id);
 /// A tensor, or nil, message, code.  [-0, +(1|3), m]
 int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const TensorId& id);
-/// The step that a call means: option `step`, else the current one.
+/// The step for a call: option `step`, else the current one.
 int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
-inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two looks at the interrupt flag
+inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two checks of the interrupt flag
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< limit against accidental huge results
-/// core.page_form(path): "html" or "markdown", by the ending.  [-0, +1, e]
+/// core.page_form(path): "html" or "markdown", by the extension.  [-0, +1, e]
 int page_form_of(lua_State* L);
-/// The page of the report at 1, to the path at 2 or as text; options at 3.  [-0, +1, e]
+/// The page of the report at 1, written to the path at 2 or returned as text; options at 3.  [-0, +1, e]
 int render_page(lua_State* L, PageForm form);
-/// The elements of the tensor that a method was called on. Error (ScriptError): its type has no numbers.
+/// The elements of the tensor whose method was called. Error (ScriptError): its type is not numeric.
 TensorPtr numbers_of(lua_State* L, std::string_view call);
 /// {i, j, ..., value =, index =}  [-0, +1, m]
 void push_place(lua_State* L, uint64_t flat, double value, std::span<const int64_t> shape);
@@ -285,39 +285,39 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
 void push_shape(lua_State* L, std::span<const int64_t> shape);
 void push_coordinates(lua_State* L, uint64_t flat, std::span<const int64_t> shape);
 void push_stack(lua_State* L, const std::vector<StackFrame>& stack);
-/// One of the metatables of scripts/msdbg/printed_results.lua for the table on top, by name.  [-0, +0, m]
+/// Sets one of the metatables of scripts/msdbg/printed_results.lua on the table on top, by name.  [-0, +0, m]
 void set_result_class(lua_State* L, const char* name);
 std::string step_text(const SessionBox& session);
-/// What a function watchpoint or predicate answered for a tensor. `L` is the thread that runs.
+/// The result of a function of a watchpoint or predicate for a tensor. `L` is the running thread.
 ScriptVerdict call_watch_function(lua_State* L, SessionBox& session, const WatchBox& watch,
                                   const CheckedTensor& tensor);
-/// A check result with its hits made on demand.  [-0, +1, m]
+/// A check result whose hits are created on demand.  [-0, +1, m]
 void push_result(lua_State* L, std::shared_ptr<ResultBox> result);
-/// The watchpoints of a session as check() and live sessions take them. Functions run on SessionBox::thread.
+/// The watchpoints of a session for check() and live sessions. Functions run on SessionBox::thread.
 std::vector<Watchpoint> watchpoints_of(SessionBox& box);
-/// s:recheck() where a training process does it.
+/// s:recheck() in a training process.
 int recheck_live(lua_State* L, SessionBox& box);
-/// Hands what happened meanwhile to ScriptOptions::on_event.
+/// Passes new events to ScriptOptions::on_event.
 void report_events(SessionBox& box);
-/// Error (ScriptError): it is a dump, or closed.
+/// Error (ScriptError): the session is a dump, or closed.
 LiveSession& live_of(SessionBox& box, std::string_view call);
 /// Option `timeout` in seconds.
 std::optional<std::chrono::milliseconds> timeout_option(OptionTable& options, std::string_view call);
-/// The tensor object that functions of watchpoints and rules get; its statistics are there.  [-0, +1, m]
+/// The tensor object for functions of watchpoints and rules, with its statistics.  [-0, +1, m]
 void push_checked_tensor(lua_State* L, SessionBox& session, const CheckedTensor& tensor);
-/// check() with functions that run on `L`, and the session marked as in use.
+/// check() with functions that run on `L`; marks the session as in use.
 Result<CheckResult> check_here(lua_State* L, SessionBox& box, const std::vector<Watchpoint>& points, const CheckOptions& options);
-/// Keeps a result as the session's last one and pushes it. Error (ScriptError): the check was interrupted.  [-0, +1, e]
+/// Stores a result as the session's last one and pushes it. Error (ScriptError): the check was interrupted.  [-0, +1, e]
 int give_check(lua_State* L, SessionBox& box, CheckResult found, std::string asked, std::vector<std::string> names);
-/// The names of the watchpoints that are asked.
+/// The names of the enabled watchpoints.
 std::vector<std::string> names_of(std::span<const Watchpoint> points);
-/// 'output', 'input', 'all' or a slot. Error (ScriptError), which begins with `what`.
+/// 'output', 'input', 'all' or a slot. Error (ScriptError) that starts with `what`.
 struct ChosenSlots {
   bool inputs, outputs;
   std::optional<uint32_t> slot;
 };
 ChosenSlots read_slots(const std::string& text, std::string_view what);
-/// The options of a check at `index`: the session's defaults with steps, ranks, max_hits, report_missing, ... on top.
+/// The options of a check at `index`: the session's defaults overridden by steps, ranks, max_hits, report_missing, ...
 CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, const char* call);
 /// Applies `semantics`, `threads`, `mem_limit`.
 void read_check_options(OptionTable& options, CheckOptions* into);

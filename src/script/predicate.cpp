@@ -5,7 +5,7 @@
 namespace msdbg::script {
 namespace {
 
-/// How call_watch_function() begins the reason when the function raised.
+/// The prefix of call_watch_function()'s reason if the function raised an error.
 constexpr std::string_view kRaised = "rule error: ";
 
 Predicate function_predicate(lua_State* L, SessionBox& box, const std::string& call, std::shared_ptr<std::string> failure) {

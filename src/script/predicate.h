@@ -1,4 +1,4 @@
-// Option `when` of a search: what counts as bad, as text or as a Lua function of a tensor.
+// Option `when` of a search: the definition of bad, as text or as a Lua function of a tensor.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,14 @@ namespace msdbg::script {
 
 class ScriptPredicate {
  public:
-  /// Reads the option of `call`; a function is kept as long as this lives and runs on `L`. Error (ScriptError): a text that means nothing.
+  /// Reads the option of `call`. A function is kept during the lifetime of this object and runs on `L`. Error (ScriptError): an
+  /// invalid text.
   ScriptPredicate(lua_State* L, OptionTable& options, SessionBox& box, const std::string& call);
 
   const Predicate& predicate() const { return predicate_; }
-  /// The function raised: it would do so on every tensor.
+  /// The function raised an error; it would do so for every tensor.
   bool failed() const { return !failure_->empty(); }
-  /// Raises what the function raised first.
+  /// Raises the function's first error.
   void throw_failure() const;
 
  private:

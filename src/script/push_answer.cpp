@@ -7,7 +7,7 @@
 namespace msdbg::script {
 namespace {
 
-/// The record classes (scripts/msdbg/printed_results.lua) of a list, of its elements, or of the table that is under a key.
+/// The record classes (scripts/msdbg/printed_results.lua) of a list, of its elements, or of a table, by key.
 struct Classes {
   std::string_view key;
   const char *list, *element;
@@ -29,7 +29,7 @@ void set_class(lua_State* L, const char* name) {
   if (name != nullptr) set_result_class(L, name);
 }
 
-/// No class here and below.
+/// No class for this key and below it.
 constexpr std::string_view kPlain = "plain tables";
 
 void push_tree(lua_State* L, const Answer& value, std::string_view key) {
@@ -50,7 +50,7 @@ void push_tree(lua_State* L, const Answer& value, std::string_view key) {
         lua_rawseti(L, -2, static_cast<int>(i) + 1);
       }
       if (key == kPlain) return;
-      // A list of numbers or texts prints as one.
+      // A list of numbers or texts prints as a list.
       return set_class(L, classes.list != nullptr ? classes.list : value.empty() || !value[0].is_structured() ? "list" : nullptr);
     case Answer::value_t::string: return push(L, value.get_ref<const std::string&>());
     case Answer::value_t::boolean: return push(L, value.get<bool>());

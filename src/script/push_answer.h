@@ -1,4 +1,4 @@
-// Answers of the core as Lua values.
+// Converts answers of the core to Lua values.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ struct Key {
   requires(n <= sizeof text) consteval Key(const char (&from)[n]) { std::copy_n(from, n, text); }  // NOLINT: a name is a key
 };
 
-/// Lists and tables as in the tree; null is nil. Tables that print in their own way get their result class from the key they are
-/// under.  [-0, +1, m]
+/// Pushes the tree as lists and tables; null becomes nil. A table's key selects its result class, which defines how it prints.
+/// [-0, +1, m]
 void push_answer(lua_State* L, const Answer& value, std::string_view key = {});
-/// Without result classes.  [-0, +1, m]
+/// Like push_answer(), without result classes.  [-0, +1, m]
 void push_plain_answer(lua_State* L, const Answer& value);
 
-/// Field `key` of the answer to `Box`, which `make` builds on first use; it prints as what is under `as`.  [-0, +1, e]
+/// Field `key` of the answer to `Box`, which `make` builds on first use; it prints like the key `as`.  [-0, +1, e]
 template <typename Box, Answer (*make)(const Box&), Key key, Key as = key>
 int answer_field(lua_State* L) {
   Box& box = self<Box>(L);

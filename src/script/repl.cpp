@@ -9,7 +9,7 @@ using namespace script;
 
 namespace {
 
-// Pushes a function of msdbg.repl. False: an error object is left.  [-0, +1, -]
+// Pushes a function of msdbg.repl. False: leaves an error object.  [-0, +1, -]
 bool push_repl(lua_State* L, const char* name) {
   lua_pushcfunction(L, [](lua_State* state) {
     lua_getglobal(state, "require");
@@ -81,7 +81,7 @@ std::vector<std::string> Script::complete(const std::string& line, size_t cursor
   if (ok && lua_istable(L, -1)) {
     for_each_element(L, -1, "complete", [&](int) {
       const std::string name = text_at(L, -1).value_or("");
-      if (printable(name) == name) out.push_back(name);  // others cannot be typed
+      if (printable(name) == name) out.push_back(name);  // other names cannot be typed
     });
   }
   lua_settop(L, 0);

@@ -14,7 +14,7 @@ using namespace script;
 namespace script {
 namespace {
 
-constexpr const char* kPlan = "msdbg.rule_plan";  // registry: what choose_rules() chose
+constexpr const char* kPlan = "msdbg.rule_plan";  // registry key of the plan of choose_rules()
 
 void push_module_function(lua_State* L, const char* module, const char* function) {
   lua_getglobal(L, "require");
@@ -24,7 +24,7 @@ void push_module_function(lua_State* L, const char* module, const char* function
   lua_remove(L, -2);
 }
 
-// (choice) -> nothing; the plan goes to the registry
+// (choice) -> nothing; stores the plan in the registry
 int make_plan(lua_State* L) {
   const auto& choice = *static_cast<const RuleChoice*>(lua_touserdata(L, 1));
   push_module_function(L, "msdbg.rule_plan", "make");
@@ -82,7 +82,7 @@ Result<ChosenRules> Script::choose_rules(const RuleChoice& choice) {
   lua_pushlightuserdata(L, const_cast<RuleChoice*>(&choice));
   if (!protected_call(L, 1, 0)) {
     const Status why = status_of_error(L);
-    // A name that is not there is a mistake in the words.
+    // An unknown name is a usage error.
     return why.code() == Code::kNotFound ? Status(Code::kInvalidArgument, why.message()) : why;
   }
   push_raw(L, LUA_REGISTRYINDEX, kPlan);

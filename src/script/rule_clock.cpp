@@ -21,9 +21,9 @@ namespace {
 
 constexpr double kMostSeconds = 1e9;
 constexpr long kTickNs = 20'000'000;
-constexpr int64_t kPatienceNs = 5'000'000'000;  ///< past the limit, before a message
+constexpr int64_t kPatienceNs = 5'000'000'000;  ///< time past the limit before a message is printed
 
-// Read by the signal handler, which runs on the thread that set them.
+// Read by the signal handler on the thread that set them.
 std::atomic<Vm*> g_vm{nullptr};
 std::atomic<int64_t> g_deadline_ns{0};
 std::atomic<Limit> g_passed{Limit::kNone};
@@ -42,7 +42,7 @@ int64_t now_ns() {
 }
 
 void write_stderr(const char* text) {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // there is no other place to report it
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // cannot be reported anywhere else
 }
 
 void report_stuck_rule() {
@@ -52,7 +52,7 @@ void report_stuck_rule() {
   write_stderr(" is past its limit, in a library call that cannot be stopped; Ctrl-C twice ends the program\n");
 }
 
-// Async-signal-safe: the count of the collector is a plain read, and the hook is armed as for Ctrl-C.
+// Async-signal-safe: reading the collector's count is a plain load, and the hook is armed as for Ctrl-C.
 void on_tick(int) {
   Vm* vm = g_vm.load();
   if (vm == nullptr) return;
@@ -66,7 +66,7 @@ void on_tick(int) {
   arm_hook(*vm);
 }
 
-/// Ticks from the first rule on; an idle tick costs nothing that could be measured.
+/// Starts ticking with the first rule; an idle tick has no measurable cost.
 class Timer {
  public:
   Timer() {
@@ -110,10 +110,10 @@ std::string passed_limit(const Vm& vm) {
 double set_rule_memory(double mb) { return g_memory_mb.exchange(mb); }
 
 RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm) {
-  thread_local Timer timer;  // per thread, as its signals go to the thread that made it
+  thread_local Timer timer;  // per thread: its signals go to the thread that created it
   outer_ = {g_vm.load(), g_deadline_ns.load(), g_passed.load(), g_seconds.load(), g_rule.load(), g_reported.load()};
   Running inner = {&vm, now_ns() + static_cast<int64_t>((seconds >= 0 ? std::min(seconds, kMostSeconds) : 0) * 1e9), Limit::kNone, seconds, rule, false};
-  // A call inside of another one ends with it at the latest.
+  // A nested call ends no later than the outer one.
   if (outer_.vm == &vm && outer_.deadline_ns < inner.deadline_ns) {
     inner.deadline_ns = outer_.deadline_ns;
     inner.seconds = outer_.seconds;
@@ -130,7 +130,7 @@ RuleCall::~RuleCall() {
 }
 
 void RuleCall::run(const Running& running) {
-  g_vm = nullptr;  // no tick looks at a half of each
+  g_vm = nullptr;  // no tick sees a mixture of both
   g_deadline_ns = running.deadline_ns;
   g_passed = running.passed;
   g_seconds = running.seconds;
@@ -140,7 +140,7 @@ void RuleCall::run(const Running& running) {
 }
 
 bool RuleCall::call(lua_State* L, int nargs, int nresults) {
-  // What came back in time counts, also when the limit passed with the last instructions.
+  // A result in time counts, even if the last instructions passed the limit.
   if (protected_call(L, nargs, nresults)) return true;
   if (vm_.exit_status || interrupt_requested()) {
     cancelled_ = true;

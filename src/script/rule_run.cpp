@@ -12,14 +12,14 @@ namespace {
 
 using Function = std::shared_ptr<FunctionRef>;
 
-// What the functions of one rule share.
+// Shared by the functions of one rule.
 struct RuleState {
   std::shared_ptr<RuleInfo> info;
   double budget = kDefaultRuleBudget;
   bool needs_previous = false;
-  uint32_t fields = 0;   ///< statistics that must be known
+  uint32_t fields = 0;   ///< required statistics
   Function check, step_end, finish;
-  std::string given_up;  ///< why it is no longer called
+  std::string given_up;  ///< reason why it is no longer called
 
   std::string broken(const RuleCall& call) {
     const std::string reason = "rule error: " + call.problem();
@@ -36,7 +36,7 @@ constexpr std::pair<std::string_view, uint32_t> kFields[] = {
     {"neg_count", kStatNeg},        {"first_bad", kStatFirstBad},   {"dtype_max_count", kStatDtypeMax},
     {"zero_percentage", kStatZero | kStatCount}};
 // clang-format on
-// What a row of statistic.csv may say.
+// Fields that a row of statistic.csv may contain.
 constexpr uint32_t kRowFields = kStatCount | kStatMin | kStatMax | kStatMean | kStatNan | kStatPosInf | kStatNegInf | kStatZero | kStatPos |
                                 kStatNeg | kStatL2Norm | kStatStd;
 
@@ -51,7 +51,7 @@ void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
         if (name == word) rule.fields |= bits;
       }
     }
-    // Such a rule compares with the previous value, which needs both.
+    // A comparison with the previous value needs the elements of both.
     point.needs_elements = elements || rule.needs_previous || rule.fields == 0 || (rule.fields & ~kRowFields) != 0;
   });
 }
@@ -71,13 +71,13 @@ ScriptVerdict not_checked(std::string reason, uint32_t code = 0) {
   return verdict;
 }
 
-// The statistics of the value before; nullopt with `why` filled, or, for an empty tensor, without.
+// The statistics of the previous value. nullopt: see `why`, which stays empty for an empty tensor.
 std::optional<std::pair<Stats, Shape>> previous_stats(SessionBox& box, const CheckedTensor& tensor, ScriptVerdict* why) {
   Session& session = *box.session;
   bool history_missing = false;
   const Result<TensorId> id = session.previous(tensor.id, &history_missing);
   if (!id) {
-    // As for conditions: there is nothing in an empty tensor that could have changed.
+    // As for conditions: an empty tensor has nothing that could have changed.
     if (tensor.stats->knows(kStatCount) && tensor.stats->count == 0) {
       *why = ScriptVerdict{};
     } else {
@@ -130,7 +130,7 @@ std::optional<int64_t> integer_field(lua_State* L, int index, const char* key) {
   return number;
 }
 
-// Fields that say where a finding is; all others say what.
+// Fields that locate a finding; all others describe it.
 constexpr std::string_view kWhere[] = {"tensor", "node", "step", "rank", "slot"};
 
 Result<TensorId> place_of(lua_State* L, int index, SessionBox& box, std::optional<int> rank, std::optional<int64_t> step) {
@@ -184,7 +184,7 @@ ScriptPhase read_findings(lua_State* L, SessionBox& box, std::optional<int> rank
 ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function, const char* phase, std::optional<int> rank,
                       std::optional<int64_t> step) {
   ScriptPhase out;
-  if (!rule.given_up.empty()) return out;  // its tensors say so
+  if (!rule.given_up.empty()) return out;  // its tensors report the reason
   lua_State* L = box.thread;
   const int top = lua_gettop(L);
   if (!lua_checkstack(L, 20)) return out.problem = "rule error: the Lua stack is full", out;
@@ -202,8 +202,8 @@ Severity severity_of(const std::string& word) {
   return word == "error" ? Severity::kError : word == "info" ? Severity::kInfo : Severity::kWarning;
 }
 
-// The watchpoints of the list of instance tables at `index`, numbered after those that are there; rules whose selector or condition
-// is wrong become problems.
+// Appends watchpoints for the instance tables in the list at `index`, with new numbers; rules with an invalid selector or condition
+// become problems.
 void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpoint>* points, CheckResult* result) {
   int id = 0;
   for (const Watchpoint& point : *points) id = std::max(id, point.id);
@@ -212,7 +212,7 @@ void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpo
     if (!lua_istable(L, at)) misuse(fmt::format("run_rules: instances: element {}: a table is expected, not {}", i, value_text(L, at)));
     try {
       points->push_back(rule_watchpoint(L, at, box, ++id));
-      // A selector without nodes is an error of check(), which would take all other rules with it.
+      // check() would fail for a selector without nodes, and with it all other rules.
       if (!points->back().optional) value_or_throw(resolve_or_explain(points->back().on, box.session->graphs()));
       result->rules.push_back(points->back().info);
     } catch (const ScriptError& error) {
@@ -225,7 +225,7 @@ void collect_rules(lua_State* L, int index, SessionBox& box, std::vector<Watchpo
   });
 }
 
-// {{rule, reason, kind}} at `index`; those of kind "unset" and "idle" are not errors of the rule.
+// {{rule, reason, kind}} at `index`; kinds "unset" and "idle" are not errors of the rule.
 std::vector<RuleProblem> read_problems(lua_State* L, int index) {
   std::vector<RuleProblem> out;
   for_each_element(L, index, "run_rules: problems", [&](int) {

@@ -1,4 +1,4 @@
-// How far a running command is, in words.
+// The progress of a running command as text.
 #pragma once
 
 #include <string>

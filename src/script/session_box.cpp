@@ -5,7 +5,7 @@
 namespace msdbg::script {
 namespace {
 
-// Enough to examine one tensor; more would only cost memory.
+// Enough to examine one tensor; more would only waste memory.
 constexpr uint64_t kKeptBytes = uint64_t{256} << 20;
 
 }  // namespace
@@ -91,7 +91,7 @@ void SessionBox::refresh_state() {
   const bool is_detached = live->detached();
   const LiveState state = live->state();
   if (state == LiveState::kHeld && seen_state != LiveState::kHeld) {
-    // Another process needs everything again.
+    // A new process needs everything again.
     if (seen_state != LiveState::kRunning || is_detached) end_reported = false, watches_changed = true;
     begin_suspension();
   }

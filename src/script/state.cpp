@@ -36,7 +36,7 @@ int exit_script(lua_State* L) {
   throw ScriptError("exit", "os.exit", true);
 }
 
-// core.raise(code, message, expected): an error object at the caller's place.
+// core.raise(code, message, expected): raises an error object at the caller's position.
 int raise(lua_State* L) {
   const std::string code = text_argument(L, 1, "raise: code");
   throw ScriptError(code, text_argument(L, 2, "raise: message"), truth_at(L, 3));
@@ -49,7 +49,7 @@ int nearest_words(lua_State* L) {
   return give(L, nearest(word, candidates, static_cast<size_t>(integer_argument(L, 3, "nearest: limit", 3, 0, 1000))));
 }
 
-// core.members(class) -> methods, fields: the live tables, so the Lua half of the library can add methods.
+// core.members(class) -> methods, fields: the live tables, to which the Lua half of the library adds methods.
 int class_members(lua_State* L) {
   const std::string name = text_argument(L, 1, "members: class");
   for (const char* which : {"methods", "fields"}) {
@@ -66,7 +66,7 @@ int class_of(lua_State* L) {
   return 1;
 }
 
-// core.record(name, metatable): the metatable of result tables that C++ makes.
+// core.record(name, metatable): sets the metatable of result tables created by C++.
 int set_result_metatable(lua_State* L) {
   const std::string name = text_argument(L, 1, "record: name");
   if (!lua_istable(L, 2)) misuse(fmt::format("record: a metatable is expected, not {}", value_text(L, 2)));
@@ -116,7 +116,7 @@ int open_core(lua_State* L) {
   return 1;
 }
 
-// Everything that can raise while the machine is made.
+// Everything that can raise during creation of the machine.
 int set_up(lua_State* L) {
   luaL_openlibs(L);
   define_error_class(L);

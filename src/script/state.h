@@ -1,4 +1,4 @@
-// The inside of Script, shared by state.cpp and repl.cpp.
+// The internals of Script, shared by state.cpp and repl.cpp.
 #pragma once
 
 #include "msdbg/script.h"
@@ -7,7 +7,7 @@
 namespace msdbg {
 
 namespace script {
-/// The option if given, else whether standard output is a terminal with colours.
+/// The option if set; otherwise whether standard output is a terminal with colours.
 bool wants_colour(const Vm& vm);
 }  // namespace script
 
