@@ -22,7 +22,7 @@ std::string follow_links(const std::string& path) {
   return real ? real.get() : path;
 }
 
-/// What is there and is neither a file nor a directory: a device, a pipe, a socket. It is written to, never replaced.
+/// A device, a pipe, or a socket: neither a file nor a directory. It is written to, never replaced.
 bool is_special(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
@@ -72,7 +72,7 @@ Status AtomicFile::failure(std::string_view what, int error) const {
 Status AtomicFile::append(std::span<const std::byte> bytes) {
   MSDBG_CHECK(descriptor_ >= 0);
   while (!bytes.empty()) {
-    // Pipes know no offsets.
+    // Pipes have no offsets.
     const ssize_t count = special_ ? ::write(descriptor_, bytes.data(), bytes.size())
                                    : Disk::current().write(descriptor_, bytes.data(), bytes.size(), size_);
     if (count < 0 && errno == EINTR) continue;
@@ -93,7 +93,7 @@ Status AtomicFile::commit() {
   if (::stat(target_.c_str(), &old) == 0 && ::fchmod(descriptor_, old.st_mode & 0777) != 0) {
     return failure("the permissions of the file there cannot be kept", errno);
   }
-  // A full disk may be reported only now. What cannot be synchronised at all (EINVAL) was accepted already.
+  // A full disk may be reported only now. A file that does not support sync (EINVAL) accepted the data already.
   if (Disk::current().sync(descriptor_) != 0 && errno != EINVAL) return failure("the disk did not take it", errno);
   if (::close(std::exchange(descriptor_, -1)) != 0) return failure("the disk did not take it", errno);
   if (Disk::current().rename(temporary_path_.c_str(), target_.c_str()) != 0) return failure("the file there cannot be replaced", errno);

@@ -5,7 +5,7 @@
 namespace msdbg {
 
 void check_failed(const char* condition, const std::source_location& where) {
-  // Compilers are given full paths; the path from src/ or include/ on is enough and the same on every machine.
+  // Compilers are given full paths; the path from src/ or include/ is enough and the same on every machine.
   std::string_view file = where.file_name();
   for (std::string_view root : {"/src/", "/include/", "/tests/"}) {
     if (const size_t at = file.rfind(root); at != std::string_view::npos) {

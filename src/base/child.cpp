@@ -17,7 +17,7 @@ extern char** environ;
 namespace msdbg {
 namespace {
 
-/// Ctrl-C is for the child, and one that stops reading must not end this process.
+/// Ctrl-C is for the child, and a child that stops reading must not end this process.
 class SignalsIgnored {
  public:
   SignalsIgnored() {
@@ -38,7 +38,7 @@ class SignalsIgnored {
   struct sigaction before_[std::size(kSignals)] = {};
 };
 
-/// Restores what a program that was killed leaves behind.
+/// Restores the terminal settings after a killed child.
 class TerminalKept {
  public:
   TerminalKept() : kept_(::tcgetattr(STDIN_FILENO, &modes_) == 0 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) {}
@@ -53,7 +53,7 @@ class TerminalKept {
   bool kept_;
 };
 
-/// 0, or why the program could not be started.
+/// Returns 0, or the reason why the program could not be started.
 int start(const std::vector<std::string>& words, int input, pid_t* pid) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -79,7 +79,7 @@ int start(const std::vector<std::string>& words, int input, pid_t* pid) {
 void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno != EINTR) return;  // it has seen enough
+    if (count < 0 && errno != EINTR) return;  // the reader has seen enough
     if (count > 0) text.remove_prefix(static_cast<size_t>(count));
   }
 }
@@ -102,7 +102,7 @@ Result<int> feed_program(const std::vector<std::string>& words, std::string_view
   if (problem != 0) return Status(Code::kNotFound, fmt::format("{}: cannot be started: {}", words[0], system_text(problem)));
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0) {
-    if (errno == ECHILD) return 0;  // whoever started us ignores SIGCHLD, so nobody knows how it ended
+    if (errno == ECHILD) return 0;  // our parent ignores SIGCHLD, so the child's exit status is unknown
     if (errno != EINTR) return Status(Code::kIoError, fmt::format("{}: cannot be waited for: {}", words[0], system_text(errno)));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,4 +1,4 @@
-// The system calls that File and AtomicFile use, in one class so a test can replace them and inject faults.
+// The system calls of File and AtomicFile, in one class: a test can replace them and inject faults.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 
 namespace msdbg {
 
-/// Each function is the system call of its name: -1 and errno on failure, transferring fewer bytes is not a failure.
-/// Called from any thread.
+/// Each function is the system call of the same name: -1 and errno on failure; a short transfer is not a failure. Any thread may
+/// call it.
 class Disk {
  public:
   virtual ~Disk() = default;
@@ -24,19 +24,19 @@ class Disk {
   virtual int sync(int file);
   virtual int rename(const char* from, const char* to);
 
-  /// The disk in use: the operating system's own unless a test installed another.
+  /// The disk in use: the operating system's unless a test installed another one.
   static Disk& current();
-  /// For tests; null brings the operating system's back. Not while another thread uses the disk.
+  /// For tests; null restores the operating system's. Not while another thread uses the disk.
   static void install(Disk* disk);
 };
 
-/// Creates a file with a unique name in `directory`: "msdbg-PID-NUMBER.part". The umask applies to `mode`.
-/// Returns the descriptor, or -1 and errno.
+/// Creates a file with a unique name in `directory`: "msdbg-PID-NUMBER.part". The umask applies to `mode`. Returns the descriptor,
+/// or -1 and errno.
 int open_new_file(const std::string& directory, mode_t mode, std::string* path);
 
-/// "Input/output error" for EIO, in the words of the C library.
+/// "Input/output error" for EIO, as in the C library.
 std::string system_text(int error);
-/// kNotFound when a part of a path is missing, else kIoError.
+/// kNotFound if a component of a path is missing, else kIoError.
 Code system_code(int error);
 
 }  // namespace msdbg

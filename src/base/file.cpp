@@ -15,7 +15,7 @@
 namespace msdbg {
 namespace {
 
-/// Between two looks at the interrupt flag.
+/// Bytes between two checks of the interrupt flag.
 constexpr size_t kChunkBytes = 16 << 20;
 
 int open_to_read(const std::string& path, int more_flags) {
@@ -36,7 +36,7 @@ Status too_long(const std::string& path, uint64_t limit) {
   return Status(Code::kCorrupt, fmt::format("{}: is longer than {}, which makes no sense for this file", path, format_bytes(limit)));
 }
 
-/// Pipes and devices have no offsets and no size.
+/// Pipes and devices have neither offsets nor a size.
 Result<std::string> read_stream(const std::string& path, int descriptor, uint64_t limit) {
   std::string text;
   std::vector<char> block(size_t{64} << 10);
@@ -54,7 +54,7 @@ Result<std::string> read_stream(const std::string& path, int descriptor, uint64_
 }  // namespace
 
 Result<File> File::open(const std::string& path) {
-  // Non-blocking, so a pipe under that name cannot hold us; regular files ignore it.
+  // Non-blocking, because the name may be a pipe; regular files ignore the flag.
   File file(path, "", open_to_read(path, O_NONBLOCK));
   struct stat info {};
   if (file.descriptor_ < 0 || Disk::current().stat(file.descriptor_, &info) != 0) return cannot(path, "opened", errno);
@@ -192,7 +192,7 @@ Status FileWindow::read(uint64_t offset, std::span<std::byte> out) {
   MSDBG_CHECK(offset <= size() && out.size() <= size() - offset);
   if (offset < begin_ || offset > end_ || out.size() > end_ - offset) {
     if (out.size() > window_.size() / 2) return file_.read(offset, out);
-    // Going on where the window ended, nothing before is of interest.
+    // When reading continues at the end of the window, earlier bytes are not needed.
     const uint64_t behind = offset >= begin_ && offset <= end_ ? 0 : std::min<uint64_t>(offset, window_.size() / 4);
     begin_ = end_ = offset - behind;
     const size_t count = std::min<uint64_t>(window_.size(), size() - begin_);

@@ -1,4 +1,4 @@
-// "Did you mean": ranks candidates by how likely they are what the user wanted to type.
+// "Did you mean": ranks candidates by the likelihood that the user meant them.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace msdbg {
 namespace {
 
-// Edit distance with transpositions, cut off once every cell of a row exceeds `limit`.
+// Edit distance with transpositions; stops when every cell of a row exceeds `limit`.
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
   const size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
   if (gap > limit) return limit + 1;
@@ -40,12 +40,12 @@ size_t common_prefix(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, size_t limit) {
-  constexpr size_t kMaxWord = 200;  // edit distance is quadratic; longer words are compared by their end
+  constexpr size_t kMaxWord = 200;  // edit distance is quadratic; only the ends of longer words are compared
   std::string wanted = to_lower(word);
   if (wanted.size() > kMaxWord) wanted = wanted.substr(wanted.size() - kMaxWord);
   const std::string wanted_tail(last_component(wanted));
   if (wanted_tail.empty()) return {};
-  // More than half of the letters wrong is not a resemblance.
+  // With more than half of the letters wrong, words do not resemble each other.
   const size_t tolerance = std::max<size_t>(1, wanted_tail.size() / 2);
 
   struct Scored {
@@ -68,7 +68,7 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
     } else {
       continue;
     }
-    // Ties go to the candidate that agrees longest with the word: `relu9` is nearer to `relu4` than to `elu`.
+    // Ties go to the candidate with the longest common part: `relu9` is nearer to `relu4` than to `elu`.
     scored.push_back({score * 1000 + 990 - std::min<size_t>(common_prefix(tail, wanted_tail), 99) * 10, i});
   }
   std::stable_sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });

@@ -12,8 +12,8 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Length of the valid UTF-8 sequence that starts at `text`, 0 when there is none. Overlong forms, surrogates and
-// values above U+10FFFF are invalid.
+// Length of the valid UTF-8 sequence at the start of `text`, or 0. Overlong forms, surrogates and values above U+10FFFF are
+// invalid.
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
@@ -35,8 +35,8 @@ size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-// Whether a character steers a terminal instead of standing on it: controls (those of U+0080 to U+009F act as ESC does), what
-// ends a line (U+2028, U+2029), and what changes the order in which the characters of a line are shown.
+// Whether a character controls the terminal instead of being displayed: control characters (those of U+0080 to U+009F act like
+// ESC), line ends (U+2028, U+2029), and characters that change the display order.
 bool controls_terminal(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
@@ -95,7 +95,7 @@ std::optional<int64_t> parse_int(std::string_view text) {
 
 std::optional<double> parse_double(std::string_view text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text.front()))) return std::nullopt;
-  const std::string copy(text);  // strtod needs a terminator; it also accepts inf, nan and hexadecimal
+  const std::string copy(text);  // strtod needs a terminator, and also accepts inf, nan and hexadecimal
   char* end = nullptr;
   const double value = std::strtod(copy.c_str(), &end);
   if (end != copy.c_str() + copy.size()) return std::nullopt;

@@ -8,8 +8,8 @@
 namespace msdbg {
 namespace {
 
-// The length of a colour of ours at the beginning of `text`, else 0: what painted() and scripts/msdbg/plot.lua write, and the end
-// of any colour. Others (hidden text, blinking) come from a file.
+// The length of one of our colour sequences at the start of `text`, else 0: those of painted() and scripts/msdbg/plot.lua, and the
+// reset sequence. Other sequences (hidden text, blinking) come from a file.
 size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);
@@ -25,13 +25,13 @@ size_t colour_length(std::string_view text) {
   return end + 1;
 }
 
-// How many characters of plain ASCII `text` begins with.
+// The number of plain ASCII characters at the start of `text`.
 size_t plain_length(std::string_view text) {
   const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c == 0x7F; });
   return static_cast<size_t>(end - text.begin());
 }
 
-// The length of the character at the beginning of `text`, 0 where it must not reach a terminal.
+// The length of the character at the start of `text`; 0 if it must not reach a terminal.
 size_t harmless_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first == '\n' || first == '\t') return 1;

@@ -1,4 +1,4 @@
-// How wide text is, how wide it may be, and where its lines are broken.
+// Measures text, finds the available width, and wraps lines.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace msdbg {
 namespace {
 
 constexpr size_t kLeastWidth = 60, kPlainWidth = 80, kMostWidth = 100'000;
-constexpr size_t kLeastText = 24;  // columns that stay for text behind a label
+constexpr size_t kLeastText = 24;  // columns reserved for text after a label
 
 struct Range {
   uint32_t first, last;
@@ -32,7 +32,7 @@ struct Character {
   size_t bytes, columns;
 };
 
-// What begins at the front of a text that is not empty. A byte that begins nothing counts as a character of its own.
+// The first character of a nonempty text. An invalid byte counts as one character.
 Character character_at(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.starts_with("\x1b[")) {
@@ -56,7 +56,7 @@ std::optional<size_t> number_of(const char* variable) {
   return std::min<size_t>(static_cast<size_t>(*number), kMostWidth);
 }
 
-// Where the lines that continue this one begin: below the text behind its label, or a little behind its beginning.
+// The indentation of continuation lines: below the text after its label, or slightly more than the first line.
 size_t continuation(std::string_view line, size_t width) {
   const size_t first = std::min(line.find_first_not_of(' '), line.size());
   if (line.substr(first).starts_with("next: ")) return first + 6;
@@ -74,14 +74,14 @@ std::string wrapped_line(std::string_view line, size_t width) {
   const bool command = line.substr(std::min(line.find_first_not_of(' '), line.size())).starts_with("next: msdbg ");
   const size_t room = width - (command ? 2 : 0);
   std::string out;
-  size_t used = 0, begin = 0;  // columns of the line that is built; where its first word began
+  size_t used = 0, begin = 0;  // width of the current line; where its first word began
   const std::string_view quotes = "'\"";
   for (size_t at = 0; at < line.size();) {
     size_t word = std::min(line.find_first_not_of(' ', at), line.size());
     size_t end = word;
     char quote = 0;
     for (; end < line.size() && (quote != 0 || line[end] != ' '); ++end) {
-      // A quoted word of a command is one word.
+      // A quoted word in a command is one word.
       if (command && quote == 0 && quotes.find(line[end]) != std::string_view::npos) quote = line[end];
       else if (line[end] == quote) quote = 0;
     }
@@ -90,7 +90,7 @@ std::string wrapped_line(std::string_view line, size_t width) {
     if (used > begin && used + blanks + columns > (is_last ? width : room)) {
       out += (command ? " \\\n" : "\n") + indent;
       used = begin = indent.size();
-      // A name that is too long for what stands behind a label still is whole on a line of its own.
+      // A name that is too long for the space after a label still fits on its own line.
       if (columns + used > width && columns <= width) {
         out.resize(out.size() - used);
         used = begin = width - columns;
@@ -146,7 +146,7 @@ std::string wrapped(std::string_view text, size_t width) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    // Bytes are never fewer than columns.
+    // The number of bytes is never smaller than the number of columns.
     out += line.size() <= width || display_width(line) <= width ? std::string(line) : wrapped_line(line, width);
     if (end == std::string_view::npos) break;
     out += '\n';

@@ -1,4 +1,4 @@
-// Which values go where: numbers and truth values, single ones and one for each element.
+// Checks types: numbers and truth values, single values and one per element.
 #include <fmt/format.h>
 
 #include "expr/syntax.h"

@@ -1,4 +1,4 @@
-// From nodes to instructions: registers are given out when a node is computed and taken back after its last use.
+// Compiles nodes to instructions: a register is allocated when a node is computed and freed after its last use.
 #include <algorithm>
 #include <map>
 
@@ -7,8 +7,8 @@
 namespace msdbg::expr {
 namespace {
 
-/// Which way a limit is rounded to float, so float lanes compared with it give the answer of the comparison in
-/// double: x > c holds for the floats above the largest float that is not above c.
+/// The direction in which a limit is rounded to float to give float lanes the same result as a comparison in double: x > c holds
+/// for the floats above the largest float that is not above c.
 Rounding rounding_for(Op op) {
   switch (op) {
     case Op::kGreater:
@@ -43,7 +43,7 @@ class Compiler {
   }
 
  private:
-  /// Counts the uses of a node and, at the first one, those of its arguments.
+  /// Counts the uses of a node and, on the first one, those of its arguments.
   void use(NodeId id) {
     if (!dag_[id].type.element) return;
     if (uses_[id]++ > 0) return;
@@ -60,7 +60,7 @@ class Compiler {
     return code_.registers++;
   }
 
-  /// One use of the node is over.
+  /// Ends one use of the node.
   void release(NodeId id) {
     if (id == kNoNode || !dag_[id].type.element) return;
     if (--uses_[id] > 0) return;
@@ -94,7 +94,7 @@ class Compiler {
     }
     release(node.a);
     release(node.b);
-    // Operations go lane by lane, so the result may take the place of an argument.
+    // Operations work lane by lane: the result may overwrite an argument.
     instruction.to = new_register();
     code_.instructions.push_back(instruction);
     registers_[id] = instruction.to;
@@ -133,7 +133,7 @@ class Compiler {
     if (one.gather == Gather::kMoments) {
       instruction.b = mask;
     } else {
-      // Left out of a sum is 0; the extremes pass over NaN.
+      // Excluded elements contribute 0 to a sum; the extremes ignore NaN.
       Instruction select;
       select.kind = Instruction::Kind::kSelect;
       const bool extreme = one.gather == Gather::kLeast || one.gather == Gather::kGreatest;
@@ -150,8 +150,8 @@ class Compiler {
     release(one.mask);
   }
 
-  /// An addition of a scalar, a multiplication by one or a square that only this reduction needs becomes a part of it.
-  /// Returns the node that is left to compute.
+  /// Fuses into the reduction an addition of a scalar, a multiplication by one or a square that only this reduction uses. Returns
+  /// the node that remains to be computed.
   NodeId prelude(NodeId id, Instruction* instruction) {
     const DagNode& node = dag_[id];
     if (node.b == kNoNode || !dag_[node.a].type.element || uses_[id] != 1 || registers_.count(id) > 0) return id;
@@ -173,7 +173,7 @@ class Compiler {
     return node.a;
   }
 
-  /// A comparison that only its count needs is counted without being written down.
+  /// Counts the results of a comparison without storing them, if only its count is used.
   bool count_compare(NodeId id, Instruction* instruction) {
     const DagNode& node = dag_[id];
     if (!is_comparison(node.op) || uses_[id] != 1 || registers_.count(id) > 0) return false;

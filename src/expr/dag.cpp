@@ -10,7 +10,7 @@ bool commutes(Op op) {
   return op == Op::kAdd || op == Op::kMul || op == Op::kEqual || op == Op::kNotEqual || op == Op::kAnd || op == Op::kOr;
 }
 
-/// The comparison with its sides exchanged.
+/// The comparison with its sides swapped.
 Op flipped(Op op) {
   switch (op) {
     case Op::kLess: return Op::kGreater;
@@ -70,7 +70,7 @@ NodeId Dag::lower(const Tree& tree, std::vector<NodeId>* masks) {
 }
 
 NodeId Dag::reduce(Op op, NodeId arg, const std::vector<NodeId>& masks) {
-  // What does not change a sum of magnitudes is left out, so more reductions are found to be the same.
+  // Drops operations that do not change a sum of magnitudes: more reductions then turn out to be the same.
   const bool magnitudes = op == Op::kNorm1 || op == Op::kNorm2 || op == Op::kNormInf;
   while (magnitudes && (is(arg, Op::kAbs) || is(arg, Op::kNegate))) arg = (*this)[arg].a;
   if (op == Op::kSum && is(arg, Op::kAbs)) {
@@ -98,7 +98,7 @@ NodeId Dag::make(Op op, NodeId a, NodeId b) {
   }
   if ((op == Op::kNegate || op == Op::kNot) && is(a, op)) return (*this)[a].a;
   if (op == Op::kAbs && is(a, Op::kAbs)) return a;
-  // The sign has no part in these.
+  // The sign does not matter to these.
   if (op == Op::kAbs || between(op, Op::kIsNan, Op::kIsFinite)) {
     while (is(a, Op::kNegate) || (op != Op::kAbs && is(a, Op::kAbs))) a = (*this)[a].a;
   }

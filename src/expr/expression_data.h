@@ -1,4 +1,4 @@
-// What an Expression holds. Private to the module.
+// The contents of an Expression. Private to the module.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace msdbg {
 
 struct Expression::Data {
-  std::string source;  ///< what the places of the tree mean
+  std::string source;  ///< the text that the positions in the tree refer to
   std::string text;
   std::unique_ptr<const expr::Tree> tree;
   bool needs_previous = false;

@@ -13,7 +13,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; 
 
 constexpr std::string_view kSigns[] = {"<=", ">=", "==", "!=", "~=", "+", "-", "*", "/", "^", "<", ">", "(", ")", ","};
 
-/// Signs of other languages, and what is written here instead.
+/// Operators of other languages, and their spelling here.
 struct Foreign {
   std::string_view sign, instead;
 };

@@ -1,4 +1,4 @@
-// Cuts an expression into words, numbers and signs. Private to the module.
+// Splits an expression into words, numbers and signs. Private to the module.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ enum class TokenKind : uint8_t { kEnd, kNumber, kName, kSign };
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string_view text;
-  double value = 0;  ///< of a number
+  double value = 0;  ///< for numbers
   Place place;
 };
 
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
-  /// Fills `*token`, or says what is wrong with the text at this place.
+  /// Fills `*token`, or reports the problem at this position.
   std::optional<Problem> next(Token* token);
 
  private:

@@ -12,7 +12,7 @@
 namespace msdbg::expr {
 namespace {
 
-constexpr size_t kRegisterBytes = 8192;  // a handful of registers stay in the first cache
+constexpr size_t kRegisterBytes = 8192;  // a few registers fit the L1 cache
 
 template <class T>
 const Kernels<T>& kernels_of(const simd::Target& target) {
@@ -101,7 +101,7 @@ class BlockMachine : public Machine {
     const auto i = static_cast<size_t>(reg);
     const std::byte* from = data + first * items_[i];
     const DType own_type = std::is_same_v<T, float> ? DType::kFloat32 : DType::kFloat64;
-    // Lanes of the type itself are read where they are.
+    // Values that already have the lane type are read in place.
     if (types_[i] == own_type && padded_ == n_ && reinterpret_cast<uintptr_t>(from) % sizeof(T) == 0) {
       inputs_[i] = reinterpret_cast<const T*>(from);
       return;
@@ -142,7 +142,7 @@ class BlockMachine : public Machine {
     }
   }
 
-  /// Asks for the next block while this one is computed, a share before each instruction.
+  /// Prefetches a share of the next block before each instruction.
   static void fetch(std::span<const std::byte>& ahead, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(ahead.data() + i);
     ahead = ahead.subspan(bytes);
@@ -165,7 +165,7 @@ class BlockMachine : public Machine {
     if (whole != n_) to.count += tail_.count_scalar[op][instruction.prelude](a + whole, first, s, magnitude, n_ - whole);
   }
 
-  /// The elements that a reduction goes over.
+  /// The elements of a reduction.
   struct Operand {
     const T* a;
     Prelude prelude;
@@ -183,7 +183,7 @@ class BlockMachine : public Machine {
     return (kernels_.*kernel)[x.prelude](x.a, x.first, whole, scale) + rest;
   }
 
-  /// The units that the block must be summed in; floats never leave the range of double.
+  /// The unit shift for the sums of this block; floats never leave the range of double.
   int shift_of(const Operand& x) const {
     if constexpr (std::is_same_v<T, float>) {
       return 0;
@@ -230,7 +230,7 @@ class BlockMachine : public Machine {
     }
   }
 
-  /// `keeps_nan`: a NaN stays; otherwise it says that there was nothing else yet.
+  /// `keeps_nan`: a NaN is kept; otherwise NaN means that nothing was seen yet.
   template <class Better>
   void extreme(ByPrelude<ExtremeKernel> kernel, const Operand& x, bool keeps_nan, Gathered& to, Better better) {
     const auto join = [&](const Kernels<T>& kernels, const T* from, size_t n) {
@@ -258,7 +258,7 @@ class BlockMachine : public Machine {
       to.moments.add(n, to.first, 0, 0, 0);
       return;
     }
-    // The centre need only be near the mean.
+    // The centre need only be close to the mean.
     const CentredSums rough = centred(a, mask, 0, scale);
     const double centre = std::ldexp(rough.sum / static_cast<double>(n), shift);
     const CentredSums fine = centred(a, mask, centre, scale);
@@ -276,7 +276,7 @@ class BlockMachine : public Machine {
     return sums;
   }
 
-  /// Rounding of the sums must not give equal values a deviation.
+  /// Keeps rounding of the sums from giving equal values a deviation.
   bool equal_so_far(const T* a, const T* mask, Gathered& to) const {
     for (size_t i = 0; i < n_; ++i) {
       if (mask && mask[i] == 0) continue;
@@ -310,7 +310,7 @@ class BlockMachine : public Machine {
   T* registers_ = nullptr;
   std::array<const T*, 2> inputs_ = {};
   std::vector<T> scalars_;
-  std::array<std::span<const std::byte>, 2> ahead_;  // the part of the next block that was not prefetched
+  std::array<std::span<const std::byte>, 2> ahead_;  // the remaining part of the next block to prefetch
   size_t n_ = 0, padded_ = 0;
 };
 

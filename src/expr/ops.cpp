@@ -69,7 +69,7 @@ const std::vector<std::string>& all_names() {
     for (const Constant& constant : kConstants) all.emplace_back(constant.name);
     for (size_t i = 0; i < kOpCount; ++i) {
       const Op op = static_cast<Op>(i);
-      if (op == Op::kMinOf || op == Op::kMaxOf) continue;  // the same words as the functions
+      if (op == Op::kMinOf || op == Op::kMaxOf) continue;  // the functions have the same names
       if (between(op, Op::kX, Op::kDtypeEps) || is_function(op)) all.emplace_back(op_text(op));
     }
     return all;

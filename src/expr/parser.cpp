@@ -14,7 +14,7 @@
 namespace msdbg::expr {
 namespace {
 
-constexpr int kMaxDepth = 200;  // of nesting; far beyond what a person writes, and safe for the stack
+constexpr int kMaxDepth = 200;  // nesting limit: far beyond practical use, and safe for the stack
 constexpr size_t kMaxText = size_t{64} << 10, kMaxNodes = 4000;
 
 std::string suggestion(std::string_view name) {
@@ -57,7 +57,7 @@ class Parser {
 
   bool is(std::string_view word) const { return token_.kind != TokenKind::kNumber && token_.text == word; }
 
-  /// Counts the nesting, so a line of ten thousand parentheses is an error and not a crash.
+  /// Counts the nesting: a line of ten thousand parentheses is an error, not a crash.
   class Level {
    public:
     explicit Level(Parser& parser) : parser_(parser) { ++parser_.depth_; }
@@ -203,7 +203,7 @@ class Parser {
     return fail(first.place, fmt::format("expected a value before '{}'", first.text));
   }
 
-  /// The ')' that belongs to `open`.
+  /// Expects the ')' for `open`.
   bool close(const Token& open) {
     if (is(")")) return advance();
     if (token_.kind == TokenKind::kEnd) fail(open.place, "'(' is never closed");

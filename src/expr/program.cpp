@@ -29,7 +29,7 @@ Program::Program(std::span<const Expression> expressions) {
     root_uses_previous.push_back(dag[root.node].uses_previous);
     root_is_element.push_back(!expression.is_scalar());
   }
-  // Folding may leave unused parts; only what a root needs is computed.
+  // Folding may leave unused nodes; only those that a root needs are computed.
   std::vector<bool> needed(dag.size(), false);
   for (const Root& root : roots) {
     for (NodeId id : {root.node, root.actual, root.threshold}) {

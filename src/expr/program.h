@@ -1,5 +1,5 @@
-// What a set of expressions compiles to: for each pass a list of instructions over registers and the reductions that
-// the pass feeds. Private to the module. Immutable, shared by all runs.
+// The compiled form of a set of expressions: for each pass a list of instructions on registers, and the accumulators that the pass
+// feeds. Private to the module. Immutable, shared by all runs.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace msdbg::expr {
 
-/// What is kept of the elements; several reductions may be made of one.
+/// What an accumulator collects; several reductions may use one.
 enum class Gather : uint8_t { kCount, kSum, kMagnitudes, kSquares, kMoments, kLeast, kGreatest, kLargest };
 
 struct Accumulator {
@@ -24,7 +24,7 @@ struct Accumulator {
   bool uses_previous = false;
 };
 
-/// How a reduction gets its value: from the statistics, or from accumulators.
+/// How a reduction is computed: from the statistics, or from accumulators.
 struct Reduction {
   NodeId node = kNoNode;
   std::optional<StatsSource> stats;
@@ -32,7 +32,7 @@ struct Reduction {
   int considered = -1;  ///< accumulator that counts the elements of the mask; -1: all elements
 };
 
-/// A limit rounded to float such that comparing float lanes with it gives the result of the comparison in double.
+/// How a limit is rounded to float to make the comparison of float lanes agree with the one in double.
 enum class Rounding : uint8_t { kNearest, kNegated, kDown, kUp, kExact };
 
 struct Scalar {
@@ -50,17 +50,17 @@ struct Instruction {
   Op op = Op::kX;
   Form form = kRegisters;
   bool magnitude = false;  ///< kCountCompare: of abs(a)
-  int to = -1;             ///< register, or accumulator of the last two kinds
-  int a = -1, b = -1;      ///< b is the mask of kSelect and of moments
+  int to = -1;             ///< register; an accumulator for the last two kinds
+  int a = -1, b = -1;      ///< b is the mask for kSelect and moments
   int scalar = -1;         ///< index into Code::scalars
-  Prelude prelude = kPlain;  ///< of the last two kinds
+  Prelude prelude = kPlain;  ///< for the last two kinds
   int first = -1;            ///< its scalar
 };
 
 struct Code {
   std::vector<Instruction> instructions;
   std::vector<Scalar> scalars;
-  std::vector<int> accumulators;  ///< those it feeds
+  std::vector<int> accumulators;  ///< the accumulators it feeds
   int registers = kFirstRegister;
   int result = -1;  ///< register of an element-wise root
   bool uses_x = false, uses_prev = false;
@@ -81,11 +81,11 @@ class Program {
   int passes = 0;
   bool needs_previous = false;
 
-  /// By pass, from 1; with and without a previous value.
+  /// By pass, starting at 1; with and without a previous value.
   const Code& code(int pass, bool with_previous) const { return code_[with_previous][static_cast<size_t>(pass - 1)]; }
   const Code& element_code(size_t root) const { return element_code_[root]; }
   const Reduction* reduction(NodeId node) const;
-  /// The reductions that a node is made of, itself included.
+  /// The reductions that a node depends on, including itself.
   std::vector<NodeId> reductions_under(NodeId node) const;
   std::string explain() const;
 

@@ -88,7 +88,7 @@ class Evaluation {
     }
   }
 
-  /// The scalars that are known after `pass`; reductions have been set before.
+  /// Computes the scalars that are known after `pass`; reductions are already set.
   void compute(int pass) {
     for (size_t i = 0; i < program_->dag.size(); ++i) {
       const auto id = static_cast<NodeId>(i);

@@ -1,4 +1,4 @@
-// A set of expressions, and what it will cost.
+// A set of expressions, and its cost.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -18,7 +18,7 @@ double below(double value) { return std::nextafter(value, -kInf); }
 double above(double value) { return std::nextafter(value, kInf); }
 
 Part opposite(Part part) {
-  // Each part is next to its complement.
+  // Each part is adjacent to its complement.
   return static_cast<Part>(static_cast<int>(part) ^ 1);
 }
 
@@ -49,7 +49,7 @@ void finite_part(Op op, double limit, StatsCount* out) {
   if (op == Op::kNotEqual) out->part = Part::kNotRange;
 }
 
-/// The same for `abs(x) op limit`; false when one range does not say it.
+/// The same for `abs(x) op limit`; false if a single range cannot express it.
 bool finite_part_of_magnitude(Op op, double limit, StatsCount* out) {
   const bool greater = op == Op::kGreater || op == Op::kGreaterEqual;
   if (limit == 0 && (op == Op::kEqual || op == Op::kLessEqual)) {
@@ -139,8 +139,8 @@ uint64_t finite_hits(const StatsCount& count, const Stats& stats, const StatsReq
   return static_cast<int>(count.part) % 2 == 0 ? hits : all - hits;
 }
 
-/// The sum that `mean` was divided from. Of the doubles that give this mean an integer is preferred: sums of counts and
-/// flags are compared with ==.
+/// The sum from which `mean` was computed. Of the doubles that give this mean, prefers an integer: sums of counts and flags are
+/// compared with ==.
 double sum_from_mean(double mean, uint64_t n) {
   if (n == 0) return 0;
   const auto count = static_cast<double>(n);

@@ -1,4 +1,4 @@
-// Reductions that the statistics pass has computed already. Private to the module.
+// Finds reductions that the statistics pass has already computed. Private to the module.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace msdbg::expr {
 
-/// Which elements a truth value of x holds for: a subset of the finite ones, and whether it holds for the others.
+/// The elements for which a truth value of x holds: a subset of the finite ones, and whether it holds for the others.
 struct StatsCount {
   enum class Part : uint8_t { kNone, kFinite, kZero, kNonZero, kPos, kNotPos, kNeg, kNotNeg, kRange, kNotRange };
   Part part = Part::kNone;
@@ -18,13 +18,13 @@ struct StatsCount {
   StatsCount complement() const;
 };
 
-/// How the statistics give the value of one reduction over x or abs(x).
+/// How to get the value of one reduction over x or abs(x) from the statistics.
 struct StatsSource {
   Op op = Op::kAny;     ///< the reduction
-  bool magnitude = false;  ///< of abs(x)
+  bool magnitude = false;  ///< over abs(x)
   bool finite = false;     ///< over the finite elements only
-  StatsCount count;        ///< of any, all, count, percent
-  uint32_t fields = 0;     ///< bits of StatField it takes
+  StatsCount count;        ///< for any, all, count, percent
+  uint32_t fields = 0;     ///< required bits of StatField
 
   bool counts_range() const {
     return counts_truth(op) && (count.part == StatsCount::Part::kRange || count.part == StatsCount::Part::kNotRange);
@@ -32,10 +32,10 @@ struct StatsSource {
   double value(const Stats& stats, const StatsRequest& request) const;
 };
 
-/// nullopt when the statistics do not know it.
+/// nullopt if the statistics do not contain it.
 std::optional<StatsSource> find_stats_source(const Dag& dag, NodeId reduction);
 
-/// Shared by both ways to count: what any, all, count and percent make of `hits` among `considered` elements.
+/// The value of any, all, count or percent for `hits` among `considered` elements; shared by both ways to count.
 double from_count(Op op, uint64_t hits, uint64_t considered);
 
 }  // namespace msdbg::expr

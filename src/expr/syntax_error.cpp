@@ -1,4 +1,4 @@
-// How a mistake is shown.
+// Formats a syntax error.
 #include <fmt/format.h>
 
 #include <algorithm>

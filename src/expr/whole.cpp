@@ -1,4 +1,4 @@
-// Expressions over whole tensors in memory.
+// Evaluates expressions on whole tensors in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Status check_inputs(const Expression& expression, const TensorView& view, const 
   return Status(Code::kInvalidArgument, fmt::format("the previous value has {} elements, this one {}", previous->count, view.count));
 }
 
-/// An evaluation of one expression with all its passes over a tensor in memory.
+/// The evaluation of one expression, with all its passes over a tensor in memory.
 class Whole {
  public:
   Whole(const Expression& expression, const TensorView& view, const TensorView* previous, ExpressionPlace place)
@@ -50,7 +50,7 @@ class Whole {
     return status;
   }
 
-  /// Calls `use` with blocks until it answers false.
+  /// Calls `use` with blocks until it returns false.
   template <class Use>
   Status walk(Use use) {
     for (uint64_t first = 0; first < view_.count; first += kChunk) {

@@ -1,4 +1,4 @@
-// GraphBuilder: collects nodes, then makes the name index, the execution order and the lists of users.
+// GraphBuilder: collects nodes, then builds the name index, the execution order and the lists of users.
 #include <algorithm>
 #include <unordered_set>
 
@@ -29,7 +29,7 @@ Node& GraphBuilder::node(NodeId id) { return graph_->nodes_[id]; }
 size_t GraphBuilder::size() const { return graph_->nodes_.size(); }
 
 std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::string> names) {
-  // Two operators may share a full name; the k-th line of that name then means the k-th of them.
+  // Operators may share a full name; the k-th line with that name then means the k-th operator.
   std::unordered_map<std::string_view, std::vector<NodeId>> operators;
   for (const Node& node : graph_->nodes_) {
     if (node.kind == NodeKind::kOperator) operators[node.name].push_back(node.id);
@@ -43,7 +43,7 @@ std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::
       unknown.push_back(name);
       continue;
     }
-    // A file that a re-run appended to lists every name again; the first listing counts.
+    // A rerun that appends to the file lists every name again; only the first listing counts.
     size_t& next = taken[found->first];
     if (next < found->second.size()) listed_order_.push_back(found->second[next++]);
   }

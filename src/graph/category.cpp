@@ -1,4 +1,4 @@
-// Which collection a node belongs to: MindInsight's name rules, with what the graph itself knows taken first.
+// Assigns nodes to collections: MindInsight's name rules, after the facts that the graph itself knows.
 #include <algorithm>
 #include <array>
 
@@ -30,7 +30,7 @@ bool is_weight(const Node& node) {
   return ends_with_nocase(node.name, ".weight") || ends_with_nocase(node.name, ".bias");
 }
 
-// Fused operators that end with an activation: MatMulBiasAddReluFusion, BatchNormWithActivation.
+// Fused operators that end in an activation: MatMulBiasAddReluFusion, BatchNormWithActivation.
 bool is_fused_activation(std::string_view op) {
   return op.ends_with("relufusion") || op.ends_with("withactivation") || op.ends_with("withaddandactivation");
 }
@@ -65,7 +65,7 @@ bool is_optimizer(const Node& node) {
 }  // namespace
 
 bool in_category(const Node& node, Category category) {
-  // Depend, Load and similar operators have no value to look at.
+  // Depend, Load and similar operators have no value to examine.
   const bool structural = node.kind == NodeKind::kOperator && is_structural(node.op);
   switch (category) {
     case Category::kAll:

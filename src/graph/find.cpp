@@ -1,4 +1,4 @@
-// One node by name, and the answers for names that match nothing.
+// Finds a node by name, and suggests names if nothing matches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void each_named(Graphs graphs, const Visit& visit) {
   }
 }
 
-// The node of that name, or those whose names end in it, each name once.
+// The node with that name, or those whose names end in it, each name once.
 std::vector<NodeRef> nodes_named(Graphs graphs, std::string_view word) {
   for (const GraphPtr& graph : graphs) {
     if (const Node* node = graph->find(word)) return {NodeRef{graph.get(), node->id}};
@@ -36,7 +36,7 @@ std::vector<NodeRef> nodes_named(Graphs graphs, std::string_view word) {
   std::vector<NodeRef> found;
   std::unordered_set<std::string_view> seen;
   for (const bool structural : {false, true}) {
-    if (word.empty() || !found.empty()) break;  // Depend, Load and the like only when nothing else is meant
+    if (word.empty() || !found.empty()) break;  // Depend, Load and similar operators only if nothing else matches
     for (const GraphPtr& graph : graphs) {
       for (const Node& node : graph->nodes()) {
         if (is_structural(node.op) != structural || !(is_suffix(node.name, word) || is_elided_form(word, node.name))) continue;
@@ -47,7 +47,7 @@ std::vector<NodeRef> nodes_named(Graphs graphs, std::string_view word) {
   return found;
 }
 
-// Without the digits after `-op`: a large graph has few words once its nodes are no longer numbered.
+// The digits after `-op` are removed: without numbers, even a large graph has few distinct words.
 std::string_view without_number(std::string_view component) {
   const size_t mark = component.rfind("-op");
   if (mark == std::string_view::npos || mark + 3 == component.size()) return component;
@@ -55,10 +55,10 @@ std::string_view without_number(std::string_view component) {
   return digits.find_first_not_of("0123456789") == std::string_view::npos ? component.substr(0, mark + 3) : component;
 }
 
-// Names of nodes that have a component like the last one of `word`, nearest first.
+// Names of nodes with a component that resembles the last one of `word`, nearest first.
 std::vector<std::string> nearest_nodes(Graphs graphs, std::string_view word, size_t limit) {
   if (const size_t slash = word.rfind('/'); slash != std::string_view::npos) word = word.substr(slash + 1);
-  std::unordered_map<std::string_view, size_t> index;  // component without number -> place in `words`
+  std::unordered_map<std::string_view, size_t> index;  // component without number -> index in `words`
   std::vector<std::string> words;
   std::vector<std::vector<const Node*>> holders;
   each_named(graphs, [&](const Graph&, const Node& node) {
@@ -85,10 +85,10 @@ std::vector<std::string> nearest_nodes(Graphs graphs, std::string_view word, siz
   std::vector<std::vector<const Node*>> rows;
   for (const std::string& key : close) {
     std::vector<const Node*>& nodes = rows.emplace_back(holders[index.at(key)]);
-    // Those with the very number that was typed come first.
+    // Names with the number that was typed come first.
     std::stable_partition(nodes.begin(), nodes.end(), [&](const Node* node) { return node->last_component() == word; });
   }
-  // The word itself, under other scopes or with other numbers, is better than any look-alike; those take turns.
+  // The word itself, under other scopes or with other numbers, is better than a similar word; similar words take turns.
   if (!rows.empty() && to_lower(close[0]) == to_lower(without_number(word))) {
     for (const Node* node : rows[0]) take(node);
   }
@@ -123,7 +123,7 @@ std::string available(Graphs graphs) {
   return seen.size() > 5 ? fmt::format("{} and {} more", out, seen.size() - 5) : out;
 }
 
-// Examples of names, for a word that resembles none of them.
+// Examples of names, for a word that resembles no name.
 std::string examples(Graphs graphs) {
   constexpr size_t kShown = 3;
   std::string out;
@@ -132,7 +132,7 @@ std::string examples(Graphs graphs) {
   std::unordered_set<std::string_view> ops;
   each_named(graphs, [&](const Graph&, const Node& node) {
     ++count;
-    // One of each type: three MatMul would say less.
+    // One of each type: three MatMul would be less informative.
     if (ops.size() < kShown && ops.insert(node.op).second) out += (out.empty() ? "" : ", ") + printable(names.of(node.name));
   });
   if (count == 0) return available(graphs);
@@ -140,7 +140,7 @@ std::string examples(Graphs graphs) {
                      count > kShown ? "e.g. " : "", out);
 }
 
-// First term outside a `not` that matches nothing by itself: the one the user will want to correct.
+// The first term outside a `not` that matches nothing by itself: probably the one to correct.
 const Selector::Term* first_empty_term(const Selector::Term& term, Graphs graphs) {
   using Kind = Selector::Term::Kind;
   if (term.kind == Kind::kNot) return nullptr;
@@ -156,7 +156,7 @@ const Selector::Term* first_empty_term(const Selector::Term& term, Graphs graphs
   return &term;
 }
 
-// The longest piece of a pattern without glob characters and slashes says most about what was meant.
+// The longest piece of a pattern without glob characters and slashes is the best clue to the intended name.
 std::string longest_piece(std::string_view pattern) {
   std::string best;
   while (!pattern.empty()) {
@@ -175,7 +175,7 @@ std::string nearest_of(const std::set<std::string>& known, std::string_view word
   return out;
 }
 
-// What to write instead of a term that matches nothing; may be empty.
+// A replacement for a term that matches nothing; may be empty.
 std::string suggestion(const Selector::Term& term, Graphs graphs) {
   using Kind = Selector::Term::Kind;
   std::string close;
@@ -199,7 +199,7 @@ std::string suggestion(const Selector::Term& term, Graphs graphs) {
       close = nearest_of(known, longest_piece(term.text), "stack:");
       break;
     case Kind::kGlob: {
-      // A glob means the whole name; the usual slip is to leave the scopes out.
+      // A glob matches the whole name; the usual mistake is to omit the scopes.
       const auto deeper = Selector::parse("\"**/" + term.text + "\"");
       if (deeper && !deeper->resolve(graphs).empty()) {
         return fmt::format("a glob means the full name, try '**/{}'", printable(term.text));
@@ -264,7 +264,7 @@ Result<NodeRef> find_node(Graphs graphs, std::string_view name, std::optional<in
   }
   const std::string_view word = without_mark(name);
   std::vector<NodeRef> candidates = nodes_named(picked, word);
-  // A name may hold colons of its own, so the slot is looked for last.
+  // Names may contain colons: try to split off the slot last.
   for (size_t colon = word.find(':'); candidates.empty() && colon != std::string_view::npos; colon = word.find(':', colon + 1)) {
     if (parse_slot(word.substr(colon + 1))) candidates = nodes_named(picked, word.substr(0, colon));
   }

@@ -27,8 +27,8 @@ Glob::Glob(std::string_view pattern, bool ignore_case) : ignore_case_(ignore_cas
   }
 }
 
-// A state is the index of the token to match next; those that may match nothing let their successor in as well. 1: the state itself,
-// 2: it and all that it lets in, so a row of stars is not walked along from each of its stars.
+// A state is the index of the token to match next; entering a state also enters its successor if its token may match nothing.
+// Values: 1 for the state itself, 2 with its successors; a row of stars is then not walked again from each star.
 void Glob::enter(std::vector<char>& states, size_t state) const {
   while (states[state] != 2) {
     states[state] = 2;
@@ -64,7 +64,7 @@ bool Glob::matches(std::string_view text) const {
         case Kind::kDeep:
           stay = true;
           break;
-        // Only at a '/' may it end; entering it through enter() lets "no scope" through.
+        // It may end only at a '/'; entering it through enter() allows zero scopes.
         case Kind::kScopes:
           stay = true, advance = c == '/';
           break;

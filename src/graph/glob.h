@@ -8,13 +8,13 @@
 
 namespace msdbg {
 
-/// `*` any characters but '/', `**` any characters, `?` one character but '/', `**/` any number of scopes, also none.
-/// A pattern matches the whole text. Takes time pattern * text at worst, whatever the stars.
+/// `*` any characters except '/', `**` any characters, `?` one character except '/', `**/` zero or more scopes. A pattern matches
+/// the whole text. The worst-case time is pattern * text for any number of stars.
 class Glob {
  public:
   Glob() = default;
   explicit Glob(std::string_view pattern, bool ignore_case = false);
-  /// True when `text` holds a glob character.
+  /// True if `text` contains a glob character.
   static bool has_wildcard(std::string_view text) { return text.find_first_of("*?") != std::string_view::npos; }
   bool matches(std::string_view text) const;
 
@@ -28,7 +28,7 @@ class Glob {
   char fold(char c) const { return ignore_case_ && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
   std::vector<Token> tokens_;
-  std::string prefix_;  // literal start, compared first since it rules out most names
+  std::string prefix_;  // literal start; compared first because it excludes most names
   bool ignore_case_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Names of kinds and slots, lookup, and walking over edges with the structural nodes looked through.
+// Names of kinds and slots, lookup, and traversal of edges that looks through structural nodes.
 #include "msdbg/graph.h"
 #include "msdbg/node_names.h"
 
@@ -11,13 +11,13 @@
 namespace msdbg {
 namespace {
 
-// No real chain of Depend and Load nodes comes near this; a file with a cycle would.
+// Real chains of Depend and Load nodes are much shorter; a file with a cycle would exceed it.
 constexpr int kMaxHops = 1000;
 
 bool forwards_first_input(std::string_view op) { return op == "Depend" || op == "Load" || op == "TupleGetItem"; }
 
-// Which output slot of a structural node carries a value, and which output of the original producer that value is.
-// Both unset: the slots correspond one to one.
+// The output slot of a structural node that carries a value, and the original producer's slot for that value. Both unset: slots
+// correspond one to one.
 struct Carrier {
   NodeId node;
   std::optional<uint32_t> slot;
@@ -82,7 +82,7 @@ std::vector<Use> Graph::effective_users(NodeId id) const {
     pending.pop_back();
     for (const Use& use : users(at.node)) {
       const Node& consumer = nodes_[use.node];
-      // A Depend that returns a whole tuple names it as slot 0 and passes every element on.
+      // A Depend that returns a whole tuple calls it slot 0 and passes on every element.
       const bool whole = use.output_slot == 0 && consumer.op == "Depend" && consumer.outputs.size() > 1;
       if (at.slot && use.output_slot != *at.slot && !whole) continue;
       const uint32_t origin = at.origin.value_or(use.output_slot);
@@ -103,7 +103,7 @@ std::vector<Use> Graph::effective_users(NodeId id) const {
           next.origin = origin;
         }
       } else {
-        continue;  // UpdateState, Return and the later inputs of Depend and Load order the run, they take no value
+        continue;  // UpdateState, Return and the later inputs of Depend and Load define the order; they use no value
       }
       if (seen.insert({next.node, next.slot, next.origin}).second) pending.push_back(next);
     }
@@ -125,7 +125,7 @@ Edge Graph::effective_producer(NodeId id, uint32_t input_slot) const {
     const uint32_t input = tuple ? edge.slot : 0;
     if (input >= producer.inputs.size()) return {kNoNode, 0, edge.name};
     const Edge& behind = producer.inputs[input];
-    // Depend hands on the tuple it was given, so its slots count from the slot it took.
+    // Depend passes on its input tuple: its slots count from the input's slot.
     const uint32_t slot = producer.op == "Depend" ? behind.slot + edge.slot : behind.slot;
     edge = {behind.node, slot, behind.name};
   }

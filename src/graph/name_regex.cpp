@@ -12,7 +12,7 @@ constexpr size_t kMaxName = 4096;
 
 constexpr size_t kMaxCountDigits = 4;
 
-/// A number of repetitions, or of a group, that the library would read beyond the range of its integers.
+/// Detects a repetition or group number that would overflow the library's integers.
 bool has_huge_number(std::string_view pattern) {
   for (size_t i = 0; i < pattern.size(); ++i) {
     const bool escaped = pattern[i] == '\\';
@@ -36,7 +36,7 @@ class StdRegex : public NameRegex {
     try {
       return std::regex_search(name, regex_);
     } catch (const std::regex_error&) {
-      return false;  // the engine gave up on this name (complexity)
+      return false;  // too complex for the engine on this name
     }
   }
 
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const NameRegex>> NameRegex::compile(const std::string& p
   auto flags = std::regex::ECMAScript | std::regex::optimize;
   if (ignore_case) flags |= std::regex::icase;
 #ifdef __GLIBCXX__
-  flags |= std::regex_constants::__polynomial;  // `(a*)*b` must not hang the prompt; costs the back-references
+  flags |= std::regex_constants::__polynomial;  // `(a*)*b` must not hang the prompt; this disables back-references
 #endif
   try {
     return std::shared_ptr<const NameRegex>(std::make_shared<StdRegex>(pattern, flags));

@@ -10,12 +10,12 @@ namespace msdbg {
 
 class NameRegex {
  public:
-  /// ECMAScript without back-references. Error: kInvalidArgument with the engine's words.
+  /// ECMAScript without back-references. Error: kInvalidArgument with the engine's message.
   static Result<std::shared_ptr<const NameRegex>> compile(const std::string& pattern, bool ignore_case);
   virtual ~NameRegex() = default;
 
-  /// True when the expression occurs somewhere in `name`. Takes time pattern * name; names above 4096 characters, which
-  /// only damaged files have, never match.
+  /// True if the expression occurs anywhere in `name`. Takes time pattern * name; names above 4096 characters, which only damaged
+  /// files have, never match.
   virtual bool occurs_in(const std::string& name) const = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace msdbg {
 namespace {
 
-// Operators that update their first input; `Apply...`, `SparseApply...`, `FusedSparse...` go by their prefix.
+// Operators that update their first input; `Apply...`, `SparseApply...`, `FusedSparse...` are recognised by prefix.
 constexpr std::array<std::string_view, 9> kOptimizers = {
     "adam",     "adamweightdecay", "fusedadam", "fusedadamweightdecay", "sgd",
     "momentum", "rmsprop",         "lamb",      "fusedapplymomentum",
@@ -32,7 +32,7 @@ bool is_optimizer_node(const Node& node) {
 
 std::optional<uint32_t> optimizer_weight_slot(std::string_view op) {
   const std::string name = to_lower(op);
-  // The fused forms put weight decay and loss scale before the weight.
+  // The fused forms have weight decay and loss scale before the weight.
   if (name == "fusedweightscaleapplymomentum") return 2;
   if (name == "fusedweightapplymomentum" || name == "fusedscaleapplymomentum") return 1;
   if (name.starts_with("apply") || name.starts_with("sparseapply") || name.starts_with("fusedsparse") ||
@@ -62,11 +62,11 @@ std::vector<Roles> parameter_roles(const Graph& graph) {
     const bool state_name = is_optimizer_state_name(node.name);
     for (const Use& use : graph.users(node.id)) {
       const Node& consumer = graph.node(use.node);
-      if (is_structural(consumer.op)) continue;  // in-place operators take the parameter itself, never a Load of it
+      if (is_structural(consumer.op)) continue;  // in-place operators use the parameter itself, never a Load of it
       if (const auto slot = optimizer_weight_slot(consumer.op)) {
         role.trainable = role.trainable || (*slot == use.slot && !state_name);
       } else if (use.slot == 0 && in_optimizer_scope(consumer) && !state_name && has_many_elements(node)) {
-        role.trainable = true;  // an optimizer written as a chain of Assign, or one this list does not know
+        role.trainable = true;  // an optimizer written as a chain of Assign, or one missing from this list
       }
     }
     if (role.trainable) continue;

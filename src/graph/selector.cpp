@@ -1,4 +1,4 @@
-// What the terms of a selector mean, and resolving a selector to nodes.
+// The meaning of selector terms, and resolving a selector to nodes.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -26,7 +26,7 @@ bool in_stack(const Selector::Term& term, const Node& node) {
     if (term.line != 0 && frame.line != term.line) return false;
     if (frame.file == term.text) return true;
     if (term.has_glob) {
-      // `train*.py` means the file's name, with '/' in the pattern it means the path.
+      // `train*.py` matches the file name; with '/' in the pattern it matches the path.
       const size_t slash = term.text.find('/') == std::string::npos ? frame.file.rfind('/') : std::string::npos;
       return term.glob.matches(slash == std::string::npos ? std::string_view(frame.file)
                                                           : std::string_view(frame.file).substr(slash + 1));
@@ -39,13 +39,13 @@ bool in_stack(const Selector::Term& term, const Node& node) {
 bool is_listed(const Selector::Term& term, const Graph& graph, const Node& node) {
   const auto found = term.nodes.find(std::tuple(graph.rank(), graph.id(), std::string_view(node.name)));
   if (found == term.nodes.end()) return false;
-  // Ids tell nodes of one name apart. In a rebuilt graph they mean nothing, and the name decides.
+  // Ids distinguish nodes that share a name. In a rebuilt graph ids are meaningless, and the name decides.
   return std::any_of(found->second.begin(), found->second.end(), [&](NodeId id) {
     return id == node.id || id >= graph.nodes().size() || graph.node(id).name != node.name;
   });
 }
 
-// `=NAME`, in quotes where the parser would end the name too early.
+// `=NAME`, quoted if the parser would otherwise end the name too early.
 std::string exact_text(std::string_view name) {
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-./:@+$#%~").find(c) != std::string_view::npos;
@@ -61,7 +61,7 @@ std::string exact_text(std::string_view name) {
 
 using TermPtr = std::shared_ptr<const Selector::Term>;
 
-// The same terms, where a word that names one node means exactly that node and not every name that contains it.
+// The same terms, but a word that names one node means exactly that node, not every name that contains it.
 TermPtr with_names(const TermPtr& term, std::span<const GraphPtr> graphs) {
   if (term->kind == Selector::Term::Kind::kSubstring) {
     const std::string* name = named_node(graphs, term->text);
@@ -121,7 +121,7 @@ Result<Selector> Selector::parse(std::string_view text) {
   Result<std::shared_ptr<const Term>> root = parse_selector(text);
   if (!root) return root.status();
   Selector selector;
-  // Only what the parser passes over; a vertical tab, for instance, belongs to a name.
+  // Only the characters that the parser skips; a vertical tab, for instance, can be part of a name.
   constexpr std::string_view kBlanks = " \t\n\r";
   const size_t first = text.find_first_not_of(kBlanks);
   selector.text_ = text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);

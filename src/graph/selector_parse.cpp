@@ -44,7 +44,7 @@ constexpr std::array<Prefix, 5> kPrefixes = {{
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Where `:0`, `:output:0` or `:input:1` begins at the end of a word, as in the name of a tensor.
+// The position of `:0`, `:output:0` or `:input:1` at the end of a word, as in a tensor's name.
 size_t slot_suffix(std::string_view word) {
   for (size_t colon = word.find(':'); colon != std::string_view::npos; colon = word.find(':', colon + 1)) {
     if (parse_slot(word.substr(colon + 1))) return colon;
@@ -92,7 +92,7 @@ class Parser {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
   }
 
-  // The keyword at `at`, or empty; `and(` counts, `and/x` is a name.
+  // The keyword at `at`, or empty; `and(` is one, `and/x` is a name.
   std::string_view keyword_at(size_t at) const {
     for (const std::string_view word : {"and", "or", "not"}) {
       if (!text_.substr(at).starts_with(word)) continue;
@@ -155,7 +155,7 @@ class Parser {
     return parse_term();
   }
 
-  // Ends at the first '/' that a blank, an outer ')' or the end follows, so `/Default/.*relu/` needs no escapes.
+  // Ends at the first '/' before a blank, an outer ')' or the end: `/Default/.*relu/` needs no escapes.
   Result<TermPtr> parse_regex() {
     const size_t start = at_;
     int open = 0;
@@ -194,8 +194,8 @@ class Parser {
     return TermPtr(std::move(term));
   }
 
-  // Reads one word; double quotes protect blanks and parentheses. `(` inside a word belongs to it together with its
-  // `)`. `blanks` lets `=NAME` run on over blanks up to a keyword.
+  // Reads one word; double quotes protect blanks and parentheses. A `(` inside a word belongs to it, together with its `)`.
+  // `blanks` lets `=NAME` continue across blanks up to a keyword.
   Result<std::string> read_word(bool blanks) {
     std::string word;
     int open = 0;
@@ -255,7 +255,7 @@ class Parser {
     return TermPtr(std::move(term));
   }
 
-  // The name of an output, as tables print it, stands for its node: outputs are what is looked at. An input is another tensor.
+  // An output's name, as printed in tables, selects its node, because outputs are checked. An input is another tensor.
   Status drop_slot(std::string& word, size_t start) const {
     const size_t at = slot_suffix(word);
     if (at == std::string::npos) return {};

@@ -34,7 +34,7 @@ struct Selector::Term {
   };
 
   Kind kind = Kind::kSubstring;
-  std::string text;                                ///< what was typed, without prefix and quotes
+  std::string text;                                ///< as typed, without prefix and quotes
   std::vector<std::shared_ptr<const Term>> parts;  ///< kAnd, kOr: two or more; kNot: one
   Glob glob;                                       ///< kGlob, kOp, kScope, kStack, kGraph
   bool has_glob = false;
@@ -42,16 +42,16 @@ struct Selector::Term {
   std::shared_ptr<const NameRegex> regex;
   IntSet ranks;
   int line = 0;  ///< kStack: 0 means any
-  /// kNodes: rank, graph and name, and which nodes of that name.
+  /// kNodes: rank, graph and name, and which of the nodes with that name.
   std::map<std::tuple<int, int, std::string>, std::vector<NodeId>, std::less<>> nodes;
 
   bool matches(const Graph& graph, const Node& node) const;
 };
 
-/// `.../MatMul-op0`, as a shortened name is often written, without the mark.
+/// `.../MatMul-op0`, a common way to write a shortened name, without the dots.
 std::string_view without_mark(std::string_view name);
 
-/// The full name of the one node that `word` is the name of, or a unique ending of whole components; nullptr without such a node.
+/// The full name of the one node whose name, or unique suffix of whole components, is `word`; nullptr if there is none.
 const std::string* named_node(std::span<const GraphPtr> graphs, std::string_view word);
 
 /// Error: kInvalidArgument with the position.

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::string_view kMark = "\u2026";
 constexpr size_t kLongName = 32, kElided = 28, kLonger = 8, kLeastComponent = 7;
-constexpr ptrdiff_t kMostCompared = 1000;  // names with the same end
+constexpr ptrdiff_t kMostCompared = 1000;  // names with the same ending
 
-// From the end; a slash sorts before everything else, so names with the same last components are together.
+// Compares from the end; a slash sorts before everything else, which groups names with the same last components.
 bool less_from_the_end(std::string_view a, std::string_view b) {
   const size_t least = std::min(a.size(), b.size());
   for (size_t i = 1; i <= least; ++i) {
@@ -21,7 +21,7 @@ bool less_from_the_end(std::string_view a, std::string_view b) {
   return a.size() < b.size();
 }
 
-// The length of the last components that two names have in common; a whole name counts as one.
+// The length of the last components that two names share; a whole name counts as a component.
 size_t common_ending(std::string_view a, std::string_view b) {
   const size_t least = std::min(a.size(), b.size());
   size_t length = 0, whole = 0;
@@ -71,7 +71,7 @@ std::string ShortNames::elided(std::string_view full_name) const {
     const size_t each = std::max(kLeastComponent, (width - components.size() + 1) / components.size());
     std::string word;
     for (const std::string_view component : components) word += (word.empty() ? "" : "/") + elided_component(component, each);
-    // Names with the same end stand together.
+    // Names with the same ending are adjacent.
     const std::string_view last = last_component(word);
     const size_t mark = last.find(kMark);
     const std::string_view end = mark == std::string_view::npos ? last : last.substr(mark + kMark.size());
@@ -100,7 +100,7 @@ void ShortNames::sort() {
 }
 
 bool ShortNames::is_of(std::span<const GraphPtr> graphs) const {
-  // The owner of a weak pointer is not replaced by another at the same address.
+  // An object with a live weak pointer cannot be replaced by another one at the same address.
   return std::equal(graphs_.begin(), graphs_.end(), graphs.begin(), graphs.end(),
                     [](const auto& own, const GraphPtr& graph) { return !own.owner_before(graph) && !graph.owner_before(own); });
 }

@@ -1,4 +1,4 @@
-// 16-bit floats and the widening of single elements.
+// 16-bit floats and widening of single elements.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -22,7 +22,7 @@ uint16_t narrow(double value) noexcept {
   if (std::isnan(value)) return sign | kQuiet;
   if (magnitude >= std::ldexp(1.0, kBias + 1)) return sign | kInfinity;
   if (magnitude < std::ldexp(1.0, 1 - kBias)) {
-    // Scaling by a power of two is exact; a carry out of the mantissa gives the smallest normal, as it should.
+    // Scaling by a power of two is exact; a carry out of the mantissa correctly gives the smallest normal number.
     return static_cast<uint16_t>(
         sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, kBias - 1 + kMantissaBits))));
   }

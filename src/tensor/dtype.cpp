@@ -18,7 +18,7 @@ struct Entry {
   std::string_view safetensors;
   int mindspore;                 // DataType of proto/debug_graph.proto; 0: not sent
   double lowest = kNaN, max = kNaN;
-  double min_normal = kNaN, eps = kNaN;  // of floats
+  double min_normal = kNaN, eps = kNaN;  // for floats
 };
 
 template <typename T>

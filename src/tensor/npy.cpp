@@ -1,4 +1,4 @@
-// NumPy's file format. Definition: numpy/lib/format.py; what MindSpore's writers make of it: docs/dump-format.md.
+// NumPy's file format. Definition: numpy/lib/format.py; MindSpore's variants: docs/dump-format.md.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -28,7 +28,7 @@ struct Descr {
 DType type_of(std::string_view kind_and_size) {
   if (const DType known = dtype_from_npy(kind_and_size); known != DType::kUnknown) return known;
   if (std::string_view("SaU").find(kind_and_size.front()) != std::string_view::npos) return DType::kString;
-  // Two bytes that NumPy has no name for, as MindSpore's writers spell them; NumPy itself writes V2 for an extension type.
+  // Two-byte types without a NumPy name, as MindSpore's writers spell them; NumPy itself writes V2 for an extension type.
   if (kind_and_size == "E2" || kind_and_size == "T2" || kind_and_size == "h2") return DType::kBFloat16;
   return kind_and_size == "V1" ? DType::kFloat8 : DType::kUnknown;
 }
@@ -94,7 +94,7 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head) {
     return corrupt(fmt::format("the header should have {} bytes, {} are there; the file was not written completely",
                                length, head.size() - start));
   }
-  // Reading characters through the bytes they are made of.
+  // Reads characters through their bytes.
   const std::string_view text(reinterpret_cast<const char*>(head.data()) + start, length);
   Result<NpyDictionary> dictionary = parse_npy_dictionary(text);
   if (!dictionary) return dictionary.status();

@@ -78,7 +78,7 @@ class Parser {
     return Status();
   }
 
-  // Any value: a string, a bracket with its contents, or a word. Brackets need no recursion, only a depth.
+  // Any value: a string, a bracket with its contents, or a word. Brackets need only a depth counter, no recursion.
   Status skip_value() {
     size_t depth = 0;
     const size_t begin = at_;

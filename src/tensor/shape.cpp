@@ -50,7 +50,7 @@ Result<TensorPtr> TensorBuffer::create(DType dtype, Shape shape, std::span<const
                   fmt::format("tensor: shape {} has a negative axis or too many elements", shape_text(shape)));
   }
   const size_t size = item_size(dtype);
-  // Types without a fixed size are shown as raw bytes, however many.
+  // Types without a fixed size are shown as raw bytes of any number.
   if (size != 0 && (*count > std::numeric_limits<uint64_t>::max() / size || *count * size != bytes.size())) {
     return Status(Code::kInvalidArgument,
                   fmt::format("tensor: {} {} needs {} elements of {} bytes, {} bytes were given", dtype_name(dtype),

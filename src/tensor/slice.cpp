@@ -13,7 +13,7 @@ struct Part {
   bool drop_axis = false;
 };
 
-// Reads one axis' part; negative positions count from the end, as in NumPy.
+// Parses the slice of one axis; negative positions count from the end, as in NumPy.
 Result<Part> parse_part(std::string_view text, size_t axis, int64_t length) {
   const auto fail = [&](std::string_view why) {
     return Status(Code::kInvalidArgument, fmt::format("slice: '{}' does not fit axis {} of length {}: {}", text, axis, length, why));
@@ -35,8 +35,8 @@ Result<Part> parse_part(std::string_view text, size_t axis, int64_t length) {
   return Part{begin, std::max(begin, place(*high)), false};
 }
 
-/// Reads short runs of elements that follow each other through a buffer, since each read may be a system call. Runs that are far
-/// apart are read one by one.
+/// Reads short consecutive runs of elements through a buffer, because each read may be a system call. Runs that are far apart are
+/// read one by one.
 class Runs {
  public:
   Runs(const ReadElements& read, size_t item_size, uint64_t count) : read_(read), size_(item_size), count_(count) {}
@@ -100,7 +100,7 @@ Result<TensorPtr> slice(DType dtype, std::span<const int64_t> lengths, std::stri
   if (parts.empty()) parts.push_back({0, 1, true});  // a scalar has one element
   std::vector<uint64_t> strides(parts.size(), 1);
   for (size_t axis = parts.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * static_cast<uint64_t>(lengths[axis]);
-  // Rows are contiguous, and so are all of an axis that is taken whole: copy run by run, the other axes counted like an odometer.
+  // Rows are contiguous, and so are complete inner axes: copy run by run, and count the other axes like an odometer.
   size_t last = parts.size() - 1;
   while (last > 0 && parts[last].begin == 0 && parts[last].end == lengths[last]) --last;
   const size_t run_bytes = static_cast<size_t>(parts[last].end - parts[last].begin) * strides[last] * size;

@@ -1,4 +1,4 @@
-// Creation rules: which parameters a condition accepts, and what it needs at least.
+// Validation of conditions: the parameters that each one accepts and requires.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Status check_range(const ConditionSpec& spec, const Params& params) {
                                    format_double(start->second), format_double(end->second)));
 }
 
-/// Fills in the catalogue's default when no check parameter was given.
+/// Adds the catalogue's default if no check parameter was given.
 Status fill_check(const ConditionSpec& spec, Params& params) {
   const ParamSpec* with_default = nullptr;
   for (const ParamSpec& param : spec.params) {

@@ -1,4 +1,4 @@
-// The decision from finished statistics. Definitions: docs/conditions.md.
+// Decides from finished statistics. Definitions: docs/conditions.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_change(const ConditionSpec& spec) {
   return spec.enumerator == kChangeTooLarge || spec.enumerator == kChangeTooSmall;
 }
 
-/// `max_min_gt` -> {"max_min", "gt"}. Old conditions carry statistic and direction in their own name.
+/// `max_min_gt` -> {"max_min", "gt"}. Old conditions have statistic and direction in their own name.
 struct Comparison {
   std::string_view statistic, direction;
 };
@@ -39,7 +39,7 @@ bool compare(double actual, std::string_view direction, double threshold) {
   return direction == "le" && actual <= threshold;
 }
 
-/// A missing bound is infinite; with neither there is no range to count in.
+/// A missing bound is infinite; without both there is no range to count in.
 std::optional<RangeRequest> range_of(const Condition& condition) {
   const std::optional<double> start = condition.param("range_start_inclusive");
   const std::optional<double> end = condition.param("range_end_inclusive");
@@ -68,7 +68,7 @@ uint32_t fields_of(std::string_view statistic) {
   return kStatChange;
 }
 
-/// Place of `wanted` in `have`; the caller computed the statistics for it, so it is there unless they came from a file.
+/// The index of `wanted` in `have`; the caller requested it, so it is missing only in statistics from a file.
 template <typename T>
 std::optional<size_t> index_of(const std::vector<T>& have, const T& wanted) {
   auto it = std::find(have.begin(), have.end(), wanted);
@@ -152,7 +152,7 @@ class Judge {
     uint64_t bad = 0;
     if (spec_.enumerator != condition_number::kInf) bad += stats_.nan_count;
     if (spec_.enumerator != condition_number::kNan) bad += stats_.inf_count();
-    // One NaN decides, even when a statistics file does not count the rest.
+    // One NaN decides, even if a statistics file does not count the other values.
     if (bad == 0 && !stats_.knows(needed_fields(condition_, Semantics::kCompat))) return not_checked(kNoTensorData);
     if (bad > 0) decision_.verdict = Verdict::kHit;
     return decision_;
@@ -198,7 +198,7 @@ class Judge {
     return percentage(stats_.range_counts[*place]);
   }
 
-  /// Of the elements that are judged: all in compat (they are finite then), the finite ones otherwise.
+  /// The percentage of judged elements: all of them in compat (where all are finite), otherwise the finite ones.
   double percentage(uint64_t part) const {
     return static_cast<double>(part) * 100.0 / static_cast<double>(compat_ ? stats_.count : stats_.finite_count());
   }

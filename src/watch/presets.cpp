@@ -28,7 +28,7 @@ constexpr PresetRule kRecommended[] = {
     kRelu,
 };
 
-// Momentum begins with zeros, and biases often do, so only operator outputs are checked for zeros.
+// Momentum starts with zeros, and biases often do: check only operator outputs for zeros.
 constexpr std::string_view kOperators = "not @parameter and not @constant";
 
 }  // namespace

@@ -1,7 +1,6 @@
-// Summaries and advice of the catalogue, apart from the tables so the wording can be read and changed in one
-// place.
+// Summaries and advice of the catalogue, separate from the tables: the wording can be read and changed in one place.
 //
-// Each advice says what to do next, most telling step first.
+// Each advice says what to do next, starting with the most informative step.
 #pragma once
 
 #include <string_view>

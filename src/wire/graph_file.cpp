@@ -1,4 +1,4 @@
-// From a file or a buffer to the GraphProto inside: recognises the outer message and reports damage.
+// Extracts the GraphProto from a file or a buffer: recognises the outer message and reports damage.
 #include <fmt/format.h>
 
 #include "msdbg/file.h"
@@ -9,9 +9,9 @@
 namespace msdbg {
 namespace {
 
-constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - 1;  // what one protobuf message may have
+constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - 1;  // the limit of one protobuf message
 
-// A ModelProto has numbers in fields 1 and 3 and the graph in 4; a GraphProto has messages in 1, 3 and 4.
+// A ModelProto has numbers in fields 1 and 3, and the graph in 4; a GraphProto has messages in 1, 3 and 4.
 bool is_bare_graph(std::span<const std::byte> bytes) {
   WireReader reader(bytes);
   WireField field;

@@ -14,17 +14,17 @@ namespace msdbg {
 namespace {
 
 constexpr size_t kMaxNodes = 4'000'000;    // the largest real graphs have a few hundred thousand
-constexpr int64_t kMaxTupleIndex = 65536;  // as many outputs as a type may have
-constexpr int kMaxHops = 64;               // tuples within tuples
-// What a message may ask for, in relation to its size. No writer comes near: a node takes more than a hundred bytes, an
+constexpr int64_t kMaxTupleIndex = 65536;  // the largest number of outputs that a type may have
+constexpr int kMaxHops = 64;               // for nested tuples
+// Limits on the contents of a message relative to its size. No writer comes near them: a node takes more than a hundred bytes, an
 // input, an attribute or an output more than five.
 constexpr uint64_t kBytesPerNode = 16, kFreeNodes = 1000;
 constexpr uint64_t kBytesPerPart = 4, kFreeParts = 4096;
-// Fields within one node or constant, each of which costs some fifty bytes while it is decoded.
+// Fields within one node or constant; each takes about fifty bytes while it is decoded.
 constexpr uint64_t kMaxFields = 1'000'000, kManyBytes = 64 << 10;
-constexpr int kMaxDepth = 100;  // what protobuf's own decoder allows
+constexpr int kMaxDepth = 100;  // the limit of protobuf's own decoder
 
-/// Fields of a message and of the messages in it, counted up to a little beyond kMaxFields.
+/// Counts the fields of a message and its submessages; may stop slightly above kMaxFields.
 uint64_t count_fields(WireReader reader, const google::protobuf::Descriptor& type, int depth = 0) {
   uint64_t count = 0;
   WireField field;
@@ -48,7 +48,7 @@ Status decode(Message& message, std::span<const std::byte> bytes, uint64_t offse
   return {Code::kCorrupt, fmt::format("the {} at byte {} cannot be decoded", what, offset)};
 }
 
-// `Default--data-3` and `Default_data-3` are the writer's file-safe forms of `Default/data-3`.
+// `Default--data-3` and `Default_data-3` are the writer's forms of `Default/data-3` for file names.
 std::string slashed_constant_name(std::string_view stored) {
   std::string name;
   for (size_t at = 0; at < stored.size(); ++at) {
@@ -74,7 +74,7 @@ void GraphReader::note(std::string text) {
   if (notes_ != nullptr) notes_->push_back(std::move(text));
 }
 
-/// False when the graph asks for more parts than a message of its size can describe; the node is counted then.
+/// False if the graph has more parts than a message of its size can describe; also counts the node.
 bool GraphReader::spend(uint64_t parts, const std::string& name) {
   if (parts <= budget_) {
     budget_ -= parts;
@@ -101,7 +101,7 @@ Status GraphReader::add(std::span<const std::byte> bytes, uint64_t offset) {
     };
     switch (field.number) {
       case 1:
-        // Calls of sub-graphs are written as messages without content.
+        // Calls of subgraphs are written as empty messages.
         if (field.size > 0) nodes_.push_back(content);
         break;
       case 2:
@@ -172,7 +172,7 @@ Status GraphReader::read_constants(GraphBuilder& builder) {
     node.name = proto.full_name().empty() ? proto.key() : slashed_constant_name(proto.full_name());
     node.scope = scope_of(node.name);
     node.file_key = node.last_component();
-    // Without a value it is a tensor, whose elements are in the dump only.
+    // Without a value it is a tensor whose elements are only in the dump.
     node.outputs = proto.has_value() ? value_types(proto.value(), flavour_) : std::vector<OutputType>(1);
     if (proto.has_value()) node.constant_value = value_text(proto.value(), flavour_);
     note_name(node.name);
@@ -234,7 +234,7 @@ Status GraphReader::read_operators(GraphBuilder& builder) {
   return {};
 }
 
-// Turns the names of the edges into nodes.
+// Resolves the edges' names to nodes.
 void GraphReader::connect(GraphBuilder& builder) {
   size_t unknown = 0;
   std::string first_unknown;
@@ -252,7 +252,7 @@ void GraphReader::connect(GraphBuilder& builder) {
   if (unknown > 0) note(fmt::format("{} inputs name no node of the graph, the first is {}", unknown, first_unknown));
 }
 
-// Finds out which slot of which producer each TupleGetItem takes.
+// Determines the producer and slot that each TupleGetItem selects.
 void GraphReader::resolve_picks(GraphBuilder& builder) {
   std::unordered_map<NodeId, Pick> direct;
   for (const NodeId id : pick_nodes_) {
@@ -263,7 +263,7 @@ void GraphReader::resolve_picks(GraphBuilder& builder) {
     if (tuple == kNoNode || index == integers_.end() || index->second < 0 || index->second >= kMaxTupleIndex) continue;
     auto slot = static_cast<uint32_t>(index->second);
     if (const auto offsets = offsets_.find(tuple); offsets != offsets_.end()) {
-      // A sequence within the sequence takes as many slots as it has leaves.
+      // A nested sequence takes as many slots as it has leaves.
       slot = offsets->second[std::min<size_t>(slot, offsets->second.size() - 1)];
     }
     direct[id] = {tuple, slot};
@@ -275,11 +275,11 @@ void GraphReader::resolve_picks(GraphBuilder& builder) {
       at = {further->second.tuple, at.slot + further->second.slot};
       further = direct.find(at.tuple);
     }
-    picks_[id] = further == direct.end() ? at : Pick{id, 0};  // those that take from each other in a ring stay as they are
+    picks_[id] = further == direct.end() ? at : Pick{id, 0};  // cyclic selections stay as they are
   }
 }
 
-// Edges to a TupleGetItem become edges to the output slot it picks; the shapes that sequences lack come from it.
+// Redirects edges from a TupleGetItem to the output slot that it selects, and takes missing shapes of sequences from it.
 void GraphReader::look_through_tuples(GraphBuilder& builder) {
   resolve_picks(builder);
   for (NodeId id = 0; id < builder.size(); ++id) {
@@ -299,7 +299,7 @@ void GraphReader::look_through_tuples(GraphBuilder& builder) {
     node.inputs[0].slot = from.slot;
     std::vector<OutputType>& outputs = builder.node(from.tuple).outputs;
     if (node.outputs.size() != 1 || from.slot >= kMaxTupleIndex) continue;
-    // A producer whose own type the file leaves open has at least the slots that are taken from it.
+    // A producer without a type in the file has at least the slots that are used.
     if (from.slot >= outputs.size()) {
       if (outputs.size() > 1 || !spend(from.slot + 1 - outputs.size(), node.name)) continue;
       outputs.resize(from.slot + 1);
@@ -312,7 +312,7 @@ void GraphReader::look_through_tuples(GraphBuilder& builder) {
 
 Result<GraphBuilder> GraphReader::finish() {
   if (name_.empty() && nodes_.empty() && parameters_.empty()) return Status(Code::kCorrupt, "holds no graph");
-  // The writer puts the name after the nodes, so a graph without one was cut between two nodes.
+  // The writer puts the name after the nodes: a graph without one was cut off between two nodes.
   if (name_.empty()) return Status(Code::kCorrupt, "ends early: the graph has nodes but no name");
   const size_t count = nodes_.size() + parameters_.size() + constants_.size();
   if (count > kMaxNodes) {

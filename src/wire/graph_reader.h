@@ -11,12 +11,12 @@
 
 namespace msdbg {
 
-/// Takes one or more encoded GraphProto messages (protobuf joins the parts of a repeated message), then builds.
+/// Reads one or more encoded GraphProto messages (protobuf joins the parts of a repeated message), then builds the graph.
 class GraphReader {
  public:
   GraphReader(int rank, int id, std::vector<std::string>* notes) : rank_(rank), id_(id), notes_(notes) {}
 
-  /// `offset` is where `bytes` begin in the file. The bytes must live until finish(). Error: kCorrupt.
+  /// `offset` is the position of `bytes` in the file. The bytes must live until finish(). Error: kCorrupt.
   Status add(std::span<const std::byte> bytes, uint64_t offset);
   Result<GraphBuilder> finish();
 
@@ -25,7 +25,7 @@ class GraphReader {
     std::span<const std::byte> bytes;
     uint64_t offset = 0;
   };
-  /// The tuple and the element that a TupleGetItem node takes.
+  /// The tuple and the element that a TupleGetItem node selects.
   struct Pick {
     NodeId tuple = kNoNode;
     uint32_t slot = 0;
@@ -52,11 +52,11 @@ class GraphReader {
   std::unordered_map<std::string, NodeId> by_number_;         // operators, by the number that edges use
   std::unordered_map<std::string, NodeId> by_key_;            // parameters and constants
   std::unordered_map<NodeId, int64_t> integers_;              // constants that can be the index of a TupleGetItem
-  std::unordered_map<NodeId, std::vector<uint32_t>> offsets_;  // sequences that hold sequences: first slot of each element
+  std::unordered_map<NodeId, std::vector<uint32_t>> offsets_;  // sequences that contain sequences: first slot of each element
   std::vector<NodeId> pick_nodes_;                             // TupleGetItem nodes
-  std::unordered_map<NodeId, Pick> picks_;                     // what they take, through tuples in tuples
+  std::unordered_map<NodeId, Pick> picks_;                     // their sources, looking through nested tuples
   uint64_t bytes_ = 0;                                         // of all messages
-  uint64_t budget_ = 0;                                        // inputs, attributes and outputs that may still be made
+  uint64_t budget_ = 0;                                        // inputs, attributes and outputs that may still be created
   size_t over_budget_ = 0;
   std::string first_over_budget_;
   size_t odd_names_ = 0;

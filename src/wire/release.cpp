@@ -33,7 +33,7 @@ struct Row {
   uint32_t facts;
 };
 
-// A row where something changes.
+// One row per release that changed something.
 constexpr Row kRows[] = {
     {1, 0, kCountedAtStart, kAfterCounting, kPreviousOnGpu},
     {1, 1, kCountedAtStart, kAfterCounting, kSince1_1 | kSwapsTolerances | kPreviousOnGpu},
@@ -50,7 +50,7 @@ std::optional<std::pair<int, int>> release_number(std::string_view version) {
   const std::vector<std::string_view> parts = split(version, '.');
   if (parts.size() < 2) return std::nullopt;
   const auto major = parse_int(parts[0]);
-  // Suffixes are after the third number; a version without one may have them here.
+  // Suffixes follow the third number; a version without one may have the suffix here.
   const auto minor = parse_int(parts[1].substr(0, parts[1].find_first_not_of("0123456789")));
   if (!major || !minor || *major < 0 || *minor < 0 || *major > 1000 || *minor > 1000) return std::nullopt;
   return std::pair(static_cast<int>(*major), static_cast<int>(*minor));

@@ -1,5 +1,5 @@
-// The code stacks of NodeProto.source_address. Source: info.cc and trace_base.cc of MindSpore print them; the spelling
-// of a location changed in 1.9 (`(12)` to `:12`) and in 2.3 (columns, last line).
+// Parses the code stacks of NodeProto.source_address. Source: info.cc and trace_base.cc of MindSpore write them; the format of a
+// location changed in 1.9 (`(12)` to `:12`) and in 2.3 (columns, last line).
 #include <charconv>
 
 #include "msdbg/wire.h"
@@ -58,7 +58,7 @@ std::vector<StackFrame> parse_source_address(std::string_view text) {
     if (eat(line, "- ")) line = trim(line);
     eat(line, "inlined:");
     if (!eat(line, "In file ")) continue;  // a section heading
-    // The path may hold any character; it ends where the first location does.
+    // The path may contain any character; it ends where the first location starts.
     Location location;
     size_t at = line.find_first_of("(:", 1);
     while (at != std::string_view::npos && !parse_location(line.substr(at), location))
@@ -68,7 +68,7 @@ std::vector<StackFrame> parse_source_address(std::string_view text) {
     eat(code, "/");
     if (code.ends_with('/')) code.remove_suffix(1);
     code = trim(code);
-    // From 2.3 on every call is followed by the whole function around it, which says nothing new.
+    // Since 2.3 every call is followed by the whole enclosing function, which adds nothing.
     if (location.has_last_line && opens_function(code)) continue;
     frames.push_back({std::string(line.substr(0, at)), location.line > 0 ? location.line : 0, std::string(code)});
   }

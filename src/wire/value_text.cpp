@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxListed = 256;  // elements of a list that are printed
 constexpr uint64_t kMaxTensorListed = 64;
-constexpr size_t kMaxSlots = 65536;  // no operator has as many outputs; a damaged file may claim them
+constexpr size_t kMaxSlots = 65536;  // far beyond any operator; a damaged file may claim them
 constexpr int kTypeString = 13, kTypeTuple = 31, kTypeList = 32, kTypeNone = 34, kTypeUMonad = 43, kTypeIoMonad = 44;
 
 bool is_monad(int data_type, Flavour flavour) {
@@ -21,7 +21,7 @@ OutputType tensor_slot(const debugger::TypeProto::Tensor& tensor, bool in_sequen
   OutputType out{element_type(tensor.elem_type(), flavour), std::nullopt};
   Shape shape;
   for (const auto& dim : tensor.shape().dim()) shape.push_back(dim.size());
-  // The writer leaves the shape out for scalars and for everything inside a sequence; -2 stands for an unknown rank.
+  // The writer omits the shape of scalars and of everything inside a sequence; -2 means an unknown rank.
   const bool unknown_rank = shape.size() == 1 && shape[0] == -2;
   if (!unknown_rank && (!shape.empty() || !in_sequence)) out.shape = std::move(shape);
   return out;
@@ -66,7 +66,7 @@ std::string element_text(DType dtype, const std::byte* at) {
   if (dtype == DType::kUInt64) return exact(uint64_t{});
   const double value = element_as_double(dtype, at);
   if (dtype == DType::kBool) return value != 0 ? "true" : "false";
-  // Through float only where that is the type: 0.1f should print as 0.1, and an int32 must keep all its digits.
+  // Use float only for that type: 0.1f should print as 0.1, and an int32 must keep all its digits.
   return is_float(dtype) && dtype != DType::kFloat64 ? float_text(static_cast<float>(value)) : format_double(value);
 }
 
@@ -160,11 +160,11 @@ std::string value_text(const debugger::ValueProto& value, Flavour flavour) {
 }
 
 std::vector<OutputType> value_types(const debugger::ValueProto& value, Flavour flavour) {
-  if (value.ByteSizeLong() == 0) return {};  // how the writer stores a monad
+  if (value.ByteSizeLong() == 0) return {};  // the stored form of a monad
   if (value.has_tensor_val()) {
     const debugger::TensorProto& tensor = value.tensor_val();
     OutputType out{element_type(tensor.data_type(), flavour), tensor_dims(tensor)};
-    // 1.3 and 1.5 leave the dimensions out; only a single element then has a sure shape.
+    // 1.3 and 1.5 omit the dimensions; only a single element then has a known shape.
     if (tensor.dims_size() == 0 && tensor.tensor_content().size() != item_size(out.dtype)) out.shape.reset();
     return {out};
   }
