@@ -12,7 +12,7 @@ struct msdbg_agent {
   explicit msdbg_agent(msdbg::agent::Options options) : agent(std::move(options)) {}
   msdbg::agent::Agent agent;
   mutable std::mutex mutex;
-  std::string problem;  ///< of add_graph, under `mutex`; the agent's own come after it
+  std::string problem;  ///< of add_graph, under `mutex`; the agent's own problem comes after it
 };
 
 struct msdbg_agent_graph {
@@ -32,7 +32,7 @@ msdbg::Shape shape_of(const int64_t* shape, size_t rank) {
   return rank == 0 || shape == nullptr ? msdbg::Shape() : msdbg::Shape(shape, shape + rank);
 }
 
-/// Calls `what` and keeps exceptions (memory) inside.
+/// Calls `what` and catches exceptions (out of memory).
 template <typename What>
 auto guarded(What what, decltype(what()) otherwise) noexcept -> decltype(what()) {
   try {
@@ -46,7 +46,7 @@ void guarded(What what) noexcept {
   try {
     what();
   } catch (const std::exception&) {
-    return;  // out of memory: the tensor or line is missing, the training goes on
+    return;  // out of memory: the tensor or line is missing, but the training continues
   }
 }
 

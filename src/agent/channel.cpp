@@ -11,15 +11,15 @@
 namespace msdbg::agent {
 namespace {
 
-// Every operation of a caller is awaited before the next one starts, so one tag serves all.
+// Each operation of a caller is awaited before the next one starts: one tag serves all.
 void* const kTag = nullptr;
 
-// A debugger that has nothing to say answers within this time. Looking for that long before the thread sleeps spares the
-// training the way back from sleep: cold caches, perhaps another core.
+// A debugger without a command answers within this time. Polling for that long before the thread sleeps saves the training the cost
+// of waking up: cold caches, perhaps another core.
 constexpr auto kPatience = std::chrono::microseconds(500);
 
 constexpr int64_t kLeastPauseMs = 10, kMostPauseMs = 2000;
-// A debugger that took the place of another is there by then.
+// By then, a new debugger has replaced the old one.
 constexpr auto kReplacement = std::chrono::milliseconds(kMostPauseMs + 1000);
 
 std::string path_of(const char* method) { return fmt::format("/debugger.EventListener/{}", method); }
@@ -32,7 +32,7 @@ ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds rec
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, pause);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, pause);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kMostPauseMs));
-  // Two agents of one process (tests) are two peers; and a proxy never leads to an address of this network.
+  // Two agents in one process (tests) are two peers, and a proxy never leads to an address in this network.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
@@ -45,7 +45,7 @@ grpc::ByteBuffer to_buffer(const google::protobuf::MessageLite& message) {
   return {&slice, 1};
 }
 
-/// Makes the call in progress known to cancel().
+/// Makes the current call visible to cancel().
 class Caller::Running {
  public:
   Running(Caller& caller, grpc::ClientContext& context) : caller_(caller) {
@@ -62,7 +62,7 @@ class Caller::Running {
   Caller& caller_;
 };
 
-/// A call that has begun and said nothing.
+/// A call that was started without sending a message.
 struct Caller::Opened {
   std::string method;
   grpc::ClientContext context;
@@ -106,7 +106,7 @@ bool Caller::wait_until_released(const BorrowedMemory& borrowed, std::chrono::mi
     if (now > end) return false;
     void* tag = nullptr;
     bool ok = false;
-    queue_.AsyncNext(&tag, &ok, now + std::chrono::milliseconds(5));  // nothing is due; only the sockets are served
+    queue_.AsyncNext(&tag, &ok, now + std::chrono::milliseconds(5));  // nothing is due; this only services the sockets
   }
   return true;
 }
@@ -152,7 +152,7 @@ void Caller::drop_opened() {
   wait_for_tag();
 }
 
-/// Nothing when the call did not survive the time in which nothing was said.
+/// nullopt if the call did not survive the time before its first message.
 std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   const std::unique_ptr<Opened> opened = std::move(opened_);
   const Running running(*this, opened->context);
@@ -167,7 +167,7 @@ std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   grpc::Status status;
   opened->call->Finish(&status, kTag);
   wait_for_tag();
-  // That the connection has gone may show before or after the message; the debugger that is there now was not asked.
+  // A lost connection may show before or after the message; the debugger that is connected now has not received it.
   if (!said || status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::nullopt;
   if (status.ok() && !answered) return Reply{false, "the call was closed without an answer", {}};
   return finish_reply(status, answer);
@@ -177,7 +177,7 @@ Reply Caller::call(const char* method, const grpc::ByteBuffer& request,
                    std::optional<std::chrono::milliseconds> deadline) {
   if (!deadline && opened_ && opened_->method == method) {
     if (std::optional<Reply> reply = finish_opened(request)) return std::move(*reply);
-    // The connection broke while nothing was said. A call before there is another one would fail and cost an attempt.
+    // The connection broke before the first message. A call before the next connection would fail and use up an attempt.
     channel_->WaitForConnected(std::chrono::system_clock::now() + kReplacement);
   }
   grpc::ClientContext context;

@@ -1,7 +1,7 @@
-// One thread's way to call the debugger: unary calls and client streams of ready-made messages.
+// Calls the debugger from one thread: unary calls and client streams of prepared messages.
 //
-// A Caller belongs to one thread, which drives its calls itself: no other thread is woken for an answer. Only cancel()
-// may come from another thread. Several Callers may share a channel.
+// A Caller belongs to one thread, which drives its calls itself: an answer wakes no other thread. Only cancel() may be called from
+// another thread. Several Callers may share a channel.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -22,13 +22,13 @@
 namespace msdbg::agent {
 
 using ChannelPtr = std::shared_ptr<grpc::Channel>;
-/// `reconnect` is the shortest pause between two attempts to connect, 2 seconds at most.
+/// `reconnect` is the shortest pause between two connection attempts, at most 2 seconds.
 ChannelPtr open_channel(const std::string& target, std::chrono::milliseconds reconnect);
 
-/// What the debugger answered. A call that failed counts like a reply with status FAILED.
+/// The debugger's answer. A failed call counts like a reply with status FAILED.
 struct Reply {
   bool ok = false;      ///< the call succeeded and the status in the message is OK
-  std::string problem;  ///< why not
+  std::string problem;  ///< the reason if it is not
   debugger::EventReply message;
 };
 
@@ -41,20 +41,20 @@ class Caller {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
-  /// `method` is the bare name, e.g. "WaitCMD". Without a deadline it may take forever.
+  /// `method` is the bare name, such as "WaitCMD". Without a deadline the call may take forever.
   Reply call(const char* method, const grpc::ByteBuffer& request,
              std::optional<std::chrono::milliseconds> deadline = std::nullopt);
-  /// Opens the next call of `method` without saying anything yet: what is cold after a step of training (the call's own
-  /// objects, its headers, what the debugger makes of them) is done now. call() finishes it. Any problem is left to call().
+  /// Starts the next call of `method` without a message. This does the slow first part after a training step in advance: the call's
+  /// own objects, its headers, the debugger's preparation. call() finishes it. Problems are left to call().
   void open_ahead(const char* method);
   void drop_opened();
-  /// Asks `next` for one message after the other until it gives false, then waits for the answer.
+  /// Sends the messages of `next` one by one until it returns false, then waits for the answer.
   Reply stream(const char* method, const std::function<bool(grpc::ByteBuffer&)>& next);
 
-  /// Lets the transport work until it holds nothing of `loan` any more; false when `timeout` comes first.
+  /// Runs the transport until it no longer refers to `borrowed`; false if `timeout` comes first.
   bool wait_until_released(const BorrowedMemory& borrowed, std::chrono::milliseconds timeout);
 
-  /// Ends the call in progress and, until allow() is called, every later one. Any thread.
+  /// Ends the current call and, until allow() is called, every later one. Any thread.
   void cancel();
   void allow();
 

@@ -1,4 +1,4 @@
-// A suspension: the debugger's commands are obeyed until one of them lets the training go on.
+// A suspension: executes the debugger's commands until one of them resumes the training.
 #include <fmt/format.h>
 
 #include "agent/conversation.h"
@@ -24,17 +24,17 @@ void Conversation::suspend() {
       continue;
     }
     note("waiting for commands", reply, true);
-    // A success does not reset the count: six failures within one suspension end the training.
+    // Success does not reset the count: six failures in one suspension end the training.
     if (++failures > kMaxFailures) return terminate();
     if (!pause(options_.retry_unit * failures)) return;
   }
 }
 
-/// False when the suspension is over.
+/// False if the suspension is over.
 bool Conversation::execute(const debugger::EventReply& command) {
   switch (command.cmd_case()) {
     case debugger::EventReply::kExit:
-      set_problem("");  // an end that was asked for
+      set_problem("");  // a requested end
       terminate();
       return false;
     case debugger::EventReply::kRunCmd:
@@ -57,7 +57,7 @@ bool Conversation::execute(const debugger::EventReply& command) {
   return true;
 }
 
-/// True when the training runs on.
+/// True if the training continues.
 bool Conversation::run(const debugger::RunCMD& command) {
   if (traits_.recheck && command.run_level() == "recheck") {
     recheck();

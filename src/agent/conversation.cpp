@@ -11,7 +11,7 @@ constexpr auto kFarewellTimeout = std::chrono::seconds(10);
 
 Conversation::Conversation(Options options) : options_(std::move(options)), traits_(traits_for(options_)) {
   if (!options_.enabled) return;
-  // Nothing is connected before the first call.
+  // Does not connect before the first call.
   channel_ = open_channel(fmt::format("{}:{}", options_.host, options_.port), options_.retry_unit);
   caller_ = std::make_unique<Caller>(channel_);
 }
@@ -35,7 +35,7 @@ Control Conversation::begin_step(int graph) {
   if (!options_.enabled || finished_) return Control::kGo;
   if (terminated_) return Control::kStop;
   const std::lock_guard lock(conversation_mutex_);
-  if (finished_) return Control::kGo;  // meanwhile, by another thread
+  if (finished_) return Control::kGo;  // meanwhile, on another thread
   if (graph < 0 || static_cast<size_t>(graph) >= graphs_.size()) {
     set_problem(fmt::format("step of graph {}: there are {} graphs, numbered from 0", graph, graphs_.size()));
     return Control::kGo;
@@ -154,7 +154,7 @@ void Conversation::note(const char* what, const Reply& reply, bool waiting) {
   set_problem(fmt::format("{} at {}:{}: {}", what, options_.host, options_.port, reply.problem), waiting);
 }
 
-/// The debugger answers again: what failed before is not why the training ends.
+/// The debugger answers again: earlier failures are not the reason why the training ends.
 void Conversation::clear_waiting_problem() {
   const std::lock_guard lock(problem_mutex_);
   if (std::exchange(waiting_, false)) problem_.clear();

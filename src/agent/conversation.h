@@ -28,10 +28,10 @@ class Conversation {
   void overflowed(NodeIndex node);
   void node_done(NodeIndex node);
   Control end_step();
-  /// May come from another thread: a wait for the debugger ends then.
+  /// May be called on another thread: ends a wait for the debugger.
   void finish();
 
-  /// False when publish() and node_done() have nothing to do.
+  /// False if publish() and node_done() have nothing to do.
   bool active() const { return options_.enabled && !finished_ && (!terminated_ || in_step_); }
   std::string problem() const {
     const std::lock_guard lock(problem_mutex_);
@@ -60,9 +60,9 @@ class Conversation {
   const Options options_;
   const ReleaseTraits traits_;
   std::vector<std::unique_ptr<TensorStore>> graphs_;
-  std::vector<size_t> pending_;  // graphs the debugger has not seen
+  std::vector<size_t> pending_;  // graphs that were not sent to the debugger
   size_t current_ = 0;
-  bool ran_ = false;  // a graph has run: current_ means something
+  bool ran_ = false;  // a graph has run: current_ is valid
   TensorStore* store_ = nullptr;
   WatchTable table_{traits_};
 
@@ -73,23 +73,23 @@ class Conversation {
   bool connected_ = false;  // the first step has begun
   bool handshaken_ = false;
   bool initial_ = false;     // the suspension before the first step
-  bool terminated_ = false;  // the debugger ended the training, or we gave up on it
+  bool terminated_ = false;  // the debugger ended the training, or we gave up on the debugger
   std::atomic<bool> finished_{false};
   bool in_step_ = false;
   bool step_open_ = false;  // tensors of the last step are still readable
-  bool hold_due_ = false;   // the suspension after the last step comes before the next one
+  bool hold_due_ = false;   // the suspension after the last step must come before the next step
   int32_t step_ = 0;
   std::atomic<const std::string*> cur_node_{nullptr};
   static constexpr NodeIndex kNone = UINT32_MAX;
-  NodeIndex last_node_ = kNone;   // that ran in this step
-  NodeIndex stopped_at_ = kNone;  // node level stopped there in this step
+  NodeIndex last_node_ = kNone;   // the last one that ran in this step
+  NodeIndex stopped_at_ = kNone;  // where node level stopped in this step
   bool node_level_ = false;
   std::string stop_name_;  // "": any
 
   mutable std::mutex problem_mutex_;
   std::string problem_;      // under problem_mutex_
-  bool waiting_ = false;     // it is that nobody answers; under problem_mutex_
-  std::mutex conversation_mutex_;  // held while the training thread is in a conversation
+  bool waiting_ = false;     // the reason is that nobody answers; under problem_mutex_
+  std::mutex conversation_mutex_;  // held during a conversation on the training thread
   std::mutex pause_mutex_;
   std::condition_variable pause_;
 };

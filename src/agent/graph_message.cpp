@@ -106,7 +106,7 @@ class Writer {
     return out;
   }
 
-  /// What an input calls its source; adds the node that picks one output of several.
+  /// The name of an input's source; adds the node that selects one of several outputs.
   std::string edge_to(const InputDescription& input) {
     if (constants_.contains(input.name)) return key_of(input.name);
     const auto number = numbers_.find(input.name);

@@ -1,4 +1,4 @@
-// The described graph as the bytes of a GraphProto. Source: proto/debug_graph.proto, docs/live-protocol.md.
+// Encodes the described graph as a GraphProto. Source: proto/debug_graph.proto, docs/live-protocol.md.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace msdbg::agent {
 
-/// Error: kUnsupported above the 2 GiB that protobuf can hold.
+/// Error: kUnsupported above the 2 GiB limit of protobuf.
 Result<std::string> graph_bytes(const GraphDescription& graph, const ReleaseTraits& traits);
 
 

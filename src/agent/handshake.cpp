@@ -1,4 +1,4 @@
-// The beginning of a conversation: connection, handshake, graphs.
+// The start of a conversation: connection, handshake, graphs.
 #include <fmt/format.h>
 
 #include "agent/conversation.h"
@@ -32,7 +32,7 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   return metadata;
 }
 
-/// Shows new graphs to the debugger and waits for its first commands.
+/// Sends new graphs to the debugger and waits for its first commands.
 void Conversation::present_graphs() {
   if (traits_.initial_values) store_->load_parameters(traits_);
   initial_ = true;
@@ -52,7 +52,7 @@ void Conversation::present_graphs() {
   if (!terminated_) store_->keep_previous_parameters();
 }
 
-/// True when the graph should be sent.
+/// True if the graph must be sent.
 bool Conversation::handshake() {
   const Reply reply = caller_->call("SendMetadata", to_buffer(metadata(false)));
   if (!reply.ok) note("handshake", reply);

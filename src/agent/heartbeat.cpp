@@ -11,7 +11,7 @@ constexpr int kMaxMissedBeats = 5;  // in total, not in a row
 
 Heartbeat::Heartbeat(const ChannelPtr& channel, std::chrono::milliseconds period, std::chrono::milliseconds retry)
     : caller_(channel), period_(period), retry_(retry) {
-  // Without a thread the debugger is not told that the training lives; its calls still tell.
+  // Without a thread there are no heartbeats; other calls still show that the training is alive.
   if (const Status status = start_thread(thread_, "heartbeat", [this] { run(); }); !status.ok()) log(LogLevel::kWarning, status.message());
 }
 

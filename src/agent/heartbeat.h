@@ -1,4 +1,4 @@
-// Tells the debugger from a thread of its own that the training is alive.
+// Sends heartbeats to the debugger on a separate thread.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ class Heartbeat {
  public:
   Heartbeat(const ChannelPtr& channel, std::chrono::milliseconds period, std::chrono::milliseconds retry);
   ~Heartbeat();  ///< stop()
-  /// No beat after this; returns when the thread has ended.
+  /// Ends the heartbeats; returns when the thread has ended.
   void stop();
 
  private:
   void run();
-  /// False when stop() was called meanwhile.
+  /// False if stop() was called meanwhile.
   bool pause(std::chrono::milliseconds time);
 
   Caller caller_;

@@ -31,11 +31,11 @@ grpc::Slice BorrowedMemory::slice(std::span<const std::byte> bytes) {
   count_->fetch_add(1, std::memory_order_relaxed);
   auto* count = new std::shared_ptr<Count>(count_);
   handed_over(count);
-  // The transport only reads; its interface has no const.
+  // The transport only reads, but its interface has no const.
   return {const_cast<std::byte*>(bytes.data()), bytes.size(), &BorrowedMemory::release_slice, count};
 }
 
-// Source of the field numbers: proto/debug_grpc.proto, proto/debug_graph.proto.
+// Field numbers from proto/debug_grpc.proto and proto/debug_graph.proto.
 
 grpc::ByteBuffer chunk_message(BorrowedMemory& borrowed, std::span<const std::byte> buffer, bool finished) {
   std::string before, behind;

@@ -1,4 +1,4 @@
-// Messages whose payload is large: cut and framed by hand, so the payload itself is never copied.
+// Messages with a large payload: split and framed by hand, without copying the payload.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -14,10 +14,10 @@
 
 namespace msdbg::agent {
 
-inline constexpr size_t kSliceBytes = 3'145'728;  ///< content of one message, as MindSpore cuts it
+inline constexpr size_t kSliceBytes = 3'145'728;  ///< content of one message, split as in MindSpore
 
-/// Counts the slices of borrowed memory that the transport still holds: when a call was broken off, it may let go of
-/// them later than the call ends, and the memory must not change before.
+/// Counts the slices of borrowed memory that the transport still uses: after an aborted call it may release them later than the
+/// call ends, and the memory must not change before that.
 class BorrowedMemory {
  public:
   BorrowedMemory();
@@ -34,7 +34,7 @@ class BorrowedMemory {
 /// Chunk { buffer, finished }.
 grpc::ByteBuffer chunk_message(BorrowedMemory& borrowed, std::span<const std::byte> buffer, bool finished);
 
-/// What the slices of one tensor share.
+/// The fields that all slices of one tensor share.
 struct TensorHeader {
   std::string_view node_name, slot, iter;
   bool truncate = false;

@@ -13,7 +13,7 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
-/// A decimal number without sign and leading zeros.
+/// A decimal number without sign or leading zeros.
 std::optional<int64_t> plain_number(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text.size() > 1 && text[0] == '0')) return std::nullopt;
   for (const char c : text) {
@@ -39,7 +39,7 @@ Result<Options> options_from_environment() {
   Options options;
   const std::string enable = environment("ENABLE_MS_DEBUGGER");
   options.enabled = enable == "1" || to_lower(enable) == "true";
-  // The other variables mean something only to a training to be debugged.
+  // The other variables matter only if the training is to be debugged.
   if (!options.enabled) return options;
   if (const std::string host = environment("MS_DEBUGGER_HOST"); !host.empty()) {
     if (!is_address(host)) {

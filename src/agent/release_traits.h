@@ -1,5 +1,5 @@
-// How the agent behaves toward the debugger, and how it would behave as another release of MindSpore. The defaults are its own
-// behaviour; only tests of debuggers use others (tests/support/old_releases.h).
+// How the agent behaves toward the debugger, and how other releases of MindSpore behave. The defaults are its own behaviour; only
+// tests of debuggers use others (tests/support/old_releases.h).
 #pragma once
 
 #include "msdbg/agent.h"
@@ -7,7 +7,7 @@
 
 namespace msdbg::agent {
 
-/// Which stop at an operator takes the place of the suspension at the end of the step.
+/// Which stop at an operator replaces the suspension at the end of the step.
 enum class NodeStop : uint8_t { kAny, kLast, kNone };
 
 struct ReleaseTraits {
@@ -15,25 +15,25 @@ struct ReleaseTraits {
   StepHold hold = StepHold::kBeforeCounting;
   NodeStop replaces_hold = NodeStop::kAny;
   bool node_level_never_holds = false;  ///< at level node there is no suspension at the end of a step
-  bool version_answer = true;           ///< waits for version_matched and says its own version
+  bool version_answer = true;           ///< waits for version_matched and sends its own version
   bool many_graphs = true;              ///< SendMultiGraphs
   bool params = true;                   ///< parameter lists, error codes, conditions 13 to 21
-  bool own_names = false;               ///< a hit says the tensor's name, not the one that was watched
+  bool own_names = false;               ///< a hit has the tensor's own name, not the watched one
   bool recheck = true;
-  bool end_check = true;                ///< the end of a step judges what was not judged yet
+  bool end_check = true;                ///< the end of a step judges tensors not judged before
   bool levels = true;                   ///< heartbeats, and views of statistics and shapes
   bool graph_details = true;            ///< names of root graphs and source lines
   bool line_in_brackets = false;        ///< `path(12)/` instead of `path:12/`
-  bool named_constants = true;          ///< constants are fetched by name; otherwise they are in the graph
-  bool one_handshake = true;            ///< later graphs come without one
-  bool handshake_per_run = false;       ///< one whenever another graph runs
-  bool prefix_scopes = false;           ///< a scope node matches every name that begins with it
-  bool swapped_tolerances = false;      ///< rtol and atol are read in the wrong order
-  bool reloads_parameters = false;      ///< every step, so there is a previous value
+  bool named_constants = true;          ///< constants are fetched by name; otherwise their values are in the graph
+  bool one_handshake = true;            ///< later graphs arrive without a handshake
+  bool handshake_per_run = false;       ///< one handshake whenever another graph runs
+  bool prefix_scopes = false;           ///< a scope node matches every name with that prefix
+  bool swapped_tolerances = false;      ///< reads rtol and atol in the wrong order
+  bool reloads_parameters = false;      ///< in every step, which provides a previous value
   bool data_inputs = false;             ///< readable at step boundaries, not only as inputs of operators
   bool initial_values = true;           ///< weights are readable at the initial suspension
   bool exits_at_once = false;           ///< `exit` does not wait for the end of the step
-  bool nonfinite_in_extremes = false;   ///< NaN and Inf enter max, min and mean
+  bool nonfinite_in_extremes = false;   ///< max, min and mean include NaN and Inf
 
   bool operator==(const ReleaseTraits&) const = default;
 };
@@ -43,7 +43,7 @@ inline ReleaseTraits own_traits(const Options& options) {
   traits.ascend = traits.reloads_parameters = traits.data_inputs = options.backend == "Ascend";
   return traits;
 }
-/// Those of the next agent. Tests put another function here.
+/// The traits of the next agent. Tests install another function here.
 inline ReleaseTraits (*traits_for)(const Options& options) = &own_traits;
 
 }  // namespace msdbg::agent

@@ -11,7 +11,7 @@
 namespace msdbg::agent {
 namespace {
 
-// Source: the kernels whose other outputs MindSpore leaves out hold no values at training time.
+// Source: MindSpore skips the other outputs of these kernels; they hold no values during training.
 bool is_real_output(const Source& source, uint32_t slot) {
   return !source.batch_norm || slot == 0 || slot == 3 || slot == 4;
 }
@@ -88,7 +88,7 @@ Status TensorStore::add_sources() {
   }
   for (const TuplePick& pick : tuple_picks(graph_)) {
     if (Status status = add_source(pick.name, SourceKind::kTuplePick); !status.ok()) return status;
-    add_value(DType::kUnknown, &unknown_shape(), nullptr);  // it has the elements of what it picks
+    add_value(DType::kUnknown, &unknown_shape(), nullptr);  // it has the elements that it selects
     picks_[{pick.producer, pick.slot}] = static_cast<SourceIndex>(sources_.size() - 1);
   }
   return {};
@@ -108,7 +108,7 @@ Status TensorStore::connect() {
       if (source.kind == SourceKind::kOperator && found->second >= node) {
         return set_problem("names an operator that does not run before: list them in execution order");
       }
-      if (source.slots == 0) continue;  // only orders the run
+      if (source.slots == 0) continue;  // only defines the order
       if (input.slot >= source.slots) {
         return set_problem(fmt::format("takes output {}, there are {}", input.slot, source.slots));
       }
@@ -117,7 +117,7 @@ Status TensorStore::connect() {
     }
     input_begin_.push_back(static_cast<uint32_t>(inputs_.size()));
   }
-  // Parameters are also known by the form that fits a file name.
+  // A parameter is also known by the form of its name for files.
   for (SourceIndex i = node_count(); i < sources_.size(); ++i) by_name_.try_emplace(with_dashes(sources_[i].name), i);
   return {};
 }
@@ -165,7 +165,7 @@ void TensorStore::load_parameters(const ReleaseTraits& traits) {
 }
 
 void TensorStore::load_node(NodeIndex node) {
-  // An input is output 0 of the operator it is taken from.
+  // An input is output 0 of its source operator.
   for (const InputRef& input : inputs(node)) load(sources_[input.source].first, input.value, node + 1);
   const Source& source = sources_[node];
   for (uint32_t slot = 0; slot < source.slots; ++slot) {

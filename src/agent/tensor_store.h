@@ -1,6 +1,6 @@
-// The tensors of one graph: what was published in this step, and which of it a debugger may read.
+// The tensors of one graph: which were published in this step, and which of them a debugger may read.
 //
-// Nothing is copied, except the previous values of parameters where the release keeps them.
+// Nothing is copied, except the previous values of parameters if the release keeps them.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Source {
 };
 
 struct InputRef {
-  SourceIndex source;  ///< what the client calls it: a tuple pick where the producer has several outputs
-  FlatIndex value;     ///< where its elements are
+  SourceIndex source;  ///< the client's name for it: a tuple pick if the producer has several outputs
+  FlatIndex value;     ///< location of its elements
 };
 
 /// A readable tensor.
@@ -46,7 +46,7 @@ struct StoredTensor {
 
 class TensorStore {
  public:
-  /// Error: kInvalidArgument for a name that is empty or occurs twice, or an input that names nothing before it.
+  /// Error: kInvalidArgument for an empty or duplicate name, or an input that does not name an earlier node.
   static Result<std::unique_ptr<TensorStore>> create(GraphDescription graph, const ReleaseTraits& traits);
 
   const GraphDescription& graph() const { return graph_; }
@@ -56,11 +56,11 @@ class TensorStore {
     return {inputs_.data() + input_begin_[node], input_begin_[node + 1] - input_begin_[node]};
   }
   SourceIndex source_of(FlatIndex flat) const { return owner_[flat]; }
-  /// Place of the key `name:slot` in the order of all keys: the order in which the client looks through its tensors.
+  /// Position of the key `name:slot` in the order of all keys, which is the order in which the client searches its tensors.
   uint32_t rank(FlatIndex flat) const { return rank_[flat]; }
   FlatIndex flat_count() const { return static_cast<FlatIndex>(values_.size()); }
 
-  /// False when the operator has no such output.
+  /// False if the operator has no such output.
   bool publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape* shape) {
     if (node >= node_count() || slot >= sources_[node].slots) return false;
     Value& value = values_[sources_[node].first + slot];
@@ -71,7 +71,7 @@ class TensorStore {
     return true;
   }
 
-  /// In this step. False when there is no such operator.
+  /// For this step. False if the operator does not exist.
   bool flag_overflow(NodeIndex node) {
     if (node >= node_count()) return false;
     overflowed_.resize(node_count());
@@ -80,20 +80,20 @@ class TensorStore {
   }
   bool has_overflowed(SourceIndex source) const { return source < overflowed_.size() && overflowed_[source] == generation_; }
 
-  // What becomes readable. A tensor that is readable already keeps its place in the order.
+  // These make tensors readable. A tensor that is already readable keeps its position.
   void load_parameters(const ReleaseTraits& traits);
   void load_node(NodeIndex node);
   void load_all_nodes();
-  /// Everything published and readable is forgotten.
+  /// Forgets everything published and readable.
   void drop();
-  /// The program may overwrite its operators' outputs now, and they are still to be read.
+  /// Copies operator outputs that are still to be read, because the program may now overwrite them.
   void copy_outputs();
-  /// Parameters as they are now become what `prev` means when they are loaded the next time.
+  /// Remembers the current parameters: they become `prev` when parameters are loaded the next time.
   void keep_previous_parameters();
 
   struct Loaded {
     FlatIndex flat;
-    uint32_t order;  ///< number of the operator it was read for, 0 for parameters and constants
+    uint32_t order;  ///< index of the operator it was read for, 0 for parameters and constants
   };
   std::span<const Loaded> loaded() const { return loaded_; }
   bool is_loaded(FlatIndex flat) const { return loads_[flat].generation == generation_; }
@@ -101,7 +101,7 @@ class TensorStore {
   /// Precondition: is_loaded(flat).
   StoredTensor tensor(FlatIndex flat) const { return stored(values_[loads_[flat].value]); }
   std::optional<StoredTensor> previous(FlatIndex flat) const;
-  /// By the key a debugger sends; nullopt when there is no such tensor or it is not readable.
+  /// Finds the tensor for a debugger's key; nullopt if it does not exist or is not readable.
   std::optional<StoredTensor> find(std::string_view name, std::string_view slot, bool previous) const;
 
  private:
@@ -146,10 +146,10 @@ class TensorStore {
   std::vector<uint32_t> input_begin_;
   std::vector<Loaded> loaded_;
   std::vector<PreviousValue> previous_;  // per parameter
-  std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty before the first flag
+  std::vector<uint64_t> overflowed_;    // per operator: generation in which the device flagged it; empty until the first flag
   std::vector<std::vector<std::byte>> copies_;
   uint64_t generation_ = 1;
-  bool reloaded_ = false;  // parameters were loaded once more in this step: the remembered ones are the previous ones
+  bool reloaded_ = false;  // parameters were reloaded in this step: the remembered ones are the previous values
 };
 
 }  // namespace msdbg::agent

@@ -10,7 +10,7 @@
 namespace msdbg::agent {
 namespace {
 
-/// The picks are numbered after everything that is described.
+/// Picks are numbered after all described nodes.
 int64_t highest_number(const GraphDescription& graph) {
   int64_t highest = 0;
   for (const NodeDescription& node : graph.nodes) {

@@ -1,5 +1,5 @@
-// The operators that hand on one output of several. A program does not describe them; MindSpore's graphs have them, and
-// its client knows the inputs of other operators by their names.
+// The operators that select one of several outputs. A program does not describe them, but MindSpore's graphs contain them, and its
+// client identifies the inputs of other operators by their names.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct TuplePick {
   std::string name;
 };
 
-/// In the order in which they are first used. Inputs that name nothing are left out.
+/// In the order of first use. Inputs that do not name a node are skipped.
 std::vector<TuplePick> tuple_picks(const GraphDescription& graph);
 
 }  // namespace msdbg::agent

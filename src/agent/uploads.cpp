@@ -8,8 +8,7 @@
 namespace msdbg::agent {
 namespace {
 
-// A message holds less than 2 GiB; MindSpore ends the training over a value that comes near it, this agent says "not
-// found".
+// A message is limited to 2 GiB. MindSpore ends the training for a value close to that; this agent reports "not found".
 constexpr uint64_t kMaxValueBytes = (uint64_t{2} << 30) - kSliceBytes;
 constexpr auto kReturnTimeout = std::chrono::seconds(30);
 
@@ -56,7 +55,7 @@ void set_statistics(const StoredTensor& tensor, const ReleaseTraits& traits, deb
   out.set_zero_count(stats.zero_count);
 }
 
-/// Hands out the messages of a SendTensors stream, one slice at a time.
+/// Produces the messages of a SendTensors stream, one slice at a time.
 class ValueSlices {
  public:
   ValueSlices(const debugger::ViewCMD& view, const TensorStore* store) : view_(view), store_(store) {}
@@ -154,7 +153,7 @@ Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorSto
     default:
       break;
   }
-  Reply reply;  // an unknown level is answered with nothing
+  Reply reply;  // an unknown level gets an empty answer
   reply.ok = true;
   return reply;
 }

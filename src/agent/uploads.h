@@ -1,4 +1,4 @@
-// Answers to a ViewCMD: values, statistics or shapes of the tensors asked for, in one upload.
+// Answers a ViewCMD: values, statistics or shapes of the requested tensors in one upload.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace msdbg::agent {
 
-/// Sends what `view` asks for. `store` may be null: nothing is found then.
+/// Sends what `view` requests. `store` may be null: then no tensor is found.
 Reply answer_view(Caller& caller, const debugger::ViewCMD& view, const TensorStore* store, const ReleaseTraits& traits);
 
 }  // namespace msdbg::agent

@@ -10,7 +10,7 @@ namespace msdbg::agent {
 namespace {
 
 
-/// Value of the parameter at a place; the client reads some lists by place, whatever the names are.
+/// The parameter's value by position; the client reads some lists by position and ignores the names.
 double value_at(const debugger::WatchCondition& wire, int place) {
   return place < wire.params_size() ? wire.params(place).value() : 0;
 }
@@ -92,7 +92,7 @@ void WatchTable::index_nodes(Watchpoint& watchpoint) const {
   }
 }
 
-/// The name that the hit will carry; null when the watchpoint does not mean this tensor.
+/// The name for the hit; null if the watchpoint does not cover this tensor.
 const std::string* WatchTable::match(const Watchpoint& watchpoint, const std::string& name) const {
   const auto exact = watchpoint.names.find(name);
   uint32_t first = exact == watchpoint.names.end() ? UINT32_MAX : exact->second;
@@ -132,7 +132,7 @@ void WatchTable::prepare(TensorStore& store) {
         continue;
       }
       if (const auto found = operators.find(name); found != operators.end()) wanted_[found->second] = true;
-      if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause a read
+      if (name.find('/') == std::string::npos) continue;  // a bare parameter name does not cause it to be read
       const std::string last(last_component(name));
       if (const auto found = readers.find(last); found != readers.end()) {
         for (const NodeIndex reader : found->second) wanted_[reader] = true;
@@ -144,7 +144,7 @@ void WatchTable::prepare(TensorStore& store) {
 bool WatchTable::due(const Watchpoint& watchpoint, JudgeTime when) const {
   if (!watchpoint.condition) return false;
   const bool initial = watchpoint.condition->spec->enumerator == condition_number::kInitialization;
-  // The flags of a step are collected when it has ended, and a GPU has none.
+  // Overflow flags are collected at the end of a step; a GPU has none.
   if (is_overflow(*watchpoint.condition) && (!traits_.ascend || when == JudgeTime::kOperator)) return false;
   if (when == JudgeTime::kInitialRecheck || initial) return initial && when == JudgeTime::kInitialRecheck;
   return !watchpoint.condition->spec->needs_previous || when != JudgeTime::kOperator;
@@ -178,10 +178,10 @@ void WatchTable::judge_tensor(TensorStore& store, JudgeTime when, FlatIndex flat
   std::vector<const Watchpoint*> judged;
   const std::string* name = nullptr;
   StatsRequest request;
-  bool measured = false;  // something is judged by the elements
+  bool measured = false;  // something is judged by its elements
   for (const Match& match : matches_[source]) {
     if (!due(*match.watchpoint, when)) continue;
-    // With several watchpoints on one tensor, all hits carry the name that the last of them knows.
+    // If several watchpoints cover one tensor, all hits use the name from the last one.
     name = match.name;
     const uint64_t mark = uint64_t{flat} << 32 | match.watchpoint->id;
     if (once && !judged_.insert(mark).second) continue;
@@ -232,7 +232,7 @@ std::vector<debugger::WatchpointHit> WatchTable::judge(TensorStore& store, Judge
   } else {
     for (const TensorStore::Loaded& loaded : store.loaded()) judge_tensor(store, when, loaded.flat, found);
   }
-  // By execution order; of equal ones the client sends what it found last first.
+  // By execution order; among equal ones the client sends the last one found first.
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tuple(a.order, b.rank, b.place) < std::tuple(b.order, a.rank, a.place);
   });

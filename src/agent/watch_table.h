@@ -1,4 +1,4 @@
-// The watchpoints a debugger has set, and their evaluation with the project's own evaluator.
+// The watchpoints of a debugger, and their evaluation with msdbg's own evaluator.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace msdbg::agent {
 
-/// When an evaluation happens decides which conditions are judged.
+/// The time of an evaluation determines which conditions are judged.
 enum class JudgeTime : uint8_t { kOperator, kStepEnd, kRecheck, kInitialRecheck };
 
 class WatchTable {
@@ -25,13 +25,13 @@ class WatchTable {
   void clear();
   bool empty() const { return table_.empty(); }
 
-  /// Whether the operator's tensors must be read because a watchpoint may want them.
+  /// Whether the operator's tensors must be read because a watchpoint may cover them.
   bool watches(TensorStore& store, NodeIndex node) {
     if (table_.empty()) return false;
     if (prepared_for_ != &store || prepared_version_ != version_) prepare(store);
     return wanted_[node];
   }
-  /// Hits in the order in which the client sends them. `node` counts at Moment::kOperator only.
+  /// Hits in the order in which the client sends them. `node` matters only for Moment::kOperator.
   std::vector<debugger::WatchpointHit> judge(TensorStore& store, JudgeTime when, NodeIndex node = 0);
   /// A new step: everything may be judged again.
   void clear_judged() { judged_.clear(); }
@@ -42,7 +42,7 @@ class WatchTable {
     debugger::WatchCondition wire;
     std::optional<Condition> condition;  ///< nullopt: accepted, never hits
     std::vector<debugger::WatchNode> nodes;
-    // A tensor's name -> first node that means it; and the scopes that match by prefix.
+    // A tensor's name -> first node that covers it; plus the scopes that match by prefix.
     std::unordered_map<std::string, uint32_t> names;
     std::vector<uint32_t> prefixes;
   };
@@ -62,8 +62,8 @@ class WatchTable {
                                    uint32_t slot) const;
 
   const ReleaseTraits& traits_;
-  // The same container as MindSpore's, because its order of iteration is the order of hits on one tensor and decides
-  // whose name they carry.
+  // The same container type as in MindSpore: its iteration order determines the order of hits on one tensor and which name they
+  // use.
   std::unordered_map<unsigned int, Watchpoint> table_;
   uint64_t version_ = 0;
   const TensorStore* prepared_for_ = nullptr;

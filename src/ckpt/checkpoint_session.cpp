@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kStatePrefixes = {"moments.", "moment1.", "moment2.",     "accum.",
                                                             "accums.",  "vhat.",    "mean_square.", "mean_grad."};
 
-/// Elements from the pieces of a parameter.
+/// Reads elements from the pieces of a parameter.
 class PiecesReader : public ElementReader {
  public:
   PiecesReader(std::shared_ptr<File> file, const Entry& entry)
@@ -42,7 +42,7 @@ class PiecesReader : public ElementReader {
 };
 
 GraphPtr graph_of(const Contents& contents) {
-  // No operator shows what an optimizer updates, but the optimizer's own state names it.
+  // No operator shows which parameters an optimizer updates, but the optimizer's own state names them.
   std::unordered_set<std::string_view> updated;
   for (const Entry& entry : contents.entries) {
     for (const std::string_view prefix : kStatePrefixes) {

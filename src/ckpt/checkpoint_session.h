@@ -1,4 +1,4 @@
-// The session over an open checkpoint. Immutable after construction.
+// The session on an open checkpoint. Immutable after construction.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the readers of the two formats find in a file: where each parameter's bytes are, and what is wrong with it.
+// What the readers of the two formats extract from a file: the location of each parameter's bytes, and its problems.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Extent {
 
 struct Entry {
   std::string name;
-  std::string type_text;          ///< as the file spells it
+  std::string type_text;          ///< as spelled in the file
   DType dtype = DType::kUnknown;
   Shape shape;
   uint64_t count = 0;
@@ -30,11 +30,11 @@ struct Entry {
 };
 
 struct Contents {
-  std::shared_ptr<File> file;     ///< where the extents are; for an encrypted checkpoint the decrypted copy
-  std::vector<Entry> entries;     ///< in the order of the file; names are unique
+  std::shared_ptr<File> file;     ///< the file that the extents refer to; for an encrypted checkpoint, the decrypted copy
+  std::vector<Entry> entries;     ///< in file order; names are unique
   CheckpointFacts facts;
 
-  /// A later entry of a name takes the place of the earlier one, which is said in the facts.
+  /// A later entry replaces an earlier one with the same name; the facts mention that.
   void add(Entry entry);
   void problem(Severity severity, std::string message);
 
@@ -42,17 +42,17 @@ struct Contents {
   std::unordered_map<std::string, size_t> by_name_;
 };
 
-/// Counts elements and compares them with the bytes there are; sets `problem` where they do not fit or have no statistics.
+/// Counts elements and compares them with the available bytes; sets `problem` if they do not fit or have no statistics.
 void check_type_and_size(Entry& entry);
 
-/// Error: the file is not a .ckpt at all, kIoError, kInterrupted. Damage after the first parameter becomes a problem.
+/// Error: not a .ckpt file, kIoError, kInterrupted. Damage after the first parameter becomes a problem.
 Status read_records(Contents& contents);
 /// The same for safetensors.
 Status read_safetensors(Contents& contents);
-/// Replaces contents.file by its decrypted copy. Error: kCorrupt when the key does not decrypt the first block.
+/// Replaces contents.file by its decrypted copy. Error: kCorrupt if the key does not decrypt the first block.
 Status decrypt(Contents& contents, const std::string& key, CipherMode asked);
 
-/// Takes a CRC trailer off `end` and compares it with the bytes before it; the facts say how that went.
+/// Removes a CRC trailer from `end` and compares it with the bytes before it; stores the outcome in the facts.
 Status strip_crc(Contents& contents, uint64_t& end);
 
 /// Little-endian numbers of the formats.
@@ -62,7 +62,7 @@ inline uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-/// True for the first bytes of an encrypted file.
+/// True if `head` starts like an encrypted file.
 bool has_cipher_magic(std::span<const std::byte> head);
 
 }  // namespace msdbg::ckpt

@@ -5,10 +5,10 @@
 namespace msdbg::ckpt {
 namespace {
 
-constexpr uint32_t kPolynomial = 0xEDB88320;  // of zlib, bits reversed
+constexpr uint32_t kPolynomial = 0xEDB88320;  // zlib's polynomial, bits reversed
 
-// kTables[k][b]: what byte b does to the state when k zero bytes follow it. Eight tables take eight bytes at a time, since a
-// checkpoint of gigabytes is hashed whole before it is used.
+// kTables[k][b]: the effect of byte b on the state when k zero bytes follow it. Eight tables process eight bytes at a time, because
+// a checkpoint of gigabytes is hashed completely before it is used.
 constexpr auto kTables = [] {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

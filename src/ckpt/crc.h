@@ -1,4 +1,4 @@
-// CRC-32 as zlib computes it, over data that arrives in pieces.
+// CRC-32 as in zlib, for data that arrives in pieces.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Encrypted checkpoints: blocks of AES-GCM, AES-CBC or SM4-CBC. The only file that uses OpenSSL.
 //
-// The plain text goes to an unlinked temporary file, since a parameter may begin in one block and end in another and is
-// read in any order afterwards.
+// The plain text goes to an unlinked temporary file: a parameter may start in one block and end in another, and is read in any
+// order afterwards.
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint32_t kMagicGcm = 0x7F3A5ED8, kMagicCbc = 0x7F3A5ED9, kMagicSm4 = 0x7F3A5EDA;
 constexpr size_t kTagBytes = 16, kIvBytes = 16;
-// GCM's usual length: 2.7.1 and writers up to 1.6 store 16 bytes and use the first 12; others may use them all, which the
-// tag tells.
+// 12 is GCM's usual length: 2.7.1 and writers up to 1.6 store 16 bytes and use the first 12; others may use all 16. The tag shows
+// which.
 constexpr size_t kGcmIvBytes[] = {12, kIvBytes};
 constexpr size_t kStep = 1 << 20;
 
@@ -52,7 +52,7 @@ Result<BlockHead> read_head(const File& file, uint64_t offset, CipherMode asked)
         "it does not begin like a block. Unencrypted records (map, huge or random-state parameters) between the blocks "
         "cannot be read; save the checkpoint without encryption");
   }
-  // Writers up to 1.6 stored no tag, and marked CBC like GCM.
+  // Writers up to 1.6 stored no tag, and marked CBC the same as GCM.
   constexpr size_t kOldHead = 4 + 4 + 4 + kIvBytes + 4;
   const bool old_form = number(8) == kIvBytes && number(4) == 4 + kIvBytes + 4 + number(kOldHead - 4);
   head.tagged = magic == kMagicGcm && !old_form;
@@ -110,7 +110,7 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
          EVP_DecryptInit_ex(context.get(), nullptr, nullptr, reinterpret_cast<const unsigned char*>(key.data()), raw(head.iv.data())) == 1;
   if (!good) return Status(Code::kInternal, fmt::format("{}: OpenSSL refuses {}", file.path(), cipher_mode_name(head.mode)));
 
-  // No larger than the block: a file may have very many small ones.
+  // No larger than the block: a file may contain many small ones.
   std::vector<std::byte> in(std::min<uint64_t>(kStep, head.cipher_bytes)), plain(in.size() + EVP_MAX_BLOCK_LENGTH);
   int made = 0;
   for (uint64_t done = 0; done < head.cipher_bytes; done += kStep) {
@@ -133,7 +133,7 @@ Status decrypt_block(const File& file, const BlockHead& head, const std::string&
   return status.ok() ? status : fail(status);
 }
 
-/// With the length of initialisation vector that the tag agrees with; `iv_bytes` is where to begin, and what was right.
+/// Tries lengths of the initialisation vector until the tag matches, starting with `iv_bytes`; stores the right one there.
 Status decrypt_block(const File& file, const BlockHead& head, const std::string& key, size_t* iv_bytes, File& out) {
   const Status first = decrypt_block(file, head, key, *iv_bytes, out);
   if (first.ok() || first.code() != Code::kCorrupt || !head.tagged || head.mode != CipherMode::kGcm) return first;
@@ -177,7 +177,7 @@ Status decrypt(Contents& contents, const std::string& key, CipherMode asked) {
       offset = head->cipher_begin + head->cipher_bytes;
       continue;
     }
-    // With the first block the key was right; what it and its successors hold can still be read.
+    // If the first block was decrypted, the key was right; this block and later ones may still be readable.
     if (blocks == 0 || status.code() != Code::kCorrupt) return status;
     contents.facts.problems.push_back({Severity::kError, path, without_path(status, path).message()});
     break;

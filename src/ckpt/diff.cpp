@@ -1,4 +1,4 @@
-// Two sets of parameters: paired by name, the rest by content, every pair compared element by element.
+// Compares two sets of parameters: pairs them by name, the others by content, and compares every pair element by element.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace ckpt;
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-/// A parameter of A and its partner in B.
+/// A parameter of A and its counterpart in B.
 struct Pair {
   Parameter* a;
   Parameter* b;
@@ -64,7 +64,7 @@ ParameterChange change_of(const Parameter* a, const Parameter* b) {
   return change;
 }
 
-/// Content says little when all elements are the same: then the ends of the names must agree too.
+/// If all elements are equal, content says little: then the ends of the names must match too.
 bool may_be_same(const Parameter& a, const Parameter& b, const Fingerprint& print_a, const Fingerprint& print_b) {
   return a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && print_a == print_b &&
          (!print_a.constant || last_part(a.name) == last_part(b.name));
@@ -74,7 +74,7 @@ class Renames {
  public:
   Renames(const ParameterSource& a, const ParameterSource& b, unsigned threads) : a_(a), b_(b), threads_(threads) {}
 
-  /// Pairs leftovers whose bytes are the same. Of several candidates one with the same end of the name goes first.
+  /// Pairs leftover parameters with identical bytes. Among several candidates, one with the same name ending comes first.
   std::vector<std::pair<Parameter*, Parameter*>> find(std::vector<Parameter>& a, std::vector<Parameter>& b) {
     std::vector<Parameter*> lost = worth_reading(a, b), added = worth_reading(b, a);
     const auto prints_a = read(lost, *a_.session), prints_b = read(added, *b_.session);
@@ -105,7 +105,7 @@ class Renames {
   }
 
  private:
-  /// Those without partner that the other side has something of the same type and shape for.
+  /// Parameters without a counterpart for which the other side has candidates of the same type and shape.
   static std::vector<Parameter*> worth_reading(std::vector<Parameter>& from, const std::vector<Parameter>& others) {
     std::set<std::pair<DType, Shape>> kinds;
     for (const Parameter& other : others) {
@@ -121,7 +121,7 @@ class Renames {
 
   std::vector<std::optional<Fingerprint>> read(const std::vector<Parameter*>& parameters, Session& session) const {
     std::vector<std::optional<Fingerprint>> prints(parameters.size());
-    // What was interrupted or cannot be read has no partner.
+    // A parameter that was interrupted or cannot be read has no counterpart.
     (void)parallel_for(parameters.size(), threads_, [&](size_t i, unsigned) {
       const auto print = fingerprint(session, parameters[i]->id);
       if (print) prints[i] = *print;
@@ -149,7 +149,7 @@ int place(ChangeKind kind) {
   return 8;
 }
 
-/// NaN sorts as the largest.
+/// Sorts NaN as the largest.
 double sort_ratio(const ParameterChange& change) {
   const double ratio = change.values ? update_ratio(*change.values) : 0;
   return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
@@ -164,7 +164,7 @@ void sort_changes(std::vector<ParameterChange>& changes) {
   });
 }
 
-/// nullopt: everything. An empty side is fine as long as the other has something.
+/// nullopt: everything. One side may be empty if the other has parameters.
 Status select(const ParameterSource& a, const ParameterSource& b, const std::optional<Selector>& on,
               std::optional<std::vector<NodeRef>>& nodes_a, std::optional<std::vector<NodeRef>>& nodes_b) {
   if (!on) return {};

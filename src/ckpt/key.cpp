@@ -1,4 +1,4 @@
-// Keys and cipher names as people write them.
+// Parses keys and cipher names.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tells the kinds of files apart and opens them.
+// Detects the kind of a file and opens it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Kind kind_of(std::span<const std::byte> head, uint64_t size) {
   return Kind::kUnknown;
 }
 
-/// Names the file once.
+/// Adds the file name once.
 Status named(const std::string& path, const Status& status) {
   if (status.message().starts_with(path)) return status;
   return Status(status.code(), fmt::format("{}: {}", path, status.message()));
@@ -66,7 +66,7 @@ Result<std::vector<std::byte>> head_of(const File& file) {
 
 bool by_ending(const std::string& path) { return path.ends_with(".ckpt") || path.ends_with(".safetensors"); }
 
-/// `key` is "" for files that are not encrypted.
+/// `key` is "" for an unencrypted file.
 Result<std::unique_ptr<Checkpoint>> open_with(const std::string& path, const std::shared_ptr<File>& file, Kind kind, const std::string& key,
                                               CipherMode mode) {
   Contents contents;

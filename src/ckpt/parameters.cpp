@@ -7,7 +7,7 @@
 namespace msdbg::ckpt {
 namespace {
 
-/// Both blocks stay in the second-level cache; a multiple of ComparePass::kBlock.
+/// Both blocks fit the L2 cache; a multiple of ComparePass::kBlock.
 constexpr uint64_t kBlockElements = 8 * ComparePass::kBlock;
 
 }  // namespace

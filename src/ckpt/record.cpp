@@ -7,21 +7,21 @@ namespace {
 
 constexpr uint64_t kMostName = 64 << 10;
 
-/// What a reader ended with: damage, or a file that could not be read.
+/// The problem that stopped a reader: damage, or a file that could not be read.
 void keep_problem(const WireReader& reader, std::string& damage, Status& io) {
   if (reader.status().ok()) return;
   if (reader.status().code() != Code::kCorrupt && io.ok()) io = reader.status();
   if (damage.empty()) damage = reader.status().message();
 }
 
-/// The numbers of a packed field; one more than kMostDims at most.
+/// The numbers of a packed field; at most one more than kMostDims.
 void read_dims(WireReader packed, Piece& piece, std::string& damage, Status& io) {
   uint64_t dim = 0;
   while (piece.dims.size() <= kMostDims && !packed.done() && packed.number(dim)) piece.dims.push_back(dim);
   keep_problem(packed, damage, io);
 }
 
-/// A TensorProto. Gives the damage, "" without.
+/// Reads a TensorProto. Returns the damage, or "".
 std::string read_tensor(WireReader reader, Piece& piece, Status& io) {
   const uint64_t begin = reader.at();
   std::string damage;
@@ -76,7 +76,7 @@ Record read_record(WireReader reader) {
     if (field.is(1, WireType::kBytes) && whole) {
       reader.text(field, kMostName, record.tag);
     } else if (field.is(2, WireType::kBytes)) {
-      add_tensor(reader.inside(field));  // of a field that is cut off, what is there
+      add_tensor(reader.inside(field));  // the available part of a field that is cut off
     } else if (field.is(3, WireType::kBytes)) {
       add_map(reader.inside(field));
     }

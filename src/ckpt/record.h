@@ -1,4 +1,4 @@
-// One record of a .ckpt file. See records.cpp for what becomes of it.
+// One record of a .ckpt file. records.cpp assembles parameters from records.
 #pragma once
 
 #include <string>
@@ -17,17 +17,17 @@ struct Piece {
   Extent content;
 };
 
-/// One Value. What could be read before the damage stays.
+/// One Value. Keeps what could be read before any damage.
 struct Record {
   uint64_t offset = 0;
   std::string tag;
   std::vector<Piece> tensors;
   bool is_map = false;
-  std::string damage;  ///< "" or what is wrong
+  std::string damage;  ///< the damage, or ""
   Status io;           ///< the file could not be read
 };
 
-/// The Value that `reader` is at the beginning of; its contents are skipped.
+/// Reads the Value at the start of `reader`; skips its contents.
 Record read_record(WireReader reader);
 
 }  // namespace msdbg::ckpt

@@ -1,4 +1,4 @@
-// .ckpt files: records of one parameter, or of one piece of a large one, walked without reading their contents.
+// .ckpt files: walks records of one parameter each, or of one piece of a large one, without reading their contents.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace msdbg::ckpt {
 namespace {
 
 constexpr uint64_t kMostText = 1 << 20;
-constexpr size_t kMostDamaged = 1000;  // records; more is not a checkpoint
+constexpr size_t kMostDamaged = 1000;  // with more records than this, it is not a checkpoint
 constexpr uint32_t kRecordField = 1;
 constexpr std::string_view kNextStep = "take another copy or save the checkpoint again";
 
-/// UTF-32 units as UTF-8.
+/// Converts UTF-32 to UTF-8.
 std::string text_of(const File& file, const Extent& extent) {
   std::string bytes(std::min(extent.bytes, kMostText) / 4 * 4, '\0');
   if (!file.read(extent.offset, std::as_writable_bytes(std::span(bytes.data(), bytes.size()))).ok()) return "";
@@ -36,7 +36,7 @@ std::string text_of(const File& file, const Extent& extent) {
   return out;
 }
 
-/// Turns records into entries: joins pieces, splits map parameters.
+/// Assembles entries from records: joins pieces, splits map parameters.
 class Assembler {
  public:
   explicit Assembler(Contents& contents) : contents_(contents) {}
@@ -80,7 +80,7 @@ class Assembler {
     return entry;
   }
 
-  /// A record of the same name continues the parameter unless it is already complete.
+  /// A record with the same name continues the parameter unless it is already complete.
   bool continues(const Piece& piece) const {
     if (piece.type != open_->type_text || piece.dims != dims_ || !open_->problem.ok()) return false;
     const auto count = element_count(open_->shape);
@@ -100,13 +100,13 @@ class Assembler {
                                                      printable(entry.name), entry.bytes));
       return;
     }
-    // Writers up to 2.2 gave a scalar the dimensions of an empty vector.
+    // Writers up to 2.2 gave a scalar the shape of an empty vector.
     if (entry.shape == Shape{0} && entry.bytes == item_size(entry.dtype)) entry.shape.clear();
     check_type_and_size(entry);
     contents_.add(std::move(entry));
   }
 
-  // ---- map parameters: key, value and status tensors, slices of which follow one another ----
+  // ---- map parameters: key, value and status tensors, in consecutive slices ----
   void take_map(Record record) {
     flush_maps_unless(record.tag);
     if (!record.damage.empty()) {
@@ -115,7 +115,7 @@ class Assembler {
       contents_.add(std::move(entry));
       return;
     }
-    // One release wrote the growing message once per tensor: then only the last record counts.
+    // One release wrote the growing message once per tensor: only the last record counts.
     if (maps_.empty() || maps_.size() != record.tensors.size()) {
       maps_.clear();
       static constexpr std::string_view kParts[] = {"key", "value", "status"};
@@ -189,7 +189,7 @@ Status read_records(Contents& contents) {
     Record record = read_record(reader.inside(field));
     if (!record.io.ok()) return record.io;
     const bool cut = field.cut();
-    // A record without a name may have been any parameter, and so may anything after the end.
+    // A record without a name may have been any parameter; so may anything after the end.
     if (cut || (!record.damage.empty() && record.tag.empty())) contents.facts.breaks_off = true;
     if (cut) {
       contents.problem(Severity::kError, fmt::format("cut off: the record at offset {} promises {} bytes, {} are there; {}", offset,

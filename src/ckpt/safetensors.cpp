@@ -1,4 +1,4 @@
-// safetensors: a length, a JSON header, the data. Nothing of the header is believed before it was compared with the file.
+// safetensors: a length, a JSON header, the data. The header is compared with the file before it is used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr size_t kBlock = 1 << 20;
 
 Status corrupt(std::string text) { return Status(Code::kCorrupt, std::move(text)); }
 
-/// Names that the header's object holds twice; a JSON object in memory keeps only one of them.
+/// Finds duplicate names in the header; a parsed JSON object keeps only one of each.
 struct Header {
   json object;
   std::set<std::string> repeated;
@@ -44,7 +44,7 @@ Result<Header> parse_header(const std::string& text) {
   return header;
 }
 
-/// One tensor of the header. `data` is where offsets count from.
+/// One tensor of the header. `data` is the origin of its offsets.
 Entry read_entry(const std::string& name, const json& value, uint64_t data, uint64_t file_bytes) {
   Entry entry;
   entry.name = name;
@@ -79,7 +79,7 @@ Entry read_entry(const std::string& name, const json& value, uint64_t data, uint
   return entry;
 }
 
-/// Two tensors never share bytes: the later of two that do is refused.
+/// Tensors never share bytes: the later one of an overlapping pair is refused.
 void refuse_overlaps(std::vector<Entry>& entries) {
   uint64_t taken = 0;
   const Entry* owner = nullptr;
@@ -96,7 +96,7 @@ void refuse_overlaps(std::vector<Entry>& entries) {
   }
 }
 
-/// The writer's CRC runs over names and bytes in the order of the names.
+/// The writer's CRC covers names and bytes, sorted by name.
 Status check_crc(Contents& contents, const std::string& stored) {
   std::map<std::string_view, const Entry*> sorted;
   for (const Entry& entry : contents.entries) sorted.emplace(entry.name, &entry);

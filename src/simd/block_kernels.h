@@ -1,5 +1,5 @@
-// The kernels, templated on a set of lanes: included by the files of the targets only. Nothing here exists without the
-// lanes in its name, so the linker cannot mix the targets up.
+// The kernels, templated on a set of lanes; included only by the files of the targets. Every name here contains the lanes, which
+// keeps the linker from mixing targets.
 //
 // Lanes<V> offer: Value, Batch, Mask, Counts, kSize, load, store, all, and the operations below.
 #pragma once
@@ -93,7 +93,7 @@ struct BlockKernels {
   }
 
   // ---- reductions ------------------------------------------------------------------------------------------------
-  // Counting in the lanes is exact: blocks are far shorter than 2^24.
+  // Counting in lanes is exact: blocks are far shorter than 2^24.
   static uint64_t count(const T* truth, size_t n) {
     return static_cast<uint64_t>(summed(n, [&](size_t i) __attribute__((always_inline)) { return V::load(truth + i); }));
   }
@@ -115,7 +115,7 @@ struct BlockKernels {
     return held(n, [&](size_t i) __attribute__((always_inline)) { return Test::test(prepared<prelude>(a + i, f), s); });
   }
 
-  /// How often the masks that `at` gives hold.
+  /// The number of true elements in the masks of `at`.
   template <class At>
   MSDBG_EXPR_INLINE uint64_t held(size_t n, At at) {
     constexpr size_t kStep = 4 * V::kSize;
@@ -131,7 +131,7 @@ struct BlockKernels {
     return counts[0].total() + counts[1].total() + counts[2].total() + counts[3].total();
   }
 
-  /// The sum in the lanes of what `at` gives. Four sums at a time, as an addition waits for the one before.
+  /// Sums the values of `at` in lanes: four sums at a time, because an addition waits for the previous one.
   template <class At>
   MSDBG_EXPR_INLINE T summed(size_t n, At at) {
     constexpr size_t kStep = 4 * V::kSize;
@@ -191,8 +191,8 @@ struct BlockKernels {
     return mask ? centred_sums<true>(a, mask, n, centre, scale) : centred_sums<false>(a, mask, n, centre, scale);
   }
 
-  /// Comparisons are false for NaN, so those are passed over; only where the answer is still the start value it takes
-  /// a look whether there was anything else than NaN.
+  /// Comparisons with NaN are false, which skips NaN. Only if the result is still the start value, check whether there was anything
+  /// other than NaN.
   template <class Better, int prelude>
   MSDBG_EXPR_INLINE T extreme(const T* a, T first, size_t n) {
     const B f = V::all(first);
@@ -259,7 +259,7 @@ struct BlockKernels {
   }
 
   // ---- loads -----------------------------------------------------------------------------------------------------
-  // Plain loops that the compiler turns into vector code for the target.
+  // Plain loops that the compiler vectorises for the target.
   struct Bool {};
   struct Half {};
   struct BFloat16 {};
@@ -295,7 +295,7 @@ struct BlockKernels {
       to[i] = static_cast<T>(as_float(static_cast<uint32_t>(half) << 16));
     }
   }
-  // Moving the exponent by a multiplication is exact and turns denormals into normals.
+  // Adjusting the exponent by a multiplication is exact and turns denormals into normals.
   static void load_half(const void* from, T* to, size_t n) {
     const char* p = static_cast<const char*>(from);
     for (size_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// Lanes of xsimd batches. Included by the files of the targets only.
+// Lanes of xsimd batches. Included only by the files of the targets.
 #pragma once
 
 #include "simd/block_kernels.h"
@@ -28,7 +28,7 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Batch abs(Batch a) { return xsimd::abs(a); }
   MSDBG_EXPR_INLINE Batch sqrt(Batch a) { return xsimd::sqrt(a); }
   MSDBG_EXPR_INLINE Batch exp(Batch a) { return xsimd::exp(a); }
-  // xsimd's logarithms are wrong for denormals: those are moved up by a power of two first.
+  // xsimd's logarithms are wrong for denormals: scale those up by a power of two first.
   static constexpr T kLeastNormal = kWide ? static_cast<T>(0x1p-1022) : static_cast<T>(0x1p-126);
   static constexpr T kUpDigits = kWide ? T(54) : T(24), kUp = kWide ? T(0x1p54) : T(0x1p24);
   MSDBG_EXPR_INLINE Batch lifted(Batch a, Mask low) { return xsimd::select(low, a * Batch(kUp), a); }
@@ -42,7 +42,7 @@ struct SimdLanes {
     const Batch result = xsimd::log2(lifted(a, low));
     return xsimd::select(low, result - Batch(kUpDigits), result);
   }
-  // Without an instruction for it xsimd's loses the sign of -0.
+  // Without a native instruction, xsimd's version loses the sign of -0.
   MSDBG_EXPR_INLINE Batch floor(Batch a) {
     const Batch result = xsimd::floor(a);
     return xsimd::select(result == a, a, result);
@@ -54,10 +54,10 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Mask either(Mask a, Mask b) { return a | b; }
   MSDBG_EXPR_INLINE Mask negation(Mask a) { return !a; }
   MSDBG_EXPR_INLINE Batch select(Mask mask, Batch a, Batch b) { return xsimd::select(mask, a, b); }
-  // The instruction gives its second operand when the first is NaN or no better, which is what a comparison would.
+  // The instruction returns its second operand if the first is NaN or not better, like a comparison.
   MSDBG_EXPR_INLINE Batch lower(Batch a, Batch b) { return xsimd::min(a, b); }
   MSDBG_EXPR_INLINE Batch higher(Batch a, Batch b) { return xsimd::max(a, b); }
-  // xsimd's is exp(b * log(a)), which loses digits with large exponents; powers other than squares are rare.
+  // xsimd computes exp(b * log(a)), which loses digits with large exponents; powers other than squares are rare.
   static Batch pow(Batch a, Batch b) {
     alignas(64) T bases[kSize], exponents[kSize];
     a.store_aligned(bases);

@@ -8,11 +8,11 @@
 namespace msdbg::simd {
 namespace {
 
-// Where the squares are this much larger than what remains after taking the mean out of them, the difference has lost
-// more digits than the standard deviation may lose; the block is read again around its mean while it is in the cache.
+// If the squares are this much larger than the remainder after subtracting the mean, the difference has lost too many digits for
+// the standard deviation; the block is read again around its mean while it is in the cache.
 constexpr double kWorstCancellation = 32;
 
-// Beyond this, sums of blocks could leave the range of double when they are joined.
+// Above this, joining sums of blocks could overflow double.
 constexpr double kHugeSum = 0x1p900;
 
 BlockSums join(const BlockSums& a, const BlockSums& b) {
@@ -26,7 +26,7 @@ PairSums join(const PairSums& a, const PairSums& b) {
           a.close + b.close};
 }
 
-// float64 whose squares or sums leave the range of double. Rare, hence element by element.
+// For float64 whose squares or sums overflow double. Rare, therefore element by element.
 BlockMoments scaled_moments(DType dtype, const std::byte* data, size_t n, uint64_t finite, int shift) {
   const double factor = std::ldexp(1.0, -shift);
   const size_t item = item_size(dtype);
@@ -91,7 +91,7 @@ BlockMoments BlockPass::moments(const std::byte* data, size_t n, const BlockSums
   block.m2 = sums.squares - sums.sum * mean;
   if (!(sums.squares <= kWorstCancellation * block.m2)) {
     const Centred around = centred(data, n, mean, sums.finite != n);
-    // The mean is rounded; what that leaves in the sum belongs to it.
+    // The mean is rounded; the sum contains the remainder.
     block.m2 = around.squares - around.sum * (around.sum / count);
   }
   return block;

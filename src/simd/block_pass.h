@@ -1,4 +1,4 @@
-// The sums of one block: which kernel runs, when its answer is not good enough, and what then. Private to the module.
+// The sums of one block: selects a kernel, and corrects its result if it is not accurate enough. Private to the module.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ struct ScaledPairs {
   int shift;
 };
 
-/// Runs the kernels of one element type; the elements after the last full batch go to the scalar target.
+/// Runs the kernels of one element type; the scalar target processes the elements after the last full batch.
 class BlockPass {
  public:
   BlockPass(const Target& target, DType dtype);
 
-  /// `masked`: some element of the block is known to be, or probably is, not finite.
+  /// `masked`: some element of the block is known or likely not to be finite.
   BlockSums sums(const std::byte* data, size_t n, bool masked) const;
-  /// The moments of the block that `sums` belongs to. Precondition: sums.finite > 0.
+  /// The moments of the block with these `sums`. Precondition: sums.finite > 0.
   BlockMoments moments(const std::byte* data, size_t n, const BlockSums& sums) const;
   void ranges(const std::byte* data, size_t n, const Bounds* bounds, size_t count, uint64_t* counts) const;
   /// `tolerance` may be null; `masked` as for sums().

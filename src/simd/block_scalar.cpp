@@ -1,4 +1,4 @@
-// The kernels of expressions without vector instructions.
+// The kernels for expressions without vector instructions.
 #include "simd/block_kernels.h"
 #include "simd/kernels.h"
 

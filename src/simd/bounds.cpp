@@ -9,7 +9,7 @@
 namespace msdbg::simd {
 namespace {
 
-// Floats are compared in float lanes: the ends move to the nearest float inside the range, which changes no answer.
+// Floats are compared in float lanes: rounding the ends to the nearest float inside the range changes no result.
 double float_at_least(double low) {
   const auto rounded = static_cast<float>(low);
   return static_cast<double>(rounded) < low ? std::nextafter(rounded, std::numeric_limits<float>::infinity()) : rounded;
@@ -38,7 +38,7 @@ struct BFloat16 {};
 template <typename T>
 uint64_t count_limits(const std::byte* data, size_t n) {
   using Limits = std::numeric_limits<T>;
-  // Zero is not a limit that arithmetic runs into.
+  // Zero is not a limit at which arithmetic saturates.
   return count_equal<T>(data, n, std::is_unsigned_v<T> ? Limits::max() : Limits::lowest(), Limits::max());
 }
 template <>

@@ -1,4 +1,4 @@
-// Ranges and limits in terms of one element type. Private to the module.
+// Converts ranges and limits to one element type. Private to the module.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace msdbg::simd {
 
-/// The same elements of `dtype` as `range` holds, with ends that its lanes represent; nullopt when it can hold none.
-/// Infinite elements are never inside.
+/// The elements of `dtype` in `range`, as ends that its lanes can represent; nullopt if there are none. Infinite elements are never
+/// inside.
 std::optional<Bounds> bounds_for(DType dtype, const RangeRequest& range);
 
-/// How many of `n` elements equal the largest value of `dtype` or its counterpart below zero; 0 for bool.
+/// How many of `n` elements equal the largest value of `dtype` or its negative counterpart; 0 for bool.
 uint64_t count_extreme(DType dtype, const std::byte* data, size_t n);
-/// True when a block with these extremes may hold such an element.
+/// True if a block with these extremes may contain such an element.
 bool may_be_extreme(DType dtype, double min, double max);
 
 }  // namespace msdbg::simd

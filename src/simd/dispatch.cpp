@@ -1,4 +1,4 @@
-// Which compiled target runs.
+// Selects the compiled target to run.
 #include <fmt/format.h>
 
 #include <array>
@@ -25,7 +25,7 @@ extern const Target kAvx512Target;
 namespace {
 
 #ifdef MSDBG_SIMD_X86
-// Clang's test has no name for it. The registers are those of AVX, which is checked as well.
+// Clang's test has no name for it. It uses the AVX registers, which are checked as well.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
@@ -38,8 +38,8 @@ struct Row {
   bool (*available)();
 };
 
-// Best last. GCC's test rather than xsimd's: that one looks at the processor only, and an operating system (or a virtual
-// machine) that does not save the wide registers must count as well.
+// Best last. Uses GCC's test instead of xsimd's, which checks only the processor: the operating system (or a virtual machine) must
+// also save the wide registers.
 constexpr Row kRows[] = {
     {&kScalarTarget, [] { return true; }},
 #ifdef MSDBG_SIMD_X86
@@ -82,7 +82,7 @@ const Choices& choices() {
   return available;
 }
 
-// An unknown name in the environment changes nothing: a program that only looks at a dump should not refuse for it.
+// An unknown name in the environment is ignored: a program that only examines a dump should not fail because of it.
 const Target* initial_target() {
   const Choices& available = choices();
   const char* wanted = std::getenv("MSDBG_SIMD");

@@ -1,5 +1,5 @@
-// What the compiled targets offer to the block machine of the expressions: function pointers over registers. Private to simd
-// and expr; the rules of kernels.h hold here, too.
+// The interface of the compiled targets for the block machine of expressions: function pointers on registers. Private to simd and
+// expr; the rules of kernels.h apply here, too.
 #pragma once
 
 #include <stddef.h>
@@ -9,27 +9,27 @@
 
 namespace msdbg::expr {
 
-/// Registers are aligned to this and hold a multiple of it; element operations run over whole multiples.
+/// Registers have this alignment and a multiple of this size; element operations process whole multiples.
 constexpr size_t kAlignment = 64;
 
-/// Where the operands come from: two registers, a register and a scalar, a scalar and a register.
+/// The operands: two registers, a register and a scalar, a scalar and a register.
 enum Form { kRegisters, kRegisterScalar, kScalarRegister };
 constexpr size_t kFormCount = 3;
 
-/// What a reduction does to its elements first, so the result need not be written down: nothing, add a scalar,
-/// multiply by one, square.
+/// What a reduction does to its elements first, which saves writing the result to memory: nothing, add a scalar, multiply by one,
+/// square.
 enum Prelude { kPlain, kAdded, kMultiplied, kSquared };
 constexpr size_t kPreludeCount = 4;
 
-/// How many operations of each kind the language has (expr/ops.h), in its order.
+/// The number of operations of each kind in the language (expr/ops.h), in its order.
 constexpr size_t kUnaryCount = 12, kBinaryCount = 15, kComparisonCount = 6;
 
 struct CentredSums {
   double sum, squares;  ///< of scale * (x - centre)
 };
 
-/// One type of lane. Truth is 1 and 0. `n` of the element operations is a multiple of 64 bytes; `n` of the reductions is
-/// a multiple of `step`. All accumulate in double.
+/// The functions for one lane type. Truth is 1 and 0. `n` is a multiple of 64 bytes for element operations, and of `step` for
+/// reductions. All accumulate in double.
 template <class T>
 struct Kernels {
   size_t step;
@@ -39,22 +39,22 @@ struct Kernels {
   void (*unary[kUnaryCount])(T* to, const T* a, size_t n);
   /// In the order of Op from kAdd to kOr.
   void (*binary[kBinaryCount][kFormCount])(T* to, const T* a, const T* b, T scalar, size_t n);
-  /// value where mask holds, else `other`.
+  /// `value` where the mask holds, else `other`.
   void (*select)(T* to, const T* value, const T* mask, T other, size_t n);
 
   uint64_t (*count)(const T* truth, size_t n);
-  /// In the order of Op from kLess to kNotEqual; of abs(a) where `magnitude`.
+  /// In the order of Op from kLess to kNotEqual; on abs(a) if `magnitude`.
   uint64_t (*count_registers[kComparisonCount])(const T* a, const T* b, bool magnitude, size_t n);
   uint64_t (*count_scalar[kComparisonCount][kPreludeCount])(const T* a, T first, T scalar, bool magnitude, size_t n);
-  /// By Prelude, whose scalar is `first`.
+  /// By Prelude, with `first` as its scalar.
   double (*sum[kPreludeCount])(const T* a, T first, size_t n, double scale);
   double (*magnitudes[kPreludeCount])(const T* a, T first, size_t n, double scale);  ///< sum of |a| * scale
   double (*squares[kPreludeCount])(const T* a, T first, size_t n, double scale);
   /// `mask` may be null.
   CentredSums (*centred)(const T* a, const T* mask, size_t n, double centre, double scale);
-  T (*least[kPreludeCount])(const T* a, T first, size_t n);  ///< NaN is passed over; NaN when there is nothing else
+  T (*least[kPreludeCount])(const T* a, T first, size_t n);  ///< ignores NaN; NaN if there is nothing else
   T (*greatest[kPreludeCount])(const T* a, T first, size_t n);
-  T (*largest[kPreludeCount])(const T* a, T first, size_t n);  ///< of |a|; NaN when there is one
+  T (*largest[kPreludeCount])(const T* a, T first, size_t n);  ///< of |a|; NaN if any element is NaN
 };
 
 }  // namespace msdbg::expr

@@ -1,7 +1,7 @@
-// What the compiled targets offer to the passes: plain records and function pointers. Private to simd and expr.
+// The interface of the compiled targets for the passes: plain structs and function pointers. Private to simd and expr.
 //
-// The files of the targets are compiled with flags that other files must not have, and the linker keeps one copy of
-// each inline function. This header therefore defines none, and includes nothing that does.
+// The files of the targets are compiled with flags that other files must not use, and the linker keeps only one copy of each inline
+// function. Therefore this header defines none, and includes nothing that does.
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ namespace msdbg::simd {
 /// Sums over the finite elements of one block.
 struct BlockSums {
   double sum, abs_sum, squares;
-  double min, max;  ///< +inf and -inf when no element is finite
+  double min, max;  ///< +inf and -inf if no element is finite
   uint64_t zeros, negatives, finite;
   uint64_t pos_inf, neg_inf;
 };
@@ -42,15 +42,15 @@ struct Centred {
 
 /// The statistics of one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
 ///
-/// The plain form of a function takes every element for finite: where one is not, abs_sum (prev_abs) is not finite
-/// either and the rest of the answer is void. The masked form leaves such elements out.
+/// The plain form of a function assumes that every element is finite: otherwise abs_sum (prev_abs) is not finite either, and the
+/// other results are invalid. The masked form skips such elements.
 struct Kernel {
   size_t step;
   void (*sums)(const void* data, size_t n, BlockSums* out);
   void (*masked_sums)(const void* data, size_t n, BlockSums* out);
   void (*centred)(const void* data, size_t n, double centre, Centred* out);
   void (*masked_centred)(const void* data, size_t n, double centre, Centred* out);
-  /// Adds to `counts`, one for each of `bounds`.
+  /// Adds to `counts`, one entry per range in `bounds`.
   void (*ranges)(const void* data, size_t n, const Bounds* bounds, size_t bounds_count, uint64_t* counts);
   /// `tolerance` may be null. The previous elements have the same type.
   void (*pairs)(const void* data, const void* previous, size_t n, const Tolerance* tolerance, PairSums* out);
@@ -63,23 +63,23 @@ struct PairErrors {
   double a_squares, b_squares, product;
   double max_abs;  ///< largest |d|
   uint64_t pairs, close, max_ulp;
-  bool above;  ///< |d| / |b| with b != 0 may be above what was known somewhere; false is certain
+  bool above;  ///< |d| / |b| with b != 0 may exceed `known` somewhere; false is certain
 };
 
-/// The comparison of two blocks of one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
+/// Compares two blocks of one element type. Data need no alignment; `n` is a multiple of `step` and at most 4096.
 ///
-/// The plain form takes every element for finite: where one is not, diff is not finite either and the rest is void. `known` is
-/// the largest |d| / |b| so far: a division for each element would cost a third of the pass, and few blocks have more.
+/// The plain form assumes that every element is finite: otherwise diff is not finite either, and the other results are invalid.
+/// `known` is the largest |d| / |b| so far: dividing for each element would cost a third of the pass, and few blocks exceed it.
 struct PairKernel {
   size_t step;
   void (*errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
   void (*masked_errors)(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
   void (*widen)(const void* data, size_t n, double* out);
-  /// The largest |d| / |b| exactly, over what is finite, if it is above `known`; else anything up to `known`.
+  /// The exact largest |d| / |b| of finite elements if it exceeds `known`; else any value up to `known`.
   double (*max_rel)(const void* a, const void* b, size_t n, double known);
 };
 
-/// By DType; empty for types that are not evaluable.
+/// By DType; empty for types that cannot be evaluated.
 struct KernelTable {
   Kernel at[kDTypeCount];
 };
@@ -87,7 +87,7 @@ struct PairTable {
   PairKernel at[kDTypeCount];
 };
 
-/// One instruction set. The list of them is in dispatch.cpp.
+/// One instruction set. dispatch.cpp lists them.
 struct Target {
   const char* name;
   const KernelTable* stats;
@@ -96,15 +96,15 @@ struct Target {
   const expr::Kernels<double>* doubles;
 };
 
-/// Takes the elements after the last full batch for all others.
+/// Processes the elements after the last full batch for all other targets.
 extern const Target kScalarTarget;
 extern const PairTable kScalarPairs;
 extern const expr::Kernels<float> kScalarFloats;
 extern const expr::Kernels<double> kScalarDoubles;
 
-/// The one in use.
+/// The target in use.
 const Target& current_target();
-/// Those of an element type. A type that is not evaluable is an internal error.
+/// The kernel of an element type. A type that cannot be evaluated is an internal error.
 const Kernel& stats_kernel(const Target& target, DType dtype);
 const PairKernel& pair_kernel(const Target& target, DType dtype);
 

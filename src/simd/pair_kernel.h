@@ -1,16 +1,16 @@
-// The kernels that compare two blocks, one functor each, templated on the architecture and the element type. Included by
-// the files of the targets only, after their Ops.
+// The kernels that compare two blocks, one functor each, templated on the architecture and the element type. Included only by the
+// files of the targets, after their Ops.
 //
-// Everything that adds up is done in double, like the statistics. The largest relative error would need a division for
-// each lane; a product, with float lanes where those hold the values, says which blocks deserve an exact second look.
+// All sums are computed in double, like the statistics. The largest relative error would need a division per lane; instead a
+// product, in float lanes if those can represent the values, selects the blocks that need an exact second pass.
 #pragma once
 
 #include "simd/stats_kernel.h"
 
 namespace msdbg::simd {
 
-/// Whether |a - b| / |b| may be above what is known, without a division: the bound is lower by more than the lanes round, and
-/// ties count. NaN never does; where a difference leaves the range of the lanes, it does.
+/// Whether |a - b| / |b| may exceed `known`, without a division: the bound is lowered by more than the rounding of the lanes, and
+/// ties count. Never true for NaN; true if a difference overflows the lanes.
 template <class A, class T>
 struct Ratio {
   static constexpr bool kFloatLanes = Elements<A, T>::kFloat && !Elements<A, T>::kWide;
@@ -68,7 +68,7 @@ struct ErrorsKernel {
     lanes.b_squares = Ops<A>::fma(b, b, lanes.b_squares);
     lanes.product = Ops<A>::fma(a, b, lanes.product);
     lanes.max_abs = xsimd::max(error, lanes.max_abs);
-    // Where b is 0 this is above, too: the second look knows better.
+    // Also exceeded where b is 0; the second pass handles that.
     if constexpr (!E::kWide) lanes.excess = xsimd::max(Ops<A>::fma(size, least, error), lanes.excess);
   }
 
@@ -83,7 +83,7 @@ struct ErrorsKernel {
   static void run(const void* a, const void* b, size_t n, const Tolerance* tolerance, double known, PairErrors* out);
 };
 
-/// The bits of float elements: `load` gives them sign and magnitude, the sign on top of the lane.
+/// The bits of float elements: `load` returns sign and magnitude, with the sign in the top bit of the lane.
 template <class A, class T>
 struct FloatBits {
   using Lanes = typename Batches<A>::Int;
@@ -97,17 +97,17 @@ struct FloatBits<A, double> {
   MSDBG_LANES Lanes load(const char* p) { return Lanes::load_unaligned(reinterpret_cast<const int64_t*>(p)); }
 };
 
-/// The largest distance in representable numbers; `add` takes E::kSize elements of each.
+/// The largest distance in representable numbers; `add` processes E::kSize elements of each.
 template <class A, class T, bool kMasked>
 struct Ulps {
   using Bits = FloatBits<A, T>;
   using Lanes = typename Bits::Lanes;
   using I = typename Lanes::value_type;
   static constexpr I kSign = std::numeric_limits<I>::min();
-  // Unsigned distances with the top bit flipped, so signed maxima order them; zero is the least.
+  // Unsigned distances with the top bit flipped: signed maxima then order them; zero is the smallest.
   Lanes most = Lanes(kSign);
 
-  /// Two's complement: neighbours in value become neighbours in number, and -0 equals 0.
+  /// Two's complement: adjacent values become adjacent integers, and -0 equals 0.
   static __attribute__((always_inline)) inline Lanes ordered(Lanes bits) {
     return xsimd::select(bits < Lanes(I(0)), Lanes(kSign) - bits, bits);
   }
@@ -134,7 +134,7 @@ uint64_t Ulps<A, T, kMasked>::total() const {
   return static_cast<uint64_t>(static_cast<U>(static_cast<U>(largest) ^ static_cast<U>(kSign)));
 }
 
-/// The same for the 16-bit floats, in a pass of its own: it takes twice as many elements at a time.
+/// The same for the 16-bit floats, in a separate pass: it processes twice as many elements at a time.
 template <class A, class T, bool kMasked>
 struct WordUlps {
   using Words = typename Ops<A>::Words;

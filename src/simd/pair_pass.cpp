@@ -1,4 +1,4 @@
-// Walks two tensors block by block and joins what the kernels give. Definitions of the measures: docs/diff.md.
+// Walks two tensors block by block and joins the results of the kernels. Definitions of the measures: docs/diff.md.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -22,7 +22,8 @@ PairErrors join(const PairErrors& a, const PairErrors& b) {
           std::max(a.max_ulp, b.max_ulp), a.above || b.above};
 }
 
-/// Squares and products of doubles leave their range on both sides; what is not surely inside is summed in other units.
+/// Squares and products of doubles can overflow or underflow; unless they are safely inside the range, they are summed in scaled
+/// units.
 bool fits(const PairErrors& sums) {
   constexpr double kHuge = 0x1p900, kTiny = 0x1p-900;
   const auto inside = [](double squares) { return squares > kTiny && squares < kHuge; };
@@ -32,7 +33,7 @@ bool fits(const PairErrors& sums) {
 struct Sums {
   simd::ScaledSum diff, diff_squares, a_squares, b_squares, product;
 
-  /// The block in units of its own: 2^shift_a for a, and so on.
+  /// A block in its own units: 2^shift_a for a, and so on.
   void add(const PairErrors& block, int shift_a, int shift_b, int shift_diff) {
     diff.add(block.diff, shift_diff);
     diff_squares.add(block.diff_squares, 2 * shift_diff);
@@ -92,14 +93,14 @@ struct ComparePass::State {
 
   size_t item_a, item_b, item = 0;
   bool same;
-  bool wide;  // squares may leave the range of double
-  DType type = DType::kUnknown;  // of the blocks that the kernels see
+  bool wide;  // squares may overflow or underflow double
+  DType type = DType::kUnknown;  // of the blocks as the kernels see them
   simd::Tolerance limits;
   simd::PairKernel fast, tail, widen_a, widen_b, tail_a, tail_b;
   Comparison result;
   Sums sums;
   double max_abs = 0, max_rel = 0;
-  mutable bool masked = false;  // a NaN rarely comes alone: the next block starts with the kernel that masks
+  mutable bool masked = false;  // a NaN rarely comes alone: the next block starts with the masking kernel
   std::vector<double> room;     // both blocks, when their types differ
 };
 
@@ -139,7 +140,7 @@ void ComparePass::State::add_block(const std::byte* a, const std::byte* b, size_
   if (result.max_ulp) result.max_ulp = std::max(*result.max_ulp, block.max_ulp);
   if (block.pairs != n) count_bad(a, b, n);
   if (block.pairs > 0) {
-    // The maxima of a block say whether it holds a new one; where exactly is looked up only then.
+    // The maxima of a block show whether it contains a new one; only then search for the position.
     if (block.max_abs > max_abs) find_abs(a, b, n, block.max_abs);
     if (block.above && block.max_abs > 0) {
       if (const double most = largest_ratio(a, b, n); most > max_rel) find_rel(a, b, n, most);
@@ -160,7 +161,7 @@ double ComparePass::State::largest_ratio(const std::byte* a, const std::byte* b,
 }
 
 void ComparePass::State::find_first_difference(const std::byte* a, const std::byte* b, size_t n) {
-  // Types apart, the values count: what was widened has no bits in common to begin with.
+  // For different types, compare values: a widened value has other bits anyway.
   if (std::memcmp(a, b, n * item) == 0) return;
   result.bit_equal = false;
   for (size_t i = 0; i < n; ++i) {
@@ -172,8 +173,8 @@ void ComparePass::State::find_first_difference(const std::byte* a, const std::by
   }
 }
 
-// visit(first, x, y, count) for one part after the other, until it gives false. The kernels widen a part at a time: asking
-// for each element by its type costs ten times the comparison itself.
+// Calls visit(first, x, y, count) for one part after another until it returns false. The kernels widen a whole part at a time:
+// dispatching on the type of each element would cost ten times the comparison itself.
 template <typename Visit>
 void ComparePass::State::each_part(const std::byte* a, const std::byte* b, size_t n, Visit visit) const {
   constexpr size_t kPart = 256;
@@ -216,7 +217,7 @@ void ComparePass::State::count_bad_pair(double x, double y) {
 void ComparePass::State::find_abs(const std::byte* a, const std::byte* b, size_t n, double wanted) {
   each_part(a, b, n, [&](size_t at, const double* x, const double* y, size_t part) {
     for (size_t i = 0; i < part; ++i) {
-      // Infinite only where the difference itself leaves the range of double.
+      // Infinite only if the difference itself overflows double.
       if (std::fabs(x[i] - y[i]) != wanted || !std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
       max_abs = wanted;
       result.max_abs_at = result.count + at + i;
@@ -240,7 +241,7 @@ void ComparePass::State::find_rel(const std::byte* a, const std::byte* b, size_t
   });
 }
 
-// Squares or sums that leave the range of double. Rare, hence element by element.
+// For squares or sums that overflow or underflow double. Rare, therefore element by element.
 void ComparePass::State::add_scaled(const std::byte* a, const std::byte* b, size_t n) {
   const auto each_pair = [&](auto visit) {
     for (size_t i = 0; i < n; ++i) {
@@ -258,7 +259,7 @@ void ComparePass::State::add_scaled(const std::byte* a, const std::byte* b, size
   const double unit_a = std::ldexp(1.0, -shift_a), unit_b = std::ldexp(1.0, -shift_b), unit_diff = std::ldexp(1.0, -shift_diff);
   PairErrors block = {};
   each_pair([&](double x, double y) {
-    // Large values are scaled before their difference overflows, equal ones only after it.
+    // Large differences are scaled before the subtraction can overflow, others after it.
     const double error = shift_diff > 0 ? x * unit_diff - y * unit_diff : (x - y) * unit_diff;
     x *= unit_a;
     y *= unit_b;

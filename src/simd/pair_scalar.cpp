@@ -1,5 +1,5 @@
-// Comparison without vector instructions: runs everywhere, and takes the elements after the last full batch for the
-// other targets.
+// Comparison without vector instructions: runs everywhere, and processes the elements after the last full batch for the other
+// targets.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ using namespace scalar;
 template <typename T>
 constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/// Two's complement of the bits: neighbours in value are neighbours in number, and -0 equals 0.
+/// Two's complement of the bits: adjacent values become adjacent integers, and -0 equals 0.
 template <typename T>
 int64_t ordered(T value) {
   using Bits = std::conditional_t<sizeof(T) == 8, int64_t, std::conditional_t<sizeof(T) == 4, int32_t, int16_t>>;

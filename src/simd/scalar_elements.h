@@ -1,4 +1,4 @@
-// Elements one at a time, for the targets without vector instructions. Private to their files.
+// Reads elements one at a time, for targets without vector instructions. Private to their files.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// The kernels, one functor each, templated on the architecture and the element type. Included by the files of the
-// targets only: nothing here exists without the architecture in its name, so the linker cannot mix the targets up.
+// The kernels, one functor each, templated on the architecture and the element type. Included only by the files of the targets:
+// every name here contains the architecture, which keeps the linker from mixing targets.
 //
-// Float lanes are too coarse for sums (a mean must hold to 1e-12 of the mean magnitude), so every element is widened to
-// double; extremes and counts stay in the lanes of the element, two per double lane for the types of up to 32 bits.
+// Float lanes are too coarse for sums (a mean must be accurate to 1e-12 of the mean magnitude): every element is widened to double.
+// Extremes and counts stay in the lanes of the element, two per double lane for types of up to 32 bits.
 #pragma once
 
 #include <xsimd/xsimd.hpp>
@@ -19,12 +19,12 @@ struct BFloat16 {};
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/// What xsimd lacks, one specialisation for each architecture (target_*.cpp): widening loads, counting by mask, and the
-/// 16-bit lanes that it has not on every architecture.
+/// Operations missing in xsimd, one specialisation per architecture (target_*.cpp): widening loads, counting by mask, and 16-bit
+/// lanes on architectures without them.
 template <class A>
 struct Ops;
 
-/// How elements of type T are read: `Part` is the batch for extremes and counts, kSize the elements of one step.
+/// How elements of type T are read: `Part` is the batch for extremes and counts, kSize the number of elements per step.
 template <class A, class T>
 struct Elements;
 
@@ -36,7 +36,7 @@ struct Batches {
   static constexpr size_t kSize = Float::size;
 };
 
-// Types with lanes of 32 bits: the lanes are loaded once and widened to two batches of double.
+// Types with 32-bit lanes: the lanes are loaded once and widened to two batches of double.
 #define MSDBG_NARROW_ELEMENTS(TYPE, BYTES, PART, IS_FLOAT, IS_SIGNED, LOAD)                        \
   template <class A>                                                                               \
   struct Elements<A, TYPE> {                                                                       \
@@ -84,7 +84,7 @@ struct Elements<A, BFloat16> : HalfElements<A, BFloat16> {
   static constexpr int16_t kInfinity = 0x7f80;
   MSDBG_LANES Part load(const char* p) { return Ops<A>::load_bfloat16(p); }
   MSDBG_LANES void doubles(const char* p, Double* a, Double* b) { Ops<A>::widen(load(p), a, b); }
-  // The halves of each lane: those after, then those in front.
+  // The lower halves of the lanes, then the upper halves.
   MSDBG_LANES void two(const char* p, Double* a, Double* b, Double* c, Double* d) {
     const Int x = Ops<A>::load_int32_t(p);
     Ops<A>::widen(xsimd::bitwise_cast<Part>(x << 16), a, b);
@@ -92,7 +92,7 @@ struct Elements<A, BFloat16> : HalfElements<A, BFloat16> {
   }
 };
 
-// Widening straight from memory saves a shuffle for each batch.
+// Widening directly from memory saves a shuffle per batch.
 #define MSDBG_FULL_ELEMENTS(TYPE, PART, IS_FLOAT)                                            \
   template <class A>                                                                         \
   struct Elements<A, TYPE> {                                                                 \
@@ -111,7 +111,7 @@ MSDBG_FULL_ELEMENTS(float, Float, true);
 MSDBG_FULL_ELEMENTS(int32_t, Int, false);
 #undef MSDBG_FULL_ELEMENTS
 
-// Types that need the lanes of double for everything.
+// Types that need double lanes for everything.
 #define MSDBG_WIDE_ELEMENTS(TYPE, BYTES, IS_FLOAT, IS_SIGNED)                   \
   template <class A>                                                            \
   struct Elements<A, TYPE> {                                                    \
@@ -145,7 +145,7 @@ struct Limits<int32_t> {
   static constexpr int32_t kMax = 0x7fffffff, kLeast = 0x7fffffff;
 };
 
-/// One counter lane for each lane of B; blocks are far too short for 16 bits to overflow.
+/// One counter lane per lane of B; blocks are far too short for 16 bits to overflow.
 template <class A, class B>
 struct Counter {
   typename Ops<A>::template CounterOf<B> lanes = typename Ops<A>::template CounterOf<B>(0);
@@ -173,7 +173,7 @@ struct Fold {
   static double sum(Double a, Double b) { return xsimd::hadd(a + b); }
 };
 
-/// Sums in the lanes of double, two batches at a time.
+/// Sums in double lanes, two batches at a time.
 template <class A>
 struct DoubleSums {
   using Double = typename Batches<A>::Double;
@@ -193,7 +193,7 @@ struct DoubleSums {
   }
 };
 
-/// How many elements are zero and below zero.
+/// Counts elements that are zero and below zero.
 template <class A, class B, bool kSigned>
 struct SignCounter {
   Counter<A, B> zeros, negatives;
@@ -219,7 +219,7 @@ struct PartSums {
   SignCounter<A, B, kSigned> signs;
   Counter<A, B> finite, pos_inf, neg_inf;
 
-  /// Returns x with elements that are not finite replaced by 0.
+  /// Returns x with non-finite elements replaced by 0.
   __attribute__((always_inline)) inline B add(B x) {
     signs.add(x);
     if constexpr (!kMasked) {
@@ -263,8 +263,8 @@ void PartSums<A, B, kSigned, kMasked>::fold_into(BlockSums* out) const {
   }
 }
 
-/// The processor's own prefetcher stops at each page and falls behind while a block is reduced; asking for the bytes this
-/// far ahead keeps memory and arithmetic busy at the same time. A place after the end is not a fault.
+/// The processor's prefetcher stops at each page and falls behind while a block is reduced; prefetching this many bytes ahead keeps
+/// memory and arithmetic busy at the same time. An address after the end is no fault.
 constexpr size_t kPrefetchBytes = 4096;
 MSDBG_LANES void prefetch(const char* p) { __builtin_prefetch(p + kPrefetchBytes); }
 
@@ -397,7 +397,7 @@ void PairsKernel<A, T, kMasked>::sums(const char* x, const char* p, size_t n, To
   Lanes first, second;
   const auto add = [&](Lanes& lanes, Double now, Double before) __attribute__((always_inline)) {
     Double size = Ops<A>::magnitude(before), diff = Ops<A>::magnitude(now - before);
-    // Product and sum are rounded one by one on every target (no contraction), so all draw the same line.
+    // Product and sum are rounded separately on every target (no contraction): all of them draw the same line.
     if constexpr (!kMasked) {
       if constexpr (kClose) lanes.close.add(diff <= atol + rtol * size);
     } else {
@@ -440,8 +440,8 @@ void PairsKernel<A, T, kMasked>::run(const void* data, const void* previous, siz
   }
 }
 
-/// The plain sums of the 16-bit floats. What needs no arithmetic comes from the bits, as many at a time as a register holds:
-/// order by magnitude, zeros and signs.
+/// The plain sums of the 16-bit floats. What needs no arithmetic is computed from the bits, a full register at a time: order by
+/// magnitude, zeros and signs.
 template <class A, class T>
 struct HalfSumsKernel {
   using Words = typename Ops<A>::Words;
@@ -455,7 +455,7 @@ void HalfSumsKernel<A, T>::run(const void* data, size_t n, BlockSums* out) {
   constexpr size_t kBytes = 2 * Words::size;
   const char* p = static_cast<const char*>(data);
   const char* const end = p + 2 * n;
-  // Bits without a sign are in the order of their values, those with one in the opposite order.
+  // Bits without a sign have the order of their values, bits with a sign the reverse order.
   Words above = Words(int16_t(-0x8000)), below = Words(int16_t(0)), nearest = Words(int16_t(-1));
   Words zeros = Words(int16_t(0)), negatives = Words(int16_t(0));
   DoubleSums<A> first, second;
@@ -495,7 +495,7 @@ void HalfSumsKernel<A, T>::run(const void* data, size_t n, BlockSums* out) {
     return;
   }
   first.fold_into(out, second);
-  // Without a sign the least bits are the smallest value, and where every element has one they are the largest.
+  // Without a sign, the smallest bits are the smallest value; if every element has a sign, they are the largest.
   parts[0][0] = static_cast<int16_t>(lowest & 0x8000 ? lowest : least_bits);
   parts[0][1] = greatest < 0 ? static_cast<int16_t>(least_bits) : greatest;
   Double ends, rest;

@@ -1,4 +1,4 @@
-// Walks a tensor block by block and joins what the kernels give. Definitions of the statistics: docs/conditions.md.
+// Walks a tensor block by block and joins the results of the kernels. Definitions of the statistics: docs/conditions.md.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -74,9 +74,9 @@ struct StatsPass::State {
   Moments moments;
   simd::ScaledSum diff, previous_abs;
   double min = kInfinity, max = -kInfinity;
-  bool last_was_dirty = false;  // a NaN rarely comes alone: the next block starts with the kernel that masks
+  bool last_was_dirty = false;  // a NaN rarely comes alone: the next block starts with the masking kernel
 
-  std::vector<simd::Bounds> bounds, undecided;  // of the ranges that can hold anything
+  std::vector<simd::Bounds> bounds, undecided;  // the ranges that can contain anything
   std::vector<size_t> bounds_place, undecided_place;
   std::vector<uint64_t> counts;
   std::vector<double> widened;  // both blocks, when their types differ
@@ -108,7 +108,7 @@ void StatsPass::State::add_block(const std::byte* data, const std::byte* previou
 void StatsPass::State::add_ranges(const std::byte* data, size_t n, const simd::BlockSums& sums) {
   size_t open = 0;
   for (size_t i = 0; i < bounds.size(); ++i) {
-    // The extremes of the block decide many ranges without another look at the elements.
+    // The extremes of the block decide many ranges without reading the elements again.
     if (sums.max < bounds[i].low || sums.min > bounds[i].high) continue;
     if (sums.min >= bounds[i].low && sums.max <= bounds[i].high) {
       stats.range_counts[bounds_place[i]] += sums.finite;
@@ -134,7 +134,7 @@ void StatsPass::State::add_pairs(const std::byte* data, const std::byte* previou
     data = reinterpret_cast<const std::byte*>(widened.data());
     previous = reinterpret_cast<const std::byte*>(widened.data() + kStatsBlock);
   }
-  // One close condition rides along with the sums; more of them read the blocks again out of the cache.
+  // One close condition is computed with the sums; further ones read the blocks from the cache again.
   for (size_t i = 0; i < std::max<size_t>(request.close.size(), 1); ++i) {
     simd::Tolerance tolerance = {};
     const bool has_tolerance = i < request.close.size();
@@ -185,7 +185,7 @@ Stats StatsPass::finish() {
   if (const uint64_t n = state.moments.n; n > 0) {
     stats.min = state.min;
     stats.max = state.max;
-    // The mean of equal values is that value, and rounding of the sums must not give them a deviation.
+    // The mean of equal values is that value; rounding of the sums must not give them a deviation.
     const bool all_equal = state.min == state.max;
     stats.mean = all_equal ? state.min : state.moments.sum.mean(n);
     stats.abs_mean = all_equal ? std::fabs(state.min) : state.moments.abs_sum.mean(n);

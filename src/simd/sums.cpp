@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kLarge = 0x1p480, kSmall = 0x1p-480;
 
-// Nearly every block is in plain units, and ldexp is a call.
+// Nearly every block has plain units, and ldexp is a function call.
 double shifted(double value, int by) { return by == 0 ? value : std::ldexp(value, by); }
 
 }  // namespace
@@ -34,7 +34,7 @@ void ScaledSum::add(double value, int shift) {
   add_plain(shifted(value, shift - shift_));
 }
 
-// Neumaier: the rounding error of the additions is kept next to the sum.
+// Neumaier: the rounding error of the additions is stored with the sum.
 void ScaledSum::add_plain(double value) {
   const double next = sum_ + value;
   error_ += std::fabs(sum_) >= std::fabs(value) ? (sum_ - next) + value : (value - next) + sum_;
@@ -64,7 +64,7 @@ void ScaledMoments::add(uint64_t n, double centre, double sum, double squares, i
   const double mean = centre + shifted(sum / nb, shift);
   m2_.add(std::max(squares - sum * (sum / nb), 0.0), 2 * shift);
   if (n_ > 0) {
-    // Chan's formula: the distance of the means moves the sums of squares apart.
+    // Chan's formula: the distance of the means adds to the sums of squares.
     const int units = unit_shift(std::max(std::fabs(mean), std::fabs(mean_)));
     const double delta = shifted(mean, -units) - shifted(mean_, -units);
     m2_.add(delta * delta * (na / (na + nb)) * nb, 2 * units);

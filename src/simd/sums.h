@@ -1,16 +1,16 @@
-// Joins the sums of blocks into those of a tensor, in double, whatever the size of the values. Private to simd and expr.
+// Joins the sums of blocks to sums of a tensor, in double, for values of any size. Private to simd and expr.
 #pragma once
 
 #include <cstdint>
 
 namespace msdbg::simd {
 
-/// Values near the limits of double are summed in units of 2^600 or 2^-600, because their squares leave its range.
+/// Values near the limits of double are summed in units of 2^600 or 2^-600, because their squares overflow or underflow.
 inline constexpr int kUnitShift = 600;
-/// The shift for a block whose largest magnitude is `largest`; 0 for every value that other types than float64 hold.
+/// The shift for a block whose largest magnitude is `largest`; 0 for every value that a type other than float64 can hold.
 int unit_shift(double largest);
 
-/// A compensated sum in units of 2^shift. NaN and infinities stay what IEEE makes of them.
+/// A compensated sum in units of 2^shift. NaN and infinities follow IEEE rules.
 class ScaledSum {
  public:
   void add(double value, int shift = 0);
@@ -26,11 +26,11 @@ class ScaledSum {
   void add_plain(double value);
 
   double sum_ = 0, error_ = 0;
-  double special_ = 0;  // the sum of what is not finite, kept apart from the error term
+  double special_ = 0;  // the sum of non-finite values, kept apart from the error term
   int shift_ = 0;
 };
 
-/// Deviation of blocks that are summed around centres of their own.
+/// Standard deviation from blocks that are summed around their own centres.
 class ScaledMoments {
  public:
   /// `sum` and `squares` of `n` elements around `centre`, in units of 2^shift and 2^2shift.

@@ -1,4 +1,4 @@
-// Everything that is compiled for an instruction set. Included by the files of the targets, which specialise Ops and end with
+// Everything compiled for one instruction set. Included by the files of the targets, which specialise Ops and end with
 // MSDBG_SIMD_TARGET; a row in dispatch.cpp and the flags in CMakeLists.txt complete a target.
 #pragma once
 

@@ -56,7 +56,7 @@ struct Ops<Avx2> {
     const __m256i sign = _mm256_srai_epi16(x, 15);
     return _mm256_sub_epi16(_mm256_xor_si256(x, _mm256_srli_epi16(sign, 1)), sign);
   }
-  /// x where the magnitudes of both are below the limit, else 0.
+  /// x where the magnitudes of both a and b are below the limit, else 0.
   MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
     const __m256i size = _mm256_set1_epi16(0x7fff);
     const __m256i first = _mm256_cmpgt_epi16(limit, _mm256_and_si256(a, size));
@@ -93,7 +93,7 @@ struct Ops<Avx2> {
   MSDBG_LANES Double double_from_float(const char* p) { return _mm256_cvtps_pd(_mm_castsi128_ps(half_bytes(p))); }
   MSDBG_LANES Double double_from_int32_t(const char* p) { return _mm256_cvtepi32_pd(half_bytes(p)); }
   MSDBG_LANES Double double_from_double(const char* p) { return _mm256_castsi256_pd(all_bytes(p)); }
-  // The halves become doubles by being placed below the exponents of 2^52 and 2^84; only the last addition rounds.
+  // Placing the halves below the exponents of 2^52 and 2^84 makes them doubles; only the last addition rounds.
   MSDBG_LANES __m256i low_half(__m256i x) {
     return _mm256_blend_epi32(x, _mm256_castpd_si256(_mm256_set1_pd(0x1p52)), 0b10101010);
   }

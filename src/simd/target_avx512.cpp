@@ -30,7 +30,7 @@ struct Ops<Avx512> {
   MSDBG_LANES void count(Long* counter, xsimd::batch_bool<double, A> mask) {
     count(counter, static_cast<__mmask8>(mask.data));
   }
-  // The second comparison runs under the mask of the first.
+  // The second comparison runs with the mask of the first.
   MSDBG_LANES __mmask16 between(Float x, Float low, Float high) {
     return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ);
   }
@@ -44,7 +44,7 @@ struct Ops<Avx512> {
   MSDBG_LANES Double magnitude(Double x) { return _mm512_andnot_pd(_mm512_set1_pd(-0.0), x); }
 
   MSDBG_LANES Double fma(Double a, Double b, Double c) { return _mm512_fmadd_pd(a, b, c); }
-  /// |a| + |b|, which is the larger magnitude of sum and difference. Not finite where one of the two is not.
+  /// |a| + |b|, which is the larger magnitude of sum and difference. Not finite if either of them is not.
   MSDBG_LANES Double magnitudes(Double a, Double b, Double sum) { return _mm512_range_pd(sum, _mm512_sub_pd(a, b), 0b1011); }
 
   using Words = xsimd::batch<int16_t, A>;
@@ -62,7 +62,7 @@ struct Ops<Avx512> {
   }
   /// Sign and magnitude to two's complement.
   MSDBG_LANES Words ordered(Words x) { return _mm512_mask_sub_epi16(x, _mm512_movepi16_mask(x), _mm512_set1_epi16(-0x8000), x); }
-  /// x where the magnitudes of both are below the limit, else 0.
+  /// x where the magnitudes of both a and b are below the limit, else 0.
   MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
     const __m512i size = _mm512_set1_epi16(0x7fff);
     const __mmask32 first = _mm512_cmplt_epi16_mask(_mm512_and_si512(a, size), limit);
@@ -107,8 +107,8 @@ struct Ops<Avx512> {
   MSDBG_LANES Double double_from_double(const char* p) { return _mm512_castsi512_pd(all_bytes(p)); }
 };
 
-/// Counts of a float lane in one addition: a zero becomes 1.0 and what is below zero the largest float, whose bits are added
-/// as integers. The lower half of a lane is then minus the number of negatives; what remains is 127 * zeros << 23.
+/// Counts in a float lane with one addition: a zero becomes 1.0 and a negative value the largest float, whose bits are added as
+/// integers. The lower half of a lane is then minus the number of negatives; what remains is 127 * zeros << 23.
 template <>
 struct SignCounter<Avx512, xsimd::batch<float, Avx512>, true> {
   using Ints = xsimd::batch<int32_t, Avx512>;

@@ -1,5 +1,5 @@
-// The target without vector instructions: runs everywhere, and takes the elements after the last full batch for the
-// other targets.
+// The target without vector instructions: runs everywhere, and processes the elements after the last full batch for the other
+// targets.
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -52,7 +52,7 @@ struct Ops<xsimd::sse2> {
     const __m128i sign = _mm_srai_epi16(x, 15);
     return _mm_sub_epi16(_mm_xor_si128(x, _mm_srli_epi16(sign, 1)), sign);
   }
-  /// x where the magnitudes of both are below the limit, else 0.
+  /// x where the magnitudes of both a and b are below the limit, else 0.
   MSDBG_LANES Words where_below(Words x, Words a, Words b, Words limit) {
     const __m128i size = _mm_set1_epi16(0x7fff);
     const __m128i first = _mm_cmpgt_epi16(limit, _mm_and_si128(a, size));
@@ -81,7 +81,7 @@ struct Ops<xsimd::sse2> {
   MSDBG_LANES Int load_int32_t(const char* p) { return all_bytes(p); }
   MSDBG_LANES Float load_float(const char* p) { return _mm_castsi128_ps(all_bytes(p)); }
   MSDBG_LANES Float load_bfloat16(const char* p) { return _mm_castsi128_ps(_mm_unpacklo_epi16(zero(), eight_bytes(p))); }
-  // Moving the exponent by a multiplication is exact and turns denormals into normals.
+  // Adjusting the exponent by a multiplication is exact and turns denormals into normals.
   MSDBG_LANES Float load_half(const char* p) {
     const __m128i bits = _mm_unpacklo_epi16(eight_bytes(p), zero());
     const __m128i sign = _mm_slli_epi32(_mm_and_si128(bits, _mm_set1_epi32(0x8000)), 16);
@@ -103,7 +103,7 @@ struct Ops<xsimd::sse2> {
   MSDBG_LANES Double double_from_float(const char* p) { return _mm_cvtps_pd(_mm_castsi128_ps(eight_bytes(p))); }
   MSDBG_LANES Double double_from_int32_t(const char* p) { return _mm_cvtepi32_pd(eight_bytes(p)); }
   MSDBG_LANES Double double_from_double(const char* p) { return _mm_castsi128_pd(all_bytes(p)); }
-  // The halves become doubles by being placed below the exponents of 2^52 and 2^84; only the last addition rounds.
+  // Placing the halves below the exponents of 2^52 and 2^84 makes them doubles; only the last addition rounds.
   MSDBG_LANES __m128i low_half(__m128i x) {
     return _mm_or_si128(_mm_and_si128(x, _mm_set1_epi64x(0xffffffff)), _mm_castpd_si128(_mm_set1_pd(0x1p52)));
   }
