@@ -1,5 +1,5 @@
-/* The plain C surface that LuaJIT's FFI reads. The text between the two markers below is what ffi.cdef is given,
- * so it holds no preprocessor line. Version and size are compared when the Lua side loads.
+/* The plain C interface for LuaJIT's FFI. The text between the two markers below is passed to ffi.cdef: it must not
+ * contain a preprocessor line. The Lua side compares version and size when it loads.
  *
  * Counts that Lua prints are double: a uint64_t would arrive as a boxed 64-bit integer. */
 #ifndef MSDBG_ABI_H
@@ -15,8 +15,8 @@ extern "C" {
 #define MSDBG_ABI_VERSION 1
 
 /* cdef-begin */
-/* One tensor in memory, row-major. `dtype` is the number of msdbg::DType. The owner of the memory is the Lua
- * userdata that the view was made from; the Lua wrapper keeps it alive. */
+/* One tensor in memory, row-major. `dtype` is the number of msdbg::DType. The memory belongs to the
+ * Lua userdata from which the view was made; the Lua wrapper keeps it alive. */
 typedef struct msdbg_view {
   const void *data;
   double count;
@@ -25,9 +25,9 @@ typedef struct msdbg_view {
   const int64_t *shape;
 } msdbg_view;
 
-/* Every NaN that goes out is the same quiet one: LuaJIT marks the types of its values with the payloads of others. */
+/* Every NaN returned is the same quiet one: LuaJIT uses the payloads of others as type tags of its values. */
 
-/* Statistics over finite elements; NaN where there is no value, -1 where it was not computed. Units: the tensor's. */
+/* Statistics over finite elements; NaN for an undefined value, -1 for one that was not computed. Units: the tensor's. */
 typedef struct msdbg_stats {
   double count, nan_count, pos_inf_count, neg_inf_count, zero_count, pos_count, neg_count;
   double min, max, mean, abs_mean, std, l2_norm, zero_percentage;
@@ -36,16 +36,16 @@ typedef struct msdbg_stats {
 
 struct msdbg_abi {
   uint32_t version, size;
-  /* Element `index` widened to double. Status: 0, or 1 when the index is outside. */
+  /* Element `index` widened to double. Status: 0, or 1 if the index is out of range. */
   int (*element)(const msdbg_view *view, double index, double *out);
-  /* `n` elements from `first` on, widened to double. Status: 0, or 1 when outside. */
+  /* `n` elements from `first` on, widened to double. Status: 0, or 1 if out of range. */
   int (*elements)(const msdbg_view *view, double first, double n, double *out);
-  /* All statistics in one pass. Status: 0, or 2 for a dtype without statistics, or 3 when there is no memory for it. */
+  /* All statistics in one pass. Status: 0, or 2 for a dtype without statistics, or 3 if out of memory. */
   int (*statistics)(const msdbg_view *view, msdbg_stats *out);
 };
 /* cdef-end */
 
-/* The table itself lives in the script module and travels to Lua as light userdata. */
+/* The table itself is in the script module and is passed to Lua as light userdata. */
 const struct msdbg_abi *msdbg_abi_table(void);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-// The training side: what a training program links to be held, stepped and watched by msdbg (or by any debugger that
-// speaks MindSpore's protocol).
+// The training side: a training program links this to be held, stepped and watched by msdbg (or by any debugger that speaks
+// MindSpore's protocol).
 //
-// One Agent per process. All calls but finish() come from the training thread; heartbeats have a thread of their own.
-// Tensors are published by reference: the memory must stay valid and unchanged until end_step() returns, parameters
-// until finish(). With no debugger configured every publish() is one branch.
+// One Agent per process. Call everything except finish() on the training thread; heartbeats have their own thread. Tensors are
+// published by reference: the memory must stay valid and unchanged until end_step() returns, and that of parameters until finish().
+// Without a configured debugger, every publish() is one branch.
 //
 //   msdbg::agent::Agent agent(*msdbg::agent::options_from_environment());
 //   agent.add_graph(describe_my_net());
@@ -40,8 +40,8 @@ struct Options {
   std::chrono::milliseconds retry_unit{1000};  ///< a failed WaitCMD is repeated after 1, 2, ... 5 units
 };
 
-/// Reads ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT as MindSpore does.
-/// Error: kInvalidArgument naming the variable, its value and what is accepted.
+/// Reads ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT like MindSpore.
+/// Error: kInvalidArgument with the variable, its value and what is accepted.
 Result<Options> options_from_environment();
 
 using NodeIndex = uint32_t;  ///< index into GraphDescription::nodes
@@ -62,7 +62,7 @@ struct ConstantDescription {
   const void* data = nullptr;
 };
 
-/// What an input refers to: output `slot` of an operator, a parameter or a constant, by full name.
+/// The source of an input: output `slot` of an operator, a parameter or a constant, by full name.
 struct InputDescription {
   std::string name;
   uint32_t slot = 0;
@@ -93,12 +93,12 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Before the first step, or between two steps for a graph that is compiled later. Error: kInvalidArgument for a
-  /// name that is empty or occurs twice, or an input that names nothing.
+  /// Call it before the first step, or between two steps for a graph that is compiled later. Error: kInvalidArgument for an empty
+  /// or duplicate name, or an input that names nothing.
   Status add_graph(GraphDescription graph);
 
-  /// Connects before the first step (once: a debugger that is not there then never gets graph or metadata, but is asked
-  /// for commands at the end of every step, as MindSpore does). Blocks while the debugger holds the training.
+  /// Connects before the first step, once: a debugger that is not there then never gets graph or metadata, but is asked for
+  /// commands at the end of every step, as in MindSpore. Blocks while the debugger holds the training.
   Control begin_step(int graph = 0);
   /// `bytes` is the size of the value; its shape is the described one unless `shape` is given.
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes) {
@@ -107,8 +107,8 @@ class Agent {
   void publish(NodeIndex node, uint32_t slot, const void* data, size_t bytes, const Shape& shape) {
     if (attached()) publish_slow(node, slot, data, bytes, &shape);
   }
-  /// The device flagged an overflow while the operator ran: condition operator_overflow hits each of its published outputs when
-  /// the step ends. Call before end_step(). Backend "Ascend" only, as in MindSpore; a GPU has no such flag.
+  /// Reports that the device flagged an overflow while the operator ran: condition operator_overflow hits each of its published
+  /// outputs when the step ends. Call it before end_step(). Only for backend "Ascend", as in MindSpore; a GPU has no such flag.
   void overflowed(NodeIndex node) {
     if (attached()) overflowed_slow(node);
   }
@@ -117,7 +117,7 @@ class Agent {
     if (attached()) node_done_slow(node);
   }
   Control end_step();
-  /// Says goodbye; the agent is silent afterwards. May come from another thread: a hold ends then.
+  /// Ends the conversation; the agent sends nothing afterwards. May be called on another thread: that ends a hold.
   void finish();
 
   bool attached() const { return active_.load(std::memory_order_relaxed); }

@@ -1,7 +1,7 @@
 /* The training side for programs that are not C++: the same as msdbg/agent.h in plain C.
  *
- * No function lets an exception out. Text is copied; tensors are not, see msdbg/agent.h for how long they must stay.
- * All calls come from the training thread; msdbg_agent_finish() may come from any other.
+ * No exception leaves a function. Text is copied; tensors are not: msdbg/agent.h says how long they must stay valid.
+ * Call everything on the training thread, except msdbg_agent_finish(), which may be called on any thread.
  *
  *   char problem[256];
  *   msdbg_agent *agent = msdbg_agent_from_environment(problem, sizeof problem);
@@ -43,10 +43,10 @@ typedef struct msdbg_agent_options {
   int heartbeat_period_ms;  /* 0: 30000 */
 } msdbg_agent_options;
 
-/* NULL when a variable has no legal value; `problem` (may be NULL) says which one and what is accepted. */
+/* NULL if a variable has an invalid value; `problem` (may be NULL) receives its name and what is accepted. */
 msdbg_agent *msdbg_agent_from_environment(char *problem, size_t size);
 msdbg_agent *msdbg_agent_new(const msdbg_agent_options *options);
-/* Says goodbye first. NULL is allowed. */
+/* Ends the conversation first. NULL is allowed. */
 void msdbg_agent_free(msdbg_agent *agent);
 
 /* A graph description under construction. Operators are added in execution order; `dtype` is a name such as "float32". */
@@ -56,22 +56,23 @@ void msdbg_agent_graph_parameter(msdbg_agent_graph *graph, const char *name, con
                                  size_t rank, const void *data, int is_weight);
 void msdbg_agent_graph_constant(msdbg_agent_graph *graph, const char *name, const char *dtype, const int64_t *shape,
                                 size_t rank, const void *data);
-/* Index of the new operator, for all calls that name one. */
+/* Returns the index of the new operator, for calls that take one. */
 uint32_t msdbg_agent_graph_node(msdbg_agent_graph *graph, const char *full_name, const char *op);
 void msdbg_agent_graph_input(msdbg_agent_graph *graph, uint32_t node, const char *name, uint32_t slot);
 void msdbg_agent_graph_output(msdbg_agent_graph *graph, uint32_t node, const char *dtype, const int64_t *shape,
                               size_t rank);
 void msdbg_agent_graph_attribute(msdbg_agent_graph *graph, uint32_t node, const char *name, const char *value);
-/* One line of the program, innermost first. */
+/* Adds one line of the program, innermost first. */
 void msdbg_agent_graph_frame(msdbg_agent_graph *graph, uint32_t node, const char *file, int line, const char *code);
-/* Takes the description over in any case. MSDBG_AGENT_ERROR: msdbg_agent_problem() says why. */
+/* Always takes ownership of the description. MSDBG_AGENT_ERROR: see msdbg_agent_problem(). */
 int msdbg_agent_add_graph(msdbg_agent *agent, msdbg_agent_graph *graph);
 
 int msdbg_agent_begin_step(msdbg_agent *agent, int graph);
 void msdbg_agent_publish(msdbg_agent *agent, uint32_t node, uint32_t slot, const void *data, size_t bytes);
 void msdbg_agent_publish_shaped(msdbg_agent *agent, uint32_t node, uint32_t slot, const void *data, size_t bytes,
                                 const int64_t *shape, size_t rank);
-/* The device flagged an overflow while the operator ran (backend "Ascend" only); before msdbg_agent_end_step(). */
+/* Reports that the device flagged an overflow while the operator ran (backend "Ascend" only). Call it before
+ * msdbg_agent_end_step(). */
 void msdbg_agent_overflowed(msdbg_agent *agent, uint32_t node);
 void msdbg_agent_node_done(msdbg_agent *agent, uint32_t node);
 int msdbg_agent_end_step(msdbg_agent *agent);

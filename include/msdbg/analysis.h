@@ -1,4 +1,4 @@
-// Questions that need more than one tensor. The session's owner thread only.
+// Analyses of more than one tensor. The session's owner thread only.
 #pragma once
 
 #include <functional>
@@ -12,28 +12,28 @@
 
 namespace msdbg {
 
-/// What counts as bad. Exactly one alternative.
+/// The definition of bad. Exactly one alternative is set.
 struct Predicate {
   enum class Builtin : uint8_t { kNanOrInf, kNan, kInf };
-  /// Answer of a script: nullopt means it could not be decided.
+  /// The result of a script; nullopt if it could not decide.
   using Function = std::function<std::optional<bool>(const CheckedTensor&)>;
 
   std::variant<Builtin, Condition, Expression, Function> when = Builtin::kNanOrInf;
   std::string text = "NaN or Inf";  ///< for the output
 };
 
-/// "nan or inf" (default), "nan", "inf", or what parse_when() takes.
+/// "nan or inf" (default), "nan", "inf", or any text that parse_when() accepts.
 Result<Predicate> parse_predicate(std::string_view text);
 
 enum class Known : uint8_t { kSound, kBad, kUnknown };
 
-/// One input of the origin's execution and what is known of it.
+/// One input of the origin's execution, with its state.
 struct OriginInput {
   uint32_t slot = 0;
-  Edge producer;                 ///< structural nodes looked through
+  Edge producer;                 ///< looks through structural nodes
   Known state = Known::kUnknown;
-  std::string reason;            ///< why unknown
-  std::optional<TensorId> value; ///< the tensor that was judged: recorded input, producer's output, or parameter
+  std::string reason;            ///< reason why it is unknown
+  std::optional<TensorId> value; ///< the judged tensor: recorded input, producer's output, or parameter
   std::optional<Stats> stats;
   bool zeros_at_bad = false;     ///< its zeros are exactly where the origin's elements are bad (NaN/Inf predicates)
 };
@@ -45,7 +45,7 @@ struct ChainLink {
 };
 
 enum class OriginKind : uint8_t {
-  kOperator,   ///< an output broke while its inputs were sound
+  kOperator,   ///< an output broke although its inputs were good
   kParameter,  ///< a parameter was bad when the step began
   kInput,      ///< a graph input or constant was bad
 };
@@ -55,14 +55,14 @@ struct Origin {
   TensorId tensor;
   TensorInfo info;
   Stats stats;
-  std::vector<std::vector<int64_t>> first;  ///< up to 8 coordinates of elements that are bad (NaN/Inf predicates)
-  uint64_t bad_count = 0;                   ///< elements that are bad, for NaN/Inf predicates
+  std::vector<std::vector<int64_t>> first;  ///< coordinates of up to 8 bad elements (NaN/Inf predicates)
+  uint64_t bad_count = 0;                   ///< number of bad elements, for NaN/Inf predicates
   std::optional<std::pair<int64_t, std::pair<uint64_t, uint64_t>>> rows;  ///< affected first-axis rows and least/most bad per row
   bool certain = true;                      ///< false: "not later than this node"; an input is unknown
   std::vector<OriginInput> inputs;
-  std::vector<std::vector<ChainLink>> chains;  ///< paths it took, in execution order; each ends absorbed, at a parameter or an output
-  uint64_t reached = 0;                     ///< bad tensors downstream of this origin, itself included; counted as below
-  std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it so
+  std::vector<std::vector<ChainLink>> chains;  ///< its paths, in execution order; each ends absorbed, at a parameter or at an output
+  uint64_t reached = 0;                     ///< bad tensors downstream of this origin, including itself; counted as below
+  std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it bad
 };
 
 /// All origins of one rank, graph and step; the first is the first in execution order.
@@ -71,7 +71,7 @@ struct StepOrigins {
   int64_t step = 0;
   std::vector<Origin> origins;
   uint64_t bad_tensors = 0;      ///< tensors of the step (outputs, parameters, recorded inputs) that satisfy the predicate
-  std::vector<TensorId> losses;  ///< loss outputs that look healthy nevertheless
+  std::vector<TensorId> losses;  ///< loss outputs that still look good
   /// Bad tensors that some origin reaches, ascending, each with the index of the first such origin.
   std::vector<std::pair<TensorId, uint32_t>> follows;
 };
@@ -88,15 +88,15 @@ struct OriginOptions {
 
 struct OriginResult {
   std::string predicate;
-  std::vector<StepOrigins> steps;          ///< only those that have one; by rank, step, graph
+  std::vector<StepOrigins> steps;          ///< only steps with an origin; by rank, step, graph
   std::vector<NotChecked> not_checked;     ///< tensors that could not be judged
   Coverage coverage;
   bool interrupted = false;
 };
 
-/// Origin: among the executions of a step in execution order, the first output that satisfies the predicate while no
-/// input of that execution does. Inputs are judged by their recorded values, else by their producer's output or the
-/// parameter's value at the start of the step. See docs/origin.md.
+/// Finds origins: in execution order within a step, the first output that satisfies the predicate although no input of that
+/// execution does. Inputs are judged by their recorded values, else by their producer's output or the parameter's value at the
+/// start of the step. See docs/origin.md.
 Result<OriginResult> find_origins(Session& session, const OriginOptions& options);
 
 }  // namespace msdbg

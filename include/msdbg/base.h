@@ -1,6 +1,6 @@
-// What every module builds on: status values, the interrupt flag, logging, and small text helpers.
+// The base of every module: status values, the interrupt flag, logging, and small text helpers.
 //
-// Nothing here prints or exits. Functions are safe from any thread unless they say otherwise.
+// Nothing here prints or exits. Functions are thread-safe unless documented otherwise.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr std::string_view kVersion = "0.1.0";
 
 // ---- assertions ------------------------------------------------------------------------------------------------
 
-/// A defect of msdbg, found by MSDBG_CHECK. It ends the question that was asked (Code::kInternal), not the session.
+/// A defect of msdbg, found by MSDBG_CHECK. It ends the current question (Code::kInternal), not the session.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -29,16 +29,16 @@ class InternalError : public std::logic_error {
 /// Throws InternalError: "internal error: CONDITION does not hold (session/pass.cpp:48): please report it".
 [[noreturn]] void check_failed(const char* condition, const std::source_location& where);
 
-/// Guards memory and invariants, in release builds too. Not for input: what comes from outside gets a Status.
+/// Guards memory and invariants, also in release builds. Not for input: bad input gets a Status.
 #define MSDBG_CHECK(condition) \
   (static_cast<bool>(condition) ? void() : ::msdbg::check_failed(#condition, std::source_location::current()))
 
 // ---- status ----------------------------------------------------------------------------------------------------
 
-/// Why a call did not give a value. The text of the Status says what, which value, and what to do next.
+/// Why a call returned no value. The text of the Status says what failed, the value, and what to do next.
 enum class Code : uint8_t {
   kOk,
-  kInvalidArgument,  ///< the caller's words are wrong (exit status 2 on the command line)
+  kInvalidArgument,  ///< wrong arguments (exit status 2 on the command line)
   kNotFound,         ///< the thing does not exist, e.g. a tensor that was not dumped
   kUnsupported,      ///< it exists, but this program cannot evaluate it (complex, device format, ...)
   kIoError,          ///< the operating system refused or the file changed while it was read
@@ -46,7 +46,7 @@ enum class Code : uint8_t {
   kNoData,           ///< only statistics exist, the elements do not
   kOutOfMemory,      ///< larger than --mem-limit allows
   kInterrupted,      ///< the user pressed Ctrl-C
-  kPeerLost,         ///< the training process went away
+  kPeerLost,         ///< the training process disconnected
   kInternal,         ///< a defect of msdbg
 };
 
@@ -67,7 +67,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-/// A value or the Status that says what went wrong. Reading the wrong one is a defect and throws.
+/// A value, or the Status that explains why it is missing. Reading the wrong one is a defect and throws.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -93,8 +93,8 @@ class [[nodiscard]] Result {
 
 // ---- interrupt -------------------------------------------------------------------------------------------------
 
-/// One flag for the process, set by the SIGINT handler (async-signal-safe) and polled by everything that can take
-/// longer than a tenth of a second. The prompt or the command that handled the interrupt clears it.
+/// One flag per process, set by the SIGINT handler (async-signal-safe) and polled by everything that can take longer than a tenth
+/// of a second. The prompt or command that handled the interrupt clears it.
 void request_interrupt() noexcept;
 bool interrupt_requested() noexcept;
 void clear_interrupt() noexcept;
@@ -104,14 +104,14 @@ void clear_interrupt() noexcept;
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError };
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-/// Replaces the sink; the default drops everything. Call before worker threads start.
+/// Replaces the sink; the default discards everything. Call it before worker threads start.
 void set_log_sink(LogSink sink);
 void log(LogLevel level, std::string_view text);
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
-/// The `limit` candidates closest to `word`, nearest first: case-insensitive edit distance, where a candidate that
-/// contains the word or shares its last path component counts as close. Empty when nothing resembles it.
+/// The `limit` candidates closest to `word`, nearest first: case-insensitive edit distance, where a candidate that contains the
+/// word or shares its last path component counts as close. Empty if no candidate resembles it.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, size_t limit = 3);
 
 std::vector<std::string_view> split(std::string_view text, char separator);
@@ -122,7 +122,7 @@ bool contains_nocase(std::string_view text, std::string_view part);
 
 /// Whole-string conversions: trailing characters, an empty string or overflow give nullopt.
 std::optional<int64_t> parse_int(std::string_view text);
-/// Accepts what strtod accepts, `inf` and `nan` in any case included.
+/// Accepts the formats of strtod, including `inf` and `nan` in any case.
 std::optional<double> parse_double(std::string_view text);
 
 /// Shortest decimal that reads back as the same double; "NaN", "Infinity", "-Infinity" for the special values.
@@ -132,13 +132,13 @@ std::string format_short(double value, int digits = 4);
 /// 5242880 -> "5.0 MiB".
 std::string format_bytes(uint64_t bytes);
 
-/// Ascending numbers with runs joined, for messages: "0-3, 7"; "none" when there are none.
+/// Ascending numbers with runs joined, for messages: "0-3, 7"; "none" for an empty list.
 std::string numbers_text(std::span<const int64_t> numbers);
 
-/// Control characters, ESC and invalid UTF-8 replaced by `?`, so text from a file cannot control a terminal.
+/// Replaces control characters, ESC and invalid UTF-8 by `?`: text from a file cannot control the terminal.
 std::string printable(std::string_view text);
 
-// ---- a set of numbers, as --steps and --ranks take it ------------------------------------------------------------
+// ---- a set of numbers, for --steps and --ranks -------------------------------------------------------------------
 
 /// `all`, `3`, `0:10` (both ends included), `2:` (from 2 on), `:5`, and lists `0,4,7:9`.
 class IntSet {

@@ -1,7 +1,7 @@
-// Watchpoints over a session, and the check that runs them.
+// Watchpoints on a session, and the check that runs them.
 //
-// A watchpoint is a selector (where) and a condition, an expression or a function (when). check() reads each tensor once
-// for all of them. Functions are called on the thread that called check(), everything else runs on worker threads.
+// A watchpoint is a selector (where) and a condition, an expression or a function (when). check() reads each tensor once for all of
+// them. Functions are called on the thread that called check(); everything else runs on worker threads.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ struct CheckedTensor {
   const Stats* stats;
 };
 
-/// What a Lua function answered. `not_checked` with a reason when it failed.
+/// The result of a Lua function. `not_checked` with a reason if it failed.
 struct ScriptVerdict {
   Verdict verdict = Verdict::kClean;
   std::string reason;
   std::optional<double> actual;
   std::vector<std::pair<std::string, std::string>> details;  ///< further fields of the returned table, printed
-  uint32_t error_code = 0;                                   ///< when not checked
+  uint32_t error_code = 0;                                   ///< for kNotChecked
 };
 using ScriptCheck = std::function<ScriptVerdict(const CheckedTensor&)>;
 
-/// What a rule found when a step or the run had ended.
+/// A finding that a rule reported at the end of a step or of the run.
 struct ScriptFinding {
   TensorId tensor;
   std::optional<double> actual;
@@ -45,13 +45,13 @@ struct ScriptFinding {
 };
 struct ScriptPhase {
   std::vector<ScriptFinding> findings;
-  std::string problem;  ///< why the rule returned no answer; "" when it did
+  std::string problem;  ///< why the rule returned no answer, or ""
 };
 
-/// What is reported about a rule besides its findings.
+/// The description of a rule in reports.
 struct RuleInfo {
   std::string name, abbr, summary, cause, next;
-  std::string file;  ///< that it was read from; "" for the catalogue
+  std::string file;  ///< the file it was read from; "" for the catalogue
   Severity severity = Severity::kWarning;
 
   /// `cause` and `next` in one text.
@@ -60,8 +60,8 @@ struct RuleInfo {
 
 struct Watchpoint {
   int id = 0;                    ///< 1, 2, ...; never reused in a session
-  std::string name;              ///< "" or the user's
-  std::string rule;              ///< what hits carry as `rule`: the catalogue id, or the rule's or watch's name
+  std::string name;              ///< the user's, or ""
+  std::string rule;              ///< the `rule` of its hits: the catalogue id, or the name of the rule or watchpoint
   Selector on;
   bool inputs = false, outputs = true;
   std::optional<uint32_t> slot;
@@ -72,17 +72,18 @@ struct Watchpoint {
   ScriptCheck script;            ///< called on the thread that called check()
   bool needs_elements = true;    ///< false: a statistics row (count, min, max, mean) is enough
   Severity severity = Severity::kWarning;
-  std::shared_ptr<const RuleInfo> info;  ///< of a rule; may be null
-  /// Of rules with a script, on the thread that called check(): after the last tensor of a rank's step, after the last of all.
+  std::shared_ptr<const RuleInfo> info;  ///< for rules; may be null
+  /// For rules with a script, on the thread that called check(): after the last tensor of a rank's step, and after the last tensor
+  /// of all.
   std::function<ScriptPhase(int rank, int64_t step)> step_end;
   std::function<ScriptPhase()> finish;
-  int turn = 0;                  ///< on one tensor, watchpoints with a lower turn are asked first
+  int turn = 0;                  ///< on one tensor, watchpoints with a lower turn run first
 };
 
-/// What `when` may be as text.
+/// The parsed forms of `when`.
 using When = std::variant<Condition, Expression>;
 /// A condition of the catalogue (`TO`, `TL max_gt=3`) or an expression (`mean(abs(x)) > 10`).
-/// Error: kInvalidArgument; for what is neither it names the nearest condition.
+/// Error: kInvalidArgument; for a text that is neither, with the nearest condition.
 Result<When> parse_when(std::string_view text);
 
 struct Hit {
@@ -95,7 +96,7 @@ struct Hit {
   std::vector<ParamResult> params;
   std::vector<std::pair<std::string, std::string>> details;
   Stats stats;
-  std::shared_ptr<const RuleInfo> info;  ///< of the rule; may be null
+  std::shared_ptr<const RuleInfo> info;  ///< for rules; may be null
 };
 
 struct NotChecked {
@@ -106,7 +107,7 @@ struct NotChecked {
   uint32_t error_code = 0;
 };
 
-/// Why a rule as a whole reached no verdict.
+/// Why a whole rule reached no verdict.
 enum class RuleProblemKind : uint8_t {
   kBroken,      ///< `rule error: ...`
   kUnset,       ///< a parameter is missing
@@ -124,7 +125,7 @@ struct Coverage {
   uint64_t checked = 0;      ///< of those, every such watchpoint reached a verdict
   uint64_t not_checked = 0;
   uint64_t bytes = 0;        ///< element bytes read
-  uint64_t from_cache = 0;   ///< tensors decided from kept statistics
+  uint64_t from_cache = 0;   ///< tensors decided from cached statistics
 };
 
 struct CheckOptions {
@@ -134,25 +135,25 @@ struct CheckOptions {
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   unsigned threads = 0;                ///< 0: one per processor
   bool report_missing = false;         ///< tensors that were not dumped become not_checked with code 32
-  size_t max_hits = SIZE_MAX;          ///< hits beyond it are counted, not kept
-  /// Called on the owner's thread a few times a second.
+  size_t max_hits = SIZE_MAX;          ///< more hits are counted, but not kept
+  /// Called on the owner's thread a few times per second.
   std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
 };
 
 struct CheckResult {
   std::vector<Hit> hits;               ///< by rank, step, graph, execution order, execution, slot, then rule id
   std::vector<NotChecked> not_checked; ///< the same order
-  std::vector<RuleProblem> rule_problems;  ///< rules that broke; their findings are unknown
+  std::vector<RuleProblem> rule_problems;  ///< rules that failed; their findings are unknown
   std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with their descriptions
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
   Semantics semantics = Semantics::kCompat;
-  bool interrupted = false;            ///< partial
+  bool interrupted = false;            ///< the result is partial
   std::vector<int64_t> steps;          ///< steps that were checked
 };
 
-/// Runs the watchpoints: every tensor is read once for all of them, workers share the tensors, script checks run on
-/// the calling thread. Statistics are kept in the session, so a second call with other thresholds reads nothing.
+/// Runs the watchpoints: reads every tensor once for all of them on worker threads, and calls scripts on the calling thread.
+/// Statistics are cached in the session: a second call with other thresholds reads nothing.
 /// Error: a selector that matches nothing (unless optional), no such step.
 Result<CheckResult> check(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options);
 

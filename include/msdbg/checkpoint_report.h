@@ -1,7 +1,7 @@
-// Checkpoints as text: what is in one, what changed between two, which step of a dump one belongs to.
+// Checkpoints as text: the contents of one, the changes between two, the step of a dump that one belongs to.
 //
-// The sessions' owner thread only. Formats: table, JSON, JSON lines, csv and markdown; all end with a newline. JSON keys
-// are those of docs/checkpoint.md.
+// The sessions' owner thread only. Formats: table, JSON, JSON lines, csv and markdown; all end with a newline. docs/checkpoint.md
+// defines the JSON keys.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace msdbg {
 /// `rows` are the parameters to list.
 std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, const ReportStyle& style);
 
-/// Unchanged parameters are counted; the table lists them when ReportStyle::wide is set, the other formats always.
+/// Counts unchanged parameters; the table lists them only if ReportStyle::wide is set, the other formats always.
 std::string parameter_diff_report(const ParameterDiff& diff, const ReportStyle& style);
 
 std::string checkpoint_match_report(const CheckpointMatch& match, const ReportStyle& style);

@@ -1,4 +1,4 @@
-// Runs other programs with a text as their input: a pager, a filter after `|`.
+// Runs other programs with a text as their input: a pager, or a filter after `|`.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace msdbg {
 
-/// Runs `words` (a program, looked up in PATH, and its arguments) with `text` as its standard input, and waits until it ends. It writes
-/// where this process writes. Ctrl-C goes to it alone. It may stop reading at any time. The settings of the terminal are restored
-/// afterwards. Returns the exit status, 128 + N after signal N. For the owner's thread. Error: kNotFound when it cannot be started.
+/// Runs `words` (a program, looked up in PATH, and its arguments) with `text` as its standard input, and waits until it ends. Its
+/// output goes where ours does. Only the program receives Ctrl-C. It may stop reading at any time. Restores the terminal settings
+/// afterwards. Returns the exit status, 128 + N after signal N. The owner's thread only. Error: kNotFound if the program cannot be
+/// started.
 Result<int> feed_program(const std::vector<std::string>& words, std::string_view text);
 
-/// The same for a command line of the shell.
+/// The same for a shell command line.
 Result<int> feed_shell(const std::string& command, std::string_view text);
 
 }  // namespace msdbg

@@ -1,5 +1,5 @@
-// The element types. There is no function here: the files of the SIMD targets, whose flags other files must not have,
-// include this header.
+// The element types. This header defines no function: the files of the SIMD targets include it, and their flags must not affect
+// other files.
 #pragma once
 
 #include <stddef.h>
@@ -16,8 +16,8 @@ enum class DType : uint8_t {
 };
 constexpr size_t kDTypeCount = static_cast<size_t>(DType::kFloat8) + 1;
 
-/// The types with statistics and conditions: X(enumerator, element). Bool, Half and BFloat16 are structs of the user's own.
-/// A table of kernels is made from this list; what else a new type needs, the compiler asks for.
+/// The types with statistics and conditions: X(enumerator, element). Bool, Half and BFloat16 are structs of the user's. The table
+/// of kernels is generated from this list; the compiler reports everything else that a new type needs.
 #define MSDBG_EVALUABLE_TYPES(X)                                                                   \
   X(kBool, Bool) X(kInt8, int8_t) X(kInt16, int16_t) X(kInt32, int32_t) X(kInt64, int64_t)         \
   X(kUInt8, uint8_t) X(kUInt16, uint16_t) X(kUInt32, uint32_t) X(kUInt64, uint64_t)                \

@@ -10,11 +10,11 @@
 namespace msdbg {
 
 struct DumpOptions {
-  std::optional<std::string> net;   ///< where the dump holds several; default: all
+  std::optional<std::string> net;   ///< if the dump holds several; default: all
   IntSet ranks = IntSet::all();
 };
 
-/// Opens a dump directory: graphs are read, directories listed once each and lazily, no tensor is read.
+/// Opens a dump directory: reads graphs and lists each directory once, on demand; reads no tensor.
 /// Error: kNotFound "no dump here" with the nearest candidates below the path; kIoError.
 Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options = {});
 

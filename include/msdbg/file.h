@@ -1,7 +1,7 @@
-// The only way to read files: a regular file at offsets, a whole text with a limit, a window for parsers. And the unlinked
-// temporary file for data that memory should not hold.
+// The only way to read files: a regular file at offsets, a whole text with a limit, a window for parsers. Also the unlinked
+// temporary file for data too large for memory.
 //
-// Every Status begins with the path. Tests inject faults below these functions (src/base/disk.h).
+// Every Status starts with the path. Tests inject faults below these functions (src/base/disk.h).
 #pragma once
 
 #include <cstddef>
@@ -16,35 +16,36 @@
 
 namespace msdbg {
 
-/// A regular file that is read at offsets, or a temporary file. read() may be called from any thread; the functions that
-/// change a temporary file may not be called while others use it.
+/// A regular file that is read at offsets, or a temporary file. Any thread may call read(); functions that change a temporary file
+/// must not run while others use it.
 class File {
  public:
-  /// Never blocks, whatever the path is. Error: kNotFound; kIoError, also for anything but a regular file.
+  /// Never blocks, whatever the path is. Error: kNotFound; kIoError, also for anything that is not a regular file.
   static Result<File> open(const std::string& path);
-  /// An unlinked file below TMPDIR; messages begin with `name`. Error: kIoError with a hint at TMPDIR.
+  /// An unlinked file in TMPDIR; messages start with `name`. Error: kIoError with a hint about TMPDIR.
   static Result<File> temporary(const std::string& name);
   ~File();
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
 
   const std::string& path() const { return path_; }
-  /// For an opened file its size at that time, for a temporary one what was written.
+  /// For an opened file its size at that time, for a temporary file the bytes written.
   uint64_t size() const { return size_; }
 
-  /// Fills all of `out` from `offset` on. Error: kIoError, also when the file became shorter; kInterrupted.
+  /// Fills all of `out` from `offset` on. Error: kIoError, also if the file became shorter; kInterrupted.
   Status read(uint64_t offset, std::span<std::byte> out) const;
-  /// All of it. Error: as read(); kCorrupt when it is longer than `limit` bytes.
+  /// The whole file. Error: as for read(); kCorrupt if it is longer than `limit` bytes.
   Result<std::string> text(uint64_t limit) const;
   /// Tells the operating system that the file will be read from front to back.
   void expect_sequential() const;
 
   // ---- only for temporary() ----
-  /// Error: kIoError with a hint at TMPDIR.
+  /// Error: kIoError with a hint about TMPDIR.
   Status append(std::span<const std::byte> bytes);
   /// Drops everything after `size`.
   Status truncate(uint64_t size);
-  /// Makes the file `size` bytes long, on the disk too: a full disk is an error here, not a signal when a mapping is touched.
+  /// Makes the file `size` bytes long and allocates the space on disk: a full disk is an error here, not a signal when a mapping is
+  /// touched.
   Status reserve(uint64_t size);
   int descriptor() const { return descriptor_; }
 
@@ -59,20 +60,20 @@ class File {
   uint64_t size_ = 0;
 };
 
-/// The whole text of a regular file. Error: kNotFound, kIoError, kInterrupted; kCorrupt when it is longer than `limit` bytes.
+/// The whole text of a regular file. Error: kNotFound, kIoError, kInterrupted; kCorrupt if it is longer than `limit` bytes.
 Result<std::string> read_text(const std::string& path, uint64_t limit = uint64_t{1} << 30);
-/// The same for paths that people type: a pipe or a device is read too, and waited for.
+/// The same for paths that users type: also reads a pipe or a device, and waits for it.
 Result<std::string> read_input(const std::string& path, uint64_t limit = uint64_t{1} << 30);
-/// The lines of a file without their ends, \n or \r\n; a last line without one is kept.
+/// The lines of a file without their ends, \n or \r\n; a last line without an end is included.
 Result<std::vector<std::string>> read_lines(const std::string& path, uint64_t limit = uint64_t{1} << 30);
-/// For callers that keep the path apart: the Status without the path that it begins with.
+/// For callers that handle the path separately: the Status without its leading path.
 Status without_path(const Status& status, const std::string& path);
 
-/// A file as a parser's source: small reads are served from a window, large ones go straight to their place. The file must
-/// live longer. For one thread.
+/// A file as a parser's source: small reads come from a window, large ones go directly to their destination. The file must live
+/// longer. One thread.
 class FileWindow : public ByteSource {
  public:
-  /// After a jump a quarter of the window is before the place that was asked for, because parsers go back a little.
+  /// After a jump, a quarter of the window precedes the requested offset, because parsers go back slightly.
   explicit FileWindow(const File& file, size_t window_bytes = 4096) : file_(file), window_(window_bytes) {}
   uint64_t size() const override { return file_.size(); }
   Status read(uint64_t offset, std::span<std::byte> out) override;
@@ -80,7 +81,7 @@ class FileWindow : public ByteSource {
  private:
   const File& file_;
   std::vector<std::byte> window_;
-  uint64_t begin_ = 0, end_ = 0;  // what the window holds
+  uint64_t begin_ = 0, end_ = 0;  // the contents of the window
 };
 
 }  // namespace msdbg

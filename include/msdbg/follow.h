@@ -1,5 +1,5 @@
-// Following one question through a run: since when does it hold (bisect), how did a number move (trend), how did it
-// spread in a step (propagation), and why is there no value (why).
+// Follows one question through a run: since when a condition holds (bisect), how a number changed (trend), how a tensor spread in a
+// step (propagation), and why a value is missing (why).
 //
 // The session's owner thread only. Pictures, tables and JSON of the answers: msdbg/follow_report.h.
 #pragma once
@@ -15,21 +15,21 @@
 
 namespace msdbg {
 
-/// The tensors that a question is about.
+/// The tensors of a question.
 struct FollowTarget {
   Selector on;
-  std::string text;            ///< as the user wrote it, for the output
-  std::vector<NodeRef> nodes;  ///< what `on` matches, in all requested ranks and graphs
+  std::string text;            ///< as written by the user, for output
+  std::vector<NodeRef> nodes;  ///< the matches of `on` in all requested ranks and graphs
   bool inputs = false, outputs = true;
   std::optional<uint32_t> slot;  ///< only this slot
 };
-/// One tensor (`NODE`, `NODE:1`, `NODE:input:0`) when the text names one, else a selector. Every graph and rank that has the
-/// node counts, unless `graph` or `ranks` picks.
+/// One tensor (`NODE`, `NODE:1`, `NODE:input:0`) if the text names one, else a selector. Includes every graph and rank that has the
+/// node, unless `graph` or `ranks` selects some.
 /// Error: that of Selector::parse(), or kNotFound with the nearest names.
 Result<FollowTarget> follow_target(const Session& session, std::string_view text, const IntSet& ranks = IntSet::all(),
                                    std::optional<int> graph = {});
 
-/// Options that all questions share.
+/// Options of all questions.
 struct FollowOptions {
   IntSet steps = IntSet::all();
   IntSet ranks = IntSet::all();
@@ -37,7 +37,7 @@ struct FollowOptions {
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   unsigned threads = 0;
   std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress{};
-  std::function<bool()> cancelled{};  ///< asked after each step of a search; true ends it, marked as interrupted
+  std::function<bool()> cancelled{};  ///< called after each step of a search; true ends it as interrupted
 };
 
 // ---- bisect ------------------------------------------------------------------------------------------------------------
@@ -45,24 +45,24 @@ struct FollowOptions {
 /// One step that was examined.
 struct BisectProbe {
   int64_t step = 0;
-  Known state = Known::kUnknown;  ///< kBad: the predicate holds for at least one tensor of the target; kSound: for none, and all could be judged
-  std::string reason;             ///< why unknown
-  std::vector<TensorId> holds;    ///< tensors for which it holds
-  std::optional<Stats> stats;     ///< of the first of them, or of the first tensor examined
+  Known state = Known::kUnknown;  ///< kBad: the predicate holds for a tensor of the target; kSound: all were judged, it holds for none
+  std::string reason;             ///< reason why it is unknown
+  std::vector<TensorId> holds;    ///< tensors for which the predicate holds
+  std::optional<Stats> stats;     ///< of the first of these, or of the first tensor examined
   uint64_t tensors = 0;           ///< examined
-  uint64_t undecided = 0;         ///< of those, how many could not be decided
+  uint64_t undecided = 0;         ///< of those, the undecided ones
 };
 
 struct BisectRank {
   int rank = 0;
-  std::optional<int64_t> first;           ///< smallest step in which the predicate holds, if it is monotone
-  std::optional<int64_t> last_before;     ///< nearest earlier step in which it was seen not to hold
-  std::vector<BisectProbe> probes;        ///< in the order they were made
-  std::vector<int64_t> skipped;           ///< steps without the tensor, or undecided, that the search met and passed over
-  std::vector<int64_t> open;              ///< steps between last_before and first that are unknown
-  uint64_t steps = 0;                     ///< that were there to be searched
+  std::optional<int64_t> first;           ///< first step in which the predicate holds, if it is monotone
+  std::optional<int64_t> last_before;     ///< nearest earlier step in which it did not hold
+  std::vector<BisectProbe> probes;        ///< in the order of the search
+  std::vector<int64_t> skipped;           ///< steps without the tensor, or undecided, that the search skipped
+  std::vector<int64_t> open;              ///< unknown steps between last_before and first
+  uint64_t steps = 0;                     ///< number of steps to search
   uint64_t reads = 0;                     ///< tensors read
-  bool monotone = true;                   ///< in what was seen; false: it held in a step and not in a later one
+  bool monotone = true;                   ///< as far as examined; false: it held in a step and not in a later one
   std::optional<int64_t> counterexample;  ///< not monotone: that later step
 };
 
@@ -72,55 +72,55 @@ struct BisectResult {
   bool interrupted = false;
 };
 
-/// The first step in which `predicate` holds, found by halving: at most ceil(log2(n + 1)) + 1 of n steps are examined. Assumes that
-/// what holds in a step holds in all later ones; the steps before and after the answer are examined, and `monotone` says whether
-/// they agree. A step without the tensor is replaced by the nearest one that has it.
-/// Error: kNotFound when no requested step has a tensor of the target; errors of check().
+/// The first step in which `predicate` holds, found by binary search: examines at most ceil(log2(n + 1)) + 1 of n steps. Assumes
+/// that a predicate that holds in a step also holds in all later ones; the steps before and after the answer are examined, and
+/// `monotone` says whether they agree. A step without the tensor is replaced by the nearest one with it.
+/// Error: kNotFound if no requested step has a tensor of the target; errors of check().
 Result<BisectResult> bisect(Session& session, const FollowTarget& target, const Predicate& predicate, const FollowOptions& options = {});
 
 // ---- trend -------------------------------------------------------------------------------------------------------------
 
-/// The names that trend() takes: those of the statistics in JSON and Lua.
+/// The statistics for trend(), with their names in JSON and Lua.
 std::vector<std::string> statistic_names();
-/// nullopt: unknown for this tensor or without a value (no finite element). `first_bad` is the flat index.
+/// nullopt: unknown for this tensor, or undefined (no finite element). `first_bad` is the flat index.
 /// Error: kInvalidArgument with the nearest name.
 Result<std::optional<double>> statistic_value(const Stats& stats, std::string_view name);
 
 struct TrendPoint {
   int64_t step = 0;
   std::optional<double> value;
-  std::string reason;  ///< why there is no value
+  std::string reason;  ///< reason if it is missing
 };
 
 struct ChangePoint {
   int64_t step = 0;              ///< first step of the second part
-  double before = 0, after = 0;  ///< value in the last step before it and in it
+  double before = 0, after = 0;  ///< value in the step before it, and in it
   double p = 0;                  ///< bound on the probability of such a fit by chance
-  bool log_scale = false;        ///< found in the logarithms
+  bool log_scale = false;        ///< found in logarithms
 };
 
 struct TrendLine {
-  TensorId tensor;                 ///< step: that of the first point
+  TensorId tensor;                 ///< its step is that of the first point
   std::vector<TrendPoint> points;  ///< ascending steps
   std::optional<double> first, last, min, max;
-  std::optional<int64_t> ends;  ///< from this step on there is no value, although there was one before
+  std::optional<int64_t> ends;  ///< first step without a value after steps with one
   std::optional<ChangePoint> change;
 };
 
 struct TrendResult {
   std::string statistic, target;
   std::vector<TrendLine> lines;  ///< by rank, graph, execution order, execution, slot
-  std::vector<int64_t> steps;    ///< that any line has
+  std::vector<int64_t> steps;    ///< the steps of all lines
   Coverage coverage;
   bool interrupted = false;
 };
 
 /// One line per tensor of the target: the statistic over the steps.
-/// Error: kInvalidArgument for an unknown statistic; kNotFound when nothing of the target was dumped in these steps.
+/// Error: kInvalidArgument for an unknown statistic; kNotFound if nothing of the target was dumped in these steps.
 Result<TrendResult> trend(Session& session, const FollowTarget& target, std::string_view statistic, const FollowOptions& options = {});
 
-/// Where a series changes direction: of all cuts into two parts of at least three points the one whose two straight lines leave the
-/// smallest squared error, if an F test against a single straight line gives a probability below 0.001 after multiplication by the
+/// Where a series changes direction. Of all cuts into two parts of at least three points, takes the one whose two straight lines
+/// have the smallest squared error, if an F test against a single line gives a probability below 0.001 after multiplication by the
 /// number of cuts. Positive series that span more than two decades are judged by their logarithms. nullopt below six points.
 std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, double>>& series);
 
@@ -129,9 +129,9 @@ std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, dou
 enum class Passage : uint8_t {
   kOrigin,    ///< bad, with no bad input (down: the requested tensor)
   kPassed,    ///< had a bad input and a bad output
-  kAbsorbed,  ///< had a bad input; its output is sound
+  kAbsorbed,  ///< had a bad input; its output is good
   kCannot,    ///< had a bad input; its output type cannot hold a bad value (bool, integer)
-  kClean,     ///< had no bad input: a sound input going up, a sound consumer after an absorber going down
+  kClean,     ///< had no bad input: a good input when going up, a good consumer after an absorber when going down
   kUnknown,   ///< had a bad input; its output is unknown
 };
 std::string_view passage_name(Passage passage);  ///< "origin", "passed on", "absorbed", "cannot hold it", "clean", "unknown"
@@ -141,9 +141,9 @@ struct PropagationNode {
   uint32_t execution = 0;
   Passage passage = Passage::kUnknown;
   bool parameter = false;          ///< a value that outlives the step: a parameter, or another graph input
-  std::optional<TensorId> tensor;  ///< its output, as far as it was seen
+  std::optional<TensorId> tensor;  ///< its output, if it was seen
   std::optional<Stats> stats;      ///< of `tensor`
-  std::string reason;              ///< why unknown
+  std::string reason;              ///< reason why it is unknown
   uint32_t distance = 0;           ///< operators between the requested tensor and this node
 };
 
@@ -158,14 +158,14 @@ struct Propagation {
   TensorId tensor;  ///< the requested one
   std::string predicate;
   bool up = false;
-  bool holds = true;                   ///< false: the tensor itself is sound, nothing spreads from it
-  bool edges_known = true;             ///< false: no readable graph file, so producers and consumers are unknown
+  bool holds = true;                   ///< false: the tensor itself is good, and nothing spreads from it
+  bool edges_known = true;             ///< false: no readable graph file; producers and consumers are unknown
   std::optional<Stats> stats;          ///< of `tensor`
   std::vector<PropagationNode> nodes;  ///< by distance, then execution order
   std::vector<PropagationEdge> edges;
   uint64_t bad_in_step = 0;    ///< bad outputs and parameters of the graph in this step
-  uint64_t bad_elsewhere = 0;  ///< of those, not connected with the tensor: other origins
-  uint64_t clean_outputs = 0;  ///< outputs of the step that were examined and are sound
+  uint64_t bad_elsewhere = 0;  ///< of those, not connected to the tensor: other origins
+  uint64_t clean_outputs = 0;  ///< outputs of the step that were examined and are good
   std::vector<NotChecked> not_checked;
   Coverage coverage;
   bool interrupted = false;
@@ -173,10 +173,10 @@ struct Propagation {
 
 struct PropagationOptions : FollowOptions {
   Predicate predicate;
-  bool up = false;  ///< where it came from, instead of where it went
+  bool up = false;  ///< follow it to its source instead of its consumers
 };
 
-/// The cone of a bad tensor in its step. Error: that of describe() when the tensor is not there.
+/// The cone of a bad tensor in its step. Error: that of describe() if the tensor does not exist.
 Result<Propagation> propagation(Session& session, const TensorId& tensor, const PropagationOptions& options);
 
 // ---- why ---------------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ std::string_view why_kind_name(WhyKind kind);  ///< "has_value", "fused", ...
 
 struct WhyEvidence {
   std::string text;
-  std::string path;  ///< file it rests on; may be empty
+  std::string path;  ///< the file it is based on; may be empty
 };
 
 struct WhyAnswer {
@@ -213,13 +213,13 @@ struct WhyAnswer {
   std::string asked;   ///< the user's words
   std::string answer;  ///< one sentence
   std::vector<WhyEvidence> evidence;
-  std::optional<TensorId> tensor;    ///< when the name is in the graph
+  std::optional<TensorId> tensor;    ///< if the name is in the graph
   std::vector<std::string> instead;  ///< nodes or tensors to look at instead
-  std::string next;                  ///< what to do to have the value next time; may be empty
+  std::string next;                  ///< how to get the value next time; may be empty
 };
 
 struct WhyOptions {
-  std::optional<int64_t> step;  ///< default: the first step with data, or the current one of the caller
+  std::optional<int64_t> step;  ///< default: the caller's current step, or the first step with data
   std::optional<int> rank, graph;
   uint32_t execution = 0;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;

@@ -1,6 +1,6 @@
-// A check as a gate: which of its findings are new, known from an earlier run, or suppressed with a reason.
+// A check as a gate: its findings are new, known from an earlier run, or suppressed with a reason.
 //
-// Any thread. Files are text here; reading and writing them is for the program.
+// Any thread. Files are passed as text; the program reads and writes them.
 #pragma once
 
 #include <set>
@@ -13,11 +13,11 @@
 
 namespace msdbg {
 
-/// What makes two findings of different runs the same one. Graph ids and execution numbers change between runs, names do not.
+/// Identifies a finding across runs. Graph ids and execution numbers change between runs, names do not.
 struct Fingerprint {
   std::string graph, node, rule, slot;
   int rank = 0;
-  std::optional<int64_t> step;  ///< only where a baseline distinguishes steps
+  std::optional<int64_t> step;  ///< only if the baseline distinguishes steps
   auto operator<=>(const Fingerprint&) const = default;
   /// One JSON object on one line, without the newline.
   std::string text() const;
@@ -29,11 +29,11 @@ Fingerprint fingerprint(const Session& session, const Hit& hit, bool with_step);
 /// The findings of an earlier run: JSON lines, sorted.
 class Baseline {
  public:
-  /// `name` is the file, for messages. Error: kCorrupt with the line and what is accepted.
+  /// `name` is the file name for messages. Error: kCorrupt with the line and what is accepted.
   static Result<Baseline> parse(std::string_view text, std::string_view name);
   static Baseline of(const Session& session, const std::vector<Hit>& hits, bool with_steps);
 
-  /// An entry without a step stands for every step.
+  /// An entry without a step matches every step.
   bool contains(const Session& session, const Hit& hit) const;
   std::string text() const;
   size_t size() const { return entries_.size(); }
@@ -53,29 +53,29 @@ struct Suppression {
 
   bool matches(const Session& session, const Hit& hit) const;
 };
-/// Empty lines and lines that begin with `#` are skipped. Error: kCorrupt with the line and what is accepted.
+/// Skips empty lines and lines that start with `#`. Error: kCorrupt with the line and what is accepted.
 Result<std::vector<Suppression>> parse_suppressions(std::string_view text, std::string_view name);
 
 enum class Standing : uint8_t { kNew, kKnown, kSuppressed };
 std::string_view standing_name(Standing standing);  ///< "new", "known", "suppressed"
 
-/// The verdict on each finding of a check.
+/// The classification of each finding of a check.
 struct Gate {
   std::vector<Standing> standing;    ///< one per CheckResult::hits
   std::vector<std::string> reasons;  ///< the same length; "" unless suppressed
-  uint64_t fresh = 0, known = 0, suppressed = 0;  ///< of all findings, listed or not
-  std::vector<Suppression> unused;                                ///< that matched nothing, where that proves anything
+  uint64_t fresh = 0, known = 0, suppressed = 0;  ///< counts of all findings, listed or not
+  std::vector<Suppression> unused;                                ///< suppressions that matched nothing, if the run proves that
   bool has_baseline = false, has_suppressions = false;
 };
 
-/// Something was not checked that should have been: `--strict` fails then. A rule without nodes in this network does not count.
+/// True if something was not checked that should have been: `--strict` then fails. Ignores a rule without nodes in this network.
 bool is_incomplete(const CheckResult& result);
-/// Every rule of `chosen` is broken or had nothing to judge, and at least one is broken: there is no verdict.
+/// Every rule of `chosen` failed or had nothing to judge, and at least one failed: there is no verdict.
 bool none_judged(const CheckResult& result, const std::vector<std::string>& chosen);
 
-/// Judges all findings, then cuts `result->hits` to `max_hits` new ones and `max_hits` others. The result must hold every hit.
-/// A finding that is both known and suppressed is suppressed. nullptr: there is no such file. An interrupted run proves no
-/// suppression unused, nor does a run over some of the steps or ranks (`partial`).
+/// Classifies all findings, then cuts `result->hits` to `max_hits` new ones and `max_hits` others. The result must contain every
+/// hit. A finding that is both known and suppressed is suppressed. nullptr: no such file. An interrupted run proves no suppression
+/// unused; neither does a run over only some steps or ranks (`partial`).
 Gate judge(const Session& session, CheckResult* result, const Baseline* baseline, const std::vector<Suppression>* suppressions,
            size_t max_hits = SIZE_MAX, bool partial = false);
 

@@ -1,4 +1,4 @@
-// The graph model: nodes with slots, scopes, producers and users, and the language that selects nodes.
+// The graph model: nodes with slots, scopes, producers and users, and the selector language.
 //
 // A Graph is built once (GraphBuilder), then immutable, and may be read from any thread.
 #pragma once
@@ -36,23 +36,23 @@ std::string slot_name(Slot slot);
 /// Accepts `output:0`, `input:1`, and `0` for output 0.
 std::optional<Slot> parse_slot(std::string_view text);
 
-/// One line of the user's program. `line` is 0 when unknown.
+/// One line of the user's program. `line` is 0 if unknown.
 struct StackFrame {
   std::string file;
   int line = 0;
   std::string code;  ///< without indentation; may be empty
 };
 
-/// Where an input comes from: `slot` is the producer's output, TupleGetItem already looked through.
+/// The source of an input: `slot` is the producer's output, looking through TupleGetItem.
 struct Edge {
   NodeId node = kNoNode;
   uint32_t slot = 0;
-  std::string name;  ///< as the file names it; the only field set when the producer is unknown
+  std::string name;  ///< as in the file; the only field set if the producer is unknown
 };
 
 struct OutputType {
   DType dtype = DType::kUnknown;
-  std::optional<Shape> shape;  ///< nullopt: the file does not say (elements of a sequence)
+  std::optional<Shape> shape;  ///< nullopt: not in the file (elements of a sequence)
 };
 
 struct Attribute {
@@ -70,9 +70,9 @@ struct Node {
   std::vector<OutputType> outputs;  ///< element k is output slot k
   std::vector<Attribute> attributes;
   std::vector<StackFrame> stack;    ///< innermost frame first
-  std::string constant_value;       ///< printed inline value of a constant, when the file has one
-  std::string file_key;             ///< constants: the name their dump file carries (`data-3`, `cst1`)
-  /// Place in the execution order, smaller runs earlier. Parameters and constants come before every operator.
+  std::string constant_value;       ///< printed inline value of a constant, if the file has one
+  std::string file_key;             ///< constants: the name in dump files (`data-3`, `cst1`)
+  /// Position in the execution order, smaller runs earlier. Parameters and constants come before every operator.
   uint32_t order = 0;
   bool trainable = false;           ///< a parameter that an optimizer updates
   bool optimizer_state = false;     ///< a parameter that only an optimizer uses (momentum, moments, step, rate)
@@ -84,31 +84,31 @@ struct Node {
 struct Use {
   NodeId node;
   uint32_t slot;         ///< input slot of the consumer
-  uint32_t output_slot;  ///< which output of ours it takes
+  uint32_t output_slot;  ///< the producer's output slot
 };
 
 class Graph {
  public:
   int rank() const { return rank_; }
   int id() const { return id_; }                        ///< the number in the file and directory names
-  const std::string& name() const { return name_; }    ///< as the file says, e.g. "kernel_graph0"
+  const std::string& name() const { return name_; }    ///< as in the file, e.g. "kernel_graph0"
   int root_id() const { return root_id_; }
-  /// False when there was no graph file and the nodes were made from the names of the tensor files.
+  /// False if there was no graph file and the nodes come from the names of tensor files.
   bool from_file() const { return from_file_; }
-  /// The graph file; set without from_file() when there is one that could not be read.
+  /// The graph file; set without from_file() if it could not be read.
   const std::string& source_path() const { return source_path_; }
 
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
-  /// Operators in execution order (execution-order csv when there is one, else the order of the file).
+  /// Operators in execution order (from the execution-order csv if there is one, else in file order).
   std::span<const NodeId> execution_order() const { return execution_order_; }
-  /// Exactly this full name.
+  /// The node with exactly this full name.
   const Node* find(std::string_view full_name) const;
   std::span<const Use> users(NodeId id) const;
-  /// Consumers with structural nodes (Depend, Load, MakeTuple/TupleGetItem pairs, UpdateState) looked through.
+  /// Consumers, looking through structural nodes (Depend, Load, MakeTuple/TupleGetItem pairs, UpdateState).
   std::vector<Use> effective_users(NodeId id) const;
-  /// Producer of an input with structural nodes looked through; node is kNoNode when unknown. Inputs that only order
-  /// the run end at their UpdateState or monad (see carries_value).
+  /// Producer of an input, looking through structural nodes; node is kNoNode if unknown. Inputs that only define the order end at
+  /// their UpdateState or monad (see carries_value).
   Edge effective_producer(NodeId id, uint32_t input_slot) const;
 
  private:
@@ -126,11 +126,10 @@ class Graph {
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 
-/// True for operators that carry no tensor of their own and are never dumped.
+/// True for operators that have no tensor of their own and are never dumped.
 bool is_structural(std::string_view op);
 
-/// False for an input that only orders the run: its producer (UpdateState, a monad) has no output. An unknown producer
-/// gives true.
+/// False for an input that only defines the order: its producer (UpdateState, a monad) has no output. True for an unknown producer.
 bool carries_value(const Graph& graph, const Edge& edge);
 
 /// Collects nodes in file order, then builds the indexes. Edges may name nodes that are added later.
@@ -142,14 +141,14 @@ class GraphBuilder {
   int root_id() const;
   void set_from_file(bool value);
   void set_source_path(std::string path);
-  /// Edge::node of the inputs is an id of this builder; kNoNode with a name is allowed.
-  /// A second node of the same full name is kept and addressable by id, `find` returns the first.
+  /// Edge::node of the inputs is an id of this builder, or kNoNode with a name. A second node with the same full name is kept and
+  /// addressable by id; `find` returns the first.
   NodeId add(Node node);
   Node& node(NodeId id);
   size_t size() const;
-  /// Full names in execution order; unknown names are returned, nodes not listed follow in file order.
+  /// Sets the execution order by full names; returns unknown names. Nodes not listed follow in file order.
   std::vector<std::string> set_execution_order(std::span<const std::string> names);
-  /// Marks trainable parameters and optimizer state from how operators use them (docs/selectors.md, Collections).
+  /// Marks trainable parameters and optimizer state according to the operators that use them (docs/selectors.md, Collections).
   GraphPtr build();
 
  private:
@@ -160,7 +159,7 @@ class GraphBuilder {
 // ---- categories --------------------------------------------------------------------------------------------------
 
 enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss };
-/// Name rules of MindInsight with the graph's own knowledge first. See docs/selectors.md.
+/// MindInsight's name rules, after the facts in the graph. See docs/selectors.md.
 bool in_category(const Node& node, Category category);
 
 // ---- selectors ---------------------------------------------------------------------------------------------------
@@ -178,14 +177,14 @@ class Selector {
   /// Error: kInvalidArgument with the position and, for an unknown collection or prefix, the nearest known one.
   static Result<Selector> parse(std::string_view text);
   static Selector any_of(std::span<const Selector> parts);
-  /// Exactly these nodes, each with its rank and graph. The text names them as parse() reads it, with `rank:` and `graph:` where
-  /// another graph of `graphs` has a node of that name.
+  /// Exactly these nodes, each with its rank and graph. The text is in the syntax of parse(), with `rank:` and `graph:` if another
+  /// graph of `graphs` has a node with that name.
   static Selector of_nodes(std::span<const NodeRef> nodes, std::span<const GraphPtr> graphs);
 
   const std::string& text() const { return text_; }
-  /// The same selector for these graphs: a word that is the name of one node, or a unique ending of it, means that node.
+  /// The same selector for these graphs: a word that is the name of one node, or a unique suffix of it, means that node.
   Selector in(std::span<const GraphPtr> graphs) const;
-  /// Of in(graphs): whether it chooses this node. A word is a part of the name otherwise.
+  /// Whether in(graphs) selects this node. Other words match parts of names.
   bool matches(const Graph& graph, const Node& node) const;
   /// In order of graph, then execution order.
   std::vector<NodeRef> resolve(std::span<const GraphPtr> graphs) const;
@@ -196,13 +195,13 @@ class Selector {
   std::shared_ptr<const Term> root_;
 };
 
-/// resolve(), but an empty result is kNotFound and names the three nearest nodes.
+/// resolve(), but an empty result is kNotFound with the three nearest nodes.
 Result<std::vector<NodeRef>> resolve_or_explain(const Selector& selector, std::span<const GraphPtr> graphs);
 
-/// One node by full name, unique suffix (`conv1-Conv2d/Conv2D-op0`) or unique last component, as ShortNames writes it; `.../` before
-/// it and a slot behind it (`:output:0`) are passed over.
-/// Error: kNotFound with the nearest names; kInvalidArgument listing the candidates when ambiguous. The same full
-/// name in several graphs is not ambiguous when `graph` or `rank` picks one; otherwise the first graph's node is taken.
+/// Finds one node by full name, unique suffix (`conv1-Conv2d/Conv2D-op0`) or unique last component, as printed by ShortNames;
+/// ignores a leading `.../` and a trailing slot (`:output:0`).
+/// Error: kNotFound with the nearest names; kInvalidArgument with the candidates if it is ambiguous. The same full name in several
+/// graphs is not ambiguous: `graph` or `rank` selects one, otherwise the first graph's node is returned.
 Result<NodeRef> find_node(std::span<const GraphPtr> graphs, std::string_view name, std::optional<int> rank = {},
                           std::optional<int> graph_id = {});
 

@@ -1,8 +1,8 @@
-// A report to share: one page that shows what broke, where and how it spread, with pictures, as a self-contained
-// HTML file or as Markdown.
+// A report to share: one page that shows what broke, where, and how it spread, with pictures, as a self-contained HTML file or as
+// Markdown.
 //
-// The session's owner thread only. Nothing is written here: the page comes back as text. Both forms have the same content
-// in the same order; the same results at the same time give the same bytes.
+// The session's owner thread only. Writes nothing: returns the page as text. Both forms have the same contents in the same order;
+// the same results at the same time give the same bytes.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@
 namespace msdbg {
 
 enum class PageForm : uint8_t { kHtml, kMarkdown };
-/// By the ending of a file: .html, .htm, .md, .markdown, case ignored. Error: kInvalidArgument with what is accepted.
+/// By file extension: .html, .htm, .md, .markdown, ignoring case. Error: kInvalidArgument with what is accepted.
 Result<PageForm> page_form(std::string_view path);
 
 /// The contents of the page. nullptr: not requested. At least one is needed.
 struct PageInput {
-  const CheckResult* check = nullptr;    ///< hits by rank, step, graph as check() leaves them
+  const CheckResult* check = nullptr;    ///< hits by rank, step, graph, as returned by check()
   const OriginResult* origin = nullptr;
 };
 
@@ -35,20 +35,20 @@ struct PageRemark {
 };
 
 struct PageOptions {
-  std::string dump;              ///< how the commands name the dump; "": SessionInfo::source
-  std::string command;           ///< what made the page, as somebody typed it; "": not known
-  std::optional<int64_t> time;   ///< when, in seconds since 1970 UTC; nullopt: SOURCE_DATE_EPOCH of the environment, else now
-  std::string rules;             ///< which rules were asked, for the reader: "the default rules"
-  std::string rule_words;        ///< the same as words of the command line: "--rules TO,TZ"; "" for the default
-  std::vector<PageRemark> guide; ///< in this order, in a chapter of their own; no chapter if empty
-  size_t max_hits = 300;         ///< rows of the table; the rest is counted
+  std::string dump;              ///< the dump's name in commands; "": SessionInfo::source
+  std::string command;           ///< the command that made the page, as typed; "": unknown
+  std::optional<int64_t> time;   ///< date in seconds since 1970 UTC; nullopt: SOURCE_DATE_EPOCH of the environment, else now
+  std::string rules;             ///< description of the rules: "the default rules"
+  std::string rule_words;        ///< the same as command line words: "--rules TO,TZ"; "" for the default
+  std::vector<PageRemark> guide; ///< in this order, in their own chapter; no chapter if empty
+  size_t max_hits = 300;         ///< rows of the table; further hits are only counted
   size_t max_tensors = 12;       ///< with pictures
   size_t max_layers = 24;        ///< with trend lines
-  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress;  ///< pictures and trends, a few times a second
+  std::function<void(uint64_t done, uint64_t total, uint64_t bytes)> progress;  ///< for pictures and trends, a few times per second
 };
 
-/// The whole page. Tensors that cannot be read are named where their picture would be.
-/// Error: kInvalidArgument without input, or for a SOURCE_DATE_EPOCH that is no such time; kInterrupted, then there is no page.
+/// The whole page. A tensor that cannot be read is named in place of its picture.
+/// Error: kInvalidArgument without input, or for an invalid SOURCE_DATE_EPOCH; kInterrupted, then there is no page.
 Result<std::string> page_text(Session& session, const PageInput& input, const PageOptions& options, PageForm form);
 
 /// The default contents of a page: the default rules and the origins of NaN and Inf.
@@ -56,11 +56,11 @@ struct PageFindings {
   CheckResult check;
   OriginResult origin;
 };
-/// `check_options` chooses steps, ranks, semantics and limits for both. Error: as check() and find_origins().
+/// `check_options` has steps, ranks, semantics and limits for both. Error: as for check() and find_origins().
 Result<PageFindings> look_for_page(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& check_options);
-/// The same for a check that was made already.
+/// The same for an existing check result.
 Result<PageFindings> add_origins(Session& session, CheckResult checked, const CheckOptions& check_options);
-/// Rules for faults of any training, as watchpoints.
+/// Rules for faults in any training, as watchpoints.
 std::vector<Watchpoint> default_watchpoints();
 
 }  // namespace msdbg

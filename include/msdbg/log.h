@@ -1,4 +1,4 @@
-// What -v and --log show besides warnings: what was read, and how long it took. A message that nobody reads costs one load.
+// Messages of -v and --log besides warnings: what was read, and how long it took. A message without a reader costs one load.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace msdbg {
 
-/// Whether somebody reads messages of this level: ask before one is put together. Any thread.
+/// Whether messages of this level are read: check before composing one. Any thread.
 bool log_wanted(LogLevel level);
-/// From which level on messages are read; warnings and errors until this is called.
+/// Sets the lowest level to be read; until then, only warnings and errors are.
 void want_log(LogLevel least);
 
 class Stopwatch {
@@ -24,7 +24,7 @@ class Stopwatch {
 
 /// "850 us", "12.3 ms", "4.2 s", "3:07 min", "2:05:10 h".
 std::string format_duration(double seconds);
-/// "3.4 MiB in 20 ms (170 MiB/s)"; without a rate where the time is too short to tell.
+/// "3.4 MiB in 20 ms (170 MiB/s)"; without a rate if the time is too short.
 std::string format_reading(uint64_t bytes, double seconds);
 
 }  // namespace msdbg

@@ -1,4 +1,4 @@
-// Parts and forms of node names: scopes separated by slashes, and the form that fits a file name.
+// Parts and forms of node names: scopes separated by slashes, and the form for file names.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline std::string_view scope_of(std::string_view name) {
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
 }
 
-/// `Default/net/w` as `Default--net--w`, the way MindSpore makes file names of names.
+/// `Default/net/w` as `Default--net--w`: MindSpore's form of names in file names.
 inline std::string with_dashes(std::string_view name) {
   std::string text;
   for (const char c : name) text += c == '/' ? std::string_view("--") : std::string_view(&c, 1);

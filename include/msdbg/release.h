@@ -1,5 +1,5 @@
-// How the releases of MindSpore differ for a debugger. The only place that lists this: a new release is a row of the table in
-// src/wire/release.cpp. What it means on the wire: docs/live-protocol.md.
+// How MindSpore releases differ for a debugger. This is the only list: a new release is a row of the table in src/wire/release.cpp.
+// docs/live-protocol.md describes the effects on the wire.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace msdbg {
 
-/// Where a training is held at the end of step k (counted from 0), and what it calls that step.
+/// Where a training is held at the end of step k (counted from 0), and the number it reports.
 enum class StepHold : unsigned char {
   kBeforeCounting,  ///< at its end: k
   kAfterCounting,   ///< at its end: k + 1
-  kCountedAtStart,  ///< at its end: k + 1, as its operators did before
-  kNextStart,       ///< when the next step begins: k + 1, though its operators said k; not after the last step
+  kCountedAtStart,  ///< at its end: k + 1, as during its operators
+  kNextStart,       ///< when the next step begins: k + 1, although its operators reported k; not after the last step
   kNever,           ///< before the first step only
 };
 
@@ -24,20 +24,20 @@ struct Release {
   bool params = false;                 ///< conditions 13 to 21, lists of parameters, error codes
   bool recheck = false;                ///< without it, a recheck would run a step
   bool initial_values = false;         ///< weights can be read before the first step
-  bool judges_at_step_end = false;     ///< parameters, and what was not judged yet, when the step ends
-  bool node_level_holds = false;       ///< at level "node" the end of a step holds, unless an operator of that step did
+  bool judges_at_step_end = false;     ///< judges parameters, and tensors not judged yet, at the end of the step
+  bool node_level_holds = false;       ///< at level "node", holds at the end of a step unless held at an operator of that step
   bool swaps_tolerances = false;       ///< reads rtol and atol in the wrong order
   bool levels = false;                 ///< sends statistics and shapes without the elements, and heartbeats
-  bool named_constants = false;        ///< fetches tensor constants by name; before, their values are in the graph
-  bool one_handshake = false;          ///< before, each new graph comes with a handshake and an empty table of watchpoints
-  bool keeps_previous = false;         ///< the previous value of parameters
+  bool named_constants = false;        ///< fetches tensor constants by name; earlier releases have their values in the graph
+  bool one_handshake = false;          ///< earlier releases send a handshake for each new graph, with an empty table of watchpoints
+  bool keeps_previous = false;         ///< keeps the previous value of parameters
   bool wrong_means = false;            ///< the mean of a large tensor is that of its first block
-  bool nonfinite_in_extremes = false;  ///< NaN and Inf enter max, min and mean
+  bool nonfinite_in_extremes = false;  ///< max, min and mean include NaN and Inf
 };
 
-/// The first two numbers of the version that a training reports; suffixes such as rc1 are tolerated.
+/// The first two numbers of the version that a training reports; suffixes such as rc1 are allowed.
 std::optional<std::pair<int, int>> release_number(std::string_view version);
-/// A release without a row of its own behaves like the one before it.
+/// A release without its own row behaves like the previous one.
 Release release_of(int major, int minor, bool ascend);
 
 }  // namespace msdbg

@@ -1,6 +1,6 @@
-// Results turned into text: tables for people, JSON and JSON lines for programs. Nothing is printed here.
+// Results as text: tables for people, JSON and JSON lines for programs. Prints nothing.
 //
-// Any thread that may use the session. JSON keys and their order are those of docs/json.md.
+// Any thread that may use the session. docs/json.md defines the JSON keys and their order.
 #pragma once
 
 #include <functional>
@@ -16,20 +16,21 @@
 
 namespace msdbg {
 
-/// The last four are for check only.
+/// The last four are only for check.
 enum class Format : uint8_t { kTable, kJson, kJsonl, kCsv, kMarkdown, kJunit, kSarif };
 Result<Format> parse_format(std::string_view text);
 
-/// Where a report is read. The commands that it proposes are written as they are typed there. A script is shown those of a shell, and
-/// no options that would show more.
+/// Where a report is read. Suggested commands are written as they are typed there. In a script they have the shell form, without
+/// options that would show more.
 enum class Place : uint8_t { kShell, kPrompt, kScript };
 
-/// A command on the dump of a session: its name and the words behind the dump, each not quoted yet.
+/// A command on the dump of a session: its name and the words after the dump, unquoted.
 struct Hint {
   std::string_view command;
   std::vector<std::string> words;
 };
-/// `msdbg show dumps/lenet Log-op0 --step 0` in a shell, `show Log-op0 --step 0` at the prompt, and for a training, which has no other.
+/// `msdbg show dumps/lenet Log-op0 --step 0` in a shell; `show Log-op0 --step 0` at the prompt, and for a training, which has no
+/// other form.
 std::string hint_text(const Session& session, const Hint& hint, Place place);
 
 struct ReportStyle {
@@ -38,31 +39,31 @@ struct ReportStyle {
   bool colour = false;
   bool wide = false;       ///< full names, all columns
   bool group = false;      ///< check: hits grouped by scope
-  size_t width = kAnyWidth;  ///< columns of the terminal; kAnyWidth: a pipe or a file, where nothing is shortened
+  size_t width = kAnyWidth;  ///< columns of the terminal; kAnyWidth for a pipe or a file, where nothing is shortened
   Place place = Place::kShell;
   bool numbered = false;   ///< tables of hits and tensors count their rows, for `#3` at the prompt
-  std::string rules;       ///< check: what was asked, for the line that says clean, e.g. "the default rules"
-  std::string tensors = "output and parameter";  ///< check: which kind of tensors was checked, for the same line
-  const Gate* gate = nullptr;                    ///< check: what is new, known or suppressed; without it everything is new
-  std::vector<std::string> rules_run;            ///< check: rule ids that were run, so formats can list those without a finding
-  int exit_status = 0;                           ///< check: what the program will end with, for formats that carry it
+  std::string rules;       ///< check: what was checked, for the line that says clean, e.g. "the default rules"
+  std::string tensors = "output and parameter";  ///< check: the kinds of tensors that were checked, for the same line
+  const Gate* gate = nullptr;                    ///< check: new, known and suppressed findings; without it everything is new
+  std::vector<std::string> rules_run;            ///< check: ids of the rules that ran, for formats that also list rules without a finding
+  int exit_status = 0;                           ///< check: the program's exit status, for formats that contain it
 
-  /// What a line may take.
+  /// The maximum width of a line.
   size_t columns() const { return wide ? kAnyWidth : width; }
   bool full_names() const { return columns() == kAnyWidth; }
 };
 
-/// Findings of `msdbg check`. Ends with a newline; so do all of the following.
+/// The findings of `msdbg check`. Ends with a newline, like all of the following.
 std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style);
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style);
-/// What `msdbg diff` found; all formats but sarif.
+/// The result of `msdbg diff`; all formats but sarif.
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style);
-/// What `msdbg diff --loss` found; table, json, jsonl (a line per step) and csv.
+/// The result of `msdbg diff --loss`; table, json, jsonl (a line per step) and csv.
 std::string series_report(const Series& a, const Series& b, const SeriesComparison& result, const ReportStyle& style);
 
 struct StatsRow {
   TensorInfo info;
-  std::optional<Stats> stats;  ///< nullopt: info.problem says why
+  std::optional<Stats> stats;  ///< nullopt: see info.problem
 };
 std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);
 std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style);
@@ -72,9 +73,9 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
 
 /// `192 elements, 88 finite: min -7.276  max -2.644  mean -4.14  std 0.857   104 -Inf`
 std::string stats_line(const Stats& stats);
-/// `104 of 192 -Inf, 1 NaN`: only what is not finite; "" when all is.
+/// `104 of 192 -Inf, 1 NaN`: only non-finite values; "" if all are finite.
 std::string nonfinite_text(const Stats& stats);
-/// Elements as a table, head and tail of long axes; at most `max_rows` lines.
+/// Elements as a table with head and tail of long axes; at most `max_rows` lines.
 std::string elements_table(const TensorView& view, size_t max_rows = 20, size_t width = 100);
 struct Histogram {
   std::vector<double> edges;      ///< bins + 1
@@ -85,14 +86,13 @@ struct Histogram {
 Result<Histogram> histogram(const TensorView& view, size_t bins);
 std::string histogram_text(const Histogram& histogram, size_t width = 60);
 
-/// The innermost line of the user's own program: frames inside the framework are passed over as long as another is
-/// there. nullptr without a stack.
+/// The innermost line of the user's own program; a frame inside the framework only if there is no other. nullptr without a stack.
 const StackFrame* user_frame(const Node& node);
 
-/// A node name that can be copied into the next command and still is short: the unique suffix of the full name.
+/// A short node name for use in the next command: the unique suffix of the full name.
 std::string short_name(const Session& session, const TensorId& id);
 std::string short_name(const Session& session, std::string_view full_name);
-/// The same, or where it is long ShortNames::elided().
+/// The same, or ShortNames::elided() if that is long.
 std::string elided_name(const Session& session, std::string_view full_name);
 
 }  // namespace msdbg

@@ -1,4 +1,4 @@
-// What sanitizers need to know. g++ and clang say in different ways which one is on.
+// Information for sanitizers. g++ and clang report active sanitizers in different ways.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -22,8 +22,8 @@ void __tsan_release(void* address);
 
 namespace msdbg {
 
-// Order that the thread sanitizer cannot see, because its locks are in a library that is built without it: what happened before
-// handed_over(object) has happened when taken_over(object) returns in another thread.
+// A happens-before relation that the thread sanitizer cannot see, because the locks are in a library built without it: everything
+// before handed_over(object) happens before taken_over(object) returns in another thread.
 inline void handed_over([[maybe_unused]] void* object) {
 #if defined(MSDBG_TSAN)
   __tsan_release(object);

@@ -1,7 +1,7 @@
 // A debugging session: graphs, steps and tensors of a dump, a checkpoint or a training process.
 //
-// The thread that created the session owns it. `open`, `describe` and `previous` may also be called from the
-// check's worker threads; everything else is for the owner only.
+// The thread that created the session owns it. Worker threads of a check may also call `open`, `describe` and `previous`;
+// everything else is for the owner only.
 #pragma once
 
 #include <compare>
@@ -23,22 +23,22 @@
 
 namespace msdbg {
 
-/// Names one value: what a run wrote (or would write) for one slot of one execution of one node.
+/// Identifies one value: what a run wrote (or would write) for one slot of one execution of one node.
 struct TensorId {
   int rank = 0;
   int graph = 0;          ///< Graph::id()
-  int64_t step = 0;       ///< the run's own number, never shifted
+  int64_t step = 0;       ///< the run's own number, never offset
   uint32_t execution = 0; ///< 0, 1, ... for a node that ran several times in the step
   NodeId node = kNoNode;
   Slot slot;
   auto operator<=>(const TensorId&) const = default;
 };
 
-/// How much of a tensor there is.
+/// What is available of a tensor.
 enum class Availability : uint8_t {
   kElements,
   kStatisticsOnly,  ///< a row of statistic.csv, no elements
-  kUnreadable,      ///< listed, but `problem` says why it cannot be evaluated
+  kUnreadable,      ///< listed, but cannot be evaluated; see `problem`
 };
 
 struct TensorInfo {
@@ -48,16 +48,16 @@ struct TensorInfo {
   Shape shape;
   uint64_t count = 0;
   uint64_t bytes = 0;   ///< of the elements
-  std::string source;   ///< path of the file, or where it came from
+  std::string source;   ///< path of the file, or another source
   std::string format;   ///< "DefaultFormat", "NCHW", ...
-  std::string note;     ///< uncertain pairing, shape taken from the graph, ...; for people
-  Status problem;       ///< why it cannot be evaluated; ok when it can
+  std::string note;     ///< uncertain match, shape taken from the graph, ...; for display
+  Status problem;       ///< why it cannot be evaluated; ok if it can
 
-  /// Ok when the elements can be read; otherwise why not: `problem`, or kNoData for statistics only.
+  /// Ok if the elements can be read; otherwise the reason: `problem`, or kNoData for statistics only.
   Status elements() const;
 };
 
-/// Access to the elements of one tensor, native byte order, row-major. Read them in order; another pass may start again.
+/// Access to the elements of one tensor, in native byte order, row-major. Read them in order; another pass may start again.
 class ElementReader {
  public:
   /// Precondition: is_evaluable(dtype).
@@ -69,7 +69,7 @@ class ElementReader {
   DType dtype() const { return dtype_; }
   uint64_t count() const { return count_; }
   /// Fills `out` with elements from `first` on. Precondition: whole elements, not beyond count().
-  /// Error: kIoError when the file shrank or vanished, kInterrupted.
+  /// Error: kIoError if the file shrank or vanished, kInterrupted.
   Status read(uint64_t first, std::span<std::byte> out);
   /// The tensor itself if it is in memory, else null.
   virtual TensorPtr in_memory() const { return nullptr; }
@@ -81,37 +81,37 @@ class ElementReader {
   uint64_t count_;
 };
 
-/// An opened tensor. Its elements are only available together with the description that fits them.
+/// An opened tensor. Its elements are available only together with the matching description.
 struct OpenTensor {
-  /// Precondition: `reader` is null exactly when info.elements() is not ok; otherwise both name one type and one count, which
-  /// is that of the shape.
+  /// Precondition: `reader` is null if and only if info.elements() is not ok; otherwise both have the same type and count, and the
+  /// count is that of the shape.
   OpenTensor(TensorInfo info, std::unique_ptr<ElementReader> reader);
-  /// A tensor in memory. Type, shape and size of `info` are set from it; a type without numbers becomes the problem.
+  /// A tensor in memory. Sets type, shape and size of `info` from it; a non-numeric type becomes the problem.
   static OpenTensor in_memory(TensorInfo info, TensorPtr tensor);
 
   TensorInfo info;
   std::unique_ptr<ElementReader> reader;
 };
 
-/// Where the values of a session come from.
+/// The source of a session's values.
 enum class SessionKind : uint8_t { kDump, kCheckpoint, kLive, kRecording };
 /// "dump", "checkpoint", "live", "recording": the word in Lua and JSON.
 std::string_view session_kind_name(SessionKind kind);
 std::optional<SessionKind> session_kind_from_name(std::string_view name);
-/// True where parameters can be seen before the first step: in a training and in its recording.
+/// True if parameters are available before the first step: in a training and in its recording.
 bool shows_initial_values(SessionKind kind);
 
 struct SessionInfo {
   SessionKind kind = SessionKind::kDump;
-  std::string source;             ///< path or peer, as the user gave it
+  std::string source;             ///< path or peer, as given by the user
   std::string short_name;         ///< for the prompt
   std::string layout, epoch;      ///< dump: "R", "V-sync", ...; "B".."E"
-  std::string framework_version;  ///< "" when unknown
+  std::string framework_version;  ///< "" if unknown
   std::string device_target;
   std::vector<std::string> nets;
 };
 
-/// Which tensors a call is about. Empty vectors mean all.
+/// The tensors of a call. Empty vectors mean all.
 struct TensorQuery {
   IntSet ranks = IntSet::all();
   IntSet steps = IntSet::all();
@@ -128,9 +128,9 @@ struct Problem {
   std::string message;
 };
 
-/// What `doctor` reports.
+/// The report of `doctor`.
 struct SessionReport {
-  std::map<int, std::vector<int64_t>> steps_by_graph;      ///< graph id -> steps with data, all ranks joined
+  std::map<int, std::vector<int64_t>> steps_by_graph;      ///< graph id -> steps with data, all ranks merged
   uint64_t tensor_files = 0, parameter_files = 0, constant_files = 0, statistic_rows = 0, device_files = 0, other_files = 0;
   std::vector<Problem> problems;
 };
@@ -140,33 +140,33 @@ class Session {
   virtual ~Session();
 
   virtual const SessionInfo& info() const = 0;
-  virtual bool can_step() const { return false; }  ///< a dump cannot; all its steps are there at once
+  virtual bool can_step() const { return false; }  ///< false for a dump: all its steps exist at once
 
   virtual std::span<const int> ranks() const = 0;
   virtual std::span<const GraphPtr> graphs() const = 0;  ///< by rank, then id
   const Graph* graph(int rank, int id) const;
-  /// Steps with data, ascending; of all graphs and ranks, or of one graph.
+  /// Steps with data, ascending; for all graphs and ranks, or for one graph.
   virtual std::vector<int64_t> steps() const = 0;
   virtual std::vector<int64_t> steps(int rank, int graph) const = 0;
 
-  /// What exists, in order of rank, step, graph, execution order (a loop body: execution by execution), io, slot.
-  /// Constants appear once, with step = the first requested step of their graph.
+  /// The existing tensors, ordered by rank, step, graph, execution order (a loop body: execution by execution), io, slot. Constants
+  /// appear once, with step = the first requested step of their graph.
   virtual std::vector<TensorId> tensors(const TensorQuery& query) = 0;
-  /// Executions of a node in a step (0 when it did not run or was not dumped).
+  /// The number of executions of a node in a step (0 if it did not run or was not dumped).
   virtual uint32_t executions(int rank, int graph, int64_t step, NodeId node) = 0;
-  /// Opens the source of a tensor once: its description, and its elements if available. A training sends the value, and
-  /// the received value is described.
-  /// Error: kNotFound "not dumped: ..." saying what exists instead; why a training did not send it.
+  /// Opens the source of a tensor once: its description, and its elements if available. For a training, the description is that of
+  /// the value it sends.
+  /// Error: kNotFound "not dumped: ..." with what exists instead; the reason why a training did not send it.
   virtual Result<OpenTensor> open(const TensorId& id) = 0;
-  /// The description alone, for lists and questions about types. Another value may be there when it is opened later: what is
-  /// computed from elements goes by the description that open() gives with them.
+  /// Only the description, for lists and type information. The value may have changed when it is opened later: results computed
+  /// from elements use the description from open().
   virtual Result<TensorInfo> describe(const TensorId& id);
-  /// Statistics that came with the data (statistic.csv); nullopt when there are none.
+  /// Statistics that came with the data (statistic.csv); nullopt without any.
   virtual std::optional<Stats> given_statistics(const TensorId& id) = 0;
-  /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise.
-  /// `history_missing` is set when nothing is known about the runs of the graph (error bit 16 besides 4).
+  /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise. Sets
+  /// `history_missing` if nothing is known about the runs of the graph (error bit 16 besides 4).
   virtual Result<TensorId> previous(const TensorId& id, bool* history_missing) = 0;
-  /// The hardware overflow flag of an execution; kUnsupported where the run did not record it.
+  /// The hardware overflow flag of an execution; kUnsupported if the run did not record it.
   virtual Result<bool> operator_overflow(const TensorId& id) = 0;
 
   virtual SessionReport inspect() = 0;
@@ -176,23 +176,23 @@ class Session {
   virtual void check_begins(std::vector<TensorId> /*reads*/) {}
   virtual void check_ends() {}
 
-  // Implemented once, on top of the above:
+  // Implemented once, based on the above:
 
   /// open(), but an error if there are no elements.
   Result<OpenTensor> open_elements(const TensorId& id);
-  /// All elements in memory. Error: kOutOfMemory when larger than `mem_limit_bytes`.
+  /// All elements in memory. Error: kOutOfMemory above `mem_limit_bytes`.
   Result<TensorPtr> load(const TensorId& id, uint64_t mem_limit_bytes = UINT64_MAX);
-  /// Statistics of one tensor, kept and reused by check().
+  /// Statistics of one tensor, cached and reused by check().
   ///
-  /// Kept are those of up to `kept_stats` tensors, for as long as the session lives. When there are more, those stay that the
-  /// last check or the one before it used, so a check repeated over too many tensors still finds `kept_stats` of them.
+  /// The cache holds up to `kept_stats` tensors, for the lifetime of the session. Beyond that, those used by the last check or the
+  /// one before it stay: a repeated check over too many tensors still finds `kept_stats` of them.
   Result<Stats> stats(const TensorId& id);
   Result<Stats> stats(const TensorId& id, const TensorId& previous, const StatsRequest& request);
-  /// `NODE:output:0`, with `@step` etc. left out; for messages and JSON use the fields.
+  /// `NODE:output:0`, without `@step` etc.; messages and JSON use the fields for these.
   std::string tensor_name(const TensorId& id) const;
   const Node& node(const TensorId& id) const;
 
-  /// About 100 MB of statistics at the usual length of a path.
+  /// About 100 MB of statistics for paths of typical length.
   static constexpr size_t kKeptStats = size_t{1} << 17;
 
   explicit Session(size_t kept_stats = kKeptStats);
@@ -200,12 +200,12 @@ class Session {
   Session& operator=(const Session&) = delete;
 
  protected:
-  // For sessions whose values change: what has been computed stays true only as long as the value does.
-  /// Drops the kept statistics of the tensors for which `gone` is true.
+  // For sessions whose values change: results are valid only as long as the value is. Drops the cached statistics of the tensors
+  // for which `gone` is true.
   void forget_stats(const std::function<bool(const TensorId&)>& gone);
-  /// Tensors with kept statistics.
+  /// Tensors with cached statistics.
   std::vector<TensorId> tensors_with_stats() const;
-  /// The description of such a tensor when its statistics were computed.
+  /// The description of such a tensor at the time its statistics were computed.
   std::optional<TensorInfo> info_of_kept(const TensorId& id) const;
 
  private:
@@ -214,7 +214,7 @@ class Session {
   std::unique_ptr<StatsCache> stats_cache_;
 };
 
-/// Names a tensor from text: `NODE`, `NODE:0`, `NODE:output:0`, `NODE:input:1`; NODE as find_node() takes it.
+/// Resolves text to a tensor: `NODE`, `NODE:0`, `NODE:output:0`, `NODE:input:1`; NODE in the forms of find_node().
 Result<TensorId> resolve_tensor(const Session& session, std::string_view text, int64_t step, std::optional<int> rank = {},
                                 std::optional<int> graph = {}, uint32_t execution = 0);
 

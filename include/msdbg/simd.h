@@ -1,6 +1,6 @@
-// One-pass statistics over a tensor that arrives in blocks, compiled for several instruction sets.
+// One-pass statistics of a tensor that arrives in blocks, compiled for several instruction sets.
 //
-// A StatsPass belongs to one thread; any number may run side by side. No xsimd type appears here.
+// A StatsPass belongs to one thread; any number may run in parallel. No xsimd type appears here.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct StatsRequest {
   bool needs_previous() const { return change || !close.empty(); }
 };
 
-/// Which fields of Stats hold a value. Statistics read from a statistic.csv know only some.
+/// The fields of Stats that hold a value. Statistics from a statistic.csv have only some.
 enum StatField : uint32_t {
   kStatCount = 1u << 0, kStatMin = 1u << 1, kStatMax = 1u << 2, kStatMean = 1u << 3, kStatAbsMean = 1u << 4,
   kStatStd = 1u << 5, kStatL2Norm = 1u << 6, kStatNan = 1u << 7, kStatPosInf = 1u << 8, kStatNegInf = 1u << 9,
@@ -58,19 +58,21 @@ struct Stats {
   uint64_t nan_count = 0, pos_inf_count = 0, neg_inf_count = 0;
   uint64_t zero_count = 0;  ///< both signs of zero
   uint64_t pos_count = 0, neg_count = 0;  ///< finite elements above and below zero
-  uint64_t dtype_max_count = 0;  ///< finite elements whose magnitude is the largest the dtype can hold (floats), or that equal its largest or smallest value (integers); 0 for bool
+  /// Finite elements whose magnitude is the largest of the dtype (floats), or that equal its largest or smallest value (integers);
+  /// 0 for bool.
+  uint64_t dtype_max_count = 0;
   std::optional<uint64_t> first_bad;  ///< flat index of the first NaN or Inf
 
-  double min = std::numeric_limits<double>::quiet_NaN();  ///< of finite elements, NaN when there are none
+  double min = std::numeric_limits<double>::quiet_NaN();  ///< of finite elements, NaN if there are none
   double max = std::numeric_limits<double>::quiet_NaN();
   double mean = std::numeric_limits<double>::quiet_NaN();
   double abs_mean = std::numeric_limits<double>::quiet_NaN();
   double std = std::numeric_limits<double>::quiet_NaN();  ///< divisor n - 1; 0 for one finite element, NaN for none
-  double l2_norm = std::numeric_limits<double>::quiet_NaN();  ///< of finite elements; 0 when there are none
+  double l2_norm = std::numeric_limits<double>::quiet_NaN();  ///< of finite elements; 0 if there are none
 
   std::vector<uint64_t> range_counts;  ///< per RangeRequest: finite elements inside
 
-  // With a previous tensor of equal element count; `pairs` = elements finite in both, which the sums run over.
+  // With a previous tensor of equal element count; `pairs` = elements finite in both, which the sums cover.
   uint64_t pairs = 0;
   uint64_t prev_nonfinite_count = 0;
   double diff_abs_mean = std::numeric_limits<double>::quiet_NaN();  ///< mean |x - p| over pairs
@@ -80,7 +82,7 @@ struct Stats {
   bool knows(uint32_t fields) const { return (known & fields) == fields; }
   uint64_t inf_count() const { return pos_inf_count + neg_inf_count; }
   uint64_t finite_count() const { return count - nan_count - inf_count(); }
-  /// 100 * zeros / count, as MindSpore divides: (zeros * 100.0) / count. NaN for an empty tensor.
+  /// 100 * zeros / count, in MindSpore's order of operations: (zeros * 100.0) / count. NaN for an empty tensor.
   double zero_percentage() const;
 };
 
@@ -90,13 +92,13 @@ struct Stats {
 ///   while (...) pass.update(block, elements);
 ///   Stats stats = pass.finish();
 ///
-/// The result does not depend on how the tensor was cut into blocks only as far as rounding of the sums goes; callers
-/// that need byte-identical output cut at multiples of kStatsBlock elements.
+/// The result depends on the block boundaries only within rounding of the sums; callers that need byte-identical output cut blocks
+/// at multiples of kStatsBlock elements.
 class StatsPass {
  public:
   static constexpr size_t kStatsBlock = 4096;  ///< elements
 
-  /// Precondition: is_evaluable(dtype), and is_evaluable(prev_dtype) when the request needs a previous tensor.
+  /// Precondition: is_evaluable(dtype), and is_evaluable(prev_dtype) if the request needs a previous tensor.
   StatsPass(DType dtype, StatsRequest request, DType prev_dtype = DType::kUnknown);
   ~StatsPass();
   StatsPass(StatsPass&&) noexcept;
@@ -113,18 +115,18 @@ class StatsPass {
   std::unique_ptr<State> state_;
 };
 
-/// Whole tensor at once.
+/// Statistics of a whole tensor.
 Stats compute_stats(const TensorView& view, const StatsRequest& request = {});
 /// Precondition: equal element counts.
 Stats compute_stats(const TensorView& view, const TensorView& previous, const StatsRequest& request);
 
 // ---- targets -----------------------------------------------------------------------------------------------------
 
-/// Names of the targets this processor can run, best last: "scalar", "sse2", "avx2", "avx512".
+/// Names of the targets that this processor can run, best last: "scalar", "sse2", "avx2", "avx512".
 std::span<const std::string_view> simd_targets();
-/// The target in use: the best one, or what MSDBG_SIMD names.
+/// The target in use: the best one, or the one in MSDBG_SIMD.
 std::string_view simd_target();
-/// Error: kInvalidArgument with the list of targets when the name is unknown or the processor lacks it.
+/// Error: kInvalidArgument with the list of targets if the name is unknown or the processor lacks it.
 Status set_simd_target(std::string_view name);
 
 }  // namespace msdbg

@@ -1,4 +1,4 @@
-// Tables of text for people, laid out for the width that they have.
+// Text tables for people, laid out for the available width.
 #pragma once
 
 #include <string>
@@ -15,40 +15,40 @@ enum class Paint : uint8_t { kNone, kError, kWarning, kStrong };
 std::string painted(std::string_view text, Paint paint, bool colour);
 Paint paint_for(Severity severity);
 
-/// How a column gives way where a table is wider than the terminal.
+/// How a column shrinks if a table is wider than the terminal.
 enum class Fit : uint8_t {
-  kKeep,  ///< not at all: numbers and short words
-  kName,  ///< leading scopes of a name go, as long as it stays unique
-  kText,  ///< the end is cut off
+  kKeep,  ///< never: numbers and short words
+  kName,  ///< drops leading scopes of a name while it stays unique
+  kText,  ///< cuts off the end
 };
 
 class Table {
  public:
-  /// A column that is left out where it is empty and the table too wide, without a word about it.
+  /// For a column that is dropped silently if it is empty and the table is too wide.
   static constexpr int kIfEmpty = -1;
   struct Column {
     std::string title;
     Align align = Align::kLeft;
     Fit fit = Fit::kKeep;
-    int drop = 0;  ///< the column with the largest number is left out first; 0: never
+    int drop = 0;  ///< the column with the largest number is dropped first; 0: never
     size_t least = 24;  ///< Fit::kText: columns that remain
   };
   struct Cell {
     std::string text;
     Paint paint = Paint::kNone;
-    size_t least = 0;  ///< bytes at the end of a name that no shortened form loses; 0: any ending will do, behind `.../`
+    size_t least = 0;  ///< bytes at the end of a name that shortened forms must keep; 0: any suffix after `.../`
     Cell(std::string cell_text, Paint cell_paint = Paint::kNone)  // NOLINT(google-explicit-constructor)
         : text(std::move(cell_text)), paint(cell_paint) {}
     Cell(const char* cell_text) : text(cell_text) {}  // NOLINT(google-explicit-constructor)
-    std::string elided;  ///< where even that is too long
+    std::string elided;  ///< used if even that is too long
     static Cell name(std::string full, size_t least, Paint paint = Paint::kNone, std::string elided = "");
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
-  /// With a line of titles; no blanks at the ends of lines. A name that does not fit its column stands on a line of its own. The last
-  /// line names the columns that were left out.
+  /// The text with a line of titles, without trailing blanks. A name that does not fit its column is printed on its own line. The
+  /// last line lists dropped columns.
   std::string text(const ReportStyle& style) const;
 
  private:
@@ -56,22 +56,22 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// What follows a node's name in a table of tensors: nothing for its output 0, `:input:1` and the like otherwise.
+/// The suffix of a node's name in a table of tensors: nothing for output 0, `:input:1` and the like otherwise.
 std::string slot_behind(Slot slot);
 
-/// The name of a node with `behind` after it: in full, or as short as the table needs it and still unique in the session.
+/// The name of a node followed by `behind`: in full, or as short as the table needs it, but unique in the session.
 Table::Cell name_cell(const Session& session, const TensorId& id, const std::string& behind = "", Paint paint = Paint::kNone);
 
-/// The name of a node in a sentence: as short as it can be and still unique.
+/// The name of a node in a sentence: the shortest unique form.
 std::string brief_name(const Session& session, std::string_view full_name);
 
-/// `Log-op0:output:0`, with the full name of the node where there is room for any.
+/// `Log-op0:output:0`, with the node's full name if there is no width limit.
 std::string tensor_name(const Session& session, const TensorId& id, const ReportStyle& style);
 
-/// The longest form of the node's name, with `behind` after it, that fits the line behind `before` columns; unique in the session.
+/// The longest form of the node's name, followed by `behind`, that fits a line after `before` columns; unique in the session.
 std::string name_within(const Session& session, const TensorId& id, const std::string& behind, size_t before, const ReportStyle& style);
 
-/// A report for the width of the style; what is no table is broken at blanks.
+/// Fits a report to the width of the style; text outside tables is wrapped at blanks.
 std::string fitted(std::string text, const ReportStyle& style);
 
 }  // namespace msdbg

@@ -18,24 +18,24 @@
 
 namespace msdbg {
 
-/// "float32", "bool", ... as NumPy and MindSpore's Python side write it.
+/// "float32", "bool", ... as spelled by NumPy and MindSpore's Python side.
 std::string_view dtype_name(DType dtype);
-/// Case-insensitive; knows NumPy's and MindSpore's spellings (`Float32`, `kNumberTypeFloat32`, `BFLOAT16`, `double`).
+/// Case-insensitive; accepts NumPy's and MindSpore's spellings (`Float32`, `kNumberTypeFloat32`, `BFLOAT16`, `double`).
 DType dtype_from_name(std::string_view name);
 /// MindSpore's DataType number (proto/debug_graph.proto); unknown numbers give kUnknown.
 DType dtype_from_mindspore(int number);
-/// The other way; 0 for types that MindSpore does not send.
+/// The inverse; 0 for types that MindSpore does not send.
 int mindspore_number(DType dtype);
 /// "F32", "BF16", ... of a safetensors header; others give kUnknown.
 DType dtype_from_safetensors(std::string_view name);
-/// Bytes of one element; 0 where there is no fixed size (string, unknown, int4).
+/// Bytes of one element; 0 if the size is not fixed (string, unknown, int4).
 size_t item_size(DType dtype);
-/// True when statistics and conditions are defined for it (bool, integers, 16- to 64-bit floats).
+/// True if statistics and conditions are defined for it (bool, integers, 16- to 64-bit floats).
 bool is_evaluable(DType dtype);
 bool is_float(DType dtype);
 /// Largest finite magnitude of a float type, largest value of an integer type; NaN where undefined.
 double dtype_max(DType dtype);
-/// The counterpart below zero: 0 for unsigned types and bool.
+/// The negative counterpart: 0 for unsigned types and bool.
 double dtype_lowest(DType dtype);
 /// Smallest positive normal of a float type; NaN for others.
 double dtype_min_normal(DType dtype);
@@ -44,7 +44,7 @@ double dtype_eps(DType dtype);
 
 using Shape = std::vector<int64_t>;
 
-/// Number of elements; nullopt when a dimension is negative or the product overflows 2^63 - 1. A scalar has one.
+/// Number of elements; nullopt if a dimension is negative or the product exceeds 2^63 - 1. A scalar has one.
 std::optional<uint64_t> element_count(std::span<const int64_t> shape);
 /// "[32,64,7,7]"; "[]" for a scalar.
 std::string shape_text(std::span<const int64_t> shape);
@@ -53,7 +53,7 @@ std::vector<int64_t> coordinates(uint64_t flat, std::span<const int64_t> shape);
 
 float half_to_float(uint16_t bits) noexcept;
 float bfloat16_to_float(uint16_t bits) noexcept;
-/// Round to nearest even, overflow to infinity, gradual underflow.
+/// Rounds to nearest even, overflows to infinity, with gradual underflow.
 uint16_t float_to_half(double value) noexcept;
 uint16_t float_to_bfloat16(double value) noexcept;
 
@@ -61,7 +61,7 @@ uint16_t float_to_bfloat16(double value) noexcept;
 /// Precondition: is_evaluable(dtype).
 double element_as_double(DType dtype, const std::byte* bytes) noexcept;
 
-/// Row-major elements somewhere in memory. `data` needs no alignment.
+/// Row-major elements anywhere in memory. `data` needs no alignment.
 struct TensorView {
   DType dtype = DType::kUnknown;
   std::span<const int64_t> shape;
@@ -74,9 +74,9 @@ struct TensorView {
 /// Owns the elements of one tensor, or shares them with their owner.
 class TensorBuffer {
  public:
-  /// Error: kInvalidArgument when `bytes` is not count * item size.
+  /// Error: kInvalidArgument if `bytes` is not count * item size.
   static Result<std::shared_ptr<const TensorBuffer>> create(DType dtype, Shape shape, std::vector<std::byte> bytes);
-  /// The same over memory that `owner` keeps alive and unchanged.
+  /// The same for memory that `owner` keeps alive and unchanged.
   static Result<std::shared_ptr<const TensorBuffer>> create(DType dtype, Shape shape, std::span<const std::byte> bytes,
                                                             std::shared_ptr<const void> owner);
 
@@ -99,14 +99,14 @@ class TensorBuffer {
 };
 using TensorPtr = std::shared_ptr<const TensorBuffer>;
 
-/// Part of a tensor, NumPy's way: per axis an index (`3`, `-1`; drops the axis), a half-open range (`0:2`, `1:`, `:-1`)
-/// or `:`; axes left out are taken whole. `"0:2,:,3"`.
-/// Shape:  that of the parts taken.
-/// Error:  kInvalidArgument naming the axis, its length and the part that does not fit.
+/// Part of a tensor, as in NumPy: per axis an index (`3`, `-1`; drops the axis), a half-open range (`0:2`, `1:`, `:-1`) or `:`;
+/// missing axes are included completely. `"0:2,:,3"`.
+/// Shape:  that of the slice.
+/// Error:  kInvalidArgument with the axis, its length and the invalid part.
 Result<TensorPtr> slice(const TensorView& view, std::string_view text);
 /// Fills `out` with elements from `first` on.
 using ReadElements = std::function<Status(uint64_t first, std::span<std::byte> out)>;
-/// The same for a tensor that is not in memory: `read` is called, in ascending order, for little more than the slice.
+/// The same for a tensor that is not in memory: calls `read` in ascending order for little more than the slice.
 Result<TensorPtr> slice(DType dtype, std::span<const int64_t> shape, std::string_view text, const ReadElements& read);
 
 // ---- npy ---------------------------------------------------------------------------------------------------------
@@ -123,15 +123,15 @@ struct NpyHeader {
 
 /// Reads a version 1 to 3 header from the first bytes of a file.
 ///
-/// `dtype_hint` is the type that the file's name promises: a two-byte void (`<V2`, `<E2`, `<T2`, `<h2`) is bfloat16
-/// anyway, and a `<f4` under the name bfloat16 stays float32 (the writer widened it).
-/// Error:  kCorrupt (magic, header cut off, dictionary), kUnsupported (objects, records, dates).
+/// `dtype_hint` is the type in the file's name: a two-byte void (`<V2`, `<E2`, `<T2`, `<h2`) is always bfloat16, and a `<f4` under
+/// the name bfloat16 stays float32 (the writer widened it).
+/// Error:  kCorrupt (magic, truncated header, dictionary), kUnsupported (objects, records, dates).
 /// Source: numpy/lib/format.py and the writer's own descr table; see docs/dump-format.md.
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head);
 
-/// Version-1 file image of a tensor in C order. bfloat16 is written as float32, since NumPy has no such type.
+/// Version-1 file image of a tensor in C order. bfloat16 is written as float32, because NumPy has no such type.
 std::vector<std::byte> npy_bytes(const TensorView& view);
-/// The same in two parts: the header, and the elements as they follow it.
+/// The same in two parts: the header, and the elements after it.
 std::vector<std::byte> npy_head(DType dtype, std::span<const int64_t> shape);
 std::vector<std::byte> npy_elements(const TensorView& view);
 

@@ -1,4 +1,4 @@
-// Watchpoint conditions: the catalogue, checked parameters, and the decision from finished statistics.
+// Watchpoint conditions: the catalogue, validated parameters, and the decision from finished statistics.
 //
 // Pure functions over values; any thread. Definitions: docs/conditions.md.
 #pragma once
@@ -21,7 +21,7 @@ enum class Semantics : uint8_t { kCompat, kFinite };
 std::string_view semantics_name(Semantics semantics);
 Result<Semantics> parse_semantics(std::string_view text);
 
-/// Bits of an error code, as MindSpore's evaluator numbers them.
+/// Bits of an error code, numbered as in MindSpore's evaluator.
 enum ErrorBit : uint32_t {
   kErrorNan = 1, kErrorInf = 2, kErrorNoPrevious = 4, kErrorOutOfMemory = 8, kErrorNoHistory = 16, kErrorNoValue = 32,
 };
@@ -37,7 +37,7 @@ struct ParamSpec {
   bool is_bool = false;
   std::optional<double> default_value;
   double low, high;             ///< accepted interval
-  bool low_open = false;        ///< the lower end itself is refused
+  bool low_open = false;        ///< the lower end itself is excluded
   std::string_view unit;        ///< "percent", "fraction", "" = the tensor's own
   std::string_view help;
 };
@@ -53,16 +53,16 @@ struct ConditionSpec {
   Target target;
   Severity severity;
   bool needs_previous;
-  std::span<const ParamSpec> params;  ///< in wire order, hidden ones included
+  std::span<const ParamSpec> params;  ///< in wire order, including hidden ones
   std::string_view summary;
-  std::string_view advice;            ///< what to try next, shown with a hit
+  std::string_view advice;            ///< what to try next, printed with a hit
 };
 
 std::span<const ConditionSpec> condition_catalogue();  ///< the 17, then the legacy ones
-/// By id or abbreviation, case ignored. Error: kNotFound with the nearest ids.
+/// Finds a condition by id or abbreviation, ignoring case. Error: kNotFound with the nearest ids.
 Result<const ConditionSpec*> find_condition(std::string_view id_or_abbr);
 
-/// A condition with checked parameters.
+/// A condition with validated parameters.
 struct Condition {
   const ConditionSpec* spec = nullptr;
   std::map<std::string, double, std::less<>> params;  ///< enabled parameters only; booleans as 0 and 1
@@ -72,9 +72,9 @@ struct Condition {
   std::string text() const;
 };
 
-/// Applies the creation rules: unknown, out-of-range or NaN parameters, missing bounds, inverted range, no check
-/// parameter (filled with the catalogue default if there is one).
-/// Error: kInvalidArgument naming the condition, the parameter, its value and what is accepted.
+/// Validates a condition: unknown, out-of-range or NaN parameters, missing bounds, inverted range, no check parameter (set to the
+/// catalogue default if there is one).
+/// Error: kInvalidArgument with the condition, the parameter, its value and what is accepted.
 Result<Condition> make_condition(std::string_view id_or_abbr, const std::map<std::string, double, std::less<>>& params);
 
 /// `TO`, `TL max_gt=3`, `TZ 50` (a lone number is the first check parameter), `tensor_range range_start_inclusive=0,...`.
@@ -86,9 +86,9 @@ Result<Condition> parse_condition(std::string_view text);
 /// State of the previous value.
 enum class Previous : uint8_t {
   kNotNeeded,
-  kMissing,     ///< none, or an empty one: bit 4
+  kMissing,     ///< missing or empty: bit 4
   kNoHistory,   ///< the graph's execution history is missing: bits 4 and 16
-  kSizeDiffers, ///< other element count
+  kSizeDiffers, ///< different element count
   kPresent,
 };
 
@@ -97,41 +97,41 @@ enum class Verdict : uint8_t { kClean, kHit, kNotChecked };
 struct ParamResult {
   std::string name;
   double threshold = 0;
-  std::optional<double> actual;  ///< nullopt: not evaluated, or the parameter has none
+  std::optional<double> actual;  ///< nullopt: not evaluated, or not applicable to the parameter
   bool hit = false;
 };
 
 struct Decision {
   Verdict verdict = Verdict::kClean;
   uint32_t error_code = 0;
-  std::string reason;                ///< when not checked
+  std::string reason;                ///< for kNotChecked
   std::vector<ParamResult> params;   ///< enabled parameters, wire order
   bool hit() const { return verdict == Verdict::kHit; }
 };
 
-/// Adds what `condition` needs to `request` (ranges and tolerances are shared between equal ones).
+/// Adds the requirements of `condition` to `request` (equal ranges and tolerances are shared).
 void add_needs(const Condition& condition, StatsRequest& request);
-/// StatField bits that must be known; conditions on a statistic.csv are undecided without them.
+/// StatField bits that must be known; without them, conditions on a statistic.csv are undecided.
 uint32_t needed_fields(const Condition& condition, Semantics semantics);
 
-/// Decides from finished statistics. `request` is the one the statistics were computed with, so range and
-/// close counts can be found again. Element-free tensors are clean. Statistics that lack a needed field give
-/// kNotChecked "no tensor data". `operator_overflow` is not decided here: see Session::operator_overflow.
+/// Decides from finished statistics. `request` is the one used to compute them, which identifies range and close counts. Empty
+/// tensors are clean. Statistics that lack a needed field give kNotChecked "no tensor data". `operator_overflow` is not decided
+/// here: see Session::operator_overflow.
 Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
                 Semantics semantics);
 
 // ---- sets of rules ---------------------------------------------------------------------------------------------------
 
 struct PresetRule {
-  std::string_view name, on, when;  ///< as `--on` and `--when` take them
+  std::string_view name, on, when;  ///< in the syntax of `--on` and `--when`
 };
 
-/// Faults of any training, whatever the network.
+/// Faults in any training, for every network.
 std::span<const PresetRule> default_rules();
-/// MindInsight's recommended conditions for a dump. They look for trouble, not for errors: a healthy run may hit some.
+/// MindInsight's recommended conditions for a dump. They search for trouble rather than errors: a healthy run may hit some.
 std::span<const PresetRule> recommended_rules();
-/// The same for a training: with initial weights, and without what would stop it in every step. `ascend` has a hardware
-/// flag for overflow; without previous values of its own a peer's weights would have to be fetched in every step.
+/// The same for a training: includes initial weights, and excludes what would stop it in every step. `ascend` has a hardware flag
+/// for overflow; if the peer keeps no previous values, its weights would have to be fetched in every step.
 std::vector<PresetRule> recommended_live_rules(bool ascend, bool keeps_previous);
 
 }  // namespace msdbg
