@@ -1,4 +1,4 @@
-# Shared by the tools: installs what tools/packages.txt lists and is missing. Sourced, not run.
+# Shared by the tools: installs missing packages from tools/packages.txt. Source it, do not run it.
 
 msdbg_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 

@@ -21,7 +21,7 @@ float Normal::next() {  // Box-Muller; the second value is not kept
 Data::Data(uint64_t seed, int samples) : samples_(samples) {
   Normal normal(seed);
   Values centres(static_cast<size_t>(kClasses) * kFeatures);
-  // Wide enough that the loss falls quickly, close enough that it does not reach zero in thousands of steps.
+  // Large enough for the loss to fall quickly, small enough to keep it above zero for thousands of steps.
   for (float& value : centres) value = 0.5F * normal.next();
 
   points_.resize(static_cast<size_t>(samples) * kFeatures);

@@ -18,7 +18,7 @@ using msdbg::agent::InputDescription;
 using msdbg::agent::NodeDescription;
 using msdbg::agent::ParameterDescription;
 
-/// Which line of net.cpp computes which operator, found by running one step of a tiny network.
+/// Determines which line of net.cpp computes which operator by running one step of a tiny network.
 class LineTrace : public Hook {
  public:
   LineTrace() {
@@ -28,7 +28,7 @@ class LineTrace : public Hook {
   void output(Op, uint32_t, const void*, size_t) override {}
   void done(Op op, const std::source_location& where) override { lines_[op] = where.line(); }
 
-  /// With the text of the line, if the source file still exists where it was compiled.
+  /// Includes the text of the line if the source file still exists where it was compiled.
   std::vector<StackFrame> stack(Op op) {
     if (text_.empty()) read();
     const size_t line = lines_.at(op) - 1;  // net.cpp shows a value in the line after the one that computes it
@@ -50,7 +50,7 @@ class LineTrace : public Hook {
   std::vector<std::string> text_;
 };
 
-/// Adds operators in the order of `Op`, so that their indices agree.
+/// Adds operators in the order of `Op`, which keeps their indices equal.
 class Nodes {
  public:
   explicit Nodes(std::vector<NodeDescription>& nodes) : nodes_(nodes) {}
@@ -69,7 +69,7 @@ class Nodes {
     if (op < kOpCount) node.stack = lines_.stack(op);
     nodes_.push_back(std::move(node));
   }
-  /// Output `slot` of an operator that was added before.
+  /// Output `slot` of an operator that was already added.
   InputDescription of(Op op, uint32_t slot = 0) const { return {nodes_.at(op).full_name, slot}; }
 
  private:

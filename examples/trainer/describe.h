@@ -1,4 +1,4 @@
-// Tells the agent what the network looks like: names, types, shapes, edges and source lines.
+// Describes the network to the agent: names, types, shapes, edges and source lines.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DescribeOptions {
   int64_t padding_nodes = 0;
 };
 
-/// Node k is operator k of `Op`. Behind them stands the operator of `extra`, if there is one, then the small ones.
+/// Node k is operator k of `Op`. The operator of `extra` follows, if there is one, then the small ones.
 msdbg::agent::GraphDescription describe(const Net& net, const DescribeOptions& options = {});
 
 }  // namespace trainer

@@ -1,4 +1,4 @@
-// Faults that the example can plant. Each one happens in real trainings, and each one is really computed.
+// Faults that the example can plant. Each one occurs in real trainings, and each one is really computed.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace trainer {
 enum class Fault : uint8_t {
   kNone,
   kExplodingRate,  ///< from this step on, the learning rate doubles in every step
-  kLogOfZero,      ///< in that step one sample's mask is 0, and it is multiplied in before the logarithm
+  kLogOfZero,      ///< in that step one sample's mask is 0, and it is applied before the logarithm
   kDeadRelu,       ///< in that step fc2.bias becomes so negative that relu2 is zero from then on
   kFrozenLayer,    ///< from this step on, fc2.weight is not updated
   kBadBatch,       ///< in that step the first sample is NaN
 };
 std::optional<Fault> fault_from_name(std::string_view name);
 
-/// After the batch was filled, before the step runs. Steps count from 0.
+/// Call it after the batch was filled and before the step runs. Steps count from 0.
 void plant(Fault fault, int64_t fault_step, int64_t step, Net& net);
 
 }  // namespace trainer

@@ -23,7 +23,7 @@ using msdbg::agent::Agent;
 using msdbg::agent::Control;
 
 /// Passes the network's values to the agent. The memory belongs to the network; nothing is copied here. The CPU's floating-point
-/// overflow flags stand in for those of an accelerator.
+/// overflow flags take the place of an accelerator's.
 class AgentHook : public Hook {
  public:
   explicit AgentHook(Agent& agent) : agent_(agent) {}
@@ -68,7 +68,7 @@ class Program {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int64_t kCompared = 10;  ///< consecutive steps of one kind, so each kind runs with warm caches
+  static constexpr int64_t kCompared = 10;  ///< consecutive steps of one kind, to run each kind with warm caches
 
   bool start_agent() {
     if (!options_.agent) return true;
@@ -114,7 +114,7 @@ class Program {
     const std::string steps = std::to_string(done) + (done == 1 ? " step" : " steps");
     std::string problem;
     if (agent_) {
-      problem = agent_->problem();  // before finish(), which may fail too and says less
+      problem = agent_->problem();  // before finish(), which may also fail, with less detail
       agent_->finish();
     }
     if (control == Control::kGo) {
@@ -143,7 +143,7 @@ class Program {
 
   static void say(const std::string& line) {
     std::printf("%s\n", line.c_str());
-    std::fflush(stdout);  // a reader at the other end of a pipe sees each line at once
+    std::fflush(stdout);  // lets a reader at the other end of a pipe see each line at once
   }
 
   Options options_;
@@ -151,7 +151,7 @@ class Program {
   Net net_;
   Values extra_, small_;
   std::array<std::vector<double>, 2> step_ms_;  ///< with --compare: without the agent, with it
-  std::unique_ptr<Agent> agent_;  // declared after everything it points to
+  std::unique_ptr<Agent> agent_;  // declared after everything it refers to
   std::unique_ptr<AgentHook> hook_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 Values zeros(int rows, int columns) { return Values(static_cast<size_t>(rows) * static_cast<size_t>(columns)); }
 
 void relu(const Values& x, Values& y) {
-  // Not std::max(x, 0), which returns 0 for NaN and would hide a fault.
+  // Not std::max(x, 0): it returns 0 for NaN and would hide a fault.
   for (size_t i = 0; i < x.size(); ++i) y[i] = x[i] < 0.0F ? 0.0F : x[i];
 }
 

@@ -12,7 +12,7 @@
 
 namespace trainer {
 
-/// Every operator of a training step, in execution order. describe.cpp gives them their names.
+/// Every operator of a training step, in execution order. describe.cpp names them.
 enum Op : uint32_t {
   // forward
   kFc1MatMul, kFc1BiasAdd, kRelu1,
@@ -93,7 +93,7 @@ class Net {
 
   void find_best(const Values& logits);
 
-  /// Shows the hook the only output of `op`; called in the line after the one that computed it.
+  /// Passes the only output of `op` to the hook; called in the line after the one that computed it.
   void show(Op op, const Values& values, std::source_location where = std::source_location::current());
   /// For the only operator with two outputs.
   void show_best(std::source_location where = std::source_location::current());

@@ -14,8 +14,8 @@ namespace trainer {
 
 enum ExitStatus : int {
   kExitOk = 0,        ///< all steps done, or the debugger ended the training
-  kExitGivenUp = 1,   ///< the debugger went away while it held the training
-  kExitUsage = 2,     ///< an option or environment variable is wrong
+  kExitGivenUp = 1,   ///< the debugger disconnected while it held the training
+  kExitUsage = 2,     ///< an invalid option or environment variable
 };
 
 struct Options {
@@ -24,7 +24,7 @@ struct Options {
   Fault fault = Fault::kNone;
   int64_t fault_step = 5;
   bool print_loss = false;
-  bool compare = false;        ///< ten steps with the agent, ten without
+  bool compare = false;        ///< ten steps with the agent, ten without, alternating
   int64_t extra_megabytes = 0;
   int64_t small_nodes = 0, padding_nodes = 0;
   std::chrono::milliseconds step_sleep{0};

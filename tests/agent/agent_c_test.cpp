@@ -1,4 +1,4 @@
-// The plain C interface, from a program in C and at its edges.
+// The plain C interface, from a C program and at its limits.
 #include "msdbg/agent_c.h"
 
 #include <gtest/gtest.h>

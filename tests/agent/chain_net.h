@@ -1,4 +1,4 @@
-// Three operators in a row, one with two outputs, one that changes a weight; the test decides every value.
+// Three operators in a row, one with two outputs, one that changes a weight; the test sets every value.
 #pragma once
 
 #include <array>
@@ -66,13 +66,13 @@ struct ChainNet {
   }
 };
 
-/// Runs a conversation over a chain of operators and keeps what arrived.
+/// Runs a conversation about a chain of operators and keeps what arrived.
 struct Chain {
   ScriptedServer server;
   ChainNet net;
   int steps = 3;
 
-  /// The script is followed by "run one step" forever.
+  /// After the script, the answer is "run one step" forever.
   void run(std::vector<Answer> script, const std::string& version = "2.2.0", const std::string& backend = "GPU") {
     server.script(std::move(script));
     server.then_always(Answer::run());

@@ -1,4 +1,4 @@
-// The graph as the debugger reads it.
+// The graph as read by the debugger.
 #include <gtest/gtest.h>
 
 #include "agent/chain_net.h"

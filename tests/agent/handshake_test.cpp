@@ -1,4 +1,4 @@
-// The beginning and the end of a conversation, and what goes wrong there.
+// The start and the end of a conversation, and their failures.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -203,7 +203,7 @@ TEST_F(Handshake, GivingUpIsAProblem) {
   EXPECT_NE(agent.problem().find("waiting for commands"), std::string::npos) << agent.problem();
 }
 
-// Whatever the training thread is about when another one says goodbye, nothing follows the farewell.
+// Whatever the training thread is doing when another thread ends the conversation, nothing follows the farewell.
 TEST_F(Handshake, NothingFollowsTheFarewell) {
   server.then_always(Answer::run());
   for (int round = 0; round < 60; ++round) {
@@ -221,7 +221,7 @@ TEST_F(Handshake, NothingFollowsTheFarewell) {
 
 TEST_F(Handshake, DebuggerReplacedWhileAStepRunsCostsNoAttempt) {
   agent::Options options = options_for(server);
-  options.retry_unit = std::chrono::hours(1);  // a failed attempt would be followed by that pause
+  options.retry_unit = std::chrono::hours(1);  // would follow a failed attempt
   server.script({Answer::run()});
   Agent agent(options);
   ASSERT_TRUE(agent.add_graph(net.describe()).ok());
@@ -307,7 +307,7 @@ TEST_F(Handshake, FirstReleaseStartsAnewWhenAnotherGraphRuns) {
   }
   EXPECT_EQ(server.calls("SendMetadata").size(), 3u);
   EXPECT_EQ(server.calls("SendGraph").size(), 3u);
-  EXPECT_EQ(server.calls("WaitCMD").back().metadata().cur_step(), 1);  // counted from the start again
+  EXPECT_EQ(server.calls("WaitCMD").back().metadata().cur_step(), 1);  // counting restarted
 }
 
 TEST_F(Handshake, WrongDescriptionsAreRefused) {

@@ -79,7 +79,7 @@ void RecordedNetwork::read_graph(const std::string& folder, const std::string& v
     by_number[node.name()] = &node;
     by_name[node.full_name()] = &node;
   }
-  const bool own_loads = version == "1.10.0";  // before, a Load node is called like the parameter
+  const bool own_loads = version == "1.10.0";  // before that, a Load node has the parameter's name
   std::set<std::string> added;
   const auto input_of = [&](const std::string& name) -> agent::InputDescription {
     const auto node = by_number.find(name);
@@ -124,7 +124,7 @@ int RecordedNetwork::train(agent::Agent& agent, int steps) const {
     if (agent.begin_step() == agent::Control::kStop) return step;
     for (agent::NodeIndex i = 0; i < graph_.nodes.size(); ++i) {
       const agent::NodeDescription& node = graph_.nodes[i];
-      if (node.op == "Load") {  // not an operator of the device: it never stops
+      if (node.op == "Load") {  // does not run on the device: it never stops
         const std::vector<float>& values = buffers_.at(node.full_name);
         agent.publish(i, 0, values.data(), values.size() * sizeof(float));
         continue;

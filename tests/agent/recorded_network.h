@@ -1,5 +1,5 @@
-// A training that looks to a debugger like the recorded one: names, types and order of the operators come from the
-// recordings, the numbers do not (the recorded operators computed nothing).
+// A training that looks like the recorded one to a debugger: names, types and order of the operators come from the recordings, the
+// numbers do not (the recorded operators computed nothing).
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class RecordedNetwork {
 
   const std::string& problem() const { return problem_; }
   agent::GraphDescription describe() const { return graph_; }
-  /// Runs up to `steps` steps; the number that ran.
+  /// Runs up to `steps` steps; returns how many ran.
   int train(agent::Agent& agent, int steps) const;
 
  private:
@@ -27,7 +27,7 @@ class RecordedNetwork {
   const std::vector<float>& buffer(const std::string& name, const Shape& shape);
 
   std::string problem_;
-  std::vector<std::string> kernels_;  // full names in order of execution
+  std::vector<std::string> kernels_;  // full names in execution order
   agent::GraphDescription graph_;
   std::map<std::string, std::vector<float>> buffers_;
 };

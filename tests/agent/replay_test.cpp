@@ -1,6 +1,6 @@
-// The commands of the recorded debuggers, given to our agent: it must say what the recorded client said. Compared are
-// the calls and their order, step numbers, operators, hits with their parameters and error codes, what was found and
-// how it was cut. Not compared are numbers computed from tensor elements, for the recorded operators computed nothing.
+// Sends the commands of the recorded debuggers to our agent: it must answer like the recorded client. Compares the calls and their
+// order, step numbers, operators, hits with their parameters and error codes, what was found and how it was split. Does not compare
+// numbers computed from tensor elements, because the recorded operators computed nothing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ const std::vector<Recording> kRecordings = {
     {"scripted-real-1.10.0-view-7MB", "1.10.0"},
     {"scripted-real-1.10.0-views-prev-and-change", "1.10.0"},
     {"mi2.3.1-real-1.10.0-mismatch", "1.10.0"},
-    // scripted-real-1.10.0-server-restart-while-held needs a server that goes away: see handshake_test.cpp.
+    // scripted-real-1.10.0-server-restart-while-held needs a server that disconnects: see handshake_test.cpp.
 };
 
 std::string metadata_text(const debugger::Metadata& metadata) {
@@ -81,7 +81,7 @@ Message parsed(const std::string& bytes) {
   return message;
 }
 
-/// One message of a client in the terms that are compared.
+/// One message of a client, in the form that is compared.
 std::string text_of(const std::string& rpc, const std::string& bytes) {
   if (rpc == "WaitCMD" || rpc == "SendMetadata") return rpc + " " + metadata_text(parsed<debugger::Metadata>(bytes));
   if (rpc == "SendWatchpointHits") return rpc + " " + hit_text(parsed<debugger::WatchpointHit>(bytes));
@@ -145,12 +145,12 @@ TEST_P(Replay, OurAgentSaysWhatTheClientSaid) {
   options.version = recording.version;
   options.retry_unit = std::chrono::milliseconds(5);
   server.script(std::move(commands));
-  server.then_always(Answer::exit());  // whoever asks more often than the recorded client should not wait forever
+  server.then_always(Answer::exit());  // a client that asks more often than the recorded one must not wait forever
   {
     agent::Agent agent(options);
     const Status added = agent.add_graph(network.describe());
     ASSERT_TRUE(added.ok()) << added.message();
-    // A recorded training that was ended would have gone on.
+    // A recorded training that was ended would have continued.
     network.train(agent, ends_early ? last.cur_step() + 5 : last.cur_step());
   }
   std::vector<std::string> said;

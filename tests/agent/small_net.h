@@ -1,4 +1,4 @@
-// The network of the protocol's worked example: one operator, x + w.
+// The network of the protocol's worked example: a single operator, x + w.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct SmallNet {
 
 inline const OldReleases kOldReleases;
 
-/// Of an agent that behaves like MindSpore `version`.
+/// For an agent that behaves like MindSpore `version`.
 inline agent::Options options_for(const ScriptedServer& server, const std::string& version = "2.2.0") {
   agent::Options options;
   options.enabled = true;
@@ -41,7 +41,7 @@ inline agent::Options options_for(const ScriptedServer& server, const std::strin
   return options;
 }
 
-/// Runs steps of the small network until told to stop; gives the number of steps that ran.
+/// Runs steps of the small network until it is stopped; returns the number of steps that ran.
 inline int train(agent::Agent& agent, SmallNet& net, int steps) {
   for (int step = 0; step < steps; ++step) {
     if (agent.begin_step() == agent::Control::kStop) return step;

@@ -1,4 +1,4 @@
-// When the training is held, and which step it says it is in.
+// When the training is held, and which step it reports.
 #include <gtest/gtest.h>
 
 #include "agent/chain_net.h"

@@ -1,4 +1,4 @@
-// Which tensors are readable, and how they travel.
+// Which tensors are readable, and how they are sent.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -48,7 +48,7 @@ TEST_F(Viewing, AnswersComeInTheOrderOfTheRequestRepeatsIncluded) {
   EXPECT_TRUE(got[1].finished());
   EXPECT_FALSE(got[1].has_tensor_content());
   EXPECT_FALSE(got[1].has_data_type());
-  EXPECT_EQ(got[2].node_name(), "q/w");  // as asked for, not as found
+  EXPECT_EQ(got[2].node_name(), "q/w");  // as requested, not as found
   EXPECT_TRUE(got[2].truncate());
   EXPECT_EQ(got[2].tensor_content(), got[0].tensor_content());
   EXPECT_EQ(got[3].tensor_content(), got[0].tensor_content());
@@ -80,7 +80,7 @@ TEST_F(Viewing, OnGpuOnlyReadOperatorsAndTheirInputsAreThere) {
   run({Answer::run_node(kMul), look, Answer::run(), look, Answer::run(), look});
   EXPECT_EQ(found(*this, 0), "yyny");
   EXPECT_EQ(found(*this, 1), "yyny");
-  EXPECT_EQ(found(*this, 2), "nnnn");  // nothing was read in the second step, and the initial weights are gone
+  EXPECT_EQ(found(*this, 2), "nnnn");  // nothing was read in the second step, and the initial weights are no longer readable
 }
 
 TEST_F(Viewing, InputFromATupleIsKnownByTheOperatorThatPicksIt) {
@@ -218,7 +218,7 @@ TEST(ViewingLarge, TensorIsCutIntoSlicesOfThreeMebibytes) {
 TEST(ViewingLarge, TensorWithoutElementsHasNoSlice) {
   ScriptedServer server;
   BigNet net;
-  net.big.reserve(1);  // a pointer that is not null
+  net.big.reserve(1);  // a non-null pointer
   server.script({value().tensor("big").tensor("none").answer(), base().tensor("big").answer()});
   server.then_always(Answer::run());
   agent::Agent agent(options_for(server));
@@ -276,7 +276,7 @@ TEST(ViewingLarge, UploadThatIsBrokenOffLeavesTheTensorAlone) {
   ASSERT_TRUE(agent.add_graph(net.describe()).ok());
   agent.begin_step();
   EXPECT_NE(agent.problem().find("refused on purpose"), std::string::npos) << agent.problem();
-  net.big = std::vector<float>();  // nobody holds it any more
+  net.big = std::vector<float>();  // no longer used by anyone
   EXPECT_EQ(agent.end_step(), agent::Control::kGo);
 }
 

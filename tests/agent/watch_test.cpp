@@ -1,4 +1,4 @@
-// Watchpoints: which tensors they mean, when they are judged, and what a hit says.
+// Watchpoints: which tensors they cover, when they are judged, and the contents of a hit.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -13,7 +13,7 @@ using Condition = debugger::WatchCondition;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Hits on everything, zeros or not.
+/// Hits everything, whether zero or not.
 Watch any(int id) { return Watch(id, Condition::tensor_all_zero).param("zero_percentage_ge", 0); }
 
 Watch large(int id, double max) {
@@ -196,7 +196,7 @@ TEST_F(Watching, ChangeIsJudgedAgainstThePreviousStepWhereItIsKept) {
 }
 
 TEST_F(Watching, OldReleasesReadTolerancesInTheWrongOrder) {
-  // Only atol tells a change of 1 from 0 apart; the old client takes the second value for rtol.
+  // Only atol distinguishes a change of 1 from 0; the old client reads the second value as rtol.
   const Answer watch = Watch(1, Condition::tensor_not_changed)
                            .param("rtol", 0)
                            .param("atol", 5)
@@ -247,7 +247,7 @@ TEST_F(Watching, ConditionWithoutNodesOrWithAnUnknownNumberNeverHits) {
   EXPECT_EQ(hits(), "");
 }
 
-// ---- the device's flag of an overflow --------------------------------------------------------------------------------
+// ---- the device's overflow flag --------------------------------------------------------------------------------------
 
 struct Flagged : Watching {
   Flagged() {
@@ -260,7 +260,7 @@ struct Flagged : Watching {
 };
 
 TEST_F(Flagged, OperatorHitsWithEachOutputAtTheEndOfItsStep) {
-  net.compute = [this](int) { net.mul = net.first = {1, kNaN, 3, 4}; };  // values are nothing to it
+  net.compute = [this](int) { net.mul = net.first = {1, kNaN, 3, 4}; };  // values do not matter to it
   run({overflow(1).leaf(kMul).leaf(kSplit).leaf("net/w").answer()}, "2.2.0", "Ascend");
   EXPECT_EQ(hits(), "1:Split-op2:1 1:Split-op2:0");
   EXPECT_EQ(hit(0, 0).watch_condition().condition(), Condition::overflow);

@@ -1,4 +1,4 @@
-// What a comparison ought to find in the real dumps. The numbers were computed from the files by other means.
+// Expected results of comparing the real dumps. The numbers were computed from the files by other tools.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ TEST(DiffDumps, TwoReleasesTrainTheSameNetToTheSameNumbers) {
   const Compared both("lenet-2.7.1-ok", "lenet-2.0.0-ok");
   EXPECT_TRUE(both.result.is_equal());
   EXPECT_EQ(both.result.reshaped, 0u);
-  // 2.0.0 has fused kernels: their value is that of the last operator they stand for.
+  // 2.0.0 has fused kernels: their value is that of the last operator they replace.
   EXPECT_EQ(both.a_of(kScope + "relu3-ReLU/MatMulBiasAddReluFusion-op84"), kScope + "relu3-ReLU/ReLU-op0");
   EXPECT_EQ(both.a_of(kScope + "relu4-ReLU/MatMulBiasAddReluFusion-op85"), kScope + "relu4-ReLU/ReLU-op0");
   EXPECT_EQ(both.a_of(kScope + "fc3-Dense/MatMulBiasAddFusion-op86"), kScope + "fc3-Dense/BiasAdd-op0");
@@ -99,7 +99,7 @@ TEST(DiffDumps, WhatNeitherSideHasIsNamed) {
   EXPECT_EQ(message(**two, options), "not_found diff: no step of A is one of B: A has 0-2, B has 3 (pair two: --steps-a 0 --steps-b 3)");
 }
 
-// The dump without its graph files, or with one that breaks off.
+// The dump without its graph files, or with a truncated one.
 std::string without_graph(const test::TempDir& dir, const std::string& name, bool cut = false) {
   namespace fs = std::filesystem;
   const std::string copy = dir.file(name);
@@ -119,7 +119,7 @@ TEST(DiffDumps, WithoutGraphsNobodyIsBlamed) {
     const auto found = diff_sessions(**a, **b, {});
     ASSERT_TRUE(found.ok()) << found.status().message();
     EXPECT_EQ(found->unknown_edges.size(), 2u);
-    // The same weights and data: what can be paired without the graph agrees, and nothing is paired by its number.
+    // The same weights and data: everything that can be paired without the graph is equal, and nothing is paired by number.
     EXPECT_TRUE(found->is_equal()) << (*b)->node(found->tensors[*found->first].b).name;
     EXPECT_GT(found->equal + found->close, 50u);
     EXPECT_TRUE(found->culprits.empty());
@@ -218,7 +218,7 @@ TEST(DiffDumps, NorAreTheyWithoutTheGraph) {
   const auto found = diff_sessions(**a, **b, {});
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_GT(found->uncompared, 0u);
-  // The same net, weights and data: nothing that was written differs.
+  // The same net, weights and data: nothing differs.
   EXPECT_TRUE(found->is_equal()) << (*b)->node(found->tensors[*found->first].b).name;
 }
 
@@ -234,7 +234,7 @@ TEST(DiffDumps, PrintedLossesSayThatTheForwardPassDiffers) {
   EXPECT_EQ(compare_series(ok, old).value().verdict, SeriesVerdict::kClose);
   EXPECT_EQ(compare_series(ok, old).value().only_a, std::vector<int64_t>{2});
   EXPECT_EQ(compare_series(explode, ok).value().verdict, SeriesVerdict::kForward);
-  // The planted fault hides: 2.3046 against 2.3060 is less than 1 in 1000.
+  // The planted fault is invisible here: 2.3046 against 2.3060 is less than 1 in 1000.
   EXPECT_EQ(compare_series(lognan, ok).value().verdict, SeriesVerdict::kClose);
   EXPECT_NEAR(compare_series(lognan, ok).value().max_abs_error, 0.00138903, 1e-8);
 }

@@ -1,4 +1,4 @@
-// Two sessions from literals: what is found, who is blamed, what is said of the rest.
+// Two sessions from literals: what is found, which node is blamed, and what is reported about other nodes.
 #include <gtest/gtest.h>
 
 #include <cmath>

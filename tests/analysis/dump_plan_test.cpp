@@ -1,4 +1,4 @@
-// What a plan contains, what it costs, and what it refuses. Sizes are those of the files that MindSpore wrote.
+// The contents of a plan, its cost, and what it refuses. Sizes are those of files that MindSpore wrote.
 #include "msdbg/dump.h"
 #include "msdbg/dump_plan.h"
 

@@ -1,4 +1,4 @@
-// What a debugger ought to find in the real dumps.
+// What a debugger should find in the real dumps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,14 +46,14 @@ class Dump {
   const Node& node(const TensorId& id) const { return session_->node(id); }
   Session& session() { return *session_; }
 
-  /// Lines of the execution order file: the judge of what comes first.
+  /// Lines of the execution order file, which define the order.
   std::vector<std::string> csv_order() const {
     std::ifstream file(dump_path(name_) + "/rank_0/execution_order/ms_execution_order_graph_0.csv");
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(line);
     return lines;
   }
-  /// The listed node with the smallest place whose output holds NaN or Inf, found without find_origins().
+  /// The first listed node whose output holds NaN or Inf, found without find_origins().
   std::string first_bad_in_csv(int64_t step) {
     TensorQuery query;
     query.steps = IntSet::of(step);
@@ -160,8 +160,8 @@ TEST(LognanOrigin, CountsTheBadTensorsOfEachStep) {
   // 14 and 57 inputs and outputs, and the Parameter files.
   EXPECT_EQ(dump.step(0)->bad_tensors, 16u);
   EXPECT_EQ(dump.step(1)->bad_tensors, 67u);
-  // The gradient of Log divides by the same zeros and breaks by itself; its output and the input that takes it do not
-  // come from Log.
+  // The gradient of Log divides by the same zeros and breaks by itself; neither its output nor the input that uses it comes from
+  // Log.
   ASSERT_EQ(dump.step(0)->origins.size(), 2u);
   EXPECT_EQ(dump.node(dump.step(0)->origins[1].tensor).op, "Div");
   EXPECT_EQ(dump.step(0)->origins[0].reached, 14u);

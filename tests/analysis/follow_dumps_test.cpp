@@ -1,4 +1,4 @@
-// Bisect, trend, propagation and why on the real dumps; what is expected is what the makers of the data say about them.
+// Bisect, trend, propagation and why on the real dumps; expected results come from the makers of the data.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -152,7 +152,7 @@ TEST(FollowDumps, WhyReadsTheListOfKernelsAsMindSporeDoes) {
   EXPECT_EQ(kind_of("name-regex((((", matmul).kind, WhyKind::kKernelsFilter);
   EXPECT_EQ(kind_of("fc1.bias", "moments.fc1.bias").kind, WhyKind::kMissingFile);
   EXPECT_EQ(kind_of("fc2.bias", "moments.fc1.bias").kind, WhyKind::kKernelsFilter);
-  // The number that counts is that of the file.
+  // The number in the file is the one that counts.
   const WhyAnswer near = kind_of(kScope + "fc1-Dense/MatMul-op7", matmul);
   EXPECT_EQ(near.kind, WhyKind::kKernelsFilter);
   ASSERT_GE(near.evidence.size(), 2u);

@@ -87,7 +87,7 @@ TEST(Bisect, ASpikeThatPassesIsNotMonotone) {
   EXPECT_EQ(found.counterexample, 5);
 }
 
-/// `w` is sound up to step 5 and all NaN from step 6 on.
+/// `w` is good up to step 5 and all NaN from step 6 on.
 void fill_with_nan(FakeSession& session) {
   for (int64_t step = 0; step < 10; ++step) session.put("w", step, step < 6 ? f32({1, 2}) : f32({std::nan(""), std::nan("")}));
 }
@@ -103,7 +103,7 @@ TEST(Bisect, AnExpressionThatIsUndefinedIsNeitherYesNorNo) {
     EXPECT_EQ(probe.state, probe.step < 6 ? Known::kSound : Known::kUnknown) << probe.step;
     EXPECT_EQ(probe.reason, probe.step < 6 ? "" : "every element is NaN, so 'max(abs(x)) > 100' is neither true nor false");
   }
-  // One that asks for NaN has an answer.
+  // A test for NaN has an answer.
   EXPECT_EQ(first_bad(session, "count(isnan(x)) > 1").first, 6);
   const BisectRank never = first_bad(session, "count(isnan(x)) > 2");
   EXPECT_TRUE(never.skipped.empty());
@@ -308,7 +308,7 @@ TEST(Propagation, WithoutAGraphFileNobodyIsSaidToAbsorbIt) {
 }
 
 TEST(Propagation, AnInputThatNobodyMadeIsFollowedThroughItsOperator) {
-  // The graph does not say where MatMul's input comes from, but it was recorded.
+  // The graph does not contain the source of MatMul's input, but its value was recorded.
   FakeSession session(fake_graph({{"Default/MatMul-op0", "MatMul", {"data"}},
                                   {"Default/Add-op0", "Add", {"Default/MatMul-op0"}},
                                   {"Default/ReLU-op0", "ReLU", {"Default/Add-op0"}}}));

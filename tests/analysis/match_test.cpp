@@ -1,4 +1,4 @@
-// Which node of one graph is which of the other, and what rounding explains.
+// Matching the nodes of two graphs, and tolerances for rounding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<std::string> names(const Graph& graph, const std::vector<NodeId>& id
 }
 using List = std::vector<std::string>;
 
-// A pair of nodes for each two would take minutes here.
+// A pair of nodes for every two nodes would take minutes here.
 TEST(MatchGraphs, AHundredThousandNodesOfTheSameKindAreMatched) {
   constexpr int kNodes = 100000;
   const auto chain = [](const std::string& scope) {
@@ -35,7 +35,7 @@ TEST(MatchGraphs, AHundredThousandNodesOfTheSameKindAreMatched) {
     return fake_graph(nodes);
   };
   EXPECT_EQ(match_graphs(*chain("net"), *chain("net")).nodes.size(), kNodes + 1u);
-  EXPECT_EQ(match_graphs(*chain("net"), *chain("other")).nodes.size(), kNodes + 1u);  // by their places alone
+  EXPECT_EQ(match_graphs(*chain("net"), *chain("other")).nodes.size(), kNodes + 1u);  // only by their positions
 }
 
 TEST(MatchGraphs, SameNamesAreTheSameNodesInWhateverOrder) {
@@ -122,7 +122,7 @@ TEST(MatchGraphs, EveryNodeIsInExactlyOneList) {
 
 // ---- without a graph file ----
 
-/// Operators and parameters as file names tell them: no edges, no shapes.
+/// Operators and parameters as known from file names: no edges, no shapes.
 GraphPtr blind_graph(const std::vector<std::pair<std::string, std::string>>& nodes) {
   GraphBuilder builder(0, 0);
   builder.set_from_file(false);
@@ -136,7 +136,7 @@ GraphPtr blind_graph(const std::vector<std::pair<std::string, std::string>>& nod
   }
   return builder.build();
 }
-/// Shapes of output 0, node by node; an empty one was not dumped.
+/// Shapes of output 0, by node; an empty one was not dumped.
 DumpedShapes outputs(const std::vector<Shape>& shapes) {
   DumpedShapes out;
   for (NodeId id = 0; id < shapes.size(); ++id) {
@@ -153,7 +153,7 @@ List blind_matches(const Graph& a, const DumpedShapes& shapes_a, const Graph& b,
 }
 
 TEST(MatchWithoutGraph, NumbersOfFilesProveNothingWithoutTheirShapes) {
-  // op0 and op1 changed places: 2.7 counts from 0 for each type, in an order of its own.
+  // op0 and op1 are swapped: 2.7 numbers from 0 for each type, in its own order.
   const auto a = blind_graph({{"net/MatMul-op0", "MatMul"}, {"net/MatMul-op1", "MatMul"}, {"net/Log-op0", "Log"}});
   const auto b = blind_graph({{"net/MatMul-op0", "MatMul"}, {"net/MatMul-op1", "MatMul"}, {"net/Exp-op0", "Exp"}});
   EXPECT_EQ(blind_matches(*a, outputs({{4, 48}, {4, 10}, {4}}), *b, outputs({{4, 10}, {4, 48}, {4}})), List{});
@@ -180,7 +180,7 @@ TEST(MatchWithoutGraph, TheSameSetOfNamesMayHaveOtherShapes) {
 TEST(MatchWithoutGraph, DotsOfParametersMayBeUnderscores) {
   const auto a = blind_graph({{"conv1.weight", "Parameter"}, {"a.b_c", "Parameter"}, {"data-1", "Const"}, {"net/X-op0", "X"}});
   const auto b = blind_graph({{"conv1_weight", "Parameter"}, {"a_b.c", "Parameter"}, {"data-1", "Const"}});
-  // The number of a constant means nothing in another release.
+  // The number of a constant is meaningless in another release.
   EXPECT_EQ(blind_matches(*a, {}, *b, {}), (List{"a.b_c = a_b.c", "conv1.weight = conv1_weight"}));
 }
 

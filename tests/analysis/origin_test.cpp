@@ -95,7 +95,7 @@ TEST(Origin, RecordedInputCountsMoreThanTheProducersOutput) {
   s.put("Default/MatMul-op0", 0, f32({NAN}));
   s.put("Default/MatMul-op0", 0, f32({kInf, 2}), kIn0);
   const OriginResult result = search(s);
-  // MatMul took a value that Log did not write: neither broke it by itself, so the input stands, and it is marked.
+  // MatMul used a value that Log did not write: neither broke it by itself, so the input is the origin, and marked as such.
   ASSERT_EQ(result.steps.size(), 1u);
   EXPECT_EQ(names(s, result.steps[0]), Names{"Default/MatMul-op0:input:0"});
   EXPECT_FALSE(result.steps[0].origins[0].certain);
@@ -116,7 +116,7 @@ TEST(Origin, ParameterThatWasBadWhenTheStepBegan) {
   const OriginResult result = search(s, "nan", only_second);
   ASSERT_EQ(result.steps.size(), 1u);
   const StepOrigins& step = result.steps[0];
-  // The momentum broke in the same update as the weight and is not an origin of its own.
+  // The momentum broke in the same update as the weight and is not a separate origin.
   ASSERT_EQ(names(s, step), Names{"fc.weight:output:0"});
   EXPECT_EQ(step.origins[0].kind, OriginKind::kParameter);
   EXPECT_EQ(step.origins[0].tensor.step, 0);
@@ -208,7 +208,7 @@ TEST(Origin, NodeThatWasNotDumpedIsSeenThroughItsConsumer) {
   const OriginResult result = search(s);
   ASSERT_EQ(result.steps.size(), 1u);
   EXPECT_EQ(names(s, result.steps[0]), Names{"b:input:0"});
-  EXPECT_TRUE(result.steps[0].origins[0].certain);  // what Log took is known
+  EXPECT_TRUE(result.steps[0].origins[0].certain);  // Log's input is known
   EXPECT_EQ(result.steps[0].origins[0].inputs.at(0).value, s.id("p", 0));
 }
 
@@ -241,7 +241,7 @@ TEST(Origin, LoopBodyBreaksInItsSecondExecution) {
 }
 
 TEST(Origin, LaterRunsOfALoopBodyFollowFromTheFirstThatBroke) {
-  // What the body hands to its next run arrives as a parameter that nobody dumped.
+  // The body passes values to its next run as a parameter that was not dumped.
   FakeSession s(fake_graph({{"i", "Parameter"}, {"mm", "MatMul", {"i"}}, {"add", "Add", {"mm"}}}));
   for (uint32_t k = 0; k < 4; ++k) {
     s.put("mm", 0, f32({k == 0 ? 1 : kInf}), {}, k);
@@ -406,7 +406,7 @@ TEST(Origin, ProgressRisesAndEndsAtTheTotal) {
   ASSERT_FALSE(done.empty());
   EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
   EXPECT_EQ(done.back(), last_total);
-  EXPECT_EQ(first_total, last_total);  // the first step does not look like all of the work
+  EXPECT_EQ(first_total, last_total);  // the first step must not look like the whole work
   EXPECT_EQ(last_total, result.coverage.tensors);
 }
 

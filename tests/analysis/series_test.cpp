@@ -1,4 +1,4 @@
-// Losses from what programs print, and two of them side by side.
+// Losses from the output of programs, and comparison of two of them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ TEST(ParseSeries, ReadsTheCsvOfOtherPrograms) {
   EXPECT_EQ(points(parse_series("\xEF\xBB\xBFstep,loss\r\n10,2.5\r\n20,2.25\r\n", "x.csv")), (Points{{10, 2.5}, {20, 2.25}}));
   EXPECT_EQ(points(parse_series("\"step\";\"loss\"\n1;2,5\n2;2,25\n", "x.csv")), (Points{{1, 2.5}, {2, 2.25}}));
   EXPECT_EQ(points(parse_series("iter\ttrain_loss\n1\t2.5\n", "x.tsv")), (Points{{1, 2.5}}));
-  // The column is that of the csv; the other side is a log.
+  // The column applies to the csv; the other side is a log.
   EXPECT_EQ(points(parse_series("step: 1, loss is 2.5\n", "log", {"", "loss"})), (Points{{1, 2.5}}));
 }
 
@@ -92,7 +92,7 @@ TEST(CompareSeries, LossesThatBeginLaterSayNothingOfTheForwardPass) {
   EXPECT_EQ(verdict("step 0 loss 3\nstep 1 loss 2\n", "step 0 loss 3\nstep 1 loss 1\n"), SeriesVerdict::kBackward);
   EXPECT_EQ(verdict("step 100 loss 3\nstep 200 loss 2\n", "step 100 loss 4\nstep 200 loss 2\n"), SeriesVerdict::kLater);
   EXPECT_EQ(verdict("step 1 loss 3\nstep 100 loss 2\n", "step 1 loss 3\nstep 100 loss 1\n"), SeriesVerdict::kLater);
-  // A monitor that prints once an epoch says the same step again and again.
+  // A monitor that prints once per epoch repeats the same step number.
   EXPECT_EQ(verdict("epoch 1 step 1875 loss 3\nepoch 2 step 1875 loss 2\n", "epoch 1 step 1875 loss 4\nepoch 2 step 1875 loss 2\n"),
             SeriesVerdict::kLater);
 }
@@ -112,7 +112,7 @@ TEST(CompareSeries, TheStepThatPartsNamesThePass) {
   EXPECT_EQ(later.verdict, SeriesVerdict::kLater);
   EXPECT_EQ(later.diverges_at, 3);
   EXPECT_EQ(later.a_value, 3);
-  // Steps count from 0 in one framework and from 1 in another; the first is the first.
+  // Steps count from 0 in one framework and from 1 in another; the first values correspond.
   EXPECT_EQ(compare_series(made({2, 3}, 0), made({2, 2}, 0)).value().verdict, SeriesVerdict::kBackward);
 }
 

@@ -59,7 +59,7 @@ TEST(Spread, WayEndsAtTheParameterThatTheOptimizerRuined) {
   s.put("w", 0, f32({NAN}));
   s.put("m", 0, f32({NAN}));
   const Origin origin = only_step(s).origins.at(0);
-  // Momentum broke too, but the weight is what a person asks for. The optimizer's output itself feeds nothing.
+  // Momentum broke too, but the weight is what the user wants to see. The optimizer's output itself feeds nothing.
   ASSERT_EQ(origin.chains.size(), 1u);
   EXPECT_EQ(chain_names(s, origin.chains[0]), (Names{"log", "Gradients/g", "opt", "w"}));
   EXPECT_EQ(origin.reached, 5u);

@@ -1,4 +1,4 @@
-// Rules of a project are read only after the person at the terminal has agreed.
+// Project rules are read only after the user at the terminal has agreed.
 #include "app/terminal.h"
 
 #include <fstream>
@@ -16,7 +16,7 @@ class Consent : public ::testing::Test {
     std::filesystem::create_directories(project / ".msdbg/rules");
     inside_ = (project / "a/b").string();
     std::filesystem::create_directories(inside_);
-    // Whoever reads the file leaves a trace.
+    // Reading the file leaves a trace.
     trace_ = (project / "was-read").string();
     std::filesystem::remove(trace_);
     std::ofstream(project / ".msdbg/rules/ours.lua")

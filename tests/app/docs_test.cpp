@@ -1,4 +1,4 @@
-// README.md and docs/*.md: every link leads somewhere, and the commands shown on the sample dumps print what the page shows.
+// README.md and docs/*.md: every link has a target, and the commands shown on the sample dumps print what the page shows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ struct Shown {
   std::vector<std::string> output;
 };
 
-/// The commands of a page with their output. Lua code under "as `NAME.lua`" is written to NAME.lua in the current folder.
+/// The commands of a page with their output. Lua code after "as `NAME.lua`" is written to NAME.lua in the current directory.
 std::vector<Shown> commands_of(const fs::path& path) {
   static const std::regex named(R"(as `([\w-]+\.lua)`)");
   std::vector<Shown> shown;
@@ -131,7 +131,7 @@ std::vector<Shown> commands_of(const fs::path& path) {
   return shown;
 }
 
-/// Whether it runs msdbg on sample dumps or scripts that are there. Others show a dump or a training of the reader's own.
+/// Whether it runs msdbg on existing sample dumps or scripts. Others show the reader's own dump or training.
 bool can_run(const std::string& command) {
   if (command.rfind("msdbg ", 0) != 0 || command.rfind("msdbg listen", 0) == 0) return false;
   std::istringstream words(command);
@@ -155,7 +155,7 @@ std::string run(std::string command) {
   return output;
 }
 
-/// The same line, or one in which `...` stands for what the page leaves out.
+/// The same line, or one in which `...` matches what the page omits.
 bool prints(const std::vector<std::string>& output, const std::string& line) {
   if (std::find(output.begin(), output.end(), line) != output.end()) return true;
   if (line.find("...") == std::string::npos) return false;
@@ -174,8 +174,8 @@ bool prints(const std::vector<std::string>& output, const std::string& line) {
 }
 
 TEST(Docs, CommandsPrintWhatThePagesShow) {
-  ::setenv("MSDBG_SIMD", "scalar", 1);  // instruction sets differ in the last digit of a sum
-  ::setenv("MSDBG_WIDTH", "100", 1);    // as on the terminal of a reader
+  ::setenv("MSDBG_SIMD", "scalar", 1);  // targets differ in the last digit of a sum
+  ::setenv("MSDBG_WIDTH", "100", 1);    // as on a reader's terminal
   std::string folder = (fs::temp_directory_path() / "msdbg-docs-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   for (const auto& entry : fs::directory_iterator(MSDBG_TEST_DATA)) {

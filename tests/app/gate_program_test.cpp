@@ -1,4 +1,4 @@
-// msdbg check as a gate, as a process: Ctrl-C in the middle of a run, a baseline that cannot be written, and the same bytes from
+// msdbg check as a gate, as a process: Ctrl-C in the middle of a run, a baseline that cannot be written, and identical bytes from
 // every run.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ int shell(const std::string& command, std::string* output = nullptr) {
   return status;
 }
 
-/// A dump that begins with a NaN and goes on with more zeros than any machine reads within a test: the files are sparse.
+/// A dump that starts with a NaN and continues with more zeros than any machine reads within a test: the files are sparse.
 class LongDump {
  public:
   LongDump() {
@@ -56,19 +56,19 @@ class LongDump {
   test::TempDir dir_;
 };
 
-/// Waits until the process has a handler for SIGINT and has read for a while.
+/// Waits until the process has a handler for SIGINT and has been reading for a while.
 bool is_reading(pid_t pid) {
   for (int i = 0; i < 3000; ++i) {
     std::istringstream stat(read("/proc/" + std::to_string(pid) + "/stat"));
     std::vector<std::string> fields(std::istream_iterator<std::string>(stat), {});
-    // 14 and 15 are the ticks of processor time; a program that has spent 30 is past its beginnings.
+    // 14 and 15 are ticks of processor time; a program that has used 30 is past its start.
     if (fields.size() > 14 && std::stol(fields[13]) + std::stol(fields[14]) >= 30) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
 }
 
-/// Format, and what chooses the rules: conditions alone need no Lua, rule files do.
+/// The format and the words that choose rules: conditions alone need no Lua, rule files do.
 class CheckInterrupted : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
@@ -98,7 +98,7 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   EXPECT_NE(searched.find(marks.at(format)), std::string::npos) << text;
   EXPECT_NE(text.find("abad"), std::string::npos) << "the finding before Ctrl-C is lost: " << text;
   for (const char* calm : {"clean:", "check: clean", "no new finding"}) EXPECT_EQ(text.find(calm), std::string::npos) << text;
-  // Half a run says nothing about what is known.
+  // Half a run says nothing about known findings.
   EXPECT_EQ(read(baseline), "old\n");
   EXPECT_NE(process.output().find("not written, the run was interrupted"), std::string::npos) << process.output();
 }
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, CheckInterrupted, ::testing::Combine(::testing
 
 class Bless : public ::testing::Test {
  protected:
-  // With `before` in the shell that runs the check.
+  // Runs `before` in the shell that runs the check.
   int bless(const std::string& path, const std::string& before, std::string* output) {
     return shell(before + "\"$0\" check " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") +
                      " --on Log-op0 --when TO -o /dev/null --bless " + quoted(path),
@@ -121,11 +121,11 @@ class Bless : public ::testing::Test {
 TEST_F(Bless, FullDiskLeavesTheOldFileWhole) {
   const std::string path = dir_.file("known.jsonl");
   write(path, "old\n");
-  // No file may grow: every write fails as on a full disk.
+  // No file may grow: every write fails like on a full disk.
   EXPECT_EQ(bless(path, "trap '' XFSZ; ulimit -f 0; ", &output_), 3) << output_;
   EXPECT_EQ(read(path), "old\n");
   EXPECT_NE(output_.find("--bless " + path + ": cannot be written: stopped after 0 B: File too large"), std::string::npos) << output_;
-  // Nothing is left next to it.
+  // No other file is left behind.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.file("")), std::filesystem::directory_iterator()), 1);
 }
 
@@ -149,11 +149,11 @@ TEST_F(Bless, WrittenFileReplacesTheOldOne) {
             "\"slot\":\"output:0\",\"rank\":0}\n");
 }
 
-// ---- what was not looked at, and rules that break as a whole
+// ---- what was not checked, and rules that fail completely
 
 class Verdict : public ::testing::Test {
  protected:
-  /// msdbg check of a dump in `arguments`; a rule file `rule.lua` holds `rule`.
+  /// Runs msdbg check on a dump with `arguments`; a rule file `rule.lua` contains `rule`.
   int check(const std::string& dump, const std::string& arguments, const std::string& rule = "") {
     write(dir_.file("rule.lua"), rule);
     return shell(
@@ -169,7 +169,7 @@ TEST_F(Verdict, AStepThatIsNotThereIsToldAndNeverClean) {
   EXPECT_EQ(check("lenet-2.7.1-ok", "--steps 0,9"), 3) << output_;
   EXPECT_TRUE(says("not checked: no step 9 (have 0-2)")) << output_;
   EXPECT_TRUE(says("clean otherwise")) << output_;
-  // Findings come before that, and a range is not a list of promises.
+  // Findings take precedence, and a range may include steps that do not exist.
   EXPECT_EQ(check("lenet-2.7.1-lognan", "--steps 0,9 --format json"), 1) << output_;
   EXPECT_TRUE(says("no step 9 (have 0-1)")) << output_;
   EXPECT_EQ(check("lenet-2.7.1-ok", "--steps 0:9"), 0) << output_;
@@ -180,7 +180,7 @@ TEST_F(Verdict, OfTheOnlyRuleWhoseLastPhaseBreaksIsThatNothingRan) {
   for (const char* phase : {"finish = function() return nil + 1 end }", "step_end = function() return nil + 1 end }"}) {
     EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", check_part + phase), 5) << output_;
     EXPECT_TRUE(says("not checked: rule late: rule error: rule.lua:2: ")) << output_;
-    // Beside another one it is that one's verdict, and incomplete.
+    // Next to another rule, the verdict is that rule's, and incomplete.
     EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --rules 'late or TO'", check_part + phase), 0) << output_;
     EXPECT_TRUE(says("clean otherwise")) << output_;
     EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --rules 'late or TO' --strict", check_part + phase), 4) << output_;
@@ -248,7 +248,7 @@ TEST_P(SameBytes, FromEveryRunAndNumberOfThreads) {
           shell("\"$0\" check " + quoted(std::string(MSDBG_TEST_DATA "/dumps/") + name) + " --rules recommended,default --threads " +
                 threads + " --suppress " + quoted(dir.file("suppress")) + " --format " + GetParam() + " -o " + quoted(report));
       EXPECT_TRUE(status == 0 || status == 1) << status;
-      // Whether a rule's function or a worker reads a tensor first decides which of the two finds it kept.
+      // Whether a rule's function or a worker reads a tensor first determines which of them uses the cache.
       static const std::regex kReads(R"("bytes": ?\d+,\s*"from_cache": ?\d+)");
       const std::string text = std::regex_replace(read(report), kReads, "");
       ASSERT_FALSE(text.empty());

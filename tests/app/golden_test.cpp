@@ -1,15 +1,15 @@
-// Transcripts: tests/golden/*.txt hold what a person types and what msdbg answers.
+// Transcripts: tests/golden/*.txt contain the user's input and msdbg's output.
 //
 //   # text            a comment
-//   $ msdbg ARGS      a command, run by a shell in a folder of the transcript's own with links to the unpacked test data; the lines
-//                     up to the next `$` are its output (both streams), the last one `[exit N]` when N is not 0
+//   $ msdbg ARGS      a command, run by a shell in the transcript's own directory with links to the unpacked test data; the
+//                     lines up to the next `$` are its output (both streams); the last one is `[exit N]` if N is not 0
 //   @ open PATH       opens a dump at the prompt; the `> ` lines that follow are entries of that prompt
 //   @ live            a training process in memory (tests/script/support.h) at the prompt, held before its first step
-//   @ prompt          the line below is what the prompt shows now
-//   @ width N         what follows is laid out for N columns, and no line of its output may be longer
-//   > ENTRY           an entry; the lines after it are what it prints
+//   @ prompt          the line below is the current prompt
+//   @ width N         lays out what follows for N columns; no line of its output may be longer
+//   > ENTRY           an entry; the lines after it are its output
 //
-// MSDBG_UPDATE_GOLDEN=1 rewrites the files; the diff is for a person to read.
+// MSDBG_UPDATE_GOLDEN=1 rewrites the files; read the diff.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -69,7 +69,7 @@ class OwnFolder {
   fs::path path_;
 };
 
-// Paths differ between machines, nothing else may.
+// Only paths may differ between machines.
 std::string normalised(std::string text) {
   replace_all(&text, fs::current_path().string(), "FOLDER");
   replace_all(&text, MSDBG_TEST_DATA, "DATA");
@@ -83,7 +83,7 @@ std::string run_command(const std::string& typed) {
   if (command.rfind("msdbg", 0) == 0) command.replace(0, 5, MSDBG_PROGRAM);
   replace_all(&command, "| msdbg ", std::string("| ") + MSDBG_PROGRAM + " ");
   replace_all(&command, "EXAMPLES/", std::string(MSDBG_EXAMPLES_DIR) + "/");
-  // `exec` would lose pipes; a subshell gathers both streams in order.
+  // `exec` would lose pipes; a subshell collects both streams in order.
   const std::string shell = "{ " + command + "; } 2>&1 < /dev/null";
   FILE* pipe = ::popen(shell.c_str(), "r");
   if (pipe == nullptr) return "popen failed\n";
@@ -139,7 +139,7 @@ class PromptRunner {
 };
 
 std::string replay(const std::vector<std::string>& lines) {
-  // Instruction sets differ in the last digit of a sum; transcripts should not.
+  // Targets differ in the last digit of a sum; transcripts should not.
   ::setenv("MSDBG_SIMD", "scalar", 1);
   ::setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
   EXPECT_TRUE(set_simd_target("scalar").ok());

@@ -1,4 +1,4 @@
-// A dump whose names try to write on the terminal, through every command of the program: files and pipes, and a terminal.
+// A dump whose names try to control the terminal, through every command of the program: with files, pipes and a terminal.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ namespace {
 
 const std::string kMatMul = "Default/" + kHostile + "/MatMul-op1", kRelu = "Default/net/" + kHostile + "-op2";
 
-// As releases from 2.4 on fold the names of operators into those of files.
+// How releases since 2.4 fold operator names into file names.
 std::string folded(std::string name) {
   for (char& c : name) {
     if (c == '/' || c == '.' || c == ' ' || c == '\\') c = '_';
@@ -85,7 +85,7 @@ TEST_F(HostileDump, NoTableLetsTheNamesAct) {
 
 TEST_F(HostileDump, JsonKeepsTheNamesAsTheyAre) {
   const auto json = nlohmann::json::parse(run("nodes DUMP --format json"));
-  // A byte that is not UTF-8 has no form in JSON.
+  // A byte that is not UTF-8 has no representation in JSON.
   const std::string expected = "Default/net/" + kHostile.substr(0, kHostile.size() - 1) + "\xef\xbf\xbd-op2";
   bool found = false;
   for (const auto& node : json["nodes"]) found = found || node["name"] == expected;

@@ -1,4 +1,4 @@
-// msdbg listen without a person: scripts, entries, the end of input, recordings, and the exit status.
+// msdbg listen without a user: scripts, entries, the end of input, recordings, and the exit status.
 #include "app/live_fixture.h"
 
 namespace msdbg::testing {
@@ -6,7 +6,7 @@ namespace {
 
 class LiveBatch : public ::testing::Test {
  protected:
-  // Starts msdbg and, when it listens, the training.
+  // Starts msdbg and, once it listens, the training.
   void start(std::vector<std::string> words, const std::vector<std::string>& training_words) {
     words.insert(words.begin(), {MSDBG_PROGRAM, "listen", "--port", "0"});
     debugger = std::make_unique<test::Process>(words);

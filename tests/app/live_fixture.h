@@ -1,4 +1,4 @@
-// `msdbg listen` and the training that comes to it.
+// `msdbg listen` and the training that connects to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class Folder {
   std::string path_;
 };
 
-/// The port after `MS_DEBUGGER_PORT=` in what msdbg printed; "" when it is not there.
+/// The port after `MS_DEBUGGER_PORT=` in the output of msdbg, or "".
 inline std::string port_in(const std::string& text) {
   const std::string name = "MS_DEBUGGER_PORT=";
   const size_t at = text.rfind(name);

@@ -1,4 +1,4 @@
-// A person at the terminal with a real training: events while typing, Ctrl-C, and the question at the end.
+// A user at the terminal with a real training: events while typing, Ctrl-C, and the question at the end.
 #include "app/live_fixture.h"
 #include "app/terminal.h"
 
@@ -22,13 +22,13 @@ class LiveTerminal : public ::testing::Test {
     ASSERT_TRUE(terminal->see("step 0 held > ")) << terminal->screen();
   }
 
-  /// The number of the process that msdbg has left in the background; 0 without one.
+  /// The id of the process that msdbg has left in the background, or 0.
   static pid_t process_in(const std::string& text) {
     const std::string mark = "in the background (process ";
     const size_t at = text.find(mark);
     return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + mark.size());
   }
-  /// Whether a process that is not ours has ended within a minute. Nobody may have fetched its status.
+  /// Whether a process that is not our child ends within a minute. Its status may not have been collected.
   static bool ends(pid_t process) {
     for (int i = 0; i < 6000; ++i) {
       std::ifstream file("/proc/" + std::to_string(process) + "/stat");
@@ -87,7 +87,7 @@ TEST_F(LiveTerminal, WhatADebuggerInTheBackgroundAnswersEndsItWhenItIsKilled) {
   start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
   terminal->type("detach\r");
   ASSERT_TRUE(terminal->see("running > ")) << terminal->screen();
-  terminal->type("\x04");  // nothing is asked: it was let go already
+  terminal->type("\x04");  // no question: it was already detached
   EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
   const pid_t behind = process_in(terminal->screen());
   ASSERT_GT(behind, 0) << terminal->screen();
@@ -157,7 +157,7 @@ TEST_F(LiveTerminal, EventsAppearAboveTheLineBeingTyped) {
   terminal->type("40 +");
   ASSERT_TRUE(terminal->see("40 +")) << terminal->screen();
   training->send_signal(SIGKILL);
-  ASSERT_TRUE(terminal->see("lost")) << terminal->screen();     // the event, or the prompt that is drawn again
+  ASSERT_TRUE(terminal->see("lost")) << terminal->screen();     // the event, or the prompt that is redrawn
   ASSERT_TRUE(terminal->see("lost > 40 +")) << terminal->screen();
   terminal->type(" 2\r");
   EXPECT_TRUE(terminal->see("42")) << terminal->screen();

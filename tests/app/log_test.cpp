@@ -1,4 +1,4 @@
-// What -v and --log say.
+// The output of -v and --log.
 #include <gtest/gtest.h>
 
 #include <regex>

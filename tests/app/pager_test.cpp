@@ -1,4 +1,4 @@
-// What a person sees of long outputs, of errors and of work that takes long, in a pseudo-terminal of 40 rows.
+// How long outputs, errors and progress appear to a user, in a pseudo-terminal of 40 rows.
 #include "app/terminal.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What escapes a command ends it with a line and a status, never with an abort.
+// An exception that escapes a command ends it with a line and a status, never with an abort.
 #include <gtest/gtest.h>
 
 #include <new>

@@ -1,4 +1,4 @@
-// The real program in a pseudo-terminal, the way a person drives it.
+// The real program in a pseudo-terminal, driven like a user would.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 
 namespace msdbg::testing {
 
-// One run of the program; everything it writes is gathered in `screen`. Without colours and without a pager unless a test asks for them.
+// One run of the program; `screen` collects everything it writes. Without colours and without a pager unless a test enables them.
 class Terminal {
  public:
   using Environment = std::vector<std::pair<const char*, std::string>>;
@@ -32,7 +32,7 @@ class Terminal {
     std::filesystem::create_directories(state);
     struct winsize size = {40, 120, 0, 0};
     pid_ = ::forkpty(&fd_, nullptr, nullptr, &size);
-    // What is typed while a command runs is edited by the terminal itself: a real one knows that characters have several bytes.
+    // Text typed while a command runs is edited by the terminal itself: a real one knows multi-byte characters.
     if (struct termios modes; pid_ > 0 && ::tcgetattr(fd_, &modes) == 0) {
       modes.c_iflag |= IUTF8;
       ::tcsetattr(fd_, TCSANOW, &modes);
@@ -45,7 +45,7 @@ class Terminal {
       ::setenv("LC_ALL", "C.UTF-8", 1);
       for (const char* name : {"NO_COLOR", "MSDBG_PAGER", "PAGER", "LESS"}) ::unsetenv(name);
       for (const auto& [name, value] : environment) ::setenv(name, value.c_str(), 1);
-      // libedit never frees the names that EL_ADDFN is given; the leak checker of the sanitizer build would object.
+      // libedit never frees the names passed to EL_ADDFN; the leak checker of the sanitizer build would report them.
       ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
       if (::chdir(directory.c_str()) != 0) ::_exit(99);
       std::vector<char*> argv{const_cast<char*>(MSDBG_PROGRAM)};
@@ -63,7 +63,7 @@ class Terminal {
     ::close(fd_);
   }
 
-  /// Where history and configuration of the programs of this test process are.
+  /// The directory of history and configuration for the programs of this test process.
   static std::string home() { return ::testing::TempDir() + "msdbg-terminal-" + std::to_string(::getpid()); }
 
   void resize(unsigned short rows, unsigned short columns) {
@@ -82,7 +82,7 @@ class Terminal {
     }
   }
 
-  // Waits until `text` appears after what was there when type() was called last.
+  // Waits until `text` appears after the output at the time of the last type().
   bool see(const std::string& text, int seconds = 20) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     while (screen_.find(text, mark_) == std::string::npos) {
@@ -91,7 +91,7 @@ class Terminal {
     return true;
   }
 
-  // 255 when it does not end by itself.
+  // 255 if it does not end by itself.
   int wait_for_exit(int seconds = 30) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     while (pump(100)) {
@@ -103,7 +103,7 @@ class Terminal {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  /// What is after the last `before` up to the end of its line; "" when it is not there.
+  /// The text after the last `before` up to the end of its line, or "".
   std::string after(const std::string& before) const {
     const size_t at = screen_.rfind(before);
     if (at == std::string::npos) return "";
@@ -111,14 +111,14 @@ class Terminal {
     return screen_.substr(begin, screen_.find_first_of("\r\n", begin) - begin);
   }
   const std::string& screen() const { return screen_; }
-  /// Whether the terminal shows what is typed, as a shell finds it.
+  /// Whether the terminal echoes input, as a shell would find it.
   bool echoes() const {
     struct termios modes = {};
     return ::tcgetattr(fd_, &modes) == 0 && (modes.c_lflag & ECHO) != 0;
   }
 
  private:
-  // False when the other side is gone.
+  // False when the other side has closed.
   bool pump(int timeout_ms) {
     struct pollfd p = {fd_, POLLIN, 0};
     if (::poll(&p, 1, timeout_ms) <= 0) return true;

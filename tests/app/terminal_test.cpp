@@ -1,4 +1,4 @@
-// Drives the real program in a pseudo-terminal, the way a person does.
+// Drives the real program in a pseudo-terminal like a user would.
 #include "msdbg/sanitizers.h"
 #include "app/terminal.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 using testing::Terminal;
 
-// The line is done: what follows is not its echo.
+// The line was entered: what follows is not its echo.
 const std::string kAnswer = "\033[?2004l";
 
 TEST(Terminal, GreetsWithTheDumpAndQuits) {
@@ -94,7 +94,7 @@ TEST(Terminal, EndOfInputEndsThePrompt) {
 TEST(Terminal, TabCompletesAField) {
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
-  t.type("s.current_s\t\r");  // the terminal shows only what Tab adds, so the answer is the proof
+  t.type("s.current_s\t\r");  // the terminal shows only what Tab adds: the answer is the proof
   EXPECT_TRUE(t.see(kAnswer + "0")) << t.screen();
 }
 
@@ -120,7 +120,7 @@ TEST(Terminal, NonAsciiCharactersAreErasedWhole) {
   ASSERT_TRUE(t.see("> ")) << t.screen();
   t.type("#'\xd1\x84\xd1\x84'\r");
   EXPECT_TRUE(t.see(kAnswer + "4")) << t.screen();
-  // Three characters of two, three and four bytes, of which two are erased: two bytes are left.
+  // Three characters of two, three and four bytes; two of them are erased: two bytes remain.
   t.type("#'\xd1\x84\xe2\x82\xac\xf0\x9f\x98\x80\x7f\x7f' * 1000\r");
   EXPECT_TRUE(t.see(kAnswer + "2000")) << t.screen();
 }
@@ -137,7 +137,7 @@ TEST(Terminal, PastedBlockIsEnteredLineByLineAndItsTabsAskNothing) {
   ASSERT_TRUE(t.see("\033[?2004h")) << t.screen();
   t.type("\033[200~for i = 1, 3 do\n\tprint('row ' .. i * 7)\nend\nnodes fc2-Dense/Mat\033[201~");
   EXPECT_TRUE(t.see("row 21")) << t.screen();
-  t.type("\r");  // the last line had no end: it waits to be edited
+  t.type("\r");  // the last line had no newline: it waits to be edited
   EXPECT_TRUE(t.see("1  Default/network-WithLossCell/_backbone-LeNet5/fc2-Dense/MatMul-op0")) << t.screen();
 }
 
@@ -172,7 +172,7 @@ TEST(Terminal, HistoryIsKeptAndFoundAgain) {
     ASSERT_TRUE(t.see("remembered")) << t.screen();
     t.type("'x' .. 1\r");
     ASSERT_TRUE(t.see("x1")) << t.screen();
-  }  // killed: what was entered is kept all the same
+  }  // killed: entries are kept nevertheless
   Terminal t({"dumps/lenet-2.7.1-lognan"});
   ASSERT_TRUE(t.see("> ")) << t.screen();
   t.type("\x12remem\x1b\r");
@@ -200,7 +200,7 @@ TEST(Terminal, InitFileIsEnteredFirstUnlessForbidden) {
   std::ofstream(folder + "/init.lua") << "x = = 1\n";
   {
     Terminal t({"dumps/lenet-2.7.1-lognan"});
-    EXPECT_TRUE(t.see("init.lua:1:")) << t.screen();  // told, and the prompt comes nevertheless
+    EXPECT_TRUE(t.see("init.lua:1:")) << t.screen();  // reported, and the prompt appears nevertheless
     ASSERT_TRUE(t.see("> ")) << t.screen();
     t.type("6 * 7\r");
     EXPECT_TRUE(t.see("42")) << t.screen();

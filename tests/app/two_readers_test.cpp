@@ -1,4 +1,4 @@
-// The program and the prompt read the same commands: the same words give the same answer in both.
+// The program and the prompt read the same commands: the same words give the same output in both.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ constexpr const char* kDump = "dumps/lenet-2.7.1-lognan";
 
 struct Typed {
   std::string command, words;
-  bool names_dump = true;  ///< the program's form has DUMP behind the command
+  bool names_dump = true;  ///< the program's form has DUMP after the command
 };
 
 void PrintTo(const Typed& typed, std::ostream* out) { *out << typed.command << " " << typed.words; }
@@ -68,7 +68,7 @@ const Typed kTyped[] = {
     {"ckpt", "match checkpoints/lenet-2.7.1-explode/lenet-1_1.ckpt"},
 };
 
-// Proposed commands are written for the place; everything else is the same.
+// Suggested commands are written for the place; everything else is identical.
 std::string without_hints(const std::string& text) {
   static const std::regex typed("msdbg ([a-z]+) " + std::string(kDump)), help("; help [a-z]+ shows what is possible|(report.md): .*");
   std::istringstream in(text);
@@ -89,7 +89,7 @@ class TwoReaders : public ::testing::TestWithParam<Typed> {
     std::string words = typed.words;
     std::string command = std::string("MSDBG_SIMD=scalar ") + MSDBG_PROGRAM + " " + typed.command + " ";
     if (typed.command == "ckpt" && typed.names_dump) {
-      const size_t verb = words.find(' ');  // the dump stands behind the verb
+      const size_t verb = words.find(' ');  // the dump follows the verb
       words.insert(verb, std::string(" ") + kDump);
     } else if (typed.names_dump) {
       command += std::string(kDump) + " ";
@@ -110,7 +110,7 @@ class TwoReaders : public ::testing::TestWithParam<Typed> {
     auto session = open_dump(kDump);
     EXPECT_TRUE(session.ok());
     (*script)->set_session(std::move(*session));
-    // Tables on the screen of the prompt have numbers of rows; those in files are the program's.
+    // Tables on the prompt's screen have row numbers; those in files are identical to the program's.
     const bool numbered = typed.words.find("--format") == std::string::npos && (typed.command == "check" || typed.command == "stats");
     const std::string file = ::testing::TempDir() + "two-readers.txt";
     const Script::Eval eval = (*script)->eval(typed.command + " " + typed.words + (numbered ? " -o " + file : ""));
@@ -162,7 +162,7 @@ TEST(CommandTable, EveryCommandDescribesItself) {
   }
 }
 
-// The prompt leaves out the dump, and what concerns the program as a whole. All other options are those of the program.
+// The prompt omits the dump and the options of the program as a whole. All other options are the program's.
 TEST(CommandTable, BothReadersTakeTheSameOptions) {
   const std::set<std::string> of_the_program{"--color", "--no-pager", "--verbose", "--log"};
   for (const CommandEntry& entry : command_table()) {

@@ -1,4 +1,4 @@
-// A file is replaced whole or not at all, on disks that are full, read-only or broken too.
+// A file is replaced completely or not at all, including on disks that are full, read-only or broken.
 #include "msdbg/atomic_file.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class AtomicFileTest : public testing::Test {
     EXPECT_EQ(::stat(path.c_str(), &info), 0);
     return info.st_mode & 0777;
   }
-  /// A write that fails leaves the old text and nothing next to it.
+  /// A failed write leaves the old text and no other file.
   void expect_untouched(const Status& status, const std::string& why) {
     EXPECT_EQ(status.code(), Code::kIoError);
     EXPECT_EQ(status.message(), path_ + ": cannot be written: " + why);
@@ -87,7 +87,7 @@ TEST_F(AtomicFileTest, APlaceThatCannotBeTakenLeavesTheOldFile) {
 }
 
 TEST_F(AtomicFileTest, AReadOnlyDirectoryLeavesTheOldFile) {
-  FaultyDisk disk;  // root may write into a directory without permissions, so the refusal is injected
+  FaultyDisk disk;  // root may write into a directory without permissions: inject the refusal
   disk.open_error = EROFS;
   const Status status = write_file(path_, "new");
   disk.open_error = 0;

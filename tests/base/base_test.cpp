@@ -173,7 +173,7 @@ TEST(Visible, ShowsWhatSteersTerminals) {
 TEST(Visible, LetsColoursPassAndNothingElse) {
   EXPECT_EQ(visible("\x1b[38;5;17mx\x1b[m", true), "\x1b[38;5;17mx\x1b[m");
   EXPECT_EQ(visible("\x1b[31H\x1b[?25l\x1b[", true), "\\x1b[31H\\x1b[?25l\\x1b[");
-  EXPECT_EQ(visible("\x1b[8mhidden\x1b[5;31m", true), "\\x1b[8mhidden\\x1b[5;31m");  // a colour of nobody here
+  EXPECT_EQ(visible("\x1b[8mhidden\x1b[5;31m", true), "\\x1b[8mhidden\\x1b[5;31m");  // a colour that msdbg does not use
 }
 
 TEST(Visible, ShowsWhatTurnsTheOrderOfTheCharactersOrEndsALine) {

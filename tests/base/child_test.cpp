@@ -1,4 +1,4 @@
-// Programs that read a text of ours.
+// Programs that read our text.
 #include "msdbg/child.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Reading files on disks that work and on disks that do not.
+// Reading files on working and on broken disks.
 #include "msdbg/file.h"
 
 #include <fcntl.h>

@@ -105,11 +105,11 @@ TEST(Workers, ExceptionsAreKeptForTheOwner) {
   EXPECT_NO_THROW(workers.join());
 }
 
-// The sanitizers' runtimes need address space of their own for each thread and end the process without it.
+// The sanitizers' runtimes need address space for each thread and abort without it.
 #if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
-// In a process of its own: its limit cannot be taken back.
+// In a separate process, because its limit cannot be undone.
 [[noreturn]] void work_without_threads() {
-  const rlimit none{1 << 20, 1 << 20};  // less than the stack of a thread
+  const rlimit none{1 << 20, 1 << 20};  // less than a thread's stack
   ::setrlimit(RLIMIT_AS, &none);
   uint64_t done = 0;
   const Status status = parallel_for(100, 8, [&](uint64_t, unsigned worker) {
@@ -122,7 +122,7 @@ TEST(Workers, ExceptionsAreKeptForTheOwner) {
 }
 
 TEST(Workers, WithoutThreadsTheCallerDoesTheWork) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fresh process, which has no stacks of earlier threads to use again
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, which has no earlier stacks to reuse
   EXPECT_EXIT(work_without_threads(), testing::ExitedWithCode(0), "");
 }
 #endif

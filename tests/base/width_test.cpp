@@ -12,9 +12,9 @@ TEST(DisplayWidth, CountsWhatATerminalShows) {
   EXPECT_EQ(display_width("MatMul-op0"), 10u);
   EXPECT_EQ(display_width("фф"), 2u);
   EXPECT_EQ(display_width("训练"), 4u);
-  EXPECT_EQ(display_width("e\xcc\x81"), 1u);  // an accent of its own
+  EXPECT_EQ(display_width("e\xcc\x81"), 1u);  // a combining accent
   EXPECT_EQ(display_width("\x1b[31mTO\x1b[0m"), 2u);
-  EXPECT_EQ(display_width("\xe8\xae"), 1u);  // a character that ends too early
+  EXPECT_EQ(display_width("\xe8\xae"), 1u);  // a truncated character
 }
 
 TEST(Head, CutsBetweenCharacters) {
@@ -49,7 +49,7 @@ TEST(Wrapped, AWordThatIsTooLongForTheIndentationStaysWhole) {
 TEST(LayoutWidth, IsAskedForOrNothingWithoutATerminal) {
   ::unsetenv("MSDBG_WIDTH");
   ::setenv("COLUMNS", "90", 1);
-  testing::internal::CaptureStdout();  // no terminal, whatever runs the tests
+  testing::internal::CaptureStdout();  // not a terminal, however the tests are run
   EXPECT_EQ(layout_width(), std::nullopt);
   testing::internal::GetCapturedStdout();
   ::setenv("MSDBG_WIDTH", "120", 1);

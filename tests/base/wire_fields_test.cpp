@@ -24,7 +24,7 @@ std::string sample() {
   return out;
 }
 
-/// What a walk over the message sees, one word a field; ends in "!" and the problem.
+/// The result of walking over the message, one word per field; ends in "!" and the problem.
 std::string walk(WireReader reader) {
   std::string out;
   WireField field;

@@ -1,7 +1,7 @@
-// How long does Tab take at the prompt of a network of 100,000 nodes?
+// How long does Tab take at the prompt with a network of 100,000 nodes?
 //
-// Prints lines `TIME <name> <value> ms target < 50 ms` for tools/bench: the slowest of several lines of input, each the
-// median of its rounds, and the first Tab of all, which builds the index.
+// Prints lines `TIME <name> <value> ms target < 50 ms` for tools/bench: the slowest of several input lines, each with the median of
+// its rounds, and the very first Tab, which builds the index.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +20,7 @@ double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Blocks of layers as a large transformer has them, six scopes deep.
+// Blocks of layers as in a large transformer, six scopes deep.
 std::unique_ptr<msdbg::Session> large_session() {
   static const char* const kOps[] = {"MatMul", "BiasAdd", "ReLU", "LayerNorm", "Softmax", "Add", "Mul", "Reshape", "Transpose", "Cast"};
   msdbg::GraphBuilder builder(0, 0);

@@ -1,8 +1,8 @@
-// At what share of the read limit of two streams does a comparison of two tensors run?
+// At what share of the read limit of two streams does the comparison of two tensors run?
 //
-// The limit is the time in which one thread sums the bytes of both as float32 with AVX2, eight accumulators wide. The
-// RATIO lines are measured by alternating with it. The two tensors differ by rounding in every third element, so
-// nothing is settled by looking at bits alone.
+// The limit is the time in which one thread sums the bytes of both as float32 with AVX2, with eight accumulators. The RATIO lines
+// are measured by alternating with it. The two tensors differ by rounding in every third element, so comparing bits alone decides
+// nothing.
 #include <immintrin.h>
 
 #include <cmath>

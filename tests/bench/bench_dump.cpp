@@ -1,8 +1,8 @@
-// How near does `msdbg check` come to just reading the files?
+// How close does `msdbg check` come to just reading the files?
 //
-// Makes dumps below a scratch folder, then runs the program and a plain read of the same files in turn, all files in
-// the page cache, and prints one line a question:
-//   RATIO <name> <msdbg time / plain time> target <= t   (memory where the question has a limit)
+// Creates dumps in a scratch directory, then alternates between the program and a plain read of the same files, all in the page
+// cache, and prints one line per question:
+//   RATIO <name> <msdbg time / plain time> target <= t   (memory if the question has a limit)
 //
 //   bench_dump MSDBG [FOLDER] [--small]
 #include <fcntl.h>
@@ -65,7 +65,7 @@ std::vector<fs::path> files_below(const fs::path& root) {
   return files;
 }
 
-// Reads every file into one buffer of 1 MiB: what no checker can beat.
+// Reads every file into one buffer of 1 MiB: no checker can be faster.
 double plain_read(const std::vector<fs::path>& files) {
   static std::vector<char> buffer(1 << 20);
   const auto start = Clock::now();
@@ -84,7 +84,7 @@ struct Run {
   int status = 0;
 };
 
-// Runs a program with its output thrown away.
+// Runs a program and discards its output.
 Run run_program(const std::vector<std::string>& words) {
   const auto start = Clock::now();
   const pid_t pid = ::fork();
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   const fs::path many = scratch / "many";
   make_dump(many, small ? 2000 : 20000, 1, 1024);
   compare("check_20000_tensors_of_4KiB", {program, "check", many, "-q"}, files_below(many), 0, 7);
-  // The question is asked against cat, as a person would compare.
+  // Compares with cat, as a user would.
   {
     std::vector<double> cat, ours;
     for (int i = 0; i < 7; ++i) {

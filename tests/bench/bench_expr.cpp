@@ -1,4 +1,4 @@
-// What do condition expressions cost next to the statistics pass, and against the read limit?
+// How much do condition expressions cost relative to the statistics pass and to the read limit?
 //
 // The read limit is the rate at which one thread sums the same bytes as float32 with AVX2. Ratios are measured by
 // alternating both sides (ratio.h).
@@ -46,7 +46,7 @@ ExpressionSet make_set(std::initializer_list<const char*> texts) {
   return ExpressionSet(expressions);
 }
 
-/// A session's walk: the statistics and the expressions see each block in turn.
+/// Like a session: the statistics and the expressions process each block in turn.
 double run(const ExpressionSet& set, const std::vector<float>& data, bool statistics) {
   const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
   StatsPass stats_pass(DType::kFloat32, set.stats_request());
@@ -72,14 +72,14 @@ double statistics_alone(const std::vector<float>& data) {
   return pass.finish().mean;
 }
 
-/// `value` is what the target is about; the rates are those of both sides.
+/// `value` is compared with the target; the rates are those of both sides.
 void print(const char* name, double value, const char* target, bench::Ratio ratio) {
   const double gigabytes = static_cast<double>(kElements) * 4e-9;
   std::printf("RATIO expr_%s %.2f %s (%.2f GB/s against %.2f GB/s)\n", name, value, target, gigabytes / ratio.ours,
               gigabytes / ratio.baseline);
 }
 
-/// Answers each line of the input with the seconds that five expressions took, for expr_peers.py.
+/// Answers each input line with the seconds that five expressions took, for expr_peers.py.
 void serve(const ExpressionSet& set, const std::vector<float>& data) {
   run(set, data, false);
   for (int c = std::getchar(); c != EOF; c = std::getchar()) {

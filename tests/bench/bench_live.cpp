@@ -1,9 +1,10 @@
-// What does it cost a training to be debugged, and how fast does the debugger see it?
+// How much does debugging cost a training, and how fast does the debugger receive its values?
 //
-// Starts the example training program, holds it in this process, and prints one line a question:
+// Starts the example training program, holds it in this process, and prints one line per question:
 //   RATIO <name> <ours / baseline> target <= t   or   TIME <name> <value> <unit> target ...
 //
-//   bench_live TRAINER [--small] [--transfer | --values]      --transfer: only how fast a large value comes, --values: many small ones
+//   bench_live TRAINER [--small] [--transfer | --values]      --transfer: only the rate of one large value, --values: many small
+//   ones
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ double anonymous_bytes() {
   return 0;
 }
 
-/// Bytes per second of a plain socket between two processes of this machine, read into memory that is new each time.
+/// Bytes per second of a plain socket between two local processes, read into newly allocated memory.
 double plain_socket_rate(size_t bytes) {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at = {};

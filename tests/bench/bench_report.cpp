@@ -1,4 +1,4 @@
-// How long does a page take, from the words of the command line to the file?
+// How long does a page take, from the command line to the file?
 //
 // Runs `msdbg report DUMP -o FILE` several times, all files in the page cache, and prints the median:
 //   TIME report_<dump> <value> ms target <= 1000 ms
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRounds = 9;
 
-/// Seconds, or a negative number when there was no page.
+/// Seconds, or a negative number without a page.
 double run(const std::string& program, const std::string& dump, const std::string& page) {
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = ::fork();

@@ -1,7 +1,7 @@
 // At what share of the read limit do full statistics run?
 //
-// The limit is the rate at which one thread sums the same bytes as float32 with AVX2, eight accumulators wide.
-// Google Benchmark reports GB/s; the RATIO lines after it are measured by alternating with the limit.
+// The limit is the rate at which one thread sums the same bytes as float32 with AVX2, with eight accumulators. Google Benchmark
+// reports GB/s; the RATIO lines after it are measured by alternating with the limit.
 #include <immintrin.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kInCache = size_t{256} << 10, kOutOfCache = size_t{512} << 20;
 
-// Finite values of the type; `nan_every` puts a NaN into each so many elements.
+// Finite values of the type; `nan_every` sets the distance between NaN elements.
 std::vector<std::byte> make_data(DType dtype, size_t bytes, size_t nan_every) {
   const size_t item = item_size(dtype);
   std::vector<std::byte> pattern(size_t{1} << 20), data(bytes);

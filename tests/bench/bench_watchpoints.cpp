@@ -1,6 +1,6 @@
-// What do 17 watchpoints on one tensor cost against one?
+// How much do 17 watchpoints on one tensor cost compared with one?
 //
-// Both sides make one pass with what their conditions need and decide them. Once without and once with a previous value.
+// Both sides make one pass with the requirements of their conditions and decide them: once without and once with a previous value.
 #include <cstdio>
 #include <random>
 

@@ -33,7 +33,7 @@ inline double median(std::vector<double> values) {
   std::exit(3);
 }
 
-/// The training program, its output in a pipe.
+/// The training program, with its output in a pipe.
 class Training {
  public:
   Training(const std::string& program, std::vector<std::string> words) {
@@ -63,9 +63,8 @@ class Training {
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  /// Time of its median step with the agent over that without, from its line
-  /// `median step: X ms with the agent, Y ms without`. The two alternate in one process: two processes differ by more
-  /// than what is asked for, because of where their memory happens to be.
+  /// The median time of a step with the agent and without, from the line `median step: X ms with the agent, Y ms without`. The two
+  /// alternate in one process: two processes differ by more than the effect, because of the placement of their memory.
   std::pair<double, double> wait_compared() {
     char line[512];
     double with = -1, without = -1;

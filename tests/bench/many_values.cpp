@@ -5,7 +5,7 @@
 namespace msdbg::bench {
 namespace {
 
-/// The training as a session that is not told what a check will read: every value is asked for by itself.
+/// The training as a session that does not know the next reads of a check: every value is requested separately.
 class OneByOne final : public Session {
  public:
   explicit OneByOne(LiveSession& live) : live_(live) {}
@@ -29,7 +29,7 @@ class OneByOne final : public Session {
   LiveSession& live_;
 };
 
-/// Seconds of a step of nearly no work, and of a check with a function on every small tensor at its end.
+/// Seconds for a step with almost no work, and for a check at its end with a function on every small tensor.
 double step_and_check(LiveSession& live, Session& session, int nodes) {
   if (Result<RunResult> result = live.run({}); !result || !result->held) die("a step was not held");
   Watchpoint watch;

@@ -1,5 +1,5 @@
-// A ratio measured in one run: both sides in turn, many short rounds, the median of the rounds' ratios. So a neighbour
-// that takes the machine for a moment disturbs both sides alike.
+// A ratio measured in one run: both sides in turn, many short rounds, the median of the rounds' ratios. A process that uses the
+// machine for a moment then disturbs both sides equally.
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -1,4 +1,4 @@
-// The read limit: how fast one thread gets through an array when it does nothing but add it up.
+// The read limit: how fast one thread reads an array when it only sums it.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// Helpers of the checkpoint tests: files written record by record, and short ways to ask an open one.
+// Helpers of the checkpoint tests: files written record by record, and shortcuts to inspect an open one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ inline std::string lenet(const std::string& run, int k, const std::string& endin
   return std::string(MSDBG_TEST_DATA) + "/checkpoints/lenet-2.7.1-" + run + "/lenet-1_" + std::to_string(k) + ending;
 }
 
-/// A piece of a parameter, as MindSpore writes it: a Checkpoint message of its own.
+/// A piece of a parameter, as MindSpore writes it: a separate Checkpoint message.
 inline std::string record(const std::string& name, const std::string& type, const std::vector<int64_t>& dims, const std::string& content) {
   checkpoint::Checkpoint message;
   auto* value = message.add_value();
@@ -66,7 +66,7 @@ class CheckpointTest : public ::testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     return opened ? std::move(*opened) : nullptr;
   }
-  /// The message of a failure that must come.
+  /// The message of an expected failure.
   std::string failure(const std::string& bytes, const std::string& name = "a.ckpt") {
     const auto opened = open_checkpoint(write(bytes, name));
     return opened ? "opened" : opened.status().message();

@@ -1,4 +1,4 @@
-// Damaged files: an error that says where, or the rest of the parameters with a note; never a crash, never a hang.
+// Damaged files: an error with the position, or the other parameters with a note; never a crash, never a hang.
 #include <random>
 
 #include "ckpt/ckpt_support.h"
@@ -115,7 +115,7 @@ TEST_F(Damage, OtherFilesAreNamed) {
   EXPECT_EQ(open_checkpoint(dir_.file("none.ckpt")).status().code(), Code::kNotFound);
 }
 
-// Reads everything there is, as a check would.
+// Reads everything, like a check.
 void read_all(const std::string& path) {
   CheckpointOptions options;
   options.key = "0123456789ABCDEF";

@@ -101,7 +101,7 @@ TEST_F(Open, StringsAmongTheParametersAreTextAndNumbersAreScalars) {
 TEST_F(Open, PiecesOfALargeParameterAreOne) {
   const std::vector<float> all = {1, 2, 3, 4, 5, 6};
   const std::string bytes = bytes_of(all);
-  // A cut inside an element, as raw slices have it.
+  // A cut inside an element, as in raw slices.
   const auto checkpoint = open(
       write(record("w", "Float32", {2, 3}, bytes.substr(0, 10)) + record("w", "Float32", {2, 3}, bytes.substr(10)) + floats("b", {7})));
   EXPECT_EQ(names(*checkpoint), (std::vector<std::string>{"w", "b"}));

@@ -1,4 +1,4 @@
-// Files and directories as crashes, other tools and bad luck leave them. Each is told, none hides the rest.
+// Files and directories as left by crashes, other tools and accidents. Each problem is reported, and none hides the others.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -250,7 +250,7 @@ TEST_F(ChangingFile, ShrinksWhileItIsRead) {
 }
 
 TEST_F(ChangingFile, IsJudgedAsOneOfTheValuesThatItHeldNeverAsAMixture) {
-  // 1000 doubles of one run, 10 halves of the next: each name the file has is one of them as a whole.
+  // 1000 doubles of one run, 10 halves of the next: under each of its names the file is one or the other, never a mixture.
   dir_.npy("a.npy", make_tensor(DType::kFloat64, {1000}, std::vector<double>(1000, 3)));
   dir_.npy("b.npy", make_tensor(DType::kFloat16, {10}, std::vector<double>(10, 5)));
   std::filesystem::copy_file(dir_.at("a.npy"), dir_.at(file("Add")), std::filesystem::copy_options::overwrite_existing);

@@ -82,7 +82,7 @@ TEST_P(ControlData, GraphParametersHaveNonAsciiNamesAndNoFiles) {
     }
   }
   EXPECT_TRUE(std::any_of(parameters.begin(), parameters.end(), [](const std::string& name) {
-    return name.starts_with("\xd1\x84");  // the writer's letter for a merged value
+    return name.starts_with("\xd1\x84");  // the writer's character for a merged value
   }));
   EXPECT_EQ(session_->inspect().parameter_files, 0u);
 }
@@ -101,7 +101,7 @@ TEST_P(ControlData, PreviousIsTheSameTurnOfTheLoop) {
   const NodeId less = node_of_type(0, "Less");
   const TensorId second_turn{0, 0, 2, 1, less, {Io::kOutput, 0}};
   EXPECT_EQ(session_->previous(second_turn, nullptr)->execution, 1u);
-  const TensorId third_turn{0, 0, 1, 2, less, {Io::kOutput, 0}};  // step 0 had two turns of the test
+  const TensorId third_turn{0, 0, 1, 2, less, {Io::kOutput, 0}};  // step 0 had two runs of the test
   EXPECT_EQ(session_->previous(third_turn, nullptr).status().code(), Code::kNotFound);
 }
 
@@ -114,7 +114,7 @@ TEST(OldControlData, OpensWithoutGraphsAndSaysSo) {
   ASSERT_EQ(session->graphs().size(), 6u);
   for (const GraphPtr& graph : session->graphs()) EXPECT_FALSE(graph->from_file());
   EXPECT_TRUE(reports(*session, "/graphs", "no graph file of graph 3"));
-  // Every run of every sub-graph has a number of its own.
+  // Every run of every subgraph has its own number.
   EXPECT_EQ(session->steps(0, 0), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(session->steps(0, 1), (std::vector<int64_t>{2, 6, 9, 10}));
   EXPECT_EQ(names(*session, 1).front(), "\xce\xa6i:output:0");

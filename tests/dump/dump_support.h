@@ -1,4 +1,4 @@
-// Helpers of the dump tests: dumps made by hand in a temporary directory, and short ways to ask an open one.
+// Helpers of the dump tests: handmade dumps in a temporary directory, and shortcuts to inspect an open one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace msdbg::testing {
 
 inline std::string data_path(const std::string& below) { return std::string(MSDBG_TEST_DATA) + "/" + below; }
 
-/// A directory of its own for each test, removed with it.
+/// A separate directory for each test, removed with it.
 class TempDir {
  public:
   TempDir() {
@@ -56,7 +56,7 @@ class TempDir {
   std::string path_;
 };
 
-/// Opens a dump; the test fails, and an empty session is used, when that is impossible.
+/// Opens a dump; if that fails, fails the test and returns an empty session.
 inline std::unique_ptr<Session> open(const std::string& path, const DumpOptions& options = {}) {
   Result<std::unique_ptr<Session>> session = open_dump(path, options);
   if (session) return std::move(*session);
@@ -65,7 +65,7 @@ inline std::unique_ptr<Session> open(const std::string& path, const DumpOptions&
 }
 inline std::unique_ptr<Session> open_data(const std::string& name) { return open(data_path("dumps/" + name)); }
 
-/// Everything there is, in the session's order; by default inputs and outputs.
+/// All tensors in the session's order; by default inputs and outputs.
 inline std::vector<TensorId> all_tensors(Session& session, int64_t step, bool inputs = true) {
   TensorQuery query;
   query.inputs = inputs;
@@ -101,7 +101,7 @@ inline Status problem_of(Session& session, const TensorId& id) {
   return info ? info->problem : info.status();
 }
 
-/// True when doctor says `message` (a part of it) about a path that ends in `path`.
+/// True if doctor reports a message that contains `message` about a path that ends in `path`.
 inline bool reports(Session& session, const std::string& path, const std::string& message) {
   for (const Problem& problem : session.inspect().problems) {
     if (problem.path.ends_with(path) && problem.message.find(message) != std::string::npos) return true;
@@ -115,8 +115,7 @@ inline std::vector<std::string> names(Session& session, int64_t step, bool input
   return out;
 }
 
-// ---- graph files
-// -----------------------------------------------------------------------------------------------------
+// ---- graph files -----------------------------------------------------------------------------------------------------
 
 inline std::string pb_varint(uint64_t value) {
   std::string out;

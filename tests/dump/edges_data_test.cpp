@@ -1,6 +1,5 @@
-// The proof that files and nodes were joined rightly: every recorded kernel input is bit-equal to what its producer put
-// out. Parameters are left out, since their files hold the value after the step, and so are values that an operator
-// changes in place.
+// Proof that files and nodes were joined correctly: every recorded kernel input is bit-equal to its producer's output. Excludes
+// parameters, because their files hold the value after the step, and values that an operator changes in place.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,14 +10,14 @@
 namespace msdbg::testing {
 namespace {
 
-/// Operators that write to their inputs; what is recorded of them afterwards is the new value.
+/// Operators that write to their inputs; a recording made afterwards has the new value.
 bool updates_in_place(std::string_view op) {
   return op.starts_with("Assign") || op.starts_with("Apply") || op.find("Momentum") != std::string_view::npos;
 }
 
 struct EdgesCase {
   const char* dump;
-  size_t edges;  ///< comparable ones: both ends were dumped
+  size_t edges;  ///< edges whose two ends were dumped
 };
 
 class Edges : public ::testing::TestWithParam<EdgesCase> {};

@@ -1,4 +1,4 @@
-// Directory layouts other than the usual one, and users who name another level of it.
+// Unusual directory layouts, and users who name a different level.
 #include <gtest/gtest.h>
 
 #include "dump/dump_support.h"

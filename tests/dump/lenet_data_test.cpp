@@ -1,4 +1,4 @@
-// What the notes next to the real LeNet dumps say, sentence by sentence.
+// The statements in the notes on the real LeNet dumps, sentence by sentence.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -228,7 +228,7 @@ TEST(EvalData, TwoNetworksInTurnAndRenumberedFiles) {
     nodes.insert(node.name);
   }
   EXPECT_GE(nodes.size(), 14u);
-  // The history lists only step 0 of graph 0; step 1 directly after it is taken for its next run.
+  // The history lists only step 0 of graph 0; step 1 directly after it counts as its next run.
   bool missing = true;
   const Result<TensorId> before = session->previous(id_of(*session, kLoss, 1, 0, 0), &missing);
   ASSERT_TRUE(before.ok()) << before.status().message();

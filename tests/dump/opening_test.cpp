@@ -106,7 +106,7 @@ TEST(Opening, MappedNamesStandForTheirFiles) {
 TEST(Opening, NothingIsOpenedButDirectoriesAndTables) {
   TempDir dir;
   dir.text("rank_0/Net/0/0/" + file("Add", 0, 1), "garbage");
-  auto session = open(dir.path());  // the content is looked at when it is asked for
+  auto session = open(dir.path());  // contents are read on request
   EXPECT_EQ(all_tensors(*session, 0).size(), 1u);
   EXPECT_FALSE(problem_of(*session, all_tensors(*session, 0)[0]).ok());
 }

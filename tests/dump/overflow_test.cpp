@@ -34,7 +34,7 @@ TEST_F(Overflow, WithoutRecordsItIsNotKnown) {
 }
 
 TEST_F(Overflow, TheNumbersInTheRecordNameTheKernel) {
-  // Those in the record's own name belong to a pseudo operator and must not be taken.
+  // The numbers in the record's own name belong to a pseudo operator and must not be used.
   dir_.text(step_ + "Opdebug.Node_OpDebug.13.7.300.output.0.json", kRecord);
   auto session = open(dir_.path());
   EXPECT_TRUE(flag(*session, "Default_MatMul-op1").value());

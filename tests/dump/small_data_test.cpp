@@ -1,4 +1,4 @@
-// Two networks in turn, element types, over-long names.
+// Two alternating networks, element types, over-long names.
 #include <gtest/gtest.h>
 
 #include <set>

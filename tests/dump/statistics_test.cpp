@@ -1,4 +1,4 @@
-// statistic.csv: the form, and what its rows let us know.
+// statistic.csv: its format, and what its rows tell.
 #include <gtest/gtest.h>
 
 #include "dump/dump_support.h"
@@ -81,7 +81,7 @@ TEST(StatisticRows, NewerCountsOfSignsIncludeInf) {
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0].stats.pos_count, 3u);
   EXPECT_TRUE(table.rows[0].stats.knows(kStatPos));
-  EXPECT_FALSE(table.rows[0].stats.knows(kStatNeg));  // the number of -Inf among them is not given
+  EXPECT_FALSE(table.rows[0].stats.knows(kStatNeg));  // how many of them are -Inf is unknown
 }
 
 TEST(StatisticRows, ColumnsMayComeInAnyOrderAndBeFew) {
@@ -136,8 +136,7 @@ TEST(StatisticRows, AHeadingOfALaterRunIsNoRow) {
   EXPECT_EQ(parse({kNew, kAdd + "2,1,3,", kNew, kAdd + "4,1,3,"}).rows.size(), 2u);
 }
 
-// ---- in a dump
-// -------------------------------------------------------------------------------------------------------
+// ---- in a dump -------------------------------------------------------------------------------------------------------
 
 TEST(StatisticDump, ALineThatContradictsItselfIsNotJudged) {
   TempDir dir;

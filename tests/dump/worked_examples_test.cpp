@@ -1,4 +1,4 @@
-// Small dumps made by hand, one for each generation of file names, with the answers that a debugger owes.
+// Small handmade dumps, one for each generation of file names, with the expected answers.
 #include <gtest/gtest.h>
 
 #include "msdbg/check.h"
@@ -7,8 +7,7 @@
 namespace msdbg::testing {
 namespace {
 
-// ---- epoch C, two networks in turn
-// -----------------------------------------------------------------------------------
+// ---- epoch C, two alternating networks --------------------------------------------------------------------------------
 
 constexpr const char* kConv = "Conv2D.Conv2D-op1.0.0.1650000000.output.0.DefaultFormat.npy";
 const std::string kConvNode = "Default/network/conv1-Conv2d/Conv2D-op1";
@@ -76,7 +75,7 @@ TEST_F(TwoNetworks, OneStepBehindTheHistoryDoesNotDiscreditIt) {
   dump_graph_0({0, 5});
   auto session = open(dir_.path());
   EXPECT_FALSE(reports(*session, "execution_order", "history is not used"));
-  // Step 5 is there and can be looked at; the run before it, step 4, was not dumped.
+  // Step 5 exists and can be examined; the run before it, step 4, was not dumped.
   EXPECT_EQ(session->steps(0, 0), (std::vector<int64_t>{0, 5}));
   EXPECT_FALSE(previous(*session, 5, nullptr).ok());
 }
@@ -102,7 +101,7 @@ TEST_F(TwoNetworks, RunsWithoutDataAreReported) {
   EXPECT_TRUE(reports(*session, "", "graph 0 also ran in steps 2, which were not dumped"));
 }
 
-// ---- no graph at all, names and time stamps made by hand -----------------------------------------------------------
+// ---- no graph at all, handmade names and time stamps -----------------------------------------------------------------
 
 class NoGraph : public ::testing::Test {
  protected:
@@ -183,8 +182,7 @@ TEST_F(NoGraph, ConstantWithoutATimeStampIsFound) {
   EXPECT_FALSE(session->previous(id, nullptr).ok());
 }
 
-// ---- epoch E, one Add
-// ------------------------------------------------------------------------------------------------
+// ---- epoch E, one Add ------------------------------------------------------------------------------------------------
 
 TEST(OneAdd, OpensWithItsFiveFiles) {
   TempDir dir;

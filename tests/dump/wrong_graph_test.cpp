@@ -1,4 +1,4 @@
-// Graph, order and history files that are damaged.
+// Damaged graph, order and history files.
 #include <gtest/gtest.h>
 
 #include <random>

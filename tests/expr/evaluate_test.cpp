@@ -1,4 +1,4 @@
-// What expressions mean: priorities of operators, NaN and infinities, float arithmetic, nothing at all, previous values.
+// The semantics of expressions: precedence, NaN and infinities, float arithmetic, empty tensors, previous values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,7 +50,7 @@ TEST(Evaluate, OperatorsBindAsWritten) {
   EXPECT_EQ(value("not true == false"), 1);
   EXPECT_EQ(value("max(1, 5, 3) - min(4, 2)"), 3);
   EXPECT_EQ(value("1e-3 * 1E+3 + .5"), 1.5);
-  // The same with elements, which no folding touches.
+  // The same with elements, which are not folded.
   EXPECT_EQ(value("sum(-x ^ 2)"), -14);
   EXPECT_EQ(value("sum(2 ^ x ^ 2)"), 2 + 16 + 512);
   EXPECT_EQ(value("sum(12 / x / 2)"), 6 + 3 + 2);
@@ -81,7 +81,7 @@ TEST(Evaluate, ReductionsOfPlainValues) {
 TEST(Evaluate, NanAndInfinitiesFollowTheRules) {
   const Floats nan = floats({1, NAN, 3}), up = floats({1, INFINITY, 3}), mixed = floats({-INFINITY, INFINITY, 3}),
                none = floats({NAN, NAN});
-  // Each with the statistics, and with an own pass.
+  // Each with the statistics, and with a separate pass.
   for (const char* x : {"x", "(x * 1)"}) {
     const auto of = [&](const char* name, const Floats& tensor) { return value(std::string(name) + "(" + x + ")", tensor.view()); };
     for (const char* name : {"sum", "mean", "std", "norm1", "norm2", "norminf"}) EXPECT_TRUE(std::isnan(of(name, nan))) << name << x;
@@ -136,9 +136,9 @@ TEST(Evaluate, ArithmeticIsThatOfTheType) {
   // A half is widened to float and does not overflow at 65504.
   EXPECT_EQ(value("max(x * 2)", Tensor<uint16_t>(DType::kFloat16, {float_to_half(65504)}).view()), 131008);
   EXPECT_EQ(value("sum(x * 1)", Tensor<int64_t>(DType::kInt64, {int64_t{1} << 40, 1}).view()), 0x1p40 + 1);
-  // Sums do not lose what floats cannot hold.
+  // Sums keep what floats cannot represent.
   EXPECT_EQ(value("sum(x * 1)", floats(std::vector<float>(5000, 16777215)).view()), 5000.0 * 16777215);
-  // Large doubles have squares beyond the range.
+  // The squares of large doubles overflow.
   const Tensor<double> huge(DType::kFloat64, {3e200, 4e200});
   EXPECT_DOUBLE_EQ(value("norm2(x)", huge.view()), 5e200);
   EXPECT_DOUBLE_EQ(value("norm2(x * 1)", huge.view()), 5e200);
@@ -148,7 +148,7 @@ TEST(Evaluate, ArithmeticIsThatOfTheType) {
 }
 
 TEST(Evaluate, ComparisonsWithSingleValuesAreExact) {
-  // 0.1f is a little above 0.1, whichever way it is asked.
+  // 0.1f is slightly above 0.1, however it is compared.
   const Floats x = floats({0.1f});
   for (const char* text : {"any(x > 0.1)", "max(x) > 0.1", "any(x + 0 > 0.1)", "any(0.1 < abs(x))", "count(x >= 0.1) == 1",
                            "not any(x == 0.1)", "all(x != 0.1)", "not any(x + 0 <= 0.1)", "not any(-x >= -0.1)", "all(x == max(x))",
@@ -284,7 +284,7 @@ TEST(Evaluate, NoElementsGiveTheEmptyAnswer) {
   EXPECT_TRUE(run.value(1)->truth());
 }
 
-// Values that are unaligned, before ones of a type with other lanes.
+// Unaligned values, with previous values of a type with other lanes.
 TEST(Evaluate, AlignmentAndTypeOfThePreviousDoNotMatter) {
   std::vector<std::byte> room(8 * 100 + 8), before(8 * 100 + 8);
   const Shape shape = {100};

@@ -149,7 +149,7 @@ Number Interpreter::operation(const Formula& formula, bool of_elements, const st
   Number result{compute(a.value, b.value), 0};
   const bool rough = one_of(name, {"exp", "log", "log2"}) || (name == "^" && power != 2 && power != 3 && power != 4);
   if (!rough && a.error == 0 && b.error == 0) return result;
-  // Around a pole the ends of the interval say nothing about its middle.
+  // Around a pole, the ends of the interval say nothing about its middle.
   if ((name == "/" && std::fabs(b.value) <= b.error) || (name == "^" && a.error > 0 && std::fabs(a.value) <= a.error)) {
     return unknown();
   }
@@ -164,7 +164,7 @@ Number Interpreter::operation(const Formula& formula, bool of_elements, const st
     const double limit = in_float ? 0x1.fffffep127 : std::numeric_limits<double>::max();
     if (rough && std::fabs(result.value) > limit * 0.99) return unknown();
   } else if (rough && std::isinf(result.value) && std::isfinite(a.value) && name != "log" && name != "log2") {
-    // At the very end of the range one says infinity where the other does not yet.
+    // At the very end of the range, one may give infinity where the other does not yet.
     const double nearer = compute(a.value * (1 - 1e-6), b.value);
     if (!std::isinf(nearer)) return unknown();
   }
@@ -223,7 +223,7 @@ Number Interpreter::reduction(const Formula& formula) {
     if (name == "norm1") result = {absolute, slack};
     if (name == "mean") result = {static_cast<double>(sum / static_cast<long double>(n)), (error + 1e-12 * absolute) / n};
     if (name == "norm2") result = {static_cast<double>(std::sqrt(squares)), error + 1e-12 * static_cast<double>(std::sqrt(squares))};
-    // Signs of zero are open.
+    // Signs of zero are unspecified.
     if (name == "min") result = {least, error > 0 || least == 0 ? error + 5e-324 : 0};
     if (name == "max") result = {greatest, error > 0 || greatest == 0 ? error + 5e-324 : 0};
     if (name == "norminf") result = {nan ? kNan : largest, error};
@@ -237,16 +237,16 @@ Number Interpreter::reduction(const Formula& formula) {
       const bool finite = std::isfinite(static_cast<double>(mean)) && std::isfinite(largest);
       double value = n == 1 ? 0.0 : static_cast<double>(std::sqrt(around / static_cast<long double>(n - 1)));
       if (n == 0 || nan || !finite) value = kNan;
-      // Equal values have no deviation at all.
+      // Equal values have no deviation.
       const bool equal = error == 0 && least == greatest && !nan;
       if (equal && finite && n > 0) value = 0;
       result = {value, equal ? 0 : error + 1e-11 * value + 1e-14 * largest};
     }
     if (std::isnan(error) || std::isinf(error)) result = unknown();
-    if (std::isnan(result.error)) result.error = 0;  // the value is NaN or infinite, and that is sure
+    if (std::isnan(result.error)) result.error = 0;  // the value is certainly NaN or infinite
     if (!std::isfinite(result.value) && result.error > 0 && std::isfinite(absolute)) result = unknown();
     if (std::isinf(result.value)) {
-      // Sums beyond the range of double: which of them leave it is a matter of the order.
+      // Sums that overflow double: which of them do depends on the order.
       const bool from_elements = std::any_of(values.begin(), values.end(), [](const Number& v) { return std::isinf(v.value); });
       result = from_elements && error == 0 ? Number{result.value, 0} : unknown();
     } else if (std::fabs(result.value) > 1e307 || absolute > 1e307) {

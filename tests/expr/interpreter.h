@@ -1,6 +1,6 @@
-// A plain interpreter in double, element by element, with a bound for its own error and that of the program under test.
+// A plain interpreter in double, element by element, with a bound for its own error and that of the tested program.
 //
-// Where a bound leaves open what a comparison says, the answer is unknown and everything made of it as well.
+// If a bound leaves the result of a comparison open, the result and everything derived from it are unknown.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace msdbg::test {
 
-/// A formula: a leaf ("x", "prev", "size", "3"), an operator or a function by its name.
+/// A formula: a leaf ("x", "prev", "size", "3"), or an operator or function by name.
 struct Formula {
   std::string name;
   double constant = 0;
@@ -23,7 +23,7 @@ using FormulaPtr = std::unique_ptr<Formula>;
 
 struct Number {
   double value = 0;
-  double error = 0;  ///< infinite: nothing is known
+  double error = 0;  ///< infinite: unknown
 };
 
 class Interpreter {
@@ -32,7 +32,7 @@ class Interpreter {
   Interpreter(const TensorView& x, const TensorView* prev, double step, double rank, bool narrow)
       : x_(x), prev_(prev), step_(step), rank_(rank), narrow_(narrow) {}
 
-  /// Truth values are 0 and 1, unknown ones have an infinite error.
+  /// Truth values are 0 and 1; unknown ones have an infinite error.
   Number scalar(const Formula& formula);
   Number element(const Formula& formula, uint64_t i);
 
@@ -46,7 +46,7 @@ class Interpreter {
   double step_, rank_;
   bool narrow_;
   std::vector<std::pair<const Formula*, Number>> known_;
-  bool excluded_ = false, exclusion_unknown_ = false;  // what finite() says of the current element
+  bool excluded_ = false, exclusion_unknown_ = false;  // the state of finite() for the current element
 };
 
 bool has_elements(const Formula& formula);

@@ -1,4 +1,4 @@
-// The text side: what is accepted, as what, and how mistakes are shown.
+// Parsing: what is accepted, with which type, and how mistakes are reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a set of expressions costs: passes, statistics that are there anyway, parts that are shared.
+// The cost of a set of expressions: passes, reused statistics, shared parts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST(Plan, ConstantPartsAreFolded) {
   const ExpressionSet set = make_set({"any(x >= 2 * 3 + max(1, -2) ^ 2) and not (1 > 2)", "sqrt(2 * 8) <= x or false and true == false"});
   ASSERT_EQ(set.stats_request().ranges.size(), 1u);
   EXPECT_EQ(set.stats_request().ranges[0].low, 7);
-  // Folded with the constant on its other side, this is the same condition as one written plainly.
+  // Folded with the constant on its other side, this is the same condition as a plainly written one.
   EXPECT_EQ(make_set({"count(2 + 2 < x) > 1", "count(x > 4) > 2"}).stats_request().ranges.size(), 1u);
 }
 
@@ -98,7 +98,7 @@ TEST(Plan, ExplainTellsThePasses) {
 }
 
 TEST(Plan, ExpressionsOfOneTensorShareTheirParts) {
-  // The square root is taken once, its sum serves two, and a comparison is the same from both sides.
+  // The square root is computed once, its sum serves two, and a comparison is the same from both sides.
   EXPECT_EQ(make_set({"mean(sqrt(x)) > 1", "sum(sqrt(x)) > 100", "any(sqrt(x) > prev)", "all(prev < sqrt(x))", "count(prev < sqrt(x)) > 3"})
                 .explain(),
             "mean(sqrt(x)) > 1\n"
@@ -113,7 +113,7 @@ TEST(Plan, ExpressionsOfOneTensorShareTheirParts) {
             "    all(prev < sqrt(x))\n"
             "    count(prev < sqrt(x))\n"
             "  needs the previous step\n");
-  // Powers, signs and the order of commuting operands do not hide that two are the same.
+  // Powers, signs and the order of commutative operands do not hide that two are the same.
   const std::string two = make_set({"norm2(x * prev) > 1", "norm2(-(prev * x)) > 2"}).explain();
   EXPECT_NE(two.find("2 operations per element"), std::string::npos) << two;
   const std::string squares = make_set({"sum(x ^ 2) > 1", "mean(x * x) > 2"}).explain();

@@ -1,4 +1,4 @@
-// Random expressions on random tensors, on every target, against the plain interpreter.
+// Random expressions on random tensors, on every target, compared with the plain interpreter.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace msdbg::test {
 namespace {
 
-/// Sanitizers look for other mistakes than wrong numbers, and take ten times as long.
+/// Sanitizers search for other mistakes than wrong numbers, and take ten times as long.
 #if defined(MSDBG_ASAN) || defined(MSDBG_TSAN)
 constexpr int kShare = 5;
 #else
@@ -42,10 +42,10 @@ struct Tally {
   }
 };
 
-/// Walks a tensor in blocks of `cut` elements as a session does.
+/// Walks a tensor in blocks of `cut` elements, like a session.
 void walk(const ExpressionSet& set, ExpressionRun& run, const RandomTensor& x, const RandomTensor* prev, size_t cut) {
   StatsRequest request = set.stats_request();
-  request.ranges.insert(request.ranges.begin(), {-0.5, 0.5});  // somebody else's
+  request.ranges.insert(request.ranges.begin(), {-0.5, 0.5});  // belongs to another user
   StatsPass stats_pass(x.dtype, request);
   const auto each = [&](auto use) {
     for (uint64_t first = 0; first < x.count; first += cut) {
@@ -107,7 +107,7 @@ void run_scalars(uint64_t seed, int cases, int depth) {
       }
     }
   }
-  // The test is worth something only where the interpreter knows the answer.
+  // The test is useful only if the interpreter knows the answer.
   EXPECT_GT(tally.compared, 5 * tally.open);
   testing::Test::RecordProperty("compared", tally.compared);
   testing::Test::RecordProperty("open", tally.open);

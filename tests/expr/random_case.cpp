@@ -179,7 +179,7 @@ RandomTensor random_tensor(Random& random, DType dtype, uint64_t count) {
   constexpr double kSpecials[] = {
       Limits::quiet_NaN(), inf, -inf, 0.0, -0.0, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, -3e38, 65504, 1e300, 0.1, 1};
   const unsigned kind = random() % 6;
-  // Few of them, so sums and extremes are not NaN in most cases.
+  // Few of them, which keeps sums and extremes from being NaN in most cases.
   const unsigned special_share = kind == 0 ? 20 : kind == 1 ? 1 : 0;
   std::normal_distribution<double> normal(0.2, kind == 2 ? 1000 : 1.5);
   const double equal = normal(random);

@@ -9,7 +9,7 @@ namespace msdbg::test {
 
 using Random = std::mt19937_64;
 
-/// What a formula may hold.
+/// The allowed contents of a formula.
 struct Grammar {
   bool previous = false;
   int depth = 4;
@@ -17,7 +17,7 @@ struct Grammar {
 
 FormulaPtr random_condition(Random& random, const Grammar& grammar);
 FormulaPtr random_scalar(Random& random, const Grammar& grammar);
-/// One value for each element.
+/// One value per element.
 FormulaPtr random_elements(Random& random, const Grammar& grammar, bool truth);
 
 /// Elements of any type in any alignment.
@@ -33,7 +33,7 @@ struct RandomTensor {
 };
 
 DType random_dtype(Random& random);
-/// Mostly short, sometimes around the ends of blocks.
+/// Mostly short, sometimes near block boundaries.
 uint64_t random_count(Random& random);
 RandomTensor random_tensor(Random& random, DType dtype, uint64_t count);
 /// Writes `value`, rounded to the type.

@@ -1,5 +1,5 @@
-// An encrypted checkpoint. The first byte chooses: 0 to 2 the rest is the file, read as GCM, CBC or SM4; 3 to 6 the rest is the
-// plain text, in blocks after two bytes of length, which are encrypted here: a damaged cipher text seldom survives its padding or
+// An encrypted checkpoint. With a first byte of 0 to 2, the following bytes are the file, read as GCM, CBC or SM4. With 3 to 6 they
+// are the plain text, in blocks after two length bytes, and are encrypted here: damaged cipher text rarely survives its padding or
 // its tag.
 #include <openssl/evp.h>
 
@@ -20,7 +20,7 @@ std::string number(uint64_t value) {
   return out;
 }
 
-/// `tag` receives that of GCM.
+/// `tag` receives the tag of GCM.
 std::string encrypt(std::string_view plain, const EVP_CIPHER* cipher, bool gcm, std::string* tag) {
   EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
   std::string out(plain.size() + 32, '\0');

@@ -1,4 +1,4 @@
-// A dump directory: files, each a path and its content after two bytes of length. It is opened and all of it is looked at.
+// A dump directory: files, each a path and its contents after two length bytes. It is opened and examined completely.
 #include <unistd.h>
 
 #include <filesystem>
@@ -12,7 +12,7 @@ using namespace msdbg;
 
 namespace {
 
-/// Below `root`, whatever the input says.
+/// Inside `root`, whatever the input contains.
 fs::path place(const fs::path& root, std::string_view path) {
   fs::path place = root;
   for (const std::string_view part : split(path, '/')) {

@@ -1,5 +1,5 @@
-// An expression, on every instruction set against the plain interpreter of tests/expr. The first two bytes are the types of the
-// tensor and of its previous value, the first line is the text, what follows are the elements.
+// An expression, on every target compared with the plain interpreter of tests/expr. The first two bytes are the types of the tensor
+// and of its previous value, the first line is the text, and the elements follow.
 #include <cmath>
 
 #include "expr/interpreter.h"
@@ -11,7 +11,7 @@ using namespace msdbg;
 
 namespace {
 
-/// The parser's tree as the interpreter takes it.
+/// Converts the parser's tree for the interpreter.
 test::FormulaPtr formula_of(const expr::Tree& tree) {
   auto formula = std::make_unique<test::Formula>();
   switch (tree.op) {

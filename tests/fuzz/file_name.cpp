@@ -1,4 +1,4 @@
-// File names of dumps, one a line.
+// File names of dumps, one per line.
 #include "fuzz/input.h"
 #include "session/dump/file_name.h"
 

@@ -1,4 +1,4 @@
-// Looks at everything that a graph says about its nodes.
+// Reads everything in a graph about its nodes.
 #pragma once
 
 #include "fuzz/input.h"

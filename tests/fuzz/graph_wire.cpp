@@ -1,5 +1,4 @@
-// Graphs as a training sends them: a byte that tells SendMultiGraphs from SendGraph, then messages, each after two bytes of
-// length.
+// Graphs as sent by a training: a byte that selects SendMultiGraphs or SendGraph, then messages, each after two length bytes.
 #include "fuzz/graph_walk.h"
 #include "msdbg/wire.h"
 #include "session/live/graph_assembly.h"

@@ -1,4 +1,4 @@
-// What the fuzz targets share: an input that is read from front to back, a file without a directory, and what counts as a finding.
+// Shared by the fuzz targets: an input that is read from front to back, a file without a directory, and reporting of findings.
 #pragma once
 
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) finding(what);
 }
 
-/// Every error is welcome but that of a defect.
+/// Any error is fine except that of a defect.
 inline void expect_no_defect(const Status& status) {
   if (status.code() == Code::kInternal) finding(status.message());
 }
@@ -35,7 +35,7 @@ bool good(const Result<T>& result) {
   return result.ok();
 }
 
-/// Behind its end everything is zero or empty.
+/// After its end, everything is zero or empty.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
@@ -57,9 +57,9 @@ class Input {
     rest_.remove_prefix(part.size());
     return part;
   }
-  /// Two bytes of length, lowest first, and as many bytes.
+  /// Two length bytes, lowest first, and that many bytes.
   std::string_view chunk() { return take(word()); }
-  /// Up to the next newline, which is dropped.
+  /// Up to the next newline, which is skipped.
   std::string_view line() {
     const std::string_view part = rest_.substr(0, rest_.find('\n'));
     rest_.remove_prefix(std::min(rest_.size(), part.size() + 1));
@@ -73,7 +73,7 @@ class Input {
 
 inline std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
-/// One for the whole run; each input is written over the one before.
+/// One for the whole run; each input overwrites the previous one.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("input", MFD_CLOEXEC)), path_("/proc/self/fd/" + std::to_string(descriptor_)) {}

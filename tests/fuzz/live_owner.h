@@ -1,4 +1,4 @@
-// The person at the prompt of a live session: one command for a byte.
+// The user at the prompt of a live session: one command per byte.
 #pragma once
 
 #include "fuzz/session_walk.h"
@@ -27,7 +27,7 @@ inline std::vector<Watchpoint> watchpoints(uint8_t which) {
   return points;
 }
 
-/// A tensor that the input chooses.
+/// A tensor selected by the input.
 inline std::optional<TensorId> tensor(LiveSession& session, Input& input) {
   TensorQuery query;
   query.inputs = true;

@@ -1,4 +1,4 @@
-// Calls of the public functions of the Lua library with arguments of any type: lua_arguments.lua makes them of the input.
+// Calls the public functions of the Lua library with arguments of any type: lua_arguments.lua creates them from the input.
 #include <unistd.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ std::unique_ptr<Script> make_script() {
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // Functions that name files find only what they wrote themselves.
+  // Functions with file names find only files that they wrote themselves.
   std::string path = (std::filesystem::temp_directory_path() / "msdbg-fuzz-XXXXXX").string();
   fuzz::require(::mkdtemp(path.data()) != nullptr && ::chdir(path.c_str()) == 0, "no directory to work in");
   return 0;

@@ -22,7 +22,7 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Behind two bytes of length, as Input::chunk() takes it.
+/// After two length bytes, as Input::chunk() reads it.
 std::string chunk(std::string_view bytes) {
   bytes = bytes.substr(0, 0xFFFF);
   return std::string{static_cast<char>(bytes.size()), static_cast<char>(bytes.size() >> 8)} + std::string(bytes);
@@ -57,7 +57,7 @@ class Seeds {
       if (entry.file_size() > kLargest) continue;
       const std::string content = content_of(entry.path());
       if (name == "statistic.csv") put("statistic_csv", content.substr(0, 6000));
-      // Of thousands that look the same a few.
+      // Only a few of thousands of similar files.
       if (ending == ".npy" && content.size() < 1500 && next_["npy_header"] < 100) {
         put("npy_header", content.substr(0, 128));
         put("npy_file", std::string(1, '\0') + content);
@@ -77,7 +77,7 @@ class Seeds {
     for (size_t at = 0; at < names.size(); at += 40000) put("file_name", names.substr(at, 3000));
   }
 
-  /// The dumps, each without its large files, and each file name once but for its number.
+  /// The dumps, each without its large files, and with one of each file name that differs only in its number.
   void dumps() {
     for (const fs::directory_entry& dump : fs::directory_iterator(data_ / "dumps")) {
       std::string out;
@@ -111,7 +111,7 @@ class Seeds {
     }
   }
 
-  /// The client's messages as actions of rpcs.cpp, the server's as what the owner would have done.
+  /// The client's messages as actions of rpcs.cpp, the server's as actions of the owner.
   static std::string calls(const test::RecordedConversation& conversation) {
     std::string out;
     const auto& messages = conversation.messages;
@@ -195,7 +195,7 @@ class Seeds {
     }
   }
 
-  // Any bytes are calls; these reach a good part of the functions.
+  // Any bytes are calls; these reach a large part of the functions.
   void calls() {
     std::mt19937 random(1);
     for (int i = 0; i < 64; ++i) {

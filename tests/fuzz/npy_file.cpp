@@ -1,5 +1,5 @@
-// A file with the elements of a tensor. The first byte says what its name promises: 0 to 127 an npy file, else a file without
-// header, of the type of the second byte and, unless the third is 0, the shape of two more bytes.
+// A file with the elements of a tensor. The first byte selects what its name says: 0 to 127 an npy file; otherwise a file without
+// header, with the type of the second byte and, unless the third is 0, the shape of two more bytes.
 #include "fuzz/input.h"
 #include "session/dump/tensor_file.h"
 

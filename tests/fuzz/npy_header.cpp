@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::require(element_count(header->shape) == header->count, "a count that is not that of the shape");
   const uint64_t item = item_size(header->dtype);
   if (item == 0 || header->count * item > size) return 0;
-  // What our own writer makes of the same tensor says the same again.
+  // Our own writer's output for the same tensor must parse to the same header.
   const std::vector<std::byte> elements(header->count * item);
   const std::vector<std::byte> file = npy_bytes({header->dtype, header->shape, elements.data(), header->count});
   const Result<NpyHeader> again = parse_npy_header(file);

@@ -1,5 +1,5 @@
-// Command lines of the prompt. The first byte chooses the session: a dump in memory or a training. Each line is a byte for the
-// command and its words; commands that run Lua, write files or wait for a person are left out. Each line is completed, too.
+// Command lines of the prompt. The first byte selects the session: a dump in memory or a training. Each line is a byte for the
+// command and its words; excludes commands that run Lua, write files or wait for a user. Also completes each line.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@ using namespace msdbg;
 
 namespace {
 
-/// Commands that name files find only what they wrote themselves.
+/// Commands with file names find only files that they wrote themselves.
 void enter_empty_directory() {
   std::string path = (std::filesystem::temp_directory_path() / "msdbg-fuzz-XXXXXX").string();
   fuzz::require(::mkdtemp(path.data()) != nullptr && ::chdir(path.c_str()) == 0, "no directory to work in");
 }
 
-/// Whether something is there that may send the output to a file or a program.
+/// Whether the line may send the output to a file or a program.
 bool may_redirect(const std::string& line) {
   for (size_t i = 1; i < line.size(); ++i) {
     if ((line[i] == '|' || line[i] == '>') && std::isspace(static_cast<unsigned char>(line[i - 1])) != 0) return true;

@@ -1,4 +1,4 @@
-// The commands that the target `prompt` types, by their place in this list: add new ones at its end.
+// The commands that the target `prompt` types, by position in this list: add new ones at the end.
 #pragma once
 
 #include <string_view>

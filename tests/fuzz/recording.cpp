@@ -1,4 +1,4 @@
-// A recording that is opened and played: commands after two bytes of length, then the file.
+// A recording that is opened and replayed: commands after two length bytes, then the file.
 #include "fuzz/live_owner.h"
 
 using namespace msdbg;

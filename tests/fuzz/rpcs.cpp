@@ -1,8 +1,8 @@
-// A training that talks to a listener: calls of all nine methods, valid and not, in any order, and between them what the person at
-// the prompt does. The calls enter where those of gRPC do, each on a stream of its own; there is no socket and no second thread.
+// A training that talks to a listener: calls of all nine methods, valid or not, in any order, mixed with commands of the user at
+// the prompt. The calls enter where gRPC's would, each on its own stream, without sockets or a second thread.
 //
-// The input is a row of actions, a byte each with what it needs after it: 0 to 8 a call of that method, 9 to 13 below, 16 and more
-// a command of the owner (live_owner.h).
+// The input is a sequence of actions, each a byte with its arguments after it: 0 to 8 a call of that method, 9 to 13 see below, 16
+// and more a command of the owner (live_owner.h).
 #include <map>
 
 #include "fuzz/live_owner.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMemory = 16 << 20;
 
-/// What gRPC's server does for one call.
+/// Plays gRPC's server for one call.
 class Stream final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Stream(CallHandler& handler, Rpc rpc, uint64_t number, const std::string& peer) : call_(new IncomingCall(handler, rpc, number, peer)) {
@@ -43,7 +43,7 @@ class Stream final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer, g
   bool finished() const { return finished_; }
   const debugger::EventReply& reply() const { return reply_; }
 
-  // What the reactor asks for.
+  // Requests of the reactor.
   void Read(grpc::ByteBuffer* place) override { place_ = place; }
   void Write(const grpc::ByteBuffer*, grpc::WriteOptions) override { fuzz::finding("a call that is answered twice"); }
   void WriteAndFinish(const grpc::ByteBuffer* message, grpc::WriteOptions, grpc::Status) override {
@@ -71,7 +71,7 @@ class Stream final : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer, g
 
 }  // namespace
 
-/// The transport of listen(), which takes the next action of the input whenever the session waits for the training.
+/// The transport of listen(), which runs the next action of the input whenever the session waits for the training.
 class CallsInProcess final : public Transport {
  public:
   explicit CallsInProcess(fuzz::Input& input) : input_(input) {
@@ -99,7 +99,7 @@ class CallsInProcess final : public Transport {
   std::string address() const override { return inner_->address(); }
   int descriptor() const override { return inner_->descriptor(); }
 
-  /// The training's next action; what is meant for the owner is passed over. At the end of the input the connection breaks.
+  /// Runs the training's next action; skips those of the owner. At the end of the input the connection breaks.
   bool act() {
     uint8_t action = 16;
     while (action >= 16 && !input_.empty()) action = input_.byte();
@@ -134,7 +134,7 @@ class CallsInProcess final : public Transport {
     streams_.clear();
   }
 
-  /// Null for a call that is turned away.
+  /// Null for a refused call.
   Stream* open(Rpc rpc, const char* peer) {
     std::erase_if(streams_, [](const auto& stream) { return stream->finished(); });
     if (streams_.size() >= 8) streams_.erase(streams_.begin());
@@ -165,7 +165,7 @@ class CallsInProcess final : public Transport {
     stream->complete();
   }
 
-  /// WaitCMD with the metadata of the last one, `steps` later.
+  /// WaitCMD with the metadata of the previous one, `steps` later.
   void hold(uint8_t steps) {
     debugger::Metadata metadata;
     (void)metadata.ParseFromString(wait_);
@@ -174,8 +174,8 @@ class CallsInProcess final : public Transport {
     send(Rpc::kWaitCmd, {wait_});
   }
 
-  /// Gives what the open view asks for, with a type, a shape and bytes of the input. `wrong` says what the answer gets wrong: in bits 0
-  /// and 1 its order, that it ends early or says something twice; in the others where.
+  /// Answers the open view with a type, a shape and bytes of the input. `wrong` selects an error in the answer: bits 0 and 1 its
+  /// order, an early end or a duplicate; the other bits its position.
   void upload(uint8_t wrong) {
     debugger::ViewCMD view;
     for (const auto& stream : streams_) {
@@ -217,7 +217,7 @@ class CallsInProcess final : public Transport {
 
   fuzz::Input& input_;
   std::unique_ptr<GrpcTransport> inner_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // after inner_: they end before it
+  std::vector<std::unique_ptr<Stream>> streams_;  // declared after inner_: destroyed before it
   uint64_t next_call_ = 1;
   std::string wait_;
   bool connected_ = false;

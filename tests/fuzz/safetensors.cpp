@@ -1,5 +1,5 @@
-// A safetensors file. The first byte is 0: the rest is the file. Else the length of the header is put in front: the header ends at
-// the first newline, the elements follow.
+// A safetensors file. If the first byte is 0, the following bytes are the file. Otherwise the length of the header is prepended:
+// the header ends at the first newline, the elements follow.
 #include "fuzz/checkpoint_walk.h"
 
 using namespace msdbg;

@@ -1,4 +1,4 @@
-// A selector, asked about every node of a small graph.
+// A selector, applied to every node of a small graph.
 #include "fuzz/input.h"
 #include "support/fake_session.h"
 

@@ -1,4 +1,4 @@
-// Looks at everything that an open session has.
+// Reads everything in an open session.
 #pragma once
 
 #include "fuzz/input.h"
@@ -6,7 +6,7 @@
 
 namespace msdbg::fuzz {
 
-/// Of the first tensors: description, elements, statistics, and what was there before.
+/// For the first tensors: description, elements, statistics, and the previous value.
 inline void walk(Session& session) {
   constexpr size_t kMost = 40;
   constexpr uint64_t kMemory = 64 << 20;

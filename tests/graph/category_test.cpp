@@ -5,7 +5,7 @@
 namespace msdbg {
 namespace {
 
-// What the name rules alone say of one node without neighbours.
+// The result of the name rules alone for a node without neighbours.
 bool is(const std::string& name, const std::string& op, Category category) {
   const GraphPtr graph = graph_from_text(name + " " + op + "\n");
   return in_category(graph->node(0), category);

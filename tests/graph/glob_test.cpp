@@ -46,7 +46,7 @@ TEST(Glob, CaseCountsUnlessToldOtherwise) {
   EXPECT_TRUE(Glob("relu*", true).matches("ReLU-op1"));
 }
 
-// Each star that lets the next one in would make this a matter of minutes.
+// If each star entered the next one, this would take minutes.
 TEST(Glob, ARowOfThousandsOfStarsEnds) {
   std::string scopes, deep, name;
   for (int i = 0; i < 20000; ++i) scopes += "**/", deep += "?**";

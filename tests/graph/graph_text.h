@@ -1,4 +1,4 @@
-// Graphs written down as text, for tests: one node a line, `NAME OP [in=A,B:1,...] [out=N]`.
+// Graphs as text, for tests: one node per line, `NAME OP [in=A,B:1,...] [out=N]`.
 #pragma once
 
 #include <sstream>
@@ -10,7 +10,7 @@
 
 namespace msdbg {
 
-/// `Parameter` and `Const` make those kinds; an input `B:1` is output 1 of B, an unknown name stays without node.
+/// `Parameter` and `Const` create those kinds; an input `B:1` is output 1 of B; an unknown name gets no node.
 inline GraphBuilder builder_from_text(const std::string& text, int rank = 0, int id = 0) {
   GraphBuilder builder(rank, id);
   builder.set_name("kernel_graph" + std::to_string(id));

@@ -17,7 +17,7 @@ GraphPtr graph_of(const std::vector<std::string>& names, int rank = 0) {
   return builder.build();
 }
 
-/// The definition: whole components from the end, the fewest with which no other name ends.
+/// The definition: the smallest number of trailing components that no other name shares.
 std::string by_search(const std::vector<std::string>& names, const std::string& full) {
   for (size_t slash = full.rfind('/'); slash != std::string::npos && slash > 0; slash = full.rfind('/', slash - 1)) {
     const std::string ending = full.substr(slash + 1);
@@ -34,7 +34,7 @@ TEST(ShortNames, AreTheFewestComponentsThatNameNoOtherNode) {
   const std::vector<GraphPtr> graphs = {graph_of({"D/fc1/MatMul-op1", "D/fc1/MatMul-op10", "D/fc2/MatMul-op1", "D/Log-op1", "x", "y/x"}),
                                         graph_of({"D/fc1/MatMul-op1"}, 1)};
   const ShortNames names(graphs);
-  EXPECT_EQ(names.of("D/fc1/MatMul-op1"), "fc1/MatMul-op1");  // the same node on another rank is no other
+  EXPECT_EQ(names.of("D/fc1/MatMul-op1"), "fc1/MatMul-op1");  // the same node on another rank does not count as another name
   EXPECT_EQ(names.of("D/fc1/MatMul-op10"), "MatMul-op10");
   EXPECT_EQ(names.of("D/Log-op1"), "Log-op1");
   EXPECT_EQ(names.of("x"), "x");
@@ -83,7 +83,7 @@ TEST(ShortNames, KnowTheGraphsThatTheyAreMadeOf) {
   EXPECT_FALSE(names.is_of(graphs));
 }
 
-// A search through all names for each would take minutes here.
+// Searching all names for each would take minutes here.
 TEST(ShortNames, AHundredThousandNodesWithTheSameLastComponentAreNamed) {
   std::vector<std::string> all;
   for (int i = 0; i < 100000; ++i) all.push_back("Default/cell_" + std::to_string(i) + "/block/weight");

@@ -1,4 +1,4 @@
-// Suspensions that nobody has to look at are answered without the session's thread; everything else still comes to it.
+// Suspensions without news are answered without the session's thread; all others still reach it.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -76,7 +76,7 @@ TEST_F(AnsweredAhead, InterruptHoldsTheNextSuspension) {
     run_steps(0, 20);
     (void)d_.reply();
     request_interrupt();
-    std::this_thread::sleep_for(100ms);  // the session has taken back what it said ahead
+    std::this_thread::sleep_for(100ms);  // the session has withdrawn its answer in advance
     d_.hold(20, kNode);
   });
   Result<RunResult> result = run(RunKind::kContinue);
@@ -143,7 +143,7 @@ TEST_F(AnsweredAhead, NextTrainingIsHeldAtItsFirstSuspension) {
   EXPECT_TRUE(stays_held());
 }
 
-// Up to 1.5 a graph that is compiled later comes with a handshake, and the table of watchpoints is empty behind it.
+// Up to 1.5 a graph that is compiled later sends a handshake, after which the table of watchpoints is empty.
 TEST_F(LiveFaults, WatchpointsAreSetAgainBehindAnotherHandshake) {
   const std::string kNode = "Default/net-Net/Add-op30";
   Driver d;

@@ -1,5 +1,4 @@
-// A value that comes as something else than was announced: what arrived is judged as what it is, or refused; never read as what
-// it is not.
+// A value that differs from its announcement: it is judged by what arrived, or refused; never read as something else.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +11,7 @@ namespace {
 
 constexpr int kHalf = 10, kFloat = 11, kDouble = 12, kString = 13, kList = 14;
 
-/// One value of a training: what is said about it, and what is sent.
+/// One value of a training: its announcement, and what is sent.
 struct Sent {
   int announced = kFloat;
   std::vector<int64_t> announced_shape = {4};
@@ -31,7 +30,7 @@ std::string halves(std::initializer_list<double> values) {
   return bytes;
 }
 
-/// A held training that has `value` for whatever it is asked.
+/// A held training that has `value` for every request.
 class Training {
  public:
   Training(const std::string& version, Sent value) : value_(std::move(value)) {
@@ -48,7 +47,7 @@ class Training {
   LiveSession& session() { return *driver_.session; }
   TensorId id() { return resolve_tensor(session(), "fc1.weight:0", 0).value(); }
 
-  /// The reason why `when` was not judged; "hit" or "clean" when it was.
+  /// The reason why `when` was not judged, or "hit" or "clean".
   std::string judged(const char* when) {
     Watchpoint w;
     w.id = 1;

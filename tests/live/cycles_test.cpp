@@ -1,4 +1,4 @@
-// Sessions of every kind that are opened, looked into and closed again and again leave nothing behind.
+// Opening, reading and closing sessions of every kind repeatedly must not leak.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -23,7 +23,7 @@ constexpr int kCycles = 1000;
 
 struct Held {
   ptrdiff_t descriptors = 0;
-  size_t bytes = 0;     ///< that were allocated and not given back; 0 under sanitizers, which look for leaks themselves
+  size_t bytes = 0;     ///< allocated and not freed; 0 under sanitizers, which search for leaks themselves
   size_t resident = 0;
 };
 
@@ -46,7 +46,7 @@ void cycle(const std::function<void()>& once) {
   for (int i = 0; i < kCycles && !testing::Test::HasFatalFailure(); ++i) once();
   const Held after = held();
   EXPECT_EQ(after.descriptors, before.descriptors);
-  EXPECT_LE(after.bytes, before.bytes + (size_t{64} << 10));  // a leak of one small object a cycle is more
+  EXPECT_LE(after.bytes, before.bytes + (size_t{64} << 10));  // a leak of one small object per cycle exceeds this
 #if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
   EXPECT_LE(after.resident, before.resident + (size_t{4} << 20));
 #endif

@@ -111,7 +111,7 @@ TEST_F(LiveLetGo, HitsAreToldThoughTheTrainingIsGone) {
   EXPECT_EQ(result->check.hits.size(), 1u);
 }
 
-// A graph that comes later takes the watchpoints with it; telling them again fails when the training dies meanwhile.
+// A graph that arrives later clears the watchpoints; sending them again fails if the training dies meanwhile.
 TEST_F(LiveLetGo, InitialHitsAreToldThoughTheNextMessageFails) {
   Driver d;
   d.connect();
@@ -179,7 +179,7 @@ TEST_F(LiveLetGo, EqualComplaintsAreOneLine) {
   EXPECT_NE(events[0].text.find("(1000 times)"), std::string::npos) << events[0].text;
 }
 
-// A client of 1.0 knows the conditions 0 to 12.
+// A client of 1.0 knows conditions 0 to 12.
 TEST_F(LiveLetGo, OldestReleaseIsToldOnlyConditionsThatItKnows) {
   Driver d;
   d.connect("");
@@ -289,7 +289,7 @@ TEST_F(LiveLetGo, AttachRemovesWatchpointsThatDetachCouldNotRemove) {
   request.timeout = 50ms;
   ASSERT_TRUE(d.session->run(request).ok());
   setter.join();
-  ASSERT_TRUE(d.session->detach().ok());  // while it runs: there is no call that could take the deletion
+  ASSERT_TRUE(d.session->detach().ok());  // while it runs: there is no call whose answer could carry the deletion
   ASSERT_TRUE(d.session->attach(0ms).ok());
   d.hold(0, kNode);
   ASSERT_TRUE(d.session->pause(10s).ok());

@@ -1,4 +1,4 @@
-// A client also reports what it could not judge, with an error code instead of a measured value; that is no hit.
+// A client also reports what it could not judge, with an error code instead of a measured value; that is not a hit.
 #include <gtest/gtest.h>
 
 #include <thread>

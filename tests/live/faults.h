@@ -1,4 +1,4 @@
-// What the tests of odd peers and of limits share.
+// Shared by the tests of misbehaving peers and of limits.
 #pragma once
 
 #include <gtest/gtest.h>

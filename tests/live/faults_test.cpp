@@ -1,4 +1,4 @@
-// What goes wrong between two processes: nothing may hang, nothing may be lost without a word.
+// Failures between two processes: nothing may hang, and nothing may be lost silently.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -70,7 +70,7 @@ TEST_F(LiveFaults, RestartedDebuggerPicksUpAHeldClient) {
   EXPECT_TRUE(d.session->graphs().empty());
   EXPECT_EQ(d.session->current_step(), 5);
   std::thread peer([&] {
-    // What the other debugger may have left behind goes first.
+    // Whatever the other debugger may have left is removed first.
     int deletes = 0;
     debugger::EventReply reply = d.reply();
     while (reply.has_set_cmd()) {
@@ -106,7 +106,7 @@ TEST_F(LiveFaults, GraphOfATrainingThatCameBackIsThatOfARecording) {
   }
   ListenOptions given;
   given.graph_from = options.record;
-  for (const ListenOptions& again : {given, options}) {  // the second one writes the file anew
+  for (const ListenOptions& again : {given, options}) {  // the second one overwrites the file
     Driver d(again);
     d.client = RawClient::connect(d.port());
     d.hold(5, "Default/net-Net/Add-op30");
@@ -180,7 +180,7 @@ TEST_F(LiveFaults, SilentConnectionDisturbsNobody) {
   EXPECT_EQ(d.session->state(), LiveState::kHeld);
 }
 
-/// Passes bytes between a client and the session until it is told to fall silent, as a machine does that vanished.
+/// Passes bytes between a client and the session until it is told to fall silent, like a machine that vanished.
 class Proxy {
  public:
   explicit Proxy(int port) : target_(port) {
@@ -275,7 +275,7 @@ TEST_F(LiveFaults, GarbageIsSurvivedAndReported) {
 TEST_F(LiveFaults, OddHitsAndNamesAreSurvived) {
   Driver d;
   testing::internal::CaptureStderr();
-  // A name with markup, and one that is no UTF-8, in graph, metadata and hit.
+  // A name with markup, and one that is not UTF-8, in graph, metadata and hit.
   debugger::GraphProto graph;
   const std::string markup = "Default/<b>\"x\"</b>-op1", raw = "Default/\xff\xfe-op2";
   int number = 0;

@@ -1,6 +1,6 @@
-// A session under attack while it holds, steps and reads a training: every answer is right and its memory stays bounded.
+// A session under attack while it holds, steps and reads a training: every answer is correct and its memory stays bounded.
 //
-// All attacks go to 127.0.0.1, each is finite, and the whole is over when the last one is.
+// All attacks go to 127.0.0.1, each is finite, and all end with the last one.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -60,7 +60,7 @@ std::string node_chunk(int nodes, const std::string& name) {
   return chunk.SerializeAsString();
 }
 
-/// Everything that a client can say wrong. Whether it is taken for the training depends on who came first.
+/// Every possible mistake of a client. Whether it becomes the training depends on who connects first.
 void attack(int port) {
   const std::unique_ptr<RawClient> client = RawClient::connect(port);
   if (!client) return;
@@ -93,7 +93,7 @@ void attack(int port) {
   for (int i = 0; i < 10; ++i) (void)client->begin_stream(Rpc::kSendGraph, std::vector<std::string>{node_chunk(1000, scary)}, kShort);
 }
 
-/// Connections that say nothing, garbage, or speak another protocol.
+/// Connections that send nothing, send garbage, or speak another protocol.
 void crowd(int port) {
   std::vector<int> open;
   for (int i = 0; i < 500; ++i) {
@@ -112,7 +112,7 @@ TEST(HostileProgram, TrainingIsHeldSteppedAndReadWhileOthersAttack) {
   ASSERT_TRUE(line) << session.output();
   const int port = std::stoi(line->substr(5));
 
-  attack(port);  // it is taken for the training, and goes
+  attack(port);  // it is accepted as the training, and disconnects
   Process training({MSDBG_TRAINER, "--host", "127.0.0.1", "--port", std::to_string(port), "--retry-unit-ms", "50", "--steps", "1000000",
                     "--extra-tensor", "4"});
   ASSERT_TRUE(session.wait_for("begin")) << session.output();
@@ -122,7 +122,7 @@ TEST(HostileProgram, TrainingIsHeldSteppedAndReadWhileOthersAttack) {
   second.join();
   std::ofstream(over) << "over";
   EXPECT_TRUE(session.wait_for("steps ")) << session.output();
-  // The most there ever was.
+  // The peak.
   const uint64_t most = memory_of(std::to_string(session.pid()), "VmHWM");
   EXPECT_EQ(session.wait(), 0) << session.output();
   EXPECT_EQ(training.wait(), 0) << training.output();

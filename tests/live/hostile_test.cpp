@@ -1,4 +1,4 @@
-// Peers that lie about sizes, send without end, or are not trainings at all: what they take is bounded, and a training goes on.
+// Peers that lie about sizes, send endlessly, or are not trainings at all: their resources are bounded, and a training goes on.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -51,7 +51,7 @@ TEST_F(LiveHostile, UploadThatNobodyAskedForIsNotKept) {
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
   debugger::TensorProto slice;
-  slice.set_tensor_content(std::string(3 * kMiB, 'x'));  // without a name it contradicts no question
+  slice.set_tensor_content(std::string(3 * kMiB, 'x'));  // without a name it does not contradict the question
   const std::string message = slice.SerializeAsString();
   const uint64_t before = memory_of_this("RssAnon");
   uint64_t most = before;
@@ -129,7 +129,7 @@ TEST_F(LiveHostile, EveryNumberOfATypeIsAValueOrAnError) {
                                                                    : slice.SerializeAsString());
       }
       const live::Rpc rpcs[] = {live::Rpc::kSendTensors, live::Rpc::kSendTensorStats, live::Rpc::kSendTensorBase};
-      (void)d.client->stream(rpcs[static_cast<size_t>(reply.view_cmd().level())], answers);  // refused when it is more than announced
+      (void)d.client->stream(rpcs[static_cast<size_t>(reply.view_cmd().level())], answers);  // refused if it exceeds the announcement
       d.hold(step, "");
     }
   });
@@ -167,7 +167,7 @@ TEST_F(LiveHostile, StrangersMayOnlyIntroduceThemselves) {
     const RawReply reply = d.client->repeat(rpc, slice.SerializeAsString(), 1);
     EXPECT_EQ(reply.code, static_cast<int>(grpc::StatusCode::FAILED_PRECONDITION)) << live::rpc_name(rpc) << reply.describe();
   }
-  // What cannot be read does not take the place of the training either.
+  // An unreadable message does not take the place of the training either.
   EXPECT_NE(d.client->unary(live::Rpc::kSendMetadata, "\xff\xff").code, 0);
   const std::unique_ptr<RawClient> stranger = std::move(d.client);
   d.connect();
@@ -242,7 +242,7 @@ TEST_F(LiveHostile, LongNamesAndManyAnswersAreRefused) {
 
 TEST_F(LiveHostile, HitsBeyondWhatIsKeptAreCounted) {
   ListenOptions options;
-  options.mem_limit_bytes = 8 * kMiB;  // the least that waiting messages get is 64 MiB
+  options.mem_limit_bytes = 8 * kMiB;  // waiting messages get at least 64 MiB
   Driver d(options);
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -273,7 +273,7 @@ TEST_F(LiveHostile, GraphsThatNobodyLooksAtAreBounded) {
   for (int i = 0; i < 50; ++i) refused += d.client->repeat(live::Rpc::kSendGraph, chunk.SerializeAsString(), 1).ok() ? 0 : 1;
   EXPECT_GE(refused, 25);
   EXPECT_LT(memory_of_this("RssAnon"), before + allowed(160 * kMiB));
-  // When they were looked at, there is room again.
+  // After they were processed, there is room again.
   EXPECT_EQ(d.session->state(), LiveState::kHeld);
   EXPECT_TRUE(d.client->repeat(live::Rpc::kSendGraph, chunk.SerializeAsString(), 1).ok());
 }
@@ -285,7 +285,7 @@ TEST_F(LiveHostile, FiveHundredConnectionsKeepNobodyOut) {
   std::vector<int> idle;
   for (int i = 0; i < 500; ++i) idle.push_back(connect_socket(d.port()));
   EXPECT_EQ(std::count(idle.begin(), idle.end(), -1), 0);
-  // Garbage and another protocol, on some of them.
+  // Garbage and another protocol on some of them.
   for (size_t i = 0; i < idle.size(); i += 3) {
     const std::string words = i % 2 == 0 ? "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" : std::string(1000, '\xa5');
     (void)::send(idle[i], words.data(), words.size(), MSG_NOSIGNAL);
@@ -299,7 +299,7 @@ TEST_F(LiveHostile, FiveHundredConnectionsKeepNobodyOut) {
   size_t descriptors = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) descriptors += entry.exists() ? 1 : 0;
   EXPECT_LT(descriptors, 500 + 4 * live::limits::kConnections) << "connections that were closed keep their descriptors";
-  // Nor a training that comes after them.
+  // Nor a later training.
   d.farewell(1);
   d.connect();
   EXPECT_TRUE(d.session->wait_until_held(10s).ok());
@@ -342,7 +342,7 @@ TEST_F(LiveHostile, GraphOfAMillionNodesIsLeftOutWhereItDoesNotFit) {
   EXPECT_TRUE(d.session->graphs().empty());
   EXPECT_NE(events_of(*d.session).find("a graph of about 1000001 nodes and"), std::string::npos);
   EXPECT_LT(memory_of_this("RssAnon"), before + allowed(160 * kMiB));
-  // The same small graph again and again.
+  // The same small graph repeatedly.
   const std::string small = Driver::graph_bytes();
   for (int i = 0; i < 3000; ++i) {
     last.set_buffer(small);
@@ -377,14 +377,14 @@ TEST_F(LiveHostile, WhatAFormerTrainingLeftTakesNoRoomFromTheNext) {
   d.client = RawClient::connect(d.port());
   ASSERT_TRUE(d.client->unary(live::Rpc::kSendMetadata, d.metadata("2.2.0").SerializeAsString()).ok());
   debugger::Chunk chunk;
-  for (const uint64_t size : {3 * kMiB, kMiB / 16, kMiB / 1024}) {  // until there is no room for anything
+  for (const uint64_t size : {3 * kMiB, kMiB / 16, kMiB / 1024}) {  // until there is no room left
     chunk.set_buffer(std::string(size, 'x'));
     while (d.client->repeat(live::Rpc::kSendGraph, chunk.SerializeAsString(), 1).ok()) {
     }
   }
   d.farewell(0);
   const std::unique_ptr<RawClient> former = std::move(d.client);
-  d.connect();  // nobody has looked at anything yet
+  d.connect();  // nothing has been processed yet
   ASSERT_TRUE(d.session->wait_until_held(10s).ok()) << events_of(*d.session);
   EXPECT_EQ(d.session->graphs().size(), 1u) << events_of(*d.session);
 }

@@ -1,4 +1,4 @@
-// A defect on this side ends one call, not the program.
+// A defect on our side ends one call, not the program.
 #include "session/live/incoming_call.h"
 
 #include <gtest/gtest.h>

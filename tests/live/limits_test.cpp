@@ -1,4 +1,4 @@
-// Limits of a live session: sizes, deadlines, interruption, and who is refused.
+// Limits of a live session: sizes, deadlines, interrupts, and refused connections.
 #include <gtest/gtest.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -36,7 +36,7 @@ TEST_F(LiveFaults, ViewThatIsNeverAnsweredEndsAtItsDeadline) {
   Result<RunResult> run = d.session->run({});
   ASSERT_FALSE(run.ok());
   EXPECT_NE(run.status().message().find("not held"), std::string::npos) << run.status().message();
-  // It comes back late, and everything goes on.
+  // It asks again late, and everything continues.
   (void)d.reply();
   debugger::TensorBase shape;
   shape.set_data_type(11);
@@ -84,7 +84,7 @@ TEST_F(LiveFaults, InterruptEndsEveryWait) {
     EXPECT_EQ(result->reason, StopReason::kInterrupted);
   }
   clear_interrupt();
-  d.hold(1, "a");  // the step ends: it is held although nobody waits
+  d.hold(1, "a");  // the step ends: it is held although no call waits
   Result<RunResult> result = d.session->pause(10s);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->held);
@@ -220,7 +220,7 @@ TEST_F(LiveFaults, ContinueBeforeTheFirstStepIsNotSwallowedByInitialHits) {
     hit.set_id(1);
     EXPECT_TRUE(d.client->stream(live::Rpc::kSendWatchpointHits, std::vector<std::string>{hit.SerializeAsString()}).ok());
     d.hold(0, "");
-    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");  // not swallowed
+    EXPECT_EQ(d.reply().run_cmd().run_level(), "step");  // not lost
     d.hold(0, "a");
   });
   ASSERT_TRUE(d.session->set_watchpoints({&w, 1}).ok());

@@ -1,4 +1,4 @@
-// What releases do that were not recorded, and processes that come, go and come again.
+// Behaviour of releases that was not recorded, and processes that connect, disconnect and reconnect.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -19,7 +19,7 @@ class LivePeers : public LiveFaults {
     hit.set_id(id);
     EXPECT_TRUE(d.client->stream(live::Rpc::kSendWatchpointHits, std::vector<std::string>{hit.SerializeAsString()}).ok());
   }
-  /// A parameter whose shape is [4], as `data_type`, with these statistics.
+  /// A parameter with shape [4], as `data_type`, with these statistics.
   std::optional<Stats> statistics(Driver& d, int data_type, int64_t bytes, const debugger::Statistics& sent) {
     std::thread peer([&] {
       (void)d.reply();
@@ -45,7 +45,7 @@ class LivePeers : public LiveFaults {
   }
 };
 
-// 1.3 to 1.5 send the hits of a step when it ends and are held when the next one begins, which the last step has not.
+// 1.3 to 1.5 send the hits of a step when it ends and are held when the next one starts, which never happens after the last step.
 TEST_F(LivePeers, HitsOfTheLastStepAreToldThoughNoSuspensionFollows) {
   Driver d;
   d.connect("1.5.0", Driver::graph_bytes("graph-real-1.5.0.pb"));
@@ -73,12 +73,12 @@ TEST_F(LivePeers, HitsOfTheLastStepAreToldThoughNoSuspensionFollows) {
   EXPECT_EQ(result->reason, StopReason::kHit);
   ASSERT_EQ(result->check.hits.size(), 1u);
   EXPECT_EQ(result->check.hits[0].watch_id, 3);
-  EXPECT_EQ(result->steps_run, 1);  // that could be looked at
+  EXPECT_EQ(result->steps_run, 1);  // that could be examined
   EXPECT_EQ(result->completed_steps, 2);
   (void)events_of(*d.session);
   const Result<TensorInfo> value = d.session->describe(result->check.hits[0].tensor);
   EXPECT_NE(value.status().message().find("the training is ended"), std::string::npos) << value.status().message();
-  EXPECT_EQ(events_of(*d.session), "");  // nobody is asked, nobody is warned
+  EXPECT_EQ(events_of(*d.session), "");  // no query, no warning
 }
 
 TEST_F(LivePeers, HitThatCameWhileNobodyWaitedIsToldBeforeAnythingRuns) {
@@ -112,7 +112,7 @@ TEST_F(LivePeers, HitThatCameWhileNobodyWaitedIsToldBeforeAnythingRuns) {
   EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
 }
 
-// Old runtimes on an Ascend hold a training behind each graph of a step.
+// Old runtimes on Ascend hold a training after each graph of a step.
 TEST_F(LivePeers, StepsAreCountedByTheTrainingWhenItIsHeldSeveralTimesInEach) {
   for (const bool looked_at : {false, true}) {
     Driver d;
@@ -145,7 +145,7 @@ TEST_F(LivePeers, GoodbyeTellsHowManyStepsHaveRun) {
   std::thread training([&] {
     (void)d.reply();
     d.hold(0, kNode);
-    EXPECT_TRUE(d.reply().has_exit());  // behind an operator of step 0, which still runs to its end
+    EXPECT_TRUE(d.reply().has_exit());  // after an operator of step 0, which still runs to its end
     d.farewell(1);
   });
   ASSERT_TRUE(d.session->run({RunKind::kNextNode, 1, {}, {}, {}}).ok());
@@ -170,7 +170,7 @@ TEST_F(LivePeers, NextTrainingComesThoughTheOneThatSaidGoodbyeKeepsItsConnection
   d.connect("2.0.0");
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
   EXPECT_EQ(d.session->peer().version, "2.0.0");
-  lingering->drop();  // the end of the old connection is nothing to the new training
+  lingering->drop();  // the end of the old connection does not affect the new training
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(d.session->state(), LiveState::kHeld);
 }
@@ -239,7 +239,7 @@ TEST_F(LivePeers, CountersThatOverflowedAreReplacedByTheElements) {
       base.set_data_type(11);
       base.add_shape(4);
       base.set_data_size(16);
-      summary.mutable_statistics()->set_count(static_cast<uint64_t>(-5));  // an int32 of that release, on the wire
+      summary.mutable_statistics()->set_count(static_cast<uint64_t>(-5));  // an int32 in that release, on the wire
       summary.mutable_statistics()->set_max_value(6);
       debugger::TensorProto slice = view.tensors_size() > 0 ? view.tensors(0) : debugger::TensorProto();
       slice.set_data_type(11);
@@ -284,7 +284,7 @@ TEST_F(LivePeers, TruthValuesAreCountedWhateverTheExtremesSay) {
   EXPECT_EQ(stats->mean, 0.75);
 }
 
-// 1.1 and 1.2 send the last slice of a large graph twice, and its first one with the mark of the graph before.
+// 1.1 and 1.2 send the last slice of a large graph twice, and its first one with the previous graph's mark.
 TEST_F(LivePeers, SlicesThatAreMarkedWronglyMakeOneGraph) {
   constexpr size_t kSlice = 3145728;
   debugger::GraphProto large;

@@ -5,8 +5,8 @@
 namespace msdbg::test {
 namespace {
 
-// The completed steps follow from the behaviour of each release (docs/live-protocol.md, Which step is it?) and fit the number in the
-// client's goodbye. `-` is a suspension that the session passes by itself.
+// The completed steps follow from the behaviour of each release (docs/live-protocol.md, Which step is it?) and match the number in
+// the client's farewell. `-` is a suspension that the session passes by itself.
 constexpr std::array kPeers = {
     RealPeer{"mi1.5.0-real-1.5.0-session", "1.5.0", "GPU", 1, 38, "0/0 0/0 0/0"},
     RealPeer{"mi1.5.0-ref-ascend-1.5", "1.5.0", "Ascend", 1, 93, "0/0 1/1 2/2"},

@@ -1,5 +1,4 @@
-// What is expected of each recorded client when it talks to msdbg, and where msdbg answers otherwise than the recorded
-// server did.
+// The expected behaviour of each recorded client with msdbg, and where msdbg answers differently from the recorded server.
 #pragma once
 
 #include <chrono>
@@ -13,7 +12,7 @@
 namespace msdbg::test {
 
 inline const std::string kFolder = std::string(MSDBG_TEST_DATA) + "/live";
-/// Longer than any answer takes; reached only when one is missing.
+/// Longer than any answer takes; reached only if one is missing.
 inline constexpr std::chrono::milliseconds kLong{20000};
 
 inline int port_of(const LiveSession& session) {
@@ -22,27 +21,27 @@ inline int port_of(const LiveSession& session) {
 
 struct RealPeer {
   const char* name;
-  const char* version;   ///< as the session shows it
+  const char* version;   ///< as shown by the session
   const char* backend;
   int graphs;            ///< at the end
   int nodes;             ///< of all graphs: operators, parameters and constants
-  const char* holds;     ///< per suspension: cur_step as the client counts / steps that have run to their end
+  const char* holds;     ///< per suspension: cur_step as the client counts / completed steps
 };
 
 inline void PrintTo(const RealPeer& peer, std::ostream* out) { *out << peer.name; }
 
-/// How msdbg may differ from a recorded server. Each is listed for the file it occurs in, and must occur there.
+/// How msdbg may differ from a recorded server. Each difference is listed for the file it occurs in, and must occur there.
 enum class Differs : uint8_t {
-  kVersionAccepted,    ///< a handshake that was refused, failed or not answered is accepted
+  kVersionAccepted,    ///< a handshake that was refused, failed or unanswered is accepted
   kHeldNotFailed,      ///< a WaitCMD that failed is held instead
-  kHitAccepted,        ///< hits that nobody asked for do not fail the call
-  kOddReplyLeftOut,    ///< a reply that is no command is never given to a WaitCMD
+  kHitAccepted,        ///< unrequested hits do not fail the call
+  kOddReplyLeftOut,    ///< a reply that is not a command is never sent for a WaitCMD
   kExitPresent,        ///< exit is sent as true
-  kUnknownNode,        ///< an operator that is in no graph is refused here and not sent
+  kUnknownNode,        ///< an operator that is in no graph is refused here instead of sent
   kScopeExpanded,      ///< a scope or `*` becomes the list of its operators
   kJudgedHere,         ///< conditions that this client cannot decide are not sent
-  kNamesLeftOut,       ///< names that have no tensor, or that the client does not know, are not sent
-  kDeathNoticed,       ///< a client that dies while it is held is lost at once
+  kNamesLeftOut,       ///< names without a tensor, or unknown to the client, are not sent
+  kDeathNoticed,       ///< a client that dies while held is lost at once
 };
 
 struct ListedDifference {

@@ -1,5 +1,5 @@
-// The recorded clients talk to msdbg: their messages in their order, our session driven to what the recorded server
-// did. msdbg must say the same to them, or differ where real_peers_table.cpp lists it, and show what they said.
+// The recorded clients talk to msdbg: their messages in order, with our session driven to do what the recorded server did. msdbg
+// must send the same, except for the differences in real_peers_table.cpp, and show what the clients sent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST_P(RealPeers, IsServedAsRecordedOrBetter) {
   check_replies();
   EXPECT_EQ(shown_, GetParam().holds);
   if (const auto goodbye = peer_->goodbye(); goodbye && !peer_->holds().empty()) {
-    // The step that is under way is finished; older clients run one more.
+    // The current step is finished; older clients run one more.
     EXPECT_GE(goodbye->cur_step(), session_->completed_steps());
     EXPECT_LE(goodbye->cur_step(), session_->completed_steps() + 1);
   }
@@ -111,7 +111,7 @@ void RealPeers::drive() {
       FAIL() << "the session is " << live_state_name(session_->state());
     }
   }
-  // Whoever says goodbye has ended; who just stops talking is lost.
+  // A client that sends a farewell has ended; one that just falls silent is lost.
   ASSERT_TRUE(peer_->join(kLong));
   EXPECT_TRUE(wait_for(peer_->goodbye() ? LiveState::kEnded : LiveState::kLost)) << live_state_name(session_->state());
 }
@@ -235,7 +235,7 @@ void RealPeers::compare_statistics(const TensorId& id, const PeerUpload& upload)
   EXPECT_EQ(stats->neg_count, sent.neg_zero_count());
   EXPECT_EQ(stats->max, sent.max_value());
   EXPECT_EQ(stats->min, sent.min_value());
-  // From 20,000 elements on the mean is that of the first part only, and must not be taken for the tensor's.
+  // From 20,000 elements on, the mean covers only the first part, and must not be used for the tensor.
   EXPECT_EQ((stats->known & kStatMean) != 0, sent.count() < 20000);
 }
 
@@ -298,7 +298,7 @@ void RealPeers::leave() {
   ASSERT_TRUE(result.ok()) << result.status().message();
   check_armed();
   check_run_command(request.kind == RunKind::kStep ? "-" : node);
-  // The suspension of a graph that comes later is no place where a step ends; the session continues by itself.
+  // The suspension of a graph that arrives later is not the end of a step; the session continues by itself.
   while (result->held && at_ + 1 < peer_->current_hold()) {
     ++at_;
     shown_ += " -";
@@ -318,7 +318,7 @@ void RealPeers::leave() {
   EXPECT_EQ(hit_lines(*session_, result->check, judged_here_), expected);
 }
 
-/// What is armed over there when the training runs is what the recorded server had armed.
+/// The watchpoints armed in the client when the training runs are those of the recorded server.
 void RealPeers::check_armed() {
   for (const debugger::EventReply& reply : peer_->told(at_)) {
     if (!reply.has_set_cmd()) continue;
@@ -373,7 +373,7 @@ void RealPeers::check_replies() {
   for (size_t i = 0; i < peer_->calls().size(); ++i) {
     const PeerCall& call = peer_->calls()[i];
     const auto ours = peer_->answer(i);
-    if (!ours) continue;  // hits that nobody asked for here, or what never reached the recorded server
+    if (!ours) continue;  // hits that were not requested here, or that never reached the recorded server
     SCOPED_TRACE("line " + std::to_string(call.line));
     EXPECT_TRUE(ours->ok()) << ours->describe();
     if (call.grpc_status.empty() && ours->bytes == call.reply) continue;

@@ -245,8 +245,8 @@ TEST(Recording, OverwritesARecordingButNothingElse) {
   EXPECT_EQ(Recorder::create(dir.file("no/such/folder")).status().code(), Code::kIoError);
 }
 
-// A file size limit stands for a full disk: the writes fail in the same way. The limit belongs to the process, so the
-// part that runs under it is a process of its own.
+// A file size limit simulates a full disk: writes fail in the same way. The limit belongs to the process, therefore this part runs
+// in a separate one.
 TEST(RecordingDeathTest, AFullDiskIsReportedOnceAndTheSessionGoesOn) {
   const TempDir dir;
   const std::string path = dir.file("a");

@@ -1,4 +1,4 @@
-// Conversations that went through our server are recorded and played back: the same session comes out.
+// Conversations that went through our server are recorded and replayed: the same session results.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -19,7 +19,7 @@
 namespace msdbg::test {
 namespace {
 
-/// Performs what a recorded server did, as calls of a session, and writes down everything that the session shows.
+/// Performs the actions of a recorded server as calls of a session, and logs everything that the session shows.
 class Walk {
  public:
   Walk(LiveSession& session, RecordedPeer& peer, bool playback) : session_(session), peer_(peer), playback_(playback) {}
@@ -99,7 +99,7 @@ class Walk {
   void leave(const PeerHold& hold) {
     if (hold.dies) {
       if (playback_) {
-        (void)session_.run({});  // the loss is met when the session moves on
+        (void)session_.run({});  // the loss is noticed when the session moves on
         settle();
       } else {
         peer_.kill();
@@ -296,14 +296,14 @@ TEST(ReplayOfDamage, PlaysUpToTheBreakAndSaysSo) {
   };
   EXPECT_TRUE(says("ends in the middle of a message"));
   EXPECT_TRUE(says("the recording ends here"));
-  // Nobody will come any more, so that waiting without a limit ends as well.
+  // No training will connect any more: waiting without a limit must end as well.
   const Status waited = session->wait_until_held({});
   EXPECT_EQ(waited.code(), Code::kPeerLost);
   EXPECT_NE(waited.message().find("at its end"), std::string::npos) << waited.message();
   EXPECT_FALSE(session->pause(milliseconds(60000))->held);
 }
 
-// A limit on file sizes stands for a full disk.
+// A limit on file sizes simulates a full disk.
 TEST(ReplayOfDamage, AFullDiskEndsTheRecordingNotTheSession) {
   const TempDir dir;
   rlimit before{};
@@ -326,7 +326,7 @@ TEST(ReplayOfDamage, AFullDiskEndsTheRecordingNotTheSession) {
   EXPECT_EQ(session->run({})->reason, StopReason::kLost);
 }
 
-// Any bytes that are frames may be played: they end the session, they do not break it.
+// Any bytes that form frames may be replayed: they end the session, but do not break it.
 TEST(ReplayOfDamage, SurvivesChangedBytes) {
   const TempDir dir;
   record("scripted-real-1.10.0-views-prev-and-change", dir.file("a"));

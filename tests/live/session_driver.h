@@ -1,4 +1,4 @@
-// One session that listens on a free port, and one client that the test moves by hand.
+// One session that listens on a free port, and one client that the test controls.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A live session against clients that say exactly what the test tells them to.
+// A live session with clients that send exactly what the test specifies.
 #include <gtest/gtest.h>
 
 #include <fstream>

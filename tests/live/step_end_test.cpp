@@ -1,4 +1,4 @@
-// Which suspension is the end of a step, and that no end of a step is passed without being judged.
+// Which suspension is the end of a step; no end of a step passes without being judged.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -13,7 +13,7 @@ using debugger::WatchCondition;
 
 class LiveStepEnd : public LiveFaults {
  protected:
-  // In the order in which the recorded client ran them; the last one reads fc1.weight.
+  // In the recorded client's execution order; the last one reads fc1.weight.
   static constexpr const char* kFirst = "Default/net-Net/MatMul-op25";
   static constexpr const char* kMiddle = "Default/net-Net/MatMul-op29";
   static constexpr const char* kLast = "Default/opt-Momentum/ApplyMomentum-op40";
@@ -26,7 +26,7 @@ class LiveStepEnd : public LiveFaults {
     hit.set_id(id);
     EXPECT_TRUE(d.client->stream(live::Rpc::kSendWatchpointHits, std::vector<std::string>{hit.SerializeAsString()}).ok());
   }
-  /// The watchpoint's number, as the training is told it.
+  /// The watchpoint's number as sent to the training.
   static int set(Driver& d, const Watchpoint& watchpoint, int step = 0, const std::string& node = "") {
     int id = 0;
     std::thread training([&] {
@@ -87,7 +87,7 @@ TEST_F(LiveStepEnd, HitOnWhatTheOperatorComputedComesInTheMiddleOfTheStep) {
   }
 }
 
-// 1.6 keeps previous values of parameters only, and says so of each operator when the step ends.
+// 1.6 keeps previous values only of parameters, and reports that for each operator at the end of the step.
 TEST_F(LiveStepEnd, ConditionsOnChangeAreJudgedAtTheEndOfTheStep) {
   Driver d;
   d.connect("1.6.1");
@@ -118,8 +118,8 @@ TEST_F(LiveStepEnd, HitOnTheWayToAnOperatorComesInTheMiddleOfTheStep) {
   EXPECT_EQ(result.completed_steps, 0);
 }
 
-// A client that stopped at an operator is not held at the end of that step; told to run to one that ran before, it would run into
-// the next step. A watchpoint stops it instead, and the step's end holds it.
+// A client that stopped at an operator is not held at the end of that step; when told to run to an earlier operator, it would run
+// into the next step. A watchpoint stops it instead, and it is held at the step's end.
 TEST_F(LiveStepEnd, OperatorThatHasRunIsNotMetBeforeTheStepEnds) {
   Driver d;
   d.connect();
@@ -227,7 +227,7 @@ TEST_F(LiveStepEnd, NextPassesTheEndOfTheStepByWayOfItsSuspension) {
   EXPECT_EQ(result.steps_run, 1);
 }
 
-// 1.3 to 1.5 are not held behind their last step.
+// 1.3 to 1.5 are not held after their last step.
 TEST_F(LiveStepEnd, WhatIsJudgedHereSaysThatTheLastStepWasNot) {
   Driver d;
   d.connect("1.5.0", Driver::graph_bytes("graph-real-1.5.0.pb"));

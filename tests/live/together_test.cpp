@@ -1,4 +1,4 @@
-// Small values that a check reads are fetched in batches. Whatever is wrong in an answer, no value is mistaken for another.
+// Small values that a check reads are fetched in batches. Whatever is wrong in an answer, no value is confused with another.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using SliceList = std::vector<debugger::TensorProto>;
 
-/// What the training has under a name: a number that no other name has, often enough.
+/// The training's value under a name: a number that other names rarely share.
 float value_of(const std::string& name) { return static_cast<float>(std::hash<std::string>()(name) % 100000); }
 
 /// A held training. Each of its tensors has four numbers, all value_of() its name.
@@ -44,17 +44,17 @@ class SmallTraining {
     return summarized_together_;
   }
 
-  /// Changes the answer to the next view of values.
+  /// Modifies the answer to the next view of values.
   void once(std::function<void(SliceList&)> change) {
     std::lock_guard lock(mutex_);
     change_ = std::move(change);
   }
-  /// Answers that view itself, up to the next WaitCMD.
+  /// Replaces the answer to that view, up to the next WaitCMD.
   void instead(std::function<void(const SliceList&)> answer) {
     std::lock_guard lock(mutex_);
     instead_ = std::move(answer);
   }
-  /// That tensor has 100000 numbers.
+  /// Gives that tensor 100000 numbers.
   void make_large(const std::string& name) {
     std::lock_guard lock(mutex_);
     large_ = name;
@@ -138,12 +138,12 @@ class SmallTraining {
     if (change) change(slices);
     std::vector<std::string> messages;
     for (const debugger::TensorProto& slice : slices) messages.push_back(slice.SerializeAsString());
-    (void)driver_.client->stream(live::Rpc::kSendTensors, messages);  // refused when it is too much
+    (void)driver_.client->stream(live::Rpc::kSendTensors, messages);  // refused if it is too much
     return true;
   }
 
   Driver driver_;
-  int steps_ = 0;  ///< that were run
+  int steps_ = 0;  ///< number of steps run
   std::mutex mutex_;
   std::function<void(SliceList&)> change_;
   std::function<void(const SliceList&)> instead_;
@@ -155,18 +155,18 @@ class SmallTraining {
 
 class FetchedTogether : public LiveFaults {
  protected:
-  /// What a check of every tensor said: how many had the values that the training has, and why others were not judged.
+  /// The outcome of a check of every tensor: how many had the training's values, and why others were not judged.
   struct Verdict {
     size_t right = 0, wrong = 0;
     std::map<std::string, std::string> not_checked;  ///< by name
-    /// How many of the reasons say `words`.
+    /// How many of the reasons contain `words`.
     size_t say(std::string_view words) const {
       return static_cast<size_t>(std::count_if(not_checked.begin(), not_checked.end(),
                                                [&](const auto& each) { return each.second.find(words) != std::string::npos; }));
     }
   };
 
-  /// With one thread the order of reads, and with it what is asked, is always the same.
+  /// With one thread, the order of reads and therefore of requests is always the same.
   static Verdict check_all(LiveSession& session, std::function<void()> during = nullptr, unsigned threads = 1) {
     Verdict verdict;
     Watchpoint w;
@@ -267,7 +267,7 @@ TEST_F(FetchedTogether, StatisticsComeTogetherToo) {
   }
 }
 
-/// A node of the training by its name; of step `step`.
+/// A node of the training by name, in step `step`.
 TensorId tensor_of(LiveSession& session, const std::string& name, int64_t step) {
   const auto found = find_node(session.graphs(), name);
   EXPECT_TRUE(found.ok()) << found.status().message();
@@ -340,7 +340,7 @@ TEST_F(FetchedTogether, AnswerThatEndsEarlyCostsTheRest) {
   EXPECT_EQ(verdict.wrong, 0u);
   EXPECT_EQ(verdict.not_checked.size(), 5u);
   EXPECT_EQ(verdict.say("the training announced float32[4] and sent float32[0]"), 5u);
-  // Each is asked for again, since the answer to another question may be better.
+  // Each is requested again, because the answer to another question may be better.
   const Verdict again = check_all(training.session());
   EXPECT_EQ(again.right, verdict.right + 5);
   EXPECT_TRUE(again.not_checked.empty());
@@ -479,7 +479,7 @@ TEST_F(FetchedTogether, RecordingHasThem) {
     ASSERT_TRUE((*played)->wait_until_held(10s).ok());
     const Verdict verdict = check_all(**played);
     EXPECT_EQ(verdict.wrong, 0u);
-    EXPECT_EQ(verdict.right, together ? right + 1 : right);  // each value stands under its name there
+    EXPECT_EQ(verdict.right, together ? right + 1 : right);  // each value has its name there
     EXPECT_TRUE(verdict.not_checked.empty());
   }
 }
@@ -493,7 +493,7 @@ TEST_F(FetchedTogether, FunctionsOfACheckChangeNothing) {
   chunk.set_buffer(Driver::graph_bytes());
   bool sent = false;
   const Verdict verdict = check_all(session, [&] {
-    // The training says that its graph is another one now.
+    // The training reports another graph now.
     if (!std::exchange(sent, true)) {
       EXPECT_TRUE(training.driver().client->stream(live::Rpc::kSendGraph, std::vector<std::string>{chunk.SerializeAsString()}).ok());
     }

@@ -63,7 +63,7 @@ TEST(UploadBuffer, TakesWhatIsNeededWhereMoreDoesNotFit) {
   UploadBuffer buffer;
   buffer.set_memory_limit(10 * kMebibyte);
   fill(buffer, 8 * kMebibyte, 'x');
-  // Half as much again would go to a file, and there is no place for one.
+  // Half as much again would need a file, and there is no place for one.
   const TemporaryPlace place("/no/such/place");
   fill(buffer, 2 * kMebibyte, 'y');
   EXPECT_FALSE(buffer.on_disk());
@@ -77,7 +77,7 @@ TEST(UploadBuffer, SaysWhereTheRoomIsMissing) {
   const Result<std::span<std::byte>> place = buffer.grow(4 * kMebibyte);
   ASSERT_FALSE(place.ok());
   EXPECT_NE(place.status().message().find("set TMPDIR to another directory"), std::string::npos) << place.status().message();
-  // What had landed is still there, and there is no half of a file.
+  // The existing data is still there, and no partial file is left.
   EXPECT_FALSE(buffer.on_disk());
   EXPECT_EQ(static_cast<int>(buffer.bytes()[kMebibyte / 2 - 1]), 'x');
 }

@@ -1,4 +1,4 @@
-// Slices of a tensor whose lengths lie, from the network and from a recording.
+// Slices of a tensor with wrong lengths, from the network and from a recording.
 #include "session/live/value_slice.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// Messages whose fields promise more bytes than follow.
+/// Messages whose fields claim more bytes than follow.
 const std::vector<std::string>& lying_lengths() {
   static const std::vector<std::string> messages = {
       "\x1a\xff\xff\xff\xff\x0f"s,          // content of 4 GiB - 1
@@ -25,12 +25,12 @@ const std::vector<std::string>& lying_lengths() {
       "\x22\xff\xff\xff\xff\x0f\x01"s,      // the shape
       "\x22\x05\x01\x02"s,
       "\x3a\xff\xff\xff\xff\x07"s,          // the iteration
-      "\x5a\xff\xff\xff\xff\x0f"s,          // a field that nobody knows
+      "\x5a\xff\xff\xff\xff\x0f"s,          // an unknown field
   };
   return messages;
 }
 
-/// For outputs 0 of the nodes that are named.
+/// For outputs 0 of the named nodes.
 live::ValueUpload upload_for(const std::vector<std::string>& nodes, uint64_t most_bytes = UINT64_MAX) {
   live::ValueUpload upload;
   for (const std::string& node : nodes) {
@@ -78,7 +78,7 @@ TEST(ValueSlice, MessageInPiecesIsJoined) {
   EXPECT_EQ(received, 12u);
 }
 
-/// Gives slices of one letter each to an upload, and tells what came of each value: its bytes, or `!` and the problem.
+/// Passes slices of one letter each to an upload, and returns the outcome for each value: its bytes, or `!` and the problem.
 class Slices {
  public:
   explicit Slices(live::ValueUpload upload) : upload_(std::move(upload)) {}
@@ -142,7 +142,7 @@ TEST(ValueSlice, SliceOfAnotherTensorSpoilsTheValueThatWasAwaited) {
   (void)slices.take("b", "2");
   (void)slices.take("c", "3");
   EXPECT_EQ(slices.values(), (Texts{"1", "!it answered with xyz:0", "3"}));
-  (void)slices.take("", "9");  // without a name it is none of several
+  (void)slices.take("", "9");  // without a name it matches none of several
   EXPECT_EQ(slices.values(), (Texts{"1", "!it answered with xyz:0", "!it answered with :0"}));
 }
 
@@ -170,7 +170,7 @@ TEST(ValueSlice, NameBehindTheElementsIsReadBeforeThem) {
 
 TEST_F(LiveFaults, SliceWithALyingLengthIsRefusedAndTheSessionGoesOn) {
   Driver d;
-  // Before any handshake, from whoever comes first.
+  // Before any handshake, from the first client.
   d.client = RawClient::connect(d.port());
   for (const std::string& message : lying_lengths())
     EXPECT_NE(d.client->stream(live::Rpc::kSendTensors, std::vector<std::string>{message}).code, 0);

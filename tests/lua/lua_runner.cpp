@@ -1,5 +1,4 @@
-// Runs one Lua file with arguments, as `msdbg run` does, without the rest of the program. msdbg.listen gives a training
-// in memory.
+// Runs one Lua file with arguments, like `msdbg run`, without the rest of the program. msdbg.listen returns a training in memory.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -27,7 +26,7 @@ int main(int argc, char** argv) {
   const msdbg::ScriptOutcome outcome = (*script)->run_file(argv[1], std::vector<std::string>(argv + 2, argv + argc));
   std::fflush(stdout);
   if (!outcome.error.empty()) std::fprintf(stderr, "%s\n", outcome.error.c_str());
-  // Without its last line a file of tests succeeds whatever they say.
+  // Without its last line, a test file always succeeds.
   std::ifstream file(argv[1]);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (text.find("describe(") != std::string::npos && text.find("test.finish()") == std::string::npos) {

@@ -1,4 +1,4 @@
-// A check whose result the tests of formats write out.
+// A check whose result is written by the tests of formats.
 #pragma once
 
 #include <initializer_list>
@@ -10,7 +10,7 @@
 
 namespace msdbg {
 
-/// Each condition on every node, by one thread; `style` learns which rules were run.
+/// Runs each condition on every node, in one thread; adds the rules to `style`.
 inline CheckResult check_everything(Session& session, std::initializer_list<const char*> conditions, ReportStyle* style) {
   std::vector<Watchpoint> watches;
   for (const char* text : conditions) {

@@ -110,7 +110,7 @@ TEST(CheckReport, RulesWithoutAVerdictAreNamedOnceForEachReason) {
             "not checked: rules a, c: selector matched nothing\n"
             "not checked: rule b: rule error: b.lua:1: bad\n      max(x\n           ^\n"
             "clean otherwise: the default rules on 1 tensor\n");
-  // What this network does not have leaves the verdict as it is.
+  // Nodes that this network does not have do not change the verdict.
   result.rule_problems = {{"a", "selector matched nothing", RuleProblemKind::kIdle}};
   EXPECT_EQ(check_report(s, result, style),
             "not checked: rule a: selector matched nothing\n"
@@ -141,7 +141,7 @@ TEST(CheckReport, HitsBeyondTheLimitAreCounted) {
   FakeSession s(net());
   for (int64_t step = 0; step < 5; ++step) s.put("w", step, f32({NAN}));
   const std::string text = check_report(s, run(s, {watch("TO")}, 2), {});
-  EXPECT_NE(text.find("5 hits, on 5 tensors"), std::string::npos) << text;  // in how many steps, nobody knows
+  EXPECT_NE(text.find("5 hits, on 5 tensors"), std::string::npos) << text;  // the number of steps is unknown
   EXPECT_NE(text.find("2 listed (--max-hits)"), std::string::npos) << text;
 }
 

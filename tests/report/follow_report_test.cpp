@@ -39,7 +39,7 @@ TEST(Sparkline, LongSeriesAreAveragedAndLargeOnesDrawnInLogarithms) {
   EXPECT_EQ(sparkline(Series{1.7e308, 1.7e308, -1.7e308, -1.7e308}, 2, true), "#_");
 }
 
-/// `Log` of line 2 of `path`, and an operator that only the framework knows.
+/// `Log` at line 2 of `path`, and an operator that only the framework knows.
 GraphPtr with_lines(const std::string& path) {
   return fake_graph({{"w", "Parameter"},
                      {"Default/Log-op0", "Log", {"w"}, 1, {{"/x/mindspore/nn.py", 9, "inner"}, {path, 2, "x = log(x)  # <b>"}}},
@@ -62,7 +62,7 @@ TEST(Source, AFindingStandsBesideTheLineOfItsOperator) {
   const CheckResult result = checked(session).value();
   const Result<std::vector<SourceFile>> files = annotate_source(session, result);
   ASSERT_TRUE(files.ok()) << files.status().message();
-  ASSERT_EQ(files->size(), 1u);  // the framework's own file is left out
+  ASSERT_EQ(files->size(), 1u);  // the framework's own file is skipped
   const SourceFile& file = files->front();
   EXPECT_TRUE(file.read_from.empty());
   EXPECT_EQ(file.findings, 1u);
@@ -81,7 +81,7 @@ TEST(Source, AFindingStandsBesideTheLineOfItsOperator) {
   const auto json = nlohmann::json::parse(source_report(session, *files, result, style));
   EXPECT_EQ(json["files"][0]["lines"][0]["hits"][0]["count"], 1);
   SourceOptions other;
-  other.file = "rain.py";  // only whole components name a file
+  other.file = "rain.py";  // only whole components identify a file
   EXPECT_EQ(annotate_source(session, result, other).status().code(), Code::kNotFound);
 }
 

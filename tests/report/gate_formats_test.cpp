@@ -15,7 +15,7 @@ using testing::f32;
 using testing::fake_graph;
 using testing::FakeSession;
 
-/// One new, one suppressed finding, one tensor without verdict, one suppression without use.
+/// One new and one suppressed finding, one tensor without verdict, one unused suppression.
 struct Case {
   FakeSession s{fake_graph({{"w", "Parameter"}, {"Default/f<c>|/Mat\"Mul-op0", "MatMul", {"w"}}})};
   CheckResult result;
@@ -37,7 +37,7 @@ struct Case {
   }
 };
 
-// The rules of SARIF 2.1.0 that apply to what a check writes.
+// The rules of SARIF 2.1.0 that apply to the output of a check.
 void expect_sarif(const json& log) {
   EXPECT_EQ(log.at("version"), "2.1.0");
   ASSERT_EQ(log.at("runs").size(), 1u);
@@ -99,7 +99,7 @@ TEST(GateFormats, SarifHasWhatItsStandardAsksFor) {
   EXPECT_EQ(results[0]["suppressions"], json::array());
   EXPECT_EQ(results[0]["baselineState"], "new");
   EXPECT_EQ(results[1]["suppressions"][0]["justification"], "a, \"known\" fault");
-  // The same finding of two steps is one finding to a code scanner.
+  // A code scanner sees the same finding in two steps as one.
   EXPECT_EQ(results[0]["partialFingerprints"], results[1]["partialFingerprints"]);
   const json& invocation = run["invocations"][0];
   EXPECT_EQ(invocation["exitCode"], 1);

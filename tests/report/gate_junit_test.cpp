@@ -1,5 +1,5 @@
-// JUnit XML as CI servers read it: well-formed, counts that agree with the cases, one name per case, one outcome per case, the
-// elements in the order that the servers' schemas fix.
+// JUnit XML for CI servers: well-formed, counts that match the cases, one name per case, one outcome per case, elements in the
+// order of the servers' schemas.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ struct Element {
   }
 };
 
-/// Reads the XML that a report may consist of; anything else fails the test.
+/// Parses the XML that a report may contain; anything else fails the test.
 class Reader {
  public:
   explicit Reader(std::string text) : text_(std::move(text)) {}
@@ -65,7 +65,7 @@ class Reader {
     if (at_ == begin) fail("a name is expected");
     return text_.substr(begin, at_ - begin);
   }
-  // Up to `end`; entities become characters, control characters are not XML.
+  // Up to `end`; entities become characters, control characters are invalid in XML.
   std::string characters(char end) {
     std::string out;
     while (at_ < text_.size() && text_[at_] != end) {

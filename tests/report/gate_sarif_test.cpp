@@ -1,5 +1,5 @@
-// What the schema of SARIF 2.1.0 asks of every object that a check writes: required properties, nothing that it does not name
-// (its objects are closed), the words of its enumerations.
+// The requirements of the SARIF 2.1.0 schema for every object that a check writes: required properties, no unknown ones (its
+// objects are closed), valid enumerators.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct Kind {
   std::set<std::string> required, optional;
 };
 
-// Only what we may write; a property of the schema that is not listed here is a reason to extend the list, not to pass.
+// Only what we may write; if the schema has a property that is missing here, extend the list.
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> all = {
       {"log", {{"version", "runs"}, {"$schema", "properties"}}},
@@ -189,7 +189,7 @@ class Checker {
   json rules_;
 };
 
-/// A network with odd names and an odd source path, checked by catalogue conditions and an expression.
+/// A network with unusual names and an unusual source path, checked by catalogue conditions and an expression.
 struct Case {
   FakeSession s;
   CheckResult result;
@@ -278,7 +278,7 @@ TEST(GateSarif, PartialAndEmptyRunsFollowTheSchema) {
   c.result.not_checked.clear();
   const json log = c.log();
   Checker().log(log);
-  EXPECT_TRUE(log["runs"][0].at("results").is_array());  // without the property a scanner takes the run as "no results looked for"
+  EXPECT_TRUE(log["runs"][0].at("results").is_array());  // without the property, a scanner reads the run as "no results looked for"
 }
 
 TEST(GateSarif, RunThatCouldNotDoItsWorkIsNoSuccess) {

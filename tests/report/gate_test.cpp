@@ -46,7 +46,7 @@ TEST(RuleProblems, TellWhatTheyMeanForTheVerdict) {
   EXPECT_FALSE(none_judged(result, {"late", "idle", "other"}));
   result.rule_problems.clear();
   result.coverage.checked = 0;
-  EXPECT_TRUE(is_incomplete(result));  // nobody looked at anything
+  EXPECT_TRUE(is_incomplete(result));  // nothing was checked
 }
 
 std::string refused(std::string_view text) {

@@ -1,4 +1,4 @@
-// Pages of real dumps say what is known of these dumps.
+// Pages of real dumps show the known facts about these dumps.
 #include <gtest/gtest.h>
 
 #include "msdbg/dump.h"

@@ -156,7 +156,7 @@ TEST(HtmlPage, FindingsNameTheOriginThatTheyFollowFrom) {
   FakeSession s(net());
   put_sound(s, 0);
   put_broken(s, 1);
-  // Step 1 leaves the weight broken, and so the product of step 2.
+  // Step 1 leaves the weight broken, and with it the product of step 2.
   s.put("fc.weight", 1, f32({NAN}));
   put_sound(s, 2);
   s.put("fc.weight", 2, f32({NAN}));
@@ -213,7 +213,7 @@ TEST(HtmlPage, TablesOfFindingsCanBeSortedGroupedAndReadByStep) {
   EXPECT_NE(head.find("class=\"n\" data-sort=\"number\" data-group=\"\">step<"), std::string::npos) << head;
   EXPECT_NE(head.find("data-sort=\"text\" data-group=\"\">follows from<"), std::string::npos) << head;
   EXPECT_NE(contents(findings, "tbody").at(0).find("<tr data-step=\"2\">"), std::string::npos);
-  // Stories and pictures belong to a step as well.
+  // Stories and pictures belong to a step, too.
   EXPECT_NE(html.find("<div class=\"part\" data-step=\"1\">"), std::string::npos);
   EXPECT_NE(html.find("\" data-step=\"1\">\n<p class=\"role\">"), std::string::npos);
 }
@@ -328,7 +328,7 @@ TEST(HtmlPage, AParameterThatWasBrokenBeforeIsAStoryOfTheStepThatBegan) {
   FakeSession s(net());
   put_broken(s, 0);
   for (const Node& node : s.graphs()[0]->nodes()) s.put(node.name, 1, f32({1, 1}));
-  // Step 0 leaves fc.weight broken; in step 1 nothing but this explains the product.
+  // Step 0 leaves fc.weight broken; in step 1 only this explains the product.
   s.put("fc.weight", 0, f32({NAN}));
   s.put("Default/net/MatMul-op0", 1, f32({NAN, NAN}));
   s.put("fc.weight", 1, f32({NAN}));

@@ -1,4 +1,4 @@
-// What tests need to know of a page without a browser: whether its tags close, and what it would load.
+// Tests of a page without a browser: whether its tags are closed, and what it would load.
 #pragma once
 
 #include <set>
@@ -8,8 +8,8 @@
 
 namespace msdbg::testing {
 
-/// Every tag closes in the right order, attributes are quoted, `&` begins an entity. "" when all is well, else the first place that is
-/// wrong. The text of <style> and <script> is passed over, as a browser does.
+/// Every tag is closed in the right order, attributes are quoted, `&` starts an entity. "" without errors, else the first error.
+/// Skips the text of <style> and <script>, like a browser.
 inline std::string malformed(std::string_view page) {
   std::vector<std::string> open;
   const auto fail = [&](size_t at, const std::string& what) { return what + " near: " + std::string(page.substr(at, 80)); };
@@ -92,7 +92,7 @@ inline std::vector<std::string> attributes(std::string_view page, const std::str
   return all;
 }
 
-/// Ids that stand twice, and links and labels that lead to no id.
+/// Duplicate ids, and links and labels to missing ids.
 inline std::vector<std::string> lost_places(std::string_view page) {
   std::vector<std::string> found;
   std::set<std::string> ids;

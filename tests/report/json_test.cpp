@@ -197,7 +197,7 @@ TEST(Json, InterruptedResultsSaySo) {
 TEST(Json, OutputIsTheSameForEveryNumberOfThreads) {
   std::vector<std::string> texts;
   for (unsigned threads : {1u, 5u}) {
-    FakeSession s(net());  // a second question to the same one would be answered from kept statistics, and say so
+    FakeSession s(net());  // a second query to the same session would be answered from cached statistics, and report that
     put_broken(s);
     OriginOptions options;
     options.threads = threads;

@@ -80,7 +80,7 @@ TEST(NodesReport, WideShowsInputsAndShapes) {
   style.wide = true;
   const std::string text = nodes_report(s, {{graph.get(), graph->find("D/mm")->id}}, style);
   EXPECT_NE(text.find("inputs"), std::string::npos);
-  EXPECT_NE(text.find("  w"), std::string::npos) << text;  // the Load is looked through
+  EXPECT_NE(text.find("  w"), std::string::npos) << text;  // looks through the Load
 }
 
 TEST(DoctorReport, CountsAndProblems) {

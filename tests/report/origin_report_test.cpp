@@ -163,7 +163,7 @@ TEST(OriginReport, ScalarIsDescribedInWords) {
   s.put("loss", 0, f32(Shape{}, std::vector<double>{INFINITY}));
   const std::string text = origin_report(s, search(s), {});
   EXPECT_NE(text.find("             its only element is +Inf\n"), std::string::npos) << text;
-  // A line of the framework says nothing; the one that called it does.
+  // A line of the framework is useless; its caller is not.
   EXPECT_NE(text.find("  source     /home/me/train.py:7   loss = f(x)\n"), std::string::npos) << text;
 }
 

@@ -1,4 +1,4 @@
-// Every name that a table prints in 80 columns names its node and no other, for the program and in a selector.
+// Every name in a table of 80 columns identifies its node and no other, for the program and in a selector.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class PrintedNames : public ::testing::TestWithParam<std::string> {
     return word;
   }
 
-  /// The names of a text, in order, as full names: words that are an ending of one. Each is pasted back and must name one node.
+  /// The names in a text, in order, as full names: words that are a suffix of one. Each is pasted back and must identify one node.
   std::vector<std::string> names_in(const std::string& text) {
     std::istringstream lines(text);
     std::vector<std::string> found;

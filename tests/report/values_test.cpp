@@ -46,7 +46,7 @@ TEST(NonfiniteText, PresenceWithoutACountIsSome) {
   stats.known = kStatCount | kStatMax;
   stats.count = 192;
   stats.max = 2;
-  stats.neg_inf_count = 1;  // as a statistic.csv without counts gives it
+  stats.neg_inf_count = 1;  // as in a statistic.csv without counts
   EXPECT_EQ(nonfinite_text(stats), "some of 192 -Inf");
   EXPECT_EQ(stats_line(stats), "192 elements: max 2   some -Inf");
 }

@@ -1,4 +1,4 @@
-// Errors, environments, lifetimes: what happens at the border between the core and Lua.
+// Errors, environments, lifetimes: the border between the core and Lua.
 #include <cstdio>
 #include <fstream>
 
@@ -171,8 +171,7 @@ TEST_F(Border, NilMessageCodeForATensorThatWasNotDumped) {
       "assert(t == nil and why:find '^not dumped' and code == 'not_found', tostring(why))");
 }
 
-// ---- scripts
-// ---------------------------------------------------------------------------------------------------------
+// ---- scripts ---------------------------------------------------------------------------------------------------------
 
 TEST_F(Border, ArgumentsArriveTwice) {
   const auto outcome = script->run_text(

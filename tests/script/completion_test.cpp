@@ -1,4 +1,4 @@
-// Completion: what is offered for a line of the prompt.
+// Completion: the candidates for a line of the prompt.
 #include <algorithm>
 
 #include "script/name_index.h"
@@ -52,7 +52,7 @@ TEST_F(Completion, GoesThroughNamesLevelByLevel) {
   EXPECT_EQ(offered("show default/net/l"), (Names{"default/net/Log-op0"}));
   EXPECT_EQ(offered("show relu-ReLU/"), (Names{"relu-ReLU/ReLU-op0"}));
   EXPECT_EQ(offered("show Log"), (Names{"Log-op0"}));
-  EXPECT_EQ(offered("show og-op"), (Names{"Log-op0"}));  // no component begins so
+  EXPECT_EQ(offered("show og-op"), (Names{"Log-op0"}));  // no component starts with it
   EXPECT_EQ(offered("show "), (Names{"Default/", "Gradients/", "fc.weight"}));
 }
 
@@ -160,7 +160,7 @@ TEST(NameIndex, NumbersAreInTheirOrder) {
   EXPECT_EQ(index.op_types(), (std::vector<std::string>{"X", "Y", "Z"}));
 }
 
-// In an order in which few follow a neighbour, and with more scopes than names, so the index grows.
+// In an order in which few names follow a neighbour, and with more scopes than names: the index grows.
 TEST(NameIndex, ManyNamesInAnyOrderAreFoundOnce) {
   constexpr int kNames = 5000;
   std::vector<FakeNode> names;

@@ -1,4 +1,4 @@
-// A graph whose names, source lines and attributes try to write on the terminal: every command of the prompt that prints them.
+// A graph whose names, source lines and attributes try to control the terminal, with every command of the prompt that prints them.
 #include <set>
 #include <utility>
 #include <vector>
@@ -117,7 +117,7 @@ TEST_P(HostileNames, NoCommandOfTheDumpLetsThemActOnTheTerminal) {
            "detach", "finish", "attach", "tbreak " + bad + " TO", "ignore 1 1", "commands 1 info", "msdbg.fail(tostring(n))", "s:report():markdown()"}) {
     enter(entry);
   }
-  // What the report wrote in full is seen, only defused.
+  // The report's full text is visible, with control characters escaped.
   EXPECT_NE(seen_.find("training step 9 held > forged"), std::string::npos);
   const std::string names = script_->eval("local t = {} for _, c in ipairs(require 'msdbg.repl_registry'.list()) do t[#t + 1] = c.name end "
                                           "return table.concat(t, ' ')").output;

@@ -1,4 +1,4 @@
-// Interrupts that are requested before or between the steps of a script, and what is left afterwards.
+// Interrupts requested before or between the steps of a script, and the state afterwards.
 #include <unistd.h>
 
 #include <atomic>

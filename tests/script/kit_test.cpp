@@ -1,4 +1,4 @@
-// What scripts hand to bindings is checked before it is read, and what they hand over means what it said.
+// Values that scripts pass to bindings are checked before use, and keep their meaning.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -49,8 +49,8 @@ TEST_F(Library, StatisticsFollowTheDesign) {
       "assert(s:tensor('ReLU-op0').stats.first_bad == nil)");
 }
 
-/// Describes each tensor as 100 x 100 doubles, whatever comes when it is opened: a training before it sends the value, or a file
-/// that was written again.
+/// Describes each tensor as 100 x 100 doubles, whatever it contains when opened: like a training before it sends the value, or a
+/// file that was rewritten.
 struct Promising : FakeSession {
   Promising() : FakeSession(fake_graph({{"Add-op0", "Add"}})) {
     put("Add-op0", 0, make_tensor(DType::kFloat16, {2}, std::vector<double>{1.5, -2}));
@@ -76,7 +76,7 @@ TEST_F(Library, ElementsAreThoseThatAreThereNotThoseThatWerePromised) {
   EXPECT_TRUE(contains(failure("s:tensor('Add-op0'):at(2)"), "coordinate 1: 2 is outside 0 to 1"));
 }
 
-/// Gives elements that do not fit their description, which only a defect of msdbg can do.
+/// Returns elements that do not match their description, which only a defect of msdbg can cause.
 struct Defective : FakeSession {
   Defective() : FakeSession(fake_graph({{"Add-op0", "Add"}, {"Mul-op0", "Mul"}})) {
     for (const char* name : {"Add-op0", "Mul-op0"}) put(name, 0, f32({1, 2}));

@@ -1,4 +1,4 @@
-// msdbg.listen: options, waiting, refusals, and what a person is told meanwhile.
+// msdbg.listen: options, waiting, refusals, and messages to the user meanwhile.
 #include "script/live_support.h"
 
 namespace msdbg::testing {

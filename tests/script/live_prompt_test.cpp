@@ -1,4 +1,4 @@
-// The prompt of a live session: commands, short forms, and what the prompt shows.
+// The prompt of a live session: commands, short forms, and the prompt text.
 #include "script/live_support.h"
 
 namespace msdbg::testing {
@@ -118,7 +118,7 @@ TEST_F(LivePrompt, CommandsOfAWatchpointRunWhenItHits) {
   EXPECT_EQ(script->eval("commands 1").state, Script::EvalState::kIncomplete);
   EXPECT_EQ(script->eval("commands 1\nseen = seen + 1").state, Script::EvalState::kIncomplete);
   EXPECT_EQ(type("commands 1\nseen = seen + 1\ncontinue\nseen = 100\nend"), "watch 1: 3 commands when it hits");
-  // `continue` ends the list; each of the three steps hits, and the fourth command finds the end.
+  // `continue` ends the list; each of the three steps hits, and the fourth command reaches the end.
   EXPECT_TRUE(contains(type("c"), "training has ended after 3 steps"));
   EXPECT_EQ(type("seen"), "3");
 }

@@ -22,7 +22,7 @@ class LiveScriptTest : public ScriptTest {
     ScriptTest::TearDown();
   }
 
-  /// Makes `made` the session `s`, held.
+  /// Makes `made` the session `s` in held state.
   FakeLiveSession& use(std::unique_ptr<FakeLiveSession> made) {
     training = made.get();
     EXPECT_TRUE(training->wait_until_held({}).ok());

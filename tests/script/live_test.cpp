@@ -1,4 +1,4 @@
-// Commands of a live session, watchpoints in force, callbacks, and values that change between suspensions.
+// Commands of a live session, active watchpoints, callbacks, and values that change between suspensions.
 #include "script/live_support.h"
 #include "script/run_status.h"
 
@@ -257,7 +257,7 @@ TEST_F(Live, AnotherProcessIsToldTheWatchpointsAnew) {
   EXPECT_EQ(type("s:continue().reason"), "lost");
   EXPECT_EQ(script->prompt(), "trainer step 1 lost [1 watch] > ");
   training->calls.clear();
-  training->breaks_in_step(0).restart();  // the prompt may be the first to see it
+  training->breaks_in_step(0).restart();  // the prompt may be the first to notice
   EXPECT_EQ(script->prompt(), "trainer step 0 held [1 watch] > ");
   EXPECT_EQ(type("s:continue().reason, ends"), "lost  2");
   EXPECT_EQ(training->calls, (Calls{"watch 1", "run continue"}));

@@ -35,7 +35,7 @@ TEST_F(Prompt, KeptResultsMoveBackWhenNewOnesCome) {
   type("'second', 'third'");
   EXPECT_EQ(type("_1"), "second");
   EXPECT_EQ(type("_2"), "third");
-  EXPECT_EQ(type("_3"), "first");  // looking at one does not move them
+  EXPECT_EQ(type("_3"), "first");  // reading one does not move them
   EXPECT_EQ(type("_3 .. '!'"), "first!");
   EXPECT_EQ(type("_4"), "first");
 }
@@ -165,7 +165,7 @@ TEST_F(Prompt, OptionsOfCommandsAreChecked) {
 
 TEST_F(Prompt, InfoAnswersToBeginnings) {
   EXPECT_EQ(type("info b"), "no watchpoint; add one, e.g.: watch ** TO");
-  EXPECT_TRUE(contains(type("check"), "Log-op0"));  // the default rules, whose hits are of no watchpoint
+  EXPECT_TRUE(contains(type("check"), "Log-op0"));  // hits of the default rules belong to no watchpoint
   type("b op:Log TO");
   EXPECT_EQ(type("info b"), "watch 1: tensor_overflow on op:Log (1 node)");
   type("check");
@@ -235,7 +235,7 @@ TEST_F(Prompt, SourceStopsAtTheFirstMistakeAndNamesItsLine) {
   EXPECT_TRUE(contains(type("source /no/such/file"), "cannot read /no/such/file"));
 }
 
-// However many files are between the prompt and the mistake, one place is named: the line that is wrong.
+// However many files are between the prompt and the mistake, one place is named: the wrong line.
 TEST_F(Prompt, FilesThatSourceEachOtherAreToldInOneLine) {
   const std::string folder = ::testing::TempDir();
   const auto write = [&](const std::string& name, const std::string& text) {
@@ -318,7 +318,7 @@ TEST_F(Prompt, WatchWithoutConditionExplains) {
   EXPECT_TRUE(contains(type("watch op:Log and"), "the selector 'op:Log and' is not finished"));
   EXPECT_TRUE(contains(type("watch ** tensor_overflo"),
                        "no condition 'tensor_overflo'; the nearest:\n  TO  tensor_overflow    the tensor holds NaN or Inf\n"));
-  // Nothing resembles that: what is made for such nodes.
+  // No condition resembles that: list those made for such nodes.
   EXPECT_TRUE(contains(type("watch ** ZZZZ 3"), "no condition 'ZZZZ'; the nearest:\n  TO  tensor_overflow"));
   EXPECT_TRUE(contains(type("watch @gradient ZZZZ"), "no condition 'ZZZZ'; the nearest:\n  GE  gradient_exploding"));
   EXPECT_TRUE(contains(type("bisect fc.weight --when ZZZZ"), "ZZZZ"));

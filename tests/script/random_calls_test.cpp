@@ -1,4 +1,4 @@
-// Every public function with arguments of any type: tests/lua/random_calls.lua makes the calls.
+// Calls every public function with arguments of any type; tests/lua/random_calls.lua makes the calls.
 #include <filesystem>
 #include <fstream>
 

@@ -1,4 +1,4 @@
-// `> FILE`, `>> FILE` and `| COMMAND` after entries of the prompt, and what only looks like them.
+// `> FILE`, `>> FILE` and `| COMMAND` after entries of the prompt, and text that only resembles them.
 #include <filesystem>
 
 #include "msdbg/atomic_file.h"
@@ -89,7 +89,7 @@ TEST_F(Redirect, AnEntryThatFailsLeavesTheFileAsItWas) {
   EXPECT_TRUE(contains(type("for i = 1, 3 do print(i) error 'stop' end > " + path("out")), "stop"));
   EXPECT_EQ(content("out"), "old");
   EXPECT_EQ(files(), 1u);
-  EXPECT_EQ(type("6 * 7"), "42");  // the prompt writes where it wrote before
+  EXPECT_EQ(type("6 * 7"), "42");  // the prompt prints to its old destination
 }
 
 TEST_F(Redirect, MistakesNameTheFile) {

@@ -1,4 +1,4 @@
-// `#3` in a command: a row of the list that the prompt printed last.
+// `#3` in a command: a row of the list printed last.
 #include "script/support.h"
 
 namespace msdbg::testing {
@@ -13,7 +13,7 @@ TEST_F(Rows, OfNodesAreNames) {
   EXPECT_TRUE(contains(type("show #3:output:0"), "ReLU-op0:output:0  float32[2,3]  step 0"));
   EXPECT_EQ(type("where #3[0,:] x > 2"), "[2] = 3");
   EXPECT_TRUE(contains(type("watch #4 TO"), "on =Default/net/Log-op0 (1 node)"));
-  EXPECT_TRUE(contains(type("nodes #2"), "1  Default/net/MatMul-op0"));  // and from now on there is one row
+  EXPECT_TRUE(contains(type("nodes #2"), "1  Default/net/MatMul-op0"));  // from now on there is one row
   EXPECT_TRUE(contains(type("node #1"), "node     Default/net/MatMul-op0"));
 }
 

@@ -1,5 +1,5 @@
-// Ctrl-C in loops that never leave the virtual machine: the real signal, sent by another thread. Not built with the
-// thread sanitizer, which holds signals back until the next call of a libc function; such loops make none.
+// Ctrl-C in loops that never leave the virtual machine: the real signal, sent by another thread. Not built with the thread
+// sanitizer, which delays signals until the next libc call; such loops make none.
 #include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace {
 
 class Signal : public ScriptTest {
  protected:
-  /// Runs `text` and sends SIGINT from another thread until it has ended, but only once per run.
+  /// Runs `text` and sends SIGINT from another thread, once per run.
   ScriptOutcome run_interrupted(const std::string& text) {
     const pthread_t vm_thread = pthread_self();
     std::thread killer([vm_thread] {
@@ -63,7 +63,7 @@ TEST_F(Signal, LoopInAWatchFunctionStops) {
   expect_interrupted("s:watch { on = '**', when = function() while true do end end }\ns:check()");
 }
 
-// Ticks of its own meet the recording of loops over pairs() sooner or later, which LuaJIT does not survive.
+// Regular profiler ticks would sooner or later meet the recording of a loop over pairs(), which LuaJIT does not survive.
 TEST_F(Signal, ProfilerTicksOnRequestOnly) {
   itimerval timer = {};
   ASSERT_EQ(getitimer(ITIMER_PROF, &timer), 0);

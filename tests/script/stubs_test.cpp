@@ -1,4 +1,5 @@
-// The stubs for editors (scripts/meta) name exactly what exists; docs/reference.md is made of them, docs/lua.md names them.
+// The stubs for editors (scripts/meta) name exactly what exists; docs/reference.md is generated from them, and docs/lua.md names
+// them.
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -31,8 +32,8 @@ std::string all_stubs() {
 
 using Classes = std::map<std::string, std::set<std::string>>;
 
-// Class name -> members, from `---@class msdbg.X`, `---@field name` and `function X:name`: simpler than the parser that
-// help uses, so the two check each other.
+// Class name -> members, from `---@class msdbg.X`, `---@field name` and `function X:name`: simpler than the parser of help, so the
+// two check each other.
 Classes parse_stubs(const std::string& text) {
   Classes classes;
   std::map<std::string, std::string> variables;

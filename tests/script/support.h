@@ -1,4 +1,4 @@
-// A Script over a session in memory: two steps of a small network with a broken operator.
+// A Script with a session in memory: two steps of a small network with a broken operator.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ inline ScriptOptions small_options() {
   return options;
 }
 
-/// Three steps of the same kind of network; in the third the gradient is not finite.
+/// Three steps of the same kind of network; in the third one the gradient is not finite.
 inline std::unique_ptr<FakeLiveSession> small_training() {
   auto training = std::make_unique<FakeLiveSession>(fake_graph({
       {"fc.weight", "Parameter"},

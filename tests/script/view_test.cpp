@@ -1,4 +1,4 @@
-// Views of elements: NaN of every payload, and memory that lives as long as somebody can read it.
+// Views of elements: NaN of every payload, and memory that lives as long as anything can read it.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -22,7 +22,8 @@ std::vector<uint16_t> all_words() {
   return words;
 }
 
-// NaN with random signs and payloads, among them those that LuaJIT would take for tables and nil, every tenth a number or an infinity.
+// NaN with random signs and payloads, including those that LuaJIT would mistake for tables and nil; every tenth value is a number
+// or an infinity.
 template <typename Word>
 std::vector<Word> random_words(Word exponent, std::initializer_list<Word> known) {
   std::mt19937_64 random(20261122);
@@ -52,7 +53,7 @@ class ViewTest : public ScriptTest {
   }
 };
 
-// Each way from an element to Lua; what is not a number would not even count as one in the comparison.
+// Every path from an element to Lua; a value that is not a number would not even compare as one.
 constexpr const char* kWays = R"(
 local name, compiled = ...
 if compiled == "compiled" then jit.on() else jit.off() end
@@ -256,7 +257,7 @@ TEST_F(ViewTest, ThePointerKeepsTheMemoryOfACollectedView) {
   };
   auto other = Script::create(options);
   ASSERT_TRUE(other.ok());
-  // The limit of 64 MB holds one view of 40 MB: a second one shows whether the first lives.
+  // The limit of 64 MB fits one view of 40 MB: a second one shows whether the first is still alive.
   const auto outcome = (*other)->run_text(
       "local t = msdbg.open('big', { mem_limit = 64 }):tensor 'Big-op0'\n"
       "local d = t:view().data\n"

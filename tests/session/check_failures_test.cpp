@@ -1,4 +1,4 @@
-// Tensors that cannot be judged: each ends in a reason, the others are unaffected.
+// Tensors that cannot be judged: each gets a reason, the others are unaffected.
 #include <cmath>
 #include <stdexcept>
 
@@ -64,7 +64,7 @@ TEST(CheckFailure, AnExceptionInAWorkerBecomesAReason) {
   EXPECT_EQ(hits(session, result), (Lines{"step 0 b:output:0 tensor_overflow"}));
 }
 
-/// A session with a defect: its description of "a" does not fit its elements, and "b" has a node that no graph has.
+/// A session with a defect: its description of "a" does not match its elements, and "b" has a node that is in no graph.
 struct Broken : Two {
   Result<OpenTensor> open(const TensorId& id) override {
     Result<OpenTensor> opened = Two::open(id);

@@ -1,4 +1,4 @@
-// How a check runs: threads, kept statistics, scripts, progress, interrupt.
+// How a check runs: threads, cached statistics, scripts, progress, interrupt.
 #include <signal.h>
 
 #include <atomic>
@@ -65,7 +65,7 @@ TEST(CheckRun, ATensorIsOpenedOnceAndItsPreviousValueToo) {
   auto session = wide(10, 3);
   checked(*session, {watch(1, "**", "TL max_gt=5"), watch(2, "**", "WCL")});
   EXPECT_EQ(session->looks(), 30u + 20u);
-  // A previous value that breaks off does not open its tensor again.
+  // If the previous value breaks off, its tensor is not opened again.
   session = wide(1, 2);
   session->set_read_error(session->id("Default/op0", 0), Status(Code::kIoError, "it shrank"));
   EXPECT_EQ(checked(*session, {watch(1, "**", "WCL")}, {.steps = IntSet::of(1)}).not_checked.size(), 1u);
@@ -128,9 +128,9 @@ TEST(CheckRun, AParameterStandsBehindTheOperatorsOfItsStepAndAConstantBeforeThem
   const Watchpoint overflow = watch(1, "**", "TO"), constants = watch(2, "=c", "TO");
   constexpr const char* kOrder = "0c 0MatMul-op0 0Log-op0 0w 1MatMul-op0 1Log-op0 1w ";
   EXPECT_EQ(nodes(checked(session, {overflow, constants})), kOrder);
-  // Rules with phases have their results sorted afterwards: by the same order.
+  // Rules with phases have their results sorted afterwards, in the same order.
   EXPECT_EQ(nodes(checked(session, {overflow, constants, ends})), kOrder);
-  // The cause stays when the list is cut.
+  // The cause remains when the list is cut.
   EXPECT_EQ(nodes(checked(session, {overflow}, {.max_hits = 1})), "0MatMul-op0 ");
 }
 
@@ -269,7 +269,7 @@ TEST(CheckThreads, HaveAllSignalsBlockedAndTheCallerKeepsItsMask) {
   EXPECT_EQ(sigismember(&mask, SIGINT), 0);
 }
 
-/// Notes what checks say about themselves, and that nothing is read outside them.
+/// Records the announcements of checks, and that nothing is read outside them.
 struct Announced : FakeSession {
   using FakeSession::FakeSession;
   bool can_step() const override { return true; }

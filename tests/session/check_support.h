@@ -1,4 +1,4 @@
-// Shorthand for the tests of check(): watchpoints from text, and results in a form that reads well in a failure.
+// Shorthand for the tests of check(): watchpoints from text, and results in a readable form.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a check looks at, and what it answers.
+// What a check examines, and its results.
 #include <cmath>
 
 #include "check_support.h"

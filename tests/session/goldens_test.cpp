@@ -1,7 +1,7 @@
-// The answers of MindSpore's own offline debugger on real dumps, compared tensor by tensor with check() and stats().
+// The results of MindSpore's own offline debugger on real dumps, compared tensor by tensor with check() and stats().
 //
-// A golden names each tensor by its file, so a value is found here by the file it came from, and the names are compared
-// as well. Where an entry carries `rule` or `rule_stats` the reference is known to be wrong and the rule counts.
+// A golden identifies each tensor by its file: the test finds a value by the file it came from, and compares the names as well. If
+// an entry has `rule` or `rule_stats`, the reference is known to be wrong and the rule applies.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ double number(const Json& value) {
   return value.is_string() ? parse_double(value.get<std::string>()).value() : value.get<double>();
 }
 
-/// Letters and digits, everything else one `_`: what is left of a name in every release's file names.
+/// Letters and digits, everything else as one `_`: what every release keeps of a name in file names.
 std::string plain(std::string_view name) {
   std::string text;
   for (char c : name) {
@@ -67,10 +67,10 @@ class OpenDump {
     for (int64_t step : session_->steps()) {
       TensorQuery query;
       query.inputs = true;
-      query.steps = IntSet::of(step);  // one by one: constants are listed for the first step asked for
+      query.steps = IntSet::of(step);  // separately: constants are listed for the first requested step
       for (const TensorId& id : session_->tensors(query)) {
         const Result<TensorInfo> info = session_->describe(id);
-        if (!info) continue;  // a file that a golden names and that is missing here fails in find()
+        if (!info) continue;  // a file that is in a golden but missing here fails in find()
         by_file_[info->source.substr(info->source.find("/rank_") + 1)] = id;
       }
     }
@@ -126,7 +126,7 @@ class Golden : public ::testing::TestWithParam<const char*> {
   }
   Session& session() { return *dump_->session(); }
 
-  /// The file that the reference took for the previous value: the newest of the same slot.
+  /// The file that the reference used as the previous value: the newest of the same slot.
   const TensorId* previous_file(const Json& group, const Json& tensor) const {
     const Json step = group.contains("rule_previous") ? group.at("rule_previous") : group.at("previous");
     if (step.is_null()) return nullptr;
@@ -140,9 +140,9 @@ class Golden : public ::testing::TestWithParam<const char*> {
     return nullptr;
   }
 
-  /// True in the two cases in which a session compares with another value than the reference does:
-  /// constants, which are one value and have no previous one here, and loop bodies, where the reference compares the
-  /// newest executions of two steps and a session those of the same number.
+  /// True in the two cases in which a session compares with another value than the reference: constants, which are a single value
+  /// without a previous one here, and loop bodies, where the reference compares the newest executions of two steps and a session
+  /// those with the same number.
   bool other_previous(const TensorId& id, const TensorId& before) {
     bool history_missing = false;
     const Result<TensorId> ours = session().previous(id, &history_missing);
@@ -181,7 +181,7 @@ TEST_P(Golden, EveryTensorIsListedUnderItsNameWithItsStatistics) {
   }
 }
 
-/// What must come out for one tensor and watchpoint.
+/// The expected result for one tensor and watchpoint.
 struct Wanted {
   bool hit = false;
   uint32_t error = 0;
@@ -205,7 +205,7 @@ Wanted wanted_of(const Json& record) {
   return wanted;
 }
 
-/// What did come out.
+/// The actual result.
 struct Answer {
   Verdict verdict = Verdict::kClean;
   uint32_t error = 0;
@@ -226,10 +226,10 @@ Answers answers_of(const CheckResult& result) {
 Watchpoint watchpoint_of(const Json& golden) {
   Watchpoint watch;
   watch.id = golden.at("id");
-  watch.on = Selector::parse("@all or @constant").value();  // the watched nodes are picked from the answers
+  watch.on = Selector::parse("@all or @constant").value();  // selects the watched nodes from the answers
   watch.inputs = !golden.at("is_output").get<bool>();
   watch.outputs = !watch.inputs;
-  Condition condition;  // as it reached the evaluator: some goldens hold bounds that creation refuses
+  Condition condition;  // as passed to the evaluator: some goldens have bounds that creation refuses
   condition.spec = find_condition(golden.at("condition").get<std::string>()).value();
   for (const auto& [name, value] : golden.at("params").items()) condition.params[name] = number(value);
   EXPECT_EQ(condition.spec->enumerator, golden.at("enum").get<int>());
@@ -238,7 +238,7 @@ Watchpoint watchpoint_of(const Json& golden) {
   return watch;
 }
 
-/// A mean that is at its threshold but for rounding may fall on either side.
+/// A mean within rounding of its threshold may fall on either side.
 bool on_the_edge(const Condition& condition, const Wanted& wanted, const Answer& answer, double scale) {
   for (const auto& [name, threshold] : condition.params) {
     if (!is_sum(name == "param" ? condition.spec->id : std::string_view(name))) continue;
@@ -252,7 +252,7 @@ bool on_the_edge(const Condition& condition, const Wanted& wanted, const Answer&
   return false;
 }
 
-/// `abs_mean` is the tensor's: a mean may cancel out, so its rounding is measured by the mean of absolute values.
+/// `abs_mean` is the tensor's: a mean may cancel out, therefore its rounding is measured by the mean of absolute values.
 void expect_same(const Condition& condition, const Wanted& wanted, const Answer& answer, double abs_mean) {
   if (on_the_edge(condition, wanted, answer, abs_mean)) return;
   EXPECT_EQ(answer.verdict == Verdict::kHit, wanted.hit) << answer.reason;
@@ -274,7 +274,7 @@ void expect_same(const Condition& condition, const Wanted& wanted, const Answer&
   }
 }
 
-/// The answer against a previous value chosen by the test.
+/// The result against a previous value chosen by the test.
 Answer answer_against(Session& session, const Condition& condition, const TensorId& id, const TensorId& previous) {
   StatsRequest request;
   add_needs(condition, request);

@@ -20,7 +20,7 @@ struct Small : FakeSession {
 
 // ---- description and reader belong together ------------------------------------------------------------------------
 
-/// Promises elements of a type and count that its tensor need not have.
+/// Claims elements of a type and count that its tensor need not have.
 class Reader : public ElementReader {
  public:
   Reader(DType dtype, uint64_t count) : ElementReader(dtype, count) {}
@@ -204,7 +204,7 @@ TEST(SessionName, IsNodeAndSlot) {
   EXPECT_EQ(session.graph(0, 7), nullptr);
 }
 
-// ---- what kept statistics answer -----------------------------------------------------------------------------------
+// ---- reuse of cached statistics --------------------------------------------------------------------------------------
 
 TEST(KeptStats, AnswerARequestTheyCover) {
   KeptStats kept;
@@ -237,7 +237,7 @@ KeptStatsPtr entry_of(int64_t step) {
   return std::make_shared<const KeptStats>(std::move(kept));
 }
 
-/// As a check does it: what is not found is computed and put. Returns how many were found.
+/// Like a check: computes and stores what is missing. Returns how many were found.
 int64_t check_steps(KeptStatsTable& table, int64_t first, int64_t end) {
   int64_t found = 0;
   table.begin_check();

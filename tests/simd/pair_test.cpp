@@ -1,4 +1,4 @@
-// The comparison of two tensors on every target of this processor, against a plain loop.
+// The comparison of two tensors on every target of this processor, checked against a plain loop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Tensor {
   std::vector<std::byte> bytes;
 };
 
-// Distance by walking bits: the value's place among all values of its type.
+// Distance by walking bits: the value's position among all values of its type.
 template <typename Bits>
 uint64_t ulps(const std::byte* a, const std::byte* b) {
   const auto place = [](const std::byte* at) {
@@ -125,7 +125,7 @@ std::vector<double> normal_values(size_t n, uint64_t seed) {
   return values;
 }
 
-// The second is the first with errors of all sizes in some places.
+// The second tensor is the first with errors of all sizes in some positions.
 std::vector<double> disturbed(std::vector<double> values, uint64_t seed) {
   std::mt19937_64 random(seed);
   for (double& v : values) {
@@ -273,20 +273,20 @@ TEST_P(EveryPairTarget, EachSideIsSummedInUnitsOfItsOwn) {
   const auto compare = [](const std::vector<double>& a, const std::vector<double>& b) {
     return compare_tensors(Tensor(DType::kFloat64, a).view(), Tensor(DType::kFloat64, b).view(), {});
   };
-  // Tiny against huge, in an opposite direction.
+  // Tiny against huge, in opposite directions.
   Comparison got = compare(std::vector<double>(100, 1e-200), std::vector<double>(100, -1e200));
   EXPECT_NEAR(got.norm_a / 1e-199, 1, 1e-12);
   EXPECT_NEAR(got.norm_b / 1e201, 1, 1e-12);
   EXPECT_NEAR(got.norm_error / 1e201, 1, 1e-12);
   EXPECT_NEAR(got.cosine, -1, 1e-12);
-  // Orthogonal, and only one side has anything else than zeros.
+  // Orthogonal, and only one side has anything but zeros.
   got = compare({1e-200, 0}, {0, 1e-200});
   EXPECT_EQ(got.cosine, 0);
   EXPECT_NEAR(got.relative_error(), std::sqrt(2.0), 1e-12);
   got = compare({1e-200, 0}, {0, 0});
   EXPECT_TRUE(std::isnan(got.cosine));
   EXPECT_EQ(got.relative_error(), kInf);
-  // Differences far below values that are equal elsewhere.
+  // Differences far below values that are otherwise equal.
   got = compare({1e300, 2e-200}, {1e300, 1e-200});
   EXPECT_NEAR(got.norm_error / 1e-200, 1, 1e-12);
   EXPECT_NEAR(got.mean_abs_error / 0.5e-200, 1, 1e-12);
@@ -311,7 +311,7 @@ TEST_P(EveryPairTarget, AnInfiniteRelativeErrorHasAPlace) {
       EXPECT_EQ(got.max_rel_at, at);
     }
   }
-  // A difference that is infinite itself.
+  // The difference itself is infinite.
   const Comparison got = compare_tensors(Tensor(DType::kFloat64, {1, -1.5e308}).view(), Tensor(DType::kFloat64, {2, 1.5e308}).view(), {});
   EXPECT_EQ(got.max_rel_error, kInf);
   EXPECT_EQ(got.max_rel_at, 1u);
@@ -332,7 +332,7 @@ TEST_P(EveryPairTarget, LargestRelativeErrorIsFoundWhicheverBlockHoldsIt) {
   constexpr size_t kBlock = ComparePass::kBlock;
   for (DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
     const double least = dtype == DType::kFloat16 ? 0x1p-24 : dtype == DType::kFloat32 ? 0x1p-149 : 0x1p-133;
-    // What every block has, what a later one has more: as much, a little, far more, beyond the range of float.
+    // A base value in every block, and a later block with: the same, slightly more, far more, beyond the range of float.
     for (const auto& [x, y] : {std::pair(1.5, 1.0), std::pair(1.5078125, 1.0), std::pair(2000.0, 1.0), std::pair(least, -least),
                                std::pair(dtype_max(dtype), least), std::pair(0.0, dtype_max(dtype))}) {
       for (size_t block : {1, 3}) {

@@ -1,4 +1,4 @@
-// Every target of this processor against a reference that goes element by element in long double.
+// Every target of this processor, checked against a reference that computes element by element in long double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -321,7 +321,7 @@ TEST_P(EveryTarget, AllPatternsOf16BitsTogether) {
   }
 }
 
-// The extremes of 16-bit floats are read off their bits, whose order depends on the signs.
+// The extremes of 16-bit floats are computed from their bits, whose order depends on the signs.
 TEST_P(EveryTarget, ExtremesWhateverTheSigns) {
   for (DType dtype : kHalves) {
     for (const auto& [low, high] : {std::pair(0.5, 3.0), std::pair(-3.0, -0.5), std::pair(-3.0, 0.5),
@@ -338,7 +338,7 @@ TEST_P(EveryTarget, ExtremesWhateverTheSigns) {
   }
 }
 
-// Sums of values far apart: what is small must not be lost next to what is large.
+// Sums of values of very different sizes: small ones must not be lost next to large ones.
 TEST_P(EveryTarget, SumsHoldOverTheWholeRangeOf16Bits) {
   for (DType dtype : kHalves) {
     SCOPED_TRACE(dtype_name(dtype));
@@ -379,7 +379,7 @@ TEST_P(EveryTarget, NoElementsAndNoPreviousAreFine) {
     EXPECT_EQ(stats.count, 0u);
     EXPECT_EQ(stats.pairs, 0u);
     EXPECT_TRUE(std::isnan(stats.mean) && std::isnan(stats.diff_abs_mean)) << dtype_name(dtype);
-    // A request for changes without a previous value knows nothing of changes.
+    // A request for changes without a previous value gives no change statistics.
     const Tensor x = random_tensor(dtype, 77, 1, 1);
     StatsPass alone(dtype, both_);
     alone.update(x.view().data, x.count);
@@ -438,10 +438,10 @@ TEST(SimdTargets, TargetsAgreeOnCounts) {
   ASSERT_TRUE(set_simd_target(before).ok());
 }
 
-// It reads more than two gigabytes, which takes a minute under a sanitizer and shows it nothing new.
+// It reads more than two gigabytes, which takes a minute under a sanitizer and finds nothing new.
 #if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
 TEST(SimdCounters, CountBeyondThirtyTwoBits) {
-  // The same mebibyte again and again: more than 2^31 elements without the memory.
+  // The same mebibyte repeatedly: more than 2^31 elements without the memory.
   std::vector<std::byte> block(1 << 20, std::byte{1});
   block[0] = std::byte{0};
   StatsPass pass(DType::kInt8, {});

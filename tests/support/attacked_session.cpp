@@ -1,4 +1,4 @@
-// Holds, steps and reads the example training until a file appears, and says whether every answer was right.
+// Holds, steps and reads the example training until a file appears, and reports whether every answer was correct.
 //
 //   attacked_session MEM_LIMIT_MB FILE      prints "port N", "begin", and at the end "steps N" or what was wrong
 #include <fmt/format.h>

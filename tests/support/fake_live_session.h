@@ -1,11 +1,11 @@
-// A training process in memory for tests of what builds on LiveSession: each step is a list of values, in the order in
-// which they appear; watchpoints are judged on them by check(). Counts steps as a peer from 1.6 on does: while a step
-// runs and at its end the peer names it, the next number comes with the next step.
+// A training process in memory for tests of LiveSession's users: each step is a list of values, in order of appearance; check()
+// judges the watchpoints on them. Counts steps like a peer since 1.6: while a step runs and at its end the peer reports its number,
+// and the next number comes with the next step.
 //
 //   FakeLiveSession s(fake_graph({{"w", "Parameter"}, {"Default/MatMul-op0", "MatMul", {"w"}}}));
 //   s.start({{"w", f32({1})}}).step({{"Default/MatMul-op0", f32({2})}, {"w", f32({0.9})}});
 //
-// What was called is kept in `calls`, so a test can tell what reached the session.
+// `calls` records the calls: a test can see what reached the session.
 #pragma once
 
 #include <fcntl.h>
@@ -48,22 +48,22 @@ class FakeLiveSession : public LiveSession {
   // ---- what the training does ----
   /// Values at the initial suspension: parameters.
   FakeLiveSession& start(const NamedValues& values) { return initial_ = values, *this; }
-  /// One more step: outputs of operators in the order in which they run, then parameters that were changed.
+  /// Adds a step: outputs of operators in execution order, then parameters that changed.
   FakeLiveSession& step(const NamedValues& values) { return script_.push_back(values), *this; }
   /// Hits stop after the operator that hit, not at the end of the step.
   FakeLiveSession& stops_behind_operators() { return stops_behind_operators_ = true, *this; }
   /// Step `step` (from 0) never ends by itself: a command stays in it until Ctrl-C or its timeout.
   FakeLiveSession& stays_in_step(int64_t step) { return stays_in_step_ = step, *this; }
-  /// The same, and Ctrl-C is pressed there.
+  /// The same, with Ctrl-C pressed there.
   FakeLiveSession& is_interrupted_in_step(int64_t step) { return ctrl_c_ = true, stays_in_step(step); }
   /// The connection breaks in step `step` (from 0).
   FakeLiveSession& breaks_in_step(int64_t step) { return breaks_in_step_ = step, *this; }
-  /// Nobody connects; the refusal of wait_until_held() when a status is given.
+  /// No training connects; with a status, wait_until_held() returns that refusal.
   FakeLiveSession& nobody_comes(Status refusal = {}) { return nobody_ = true, refusal_ = std::move(refusal), *this; }
   FakeLiveSession& keeps_history(int steps) { return history_ = steps, *this; }
   LivePeer& mutable_peer() { return peer_; }
   SessionInfo& mutable_info() { return inner_.mutable_info(); }
-  /// The process is gone, and another one comes and is held before its first step.
+  /// The process ends, and another one connects and is held before its first step.
   void restart() {
     state_ = LiveState::kHeld;
     step_ = completed_ = 0;
@@ -235,7 +235,7 @@ class FakeLiveSession : public LiveSession {
     }
   }
 
-  // Of earlier steps, only statistics are kept, and only for so many steps.
+  // For earlier steps, only statistics are kept, and only for a limited number of steps.
   void begin_step() {
     TensorQuery all;
     for (const TensorId& id : inner_.tensors(all)) {
@@ -306,7 +306,7 @@ class FakeLiveSession : public LiveSession {
     at_end_ = true;
   }
 
-  // True when the time is over, false after Ctrl-C.
+  // True after the timeout, false after Ctrl-C.
   static bool stay(std::optional<std::chrono::milliseconds> timeout) {
     const auto until = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::seconds(60));
     while (std::chrono::steady_clock::now() < until) {
@@ -352,7 +352,7 @@ class FakeLiveSession : public LiveSession {
   LiveState state_ = LiveState::kWaiting;
   bool detached_ = false;
   int64_t step_ = 0, completed_ = 0;
-  size_t next_ = 0;  ///< value of the step that comes next
+  size_t next_ = 0;  ///< value of the next step
   bool at_end_ = false, ctrl_c_ = false, nobody_ = false, stops_behind_operators_ = false;
   Status refusal_;
   std::optional<int64_t> stays_in_step_, breaks_in_step_;

@@ -3,8 +3,8 @@
 //   FakeSession s(fake_graph({{"Default/w", "Parameter"}, {"Default/MatMul-op0", "MatMul", {"Default/w"}}}));
 //   s.put("Default/MatMul-op0", 0, f32({1, 2, NAN}));
 //
-// `previous` follows the contract of Session: the last earlier step that holds the same value. Looks at a tensor and
-// reads are counted, so a test can prove that a recheck touches nothing.
+// `previous` follows the contract of Session: the last earlier step with the same value. Counts accesses to tensors and reads,
+// which lets a test prove that a recheck reads nothing.
 #pragma once
 
 #include <algorithm>
@@ -94,8 +94,8 @@ inline TensorPtr f32(Shape shape, std::span<const double> values) {
 
 struct FakeNode {
   std::string name;
-  std::string op;                     ///< "Parameter" and "Const" make those kinds
-  std::vector<std::string> inputs{};  ///< `NAME` or `NAME:slot`, named earlier or later
+  std::string op;                     ///< "Parameter" and "Const" create those kinds
+  std::vector<std::string> inputs{};  ///< `NAME` or `NAME:slot`, of an earlier or later node
   uint32_t outputs = 1;
   std::vector<StackFrame> stack{};
 };
@@ -152,7 +152,7 @@ class FakeSession : public Session {
     info_.framework_version = "2.7.1";
   }
 
-  /// Where a value lives; `name` is a full node name of that graph.
+  /// The id of a value; `name` is a full node name of that graph.
   TensorId id(const std::string& name, int64_t step, Slot slot = {}, uint32_t execution = 0, int rank = 0,
               int graph_id = 0) const {
     TensorId id;
@@ -176,11 +176,11 @@ class FakeSession : public Session {
     return id;
   }
 
-  /// As if it had never been put.
+  /// As if it was never put.
   void erase(const TensorId& id) { entries_.erase(key(id)); }
   /// Listed, but its description reports `problem`.
   void set_problem(const TensorId& id, Status problem) { entries_[key(id)].problem = std::move(problem); }
-  /// It cannot even be described, as a file that vanished.
+  /// It cannot even be described, like a file that vanished.
   void set_open_error(const TensorId& id, Status error) { entries_[key(id)].open_error = std::move(error); }
   /// The reader fails from element `after` on.
   void set_read_error(const TensorId& id, Status error, uint64_t after = 0) {
@@ -194,7 +194,7 @@ class FakeSession : public Session {
     entry.given = std::move(stats);
     entry.given_shape = std::move(shape);
   }
-  /// Nothing is known about the runs of a graph: previous() fails and says so.
+  /// Nothing is known about the runs of a graph: previous() fails and reports that.
   void set_history_missing(int rank, int graph) { no_history_.insert({rank, graph}); }
   void set_overflow(const TensorId& id, bool flagged) { entries_[key(id)].overflow = flagged; }
   /// Runs at the start of every ElementReader::read, on the thread that reads.
@@ -204,7 +204,7 @@ class FakeSession : public Session {
   /// Opened with elements.
   uint64_t reads() const { return reads_; }
   uint64_t bytes_read() const { return bytes_read_; }
-  /// Opened or described.
+  /// number of tensors opened or described
   uint64_t looks() const { return looks_; }
   void reset_counters() { reads_ = looks_ = bytes_read_ = 0; }
 
@@ -365,7 +365,7 @@ class FakeSession : public Session {
     const Graph* owner = graph(id.rank, id.graph);
     return owner && id.node < owner->nodes().size() && owner->node(id.node).kind == NodeKind::kConstant;
   }
-  /// Constants have no step of their own.
+  /// Constants do not belong to a step.
   TensorId key(TensorId id) const {
     if (is_constant(id)) id.step = 0;
     return id;

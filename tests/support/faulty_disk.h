@@ -1,4 +1,4 @@
-// A disk with faults, between our file classes and the operating system for as long as it lives. One at a time.
+// A disk with faults, placed between our file classes and the operating system during its lifetime. One at a time.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ class FaultyDisk : public Disk {
   ~FaultyDisk() override { Disk::install(nullptr); }
 
   int open_error = 0;                    ///< each open() fails with it
-  uint64_t bad_from = UINT64_MAX;        ///< a read() that touches a byte from here on fails with EIO
+  uint64_t bad_from = UINT64_MAX;        ///< a read() that includes a byte from here on fails with EIO
   uint64_t ends_at = UINT64_MAX;         ///< the file was cut to this length after it was opened
-  size_t most_bytes = SIZE_MAX;          ///< one read() or write() transfers no more
+  size_t most_bytes = SIZE_MAX;          ///< the most bytes that one read() or write() transfers
   bool interrupts = false;               ///< every other call is interrupted by a signal
   uint64_t room = UINT64_MAX;            ///< bytes until the disk is full
   int sync_error = 0, rename_error = 0;

@@ -1,4 +1,4 @@
-// Names as a hostile graph has them, and the eye that looks at what is printed because of them.
+// Names as in a hostile graph, and a check of the text printed because of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 
 namespace msdbg::testing {
 
-/// Colour, a line that looks like the prompt, carriage return, C1, right-to-left override, line separator, no UTF-8. Without a slash.
+/// Colour, a line that resembles the prompt, carriage return, C1, right-to-left override, line separator, invalid UTF-8. No slash.
 inline const std::string kHostile =
     "x\x1b[31mRED\x1b[2J\ntraining step 9 held > forged\rback\xc2\x9b" "5m\xe2\x80\xae" "rtl\xe2\x80\xa8" "sep\x07\xff";
 
-/// Fails when `printed` lets anything of kHostile act on a terminal.
+/// Fails if any part of kHostile in `printed` would act on a terminal.
 inline void expect_harmless(std::string_view printed, const std::string& what) {
   for (const std::string_view act : {"\x1b[31mRED", "\x1b[2J", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x80\xa8", "\x07", "\xff"}) {
     EXPECT_EQ(printed.find(act), std::string_view::npos)

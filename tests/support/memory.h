@@ -1,4 +1,4 @@
-// How much memory a process has, for tests of bounds.
+// The memory of a process, for tests of limits.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace msdbg::test {
 
-/// A line of /proc/PID/status in bytes: "VmRSS", "VmHWM" (the most there ever was), "RssAnon". 0 when it cannot be read.
+/// A line of /proc/PID/status in bytes: "VmRSS", "VmHWM" (the peak), "RssAnon". 0 if it cannot be read.
 inline uint64_t memory_of(const std::string& pid, const std::string& what) {
   std::ifstream status("/proc/" + pid + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -19,7 +19,7 @@ inline uint64_t memory_of(const std::string& pid, const std::string& what) {
 }
 inline uint64_t memory_of_this(const std::string& what) { return memory_of("self", what); }
 
-/// The growth that a test accepts. Sanitizers keep freed memory back and shadow the rest, where only endless growth shows.
+/// The growth that a test accepts. Sanitizers keep freed memory and add shadow memory; with them, only unbounded growth shows.
 inline uint64_t allowed(uint64_t bytes) {
 #if defined(MSDBG_ASAN) || defined(MSDBG_TSAN)
   return bytes + (uint64_t{1} << 30);

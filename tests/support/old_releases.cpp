@@ -5,7 +5,7 @@ namespace msdbg::test {
 using agent::ReleaseTraits;
 using agent::NodeStop;
 
-// The debugger has to know what the table tells; the rest it meets without knowing.
+// The debugger must know what is in the table; it encounters other differences without knowing them.
 ReleaseTraits traits_of_release(const agent::Options& options) {
   const auto number = release_number(options.version).value_or(std::pair(1, 0));
   const Release release = release_of(number.first, number.second, options.backend == "Ascend");

@@ -1,14 +1,14 @@
-// Agents that behave like the release of MindSpore that their options name: partners for tests of the debugger.
+// Agents that behave like the MindSpore release in their options: partners for tests of the debugger.
 #pragma once
 
 #include "agent/release_traits.h"
 
 namespace msdbg::test {
 
-/// What MindSpore `options.version` does on `options.backend`.
+/// The behaviour of MindSpore `options.version` on `options.backend`.
 agent::ReleaseTraits traits_of_release(const agent::Options& options);
 
-/// Agents that are made while it exists behave like their version.
+/// Agents created during its lifetime behave like their version.
 class OldReleases {
  public:
   OldReleases() : before_(agent::traits_for) { agent::traits_for = &traits_of_release; }

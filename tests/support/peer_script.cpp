@@ -92,7 +92,7 @@ class ScriptReader {
     }
     for (PeerUpload& upload : hold()->uploads) {
       if (upload.level != debugger::ViewCMD::value || upload.key != key) continue;
-      // Asked for twice, answered twice: one answer is kept.
+      // Requested twice, answered twice: keep one answer.
       debugger::TensorProto last;
       if (!upload.messages.empty()) last.ParseFromString(upload.messages.back());
       if (!last.finished()) upload.messages.push_back(message.bytes);

@@ -1,4 +1,4 @@
-// What a recorded client said, ordered by its suspensions, and what it was told there.
+// The messages of a recorded client, ordered by its suspensions, and the answers it got there.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace msdbg::test {
 
-/// A tensor as the recorded client answered one look at it.
+/// A tensor as in the recorded client's answer to a view.
 struct PeerUpload {
   debugger::ViewCMD::Level level = debugger::ViewCMD::value;
   std::string key;  ///< "name:slot" or "name:slot:prev", the name as the client looks it up
@@ -21,13 +21,13 @@ struct PeerUpload {
 struct PeerHold {
   std::string metadata_bytes;
   debugger::Metadata metadata;
-  std::vector<debugger::EventReply> commands;  ///< of the recorded server, views included, in order
-  std::optional<debugger::EventReply> left;    ///< run or exit; nothing when it never came
+  std::vector<debugger::EventReply> commands;  ///< of the recorded server, including views, in order
+  std::optional<debugger::EventReply> left;    ///< run or exit; nullopt if it never came
   std::vector<PeerUpload> uploads;
   std::vector<std::vector<debugger::WatchpointHit>> rechecks;
   std::vector<std::string> heartbeats;  ///< while it was held
-  int failures = 0;                     ///< WaitCMDs that the recorded server refused or did not reach
-  bool odd_reply = false;               ///< it was given something that is not a command
+  int failures = 0;                     ///< WaitCMDs that the recorded server refused or never received
+  bool odd_reply = false;               ///< it received something that is not a command
   bool dies = false;                    ///< the process is killed while it is held
   bool after_restart = false;           ///< first suspension of a new process
   int line = 0;
@@ -41,7 +41,7 @@ struct PeerCall {
   int line = 0;
 };
 
-/// What the client does next: a call or a suspension by its index, or a new process.
+/// The client's next action: a call or a suspension by its index, or a new process.
 struct PeerAct {
   enum class Kind : uint8_t { kCall, kHits, kHold, kStart } kind;
   size_t index = 0;
@@ -51,14 +51,14 @@ struct PeerScript {
   std::vector<PeerHold> holds;
   std::vector<PeerCall> calls;
   std::vector<PeerAct> acts;
-  bool has_levels = true;                             ///< false: every look is answered with the value
+  bool has_levels = true;                             ///< false: answers every view with the value
   std::map<int, std::vector<debugger::SetCMD>> sets;  ///< every version of each watchpoint, by recorded id
 };
 PeerScript read_script(const RecordedConversation& conversation);
 
 /// "name:slot" or "name:slot:prev" as a client looks it up.
 std::string key_of(const debugger::TensorProto& asked);
-/// Null when the recorded client did not answer that in this suspension.
+/// Null if the recorded client did not answer that in this suspension.
 const PeerUpload* find_upload(const PeerHold& hold, debugger::ViewCMD::Level level, const std::string& key);
 bool is_stream(live::Rpc rpc);
 
@@ -66,7 +66,7 @@ bool is_stream(live::Rpc rpc);
 std::string last_component(const std::string& name);
 /// Parameters that no client reads, whether disabled or not.
 bool has_no_effect(const std::string& param);
-/// What is armed by a SetCMD apart from its nodes: "tensor_all_zero zero_percentage_ge=100", disabled ones left out.
+/// A SetCMD without its nodes: "tensor_all_zero zero_percentage_ge=100", without disabled parameters.
 std::string condition_text(const debugger::WatchCondition& condition);
 
 }  // namespace msdbg::test

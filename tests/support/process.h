@@ -1,6 +1,6 @@
-// A program that a test starts and talks to: its output line by line with a deadline, and its end.
+// A program that a test starts and controls: its output line by line with a deadline, and its end.
 //
-// The destructor kills it, so a test that fails leaves nothing running. One thread owns the object.
+// The destructor kills it: a failing test leaves nothing running. One thread owns the object.
 #pragma once
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ class Process {
     const pid_t parent = getpid();
     pid_ = fork();
     if (pid_ == 0) {
-      // A test that is killed takes its children along.
+      // If a test is killed, its children end too.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(127);
       sigset_t none;
@@ -66,7 +66,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// The next line without its end; nullopt at the end of the output or when none came in time.
+  /// The next line without its end; nullopt at the end of the output or at the deadline.
   std::optional<std::string> read_line(Duration patience = kPatience) {
     const auto deadline = Clock::now() + patience;
     while (true) {
@@ -92,7 +92,7 @@ class Process {
     if (pid_ > 0 && !status_) ::kill(pid_, number);
   }
 
-  /// The exit status, or 128 + signal; nullopt when it still runs after `patience`. Collects the output meanwhile.
+  /// The exit status, or 128 + signal; nullopt if it still runs after `patience`. Collects the output meanwhile.
   std::optional<int> wait(Duration patience = kPatience) {
     const auto deadline = Clock::now() + patience;
     while (receive(deadline)) {
@@ -107,7 +107,7 @@ class Process {
     return status_;
   }
 
-  /// Everything that has arrived so far, lines already read included.
+  /// Everything that has arrived so far, including lines that were read.
   const std::string& output() const { return buffer_; }
   pid_t pid() const { return pid_; }
 

@@ -38,7 +38,7 @@ RawReply late() {
   return {static_cast<int>(grpc::StatusCode::DEADLINE_EXCEEDED), "the test's deadline passed", "", true};
 }
 
-/// Every queue serves one call, so calls cannot take each other's events.
+/// Every queue serves one call: calls cannot receive each other's events.
 struct Call {
   grpc::ClientContext context;
   CompletionQueue queue;
@@ -53,8 +53,8 @@ struct Call {
   }
 };
 
-/// Ends the call and takes its last events. It must go first: readers live in memory of the context, and events write
-/// into the reply.
+/// Ends the call and processes its last events. It must be destroyed first: readers are in the memory of the context, and events
+/// write into the reply.
 struct Drain {
   Call& call;
   ~Drain() {

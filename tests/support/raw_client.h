@@ -1,7 +1,7 @@
-// The training side of the protocol as bare bytes over a real connection: what it sends is what a test says, right or
-// wrong. It reconnects by itself never: one RawClient is one TCP connection, as long as it lives.
+// The training side of the protocol as raw bytes over a real connection: it sends what a test specifies, right or wrong. It never
+// reconnects: one RawClient is one TCP connection, for its lifetime.
 //
-// Any thread; calls of one client may overlap. Nothing waits longer than its deadline.
+// Any thread; calls of one client may overlap. Every wait has a deadline.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -41,7 +41,7 @@ class RawClient {
  public:
   static constexpr milliseconds kPatience{30000};
 
-  /// Null when nobody listens at 127.0.0.1:`port`.
+  /// Null if nothing listens at 127.0.0.1:`port`.
   static std::unique_ptr<RawClient> connect(int port);
   ~RawClient();
   RawClient(const RawClient&) = delete;
@@ -49,21 +49,21 @@ class RawClient {
 
   RawReply unary(live::Rpc rpc, const std::string& message, milliseconds deadline = kPatience);
   RawReply stream(live::Rpc rpc, std::span<const std::string> messages, milliseconds deadline = kPatience);
-  /// One message again and again, up to `times`; ends at the first one that is not taken.
+  /// Sends one message repeatedly, up to `times`; ends at the first one that is refused.
   RawReply repeat(live::Rpc rpc, const std::string& message, size_t times, milliseconds deadline = kPatience);
-  /// Of the first messages of a stream that is never finished; returns when they are written.
+  /// Sends the first messages of a stream that is never finished; returns when they are written.
   bool begin_stream(live::Rpc rpc, std::span<const std::string> messages, milliseconds deadline = kPatience);
 
-  /// Gives up the streams that were begun; the connection stays.
+  /// Cancels the open streams; the connection stays.
   void cancel_streams();
 
-  /// A WaitCMD that is on its way or held.
+  /// A WaitCMD that was sent or is held.
   class Wait {
    public:
     ~Wait();
-    /// The reply, or nothing within `deadline`; the call stays open then.
+    /// The reply, or nullopt after `deadline`; the call stays open then.
     std::optional<RawReply> get(milliseconds deadline = kPatience);
-    /// The client gives the call up; the connection stays.
+    /// Cancels the call; the connection stays.
     void cancel();
 
    private:
@@ -74,10 +74,10 @@ class RawClient {
   };
   std::unique_ptr<Wait> wait_cmd(const std::string& metadata);
 
-  /// The process is gone: its socket is closed without a word.
+  /// Simulates the death of the process: closes its socket without a farewell.
   void drop();
 
-  /// One thread that beats until stop_heartbeats() or the first refusal.
+  /// Starts a thread that sends heartbeats until stop_heartbeats() or the first refusal.
   void start_heartbeats(const std::string& message, milliseconds period);
   void stop_heartbeats();
   int heartbeats() const { return heartbeats_; }  ///< answered OK

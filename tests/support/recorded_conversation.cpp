@@ -41,11 +41,11 @@ double number(const json& value) {
 int64_t integer(const json& value) {
   if (!value.is_string()) return value.get<int64_t>();
   const std::string text = value.get<std::string>();
-  if (text == "DT_FLOAT32") return 11;  // the one DataType that occurs; our schema has it as a number
+  if (text == "DT_FLOAT32") return 11;  // the only DataType that occurs; our schema has a number
   return std::stoll(text);
 }
 
-/// protobuf's own JSON reader takes `bytes` as base64 and refuses numbers an enum does not know; the recordings have
+/// protobuf's own JSON reader expects `bytes` as base64 and refuses numbers that an enum does not contain; the recordings have
 /// both.
 class Filler {
  public:

@@ -16,7 +16,7 @@ struct RecordedMessage {
   live::Rpc rpc{};          ///< unused in notes
   int index = -1;           ///< of the message in its stream; -1: not in a client's stream
   std::string bytes;        ///< serialized message; empty in notes and refusals
-  std::string grpc_status;  ///< "UNAVAILABLE", ... when the call ended without a reply
+  std::string grpc_status;  ///< "UNAVAILABLE", ... if the call ended without a reply
   std::string text;         ///< of the note, or details of the status
   double at_ms = 0;
   int line = 0;             ///< in the file, from 1
@@ -33,9 +33,9 @@ struct RecordedConversation {
 /// Names of all conversations in `folder`, sorted.
 std::vector<std::string> conversation_names(const std::string& folder);
 
-/// Fields whose bytes the recording leaves out are rebuilt: graphs from the graph files next to it (or as the ones that
-/// are not included were made), everything else from its first bytes followed by zeros.
-/// Error: kIoError, kCorrupt naming the line.
+/// Rebuilds fields whose bytes the recording omits: graphs from the graph files next to it (or, if missing, the way they were
+/// made), everything else from its first bytes followed by zeros.
+/// Error: kIoError, kCorrupt with the line.
 Result<RecordedConversation> load_conversation(const std::string& folder, const std::string& name);
 
 }  // namespace msdbg::test

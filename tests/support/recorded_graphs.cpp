@@ -31,7 +31,7 @@ std::string with_big_node(debugger::GraphProto graph) {
   return graph.SerializeAsString();
 }
 
-/// Larger than one chunk, by an attribute of the first node.
+/// Larger than one chunk, because of an attribute of the first node.
 std::string padded(debugger::GraphProto graph) {
   debugger::AttributeProto* attribute = graph.mutable_node(0)->add_attribute();
   attribute->set_name("pad");

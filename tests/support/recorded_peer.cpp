@@ -13,7 +13,7 @@ bool is_farewell(const PeerCall& call) {
   return call.rpc == Rpc::kSendMetadata && metadata.ParseFromString(call.messages.front()) && metadata.training_done();
 }
 
-/// A client that was asked for the value only would have known type and shape as well.
+/// A client that was asked only for the value would have known type and shape as well.
 std::string base_of(const PeerHold& hold, const std::string& key) {
   if (const PeerUpload* upload = find_upload(hold, debugger::ViewCMD::base, key)) return upload->messages.front();
   debugger::TensorBase base;
@@ -114,7 +114,7 @@ void RecordedPeer::play(int port) {
       if (!leaving) leaving = !play_hold(act.index);
     } else {
       const PeerCall& call = script_.calls[act.index];
-      // Told to exit, a client says goodbye and nothing else. What never reached the recorded server is not said here.
+      // When told to exit, a client sends only its farewell. What never reached the recorded server is not sent here.
       if ((leaving && !is_farewell(call)) || call.grpc_status == "UNAVAILABLE") continue;
       std::vector<std::string> messages = call.messages;
       if (act.kind == PeerAct::Kind::kHits) {
@@ -137,7 +137,7 @@ void RecordedPeer::play(int port) {
   }
 }
 
-/// False when the client was told to exit.
+/// False if the client was told to exit.
 bool RecordedPeer::play_hold(size_t index) {
   {
     const std::lock_guard lock(mutex_);
@@ -225,7 +225,7 @@ bool RecordedPeer::upload(const PeerHold& hold, const debugger::ViewCMD& view) {
   return reply.ok();
 }
 
-/// Our numbers of watchpoints need not be the recorded ones; the condition and the nodes tell which is which.
+/// Our watchpoint numbers may differ from the recorded ones; the condition and the nodes identify them.
 void RecordedPeer::learn(const debugger::SetCMD& set) {
   const std::lock_guard lock(mutex_);
   if (set.delete_()) {
@@ -270,16 +270,16 @@ std::optional<int> RecordedPeer::recorded_id(int id) const {
   return std::nullopt;
 }
 
-/// The operator that ran last, when the suspension is a stop after it.
+/// The operator that ran last, if the suspension is a stop after it.
 std::string RecordedPeer::stopped_at(size_t hold) const {
   if (hold >= script_.holds.size()) return "";
   const std::string& node = script_.holds[hold].metadata.cur_node();
   return hold > 0 && script_.holds[hold - 1].metadata.cur_node() == node ? "" : node;
 }
 
-/// Hits as this client would have sent them to us: our numbers, our spelling, and only what we watch. Numbers that the
-/// recorded server never gave are sent as they are. A hit of the name `*` says nothing about its tensor; after an
-/// operator it becomes one of that operator, otherwise it is left out.
+/// Hits as this client would have sent them to us: our numbers, our spelling, and only watched tensors. Numbers that the recorded
+/// server never assigned are sent unchanged. A hit with the name `*` does not identify its tensor; after an operator it becomes a
+/// hit of that operator, otherwise it is dropped.
 std::vector<debugger::WatchpointHit> RecordedPeer::translated(const std::vector<debugger::WatchpointHit>& hits,
                                                               const std::string& stopped_at) const {
   const std::lock_guard lock(mutex_);

@@ -1,8 +1,7 @@
-// A training process that behaves as a recorded one did: it says what the recorded client said, in that order, and
-// answers the commands it is given from what the recorded client answered in the same suspension.
+// A training process that behaves like a recorded one: it sends the recorded client's messages in order, and answers commands with
+// what the recorded client answered in the same suspension.
 //
-// It runs on a thread of its own over a real connection. What it was told and what went wrong can be read from any
-// thread.
+// It runs on its own thread over a real connection. Any thread can read what it received and what went wrong.
 #pragma once
 
 #include <condition_variable>
@@ -26,27 +25,26 @@ class RecordedPeer {
   ~RecordedPeer();
 
   const std::vector<PeerHold>& holds() const { return script_.holds; }
-  /// The metadata of its farewell; nothing when it just stopped talking.
+  /// The metadata of its farewell; nullopt if it just fell silent.
   std::optional<debugger::Metadata> goodbye() const;
   const std::vector<PeerCall>& calls() const { return script_.calls; }
 
   void start(int port);
-  /// Kills the process that is held in a suspension with `dies`, and lets the next one start.
+  /// Kills the process that is held in a suspension with `dies`, and starts the next one.
   void kill();
   void start_next();
-  /// Until everything was said, or the deadline. False at the deadline.
+  /// Waits until everything was sent, or the deadline. False at the deadline.
   bool join(milliseconds deadline = RawClient::kPatience);
 
   /// The suspension that the client entered last.
   size_t current_hold() const;
-  /// What our server answered: to each WaitCMD of a suspension, and to each other call.
+  /// Our server's answers: to each WaitCMD of a suspension, and to each other call.
   std::vector<debugger::EventReply> told(size_t hold) const;
   std::optional<RawReply> answer(size_t call) const;
-  /// Hits that were really sent: just before a suspension, and after each recheck in it.
+  /// Hits that were actually sent: just before a suspension, and after each recheck in it.
   std::vector<debugger::WatchpointHit> sent(size_t hold) const;
   std::vector<debugger::WatchpointHit> sent_after_recheck(size_t hold, size_t recheck) const;
-  /// Recorded id of a watchpoint that our server gave the number `id`; nothing for one that the recorded server did not
-  /// set.
+  /// Recorded id of a watchpoint that our server numbered `id`; nullopt if the recorded server did not set it.
   std::optional<int> recorded_id(int id) const;
   std::vector<std::string> problems() const;
 

@@ -1,7 +1,7 @@
-// A debugger that answers from a list, in this process: the other end of the wire for tests of a training process.
+// A debugger that answers from a list, in this process: the other side of the wire for tests of a training process.
 //
-// Every call is kept byte by byte in the order of arrival; heartbeats are kept apart, for they come when they like.
-// WaitCMD takes the next answer of the list and is held while the list is empty.
+// Records every call byte by byte in order of arrival; heartbeats separately, because they arrive at any time. WaitCMD gets the
+// next answer in the list and is held while the list is empty.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -27,7 +27,7 @@
 
 namespace msdbg::test {
 
-/// What a call is answered with.
+/// The answer to a call.
 struct Answer {
   std::string bytes;  ///< a serialized EventReply
   grpc::Status status;
@@ -60,7 +60,7 @@ struct Answer {
   }
 };
 
-/// A SetCMD in the making: `Watch(1, condition).param("max_gt", 1.0).leaf("Default/Add-op1").answer()`.
+/// Builds a SetCMD: `Watch(1, condition).param("max_gt", 1.0).leaf("Default/Add-op1").answer()`.
 class Watch {
  public:
   Watch(int id, debugger::WatchCondition::Condition condition) {
@@ -100,7 +100,7 @@ class Watch {
   debugger::SetCMD command_;
 };
 
-/// A ViewCMD in the making.
+/// Builds a ViewCMD.
 class View {
  public:
   explicit View(debugger::ViewCMD::Level level) { command_.set_level(level); }
@@ -126,7 +126,7 @@ class View {
 /// One rpc as it arrived.
 struct Call {
   std::string rpc;
-  std::vector<std::string> messages;  ///< serialized, more than one for streams only
+  std::vector<std::string> messages;  ///< serialized; several only for streams
   std::chrono::steady_clock::time_point begun;  ///< of its first message
   bool answered = false;
 
@@ -152,10 +152,10 @@ class ScriptedServer : public grpc::CallbackGenericService {
   }
   ~ScriptedServer() override { stop(); }
 
-  /// The port in use; 0 when it could not be opened.
+  /// The port in use; 0 if it could not be opened.
   int port() const { return server_ ? port_ : 0; }
 
-  /// Breaks off what is in progress and closes the port.
+  /// Aborts calls in progress and closes the port.
   void stop() {
     if (!server_) return;
     {
@@ -177,7 +177,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
     }
     release_held();
   }
-  /// What WaitCMD gets when the list is empty; it is held otherwise.
+  /// The answer to WaitCMD when the list is empty; without it, WaitCMD is held.
   void then_always(Answer answer) {
     {
       const std::lock_guard lock(mutex_);
@@ -185,13 +185,13 @@ class ScriptedServer : public grpc::CallbackGenericService {
     }
     release_held();
   }
-  /// What every call of another rpc gets.
+  /// The answer to every call of another rpc.
   void always(const std::string& rpc, Answer answer) {
     const std::lock_guard lock(mutex_);
     fixed_[rpc] = std::move(answer);
   }
 
-  /// Calls of `rpc` are ended before anything is read.
+  /// Ends calls of `rpc` before anything is read.
   void refuse(const std::string& rpc) {
     const std::lock_guard lock(mutex_);
     refused_.insert(rpc);
@@ -214,19 +214,19 @@ class ScriptedServer : public grpc::CallbackGenericService {
     const std::lock_guard lock(mutex_);
     return heartbeats_;
   }
-  /// "SendMetadata SendGraph WaitCMD ...": the order of what arrived.
+  /// "SendMetadata SendGraph WaitCMD ...": the order of arrival.
   std::string order() const {
     std::string text;
     for (const Call& call : calls()) text += (text.empty() ? "" : " ") + call.rpc;
     return text;
   }
-  /// Number of calls of `rpc` that were answered. For use inside wait_until().
+  /// Number of answered calls of `rpc`. For use inside wait_until().
   size_t answered(std::string_view rpc) const {
     size_t count = 0;
     for (const auto& call : calls_) count += call->rpc == rpc && call->answered ? 1 : 0;
     return count;
   }
-  /// False when `ready`, which is asked under the lock, did not become true in time.
+  /// False if `ready`, which is called under the lock, did not become true in time.
   template <typename Ready>
   bool wait_until(Ready ready, std::chrono::milliseconds timeout = std::chrono::seconds(60)) const {
     std::unique_lock lock(mutex_);
@@ -261,7 +261,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
         return;
       }
       handed_over(this);
-      // Opened ahead of its message and never used: nothing was said.
+      // Opened before its message existed and never used.
       if (call_->messages.empty() && call_->rpc == "WaitCMD") return answer({{}, grpc::Status::CANCELLED});
       server_.arrived(this, call_);
     }
@@ -338,7 +338,7 @@ class ScriptedServer : public grpc::CallbackGenericService {
     if (answer) reactor->answer(*answer);
   }
 
-  /// Answers calls that are held, as far as there are answers.
+  /// Answers held calls while there are answers.
   void release_held() {
     while (true) {
       Reactor* reactor = nullptr;

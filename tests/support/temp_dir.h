@@ -1,4 +1,4 @@
-// A directory that lives as long as one test.
+// A directory that exists during one test.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The live scripts of examples, each with a real training: what they print and write, and how both programs end.
+// The live scripts in examples, each with a real training: what they print and write, and how both programs end.
 #include <gtest/gtest.h>
 
 #include <algorithm>

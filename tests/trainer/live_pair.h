@@ -1,4 +1,4 @@
-// A listening msdbg with a script, and the training program that comes to it.
+// A listening msdbg with a script, and the training program that connects to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline Words joined(Words first, const Words& second) {
   return first;
 }
 
-/// Starts `msdbg listen` and then the trainer with the port that it chose. One with `--release` behaves like that release.
+/// Starts `msdbg listen` and then the trainer with the port that it chose. With `--release` the trainer behaves like that release.
 class LivePair {
  public:
   LivePair(const std::string& script, const Words& script_arguments, const Words& trainer_arguments)
@@ -40,7 +40,7 @@ class LivePair {
     trainer_.emplace(joined({other ? MSDBG_RELEASE_TRAINER : MSDBG_TRAINER, "--port", port_}, trainer_arguments));
   }
 
-  /// Waits for both; false with a failure when one does not end.
+  /// Waits for both; false with a failure if one does not end.
   bool finish() {
     if (!trainer_) return false;
     const auto listen_status = listen_.wait();
@@ -67,7 +67,7 @@ class LivePair {
   std::optional<Process> trainer_;
 };
 
-/// A directory that is empty at first and gone at the end.
+/// A directory that is empty at first and removed at the end.
 class ScratchDirectory {
  public:
   ScratchDirectory() {

@@ -1,4 +1,4 @@
-// What the options of the training program do to a session.
+// The effects of the training program's options on a session.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -55,7 +55,7 @@ s:detach()
   EXPECT_TRUE(contains(live.pair->training_text, "done: 4 steps")) << live.pair->training_text;
 }
 
-// More than one view brings, from an agent.
+// More than one view can carry, from an agent.
 TEST(LiveProgram, FunctionSeesEveryOneOfManySmallValues) {
   Live live(R"(
 local right, wrong = 0, 0
@@ -75,7 +75,8 @@ s:terminate()
   EXPECT_EQ(live.pair->script_status, 0);
 }
 
-// The processor raises its flags where the logarithm of zero is taken and where its result is a divisor; what comes after is only NaN.
+// The processor raises its flags where the logarithm of zero is computed and where its result is a divisor; later results are only
+// NaN.
 TEST(LiveProgram, OverflowThatTheDeviceFlagsIsAHitOnAnAscend) {
   const Words options = {"--steps", "9", "--fault", "log-of-zero", "--fault-step", "5", "--backend", "Ascend"};
   Live live(R"(
@@ -122,8 +123,8 @@ print("stepped " .. steps, s.info.peer.version, s.info.peer.backend, s.state)
                 {"--steps", "5", "--release", release, "--backend", backend});
       ASSERT_TRUE(live.pair->finish()) << release << " " << backend;
       const std::string& text = live.pair->script_text;
-      // 1.3 and 1.5 on a GPU are held when the next step begins, so the last one ends unseen; 2.3 on an Ascend is held
-      // before the first step only.
+      // 1.3 and 1.5 on a GPU are held when the next step starts, so the last one ends unseen; 2.3 on an Ascend is held only before
+      // the first step.
       const bool unseen = backend == "GPU" && (release == "1.3.0" || release == "1.5.0");
       const bool never = backend == "Ascend" && release == "2.3.0";
       const std::string steps = never ? "stepped 0\t" : unseen ? "stepped 4\t" : "stepped 5\t";
@@ -136,8 +137,8 @@ print("stepped " .. steps, s.info.peer.version, s.info.peer.backend, s.state)
   }
 }
 
-// learning_rate is read by the last operator of the step, and reported at its end; the first MatMul holds the training in the middle
-// of each step.
+// The last operator of the step reads learning_rate, which is reported at its end; the first MatMul holds the training in the
+// middle of each step.
 TEST(LiveProgram, HitOfEachStepHidesNoOtherWatchpoint) {
   for (const std::string& release : Words{"1.5.0", "1.6.1", "1.10.0", "2.2.0"}) {
     for (const char* on : {"learning_rate", "**/MatMul-op1"}) {
@@ -183,7 +184,7 @@ s:terminate()
   EXPECT_TRUE(contains(text, "node not met\ttrue\n")) << text;
 }
 
-// The next debugger is there before the training has lost its patience, and ends it.
+// The next debugger starts before the training gives up, and ends it.
 TEST(LiveProgram, EndsWellThoughTheDebuggerWasRestarted) {
   Live live("print 'held'; io.stdout:flush(); while true do end", {"--retry-unit-ms", "300", "--steps", "5"});
   ASSERT_TRUE(live.pair->listen().wait_for("held"));

@@ -70,7 +70,7 @@ TEST(Program, RefusesAWrongEnvironmentUnlessItNeedsNone) {
   EXPECT_EQ(run({"--steps", "1", "--no-agent"}, wrong).status, 0);
 }
 
-/// A port on which nobody listens: it was free a moment ago.
+/// A port on which nothing listens: it was free a moment ago.
 std::string free_port() {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

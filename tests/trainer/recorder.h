@@ -1,4 +1,4 @@
-// A hook that keeps what a training step showed.
+// A hook that records the values of a training step.
 #pragma once
 
 #include <cmath>
@@ -40,7 +40,7 @@ class Recorder : public Hook {
     }
     return true;
   }
-  /// kOpCount when all are.
+  /// kOpCount if all are.
   Op first_unsound() const {
     for (const Op op : order_) {
       if (!sound(op)) return op;

@@ -39,7 +39,7 @@ void append(std::vector<std::byte>& bytes, T element) {
   bytes.insert(bytes.end(), from, from + sizeof element);
 }
 
-/// 64-bit integers are decimal strings, since a double would round them.
+/// 64-bit integers are decimal strings, because a double would round them.
 void append_element(std::vector<std::byte>& bytes, DType dtype, const Json& value) {
   switch (dtype) {
     case DType::kInt64:
@@ -70,7 +70,7 @@ TensorPtr tensor(DType dtype, const Json& shape, const Json& elements) {
 }
 
 Condition enabled_as_given(const Json& test_case) {
-  // Not make_condition(): the cases show the evaluator without the rules and defaults of creation.
+  // Not make_condition(): the cases test the evaluator without the rules and defaults of creation.
   Condition condition;
   condition.spec = find_condition(test_case.at("condition").get<std::string>()).value();
   for (const auto& [name, value] : test_case.at("params").items()) condition.params[name] = number(value);

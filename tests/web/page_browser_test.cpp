@@ -109,12 +109,12 @@ TEST_F(PageInBrowser, PolicyStopsWhatIsNotOurs) {
   page.insert(page.find("</main>"), foreign);
   const Loaded loaded = load(page);
   EXPECT_EQ(loaded.dom.find("<title>owned"), std::string::npos);
-  // And so the test above would have seen it.
+  // This proves that the test above would have failed.
   EXPECT_FALSE(loaded.console.empty());
 }
 
-/// The page of the explode dump in a frame as narrow as we like, which a window is not; `probe` gets its document as `d` and its value
-/// is the answer. Without its policy the page may be measured by a script of ours.
+/// The page of the explode dump in a frame of any width, which a window does not allow. `probe` gets its document as `d`, and its
+/// value is the result. Without its policy, a script of ours can measure the page.
 std::string framed(int width, const std::string& probe) {
   auto session = open_dump(std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-explode");
   if (!session) return session.status().message();

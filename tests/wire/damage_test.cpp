@@ -14,7 +14,7 @@ void expect_corrupt(const std::string& bytes, const std::string& what) {
   EXPECT_FALSE(result.status().message().empty());
 }
 
-// Reading everything that a damaged graph still offers must be safe.
+// Reading everything that remains of a damaged graph must be safe.
 void walk(Result<GraphBuilder> builder) {
   if (!builder) return;
   const GraphPtr graph = builder->build();
@@ -98,7 +98,7 @@ TEST(DamagedGraph, ValuesNestedWithoutEndAreCorrupt) {
   expect_corrupt(graph.SerializeAsString(), "300 levels");
 }
 
-/// Outputs of all nodes, and what the reader said.
+/// Outputs of all nodes, and the reader's notes.
 std::pair<uint64_t, std::string> outputs_of(const debugger::GraphProto& proto) {
   std::vector<std::string> notes;
   const GraphPtr graph = graph_of(proto, &notes);
@@ -162,7 +162,7 @@ TEST(DamagedGraph, MessagesNestedWithoutEndAreCorrupt) {
   std::string inner;
   for (int depth = 0; depth < 20'000; ++depth) {
     std::string outer;
-    WireWriter(outer).begin_bytes(18, inner.size());  // a value in a value; the lengths grow, so build from inside
+    WireWriter(outer).begin_bytes(18, inner.size());  // a value inside a value; the lengths grow, so build from the inside
     inner = outer + inner;
   }
   std::string constant, graph;

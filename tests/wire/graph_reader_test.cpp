@@ -1,4 +1,4 @@
-// Graphs written with the generated classes: forms that the real files of the test data do not show.
+// Graphs written with the generated classes: forms that the real files of the test data do not contain.
 #include "wire/wire_support.h"
 
 namespace msdbg {
@@ -223,7 +223,7 @@ TEST_F(PrintedValue, TensorsWithTheirElementsOrTheirShape) {
   debugger::TensorProto* tensor = value_.mutable_tensor_val();
   tensor->set_data_type(5);
   tensor->add_dims(1);
-  const int64_t big = 9'007'199'254'740'993;  // no double
+  const int64_t big = 9'007'199'254'740'993;  // not representable as a double
   tensor->set_tensor_content(&big, sizeof big);
   EXPECT_EQ(print(value_), "[9007199254740993]");
   tensor->set_tensor_content(std::string(7, 'x'));

@@ -35,7 +35,7 @@ inline Result<GraphBuilder> parse(const std::string& bytes, std::vector<std::str
   return parse_graph(as_bytes(bytes), 0, 0, notes);
 }
 
-/// Fails the test when the graph cannot be read.
+/// Fails the test if the graph cannot be read.
 inline GraphPtr open_graph(const std::string& path, std::vector<std::string>* notes = nullptr) {
   Result<GraphBuilder> builder = read_graph_file(path, 0, 0, notes);
   if (builder) return builder->build();
@@ -53,7 +53,7 @@ inline GraphPtr graph_of(const debugger::GraphProto& proto, std::vector<std::str
   return GraphBuilder(0, 0).build();
 }
 
-/// A node of the number that edges use.
+/// A node with the number that edges use.
 inline debugger::NodeProto* add_node(debugger::GraphProto& graph, const std::string& number, const std::string& op,
                                      const std::vector<std::string>& inputs) {
   debugger::NodeProto* node = graph.add_node();

@@ -1,4 +1,4 @@
-// A native tool on top of the installed libraries: prints the origins of a dump.
+// A native tool built on the installed libraries: prints the origins of a dump.
 #include <cstdio>
 
 #include "msdbg/analysis.h"
