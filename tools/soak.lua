@@ -1,4 +1,4 @@
--- The script of tools/soak: sets and removes watchpoints at random and recounts each verdict from the elements.
+-- The script of tools/soak: sets and removes watchpoints at random and recomputes each verdict from the elements.
 --   msdbg listen --script tools/soak.lua -- STEPS SEED
 local steps, seed = tonumber(arg[1]), tonumber(arg[2])
 math.randomseed(seed)
@@ -18,7 +18,7 @@ local function pick(list) return list[math.random(#list)] end
 
 -- ---- the recount ----------------------------------------------------------------------------------------------------
 
--- What the conditions are about, from the elements alone.
+-- The quantities of the conditions, from the elements alone.
 local function measure(node)
   local tensor = node.kind == "parameter" and node:value() or node:output(0)
   if not tensor then return nil end
@@ -39,7 +39,7 @@ local function measure(node)
   return m
 end
 
--- Each: what is set, and of a tensor the value that is compared, how, and whether NaN and Inf leave it undecided.
+-- For each: what to set, and for a tensor the value to compare, how, and whether NaN and Inf leave it undecided.
 local kinds = {
   { name = "max", value = "max", above = true, watch = function(x) return { when = "TL", max_gt = x } end, undecided = true },
   { name = "mean", value = "mean", above = true, watch = function(x) return { when = "TL", mean_gt = x } end, undecided = true },
@@ -54,7 +54,7 @@ local kinds = {
   { name = "unchanged", weights = true, watch = function(x) return { when = "WNC", rtol = 0, atol = x } end },
 }
 
--- "hit", "clean", "not checked"; nil when the value is too near to the threshold for two orders of summation.
+-- "hit", "clean", "not checked"; nil if the value is too close to the threshold for two orders of summation.
 local function expected(entry, m)
   local kind, x = entry.kind, entry.threshold
   if kind.overflow then return m.bad > 0 and "hit" or "clean" end

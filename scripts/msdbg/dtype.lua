@@ -1,4 +1,4 @@
--- Facts about element types: what fits into them, and where they begin to lose precision.
+-- Facts about element types: their ranges, and where they start to lose precision.
 --
 --   local dtype = require "msdbg.dtype"
 --   dtype.of "float16".max      -- 65504
@@ -19,7 +19,7 @@ local class = {
   end,
 }
 
--- Range of the integers, rounded to double: they have no min in the core, whose bounds are magnitudes.
+-- The range of an integer type, rounded to double. The core has no min for it, because its bounds are magnitudes.
 local function complete(facts)
   if facts.is_float then
     facts.min = -facts.max
@@ -36,7 +36,7 @@ end
 
 local known = {}
 
---- Facts of a type, by a name in any common spelling, or of a tensor: name, bits, is_float, max, min; of floats also
+--- Facts about a type, by a name in any common spelling, or about a tensor's type: name, bits, is_float, max, min; for floats also
 --- min_normal, min_subnormal, eps, digits (bits of the significand).
 ---@param what string|msdbg.Tensor
 ---@return msdbg.DTypeFacts
@@ -56,7 +56,7 @@ function M.of(what)
   return known[name]
 end
 
---- Where a magnitude is within a float type: "zero", "subnormal", "normal", "overflow" or "not a number".
+--- The position of a magnitude in the range of a float type: "zero", "subnormal", "normal", "overflow" or "not a number".
 ---@param value number
 ---@param what string|msdbg.Tensor
 ---@return string

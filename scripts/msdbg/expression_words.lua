@@ -1,4 +1,4 @@
--- The words of condition expressions, for `help WORD` and `apropos`. Their meaning is that of docs/expressions.md.
+-- The words of condition expressions, for `help WORD` and `apropos`. docs/expressions.md defines them.
 local format = string.format
 local ipairs = ipairs
 
@@ -25,7 +25,7 @@ local words = {
   { "finite(e)", "inside of a reduction: elements where e is NaN or infinite are left out of it" },
 }
 
---- What a word of expressions means, or nil.
+--- The meaning of a word of expressions, or nil.
 ---@param word string
 ---@return string?
 function M.about(word)
@@ -37,7 +37,7 @@ function M.about(word)
   end
 end
 
--- An expression with the word in it that may be typed as it is.
+-- An expression with the word that can be typed as it is.
 function M.example(signature)
   local name, argument = signature:match "^([%w_]+)%(?(%a?)"
   if name == "x" then return "max(x) > 10" end
@@ -57,7 +57,7 @@ function M.example(signature)
   return "mean(" .. name .. "(x)) > 1"
 end
 
---- All words, each with what it means.
+--- All words with their meanings.
 ---@return string[][]
 function M.list() return words end
 

@@ -5,7 +5,7 @@ local getmetatable, ipairs, pairs, rawget, setmetatable, type = getmetatable, ip
 
 local M = {}
 
--- The core's answer after each table; it renders the other formats.
+-- The core's answer for each table; it renders the other formats.
 local answers = setmetatable({}, { __mode = "k" })
 
 local function trimmed(text) return (text:gsub("\n+$", "")) end
@@ -33,7 +33,7 @@ local classes = {
   source = class_of("source", { "table", "json", "jsonl", "markdown" }),
 }
 
--- One rank is the usual case: what was found there can be read without the list.
+-- Most runs have one rank: its results are also fields of the result itself.
 local of_rank = {
   first = true, last_before = true, monotone = true, counterexample = true, reads = true, looked_at = true, probes = true,
   skipped = true, open = true, steps = true,
@@ -66,7 +66,7 @@ function M.propagation(session, tensor, options) return made("propagation", core
 
 function M.why(session, tensor, options) return made("why", core.why(session, tensor, options)) end
 
--- Without a result: that of the session's watchpoints.
+-- Default for the result: a check with the session's watchpoints.
 function M.source(session, result, options)
   if options == nil and is_options(result) then result, options = nil, result end
   if result == nil then result = session:check() end
@@ -74,7 +74,7 @@ function M.source(session, result, options)
 end
 
 local Plan = { __name = "plan" }
--- Printed, it is the file that MindSpore reads.
+-- Prints as the file for MindSpore.
 function Plan.__tostring(plan) return trimmed(plan.text) end
 
 function M.plan(session, options)

@@ -1,4 +1,4 @@
--- Numbers, sizes, durations and names as people read them.
+-- Numbers, sizes, durations and names for people.
 local core = require "msdbg.core"
 
 local abs, floor, format = math.abs, math.floor, string.format
@@ -15,12 +15,12 @@ function M.number(value, digits)
   return core.short_number(value, digits)
 end
 
---- The shortest decimal that reads back as the same double.
+--- The shortest decimal number that reads back as the same double.
 ---@param value number
 ---@return string
 function M.exact(value) return core.exact_number(value) end
 
---- A whole number with its thousands apart: 12,345,678.
+--- An integer with thousands separators: 12,345,678.
 ---@param value integer
 ---@return string
 function M.count(value)
@@ -54,7 +54,7 @@ function M.duration(seconds)
   return format("%d:%02d:%02d h", floor(whole / 3600), floor(whole / 60) % 60, whole % 60)
 end
 
---- A share of 0 to 1 as percent; small shares are not rounded to nothing.
+--- A share of 0 to 1 as a percentage; small shares are not rounded to 0.
 ---@param share number?
 ---@return string
 function M.percent(share)
@@ -70,13 +70,13 @@ local function harmless(count, value, ...)
   return value, harmless(count - 1, ...)
 end
 
---- string.format for a line that people read: what its strings hold (names from a graph, reasons, paths) cannot begin another line,
---- choose a colour or steer the terminal.
+--- string.format for a line of text: control characters in the strings (names from a graph, reasons, paths) cannot start another
+--- line, change the colour or control the terminal.
 ---@param pattern string
 ---@return string
 function M.line(pattern, ...) return format(pattern, harmless(select("#", ...), ...)) end
 
---- Columns that a text takes on a terminal: two for a wide East Asian character, none for a combining mark.
+--- The width of a text on a terminal: two columns for a wide East Asian character, none for a combining mark.
 ---@param text string
 ---@return integer
 function M.width(text) return core.width(text) end
@@ -84,7 +84,7 @@ function M.width(text) return core.width(text) end
 --- The first `width` columns.
 function M.head(text, width) return core.head(text, width) end
 
---- At most `width` columns: leading scopes of a node name go first, then the end of what remains.
+--- At most `width` columns: drops leading scopes of a node name first, then cuts off the end.
 ---@param text string
 ---@param width integer
 ---@return string
@@ -102,7 +102,7 @@ function M.shorten(text, width)
   return M.head(text, width - 3) .. "..."
 end
 
---- Lines of cells with aligned columns; the last one of a line is not padded.
+--- Lines of cells with aligned columns; the last cell of a line is not padded.
 ---@param rows string[][]
 ---@return string
 function M.columns(rows)
@@ -112,7 +112,7 @@ function M.columns(rows)
   return core.table_text(columns, rows, math.huge)
 end
 
---- `text` filled with blanks up to `width` columns.
+--- `text` padded with blanks to `width` columns.
 ---@param text string
 ---@param width integer
 ---@param right boolean?  right-aligned

@@ -1,5 +1,5 @@
--- The meaning of the text before a cursor, found without running it: completion must not call functions or read
--- tensors. Variables are looked at, and from there the types of the stubs are followed.
+-- Infers the type of the text before a cursor without running it: completion must not call functions or read tensors. Starts from
+-- the values of variables and follows the types in the stubs.
 local core = require "msdbg.core"
 local reference = require "msdbg.reference"
 
@@ -9,7 +9,7 @@ local M = {}
 
 local closers = { [")"] = "(", ["]"] = "[", ["}"] = "{" }
 
--- Where the chain of names, calls and indices begins that ends at the end of `text`.
+-- Where the chain of names, calls and indices at the end of `text` begins.
 local function chain_start(text)
   local i = #text
   while i > 0 do
@@ -34,7 +34,8 @@ local function chain_start(text)
   return i + 1
 end
 
--- The class that a type text names: `msdbg.Tensor?`, `msdbg.Result|msdbg.RunResult`; the element's for a list and `indexed`.
+-- The class that a type text names: `msdbg.Tensor?`, `msdbg.Result|msdbg.RunResult`; for a list and `indexed`, that of the
+-- elements.
 local function class_of_type(text, indexed)
   if not text then return end
   if indexed then
@@ -62,8 +63,8 @@ local function member(state, name)
   if type(state.value) == "table" then return of_value(rawget(state.value, name)) end
 end
 
---- What is before a `.` or `:` at the end of `text`: { class = stub class } or { value = table }, or nil.
----@param text string  with the separator
+--- The value before a `.` or `:` at the end of `text`: { class = stub class } or { value = table }, or nil.
+---@param text string  including the separator
 ---@param lookup fun(name: string): any
 ---@return table?
 function M.owner(text, lookup)

@@ -1,14 +1,14 @@
 -- The msdbg library: `local msdbg = require "msdbg"`. Reference: docs/lua.md.
 local core = require "msdbg.core"
 
--- Library and program must match: all functions of msdbg.core, their arguments and results.
+-- Library and program must match in all functions of msdbg.core, their arguments and results.
 local VERSION = "0.1.0"
 local remedy = core.development
   and ("unset MSDBG_DEV_SCRIPTS, or point it at the scripts of this program (now: %s)"):format(core.development) or "rebuild the program"
 if core.version ~= VERSION then
   core.raise("version", ("the Lua library is that of msdbg %s, the program is msdbg %s; %s"):format(VERSION, core.version, remedy), true)
 end
--- Between two releases the version does not change; a missing function shows the difference.
+-- The version does not change between releases; a missing function reveals a mismatch.
 setmetatable(core, { __index = function(_, name)
   core.raise("version", ("msdbg.core of this program has no '%s', which its Lua library asks for; %s"):format(tostring(name), remedy), true)
 end })
@@ -30,12 +30,12 @@ M.listen = core.listen
 M.origin = core.origin
 M.report = core.report
 M.explain = core.explain
-M.rules = require "msdbg.rule_library"  -- reads rule files at the first use
+M.rules = require "msdbg.rule_library"  -- reads rule files on first use
 M.diff = core.diff
 for name, call in pairs(require "msdbg.follow") do M[name] = call end
 M.series = require "msdbg.series"
 
---- Ends with a mistake of the user: the message is shown without a traceback.
+--- Ends the script with a user error: shows the message without a traceback.
 ---@param message string
 function M.fail(message)
   core.raise("fail", type(message) == "string" and message or tostring(message), true)

@@ -1,4 +1,4 @@
--- JSON as msdbg writes it: exact numbers, NaN and infinities as strings (docs/json.md), keys sorted.
+-- JSON as written by msdbg: exact numbers, NaN and infinities as strings (docs/json.md), keys sorted.
 --
 --   local json = require "msdbg.json"
 --   json.encode({ worst = t:worst(3), ok = true }, { indent = 2 })
@@ -10,18 +10,18 @@ local assert, io, load, type = assert, io, load, type
 
 local M = {}
 
---- What `null` is in a decoded value: a table cannot hold nil.
+--- The decoded form of `null`: a table cannot hold nil.
 M.null = core.json_null
 
--- 64-bit integers that no double holds; the digits come from the parser and end in LL or ULL.
+-- 64-bit integers that a double cannot represent; the digits come from the parser and end in LL or ULL.
 local function wide(digits)
-  -- -9223372036854775808LL is a minus before a number that is too large.
+  -- -9223372036854775808LL parses as a minus sign and a number that is too large.
   if digits == "-9223372036854775808LL" then digits = "-9223372036854775807LL - 1" end
   return assert(load("return " .. digits))()
 end
 
---- A value as JSON text. A table is an array when its keys are exactly 1..n, else an object with string keys; an empty one is an
---- object unless json.array() marked it.
+--- A value as JSON text. A table is an array if its keys are exactly 1..n, otherwise an object with string keys; an empty table is
+--- an object unless json.array() marked it.
 ---@param value any
 ---@param given? { indent?: integer }
 ---@return string
@@ -30,8 +30,8 @@ function M.encode(value, given)
   return core.json_encode(value, options.integer("json.encode", o, "indent", 0, 16))
 end
 
---- The value of a JSON text. Integers beyond 2^53 become int64_t or uint64_t of the FFI; `special` turns the strings "NaN",
---- "Infinity" and "-Infinity" into numbers. Raises with line and column.
+--- The value of a JSON text. Integers beyond 2^53 become int64_t or uint64_t of the FFI; `special` converts the strings "NaN",
+--- "Infinity" and "-Infinity" to numbers. Raises with line and column.
 ---@param text string
 ---@param given? { special?: boolean }
 ---@return any
@@ -40,7 +40,7 @@ function M.decode(text, given)
   return core.json_decode(text, wide, o.special or false)
 end
 
---- The values of JSON lines; empty lines are passed over.
+--- The values of JSON lines; skips empty lines.
 ---@param text string
 ---@param given? { special?: boolean }
 ---@return any[]
@@ -60,12 +60,12 @@ function M.decode_lines(text, given)
   return values
 end
 
---- Marks a table as an array, for the empty one.
+--- Marks a table as an array; needed for an empty one.
 ---@param list any[]
 ---@return any[]
 function M.array(list) return core.json_array(list) end
 
---- True for what json.decode or json.array made an array.
+--- True for arrays of json.decode and json.array.
 ---@param value any
 ---@return boolean
 function M.is_array(value) return core.json_is_array(value) end

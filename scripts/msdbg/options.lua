@@ -1,4 +1,5 @@
--- Options of a call: one table of named fields. Unknown fields raise with the nearest known name, wrong types with what is expected.
+-- Options of a call: one table of named fields. Unknown fields raise with the nearest known name, wrong types with the expected
+-- one.
 local core = require "msdbg.core"
 
 local format = string.format
@@ -8,11 +9,11 @@ local M = {}
 
 local function with_article(kind) return (kind:match "^[aeiou]" and "an " or "a ") .. kind end
 
---- Checks the fields of `given` against `known`: name = type name, or a list of the words that are allowed.
----@param call string  named in messages
+--- Checks the fields of `given` against `known`: name = type name, or a list of allowed words.
+---@param call string  used in messages
 ---@param given table?
 ---@param known table<string, string|string[]>
----@return table  the options; an empty table without any
+---@return table  the options; empty if there are none
 function M.check(call, given, known)
   if given == nil then return {} end
   if type(given) ~= "table" then
@@ -42,7 +43,7 @@ function M.check(call, given, known)
   return given
 end
 
---- A whole number within bounds, or `default` when there is none.
+--- An integer within bounds, or `default` if missing.
 ---@param call string
 ---@param options table
 ---@param name string

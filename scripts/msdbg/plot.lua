@@ -1,5 +1,5 @@
--- Pictures made of characters: sparklines, bars, histograms, heat maps. Unicode blocks where the locale has them, else ASCII
--- (also with MSDBG_ASCII=1); colour where the terminal and the user allow it.
+-- Pictures made of characters: sparklines, bars, histograms, heat maps. Unicode blocks if the locale supports them, else ASCII
+-- (also with MSDBG_ASCII=1); colour if the terminal and the user allow it.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local options = require "msdbg.options"
@@ -33,7 +33,7 @@ local function with(more)
   return more
 end
 
--- The characters and whether colour is allowed, by what the call says or else by the terminal.
+-- The characters to use and whether colour is allowed, from the options or else the terminal.
 local function look(o)
   local terminal = core.terminal()
   local plain_text = o.ascii
@@ -60,7 +60,7 @@ local function numbers(call, values)
   end
 end
 
---- The smallest and the largest finite value; nil without one.
+--- The smallest and the largest finite value; nil without any.
 local function bounds(values, low, high)
   for i = 1, #values do
     local value = values[i]
@@ -71,13 +71,13 @@ local function bounds(values, low, high)
   return low, high
 end
 
--- 1..count; halves first, since the span of two large values overflows.
+-- 1..count; halves first, because the span of two large values overflows.
 local function level(value, low, high, count)
   if not low or high <= low then return floor((count + 1) / 2) end
   return min(count, max(1, floor((value / 2 - low / 2) / (high / 2 - low / 2) * count) + 1))
 end
 
--- Joins neighbours when there are more values than columns: what is not finite wins, then the largest magnitude.
+-- Joins neighbours if there are more values than columns: non-finite values win, then the largest magnitude.
 local function condense(values, width)
   if #values <= width then return values end
   local out = {}
@@ -92,7 +92,7 @@ local function condense(values, width)
   return out
 end
 
---- One character per value, low to high; NaN and infinities have marks of their own, false leaves a gap.
+--- One character per value, low to high; NaN and infinities have their own marks, false leaves a gap.
 ---@param values (number|false)[]
 ---@param given? { min?: number, max?: number, width?: integer, ascii?: boolean, colour?: boolean }
 ---@return string
@@ -117,7 +117,7 @@ local function bar(share, width, set)
   return (set.eighths[8]):rep(floor(eighths / 8)) .. (set.eighths[eighths % 8] or "")
 end
 
---- Horizontal bars with a label each and the number after them.
+--- Horizontal bars, each with a label before it and the number after it.
 ---@param labels string[]
 ---@param values number[]  0 or more
 ---@param given? { width?: integer, ascii?: boolean, colour?: boolean }

@@ -1,4 +1,5 @@
--- Values as the prompt prints them: objects by their own words, tables nested, on one line where they fit, cut off where they are long.
+-- Values as printed by the prompt: objects use their own text; tables are nested, on one line if they fit, and cut off if they are
+-- long.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
@@ -7,11 +8,11 @@ local getmetatable, ipairs, pairs, pcall, tostring, type = getmetatable, ipairs,
 
 local M = {}
 
-local WIDTH = 100         -- a table that is longer takes a line per entry
+local WIDTH = 100         -- a longer table gets one line per entry
 local DEEPEST = 4
 local MOST_ELEMENTS = 20  -- of a list
 local MOST_KEYS = 40
-local MOST_LINES = 200    -- of an object that prints as lines
+local MOST_LINES = 200    -- of an object's text
 local LONGEST_STRING = 200
 
 local function number_text(value, exact)
@@ -23,7 +24,7 @@ local function number_text(value, exact)
   return format("%.5g", value)
 end
 
--- Long texts of objects are cut after this many lines; omitted lines are counted.
+-- Cuts long texts of objects after this many lines and counts the omitted ones.
 local function cut_lines(text)
   local count, at = 0, 0
   for position in text:gmatch "()\n" do
@@ -100,7 +101,7 @@ function render(value, depth, above, indent)
   return table_text(value, depth, above, indent)
 end
 
---- The text of any value for the prompt: strings and numbers as they are, tensors with their statistics.
+--- The text of any value for the prompt: strings and numbers unchanged, tensors with their statistics.
 ---@param value any
 ---@return string
 function M.text(value)

@@ -1,4 +1,4 @@
--- `show --previous`: a tensor beside its value in the step before.
+-- `show --previous`: a tensor next to its value in the previous step.
 local core = require "msdbg.core"
 local pictures = require "msdbg.tensor_pictures"
 

@@ -1,4 +1,4 @@
--- How the plain tables that the library returns look when they are printed. Rendering is kept apart from the data.
+-- How the plain tables returned by the library print. Rendering is separate from the data.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
@@ -7,7 +7,7 @@ local ipairs, pairs, rawget, tostring, type = ipairs, pairs, rawget, tostring, t
 
 local M = {}
 
--- Every field that statistics can have; a field that is known but absent has no value.
+-- All fields of statistics; a known field that is absent has no value.
 local stats_fields = {
   count = true, min = true, max = true, mean = true, abs_mean = true, std = true, l2_norm = true, nan_count = true,
   pos_inf_count = true, neg_inf_count = true, zero_count = true, pos_count = true, neg_count = true, zero_percentage = true,
@@ -51,7 +51,7 @@ end
 local stats_order = { "count", "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
   "zero_count", "pos_count", "neg_count", "zero_percentage", "dtype_max_count", "first_bad" }
 
--- What was found, in words: parameters that hit, what the rule says of it, and elements that are not finite.
+-- A finding in words: parameters that hit, the rule's summary, and non-finite elements.
 local function what(hit)
   local parts, details = {}, hit.details or {}
   for _, param in ipairs(hit.params) do
@@ -68,7 +68,7 @@ local function what(hit)
     for _, name in ipairs(names) do parts[#parts + 1] = format("%s %s", name, tostring(details[name])) end
   end
   if hit.not_finite then parts[#parts + 1] = hit.not_finite end
-  -- Conditions that are joined have no single value to show.
+  -- Combined conditions have no single value to show.
   return #parts > 0 and concat(parts, "; ") or hit.summary or ""
 end
 M.what = what

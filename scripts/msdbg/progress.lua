@@ -1,4 +1,4 @@
--- A line of progress on standard error: only on a terminal, gone when it is finished.
+-- A progress line on standard error: only on a terminal, removed when finished.
 --
 --   local p = require "msdbg.progress".new { label = "layers", total = #nodes }
 --   for n in nodes:each() do ...; p:step() end
@@ -11,14 +11,14 @@ local floor, format, io, setmetatable = math.floor, formats.line, io, setmetatab
 
 local M = {}
 
-local EVERY = 0.1     -- seconds between two drawings
-local QUICK = 0.5     -- what takes no longer needs no line
-local PATIENCE = 1    -- before that a rate says nothing
+local EVERY = 0.1     -- seconds between two updates
+local QUICK = 0.5     -- shorter work needs no line
+local PATIENCE = 1    -- before that a rate is meaningless
 
 local Progress = {}
 Progress.__index = Progress
 
---- Begins. Without `total` the count alone is shown. `stream` is for tests: anything with write(); it is drawn to always.
+--- Starts a line. Without `total` it shows only the count. `stream` is for tests: any object with write(), which is always updated.
 ---@param given? { label?: string, total?: integer, stream?: table }
 ---@return msdbg.Progress
 function M.new(given)
@@ -28,7 +28,7 @@ function M.new(given)
     quick = o.stream and 0 or QUICK, started = core.seconds(), drawn = -EVERY, width = 0 }, Progress)
 end
 
---- The line as it would be drawn.
+--- The line as it would be shown.
 ---@return string
 function Progress:text()
   local elapsed = core.seconds() - self.started
@@ -43,7 +43,7 @@ function Progress:text()
   return text
 end
 
---- `n` more are done (default 1).
+--- Advances by `n` (default 1).
 ---@param n integer?
 function Progress:step(n)
   self.done = self.done + (n or 1)
@@ -56,7 +56,7 @@ function Progress:step(n)
   self.width = #text
 end
 
---- Takes the line away. May be called twice.
+--- Removes the line. May be called twice.
 function Progress:finish()
   if not self.shown then return end
   self.shown = false

@@ -1,4 +1,4 @@
--- What the annotated stubs of scripts/meta say, as data: `help`, `?x`, `apropos` and docs/reference.md are made of it.
+-- The annotated stubs of scripts/meta as data, for `help`, `?x`, `apropos` and docs/reference.md.
 local core = require "msdbg.core"
 
 local format = string.format
@@ -8,11 +8,11 @@ local M = {}
 
 local LONGEST_BRIEF = 110
 
--- Classes whose name in the virtual machine is not that of the stub: `node set` is msdbg.NodeSet by itself.
+-- Classes whose name in the virtual machine differs from the stub: `node set` becomes msdbg.NodeSet without an entry.
 local stub_names = { watchpoint = "msdbg.Watch", ["check result"] = "msdbg.Result", ["origin result"] = "msdbg.Origins",
   ["diff result"] = "msdbg.Diff" }
 
---- The stub class of a class of the virtual machine: "node set" is msdbg.NodeSet.
+--- The stub class of a class in the virtual machine: "node set" is msdbg.NodeSet.
 ---@param class string
 ---@return string
 function M.stub_name(class)
@@ -48,7 +48,7 @@ end
 local function parse_return(text)
   local kind, rest = split_type(text)
   local name, about = rest:match "^([%a_][%w_]*)%s*(.*)$"
-  -- Two spaces lead to the description, one to a name.
+  -- Two spaces introduce the description, one space a name.
   if rest:sub(1, 1) == " " or not name then name, about = nil, rest end
   return { type = kind, name = name, text = trim(about) }
 end
@@ -111,7 +111,7 @@ local function parse(text, into)
   end
 end
 
--- Files in the order of a reader: what everybody meets first.
+-- The files in reading order: the most important ones first.
 local FIRST = { ["meta/msdbg.lua"] = 1, ["meta/session.lua"] = 2, ["meta/live.lua"] = 3, ["meta/node.lua"] = 4,
   ["meta/tensor.lua"] = 5, ["meta/watch.lua"] = 6 }
 
@@ -134,14 +134,14 @@ function M.load()
   return loaded
 end
 
---- Reads one more text, for tests.
+--- Parses one more text, for tests.
 function M.parse(text)
   local into = { classes = {}, by_name = {}, aliases = {} }
   parse(text, into)
   return into
 end
 
---- The class of a stub by its name with or without `msdbg.`, case ignored; or nil.
+--- The class of a stub by its name with or without `msdbg.`, ignoring case; or nil.
 function M.class(name)
   local all = M.load()
   if all.by_name[name] or all.by_name["msdbg." .. name] then return all.by_name[name] or all.by_name["msdbg." .. name] end
@@ -151,14 +151,14 @@ function M.class(name)
   end
 end
 
---- The class that names the fields of an options table, for a parameter of the type `msdbg.CheckOptions` or of one with it among
---- others; or nil.
+--- The class with the fields of an options table, for a parameter of a type like `msdbg.CheckOptions`, possibly among others; or
+--- nil.
 function M.options_of(param)
   local name = param.type:match "msdbg%.[%w_]+Options"
   return name and M.load().by_name[name]
 end
 
---- Whether a class only describes an options table. It is described with the function.
+--- Whether a class only describes an options table, which is described together with its function.
 function M.is_options(class) return class.name:match "^msdbg%.%u[%w_]*Options$" ~= nil end
 
 --- `session:step(n?) -> msdbg.RunResult`
@@ -207,7 +207,7 @@ function M.member_text(member)
   return table.concat(lines, "\n")
 end
 
---- A class as lines of help: its description, its fields, its functions with their first sentence.
+--- A class as lines of help: its description, its fields, and the first sentence of each function.
 ---@param class table
 ---@return string
 function M.class_text(class)
@@ -245,14 +245,14 @@ function M.search(matches)
   return found
 end
 
---- Members that stubs and virtual machine do not share, as lines; none when they agree. Modules (`msdbg.plot`) are compared
+--- Members that only the stubs or only the virtual machine have, as lines; empty if they agree. Modules (`msdbg.plot`) are compared
 --- with the module tables, classes with their live tables.
 ---@return string[]
 function M.disagreements()
   local all, wrong = M.load(), {}
   local function compare(class, have, where)
     for name in pairs(have) do
-      -- A module that is a field of msdbg has a class of its own.
+      -- A module that is a field of msdbg has its own class.
       if type(name) == "string" and not class.members[name] and not all.by_name[class.name .. "." .. name] then
         wrong[#wrong + 1] = format("%s.%s exists in %s, but has no stub in scripts/meta", class.name, name, where)
       end

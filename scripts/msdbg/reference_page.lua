@@ -1,4 +1,4 @@
--- docs/reference.md: commands of the prompt and the Lua API, from the same texts that `help` shows.
+-- docs/reference.md: commands of the prompt and the Lua API, from the texts that `help` shows.
 local commands = require "msdbg.repl_commands"
 local reference = require "msdbg.reference"
 
@@ -7,7 +7,7 @@ local ipairs = ipairs
 
 local M = {}
 
--- Text inside of a table cell.
+-- Escapes text for a table cell.
 local function cell(text) return (text:gsub("|", "\\|")) end
 
 local function add_commands(lines)

@@ -1,4 +1,4 @@
--- The prompt: plain commands, Lua expressions and statements in one line of input. Completion is in repl_complete.lua.
+-- The prompt: plain commands, Lua expressions and statements. Completion is in repl_complete.lua.
 local core = require "msdbg.core"
 local commands = require "msdbg.repl_commands"
 local complete = require "msdbg.repl_complete"
@@ -19,7 +19,7 @@ local M = {}
 
 local MOST_KEPT = 9       -- values in _1 .. _9
 local MOST_ENTRIES = 10000
-local DEEPEST = 20        -- commands that evaluate what is after them
+local DEEPEST = 20        -- nesting of commands that evaluate an expression
 
 local env = strict.prompt_environment()
 M.environment = env
@@ -41,7 +41,7 @@ local function session()
 end
 state.session = session
 
---- The tensor that a variable of this name holds, or nil.
+--- The tensor in a variable of this name, or nil.
 function state.held(name)
   local value = name:match "^[%a_][%w_]*$" and lookup(name)
   if value and core.class_of(value) == "tensor" then return value end
@@ -50,12 +50,12 @@ end
 -- ---- evaluation -----------------------------------------------------------------------------------------------------
 
 local keywords = {}
--- Without `goto` and `until`: no entry can begin with those.
+-- Without `goto` and `until`: no entry can start with those.
 for word in ("and break do else elseif end false for function if in local nil not or repeat return then true while"):gmatch "%a+" do
   keywords[word] = true
 end
 
--- The command that `word` names, in full or by an unambiguous beginning; variables and Lua's own words go first.
+-- The command that `word` names, in full or by an unambiguous prefix; variables and Lua's own words take precedence.
 local function command_named(word)
   local command = commands.find(word)
   if keywords[word] then return end
@@ -70,7 +70,7 @@ local function command_named(word)
   end
 end
 
--- A line that begins with a command is one, unless what follows the word makes it Lua: `check = 3`, `nodes(x)`, `watch.x`.
+-- A line that starts with a command is one, unless the text after the word makes it Lua: `check = 3`, `nodes(x)`, `watch.x`.
 local function split_command(text)
   local word, rest = text:match "^([%a_][%w_]*)(.*)$"
   if not word then return end
@@ -78,10 +78,10 @@ local function split_command(text)
   local command = command_named(word)
   if not command then return end
   if rest:match "^%s*$" then
-    -- `s` alone is the session, which the prompt shows anyway, or the step that a debugger's user means by it.
+    -- `s` alone is the session, which the prompt shows anyway, or `step`, as in other debuggers.
     local s = word == "s" and session()
     if s and s.state ~= "closed" and s.can.step then return command, rest end
-    if rawget(env, word) ~= nil or s then return end  -- a variable of that name
+    if rawget(env, word) ~= nil or s then return end  -- a variable with that name
   elseif rawget(env, word) ~= nil and load("return " .. text) then
     return  -- `i + 1`, where i is a variable
   end
@@ -93,13 +93,13 @@ function state.split_command(text)
   if ok then return command, rest end
 end
 
--- A value as the prompt shows it; a text is shown as it is.
+-- A value as shown by the prompt; a text is shown unchanged.
 local function value_text(value)
   local text = pretty.text(value)
   return type(value) == "string" and text or core.wrapped(text)
 end
 
--- The latest values, newest first: those of one entry in their order, then those of the entry before it.
+-- The latest values, newest first: those of one entry in order, then those of the previous entry.
 local function push_results(...)
   local count = select("#", ...)
   for i = MOST_KEPT, 1, -1 do
@@ -110,7 +110,7 @@ local function push_results(...)
   rawset(env, "_", (...))
 end
 
---- The text of a list that a command prints: `#3` means its row 3 from now on, and `_[3]`, too.
+--- The text of a list that a command prints. From now on `#3` and `_[3]` mean its row 3.
 ---@param list table|userdata
 ---@param text string?
 ---@return string
@@ -158,18 +158,18 @@ local function run_command(command, rest)
   end
   local options
   rest, options = commands.options(command, rows.resolve(command, rest, session()))
-  -- Arguments that a command does not take are errors, not ignored.
+  -- Superfluous arguments are errors, not ignored.
   if command.usage == command.name and rest:match "%S" then
     commands.usage(command, format("%s takes no arguments, not '%s'", command.name, rest:match "^%s*(.-)%s*$"))
   end
   return command.run(session, command.raw and rest:match "^%s*(.-)%s*$" or commands.unquote(rest), options)
 end
 
--- A value inside a line of ours.
+-- A value inside one of our messages.
 local function shown(value) return type(value) == "string" and core.printable(value) or pretty.text(value) end
 
--- `?x`: what a value is and has. `?s.watch` and `?t:slice` are about the member, which is not called. Whatever is before it is
--- evaluated once: it may be a call that runs a step of a training.
+-- `?x` shows the type and the members of a value. `?s.watch` and `?t:slice` describe the member without calling it. The text before
+-- the member is evaluated once: it may be a call that runs a step of a training.
 local function explain_value(text)
   if text == "" then return help.overview() end
   local owner, sign, name = text:match "^(.+)([%.:])([%a_][%w_]*)$"
@@ -197,7 +197,7 @@ local function explain_value(text)
   return help.value(result, text, shown(result))
 end
 
--- `local x = 1` and nothing after it: the name is gone with the entry.
+-- For `local x = 1` by itself: the name disappears with the entry.
 local told_of_locals = false
 local function about_locals(text)
   if told_of_locals then return "" end
@@ -210,11 +210,11 @@ local function about_locals(text)
   return "locals live for one entry; leave out 'local'"
 end
 
--- Runs one entry. keep: what to do with the values of an expression.
+-- Runs one entry. keep: called with the values of an expression.
 local function run_entry(text, keep)
   local body, target = redirect.split(text, (state.split_command(text)))
   if target then return redirect.run(target, function() return run_entry(body, keep) end) end
-  if text:match "^=[^=]" then  -- an expression, whatever commands there are
+  if text:match "^=[^=]" then  -- always an expression, whatever commands exist
     local chunk, why = load("return " .. text:sub(2), "=prompt", "t", env)
     if chunk then return "done", keep(chunk()), 0 end
     if why:match "'<eof>'$" then return "incomplete", "", 0 end
@@ -232,14 +232,14 @@ local function run_entry(text, keep)
     unknown_word(text)
   end
   local chunk, expression_why = load("return " .. text, "=prompt", "t", env)
-  -- Who looks at a kept value again does not push it.
+  -- Looking at a kept value does not push it again.
   if chunk then return "done", (text:match "^_%d?$" and show_only or keep)(chunk()), 0 end
   local statements, why = load(text, "=prompt", "t", env)
   if statements then
     local output = keep(statements())
     return "done", output ~= "" and output or about_locals(text), 0
   end
-  -- `1 +` is not a statement at all, but the beginning of an expression.
+  -- `1 +` is not a statement, but the start of an expression.
   if why:match "'<eof>'$" or expression_why:match "'<eof>'$" then return "incomplete", "", 0 end
   local word = text:match "^([%a_][%w_]*)%s+[^=%s(]"
   if word and lookup(word) == nil and not text:find "[\n=({]" then unknown_word(word) end
@@ -248,7 +248,7 @@ end
 
 local depth = 0  -- `p p p 1`
 
---- The output of a command or an expression. `keep`: its values become _ and _1; without it nothing is kept.
+--- The output of a command or an expression. `keep`: its values become _ and _1; otherwise nothing is kept.
 function state.evaluate(text, keep)
   depth = depth + 1
   if depth > DEEPEST then core.raise("fail", format("more than %d commands inside each other", DEEPEST), true) end
@@ -258,7 +258,7 @@ function state.evaluate(text, keep)
   return output
 end
 
--- Where the session is; displays are shown when this changes.
+-- The position of the session; displays are shown when it changes.
 local function position()
   local s = session()
   if not s or s.state == "closed" then return end
@@ -279,12 +279,12 @@ local function enter(text)
   return with_displays(outcome, output, status, before)
 end
 
---- One entry, as typed or from a file.
+--- Runs one entry, typed or from a file.
 function state.enter(text)
   text = text:match "^%s*(.-)%s*$"
   if text == "" then return "done", "", 0 end
   local s = session()
-  if s then core.due_commands(s) end  -- of an entry that failed
+  if s then core.due_commands(s) end  -- discards those of a failed entry
   local outcome, output, status = enter(text)
   if outcome ~= "done" then return outcome, output, status end
   return stops.follow(session(), output, enter)
@@ -300,7 +300,7 @@ function M.eval(text)
   local outcome, output, status = state.enter(text)
   if outcome == "done" and text:match "%S" and #state.entries < MOST_ENTRIES then
     local entry = text:match "^%s*(.-)%s*$"
-    -- Saving is not a step of the work that is saved.
+    -- Saving does not belong to the work that is saved.
     if not entry:match "^save%s" then state.entries[#state.entries + 1] = entry end
   end
   return outcome, output, status
@@ -315,7 +315,7 @@ function M.prompt()
   local text = s.info.short_name
   if s.can.step then
     if step then text = format("%s step %d", text, step) end
-    -- Somewhere in the past: the training itself is further.
+    -- Somewhere in the past: the training itself is ahead.
     local now = steps[#steps]
     if step and now and step ~= now and s.state ~= "waiting" then text = format("%s (of %d)", text, now) end
     text = text .. " " .. s.state

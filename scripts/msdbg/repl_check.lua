@@ -1,4 +1,4 @@
--- Commands that say what is wrong: watchpoints, checks, and where it began.
+-- Commands that find faults: watchpoints, checks, and the origin.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
@@ -40,7 +40,7 @@ command {
   end,
 }
 
--- The watchpoints that `rest` names: numbers, or all.
+-- The watchpoints that `rest` names by number, or all.
 local function named(session, definition, rest)
   if rest == "all" then return need(session):watches() end
   local found = {}
@@ -72,7 +72,7 @@ change("unwatch", { "delete", "d" }, "remove watchpoints", "removed", function(w
 change("disable", nil, "keep watchpoints, but do not run them", "disabled", function(watch) watch:disable() end)
 change("enable", nil, "run watchpoints again", "enabled", function(watch) watch:enable() end)
 
--- Rules have no watchpoint that a recheck could ask: they are run again.
+-- A recheck does not cover rules, because they have no watchpoints: run them again.
 local last_words
 local check = registry.find "check"
 if check then
@@ -122,7 +122,7 @@ local function is_bad(tensor)
   return stats.nan_count + stats.pos_inf_count + stats.neg_inf_count > 0
 end
 
--- The user's own line: frames of installed packages are passed over when there are others.
+-- The user's own line; a frame of an installed package only if there is no other.
 local function source_text(stack)
   local found = stack[1]
   for _, frame in ipairs(stack) do
@@ -139,8 +139,8 @@ local function frame_line(index, tensor)
   return { format("#%d", index), core.short_name(tensor), bad_text(tensor.stats), source_text(tensor.node.stack) }
 end
 
--- From a bad tensor back along the first bad input of each operator, to one whose inputs are sound. The value that an
--- input was recorded with may be missing; then its producer's output is looked at.
+-- Walks from a bad tensor back along the first bad input of each operator, to an operator whose inputs are good. If the recorded
+-- input value is missing, the producer's output is used.
 local function walk_back(tensor)
   local chain, seen = { tensor }, {}
   local unknown
@@ -176,7 +176,7 @@ local function first_output(node, step)
   return node.kind == "operator" and node:output(0, { step = step }) or node:value { step = step }
 end
 
--- What bt means without a name: the last bad tensor that the fault of this step reached.
+-- The default of bt: the last bad tensor that the fault of this step reached.
 local function farthest(s)
   local found
   for _, origin in ipairs(core.origin(s, { steps = s.current_step }).origins) do

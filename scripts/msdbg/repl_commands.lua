@@ -1,4 +1,4 @@
--- All plain commands of the prompt. Each family registers its own.
+-- All plain commands of the prompt. Each group registers its own.
 local registry = require "msdbg.repl_registry"
 require "msdbg.repl_look"
 require "msdbg.repl_tensor"

@@ -52,7 +52,7 @@ local function complete_node(word)
   return s and core.node_names(s, word, MOST) or {}
 end
 
--- What may be after `op:`, `scope:`, `rank:`, `graph:`.
+-- Candidates after `op:`, `scope:`, `rank:`, `graph:`.
 local function complete_term(s, kind, rest)
   local found = {}
   if kind == "op" then return add_matching(found, rest, core.op_types(s), "op:") end
@@ -79,7 +79,7 @@ local function complete_selector(word)
   return found
 end
 
--- A node name, then its slots; variables that hold a tensor, too.
+-- A node name, then its slots; also variables that hold a tensor.
 local function complete_tensor(word)
   local s = open_session()
   local name, slot = word:match "^(.+):([%a]*:?%d*)$"
@@ -99,7 +99,7 @@ local function complete_tensor(word)
   return found
 end
 
--- As they are written; where nothing begins so, in any case of letters.
+-- In the case as typed; if nothing matches, in any case.
 local function complete_condition(word)
   local names = watch_words.names()
   local found = add_matching({}, word, names)
@@ -110,7 +110,7 @@ local function complete_condition(word)
   return found
 end
 
--- Behind the selector: a condition, then its parameters, or an expression. Node names have no place there.
+-- After the selector: a condition, then its parameters, or an expression. Node names are not allowed there.
 local function complete_watch(word, before)
   local _, when, open = watch_words.split(before:match "^%s*%S+%s+(.*)$" or "")
   if open then return complete_selector(word) end
@@ -155,7 +155,7 @@ local function complete_lua(word, before)
   end
   local found = {}
   for _, name in ipairs(infer.options(before, lookup) or {}) do add_matching(found, word, { name }) end
-  -- Parameters of a condition are further keys of the call that makes the watchpoint.
+  -- Parameters of a condition are additional keys of the call that creates the watchpoint.
   local condition = #found == 0 and watch_words.condition(before:match "watch%s*%(?%s*{.*when%s*=%s*[\"']([%w_]+)" or "")
   if condition then add_matching(found, word, condition.params) end
   if #found > 0 then return found end
@@ -163,7 +163,7 @@ local function complete_lua(word, before)
   return add_matching(found, word, keys_of(registry.state.globals))
 end
 
--- Inside of a string: a file where a call takes one, a condition after `when`, else a selector.
+-- Inside a string: a file if the call takes one, a condition after `when`, else a selector.
 local function complete_string(word, before)
   local ahead = before:match "^(.*)[\"'][^\"']*$" or ""
   if ahead:match "when%s*=%s*$" then
@@ -230,7 +230,7 @@ option_values.rules = function() return registry.rule_words() end
 option_values.steps, option_values.ranks = option_values.step, option_values.rank
 option_values.format = function() return { "table", "json", "jsonl", "csv", "markdown" } end
 
--- Of options that take what commands take as a word.
+-- Options that take the same values as words of commands.
 local option_completers = {
   on = complete_selector, around = complete_node, output = complete_file, rule = complete_file, profile = complete_file,
   baseline = complete_file, bless = complete_file, suppress = complete_file, map = complete_file, loss = complete_file,
@@ -245,7 +245,7 @@ local function complete_command(command, word, before)
     return add_matching({}, word, names)
   end
   local option = before:match "%s%-%-([%a%-]+)[%s=]+[\"']?$"
-  -- A value in quotes goes on behind its first word.
+  -- A quoted value may continue after its first word.
   option = option or before:match "%s%-%-([%a%-]+)[%s=]+\"[^\"]*$" or before:match "%s%-%-([%a%-]+)[%s=]+'[^']*$"
   for _, known in ipairs(command.options or {}) do
     if known[1] == option and known[2] ~= "" then
@@ -289,7 +289,7 @@ local function candidates(line, cursor)
   return complete_lua(word, rest)
 end
 
---- Candidates for the word that ends at `cursor` (bytes before it), best first, without repetition.
+--- Candidates for the word that ends at `cursor` (bytes before it), best first, without duplicates.
 ---@param line string
 ---@param cursor integer
 ---@return string[]

@@ -1,4 +1,4 @@
--- Texts of `help`, `?x` and `apropos`. Topics are here, commands describe themselves, the library is described by its stubs.
+-- Texts of `help`, `?x` and `apropos`. The topics are here; commands describe themselves, and the stubs describe the library.
 local core = require "msdbg.core"
 local expression_words = require "msdbg.expression_words"
 local reference = require "msdbg.reference"
@@ -9,7 +9,7 @@ local debug, ipairs, pairs, rawget, require, type = debug, ipairs, pairs, rawget
 
 local M = {}
 
-local MOST_IN_FULL = 3  -- functions of one name, before they are only listed
+local MOST_IN_FULL = 3  -- more functions of one name are only listed
 
 local topics = {}
 
@@ -157,7 +157,7 @@ function M.overview()
     .. concat(M.topics(), ", ")
 end
 
--- `session.step`, `s:step`, `msdbg.open`: a member of a class by a path, or nil.
+-- `session.step`, `s:step`, `msdbg.open`: the member of a class with that path, or nil.
 local function member(path)
   local owner, name = path:match "^([%w_%.]+)[%.:]([%w_]+)$"
   local class = owner and reference.class(owner == "s" and "session" or owner == "t" and "tensor" or owner)
@@ -174,7 +174,7 @@ local function condition(word)
   end
 end
 
--- The functions of that bare name in all classes.
+-- The functions with that bare name in all classes.
 local function members_named(name)
   local found = {}
   for _, class in ipairs(reference.load().classes) do
@@ -184,7 +184,7 @@ local function members_named(name)
   return found
 end
 
--- Other things of that name, a line each: `help session.watch  session:watch(options) -> msdbg.Watch`.
+-- Other entries with that name, one per line: `help session.watch  session:watch(options) -> msdbg.Watch`.
 local function others(class, members)
   local rows = {}
   if class then
@@ -198,7 +198,7 @@ local function others(class, members)
   return registry.align(rows)
 end
 
---- What is known of a word; a mistake names the nearest words.
+--- The help text of a word; for an unknown word an error with the nearest words.
 ---@param word string
 ---@return string
 function M.about(word)
@@ -233,7 +233,7 @@ function M.about(word)
   registry.mistake(format("no help on '%s'%s; apropos %s searches, topics: %s", word, hint, word, concat(M.topics(), ", ")))
 end
 
---- Everything that speaks of all the words.
+--- Every entry whose text contains all the words.
 ---@param words string
 ---@return string
 function M.apropos(words)
@@ -273,9 +273,9 @@ function M.apropos(words)
   return registry.align(rows)
 end
 
---- What `?x` prints: the class of a value with its members, or of a function its description.
+--- The output of `?x`: the class of a value with its members, or the description of a function.
 ---@param value any
----@param text string  how it was named
+---@param text string  the expression as typed
 ---@param shown string  the value as the prompt prints it
 ---@return string
 function M.value(value, text, shown)
@@ -286,7 +286,7 @@ function M.value(value, text, shown)
   if type(value) == "function" then
     local known = member(text)
     if known then return known end
-    -- The owner is a value of ours: s.watch, _:slice.
+    -- The owner is an object of the library: s.watch, _:slice.
     for _, each in ipairs(reference.load().classes) do
       for name, one in pairs(each.members) do
         if one.params and text:match("[%.:]" .. name .. "$") then return reference.member_text(one) end

@@ -1,4 +1,4 @@
--- Commands about the prompt itself: display, files of commands, help, leaving.
+-- Commands about the prompt itself: display, command files, help, leaving.
 local core = require "msdbg.core"
 local help = require "msdbg.repl_help"
 local registry = require "msdbg.repl_registry"
@@ -55,7 +55,7 @@ local function display_line(display)
   return format("%d: %s%s%s", display.id, display.text, text:find "\n" and "\n" or " = ", text)
 end
 
---- The displayed values, one a line; "" without any. Called after each step.
+--- The displayed values, one per line, or "". Called after each step.
 function state.display_text()
   local lines = {}
   for i, display in ipairs(state.displays) do lines[i] = display_line(display) end
@@ -72,7 +72,7 @@ command {
       local text = state.display_text()
       return text ~= "" and text or "nothing is displayed; e.g. display s:tensor(\"fc1.weight\").stats.abs_mean"
     end
-    state.evaluate(rest)  -- a mistake is reported now, and nothing is kept
+    state.evaluate(rest)  -- report a mistake now, before anything is kept
     local display = { id = state.next_display, text = rest }
     state.next_display = state.next_display + 1
     state.displays[#state.displays + 1] = display
@@ -124,10 +124,10 @@ command {
   end,
 }
 
-local entered = {}     -- the files that are being entered, the outermost first
-local located = false  -- the mistake on its way out names its file already
+local entered = {}     -- the files that are being read, the outermost first
+local located = false  -- the error that is being raised already names its file
 
--- Enters the lines of a file as if they were typed. The first mistake ends it and names its line, once: not those of the
+-- Runs the lines of a file as if they were typed. The first mistake ends it and names its own line, once, but not the lines of
 -- files that sourced this one.
 local function source(path)
   local text = watches.read_file(path)

@@ -1,4 +1,4 @@
--- Commands that look at the graph and at lists of tensors.
+-- Commands that show the graph and lists of tensors.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
@@ -10,7 +10,7 @@ local ipairs, pairs, tostring = ipairs, pairs, tostring
 
 local MOST_LEVELS = 100  -- of a tree
 
--- The name of a node behind `before` columns of a line: in full, or its shortest unique ending where the terminal is too narrow.
+-- The name of a node after `before` columns of a line: in full, or its shortest unique suffix if the terminal is too narrow.
 local function name_within(session, name, before)
   local limit = core.terminal().limit - before
   if formats.width(name) <= limit then return name end
@@ -59,7 +59,7 @@ command {
   end,
 }
 
--- Inputs (or users) of a node as a tree of lines; `seen` keeps a node from being unfolded twice.
+-- Inputs (or users) of a node as a tree of lines; `seen` prevents expanding a node twice.
 local function add_tree(session, lines, node, upwards, depth, indent, seen)
   for i, edge in ipairs(upwards and node.inputs or node.users) do
     local other = edge.node
@@ -126,7 +126,7 @@ local function ranges_text(values)
   return #parts > 0 and concat(parts, ", ") or "none"
 end
 
--- Why a list of tensors is empty, as far as the steps tell.
+-- The reason why a list of tensors is empty, as far as the steps show it.
 local function nothing_there(s, options)
   local asked, steps = options.steps or s.current_step, s.steps
   for _, step in ipairs(steps) do
@@ -160,7 +160,7 @@ command {
   end,
 }
 
--- How far a training is, in words.
+-- The progress of a training as text.
 local function progress(s)
   if s.state ~= "held" then return s.state end
   if s.completed_steps == 0 and not s.current_node then return "held before its first step" end

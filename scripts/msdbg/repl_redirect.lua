@@ -1,7 +1,7 @@
 -- `> FILE`, `>> FILE` and `| COMMAND` after an entry of the prompt.
 --
--- Comparisons still work: after a command that takes an expression, and after Lua, `> FILE` needs a path that begins with /, ./, ../ or
--- ~/, and whatever Lua can parse is Lua.
+-- Comparisons still work: after Lua, and after a command that takes an expression, `> FILE` needs a path that starts with /, ./,
+-- ../ or ~/, and whatever Lua can parse is Lua.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
@@ -16,7 +16,7 @@ local SELECTORS = { selector = true, watch = true, trend = true }
 
 local CLOSING = { ["("] = ")", ["["] = "]", ["{"] = "}" }
 
--- The position after the quoted text, bracket or regular expression that begins at `at`, or nil.
+-- The position after the quoted text, bracket or regular expression that starts at `at`, or nil.
 local function after_group(text, at, regex)
   local char = text:sub(at, at)
   if char == '"' or char == "'" then
@@ -31,7 +31,7 @@ local function after_group(text, at, regex)
   end
 end
 
--- Each `|`, `>` and `>>` that follows a blank and is outside quotes and brackets: { at, sign, rest }.
+-- Each `|`, `>` and `>>` after a blank and outside quotes and brackets: { at, sign, rest }.
 local function operators(text, regex)
   local found, at = {}, 1
   while at <= #text do
@@ -70,18 +70,18 @@ end
 
 local function cut(text, found) return text:sub(1, found.at - 1):match "^(.-)%s*$", target(found) end
 
--- What cannot be a comparison.
+-- True if it cannot be a comparison.
 local function is_clear(found) return found.sign ~= ">" or found.rest:match "^[\"']?%.?%.?/" or found.rest:match "^~/" end
 
 local function is_lua(text) return load("return " .. text) or load(text) end
 
---- The entry without its redirect, and the redirect; nil where there is none.
+--- The entry without its redirect, and the redirect; nil without one.
 ---@param text string
----@param command table?  the command that the entry begins with
+---@param command table?  the command at the start of the entry
 ---@return string?, table?
 function M.split(text, command)
   if not text:find "%s[|>]" then return end
-  if command and command.raw then return end  -- the entry after `p` or `display` has its own
+  if command and command.raw then return end  -- the entry after `p` or `display` has its own redirect
   if command then
     for _, found in ipairs(operators(text, SELECTORS[command.complete])) do
       if not EXPRESSIONS[command.complete] or is_clear(found) then return cut(text, found) end
@@ -97,7 +97,7 @@ end
 
 --- Whether the next word after `text` is the file of a redirect.
 ---@param text string
----@param command table?  the command that the entry begins with
+---@param command table?  the command at the start of the entry
 ---@return boolean
 function M.awaits_file(text, command)
   local found = operators(text, command and SELECTORS[command.complete])
@@ -117,7 +117,7 @@ local function send(to, text)
   return ""
 end
 
---- Runs an entry and sends its output there. Returns what `run` returns, with the output that is left for the prompt.
+--- Runs an entry and sends its output to the redirect. Returns the results of `run`, with the output that remains for the prompt.
 ---@param to table
 ---@param run fun(): string, string, integer
 function M.run(to, run)

@@ -1,9 +1,9 @@
--- The table of the prompt's commands, and what their definitions share: session, options, mistakes.
+-- The table of the prompt's commands, and helpers for their definitions: session, options, mistakes.
 --
--- A command has a name, perhaps short forms (`also`), a usage line, a summary under 60 characters, perhaps `details`, `examples`,
--- `options` = { { "name", "VALUE", "help" } } and `complete` = the kind of its words, `raw` = quotes are Lua's,
--- `open` = function(rest) -> whether more lines have to follow, and
--- run(session, rest, options) -> text, exit status; `session` is a function that gives the open session or nil.
+-- A command has a name, optional short forms (`also`), a usage line, a summary under 60 characters, and optional `details`,
+-- `examples`, `options` = { { "name", "VALUE", "help" } }, `complete` = the kind of its words, `raw` = quotes belong to Lua, `open`
+-- = function(rest) -> whether more lines must follow, and run(session, rest, options) -> text, exit status; `session` is a function
+-- that returns the open session or nil.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
@@ -14,12 +14,12 @@ local M = {}
 
 local list, by_name = {}, {}
 
---- What commands share while the prompt runs: `env`, `displays`, `entries`, and from the evaluator `evaluate`, `enter`.
+--- State that commands share while the prompt runs: `env`, `displays`, `entries`, and from the evaluator `evaluate`, `enter`.
 M.state = { displays = {}, entries = {}, next_display = 1 }
 
 local heading
 
---- What the commands that follow have in common; `help` lists them below it.
+--- The group of the following commands; `help` lists them below its title.
 ---@param title string
 function M.group(title) heading = title end
 
@@ -30,7 +30,7 @@ function M.command(definition)
   for _, other in ipairs(definition.also or {}) do by_name[other] = definition end
 end
 
---- All commands; those of a group stand together.
+--- All commands, sorted by group.
 ---@return table[]
 function M.list()
   local groups, of, ordered = {}, {}, {}
@@ -48,11 +48,11 @@ function M.list()
   return ordered
 end
 
---- The command of exactly this name or short form.
+--- The command with exactly this name or short form.
 ---@param word string
 function M.find(word) return by_name[word] end
 
---- The commands that begin with `word`, each once.
+--- The commands that start with `word`, each once.
 ---@param word string
 ---@return table[]
 function M.beginning_with(word)
@@ -93,7 +93,7 @@ function M.number(definition, text, what)
   return n
 end
 
---- The watchpoint whose number `text` is.
+--- The watchpoint with the number `text`.
 ---@return msdbg.Watch
 function M.watchpoint(s, definition, text)
   local id, ids = M.number(definition, text, "the number of a watchpoint"), {}
@@ -104,7 +104,7 @@ function M.watchpoint(s, definition, text)
   M.mistake(format("%s: no watchpoint %d (have %s)", definition.name, id, #ids > 0 and concat(ids, ", ") or "none"))
 end
 
---- Live: makes the training keep the values of these nodes from the next step on. True when it did not do so before.
+--- Live: makes the training keep the values of these nodes from the next step on. True if it did not do so before.
 ---@param on string  a selector, or the name of a tensor
 function M.keep_readable(s, on)
   if s.kind ~= "live" or s.state ~= "held" then return false end
@@ -112,13 +112,13 @@ function M.keep_readable(s, on)
   return ok and kept > 0
 end
 
---- A selector or tensor name may be in quotes, as it would in Lua.
+--- A selector or tensor name may be quoted, as in Lua.
 function M.unquote(text)
   text = text:match "^%s*(.-)%s*$"
   return text:match '^"([^"]*)"$' or text:match "^'([^']*)'$" or text
 end
 
---- Takes `--name VALUE` and `--name=VALUE` out of what is after a command.
+--- Removes `--name VALUE` and `--name=VALUE` from the words of a command.
 ---@return string rest
 ---@return table<string, string> options
 function M.options(definition, rest)
@@ -161,7 +161,7 @@ end
 
 -- ---- commands of the program -----------------------------------------------------------------------------------------
 
---- Words as a shell reads them: quotes keep blanks together and are taken away, a backslash is a letter.
+--- Splits words like a shell: quotes keep blanks together and are removed; a backslash is an ordinary character.
 ---@param text string
 ---@return string[]
 function M.words(text)
@@ -187,7 +187,7 @@ function M.words(text)
   return words
 end
 
--- A variable that holds a tensor may be named where a tensor is: the command gets its name and its place.
+-- A variable that holds a tensor can replace a tensor name: the command gets the tensor's name and position.
 local function name_tensor(definition, words)
   local tensor = definition.complete == "tensor" and words[1] and M.state.held and M.state.held(words[1])
   if not tensor then return end
@@ -218,7 +218,7 @@ local function option_of(info)
   return { long or info.names[1], info.value, info.help, names = info.names, common = info.common }
 end
 
--- Those of the program that the prompt has, too: they come first in their groups.
+-- Commands of the program come first in their groups.
 for _, info in ipairs(core.commands()) do
   local options = {}
   for i, option in ipairs(info.options) do options[i] = option_of(option) end

@@ -1,4 +1,4 @@
--- `#3` in a command is row 3 of the list that the prompt printed last; in Lua it is `_[3]`.
+-- `#3` in a command is row 3 of the list printed last; in Lua it is `_[3]`.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 
@@ -7,18 +7,18 @@ local pairs, tonumber, type = pairs, tonumber, type
 
 local M = {}
 
--- What the words of a command are, by its `complete`: how a row is written there.
+-- How a row is written for a command, by the kind of its words (`complete`).
 local SELECTORS = { selector = true, watch = true }
 local NAMES = { tensor = true, where = true, trend = true, node = true, ["file or node"] = true }
 
 local rows  -- nodes, tensors, hits or watchpoints by number
-local listed  -- what the command that runs has listed
+local listed  -- the list of the running command
 
---- The list whose rows `#N` means from now on: what is under `N` is what the prompt printed with that number.
+--- Sets the list for `#N`: the entry at `N` is the row printed with that number.
 ---@param list table|userdata
 function M.keep(list) rows = list end
 
---- What a command of the program has listed; see list_nodes and the like.
+--- The list of the last command of the program; see list_nodes and similar functions.
 ---@return table|userdata|nil
 function M.take()
   local list = listed
@@ -26,7 +26,7 @@ function M.take()
   return list
 end
 
--- Called by commands of the program: the session, then words.
+-- Called by commands of the program with the session, then words.
 function M.list_nodes(session, selector) listed = session:nodes(selector) end
 function M.list_hits(session) listed = session.last_result.hits end
 function M.list_tensors(session, on, steps, ranks, slots)
@@ -58,14 +58,14 @@ local function row(number)
   return found or mistake("#%d: the last list has no such row; %s", number, range())
 end
 
--- The node of a row, its slot unless it is a node, and where it was.
+-- The node of a row, its slot unless the row is a node, and its step and rank.
 local function place_of(found)
   local class = core.class_of(found)
   if class == "node" then return found.name end
   return class == "tensor" and found.node.name or found.node, found.slot, found
 end
 
--- What a command that takes words of this kind calls row `number`; nil where it takes none.
+-- Row `number` in the form for a command with words of this kind; nil if it takes none.
 local function named(kind, number, suffix)
   if not kind then return number end  -- a command that takes numbers
   local numbers_watches = kind == "watch number"
@@ -82,7 +82,7 @@ local function named(kind, number, suffix)
   return node .. ":" .. slot .. suffix, place
 end
 
---- What is after a command, with the names of the rows that it mentions. A tensor of another step comes with it.
+--- The words of a command with row numbers replaced by names. A tensor also brings its step.
 ---@param definition table
 ---@param rest string
 ---@param session msdbg.Session?

@@ -1,4 +1,4 @@
--- What the prompt says of rules: `help RULE`, `?RULE`, and completion.
+-- Rules at the prompt: `help RULE`, `?RULE`, and completion.
 local registry = require "msdbg.repl_registry"
 
 local concat, format = table.concat, require "msdbg.format".line
@@ -27,7 +27,7 @@ end
 
 function registry.rule_list() return (require "msdbg.rule_library".list()) end
 
---- What is known of the rule of that name or abbreviation, or nil.
+--- The description of the rule with that name or abbreviation, or nil.
 function registry.rule_text(word)
   for _, made in ipairs(registry.rule_list()) do
     if made.name == word or made.abbr and made.abbr == word then return rule_text(made) end

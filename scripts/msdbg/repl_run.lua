@@ -1,11 +1,11 @@
--- Commands that move: from step to step of a dump, or a training from place to place.
+-- Commands that move: between steps of a dump, or a training to another step or operator.
 local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
 
 local command, mistake, number = registry.command, registry.mistake, registry.number
 local format, tostring = formats.line, tostring
 
--- The session, if it can be driven.
+-- The session, if it is a live one that can run.
 local function training(session, name)
   local s = registry.need(session)
   if not s.can.step and s.state ~= "closed" then

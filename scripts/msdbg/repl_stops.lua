@@ -1,4 +1,4 @@
--- Commands about what a watchpoint does when it stops a training: once, not at first, and with commands of the prompt.
+-- Commands for stops at watchpoints: once, ignoring the first ones, and with commands of the prompt.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
@@ -34,7 +34,7 @@ command {
 
 -- ---- commands of a watchpoint ---------------------------------------------------------------------------------------
 
--- `N`, the entries behind it on the first line, and the lines below it.
+-- `N`, the entries after it on the first line, and the lines below it.
 local function split(rest)
   local first, below = rest:match "^([^\n]*)\n?(.*)$"
   local id, entry = first:match "^%s*(%d*)%s*(.-)%s*$"
@@ -46,7 +46,7 @@ command {
   details = "Without ENTRY, the lines that follow, up to `end`; none remove the commands. Without N: the last watchpoint. A command\n"
     .. "  that runs the training ends the list, and what it stops at has its own commands.",
   complete = "watch number", examples = { "commands 1 stats @loss", "commands 1\n  stats @loss\n  continue\nend" },
-  --- Whether more lines have to follow.
+  --- Whether more lines must follow.
   open = function(rest)
     local _, entry, below = split(rest)
     return entry == "" and not ("\n" .. below):match "\n%s*end%s*$"
@@ -78,11 +78,11 @@ local function say(output)
   io.flush()
 end
 
---- Enters the commands of the watchpoints at which the last entry has stopped the training, and of those at which these stop it.
---- What is printed on the way is printed at once; the last output is returned.
+--- Runs the commands of the watchpoints that stopped the last entry, and of those that stop these commands. Intermediate output is
+--- printed at once; returns the last output.
 ---@param session msdbg.Session?
 ---@param output string  of the entry
----@param enter fun(entry: string): string, string, integer  one entry: outcome, output, status
+---@param enter fun(entry: string): string, string, integer  runs one entry: outcome, output, status
 ---@return string outcome
 ---@return string output
 ---@return integer status

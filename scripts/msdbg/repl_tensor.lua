@@ -16,7 +16,7 @@ local function with(more)
   return all
 end
 
--- The tensor of `NODE:slot[slice]`, which may also be a Lua variable that holds one, and the slice text or nil.
+-- The tensor of `NODE:slot[slice]`, or of a Lua variable that holds one, and the slice text or nil.
 local function find(definition, session, name, options)
   if name == "" then registry.usage(definition, definition.name .. ": which tensor?") end
   local part

@@ -1,4 +1,4 @@
--- What a rule file returns: `rule { name = ..., ... }`, checked field by field. Nothing of the rule runs here.
+-- The return value of a rule file: `rule { name = ..., ... }`, checked field by field. Runs no function of the rule.
 local core = require "msdbg.core"
 
 local concat, sort = table.concat, table.sort
@@ -24,7 +24,7 @@ local param_fields = {
 }
 local param_types = { number = true, integer = true, boolean = true, string = true, choice = true }
 local severities = { info = true, warning = true, error = true }
--- Words of the choice language cannot be names.
+-- Words of the choice language cannot be names of rules.
 local reserved = { ["and"] = true, ["or"] = true, ["not"] = true, all = true, default = true, recommended = true, catalogue = true }
 
 local stats = {
@@ -40,7 +40,7 @@ local function keys(map)
   return list
 end
 
---- "text (did you mean 'x'?)" when one of `known` resembles `word`.
+--- "text (did you mean 'x'?)" if one of `known` resembles `word`.
 local function suggest(text, word, known)
   local close = core.nearest(tostring(word), known, 1)
   return close[1] and format("%s (did you mean '%s'?)", text, close[1]) or text
@@ -75,7 +75,7 @@ end
 
 local function is_nan(value) return value ~= value end
 
---- The value of a parameter from user input or a file. Raises with `who` before the message.
+--- The value of a parameter from user input or a file. Errors start with `who`.
 function M.value_of(who, name, spec, given)
   local value = given
   if type(given) == "string" and spec.type ~= "string" and spec.type ~= "choice" then
@@ -135,7 +135,7 @@ local function check_param(who, name, spec)
   if spec.default ~= nil then M.value_of(who, name, spec, spec.default) end
 end
 
---- `when` with the parameters put in place of $name.
+--- `when` with the parameters substituted for $name.
 function M.fill_in(who, when, params, values)
   return (when:gsub("%$([%a_][%w_]*)", function(name)
     if not params[name] then wrong(who, "%s", suggest(format("field 'when': there is no parameter '%s'", name), name, keys(params))) end
@@ -167,7 +167,7 @@ local function check_verdict_fields(rule, who)
   end
 end
 
---- Checks `given` and makes it a rule.
+--- Checks `given` and turns it into a rule.
 local function define(given)
   if type(given) ~= "table" then
     core.raise("invalid_argument", "rule: a table is expected: rule { name = \"my-rule\", ... }, not " .. shown(given), true)
@@ -208,7 +208,7 @@ local function define(given)
   return setmetatable(rule, Rule)
 end
 
---- True for what `rule { ... }` returned.
+--- True for results of `rule { ... }`.
 function M.is_rule(value) return type(value) == "table" and getmetatable(value) == Rule end
 M.keys = keys
 

@@ -1,4 +1,4 @@
--- The cases of rules: small tensors with the verdict that is expected, run through the same engine as a dump.
+-- Test cases of rules: small tensors with the expected verdict, run by the same engine as a dump.
 local core = require "msdbg.core"
 local rule = require "msdbg.rule"
 local run = require "msdbg.rule_run"
@@ -19,7 +19,7 @@ local case_fields = {
 local tensor_fields = {
   x = true, shape = true, dtype = true, op = true, node = true, slot = true, inputs = true, overflow = true, trainable = true,
 }
-local step_fields = { step = true }  -- an entry of `steps` is a tensor that may name its step
+local step_fields = { step = true }  -- an entry of `steps` is a tensor that may specify its step
 for field in pairs(tensor_fields) do step_fields[field] = true end
 local verdicts = { hit = true, clean = true, ["not checked"] = true }
 local words = { nan = 0 / 0, inf = huge, ["-inf"] = -huge, ["+inf"] = huge }
@@ -31,7 +31,7 @@ local function check_fields(what, given, known)
   end
 end
 
--- Nested lists are row-major; their lengths are the shape unless it is given.
+-- Nested lists are row-major; their lengths give the shape unless it is specified.
 local function flatten(x, values, shape, depth)
   if type(x) ~= "table" then
     local value = type(x) == "string" and words[x:lower()] or x
@@ -76,7 +76,7 @@ local function add_step(list, entry, case, step)
   end
 end
 
--- All tensors of a case, and the steps that are judged.
+-- All tensors of a case, and the steps to judge.
 local function tensors_of(case)
   local list = {}
   if case.step then
@@ -117,7 +117,7 @@ local function steps_text(hits)
   return concat(list, ",")
 end
 
--- nil when the result is as expected, else expected, actual.
+-- nil if the result is as expected, else expected, actual.
 local function compare(case, result)
   for _, entry in ipairs(result.not_checked) do
     if entry.reason:find("^rule error") then return case.expect, entry.reason end
@@ -154,7 +154,7 @@ local function run_case(made, case, budget)
   end
   local list, steps = tensors_of(case)
   local session = core.memory_session(case.live and "live" or "dump", list)
-  -- Case nodes have arbitrary names, so the rule gets all of them unless the case asks for its selector.
+  -- Nodes in cases have arbitrary names: the rule gets all of them unless the case uses the rule's selector.
   local on = not case.select and "@all or @constant" or nil
   local instance, why = run.instance(session, made, values, { on = on, optional = true, budget = budget })
   if instance == false then return { hits = {}, not_checked = {}, steps = {} } end
@@ -162,7 +162,7 @@ local function run_case(made, case, budget)
   local result = core.run_rules(session, { instance }, {}, { steps = steps or "all" })
   local problem
   for _, entry in ipairs(result.rule_problems) do
-    -- That a rule selects nothing may be what the case is about.
+    -- A case may test that a rule selects nothing.
     if not problem and entry.reason:find "^rule error" then problem = entry.reason end
   end
   return { hits = result.hits, not_checked = result.not_checked, steps = result.steps, problem = problem }
@@ -189,7 +189,7 @@ function M.test(made, budget)
   return report
 end
 
--- Opening a directory succeeds, reading from it does not.
+-- Opening a directory succeeds, but reading from it fails.
 local function is_directory(name)
   local file = io.open(name, "r")
   if not file then return false end
@@ -198,7 +198,7 @@ local function is_directory(name)
   return read == nil and why ~= nil
 end
 
---- Tests rules by name and the rules of files; without names all of them. Files that cannot be read are failures.
+--- Tests rules by name and the rules in files; by default all rules. Files that cannot be read count as failures.
 ---@param names? string[] names of rules, files or directories
 function M.run(names, options)
   options = options or {}

@@ -1,4 +1,4 @@
--- The 17 conditions of the catalogue as rules under their ids, made from the core's table.
+-- The 17 conditions of the catalogue as rules, named by their ids and built from the core's table.
 local core = require "msdbg.core"
 local rule = require "msdbg.rule"
 
@@ -86,7 +86,7 @@ local function params_of(spec)
       type = param.is_bool and "boolean" or "number", min = not param.is_bool and param.min or nil,
       max = not param.is_bool and param.max or nil,
       min_open = param.min_open or nil, unit = param.unit == "percent" and "%" or param.unit, help = param.help, optional = true,
-      -- Left to the core, which fills it in only where no other limit is given.
+      -- The core applies it if no other limit is given.
       fallback = param.default,
     }
   end
@@ -108,7 +108,7 @@ function M.rules()
   return list
 end
 
---- The text of the condition with the values that were given.
+--- The text of the condition with the given values.
 function M.when(made, values)
   local parts = { made.catalogue }
   for _, name in ipairs(rule.keys(made.params)) do

@@ -6,11 +6,11 @@ local ipairs, next, pairs, tonumber = ipairs, next, pairs, tonumber
 
 local M = {}
 
-local DEEPEST = 100  -- `not` and `(` inside each other
+local DEEPEST = 100  -- nesting of `not` and `(`
 
 local function wrong(text, message, ...) core.raise("invalid_argument", format("--rules '%s': ", text) .. format(message, ...), true) end
 
--- Words, commas and parentheses. NAME=VALUE and numbers after a word are its parameters.
+-- Words, commas and parentheses. After a word, NAME=VALUE and numbers are its parameters.
 local function tokens_of(text)
   local list, at = {}, 1
   while true do
@@ -28,7 +28,7 @@ local function glob_pattern(glob)
   return "^" .. glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".") .. "$"
 end
 
--- What a word means: a function rule -> truth, or nil. Names go before abbreviations, those before tags.
+-- The meaning of a word: a function rule -> boolean, or nil. Names take precedence over abbreviations, and these over tags.
 local function meaning(word, rules)
   local lower = word:lower()
   if lower == "all" then return function() return true end, "all" end
@@ -57,7 +57,7 @@ end
 
 local function nothing() return false end
 
--- The unreadable file that probably holds the rule of that name: its own name, or the name in its message.
+-- The unreadable file that probably contains the rule with that name: its file name, or a name in its message.
 local function broken(word, problems)
   local lower = word:lower()
   for _, problem in ipairs(problems or {}) do
@@ -129,7 +129,7 @@ function Parser:word()
   self.at = self.at + 1
   local test, _, rule = meaning(token.text, self.rules)
   local problem = not test and broken(token.text, self.problems)
-  if problem then  -- the others go on
+  if problem then  -- skip it and continue with the others
     self.broken[problem] = true
     while self:peek() and self:peek().text:find("=", 1, true) do self.at = self.at + 1 end  -- its parameters
     return nothing
@@ -177,14 +177,14 @@ function Parser:any()
   end
 end
 
---- The rules that `text` chooses, in their order.
+--- The rules that `text` selects, in order.
 ---@param text string
 ---@param registry table with rules, and left_out for messages
 ---@return table[] chosen
----@return table params  rule -> list of {name, value} written after it
----@return boolean only_names  nothing but names was written
+---@return table params  rule -> list of {name, value} given after it
+---@return boolean only_names  `text` contains only names
 ---@return table named  rule -> true
----@return table broken  problem -> true, of files that were named and cannot be read
+---@return table broken  problem -> true, for files that were named and cannot be read
 function M.choose(text, registry)
   local rules = registry.rules
   local parser = setmetatable({ text = text, tokens = tokens_of(text), at = 1, rules = rules, params = {}, named = {},

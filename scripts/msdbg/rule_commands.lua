@@ -11,7 +11,7 @@ local error, io, ipairs, pcall, tonumber, tostring, type = error, io, ipairs, pc
 
 local M = {}
 
-local lines, notes  -- of the answer that is being made
+local lines, notes  -- of the current answer
 local function print(text) lines[#lines + 1] = text end
 
 local function note(text) notes[#notes + 1] = text end
@@ -20,7 +20,7 @@ local function show_notes(registry)
   for _, text in ipairs(registry.notes) do note(text) end
 end
 
-local limit  -- what a line may take
+local limit  -- maximum width of a line
 
 local LIST = { { title = "name" }, { title = "short" }, { title = "severity", drop = 1 }, { title = "summary", fit = "text", least = 40 },
   { title = "tags", fit = "text", drop = 2, least = 12 }, { title = "from", fit = "name", drop = 3 } }
@@ -67,7 +67,7 @@ local function range_of(spec)
   return spec.type .. unit
 end
 
--- Folds a text to lines of at most 90 characters after an indent.
+-- Wraps a text to lines of at most 90 characters after an indent.
 local function folded(label, text)
   if not text then return end
   local line = pad(label, 10)
@@ -268,7 +268,7 @@ end
 
 local lists = { name = "names", file = "files" }
 
---- Words as the command passes them: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5, width=80.
+--- Words from the command: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5, width=80.
 ---@param ... string
 ---@return string text
 ---@return integer exit_status

@@ -1,6 +1,6 @@
--- Rule libraries: where rule files are, how they are read, and what is chosen from them.
+-- Rule libraries: finding rule files, reading them, and selecting rules.
 --
--- A file is run in an environment of its own to build its tables; no function of a rule is called here.
+-- A file runs in its own environment to build its tables; no function of a rule is called here.
 local core = require "msdbg.core"
 local catalogue = require "msdbg.rule_catalogue"
 local choice = require "msdbg.rule_choice"
@@ -12,10 +12,10 @@ local ipairs, pairs, setmetatable, type = ipairs, pairs, setmetatable, type
 
 local M = {}
 
---- Seconds that one call of a function of a rule may take; so may reading a rule file.
+--- Time limit in seconds for one call of a rule's function, and for reading a rule file.
 M.budget = 10
 
--- Rule files get no way to end the program under a check.
+-- Rule files have no way to end the program during a check.
 local function environment()
   local env = strict.environment()
   local os_copy = {}
@@ -27,8 +27,8 @@ end
 
 local function escaped(word) return (word:gsub("%p", "%%%0")) end
 
--- `return rule { ... }` is a tail call: when the rule module raises, the stack does not show the place. The text does: the line of the
--- field that is wrong, else that of the rule's name, else that of `rule {`.
+-- `return rule { ... }` is a tail call: when the rule module raises, the stack does not show the position. Find it in the text: the
+-- line of the wrong field, else that of the rule's name, else that of `rule {`.
 local function place_in(text, why)
   local name = why:match "^rule '([^']+)'"
   local at = name and text:find("%f[%w_]name%s*=%s*[\"']" .. escaped(name) .. "[\"']")
@@ -42,8 +42,8 @@ local function place_in(text, why)
   return lines + 1
 end
 
--- The place precedes the message. Lua knows only the line of `rule {` inside of a list, or the script that made rules
--- be read.
+-- Puts the position before the message. For a list, Lua knows only the line of `rule {`, or the script that caused the file to be
+-- read.
 local function named(why, path, text)
   local bare = text and (why:match "^[^\n]-:%d+: (rule '.*)$" or why:match "^[^\n]-:%d+: (rule: .*)$")
   if bare then why = bare elseif why:find(path, 1, true) then return why end
@@ -62,7 +62,7 @@ local function rules_in(value, path)
   return value
 end
 
---- The rules of one file; or nil and why it could not be read, with file and line.
+--- The rules of one file; or nil and the reason why it could not be read, with file and line.
 ---@param path string or "embedded:rules/NAME.lua"
 function M.read(path)
   local shown = path:gsub("^embedded:", "")
@@ -123,7 +123,7 @@ function Registry:add_path(path, origin, must)
   for _, file in ipairs(files) do self:add_file(file, origin) end
 end
 
--- The rules inside the program, or, for those who work on them, the files of MSDBG_DEV_SCRIPTS.
+-- The rules inside the program, or, for their developers, the files of MSDBG_DEV_SCRIPTS.
 local function add_shipped(registry, places)
   if places.development then return registry:add_path(places.development, "MSDBG_DEV_SCRIPTS") end
   for _, name in ipairs(places.embedded) do registry:add_file("embedded:" .. name, "built in") end
@@ -131,8 +131,8 @@ end
 
 local loaded = {}  -- paths given to M.load()
 
---- Reads every rule file in the order of the search path. Options: files (list of files and directories, searched first), trust (read
---- the project's rules), only_files (true: nothing but `files`).
+--- Reads every rule file in the order of the search path. Options: files (list of files and directories, searched first), trust
+--- (read the project's rules), only_files (true: only `files`).
 function M.registry(options)
   options = options or {}
   local self = setmetatable({ rules = {}, by_name = {}, notes = {}, problems = {}, read = {} }, Registry)
@@ -153,7 +153,7 @@ function M.registry(options)
   return self
 end
 
---- Adds a file or directory to the search path of this program run; returns its rules.
+--- Adds a file or directory to the search path of this run; returns its rules.
 ---@param path string
 ---@return table[]
 function M.load(path)
@@ -173,10 +173,10 @@ end
 
 local kept
 
---- Rule files are read again at the next use.
+--- Reads rule files again on next use.
 function M.forget() kept = nil end
 
---- The registry of this run without further files; read once.
+--- The registry of this run without additional files; read once.
 function M.default_registry()
   kept = kept or M.registry()
   return kept
@@ -200,7 +200,7 @@ function M.get(name, registry)
   core.raise("not_found", rule.suggest(format("no rule '%s'", name), name, names) .. "; the command rules shows them", true)
 end
 
---- What is known about rules, without running any: a list of {name, abbr, summary, tags, severity, file, origin}.
+--- Describes rules without running any: a list of {name, abbr, summary, tags, severity, file, origin}.
 ---@param options? {rules?: string, files?: string[], trust?: boolean}
 function M.list(options)
   options = options or {}

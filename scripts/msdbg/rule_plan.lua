@@ -1,5 +1,5 @@
--- What is to be run: the choice, the parameters from the command line, a profile and the rules themselves. All of it is checked here,
--- before any tensor is read.
+-- The rules to run: the choice, and parameters from the command line, a profile and the rules themselves. Everything is checked
+-- here, before any tensor is read.
 local core = require "msdbg.core"
 local choice = require "msdbg.rule_choice"
 local rule = require "msdbg.rule"
@@ -58,7 +58,7 @@ local function split(text)
   return who:match "^%s*(.-)%s*$", name:match "^%s*(.-)%s*$", value
 end
 
--- The first parameter that decides, for `TZ 50`.
+-- The first deciding parameter, for `TZ 50`.
 local function first_param(made)
   for _, spec in ipairs(core.catalogue()) do
     if spec.id == made.catalogue then return spec.params[1] and spec.params[1].name end
@@ -78,7 +78,7 @@ local function values_for(chosen, inline, options, profile)
     end
     if values[made] then
       for key, value in pairs(params) do set(format("--profile: %s", name), made, values[made], key, value) end
-    else  -- not chosen this time; its names are checked all the same
+    else  -- not selected this time; its names are checked nevertheless
       local unused = rule.defaults(made)
       for key, value in pairs(params) do set(format("--profile: %s", name), made, unused, key, value) end
     end
@@ -111,8 +111,8 @@ local function lacks_limit(made, values)
   return true
 end
 
--- Conditions refuse a lone support parameter or none at all; that is a mistake of the caller, not of a tensor. Only whoever wrote a
--- condition's name meant that very one: those that came with a tag, a glob or a `not` are left out when they have no limit.
+-- A condition with only a support parameter, or without any, is a mistake of the caller. It is an error only if the condition was
+-- chosen by name: those chosen by a tag, a glob or a `not` are skipped if they have no limit.
 local function check_conditions(chosen, values, named, problems)
   local catalogue = require "msdbg.rule_catalogue"
   local kept = {}
@@ -141,7 +141,7 @@ end
 ---@return table plan {registry, chosen, values, problems, notes, expression, budget, collections}
 function M.make(options)
   local before = rules.budget
-  rules.budget = options.budget or before  -- holds for reading files, too
+  rules.budget = options.budget or before  -- also applies to reading files
   local ok, plan = pcall(M.make_within, options)
   rules.budget = before
   if not ok then error(plan, 0) end
@@ -157,7 +157,7 @@ function M.make_within(options)
   if expression then
     chosen, inline, only_names, named, broken = choice.choose(expression, registry)
   elseif #files > 0 then
-    -- Files named without a choice choose all their rules.
+    -- Without a choice, the named files select all their rules.
     for _, made in ipairs(registry.rules) do
       if made.origin == "--rule" then chosen[#chosen + 1] = made end
     end
@@ -179,7 +179,7 @@ function M.make_within(options)
     local first = plan.problems[1]
     wrong("--rules '%s': none of the rules can run; %s: %s", expression, first.rule, first.reason)
   end
-  -- An unreadable file may hold a requested rule, unless every name was found.
+  -- An unreadable file may contain a requested rule, unless every name was found.
   for _, problem in ipairs(registry.problems) do
     if not only_names or problem.origin == "--rule" or broken[problem] then plan.problems[#plan.problems + 1] = problem end
   end

@@ -8,7 +8,7 @@ local check = methods.check
 
 local rule_options = { rules = true, rule_files = true, params = true, profile = true, trust = true, rule_budget = true }
 
--- The rule library is read when the first rule is asked for.
+-- The rule library is read when a rule is first used.
 local function plan_of(given)
   local plan = require "msdbg.rule_plan"
   local params, values = nil, nil
@@ -23,7 +23,7 @@ local function plan_of(given)
 end
 
 function methods.check(session, options)
-  -- Who has not said what to look for wants to know whether anything is wrong.
+  -- By default (no watchpoints, no rule options) the check runs the default rules.
   local wanted = #session:watches() == 0
   for name in pairs(type(options) == "table" and options or {}) do wanted = wanted or rule_options[name] end
   if not wanted then return check(session, options) end
@@ -41,7 +41,7 @@ local watch = methods.watch
 local watch_options = { on = true, slots = true, name = true, optional = true }
 local stop_options = { once = true, ignore = true, commands = true }
 
--- Keys that are not options of watchpoints are parameters of the rule.
+-- Keys that are not watchpoint options are parameters of the rule.
 function methods.watch(session, options)
   if type(options) ~= "table" or options.rule == nil then return watch(session, options) end
   local rule, run, rules = require "msdbg.rule", require "msdbg.rule_run", require "msdbg.rule_library"

@@ -1,4 +1,4 @@
--- Losses and metrics over steps: read from what a training printed, from csv or from tables, and compared with another run.
+-- Losses and metrics over steps: read from a training's output, from csv or from tables, and compared with another run.
 local core = require "msdbg.core"
 local options = require "msdbg.options"
 
@@ -59,7 +59,7 @@ function M.read(from, given)
   return record(core.read_series(from, o.pattern, o.column))
 end
 
---- Two series side by side; paths and tables are read first.
+--- Compares two series; paths and tables are read first.
 ---@param a string|table
 ---@param b string|table
 ---@param given? { tolerance?: number, pattern?: string, column?: string }

@@ -4,7 +4,7 @@ local watches = require "msdbg.watches"
 
 local methods = core.members "session"
 
--- Live: runs the training one step at a time. A hit in the middle of a step has its callbacks called; the step goes on.
+-- Live: runs the training one step at a time. After a hit in the middle of a step, its callbacks run and the step continues.
 local function each_live_step(session)
   return function()
     if session.state ~= "held" then return nil end
@@ -13,7 +13,7 @@ local function each_live_step(session)
       r = session:step(1)
     until not r.held or r.completed_steps > before or not (r.reason == "hit" or r.reason == "not checked")
     if r.reason == "interrupted" then core.raise("interrupted", "interrupted", true) end
-    -- A step after which the training is gone is returned only if it has results: nothing can be read anymore.
+    -- If the training has ended after a step, that step is returned only if it has results: nothing else can be read.
     if r.completed_steps > before and (r.held or #r.hits > 0) then return r.step, r end
   end
 end
@@ -29,7 +29,7 @@ function methods.each_step(session)
   end
 end
 
--- Rules whose nodes a network does not have are left out.
+-- Skips rules whose nodes a network does not have.
 function methods.watch_recommended(session)
   local made = {}
   for _, rule in ipairs(core.recommended_rules(session)) do
@@ -40,7 +40,7 @@ function methods.watch_recommended(session)
   return made
 end
 
--- Conditions that are functions have no text; how many were left out is the second result.
+-- Function conditions have no text form; the second result is the number of skipped watchpoints.
 function methods.save_watches(session, path)
   local text, written, left_out = watches.lines(session)
   core.write_file(path, "-- watchpoints of " .. core.printable(session.info.short_name) .. "; s:load_watches makes them again\n" .. text)

@@ -1,4 +1,4 @@
--- Statistics over steps: how a number of one tensor moves along a run, where it jumps, what moves with it.
+-- Statistics over steps: how a statistic of one tensor changes during a run, where it jumps, and what correlates with it.
 --
 --   local steps = require "msdbg.steps"
 --   local series = steps.series(s, "conv1.weight", "abs_mean")
@@ -14,7 +14,7 @@ local M = {}
 
 local HUGE = math.huge
 
--- Elements that are numbers and finite; the others stay gaps.
+-- Finite numbers; other elements remain gaps.
 local function usable(value) return type(value) == "number" and value == value and value ~= HUGE and value ~= -HUGE end
 
 local function check_list(call, values)
@@ -24,7 +24,7 @@ end
 
 local function stats_of(t) return t.stats end
 
--- Elements that are missing or of a type without numbers are a gap, not the end of the series.
+-- A missing or non-numeric value is a gap, not the end of the series.
 local function attempt(fn, ...)
   local ok, value = pcall(fn, ...)
   if ok then return value end
@@ -42,9 +42,9 @@ function Series:__tostring()
   return format("%s of %s\n%s", self.stat, self.name, table.concat(parts, "  "))
 end
 
---- A statistic of one tensor in every step that has it. `values[i]` belongs to `steps[i]`; false where the step has no such value,
---- with the reason in `missing[i]`. `stat` is a field of the statistics, "change" for the change ratio against the step before, or a
---- function of the tensor.
+--- A statistic of one tensor in every step that has it. `values[i]` belongs to `steps[i]`; false if the step has no such value,
+--- with the reason in `missing[i]`. `stat` is a field of the statistics, "change" for the change ratio relative to the previous
+--- step, or a function of the tensor.
 ---@param session msdbg.Session
 ---@param name string|msdbg.Node  a tensor, or a parameter
 ---@param stat? string|fun(t: msdbg.Tensor): number?
@@ -86,7 +86,7 @@ function M.series(session, name, stat, given)
   return made
 end
 
---- Arithmetic mean of the finite elements; nil without one. So do all of the following.
+--- Arithmetic mean of the finite elements; nil without any, like all of the following.
 ---@param values (number|false)[]
 ---@return number?
 function M.mean(values)
@@ -109,7 +109,7 @@ function M.std(values)
   return n > 1 and sqrt(sum / (n - 1)) or 0
 end
 
---- Interpolated as NumPy's default does.
+--- Interpolates as in NumPy's default.
 ---@param values (number|false)[]
 ---@param q number  0 to 1
 ---@return number?
@@ -133,7 +133,7 @@ end
 ---@return number?
 function M.median(values) return M.quantile(values, 0.5) end
 
---- The mean of each element and up to `width - 1` before it; false where none of them is finite.
+--- The mean of each element and up to `width - 1` before it; false if none of them is finite.
 ---@param values (number|false)[]
 ---@param width integer
 ---@return (number|false)[]
@@ -152,7 +152,7 @@ function M.moving_mean(values, width)
   return out
 end
 
---- Pearson's correlation over the places where both are finite; nil with fewer than three or when one of them does not move.
+--- Pearson's correlation over the positions where both are finite; nil with fewer than three, or if one of them is constant.
 ---@param a (number|false)[]
 ---@param b (number|false)[]
 ---@return number?
@@ -171,9 +171,9 @@ function M.correlation(a, b)
   return sxy / sqrt(sxx) / sqrt(syy)
 end
 
---- Slope of the least-squares line, per step (or per place without `at`).
+--- Slope of the least-squares line, per step (or per position without `at`).
 ---@param values (number|false)[]
----@param at? number[]  where the values are, e.g. series.steps
+---@param at? number[]  positions of the values, e.g. series.steps
 ---@return number?
 function M.slope(values, at)
   local xs, ys = {}, {}
@@ -186,7 +186,7 @@ function M.slope(values, at)
   if sxx > 0 then return sxy / sxx end
 end
 
--- Chooses the split with the least squares around the two means. Prefix sums keep it linear.
+-- Finds the split with the least squares around the two means. Prefix sums make it linear.
 local function best_split(numbers)
   local sum, n = 0, #numbers
   for _, value in ipairs(numbers) do sum = sum + value end
@@ -200,9 +200,9 @@ local function best_split(numbers)
   return best, gain
 end
 
---- The first place of a jump: where two levels explain the values best. `index` is the first element of the new level, `before`
---- and `after` are the means, `score` is their distance in standard deviations within the levels (math.huge when they do not
---- vary). nil when there are fewer than four finite elements or the score is below `least` (default 3).
+--- The first jump: where two levels fit the values best. `index` is the first element of the new level, `before` and `after` are
+--- the means, `score` is their distance in standard deviations within the levels (math.huge if they are constant). nil with fewer
+--- than four finite elements, or if the score is below `least` (default 3).
 ---@param values (number|false)[]
 ---@param given? { least?: number, steps?: integer[] }
 ---@return { index: integer, step: integer?, before: number, after: number, score: number }?
@@ -221,7 +221,7 @@ function M.change_point(values, given)
   local before, after = 0, 0
   for i = 1, at do before = before + numbers[i] / at end
   for i = at + 1, n do after = after + numbers[i] / (n - at) end
-  -- The rounding error of an exact fit is not a spread.
+  -- The rounding error of an exact fit is not a deviation.
   local rest = total - gain
   local spread = rest > 1e-20 * total and sqrt(rest / (n - 2)) or 0
   local score = spread > 0 and abs(after - before) / spread or HUGE

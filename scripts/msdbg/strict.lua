@@ -1,5 +1,5 @@
--- Environments for scripts: they read the globals, and raise on undefined names and on global assignment.
--- This keeps honest mistakes apart. It is not a defence against hostile code.
+-- Environments for scripts: they read the globals, and raise on undefined names and on global assignment. This separates scripts
+-- from each other's mistakes; it is no defence against hostile code.
 local core = require "msdbg.core"
 
 local globals = _G
@@ -50,7 +50,7 @@ function M.environment()
   })
 end
 
---- The environment of the prompt: what is assigned there stays, undefined names still raise.
+--- The environment of the prompt: assignments persist, undefined names still raise.
 ---@return table
 function M.prompt_environment()
   local env = {}

@@ -1,4 +1,4 @@
--- Tables of text: aligned columns on a terminal, CSV, Markdown.
+-- Text tables: aligned columns on a terminal, CSV, Markdown.
 --
 --   local tables = require "msdbg.table"
 --   local rows = tables.new { "step", "node", { "mean", digits = 6 } }
@@ -18,9 +18,9 @@ Table.__index = Table
 
 local function refuse(text) core.raise("invalid_argument", text) end
 
---- An empty table. A column is its title, or { title, align = "left"|"right", digits = n, fit = "keep"|"name"|"text", drop = n }. Numbers
---- stand at the right and have 4 significant digits unless told otherwise. Where the terminal is narrow, the columns with the largest
---- `drop` are left out first; then a name loses leading scopes and a text its end. Without `fit`, cells with slashes are names.
+--- An empty table. A column is its title, or { title, align = "left"|"right", digits = n, fit = "keep"|"name"|"text", drop = n }.
+--- By default, numbers are right-aligned with 4 significant digits. On a narrow terminal, the columns with the largest `drop` are
+--- dropped first; then names lose leading scopes and texts their ends. Without `fit`, cells with slashes are names.
 ---@param columns (string|table)[]
 ---@return msdbg.Table
 function M.new(columns)
@@ -55,7 +55,7 @@ function Table:add(...)
   return self
 end
 
---- Sorts by a column, smallest first or with `descending` largest first; empty cells come last, equal ones keep their order.
+--- Sorts by a column, smallest first, or largest first with `descending`; empty cells come last, equal ones keep their order.
 ---@param title string
 ---@param descending boolean?
 ---@return msdbg.Table  itself
@@ -73,7 +73,7 @@ function Table:sort(title, descending)
     if row[at] ~= nil then kinds[type(row[at])] = true end
   end
   local as_text = not (kinds.number and not kinds.string and not kinds.boolean)
-  -- NaN equals nothing and would break the order, so it goes behind the numbers.
+  -- NaN equals nothing and would break the order: it comes after the numbers.
   local function key(row)
     local value = row[at]
     if value == nil or value ~= value then return nil end
@@ -121,7 +121,7 @@ local function fit_of(texts, c)
   return "text"
 end
 
---- Aligned text, as wide as the terminal at most (or `width`; math.huge shortens nothing). Ends without a newline.
+--- Aligned text, at most as wide as the terminal (or `width`; math.huge shortens nothing). Has no final newline.
 ---@param given? { width?: number, titles?: boolean }
 ---@return string
 function Table:text(given)
@@ -162,7 +162,7 @@ end
 
 local function escape(text) return (text:gsub("[\\|`*_<>%[%]]", "\\%0"):gsub("[\r\n]+", " ")) end
 
---- A Markdown table, numbers at the right.
+--- A Markdown table with right-aligned numbers.
 ---@return string
 function Table:markdown()
   local texts, right = all_text(self)
@@ -178,7 +178,7 @@ function Table:markdown()
   return concat(lines, "\n")
 end
 
---- Prints it for people.
+--- Prints the table.
 ---@param given? { width?: number, titles?: boolean }
 function Table:print(given) io.stdout:write(self:text(given), "\n") end
 

@@ -35,7 +35,7 @@ function methods.where(tensor, predicate, options)
   return found, total
 end
 
--- What the C side prints and what we print stay in order.
+-- Keeps the output of the C side and of Lua in order.
 local function print_text(text)
   io.stdout:flush()
   print(core.visible(text))

@@ -3,10 +3,10 @@
 --   local v = t:view()
 --   for i = 0, v.n - 1 do sum = sum + v[i] end      -- flat, 0-based, row-major, like C and NumPy
 --
--- The collector does not follow pointers, so each view holds the handle of its memory, and so does the pointer v.data.
+-- The collector does not follow pointers: each view holds the handle of its memory, and so does the pointer v.data.
 --
--- LuaJIT marks the type of a value with the bits of a NaN, and FFI loads take those bits as they are: a NaN with another payload would
--- become a table or nil. Every element therefore passes a check of its bits, or the core, which writes one NaN for all.
+-- LuaJIT uses NaN bits as type tags, and FFI loads do not change bits: a NaN with another payload would become a table or nil.
+-- Every element therefore passes a check of its bits, or comes from the core, which returns a single NaN.
 local core = require "msdbg.core"
 local bit = require "bit"
 local ffi = require "ffi"
@@ -21,7 +21,7 @@ local ABI_VERSION = 1
 
 ffi.cdef(core.abi_text)
 
---- Refuses a table of functions that this file was not written for: a wrong declaration would be memory corruption.
+--- Refuses a table of functions for another version: a wrong declaration would corrupt memory.
 ---@param address any  light userdata or a pointer
 ---@return any abi  pointer to struct msdbg_abi
 function M.check_abi(address)
@@ -42,16 +42,16 @@ local abi = M.check_abi(core.abi_table)
 local NAN = 0 / 0
 local scratch = ffi.new "double[1]"
 
--- The only field of a view: its state, under a key that only this file has.
+-- The only field of a view: its state, under a key that only this file knows.
 local STATE = {}
 
--- Pointers given out, and the owner of each one's memory.
+-- Returned pointers, with the owner of each one's memory.
 local owner_of = setmetatable({}, { __mode = "k" })
 
 local function fail(text, ...) core.raise("invalid_argument", format(text, ...)) end
 
 local function state_of(view, call)
-  local state = type(view) == "table" and rawget(view, STATE)  -- not what a metatable of somebody's own says
+  local state = type(view) == "table" and rawget(view, STATE)  -- ignores metatables of other objects
   if not state then fail("%s: a view is expected, not %s; call it as view:%s()", call, tostring(view), call) end
   return state
 end
@@ -71,8 +71,8 @@ local function field(state, name)
   return methods[name] or fail("a view has no field '%s'; it has n, dtype, shape, data, doubles, and v[i] from 0", tostring(name))
 end
 
--- Functions that read one element, for each representation in memory. They are side by side, each with its own bounds, because
--- another call between the loop and the element costs more than the element.
+-- Functions that read one element, one for each representation in memory. They are separate, each with its own bounds check,
+-- because another call between the loop and the element costs more than the element.
 local function integer_at(view, i)
   local state = view[STATE]
   if type(i) == "number" and i >= 0 and i < state.n and floor(i) == i then return tonumber(state.data[i]) end
@@ -134,7 +134,7 @@ end
 ---@param tensor msdbg.Tensor
 ---@return msdbg.View
 function M.new(tensor)
-  -- The type is that of the actual bytes, however the tensor was described.
+  -- Uses the type of the actual bytes, however the tensor was described.
   local owner, address, dtype, shape = core.view_memory(tensor)
   local raw = ffi.cast("const msdbg_view *", address)
   local made = classes[dtype]
@@ -144,7 +144,7 @@ function M.new(tensor)
   } }, made.meta)
 end
 
---- Elements `first` to `first + n - 1` widened to double, every NaN as the same one; without numbers all of them.
+--- Elements `first` to `first + n - 1` widened to double, with a single NaN value; without arguments all elements.
 ---@param view msdbg.View
 ---@param first? integer
 ---@param n? integer

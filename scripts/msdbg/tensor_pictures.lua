@@ -1,5 +1,5 @@
 -- Pictures of one tensor as text: elements with the previous value, heat map, histogram, sparkline over steps. The methods
--- t:show{}, t:heatmap{}, t:hist{} and t:spark() print what these functions return.
+-- t:show{}, t:heatmap{}, t:hist{} and t:spark() print the results of these functions.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local options = require "msdbg.options"
@@ -34,7 +34,7 @@ local function weight(value)
   return abs(value)
 end
 
---- The order in which rows are shown: by place, or the `limit` worst by a column.
+--- The order of the shown rows: by position, or the `limit` worst by a column.
 local function chosen(values, before, n, o, limit)
   local by = o.sort or "place"
   local indices = {}
@@ -45,7 +45,7 @@ local function chosen(values, before, n, o, limit)
     for i = max(head, n - (limit - head)), n - 1 do indices[#indices + 1] = i end
     return indices, gap
   end
-  -- Only `limit` rows are kept while all elements are read, so large tensors do not become large tables.
+  -- Only `limit` rows are kept while all elements are read: a large tensor does not become a large table.
   local keys, least = {}, nil
   for i = 0, n - 1 do
     local value, old = values[i], before[i]
@@ -62,7 +62,7 @@ local function chosen(values, before, n, o, limit)
   return indices, nil
 end
 
--- What is after `previous`: nil and the reason where there is none.
+-- The text for `previous`: nil and the reason if there is none.
 local function earlier(tensor, text)
   local before, why = tensor:previous()
   if not before then return nil, why end
@@ -101,8 +101,8 @@ local function difference_table(tensor, before, o)
   return text .. format("\n  %d of %d elements changed%s", changed, now.n, bad > 0 and format(", %d more are or were NaN", bad) or "")
 end
 
---- What `show` prints: name, source line, statistics and elements. `slice` shows a part ("0,:,2:5"), `previous` the value of the step
---- before next to each element, the largest differences first with sort = "difference" (or the largest values: "value").
+--- The output of `show`: name, source line, statistics and elements. `slice` selects a part ("0,:,2:5"), `previous` adds the value
+--- of the previous step to each element, the largest differences first with sort = "difference" (or the largest values: "value").
 ---@param tensor msdbg.Tensor
 ---@param given? { rows?: integer, slice?: string, previous?: boolean, sort?: "place"|"difference"|"value" }
 ---@return string
@@ -144,7 +144,7 @@ function M.show(tensor, given)
   return concat(lines, "\n")
 end
 
--- The slice text that leaves two axes, and whether they are the other way round. Axes that are not shown are cut at 0.
+-- The slice text that leaves two axes, and whether these are swapped. Other axes are cut at index 0.
 local function two_axes(shape, o)
   local rank = #shape
   local rows, columns = rank - 1, rank
@@ -164,7 +164,7 @@ local function two_axes(shape, o)
   return concat(parts, ","), rows > columns
 end
 
--- A cell stands for a block of elements: what is not finite wins, then the largest magnitude.
+-- A cell shows one value of a block of elements: non-finite ones win, then the largest magnitude.
 local function stronger(value, found)
   if found == false or value ~= value then return true end
   return found == found and abs(value) > abs(found)
@@ -191,8 +191,8 @@ local function grid(view, height, width, transposed, most_rows, most_columns)
   return cells, down, across
 end
 
---- A two-dimensional part as shades; larger ones are condensed, where a cell shows its largest magnitude and NaN and infinities
---- always win. Without `slice` the last two axes (or `axes`, counted from 0: the first runs down) at index 0 of the others.
+--- A two-dimensional slice as shades; a larger one is condensed: each cell shows its largest magnitude, and NaN and infinities
+--- always win. Without `slice`: the last two axes (or `axes`, counted from 0: the first runs down) at index 0 of the others.
 ---@param tensor msdbg.Tensor
 ---@param given? msdbg.HeatmapOptions
 ---@return string
@@ -223,7 +223,7 @@ function M.heatmap(tensor, given)
   return format("%s\n  %s\n", head, concat(notes, "; ")) .. picture
 end
 
---- The histogram of the finite elements; `log` makes the lengths logarithmic, so rare values show.
+--- The histogram of the finite elements; `log` makes the lengths logarithmic, which shows rare values.
 ---@param tensor msdbg.Tensor
 ---@param given? { bins?: integer, slice?: string, width?: integer, log?: boolean, ascii?: boolean }
 ---@return string
@@ -234,7 +234,7 @@ function M.hist(tensor, given)
   return tostring(part) .. "\n" .. plot.histogram(made, { width = o.width, log = o.log, ascii = o.ascii })
 end
 
---- One line: how a statistic of this tensor moves over the steps, with a mark for NaN and a gap where there is no value.
+--- One line: a statistic of this tensor over the steps, with a mark for NaN and a gap for a missing value.
 ---@param tensor msdbg.Tensor
 ---@param stat? string  a field of the statistics, or "change"; default abs_mean
 ---@param given? msdbg.Numbers|{ steps?: msdbg.Numbers, width?: integer, ascii?: boolean, colour?: boolean }  steps, or options

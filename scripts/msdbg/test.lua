@@ -55,7 +55,7 @@ local function step_into(path, key)
   return path .. "[" .. short(key) .. "]"
 end
 
--- Numbers before words, each in order, so equal failures print equal texts.
+-- Numbers before words, each in order: equal failures print equal texts.
 local function sorted_keys(a, b)
   local keys, seen = {}, {}
   for _, from in ipairs { a, b } do
@@ -72,8 +72,8 @@ local function sorted_keys(a, b)
   return keys
 end
 
--- Adds a line for each place where the two differ. `match` judges values that are not both tables. Pairs that are being compared
--- already are taken as equal, so a table that contains itself ends.
+-- Adds a line for each position where the two differ. `match` compares values that are not both tables. Pairs that are already
+-- being compared count as equal, which handles tables that contain themselves.
 local function compare(got, wanted, match, path, lines, open)
   if type(got) == "table" and type(wanted) == "table" then
     if got == wanted or (open[got] and open[got][wanted]) then return end
@@ -108,14 +108,14 @@ local function differences(got, wanted, match)
 end
 M.differences = function(got, wanted) return differences(got, wanted, function(a, b) return a == b or (a ~= a and b ~= b) end) end
 
---- Equal; tables element by element, with every place that differs in the message. NaN equals NaN here.
+--- Equal; tables element by element, with every difference in the message. NaN equals NaN here.
 function Expectation:equals(wanted)
   local text = M.differences(self.value, wanted)
   if text then fail("%s", text) end
   return self
 end
 
---- Within `tolerance` (relative to the expected value, default 1e-9) or `absolute`; the numbers of tables, too.
+--- Within `tolerance` (relative to the expected value, default 1e-9) or `absolute`; also for numbers in tables.
 function Expectation:is_near(wanted, tolerance, absolute)
   local text = differences(self.value, wanted, function(got, want)
     if type(got) ~= "number" or type(want) ~= "number" then return got == want end
@@ -136,7 +136,7 @@ function Expectation:is_nil()
   return self
 end
 
---- The text contains `part`, taken literally.
+--- The text contains `part` literally.
 function Expectation:contains(part)
   if not tostring(self.value):find(part, 1, true) then fail("got %q, expected it to contain %q", tostring(self.value), part) end
   return self
@@ -158,7 +158,7 @@ local function lines_of(text)
   return lines
 end
 
---- The text is that of a file, which MSDBG_UPDATE_GOLDEN=1 writes. Paths and times are to be normalised before.
+--- The text equals that of a file, which MSDBG_UPDATE_GOLDEN=1 writes. Normalise paths and times before.
 ---@param path string
 function Expectation:is_golden(path)
   local got = tostring(self.value)
@@ -186,7 +186,7 @@ end
 ---@param value any
 function M.expect(value) return setmetatable({ value = value }, Expectation) end
 
---- Prints the tally; raises when a test failed or none ran.
+--- Prints the totals; raises an error if a test failed or none ran.
 function M.finish()
   print(format("%d passed, %d failed", passed, failed))
   if failed > 0 or passed == 0 then core.raise("test", format("%d of %d tests failed", failed, passed + failed), true) end

@@ -1,9 +1,9 @@
--- What graph and values say about a training: its data, its weights, its loss scale, the updates between two dumped steps.
+-- Facts about a training from its graph and values: its data, its weights, its loss scale, the updates between two dumped steps.
 local ipairs, next, table, tonumber = ipairs, next, table, tonumber
 
 local M = {}
 
---- Operators whose output is zero where the input of the activation is negative; MatMulBiasAddReluFusion holds one.
+--- Operators whose output is zero if the input of the activation is negative; MatMulBiasAddReluFusion contains one.
 M.relu = "(op:ReLU or op:ReLUV2 or op:ReLU6 or op:*ReluFusion) and not @gradient"
 
 local function nodes(s, selector) return s:nodes(selector, { optional = true }) end
@@ -14,7 +14,7 @@ local function names(list)
   return set
 end
 
--- What cells of the framework call their parameters; with a scope in front when the cell is part of another one.
+-- Parameter names used by cells of the framework; with a scope in front if the cell is part of another one.
 local STATE = names {
   "weight", "bias", "gamma", "beta", "moving_mean", "moving_variance", "running_mean", "running_var", "embedding_table", "global_step",
   "counter", "current_iterator_step", "last_overflow_iterator_step",
@@ -22,8 +22,8 @@ local STATE = names {
 
 local function last_part(name) return name:match "[^.]*$" end
 
---- A parameter that holds the factor by which the loss is multiplied: `scale_value` of ms.amp, `scale_sense` of
---- TrainOneStepWithLossScaleCell, `loss_scale` of programs of their own.
+--- A parameter that holds the factor for the loss: `scale_value` of ms.amp, `scale_sense` of TrainOneStepWithLossScaleCell,
+--- `loss_scale` of the user's programs.
 function M.is_loss_scale(node)
   local output = node.outputs[1]
   local dtype = output and output.dtype or "unknown"
@@ -40,8 +40,8 @@ local function is_written(node)
   return false
 end
 
---- Parameters that the program gives to the network in each call. A graph does not tell them from the network's own: their names are
---- those of Python arguments, so they have no dot, and nothing writes them.
+--- Parameters that the program passes to the network in each call. A graph does not distinguish them from the network's own: their
+--- names are Python arguments, therefore without a dot, and nothing writes them.
 function M.inputs(s)
   local own = {}
   local candidates = nodes(s, "@parameter and not @weight and not @optimizer")
@@ -50,16 +50,16 @@ function M.inputs(s)
   end
   return candidates:filter(function(node)
     local name, output = node.name, node.outputs[1]
-    -- Parameter_12 and the like stand for values that one part of a graph hands to another one.
+    -- Parameter_12 and similar names are values that one part of a graph passes to another.
     return name:match "^[%a_][%w_]*$" and not name:match "^Parameter_%d+$" and not STATE[name]
       and output and output.dtype and not own[node.rank .. " " .. name]
   end)
 end
 
---- Each weight once for each rank, though several graphs may use it: what an optimizer updates, and what none does. Of the nodes of one
---- weight, that of the graph with the most steps is given: an optimizer inside a condition does not run in each step.
+--- Each weight once per rank, even if several graphs use it, split into trained ones and those without an optimizer. Of several
+--- nodes for one weight, returns that of the graph with the most steps: an optimizer inside a condition does not run in each step.
 ---@return msdbg.Node[] trained
----@return msdbg.Node[] frozen  without an optimizer in any graph; empty where nothing is trained at all
+---@return msdbg.Node[] frozen  without an optimizer in any graph; empty if nothing is trained at all
 function M.weights(s)
   local steps, of, order = {}, {}, {}
   for _, graph in ipairs(s.graphs) do steps[graph.rank .. " " .. graph.id] = #graph.steps end
@@ -83,16 +83,16 @@ function M.weights(s)
   return trained, #trained > 0 and frozen or {}
 end
 
--- By what else a setting is known where the optimizer has another name than the framework gives it.
+-- Other parameters that identify a setting if the optimizer does not have the framework's name.
 local SETTINGS = names { "momentum", "beta1_power", "beta2_power", "beta1", "beta2", "eps", "weight_decay", "global_step" }
 
---- Scalars and schedules of the optimizers, each once for each rank, without the state that belongs to a single weight.
+--- Scalars and schedules of the optimizers, each once per rank, without the state that belongs to a single weight.
 ---@return table[]  { node =, rate = true for a learning rate }
 function M.settings(s)
   local weights, state, seen, list = {}, {}, {}, {}
   for node in nodes(s, "@weight"):each() do weights[node.name] = true end
   for node in nodes(s, "@parameter and @optimizer"):each() do state[node.rank .. " " .. node.name] = true end
-  -- moments.fc1.weight is fc1.weight with one part more.
+  -- moments.fc1.weight is fc1.weight with one more component.
   local function of_one_weight(name)
     for before, after in name:gmatch "()[^.]+%.()" do
       if weights[name:sub(1, before - 1) .. name:sub(after)] then return true end
@@ -110,8 +110,8 @@ function M.settings(s)
   return list
 end
 
---- A function that says how many updates are between two values of a weight. The optimizer counts them in `global_step`; where that was
---- not dumped, the difference of the step numbers is taken.
+--- A function that returns the number of updates between two values of a weight. The optimizer counts them in `global_step`; if
+--- that was not dumped, the difference of the step numbers is used.
 function M.updates_between(s)
   local counters = {}
   for node in nodes(s, "@parameter"):each() do
@@ -129,13 +129,13 @@ function M.updates_between(s)
   end
 end
 
---- What at least one of `n` updates must have changed by, if all of them together made a change of `ratio` times the magnitude:
---- n changes by r each give at most (1 + r)^n - 1.
+--- The minimum change of at least one of `n` updates that together changed a weight by `ratio` times its magnitude: n changes by r
+--- each give at most (1 + r)^n - 1.
 function M.least_ratio(ratio, n)
   return n <= 1 and ratio or (1 + ratio) ^ (1 / n) - 1
 end
 
---- Values of a tensor in earlier dumped steps, the nearest first, at most `most`.
+--- Values of a tensor in earlier dumped steps, nearest first, at most `most`.
 ---@return msdbg.Tensor[]
 function M.earlier(t, most)
   local list, before = {}, t:previous()
@@ -146,11 +146,12 @@ function M.earlier(t, most)
   return list
 end
 
---- The gradients that optimizers are given. Mostly they are outputs of the operators before the optimizer, whatever is between
---- them and the backward pass (undoing the loss scale, clipping, summing over devices). Where the optimizer has a graph of its own,
---- inside a condition, it gets them as parameters without a name: then they are inputs of the optimizer's operator.
+--- The gradients that optimizers receive. Usually these are outputs of the operators before the optimizer, whatever is between them
+--- and the backward pass (undoing the loss scale, clipping, summing over devices). If the optimizer has its own graph, inside a
+--- condition, it receives them as unnamed parameters: then they are inputs of the optimizer's operator.
 ---@return msdbg.Node[] operators
----@return fun(node: msdbg.Node): integer? input_of  the input of an optimizer's operator that is a gradient; nil: its output is meant
+---@return fun(node: msdbg.Node): integer? input_of  the input of an optimizer's operator that is a gradient; nil: its output is
+--- the gradient
 function M.gradients(s)
   local own, list, seen, slots = {}, {}, {}, {}
   local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
@@ -191,7 +192,7 @@ function M.weight_of(node)
   end
 end
 
---- A function that says where in the forward pass a weight is used first: its place in the order of execution. nil: nowhere.
+--- A function that returns the position in execution order where the forward pass first uses a weight, or nil.
 function M.depths(s)
   local place, n, depth = {}, 0, {}
   for node in nodes(s, "not @parameter and not @constant"):each() do
@@ -217,7 +218,7 @@ local function value_of(node, step)
   return t and not t.problem and t.step == step and t.size == 1 and t.stats.mean or nil
 end
 
--- What the operators of a step found in a parameter, before anything wrote it.
+-- The value of a parameter that the operators of a step read, before anything wrote it.
 local function value_before(node, step)
   for _, user in ipairs(node.users) do
     local slot = tonumber(user.slot:match "^input:(%d+)$")
@@ -228,7 +229,7 @@ local function value_before(node, step)
   end
 end
 
--- The nodes of each loss scale; several graphs may use it.
+-- The nodes of each loss scale; several graphs may use the same one.
 local function loss_scale_nodes(s)
   local same, order = {}, {}
   for node in nodes(s, "@parameter"):each() do
@@ -244,7 +245,7 @@ local function loss_scale_nodes(s)
   return order
 end
 
--- Where the graph with the optimizer has no data though others have, a condition kept it from running: the update was left out.
+-- If the graph with the optimizer has no data although others do, a condition skipped it: there was no update.
 local function steps_with_update(s)
   local runs, trains = {}, {}
   for node in nodes(s, "@weight"):each() do
@@ -256,10 +257,10 @@ local function steps_with_update(s)
   return runs, next(trains) ~= nil
 end
 
---- Where the update of a step was left out because gradients had overflowed: { rank =, step =, from =, to = }, in the order of steps;
---- `from` and `to` are the loss scale before and after. A dynamic loss scale finds its value in this way.
+--- Where the update of a step was skipped because gradients had overflowed: { rank =, step =, from =, to = }, by step; `from` and
+--- `to` are the loss scale before and after. A dynamic loss scale finds its value in this way.
 ---@return table[] skips
----@return table[] scales  { node =, rank =, first =, last =, judged = } of each; `judged`: in how many steps it is known
+---@return table[] scales  { node =, rank =, first =, last =, judged = } for each; `judged`: number of steps in which it is known
 function M.loss_scale_skips(s)
   local skips, scales = {}, {}
   local order = loss_scale_nodes(s)
@@ -290,9 +291,9 @@ function M.loss_scale_skips(s)
   return skips, scales
 end
 
---- nil without a loss scale. Otherwise a function that says whether NaN or Inf in a tensor is the business of the loss scale: it is
---- in the backward pass or after it, and the weights of the step are finite. Gradients that overflow under a loss scale are looked at
---- before they are used, and then the update is left out.
+--- nil without a loss scale. Otherwise a function that tests whether the loss scale handles NaN or Inf in a tensor: the tensor is
+--- in the backward pass or after it, and the weights of the step are finite. Gradients that overflow under a loss scale are checked
+--- before they are used, and then the update is skipped.
 ---@return (fun(t: msdbg.Tensor): boolean)?
 function M.answered_overflow(s)
   if #loss_scale_nodes(s) == 0 then return nil end

@@ -1,4 +1,4 @@
--- `watch SELECTOR CONDITION`: where the selector ends, and what is said of a condition that does not exist.
+-- Parses `watch SELECTOR CONDITION`: finds the end of the selector, and reports unknown conditions.
 local core = require "msdbg.core"
 local registry = require "msdbg.repl_registry"
 
@@ -9,7 +9,7 @@ local M = {}
 
 local JOINS = { ["and"] = true, ["or"] = true }
 
--- The term of a selector that begins at `at`: quoted, in slashes or brackets as a whole, else up to a blank.
+-- The term of a selector that starts at `at`: a whole quoted text, regular expression or bracket, else up to a blank.
 local function term_at(text, at)
   for _, pattern in ipairs { '^"[^"]*"()', "^'[^']*'()", "^/[^/]*/()", "^%b()()" } do
     local behind = text:match(pattern, at)
@@ -18,8 +18,8 @@ local function term_at(text, at)
   return text:match("^%S+()", at)
 end
 
---- Splits what is after `watch`. `on`: the selector, "" without any; `when`: what follows it, nil while nothing does.
---- `open`: the selector needs another term, as after `and`.
+--- Splits the text after `watch`. `on`: the selector, or ""; `when`: what follows it, or nil. `open`: the selector needs another
+--- term, as after `and`.
 ---@param text string
 ---@return string on
 ---@return string? when
@@ -56,7 +56,7 @@ local function by_word()
   return known
 end
 
---- The condition of this id or abbreviation.
+--- The condition with this id or abbreviation.
 ---@param word string
 ---@return { id: string, abbr: string, summary: string, params: string[] }?
 function M.condition(word) return by_word()[word:lower()] end
@@ -74,7 +74,7 @@ end
 
 local MOST_NAMED = 6
 
--- Ids that resemble `word`; where none does, those that are made for what the selector chooses.
+-- Ids that resemble `word`; otherwise those made for the selected nodes.
 local function proposals(word, on)
   local names = core.nearest(word, M.names(), 3)
   if #names > 0 then return names end
@@ -88,7 +88,8 @@ local function proposals(word, on)
   end
 end
 
--- Why `when` is not a condition, with the nearest ones; nil where it is one, or an expression, whose mistakes the core explains.
+-- Why `when` is not a condition, with the nearest ones; nil for a condition, or for an expression, whose mistakes the core
+-- explains.
 local function unknown(on, when)
   local word = when:match "^[\"']?([%a_][%w_]*)"
   if not word or M.condition(word) or when:gsub("%f[%w_][%a_][%w_]*=[^=]", ""):find "[%(<>=~%+%*/]" then return end
@@ -104,9 +105,9 @@ local function unknown(on, when)
     word, registry.align(rows))
 end
 
---- Selector and condition of a command; a mistake where one of them is missing or unknown.
+--- Selector and condition of a command; an error if one of them is missing or unknown.
 ---@param name string  of the command
----@param text string  what is after it
+---@param text string  the text after it
 ---@return string on
 ---@return string when
 function M.of(name, text)

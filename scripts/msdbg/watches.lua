@@ -1,4 +1,4 @@
--- Watchpoints as text: lists for people, and files that make them again.
+-- Watchpoints as text: lists for people, and files that recreate them.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
 local printed_results = require "msdbg.printed_results"
@@ -11,7 +11,7 @@ local M = {}
 local HITS = { { title = "", align = "right" }, { title = "step", align = "right" }, { title = "severity" }, { title = "rule" },
   { title = "tensor", fit = "name" }, { title = "what", fit = "text" } }
 
---- The watchpoints with what the last check found of each.
+--- The watchpoints with the results of the last check.
 ---@param session msdbg.Session
 ---@return string
 function M.list_text(session)
@@ -30,7 +30,7 @@ function M.list_text(session)
   return concat(lines, "\n")
 end
 
---- The watchpoints under their numbers.
+--- The watchpoints by number.
 ---@param session msdbg.Session
 ---@return table<integer, msdbg.Watch>
 function M.by_number(session)
@@ -39,12 +39,12 @@ function M.by_number(session)
   return found
 end
 
---- What the last check found; empty before the first one.
+--- The findings of the last check; empty before the first one.
 ---@param session msdbg.Session
 ---@return msdbg.Hit[]
 function M.hits(session) return session.last_result and session.last_result.hits or {} end
 
--- The lines of the user's program that a finding comes from; where frames of installed packages are the only ones, those.
+-- The lines of the user's program that a finding comes from; frames of installed packages only if there are no others.
 local function source_lines(stack)
   local own = {}
   for _, frame in ipairs(stack) do
@@ -53,7 +53,7 @@ local function source_lines(stack)
   return #own > 0 and own or { stack[1] and tostring(stack[1]) }
 end
 
---- One finding with all that its rule says of it.
+--- One finding with everything that its rule says about it.
 ---@param hit msdbg.Hit
 ---@return string
 function M.hit_text(hit)
@@ -74,7 +74,7 @@ function M.hit_text(hit)
   return concat(lines, "\n")
 end
 
---- The findings of the last check, a numbered line each; with `number` one of them in full.
+--- The findings of the last check, one numbered line each; with `number` only that one, in full.
 ---@param session msdbg.Session
 ---@param number integer?
 ---@return string
@@ -130,7 +130,7 @@ local function one(watch, conditions)
   return "s:watch { " .. concat(parts, ", ") .. " }"
 end
 
---- Lines of Lua that make the watchpoints of a session again, and how many could not be written: functions have no text.
+--- Lines of Lua that recreate the watchpoints of a session, and how many could not be written: functions have no text form.
 ---@param session msdbg.Session
 ---@return string text
 ---@return integer written
@@ -162,7 +162,7 @@ function M.read_file(path)
   return text
 end
 
---- Makes the watchpoints of a file that save_watches wrote. The file sees the session's `watch` and nothing else.
+--- Creates the watchpoints of a file from save_watches. The file can use only the session's `watch`.
 ---@param session msdbg.Session
 ---@param path string
 ---@return msdbg.Watch[]
@@ -177,7 +177,7 @@ function M.load(session, path)
   chunk = setfenv(chunk, { s = { watch = watch }, math = { huge = math.huge } })
   local ok, problem = pcall(chunk)
   if not ok then
-    -- All or none: half a set of watchpoints would be taken for the whole.
+    -- All or none: half a set of watchpoints could be mistaken for the whole.
     for _, one_made in ipairs(made) do one_made:remove() end
     core.raise("invalid_argument", format("load_watches: %s: %s", path, tostring(problem)), true)
   end

@@ -1,15 +1,15 @@
--- Calls functions of the library with arguments that the input chooses: values of every type, tables with metamethods, objects of
--- another class, results of earlier calls. Any error is welcome but one of code "internal".
+-- Calls functions of the library with arguments from the input: values of every type, tables with metamethods, objects of another
+-- class, results of earlier calls. Any error is fine except one with code "internal".
 local input = ...
 local core = require "msdbg.core"
 local msdbg = require "msdbg"
 local ffi = require "ffi"
 
-jit.off()  -- the count of instructions below is kept by the interpreter only
+jit.off()  -- only the interpreter counts instructions, which is needed below
 
--- ---- what is called ----------------------------------------------------------------------------------------------
+-- ---- the functions -----------------------------------------------------------------------------------------------
 
--- They end the process, wait for somebody, run programs, or are told about errors on purpose.
+-- They end the process, wait for input, run programs, or report errors on purpose.
 local LEFT_OUT = { exit = true, raise = true, fail = true, wait = true, seconds = true, feed_shell = true }
 
 local calls = {}
@@ -34,7 +34,7 @@ for _, class in ipairs(core.classes()) do
   add_all(registry["msdbg." .. class].fields)
 end
 
--- ---- what it is called with --------------------------------------------------------------------------------------
+-- ---- the arguments -----------------------------------------------------------------------------------------------
 
 local at = 0
 local function byte()

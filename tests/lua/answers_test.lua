@@ -1,4 +1,4 @@
--- An answer says the same in Lua as in JSON: same names, same values.
+-- An answer is the same in Lua as in JSON: same names, same values.
 local msdbg = require "msdbg"
 local json = require "msdbg.json"
 local test = require "msdbg.test"
@@ -6,7 +6,7 @@ local describe, it, expect = test.describe, test.it, test.expect
 
 local data = ... .. "/dumps/"
 
--- Where a Lua value differs from what JSON says; nil where it does not.
+-- The difference between a Lua value and its JSON form, or nil.
 local function difference(value, said, at)
   if said == json.null then return value ~= nil and at .. " is null in JSON and " .. tostring(value) .. " in Lua" or nil end
   if said == "NaN" then return not (type(value) == "number" and value ~= value) and value ~= said and at .. " is no NaN" or nil end

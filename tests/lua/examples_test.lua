@@ -1,11 +1,11 @@
--- Every example runs on a real dump and prints what it promises.
+-- Every example runs on a real dump and prints what it should.
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it
 
 local data, examples = ...
 data = data .. "/dumps/"
 
--- Runs an example in a process of its own, as a user would: the text it prints and its exit status.
+-- Runs an example in a separate process, as a user would: returns the text it prints and its exit status.
 local function run(name, dump, ...)
   local runner = os.getenv "MSDBG_LUA_RUNNER"
   local words = { ("'%s' '%s/%s.lua' '%s'"):format(runner, examples, name, data .. dump) }

@@ -45,7 +45,7 @@ describe("bisect", function()
     expect(calls):equals(2)
     expect(function() s:propagation("conv1.weight", { step = 4, when = broken }) end):raises "propagation: option 'when' on"
     expect(calls):equals(3)
-    -- One that says that it does not know is asked on.
+    -- A function that cannot decide is called again for the next step.
     local unsure = s:bisect { on = "conv1.weight", when = function() return { not_checked = "no idea" } end }
     expect(unsure.first):equals(nil)
   end)

@@ -58,7 +58,7 @@ describe("the guide", function()
       local result, text = run(name)
       expect(#guide.verdict(result) <= 150):equals(true)
       expect(guide.verdict(result)):contains "Begin with: "
-      -- Nobody is there to answer, so nothing is asked.
+      -- Nobody can answer: nothing is asked.
       expect(text:find("?\n", 1, true)):equals(nil)
     end
   end)
@@ -110,7 +110,7 @@ describe("what the guide compares", function()
   it("are steps that follow each other, not those around the gap", function()
     local result = training "twelve"
     expect(result.steps):equals { 0, 1, 2, 3, 8, 9, 10, 11 }
-    -- Two matrices, six pairs; between step 3 and 8 are five updates.
+    -- Two matrices, six pairs; there are five updates between steps 3 and 8.
     expect(of_kind(result, "fine")):contains "12 updates of weights, each by 0.03 to 0.12 of its size"
   end)
 

@@ -1,4 +1,4 @@
--- Tables, formats, plots, JSON: what the standard library makes of values.
+-- Tables, formats, plots, JSON: text from the standard library.
 local dtype = require "msdbg.dtype"
 local format = require "msdbg.format"
 local json = require "msdbg.json"

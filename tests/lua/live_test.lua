@@ -1,4 +1,4 @@
--- Live sessions from the side of a script, on a training in memory: three steps, the gradient of the third is NaN.
+-- Live sessions from a script's point of view, with a training in memory: three steps, the gradient of the third is NaN.
 local msdbg = require "msdbg"
 local test = require "msdbg.test"
 local describe, it, expect = test.describe, test.it, test.expect

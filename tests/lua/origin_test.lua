@@ -1,4 +1,4 @@
--- msdbg.origin on the real dumps: the sentences that the makers of the data wrote about them.
+-- msdbg.origin on the real dumps: the statements that the makers of the data wrote about them.
 local msdbg = require "msdbg"
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it

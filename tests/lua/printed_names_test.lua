@@ -1,4 +1,4 @@
--- What the prompt's tables print in 80 columns can be pasted into Lua: s:node, s:tensor and selectors.
+-- Names in the prompt's tables at 80 columns can be pasted into Lua: s:node, s:tensor and selectors.
 local ffi = require "ffi"
 local msdbg = require "msdbg"
 local core = require "msdbg.core"

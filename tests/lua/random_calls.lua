@@ -1,5 +1,5 @@
--- Calls every public function with arguments of any type and value. What comes back may be an error; the program has to survive, and no
--- answer may be an internal error. The choices come from a seed or from bytes, so a fuzzer can make them too.
+-- Calls every public function with arguments of any type and value. A call may raise an error, but the program must survive, and no
+-- error may be internal. The choices come from a seed or from bytes, which lets a fuzzer make them.
 --
 --   local calls = dofile "random_calls.lua"
 --   local told = calls.run(calls.from_seed(1), { count = 10000, sessions = { function() return msdbg.open "fake" end } })
@@ -11,7 +11,7 @@ local M = {}
 
 -- ---- choices
 
---- A source of choices: next(n) gives 0 to n - 1.
+--- A source of choices: next(n) returns 0 to n - 1.
 function M.from_seed(seed)
   local state = seed % 2147483646 + 1
   return {
@@ -23,7 +23,7 @@ function M.from_seed(seed)
   }
 end
 
---- Two bytes a choice; once they are used up every choice is 0 and done() is true.
+--- Two bytes per choice; after the last one every choice is 0 and done() is true.
 function M.from_bytes(text)
   local at = 1
   return {
@@ -45,7 +45,7 @@ local numbers = {
   1 / 0, -1 / 0,
 }
 
--- No name is absolute or leads upwards: some functions write files.
+-- No name is absolute or contains "..": some functions write files.
 local texts = {
   "", "x", "**", "@all", "op:Log", "=fc.weight", "fc.weight", "Default/net/Log-op0", "Log-op0:0", "MatMul-op0", "no such thing", "TO",
   "nan", "inf", "x > 1", "abs(x) > mean(x)", "max(x) > 1e4", "count(x > 0)", "prev", "0:10", "0:1", "1,2", "all", "-1", "mean", "std",
@@ -82,7 +82,7 @@ local functions = {
   function() return 0 / 0 end, function(x) return x.name end, function(x) return x:close() end, tostring,
 }
 
-local value  -- forward
+local value  -- forward declaration
 
 local function list_of(source, world, depth)
   local list = {}
@@ -127,9 +127,9 @@ function value(source, world, depth)
   return world:any(source)
 end
 
--- ---- what there is to call
+-- ---- the functions to call
 
--- Left out: what waits for a person or another process, what ends a test run, and what replaces parts of the library itself.
+-- Excluded: functions that wait for a user or another process, that end a test run, or that replace parts of the library itself.
 local closed_modules = { test = true, strict = true, init = true, guide = true, reference_page = true }
 local closed_functions = {
   ["core.record"] = true, ["core.rule_memory"] = true, ["core.limited"] = true,
@@ -243,7 +243,7 @@ local function described(name, count, arguments)
   return name .. "(" .. table.concat(parts, ", ") .. ")"
 end
 
---- Runs `count` calls, or as many as the source has choices for. Gives how many there were, and how many of them raised.
+--- Runs `count` calls, or as many as the source has choices for. Returns how many ran, and how many of them raised an error.
 ---@param options { count: integer, sessions: (fun(): msdbg.Session)[], before?: fun(text: string) }
 function M.run(source, options)
   local world = setmetatable({ turn = 0 }, World)

@@ -1,4 +1,4 @@
--- docs/rules-shipped.md from the metadata of the rules that ship.
+-- docs/rules-shipped.md from the metadata of the shipped rules.
 local concat, format, sort = table.concat, string.format, table.sort
 
 local M = {}

@@ -197,7 +197,7 @@ describe("a broken rule", function()
     expect(reasons "no_summary"):contains "no_summary.lua:4: rule 'silent': field 'summary' is missing"
   end)
 
-  -- The thread sanitizer holds signals back until the next call of a libc function, and compiled loops make none.
+  -- The thread sanitizer delays signals until the next libc call, and compiled loops make none.
   local it_stops = os.getenv "MSDBG_SIGNALS_LATE" and function() end or it
 
   it_stops("is stopped when it does not come back, be it in a compiled loop below pcall", function()
@@ -218,7 +218,7 @@ describe("a broken rule", function()
     expect(ok):is_true()
     expect(before):equals(1024)
     expect(r.not_checked[1].reason):contains(("huge.lua:6: stopped: more than %d MB are in use"):format(limit))
-    -- It is not called again, and what it held is free.
+    -- It is not called again, and its memory is free.
     expect(#r.not_checked):equals(r.coverage.tensors)
     collectgarbage()
     expect(collectgarbage "count" / 1024 < limit):is_true()
@@ -230,7 +230,7 @@ describe("a broken rule", function()
     expect(#r.rule_problems):equals(1)
     expect(#r.hits):equals(#check { rules = "TO" }.hits)
     expect(reasons("no_summary", { rules = "silent or TO" })):contains "field 'summary' is missing"
-    -- Alone there is nothing to go on with.
+    -- Alone there is nothing else to run.
     expect(#check { rules = "syntax", rule_files = { files .. "syntax.lua" } }.hits):equals(0)
   end)
 

@@ -1,4 +1,4 @@
--- The rules that ship: their cases, what they say about real trainings, healthy and broken, and their page.
+-- The shipped rules: their cases, their results on real trainings, good and broken, and their page.
 local cases = require "msdbg.rule_cases"
 local msdbg = require "msdbg"
 local page = require "rules_page"

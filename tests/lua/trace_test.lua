@@ -1,15 +1,15 @@
--- Hot loops over views are compiled: a loop trace, and nothing that the compiler cannot do.
+-- Hot loops over views are compiled: a loop trace, and nothing that the compiler cannot handle.
 local msdbg = require "msdbg"
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it
 
 local data = ... .. "/dumps/"
 
--- Which counter a loop or function shares depends on its address. One that shares with a loop may be recorded first, on its own,
--- and given up where it returns: that says where recording began, nothing about the code.
+-- The hot counter of a loop or function depends on its address. A function that shares a counter with a loop may be recorded first,
+-- by itself, and abandoned where it returns: that only shows where recording started, nothing about the code.
 local began_inside = "NYI: return to lower frame"
 
--- The loops compiled while `body` runs, and what the compiler cannot do in it.
+-- The loops compiled while `body` runs, and what the compiler could not handle in it.
 local function traced(body)
   local loops, aborts = 0, {}
   local vmdef = require "jit.vmdef"
@@ -30,7 +30,7 @@ local function traced(body)
   return loops, table.concat(aborts, "; ")
 end
 
--- One long loop, also over a small tensor: nested short ones are unrolled instead.
+-- One long loop, also over a small tensor: nested short ones would be unrolled instead.
 local function sum(v)
   local total, n = 0, v.n
   for i = 0, 2000 do total = total + v[i % n] end

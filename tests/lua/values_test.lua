@@ -1,4 +1,4 @@
--- Values of the real dumps, through the whole way from the file to Lua.
+-- Values of the real dumps, all the way from the file to Lua.
 local msdbg = require "msdbg"
 local test = require "msdbg.test"
 local describe, expect, it = test.describe, test.expect, test.it

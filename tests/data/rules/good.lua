@@ -1,4 +1,4 @@
--- Rules that the tests choose, order and run.
+-- Rules for the tests to choose, order and run.
 local rule = require "msdbg.rule"
 
 local first = rule {
