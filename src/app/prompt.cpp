@@ -175,7 +175,7 @@ std::string count_text(size_t n, std::string_view noun) { return fmt::format("{}
 std::string greeting(Session& session) {
   const SessionInfo& info = session.info();
   if (auto* live = dynamic_cast<LiveSession*>(&session)) {
-    return fmt::format("msdbg {}  {} {}, {}.  Type help, or Lua.", kVersion, session_kind_name(info.kind), printable(info.short_name),
+    return fmt::format("msdbg {}  {} {}, {}\nType help, or Lua.", kVersion, session_kind_name(info.kind), printable(info.short_name),
                        held_text(*live));
   }
   std::string out = fmt::format("msdbg {}  {}: ", kVersion, printable(info.short_name));
@@ -193,7 +193,7 @@ std::string greeting(Session& session) {
   else if (steps.back() - steps.front() + 1 == static_cast<int64_t>(steps.size()))
     out += fmt::format(", steps {}-{}", steps.front(), steps.back());
   else out += fmt::format(", {} steps from {} to {}", steps.size(), steps.front(), steps.back());
-  return out + ".  Type help, or Lua.";
+  return out + "\nType help, or Lua.";
 }
 
 }  // namespace
@@ -226,7 +226,7 @@ Result<int> run_prompt(Context& context) {
   EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
   auto script = make_script(options, &events);
   if (!script) return script.status();
-  std::string first_line = fmt::format("msdbg {}  no session is open; open one with: open PATH.  Type help, or Lua.", kVersion);
+  std::string first_line = fmt::format("msdbg {}  no session is open; open one with: open PATH\nType help, or Lua.", kVersion);
   if (!options.dump.empty()) {
     DumpOptions dump_options;
     dump_options.net = options.net;

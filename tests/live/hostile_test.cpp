@@ -242,7 +242,7 @@ TEST_F(LiveHostile, LongNamesAndManyAnswersAreRefused) {
 
 TEST_F(LiveHostile, HitsBeyondWhatIsKeptAreCounted) {
   ListenOptions options;
-  options.mem_limit_bytes = 8 * kMiB;  // waiting messages get at least 64 MiB
+  options.mem_limit_bytes = 8 * kMiB;  // waiting messages get at least 48 MiB
   Driver d(options);
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

@@ -27,6 +27,6 @@ inline constexpr uint64_t kGraphBytesPerByte = 3;            // and of a byte of
 inline uint64_t graph_bytes(uint64_t mem_limit) { return std::max(mem_limit / 2, uint64_t{128} << 20); }
 
 /// For graphs, hits and answers that the session has not processed yet.
-inline uint64_t waiting_bytes(uint64_t mem_limit) { return std::clamp(mem_limit / 8, uint64_t{64} << 20, uint64_t{1} << 30); }
+inline uint64_t waiting_bytes(uint64_t mem_limit) { return std::clamp(mem_limit / 8, uint64_t{48} << 20, uint64_t{1} << 30); }
 
 }  // namespace msdbg::live::limits
