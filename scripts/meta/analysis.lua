@@ -37,6 +37,21 @@ function msdbg.bisect(session, options) end
 ---@return msdbg.Trend
 function msdbg.trend(session, statistic, on, options) end
 
+---@class msdbg.LayersOptions
+---@field on? msdbg.Selector  only these parameters
+---@field by_layer? boolean  one row for encoder.layers.3 instead of one for each of its parameters
+---@field steps? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default all
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: the number of cores
+---@field mem_limit? number  MB
+
+---Each trained parameter: mean magnitude of weight and gradient, change per update, zeros, NaN, over the steps.
+---@param session msdbg.Session
+---@param options? msdbg.LayersOptions
+---@return msdbg.Layers
+function msdbg.layers(session, options) end
+
 ---@class msdbg.PropagationOptions
 ---@field when? string|fun(t: msdbg.Tensor): any  what is bad; default "nan or inf"
 ---@field up? boolean  trace where it came from instead of where it went
@@ -115,6 +130,11 @@ function session:bisect(options) end
 ---@param options? msdbg.TrendOptions
 ---@return msdbg.Trend
 function session:trend(statistic, on, options) end
+---Same as msdbg.layers.
+---e.g. print(s:layers { by_layer = true })
+---@param options? msdbg.LayersOptions
+---@return msdbg.Layers
+function session:layers(options) end
 ---Same as msdbg.propagation.
 ---e.g. print(s:propagation("Log-op0", { up = true }))
 ---@param tensor string|msdbg.Tensor
@@ -178,6 +198,28 @@ function trend:csv() end
 ---A Markdown table.
 ---@return string
 function trend:markdown() end
+
+---@class msdbg.Layers
+---@field steps integer[]
+---@field by_layer boolean
+---@field frozen string[]  weights that no optimizer updates
+---@field layers table[]  name, parameters, elements, weight, gradient, update, updates, zero_percentage, gradient_zero_percentage, first_bad, gradient_node, gradient_slot, points, source, problem, rank, graph, graph_id, step
+local layers = {}
+---Text as the command prints it.
+---@return string
+function layers:table() end
+---One JSON object; docs/json.md.
+---@return string
+function layers:json() end
+---JSON lines, one row per line.
+---@return string
+function layers:jsonl() end
+---CSV (RFC 4180), one row per line.
+---@return string
+function layers:csv() end
+---A Markdown table.
+---@return string
+function layers:markdown() end
 
 ---@class msdbg.Propagation
 ---@field predicate string

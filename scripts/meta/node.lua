@@ -65,3 +65,14 @@ function node:output(slot, options) end
 ---@param options? msdbg.ValueOptions
 ---@return msdbg.Tensor?, string?, string?
 function node:input(slot, options) end
+
+---The node whose value the optimizer takes as gradient of this parameter, and its slot: the optimizer's input if another graph
+---computes the gradient. nil if this graph does not show it.
+---e.g. local gradient, slot = s:node("fc1.weight"):gradient()
+---@return msdbg.Node?, string?
+function node:gradient() end
+---The parameter that is updated with this output.
+---e.g. s:node("MatMul-op4"):parameter()
+---@param slot? integer  of the output, default 0
+---@return msdbg.Node?
+function node:parameter(slot) end

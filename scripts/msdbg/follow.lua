@@ -1,7 +1,7 @@
--- The results of msdbg.bisect, trend, propagation, why and source: tables with the JSON keys, which print as reports.
+-- The results of msdbg.bisect, trend, layers, propagation, why and source: tables with the JSON keys, which print as reports.
 local core = require "msdbg.core"
 
-local getmetatable, ipairs, pairs, rawget, setmetatable, type = getmetatable, ipairs, pairs, rawget, setmetatable, type
+local getmetatable, ipairs, rawget, setmetatable, type = getmetatable, ipairs, rawget, setmetatable, type
 
 local M = {}
 
@@ -28,6 +28,7 @@ end
 local classes = {
   bisect = class_of("bisect", { "table", "json", "jsonl" }),
   trend = class_of("trend", { "table", "json", "jsonl", "csv", "markdown" }),
+  layers = class_of("layers", { "table", "json", "jsonl", "csv", "markdown" }),
   propagation = class_of("propagation", { "table", "json", "jsonl", "markdown", "dot", "svg" }),
   why = class_of("why", { "table", "json", "jsonl" }),
   source = class_of("source", { "table", "json", "jsonl", "markdown" }),
@@ -62,6 +63,8 @@ function M.trend(session, statistic, on, options)
   return made("trend", core.trend(session, statistic, on, options))
 end
 
+function M.layers(session, options) return made("layers", core.layers(session, options)) end
+
 function M.propagation(session, tensor, options) return made("propagation", core.propagation(session, tensor, options)) end
 
 function M.why(session, tensor, options) return made("why", core.why(session, tensor, options)) end
@@ -84,8 +87,6 @@ function M.plan(session, options)
 end
 
 local methods = core.members "session"
-for name, call in pairs { plan = M.plan, bisect = M.bisect, trend = M.trend, propagation = M.propagation, why = M.why, source = M.source } do
-  methods[name] = call
-end
+for _, name in ipairs { "plan", "bisect", "trend", "layers", "propagation", "why", "source" } do methods[name] = M[name] end
 
 return M

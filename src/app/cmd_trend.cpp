@@ -1,9 +1,6 @@
 // msdbg trend: a statistic over the steps.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
-
-#include <cstdlib>
 
 #include "app/follow_command.h"
 
@@ -14,18 +11,6 @@ struct Words {
   std::string statistic, target = "@all";
   bool ascii = false;
 };
-
-/// Whether the terminal is limited to ASCII; files and pipes get Unicode.
-bool plain_terminal() {
-  if (::isatty(STDOUT_FILENO) == 0) return false;
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    const std::string locale = to_lower(value);
-    return locale.find("utf-8") == std::string::npos && locale.find("utf8") == std::string::npos;
-  }
-  return false;
-}
 
 Result<int> run(const Words& words, Context& context) {
   const Options& options = context.options();

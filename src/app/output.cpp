@@ -77,6 +77,17 @@ bool print(FILE* to, std::string_view text, bool colours) {
   return written.code() != Code::kInterrupted;
 }
 
+bool plain_terminal() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string locale = to_lower(value);
+    return locale.find("utf-8") == std::string::npos && locale.find("utf8") == std::string::npos;
+  }
+  return false;
+}
+
 bool print_paged(std::string_view text, bool colours) {
   std::fflush(stdout);
   return page(visible(text, colours)) || print(stdout, text, colours);

@@ -11,6 +11,9 @@ namespace msdbg::app {
 /// Table style for the current terminal: colour and width only where standard output is one.
 ReportStyle style_for(const Options& options);
 
+/// Whether the terminal's locale has no UTF-8; files and pipes get it anyway.
+bool plain_terminal();
+
 /// Writes a finished result. A file is replaced completely or not at all. Error: kInterrupted when Ctrl-C came during the write.
 Status write_result(const Options& options, std::string_view text);
 

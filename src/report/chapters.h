@@ -84,6 +84,7 @@ std::optional<Section> origin_chapter(Context& context);
 std::optional<Section> graph_chapter(Context& context);
 std::optional<Section> tensor_chapter(Context& context);
 std::optional<Section> trend_chapter(Context& context);
+std::optional<Section> layers_chapter(Context& context);
 std::optional<Section> hit_chapter(Context& context);
 std::optional<Section> guide_chapter(Context& context);
 std::optional<Section> source_chapter(Context& context);

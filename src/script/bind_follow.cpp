@@ -1,4 +1,4 @@
-// msdbg.bisect, trend, propagation, why, source and plan. The object of an answer provides its tables and renders the other
+// msdbg.bisect, trend, layers, propagation, why, source and plan. The object of an answer provides its tables and renders the other
 // formats; scripts/msdbg/follow.lua combines the two.
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 
 #include "msdbg/dump_plan.h"
 #include "msdbg/follow_report.h"
+#include "msdbg/layers_report.h"
 #include "script/predicate.h"
 #include "script/push_answer.h"
 
@@ -14,8 +15,8 @@ namespace msdbg::script {
 
 struct FollowBox {
   std::shared_ptr<SessionBox> session;
-  std::variant<BisectResult, TrendResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
-  CheckResult check;  ///< source: its input
+  std::variant<BisectResult, TrendResult, LayersResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
+  CheckResult check;  ///< source: what it was made from
 };
 
 template <>
@@ -98,6 +99,25 @@ int run_trend(lua_State* L) {
   follow.progress = progress_of(vm_of(L), "reading");
   TrendResult result = value_or_throw(trend(*box->session, target, statistic, follow));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "trend: interrupted"));
+  return give_followed(L, box, std::move(result));
+}
+
+int run_layers(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "layers: session");
+  box->open();
+  OptionTable options(L, 2, "layers");
+  LayersOptions asked;
+  static_cast<FollowOptions&>(asked) = follow_options(options, *box);
+  asked.by_layer = options.boolean("by_layer").value_or(false);
+  if (options.push("on")) {
+    asked.on = selector_argument(L, lua_gettop(L), "layers: option 'on'").in(box->session->graphs());
+    lua_pop(L, 1);
+  }
+  options.finish();
+  const InUse guard(*box, "layers");
+  asked.progress = progress_of(vm_of(L), "reading");
+  LayersResult result = value_or_throw(layers(*box->session, asked));
+  if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "layers: interrupted"));
   return give_followed(L, box, std::move(result));
 }
 
@@ -219,6 +239,8 @@ std::string rendered(lua_State* L, FollowBox& box, const std::string& format, si
           return bisect_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, TrendResult>)
           return trend_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, LayersResult>)
+          return layers_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, Propagation>)
           return propagation_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, WhyAnswer>)
@@ -238,6 +260,7 @@ int tree(lua_State* L) {
                              using Found = std::decay_t<decltype(found)>;
                              if constexpr (std::is_same_v<Found, BisectResult>) return bisect_answer(session, found);
                              else if constexpr (std::is_same_v<Found, TrendResult>) return trend_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, LayersResult>) return layers_answer(session, found);
                              else if constexpr (std::is_same_v<Found, Propagation>) return propagation_answer(session, found);
                              else if constexpr (std::is_same_v<Found, WhyAnswer>) return why_answer(session, found);
                              else return lines_answer(session, found, box->check);
@@ -257,7 +280,7 @@ int render(lua_State* L) {
 
 void bind_follow(lua_State* L) {
   define_class<FollowBox>(L, {});
-  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"why", guard<run_why>},
+  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"layers", guard<run_layers>}, {"why", guard<run_why>},
                     {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}, {"follow_tree", guard<tree>},
                     {"plan", guard<run_plan>}});
 }

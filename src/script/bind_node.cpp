@@ -1,6 +1,7 @@
 // Nodes.
 #include <fmt/format.h>
 
+#include "msdbg/gradients.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
@@ -113,6 +114,28 @@ int slot_method(lua_State* L, Io io, const char* call) {
 int node_output(lua_State* L) { return slot_method(L, Io::kOutput, "output"); }
 int node_input(lua_State* L) { return slot_method(L, Io::kInput, "input"); }
 
+// node:gradient() -> the node whose value the optimizer takes as gradient, its slot
+int node_gradient(lua_State* L) {
+  const NodeBox& box = checked_node(L);
+  const std::optional<GradientOf> found = gradient_of(*box.graph, box.id);
+  if (!found) return lua_pushnil(L), 1;
+  // Where another graph computes it, the optimizer's input is all that this one shows.
+  const bool computed = found->producer.node != kNoNode && box.graph->node(found->producer.node).kind == NodeKind::kOperator;
+  push_node(L, box.session, box.graph, computed ? found->producer.node : found->optimizer);
+  push(L, slot_name(computed ? Slot{Io::kOutput, found->producer.slot} : Slot{Io::kInput, found->slot}));
+  return 2;
+}
+
+// node:parameter(slot) -> the parameter that is updated with this output
+int node_parameter(lua_State* L) {
+  const NodeBox& box = checked_node(L);
+  const int64_t slot = integer_argument(L, 2, "parameter: slot", 0, 0, UINT32_MAX);
+  const std::optional<NodeId> found = parameter_of_gradient(*box.graph, box.id, static_cast<uint32_t>(slot));
+  if (!found) return lua_pushnil(L), 1;
+  push_node(L, box.session, box.graph, *found);
+  return 1;
+}
+
 int node_text(lua_State* L) {
   const NodeBox& box = self<NodeBox>(L);
   push(L, fmt::format("<{} {} {}>", node_kind_name(box.node().kind), printable(box.node().name),
@@ -132,7 +155,8 @@ int session_node(lua_State* L) {
 }
 
 constexpr Member kNodeMethods[] = {
-    {"value", guard<node_value>}, {"output", guard<node_output>}, {"input", guard<node_input>}};
+    {"value", guard<node_value>}, {"output", guard<node_output>}, {"input", guard<node_input>},
+    {"gradient", guard<node_gradient>}, {"parameter", guard<node_parameter>}};
 constexpr Member kNodeFields[] = {
     {"name", guard<get_name>},          {"op", guard<get_op>},         {"kind", guard<get_kind>},
     {"scope", guard<get_scope>},        {"rank", guard<get_rank>},     {"graph", guard<get_graph>},

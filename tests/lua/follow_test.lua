@@ -75,6 +75,60 @@ describe("trend", function()
   end)
 end)
 
+describe("layers", function()
+  it("agrees with the statistics of the parameters and gradients that it names", function()
+    local s = open "lenet-2.7.1-ok"
+    local found = s:layers()
+    expect(#found.layers):equals(8)
+    expect(found.layers[1].name):equals("conv1.weight")
+    expect(#found.frozen):equals(0)
+    for _, row in ipairs(found.layers) do
+      local weight = assert(s:node(row.name):value { step = row.step })
+      expect(row.weight):equals(weight.stats.abs_mean)
+      expect(row.elements):equals(weight.size)
+      local node, slot = s:node(row.name):gradient()
+      expect(node.name):equals(row.gradient_node)
+      expect(slot):equals(row.gradient_slot)
+      expect(node:parameter().name):equals(row.name)
+      local gradient = assert(node:output(tonumber(slot:match "%d+"), { step = row.step }))
+      expect(row.gradient):equals(gradient.stats.abs_mean)
+      expect(row.gradient_zero_percentage):equals(gradient.stats.zero_percentage)
+      expect(row.update):equals(weight:change_ratio(weight:previous()))
+      expect(row.updates):equals(1)
+      expect(row.source.file):contains "train.py"
+    end
+  end)
+
+  it("shows the last finite values of a training that broke, and since when", function()
+    local s = open "lenet-2.7.1-explode"
+    for _, row in ipairs(s:layers().layers) do
+      expect(row.first_bad):equals(4)
+      expect(row.step):equals(4)
+      expect(row.weight):equals(s:node(row.name):value({ step = 3 }).stats.abs_mean)
+    end
+    expect(tostring(s:layers())):contains "step 4"
+  end)
+
+  it("sums up the parameters of a layer", function()
+    local s = open "lenet-2.7.1-ok"
+    local rows = s:layers { by_layer = true, on = "fc1", steps = 1 }.layers
+    expect(#rows):equals(1)
+    expect(rows[1].name):equals("fc1")
+    expect(rows[1].elements):equals(7200 + 48)
+    local weight, bias = s:tensor("fc1.weight", { step = 1 }).stats, s:tensor("fc1.bias", { step = 1 }).stats
+    expect(math.abs(rows[1].weight - (weight.abs_mean * 7200 + bias.abs_mean * 48) / 7248) < 1e-12):equals(true)
+  end)
+
+  it("says why there is nothing to show", function()
+    expect(function() open("two-2.7.1"):layers() end):raises "no parameter that an optimizer updates"
+    expect(function() open("long-2.7.1"):layers() end):raises "no optimizer updates any of the 2 weights"
+    expect(function() open("lenet-2.7.1-ok"):layers { on = "relu" } end):raises "no trained parameter matches"
+    expect(function() open("lenet-2.7.1-ok"):layers { steps = 99 } end):raises "no step 99"
+    expect(function() open("lenet-2.7.1-ok"):layers { on = "fc7.weight" } end):raises "fc1.weight"
+    expect(function() open("lenet-2.7.1-ok"):layers { by = 1 } end):raises "by_layer"
+  end)
+end)
+
 describe("propagation", function()
   it("tells who absorbed the NaN", function()
     local cone = open("lenet-2.7.1-lognan"):propagation("Log-op0", { step = 0 })

@@ -1,0 +1,70 @@
+// Which value is the gradient of which parameter, in the forms that optimizers have.
+#include "msdbg/gradients.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/graph_text.h"
+
+namespace msdbg {
+namespace {
+
+std::string gradient_text(const Graph& graph, const char* parameter) {
+  const auto found = gradient_of(graph, graph.find(parameter)->id);
+  if (!found) return "none";
+  const std::string producer = found->producer.node == kNoNode ? "?" : graph.node(found->producer.node).name;
+  return producer + ":" + std::to_string(found->producer.slot) + " -> " + graph.node(found->optimizer).name + ":" + std::to_string(found->slot);
+}
+
+constexpr const char* kMomentum = R"(
+w Parameter
+b Parameter
+moments.w Parameter
+learning_rate Parameter
+momentum Parameter
+Default/MatMul-op0 MatMul in=w
+Gradients/Default/Grad-op1 LayerNormGrad in=Default/MatMul-op0 out=3
+Default/Mul-op2 Mul in=Gradients/Default/Grad-op1:1
+Default/optimizer-Momentum/ApplyMomentum-op3 ApplyMomentum in=w,moments.w,learning_rate,Default/Mul-op2,momentum
+Default/optimizer-Momentum/SGD-op4 SGD in=b,Gradients/Default/Grad-op1:2,learning_rate,momentum
+)";
+
+TEST(Gradients, AreInputsOfTheOptimizerThatNoParameterIs) {
+  const GraphPtr graph = graph_from_text(kMomentum);
+  EXPECT_EQ(gradient_text(*graph, "w"), "Default/Mul-op2:0 -> Default/optimizer-Momentum/ApplyMomentum-op3:3");
+  EXPECT_EQ(gradient_text(*graph, "b"), "Gradients/Default/Grad-op1:2 -> Default/optimizer-Momentum/SGD-op4:1");
+  EXPECT_EQ(gradient_text(*graph, "moments.w"), "none");
+  EXPECT_EQ(gradient_text(*graph, "learning_rate"), "none");
+}
+
+TEST(Gradients, LeadBackToTheirParameterByTheOutputThatIsTaken) {
+  const GraphPtr graph = graph_from_text(kMomentum);
+  const NodeId many = graph->find("Gradients/Default/Grad-op1")->id;
+  EXPECT_EQ(parameter_of_gradient(*graph, many, 2), graph->find("b")->id);
+  EXPECT_EQ(parameter_of_gradient(*graph, many, 1), std::nullopt);  // goes through Mul first
+  EXPECT_EQ(parameter_of_gradient(*graph, many, 0), std::nullopt);
+  EXPECT_EQ(parameter_of_gradient(*graph, graph->find("Default/Mul-op2")->id, 0), graph->find("w")->id);
+  EXPECT_EQ(parameter_of_gradient(*graph, graph->find("Default/MatMul-op0")->id, 0), std::nullopt);
+}
+
+TEST(Gradients, OfAnOptimizerInsideAConditionAreParametersOfItsGraph) {
+  const GraphPtr graph = graph_from_text(R"(
+w Parameter
+moments.w Parameter
+Parameter_7 Parameter
+Default/optimizer-Momentum/ApplyMomentum-op3 ApplyMomentum in=w,moments.w,learning_rate,Parameter_7
+)");
+  EXPECT_EQ(gradient_text(*graph, "w"), "Parameter_7:0 -> Default/optimizer-Momentum/ApplyMomentum-op3:3");
+}
+
+TEST(Gradients, OfAnotherShapeAreNone) {
+  GraphBuilder builder = builder_from_text(R"(
+w Parameter
+rate Gather
+Default/optimizer-SGD/SGD-op3 SGD in=w,rate
+)");
+  builder.node(1).outputs[0].shape = Shape{};
+  EXPECT_EQ(gradient_text(*builder.build(), "w"), "none");
+}
+
+}  // namespace
+}  // namespace msdbg
