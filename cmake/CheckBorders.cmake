@@ -4,7 +4,7 @@ cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
 set(order base tensor simd expr graph watch session wire dump ckpt live agent analysis report script app)
 
 # The module that each public header belongs to: a new header is one word here.
-set(headers_base base atomic_file child file log node_names sanitizers terminal threads wire_fields)
+set(headers_base atomic_directory base atomic_file child file log node_names sanitizers terminal threads wire_fields)
 set(headers_tensor dtype tensor)
 set(headers_simd simd compare)
 set(headers_expr expr)

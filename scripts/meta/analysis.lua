@@ -37,6 +37,28 @@ function msdbg.bisect(session, options) end
 ---@return msdbg.Trend
 function msdbg.trend(session, statistic, on, options) end
 
+---@class msdbg.ReproOptions
+---@field step? integer  default s.current_step
+---@field execution? integer  which execution of the operator in the step, from 0
+---@field rank? integer  needed if several ranks have a node of that name
+---@field graph? integer  needed if several graphs have one: the graph's id
+
+---Writes an operator's inputs, outputs and attributes into a new directory, with a Python program that runs it again.
+---e.g. print(s:repro("Log-op0", "log"))
+---@param session msdbg.Session
+---@param node string|msdbg.Node
+---@param directory string  must not exist, or be empty
+---@param options? msdbg.ReproOptions
+---@return msdbg.Repro
+function msdbg.repro(session, node, directory, options) end
+
+---@class msdbg.Repro
+---@field directory string
+---@field name string
+---@field op string
+---@field inputs table[]  slot, producer, producer_slot, dtype, shape, and one of file, constant, missing
+---@field outputs table[]  slot, dtype, shape, and one of file, missing
+
 ---@class msdbg.LayersOptions
 ---@field on? msdbg.Selector  only these parameters
 ---@field by_layer? boolean  one row for encoder.layers.3 instead of one for each of its parameters
@@ -130,6 +152,12 @@ function session:bisect(options) end
 ---@param options? msdbg.TrendOptions
 ---@return msdbg.Trend
 function session:trend(statistic, on, options) end
+---Same as msdbg.repro.
+---@param node string|msdbg.Node
+---@param directory string
+---@param options? msdbg.ReproOptions
+---@return msdbg.Repro
+function session:repro(node, directory, options) end
 ---Same as msdbg.layers.
 ---e.g. print(s:layers { by_layer = true })
 ---@param options? msdbg.LayersOptions

@@ -43,6 +43,7 @@ function node_set:names() end
 ---@field users { node: msdbg.Node, slot: string, output: string, name: string }[]  the consumers of its outputs
 ---@field stack { file: string, line: integer, code: string }[]  the user's program, innermost first
 ---@field attrs table<string, string>
+---@field constant string?  the value of a constant where the graph holds it, as printed there
 ---@field trainable boolean  a parameter that the optimizer updates
 local node = {}
 

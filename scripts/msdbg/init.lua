@@ -33,6 +33,7 @@ M.explain = core.explain
 M.rules = require "msdbg.rule_library"  -- reads rule files on first use
 M.diff = core.diff
 for name, call in pairs(require "msdbg.follow") do M[name] = call end
+M.repro = require("msdbg.repro").repro
 M.series = require "msdbg.series"
 
 --- Ends the script with a user error: shows the message without a traceback.

@@ -24,6 +24,12 @@ int get_stack(lua_State* L) { return push_stack(L, self<NodeBox>(L).node().stack
 
 int get_trainable(lua_State* L) { return give(L, self<NodeBox>(L).node().trainable); }
 
+int get_constant(lua_State* L) {
+  const std::string& text = self<NodeBox>(L).node().constant_value;
+  if (text.empty()) return lua_pushnil(L), 1;
+  return give(L, text);
+}
+
 int get_attributes(lua_State* L) {
   const Node& node = self<NodeBox>(L).node();
   lua_createtable(L, 0, static_cast<int>(node.attributes.size()));
@@ -162,7 +168,7 @@ constexpr Member kNodeFields[] = {
     {"scope", guard<get_scope>},        {"rank", guard<get_rank>},     {"graph", guard<get_graph>},
     {"graph_id", guard<get_graph_id>},  {"inputs", guard<get_inputs>}, {"outputs", guard<get_outputs>},
     {"users", guard<get_users>},        {"stack", guard<get_stack>},   {"attrs", guard<get_attributes>},
-    {"trainable", guard<get_trainable>}};
+    {"trainable", guard<get_trainable>}, {"constant", guard<get_constant>}};
 constexpr Member kNodeMeta[] = {{"__tostring", guard<node_text>}};
 
 }  // namespace

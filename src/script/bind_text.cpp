@@ -1,6 +1,7 @@
 // Texts from the report module for `print`, t:show() and the commands of the prompt.
 #include <fmt/format.h>
 
+#include "msdbg/atomic_directory.h"
 #include "msdbg/atomic_file.h"
 #include "msdbg/terminal.h"
 #include "script/objects.h"
@@ -62,13 +63,26 @@ int write_whole_file(lua_State* L) {
   return 0;
 }
 
+// core.in_new_directory(path, f): f(temporary) fills the directory, which then appears at `path`; after an error nothing is left
+int in_new_directory(lua_State* L) {
+  const std::string path = text_argument(L, 1, "directory");
+  if (!lua_isfunction(L, 2)) misuse("in_new_directory: a function is expected");
+  AtomicDirectory directory = value_or_throw(AtomicDirectory::create(path));
+  lua_pushvalue(L, 2);
+  push(L, directory.path());
+  if (!protected_call(L, 1, 0)) throw PendingError();
+  if (const Status status = directory.commit(); !status.ok()) throw ScriptError("io_error", status.message(), true);
+  return 0;
+}
+
 }  // namespace
 
 void bind_text(lua_State* L) {
   add_functions(L, {{"stats_line", guard<tensor_line>}, {"elements_text", guard<elements_text>},
                     {"doctor_text", guard<doctor_text>}, {"short_name", guard<short_tensor_name>},
                     {"short_node_name", guard<short_node_name>},
-                    {"session_of", guard<session_of>}, {"write_file", guard<write_whole_file>}});
+                    {"session_of", guard<session_of>}, {"write_file", guard<write_whole_file>},
+                    {"in_new_directory", guard<in_new_directory>}});
 }
 
 }  // namespace msdbg::script

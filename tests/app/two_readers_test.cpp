@@ -50,6 +50,7 @@ const Typed kTyped[] = {
     {"diff", "--steps-a 0 --steps-b 1 @loss --format json"},
     {"bisect", "fc2.weight"},
     {"bisect", "@gradient --when 'max(abs(x)) > 100' --format json"},
+    {"repro", "Log-op0 -o /dev/null/bundle"},
     {"layers", ""},
     {"layers", "fc1 --format csv"},
     {"layers", "--by-layer --format markdown"},

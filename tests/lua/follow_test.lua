@@ -129,6 +129,71 @@ describe("layers", function()
   end)
 end)
 
+describe("repro", function()
+  local function bundle_of(dump, name, given)
+    local directory = os.tmpname()
+    os.remove(directory)
+    local made = open(dump):repro(name, directory, given)
+    local function read(file)
+      local handle = assert(io.open(directory .. "/" .. file, "rb"))
+      local text = handle:read "*a"
+      handle:close()
+      return text
+    end
+    return made, read, directory
+  end
+  local function remove(made)
+    for _, list in ipairs { made.inputs, made.outputs } do
+      for _, entry in ipairs(list) do if entry.file then os.remove(made.directory .. "/" .. entry.file) end end
+    end
+    os.remove(made.directory .. "/node.json")
+    os.remove(made.directory .. "/repro.py")
+    expect(os.remove(made.directory)):is_true()  -- nothing else was in it
+  end
+
+  it("writes the values of an operator and a program that computes it", function()
+    local made, read = bundle_of("lenet-2.7.1-lognan", "Log-op0", { step = 0 })
+    local node = require("msdbg.json").decode(read "node.json")
+    expect(node.op):equals "Log"
+    expect(node.inputs[1].file):equals "input_0.npy"
+    expect(node.inputs[1].shape):equals { 4, 48 }
+    expect(node.outputs[1].dtype):equals "float32"
+    expect(node.source.line):equals(70)
+    expect(node.attributes.base):equals "-1"
+    expect(read "input_0.npy"):contains "NUMPY"
+    expect(read "repro.py"):contains "return np.log(x[0])"
+    expect(tostring(made)):contains "repro.py"
+    remove(made)
+  end)
+
+  it("takes constants from the graph and parameters from the step before", function()
+    local made, read = bundle_of("lenet-2.7.1-ok", "fc1-Dense/MatMul-op0", { step = 1 })
+    expect(made.inputs[3].constant or made.inputs[3].file):is_true()
+    expect(made.inputs[2].file):equals "input_1.npy"
+    expect(read "repro.py"):contains "return matmul(x)"
+    remove(made)
+    made, read = bundle_of("lenet-2.7.1-ok", "ApplyMomentum-op3", { step = 1 })
+    expect(made.inputs[1].note):contains "step 0"
+    expect(read "repro.py"):contains "return apply_momentum"
+    remove(made)
+    made, read = bundle_of("lenet-2.7.1-ok", "conv1-Conv2d/Conv2D-op0")
+    expect(read "repro.py"):contains "NumPy alone cannot compute"
+    expect(tostring(made)):contains "repro.py mindspore"
+    remove(made)
+  end)
+
+  it("refuses what does not run and what would overwrite, and leaves nothing behind", function()
+    local s = open "lenet-2.7.1-ok"
+    expect(function() s:repro("fc1.weight", os.tmpname() .. "x") end):raises "only operators run"
+    local file = os.tmpname()
+    expect(function() s:repro("fc1-Dense/MatMul-op0", file) end):raises "not an empty directory"
+    os.remove(file)
+    expect(function() s:repro("fc1-Dense/MatMul-op0", file, { step = 99 }) end):raises "step 99"
+    expect(io.open(file)):is_nil()
+    expect(function() s:repro("fc1-Dense/MatMul-op0", "/nowhere/at/all") end):raises "cannot be made"
+  end)
+end)
+
 describe("propagation", function()
   it("tells who absorbed the NaN", function()
     local cone = open("lenet-2.7.1-lognan"):propagation("Log-op0", { step = 0 })
