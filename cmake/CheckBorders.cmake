@@ -1,9 +1,9 @@
-# Fails when a module includes a private header of another, uses a module below it, or a third-party library that
-# belongs to somebody else, and when text is printed past the one place that defuses it. Run as: cmake -DROOT=... -P CheckBorders.cmake
+# Fails if a module includes a private header of another one, uses a module below it or another module's third-party library,
+# or prints text without passing the one place that makes it safe. Run as: cmake -DROOT=... -P CheckBorders.cmake
 cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
 set(order base tensor simd expr graph watch session wire dump ckpt live agent analysis report script app)
 
-# The module that each public header belongs to: a new header is one word here.
+# The module of each public header: add one word here for a new header.
 set(headers_base atomic_directory base atomic_file child file log node_names sanitizers terminal threads wire_fields)
 set(headers_tensor dtype tensor)
 set(headers_simd simd compare)
@@ -32,7 +32,7 @@ set(owner_spdlog app)
 set(owner_graphviz report)
 # Compiled once for each instruction set, for both modules.
 set(lent_expr simd/kernels simd/expr_kernels simd/sums)
-# Where text reaches a terminal; print() and write_result() of output.cpp are for everybody else.
+# Files that write to a terminal; all others use print() and write_result() of output.cpp.
 set(printers output.cpp progress.cpp line_editor.cpp terminal_editor.cpp)
 set(problems "")
 
@@ -106,7 +106,7 @@ foreach(header ${headers})
     string(APPEND problems "${header}: no module has this header; add it to the table in cmake/CheckBorders.cmake\n")
   endif()
   file(STRINGS ${header} includes REGEX "^#include <(xsimd|lua|google|grpc|CLI|nlohmann|fmt|spdlog)")
-  # The tree of an answer is a JSON value: whoever wants it wants to walk or print it.
+  # The tree of an answer is a JSON value: its users walk or print it.
   if(word STREQUAL answers)
     list(REMOVE_ITEM includes "#include <nlohmann/json.hpp>")
   endif()

@@ -1,5 +1,6 @@
-# Fails when a binding reads an argument with a bare function of the Lua API: on a value of another type those read wild memory, run a
-# metamethod or convert in silence. src/script/lua_values.h has a checked function for each. Run as: cmake -DROOT=... -P CheckScriptKit.cmake
+# Fails if a binding reads an argument with a bare function of the Lua API: for a value of another type these read invalid memory,
+# run a metamethod or convert silently. src/script/lua_values.h has a checked function for each.
+# Run as: cmake -DROOT=... -P CheckScriptKit.cmake
 set(bare "lua_(rawgeti|rawget|gettable|getfield|next|objlen|rawlen|tonumber|tointeger|tostring|tolstring|toboolean)|luaL_(check|opt|arg)[a-z]+|luaL_getmetafield")
 set(kit lua_values.h lua_values.cpp lua_classes.cpp lua_errors.cpp)  # where the checks are
 set(problems "")

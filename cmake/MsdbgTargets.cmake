@@ -1,11 +1,11 @@
-# Helpers that every module's CMakeLists.txt uses.
+# Helpers for the CMakeLists.txt of every module.
 
 add_library(msdbg_warnings INTERFACE)
 target_compile_options(msdbg_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough
-  # g++ 12 sees overlaps in inlined std::string concatenations that are not there (GCC bug 105329).
+  # g++ 12 reports overlaps in inlined std::string concatenations that do not exist (GCC bug 105329).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  # Several files in one translation unit see names of each other that they do not share.
+  # In a unity build, files see each other's private names.
   $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow>
   $<$<BOOL:${MSDBG_WERROR}>:-Werror>)
 
@@ -15,17 +15,17 @@ if(MSDBG_SANITIZE)
   target_link_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE})
 endif()
 
-# It is the product that is watched for undefined behaviour; in test code the checks cost a third of the time to compile.
-# Linked last: of two such options the later one counts.
+# Only the product is checked for undefined behaviour; in test code the checks would take a third of the compile time.
+# Linked last: the later of two such options counts.
 add_library(msdbg_unwatched INTERFACE)
 if(MSDBG_SANITIZE MATCHES "undefined")
   target_compile_options(msdbg_unwatched INTERFACE -O0 -fno-sanitize=undefined)
 endif()
 
 # msdbg_module(NAME [NO_INSTALL] [NO_UNITY] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
-# Makes the static library msdbg_NAME; DEPS are other modules and become public, since headers include headers.
-# Installed, it is msdbg::NAME. NO_UNITY: its files use the same short names for their own things, so that each is
-# compiled for itself in every preset.
+# Makes the static library msdbg_NAME; DEPS are other modules and become public, because headers include headers.
+# It is installed as msdbg::NAME. NO_UNITY: its files use the same short private names, and each is compiled separately
+# in every preset.
 function(msdbg_module name)
   cmake_parse_arguments(ARG "NO_INSTALL;NO_UNITY" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
   set(deps ${ARG_DEPS})
@@ -53,14 +53,14 @@ function(msdbg_module name)
 endfunction()
 
 # msdbg_test(NAME SOURCES a_test.cpp ... LIBS msdbg_x ... [DATA] [LIVE] [NO_UNITY])
-# A GoogleTest program; DATA makes it wait for the unpacked test data and tells it where they are. LIVE marks what the preset
-# tsan-live runs; its programs are listed in CMakePresets.json.
+# A GoogleTest program; DATA makes it wait for the unpacked test data and passes their location. LIVE marks a test
+# of the preset tsan-live; CMakePresets.json lists its programs.
 function(msdbg_test name)
   cmake_parse_arguments(ARG "DATA;LIVE;NO_UNITY" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main msdbg_warnings msdbg_sanitizers msdbg_unwatched)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  # What is tested is optimised as its preset says; the tests themselves only have to compile soon.
+  # The tested code is optimised according to the preset; the tests themselves must only compile quickly.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(ARG_NO_UNITY)
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)

@@ -1,4 +1,4 @@
-# Unpacks every archive of ARCHIVES into OUT, unless the same archives were unpacked there before.
+# Unpacks every archive of ARCHIVES into OUT, unless the same archives are already unpacked there.
 file(GLOB archives ${ARCHIVES}/*.tar.xz)
 list(SORT archives)
 set(stamp "")
