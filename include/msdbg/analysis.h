@@ -25,13 +25,13 @@ struct Predicate {
 /// "nan or inf" (default), "nan", "inf", or any text that parse_when() accepts.
 Result<Predicate> parse_predicate(std::string_view text);
 
-enum class Known : uint8_t { kSound, kBad, kUnknown };
+enum class InputState : uint8_t { kGood, kBad, kUnknown };
 
 /// One input of the origin's execution, with its state.
 struct OriginInput {
   uint32_t slot = 0;
   Edge producer;                 ///< looks through structural nodes
-  Known state = Known::kUnknown;
+  InputState state = InputState::kUnknown;
   std::string reason;            ///< reason why it is unknown
   std::optional<TensorId> value; ///< the judged tensor: recorded input, producer's output, or parameter
   std::optional<Stats> stats;

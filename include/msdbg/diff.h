@@ -18,17 +18,17 @@ namespace msdbg {
 
 // ---- matching nodes ------------------------------------------------------------------------------------------------
 
-enum class MatchHow : uint8_t {
+enum class MatchMethod : uint8_t {
   kMap,        ///< by the mapping file
   kName,       ///< the same full name; ignores `-op` numbers if the two graphs count differently
   kStructure,  ///< the same operator type at the same position relative to matched nodes
   kValue,      ///< another operator, but matched consumers use its output at the same position, e.g. a fused kernel
 };
-std::string_view match_how_name(MatchHow how);  ///< "map", "name", "structure", "value"
+std::string_view match_method_name(MatchMethod how);  ///< "map", "name", "structure", "value"
 
 struct NodeMatch {
   NodeId a = kNoNode, b = kNoNode;
-  MatchHow how = MatchHow::kName;
+  MatchMethod how = MatchMethod::kName;
   uint32_t slot_a = 0, slot_b = 0;  ///< kValue: the only outputs that correspond
 };
 
@@ -112,7 +112,7 @@ struct TensorDiff {
   TensorId a, b;
   DType dtype_a = DType::kUnknown, dtype_b = DType::kUnknown;
   Shape shape_a, shape_b;
-  MatchHow how = MatchHow::kName;
+  MatchMethod how = MatchMethod::kName;
   DiffState state = DiffState::kUncompared;
   std::string reason;               ///< for kReshaped and kUncompared
   Comparison measures;              ///< for kEqual, kClose and kDifferent

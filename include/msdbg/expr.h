@@ -29,7 +29,7 @@ class Evaluation;
 }  // namespace expr
 
 /// The kind of expression that a use requires.
-enum class Wanted : uint8_t {
+enum class ExpressionKind : uint8_t {
   kCondition,     ///< a single truth value: a watchpoint
   kElementTruth,  ///< a truth value for each element: where
   kAny,           ///< any kind: eval
@@ -38,7 +38,7 @@ enum class Wanted : uint8_t {
 class Expression {
  public:
   /// Error: kInvalidArgument; the message has the reason, the expression, and a line with a caret below the position.
-  static Result<Expression> parse(std::string_view text, Wanted wanted = Wanted::kCondition);
+  static Result<Expression> parse(std::string_view text, ExpressionKind wanted = ExpressionKind::kCondition);
 
   const std::string& text() const;
   bool needs_previous() const;

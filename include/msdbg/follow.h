@@ -45,7 +45,8 @@ struct FollowOptions {
 /// One step that was examined.
 struct BisectProbe {
   int64_t step = 0;
-  Known state = Known::kUnknown;  ///< kBad: the predicate holds for a tensor of the target; kSound: all were judged, it holds for none
+  /// kBad: the predicate holds for at least one tensor of the target; kGood: all could be judged and it holds for none.
+  InputState state = InputState::kUnknown;
   std::string reason;             ///< reason why it is unknown
   std::vector<TensorId> holds;    ///< tensors for which the predicate holds
   std::optional<Stats> stats;     ///< of the first of these, or of the first tensor examined
@@ -126,7 +127,7 @@ std::optional<ChangePoint> change_point(const std::vector<std::pair<int64_t, dou
 
 // ---- propagation -------------------------------------------------------------------------------------------------------
 
-enum class Passage : uint8_t {
+enum class PropagationRole : uint8_t {
   kOrigin,    ///< bad, with no bad input (down: the requested tensor)
   kPassed,    ///< had a bad input and a bad output
   kAbsorbed,  ///< had a bad input; its output is good
@@ -134,12 +135,12 @@ enum class Passage : uint8_t {
   kClean,     ///< had no bad input: a good input when going up, a good consumer after an absorber when going down
   kUnknown,   ///< had a bad input; its output is unknown
 };
-std::string_view passage_name(Passage passage);  ///< "origin", "passed on", "absorbed", "cannot hold it", "clean", "unknown"
+std::string_view propagation_role_name(PropagationRole role);  ///< "origin", "passed on", "absorbed", "cannot hold it", "clean", "unknown"
 
 struct PropagationNode {
   NodeId node = kNoNode;
   uint32_t execution = 0;
-  Passage passage = Passage::kUnknown;
+  PropagationRole role = PropagationRole::kUnknown;
   bool parameter = false;          ///< a value that outlives the step: a parameter, or another graph input
   std::optional<TensorId> tensor;  ///< its output, if it was seen
   std::optional<Stats> stats;      ///< of `tensor`

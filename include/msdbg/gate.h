@@ -56,12 +56,12 @@ struct Suppression {
 /// Skips empty lines and lines that start with `#`. Error: kCorrupt with the line and what is accepted.
 Result<std::vector<Suppression>> parse_suppressions(std::string_view text, std::string_view name);
 
-enum class Standing : uint8_t { kNew, kKnown, kSuppressed };
-std::string_view standing_name(Standing standing);  ///< "new", "known", "suppressed"
+enum class GateStatus : uint8_t { kNew, kKnown, kSuppressed };
+std::string_view gate_status_name(GateStatus status);  ///< "new", "known", "suppressed"
 
 /// The classification of each finding of a check.
 struct Gate {
-  std::vector<Standing> standing;    ///< one per CheckResult::hits
+  std::vector<GateStatus> statuses;    ///< one per CheckResult::hits
   std::vector<std::string> reasons;  ///< the same length; "" unless suppressed
   uint64_t fresh = 0, known = 0, suppressed = 0;  ///< counts of all findings, listed or not
   std::vector<Suppression> unused;                                ///< suppressions that matched nothing, if the run proves that

@@ -201,8 +201,8 @@ class Session {
 
  protected:
   // For sessions whose values change: results are valid only as long as the value is. Drops the cached statistics of the tensors
-  // for which `gone` is true.
-  void forget_stats(const std::function<bool(const TensorId&)>& gone);
+  // for which `stale` is true.
+  void forget_stats(const std::function<bool(const TensorId&)>& stale);
   /// Tensors with cached statistics.
   std::vector<TensorId> tensors_with_stats() const;
   /// The description of such a tensor at the time its statistics were computed.

@@ -57,7 +57,7 @@ class Table {
 };
 
 /// The suffix of a node's name in a table of tensors: nothing for output 0, `:input:1` and the like otherwise.
-std::string slot_behind(Slot slot);
+std::string slot_suffix(Slot slot);
 
 /// The name of a node followed by `behind`: in full, or as short as the table needs it, but unique in the session.
 Table::Cell name_cell(const Session& session, const TensorId& id, const std::string& behind = "", Paint paint = Paint::kNone);

@@ -254,7 +254,7 @@ function layers:markdown() end
 ---@field direction "down"|"up"
 ---@field holds boolean  false: the tensor is sound
 ---@field tensor table
----@field nodes table[]?  index, node, op, kind, execution, passage, distance, slot, step, reason, stats, stack
+---@field nodes table[]?  index, node, op, kind, execution, role, distance, slot, step, reason, stats, stack
 ---@field edges table[]?  from, to (indexes), output, input, update, bad
 ---@field bad_in_step integer
 ---@field edges_known boolean  false: there is no readable graph file, hence no nodes, edges and bad_elsewhere

@@ -157,10 +157,10 @@ std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   const std::unique_ptr<Opened> opened = std::move(opened_);
   const Running running(*this, opened->context);
   opened->call->WriteLast(request, grpc::WriteOptions(), kTag);
-  const bool said = wait_for_tag();
+  const bool sent = wait_for_tag();
   grpc::ByteBuffer answer;
   bool answered = false;
-  if (said) {
+  if (sent) {
     opened->call->Read(&answer, kTag);
     answered = wait_for_tag();
   }
@@ -168,7 +168,7 @@ std::optional<Reply> Caller::finish_opened(const grpc::ByteBuffer& request) {
   opened->call->Finish(&status, kTag);
   wait_for_tag();
   // A lost connection may show before or after the message; the debugger that is connected now has not received it.
-  if (!said || status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::nullopt;
+  if (!sent || status.error_code() == grpc::StatusCode::UNAVAILABLE) return std::nullopt;
   if (status.ok() && !answered) return Reply{false, "the call was closed without an answer", {}};
   return finish_reply(status, answer);
 }

@@ -57,13 +57,13 @@ class Halving {
     while (low < high && status_.ok()) {
       const std::optional<size_t> at = decided_near((low + high) / 2, low, high);
       if (!at) break;
-      if (state(*at) == Known::kBad) high = *at;
+      if (state(*at) == InputState::kBad) high = *at;
       else low = *at + 1;
     }
     if (high < steps_.size()) found_.first = steps_[high];
     for (size_t at = low; at < high; ++at) found_.open.push_back(steps_[at]);
-    look_behind(high);
-    look_before(high);
+    check_after(high);
+    check_before(high);
     if (interrupt_requested() || status_.code() == Code::kInterrupted) {
       *interrupted = true;
     } else if (!status_.ok()) {
@@ -95,25 +95,25 @@ class Halving {
         if (distance == 0 && !up) continue;
         if (up ? middle + distance >= high : middle < low + distance) continue;
         const size_t at = up ? middle + distance : middle - distance;
-        if (state(at) != Known::kUnknown) return at;
+        if (state(at) != InputState::kUnknown) return at;
         if (!status_.ok() || interrupt_requested()) return std::nullopt;
       }
     }
     return std::nullopt;
   }
 
-  Known state(size_t at) {
+  InputState state(size_t at) {
     const auto known = states_.find(at);
     if (known != states_.end()) return known->second;
-    const Known made = look_at(steps_[at]);
-    if (made == Known::kUnknown && status_.ok()) found_.skipped.push_back(steps_[at]);
+    const InputState made = look_at(steps_[at]);
+    if (made == InputState::kUnknown && status_.ok()) found_.skipped.push_back(steps_[at]);
     return states_[at] = made;
   }
 
-  Known look_at(int64_t step) {
+  InputState look_at(int64_t step) {
     const IntSet one = IntSet::of(step), rank = IntSet::of(found_.rank);
     const std::vector<TensorId> tensors = target_tensors(session_, target_, one, rank);
-    if (tensors.empty()) return Known::kUnknown;
+    if (tensors.empty()) return InputState::kUnknown;
     CheckOptions options = check_options(options_);
     options.steps = one;
     options.ranks = rank;
@@ -121,15 +121,15 @@ class Halving {
     const Result<CheckResult> checked = check(session_, std::span(&watch_, 1), options);
     if (!checked) {
       status_ = checked.status();
-      return Known::kUnknown;
+      return InputState::kUnknown;
     }
     if (checked->interrupted) {
       status_ = Status(Code::kInterrupted, "bisect: interrupted");
-      return Known::kUnknown;
+      return InputState::kUnknown;
     }
     if (options_.cancelled && options_.cancelled()) {
       status_ = Status(Code::kInterrupted, "bisect: cancelled");
-      return Known::kUnknown;
+      return InputState::kUnknown;
     }
     BisectProbe probe;
     probe.step = step;
@@ -137,16 +137,16 @@ class Halving {
     found_.reads += checked->coverage.tensors - checked->coverage.from_cache;
     for (const Hit& hit : checked->hits) probe.holds.push_back(hit.tensor);
     if (!checked->hits.empty()) {
-      probe.state = Known::kBad;
+      probe.state = InputState::kBad;
       probe.stats = checked->hits.front().stats;
     } else {
       probe.undecided = checked->not_checked.size();
       if (!checked->not_checked.empty()) probe.reason = checked->not_checked.front().reason;
       note_undefined(tensors, probe);
-      if (probe.undecided == 0) probe.state = Known::kSound;
+      if (probe.undecided == 0) probe.state = InputState::kGood;
       if (Result<Stats> stats = session_.stats(tensors.front())) probe.stats = std::move(*stats);
     }
-    const Known state = probe.state;
+    const InputState state = probe.state;
     found_.probes.push_back(std::move(probe));
     if (options_.progress) options_.progress(found_.probes.size(), 0, 0);
     return state;
@@ -165,18 +165,18 @@ class Halving {
   }
 
   /// The step after the answer must agree with it.
-  void look_behind(size_t answer) {
+  void check_after(size_t answer) {
     if (!status_.ok() || answer >= steps_.size()) return;
     const std::optional<size_t> behind = decided_near(answer + 1, answer + 1, steps_.size());
-    if (!behind || state(*behind) == Known::kBad) return;
+    if (!behind || state(*behind) == InputState::kBad) return;
     found_.monotone = false;
     found_.counterexample = steps_[*behind];
   }
 
   /// The search has checked the step before the answer, unless nothing is known about it.
-  void look_before(size_t answer) {
+  void check_before(size_t answer) {
     for (const auto& [at, state] : states_) {
-      if (at < answer && state == Known::kSound) found_.last_before = steps_[at];
+      if (at < answer && state == InputState::kGood) found_.last_before = steps_[at];
     }
   }
 
@@ -185,7 +185,7 @@ class Halving {
   const FollowOptions& options_;
   Watchpoint watch_;
   std::vector<int64_t> steps_;
-  std::map<size_t, Known> states_;
+  std::map<size_t, InputState> states_;
   BisectRank found_;
   Status status_;
 };

@@ -70,7 +70,7 @@ std::vector<Blame::Input> Blame::inputs_of(const TensorDiff& entry, size_t part,
   const GraphPair& pair = graphs(part);
   const Node& node = pair.b->node(id);
   std::vector<Input> inputs;
-  if (pair.of_b[id] && pair.of_b[id]->how == MatchHow::kValue) {
+  if (pair.of_b[id] && pair.of_b[id]->how == MatchMethod::kValue) {
     // A fused kernel and the last of several: what goes into the whole of them counts.
     std::set<NodeId> seen;
     inputs_through_unmatched(part, entry.b.execution, id, seen, inputs);
@@ -176,7 +176,7 @@ std::optional<Blame::Input> Blame::recorded(size_t part, NodeId node_b, uint32_t
   const GraphPair& pair = graphs(part);
   const DiffPart& at = plan_.parts[part];
   const NodeMatch* match = pair.of_b[node_b];
-  if (!match || match->how == MatchHow::kValue || !status_.ok()) return std::nullopt;
+  if (!match || match->how == MatchMethod::kValue || !status_.ok()) return std::nullopt;
   const TensorId id = {at.rank_b, pair.b->id(), at.step_b, execution, node_b, {Io::kInput, slot}};
   if (const auto known = recorded_.find(id); known != recorded_.end()) return known->second;
   return recorded_pair(part, {at.rank_a, pair.a->id(), at.step_a, execution, match->a, {Io::kInput, slot}}, id);

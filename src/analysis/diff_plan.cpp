@@ -145,10 +145,10 @@ void count_matches(const GraphPair& pair, DiffResult& result) {
     if (is_structural(pair.b->node(match.b).op)) continue;
     ++result.matched_nodes;
     switch (match.how) {
-      case MatchHow::kMap: ++result.by_map; break;
-      case MatchHow::kName: ++result.by_name; break;
-      case MatchHow::kStructure: ++result.by_structure; break;
-      case MatchHow::kValue: ++result.by_value; break;
+      case MatchMethod::kMap: ++result.by_map; break;
+      case MatchMethod::kName: ++result.by_name; break;
+      case MatchMethod::kStructure: ++result.by_structure; break;
+      case MatchMethod::kValue: ++result.by_value; break;
     }
   }
 }
@@ -260,7 +260,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     if (!match || !wanted(*match)) continue;
     if (pair.b->node(id.node).kind == NodeKind::kConstant && part.ordinal > 0) continue;
     TensorId other = {part.rank_a, pair.a->id(), part.step_a, id.execution, match->a, id.slot};
-    if (match->how == MatchHow::kValue) {
+    if (match->how == MatchMethod::kValue) {
       if (id.slot.index != match->slot_b) continue;
       other.slot.index = match->slot_a;
     }
@@ -271,7 +271,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     if (!match || !wanted(*match) || !left.count(id)) continue;
     if (pair.a->node(id.node).kind == NodeKind::kConstant && part.ordinal > 0) continue;
     TensorId other = {part.rank_b, pair.b->id(), part.step_b, id.execution, match->b, id.slot};
-    if (match->how == MatchHow::kValue) {
+    if (match->how == MatchMethod::kValue) {
       if (id.slot.index != match->slot_a) continue;
       other.slot.index = match->slot_b;
     }

@@ -72,7 +72,7 @@ void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& ori
 
 void compare_zeros(Session& session, Predicate::Builtin which, Origin& origin) {
   for (OriginInput& input : origin.inputs) {
-    if (!input.value || !input.stats || input.state != Known::kSound || origin.bad_count == 0) continue;
+    if (!input.value || !input.stats || input.state != InputState::kGood || origin.bad_count == 0) continue;
     if (input.stats->zero_count != origin.bad_count || input.stats->count != origin.stats.count) continue;
     Result<OpenTensor> bad = session.open_elements(origin.tensor);
     Result<OpenTensor> zeros = session.open_elements(*input.value);

@@ -83,12 +83,12 @@ Status Evidence::run(const IntSet& steps, std::string_view selector, bool inputs
     const Node& node = session_.node(id);
     const bool looked_at =
         counts || (id.slot.io == Io::kOutput && watches[0].on.matches(*session_.graph(id.rank, id.graph), node));
-    if (looked_at) verdicts_[key(id)] = {Known::kSound, ""};
+    if (looked_at) verdicts_[key(id)] = {InputState::kGood, ""};
   }
   if (counts) listed_ = std::move(listed);
-  for (const Hit& hit : checked->hits) verdicts_[key(hit.tensor)] = {Known::kBad, ""};
+  for (const Hit& hit : checked->hits) verdicts_[key(hit.tensor)] = {InputState::kBad, ""};
   for (NotChecked& entry : checked->not_checked) {
-    verdicts_[key(entry.tensor)] = {Known::kUnknown, entry.reason};
+    verdicts_[key(entry.tensor)] = {InputState::kUnknown, entry.reason};
     if (counts) result.not_checked.push_back(std::move(entry));
   }
   result.interrupted = result.interrupted || checked->interrupted;
@@ -134,7 +134,7 @@ const JudgedTensor* Evidence::find(const TensorId& id) const {
 
 bool Evidence::is_bad(const TensorId& id) const {
   const JudgedTensor* verdict = find(id);
-  return verdict && verdict->state == Known::kBad;
+  return verdict && verdict->state == InputState::kBad;
 }
 
 std::optional<Stats> Evidence::stats(const TensorId& id) {

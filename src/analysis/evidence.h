@@ -17,7 +17,7 @@ bool is_bad_element(Predicate::Builtin which, double value);
 uint64_t bad_elements(Predicate::Builtin which, const Stats& stats);
 
 struct JudgedTensor {
-  Known state = Known::kUnknown;
+  InputState state = InputState::kUnknown;
   std::string reason;  ///< why unknown
 };
 

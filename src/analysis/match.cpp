@@ -40,7 +40,7 @@ class Matcher {
   void match_names();
   void match_structure();
   void match_blind(const DumpedShapes& shapes_a, const DumpedShapes& shapes_b) {
-    for (const auto& [x, y] : match_without_edges(a_, b_, shapes_a, shapes_b, of_a_, of_b_)) add(x, y, MatchHow::kName);
+    for (const auto& [x, y] : match_without_edges(a_, b_, shapes_a, shapes_b, of_a_, of_b_)) add(x, y, MatchMethod::kName);
   }
   GraphMatch take();
 
@@ -50,11 +50,11 @@ class Matcher {
   using Ranked = std::tuple<int, uint32_t, uint32_t, Pair>;
   struct Evidence {
     int points = 0;
-    std::optional<int> likeness;  ///< computed once
+    std::optional<int> similarity;  ///< computed once
   };
 
   bool is_free(NodeId x, NodeId y) const { return of_a_[x] == kNoNode && of_b_[y] == kNoNode; }
-  void add(NodeId x, NodeId y, MatchHow how, uint32_t slot_a = 0, uint32_t slot_b = 0) {
+  void add(NodeId x, NodeId y, MatchMethod how, uint32_t slot_a = 0, uint32_t slot_b = 0) {
     of_a_[x] = y;
     of_b_[y] = x;
     found_.push_back({x, y, how, slot_a, slot_b});
@@ -63,7 +63,7 @@ class Matcher {
   bool same_kind(NodeId x, NodeId y) const {
     return a_.node(x).kind == b_.node(y).kind && a_.node(x).op == b_.node(y).op;
   }
-  int likeness(NodeId x, NodeId y) const;
+  int similarity(NodeId x, NodeId y) const;
   void match_group(std::vector<NodeId> left, std::vector<NodeId> right);
   void note_inputs(NodeId x, NodeId y);
   bool fit(NodeId x, uint32_t slot_a, NodeId y, uint32_t slot_b) const;
@@ -99,7 +99,7 @@ void Matcher::apply(const NameMap& map, std::vector<std::string>* problems) {
     } else if (!is_free(x->node, y->node)) {
       complain("one of the two nodes is in another line already");
     } else {
-      add(x->node, y->node, MatchHow::kMap);
+      add(x->node, y->node, MatchMethod::kMap);
     }
   }
 }
@@ -142,12 +142,12 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
     for (NodeId id : right) of_name.emplace(b_.node(id).name, id);
     for (NodeId x : left) {
       const NodeId y = of_name.at(a_.node(x).name);
-      if (is_free(x, y) && same_kind(x, y)) add(x, y, MatchHow::kName);
+      if (is_free(x, y) && same_kind(x, y)) add(x, y, MatchMethod::kName);
     }
     return;
   }
   if (left.size() == 1 && right.size() == 1) {
-    if (is_free(left[0], right[0]) && same_kind(left[0], right[0])) add(left[0], right[0], MatchHow::kName);
+    if (is_free(left[0], right[0]) && same_kind(left[0], right[0])) add(left[0], right[0], MatchMethod::kName);
     return;
   }
   // Otherwise by the parameters they share, as for optimizers; the remaining nodes by order, if their numbers agree.
@@ -155,13 +155,13 @@ void Matcher::match_group(std::vector<NodeId> left, std::vector<NodeId> right) {
   for (const auto& [pair, points] : shared_inputs(left, right)) ranked.emplace_back(-points, pair);
   std::sort(ranked.begin(), ranked.end());
   for (const auto& [points, pair] : ranked) {
-    if (is_free(pair.first, pair.second) && same_kind(pair.first, pair.second)) add(pair.first, pair.second, MatchHow::kName);
+    if (is_free(pair.first, pair.second) && same_kind(pair.first, pair.second)) add(pair.first, pair.second, MatchMethod::kName);
   }
   std::erase_if(left, [&](NodeId id) { return of_a_[id] != kNoNode; });
   std::erase_if(right, [&](NodeId id) { return of_b_[id] != kNoNode; });
   if (left.size() != right.size()) return;  // left to the structural match
   for (size_t i = 0; i < left.size(); ++i) {
-    if (same_kind(left[i], right[i])) add(left[i], right[i], MatchHow::kName);
+    if (same_kind(left[i], right[i])) add(left[i], right[i], MatchMethod::kName);
   }
 }
 
@@ -190,7 +190,7 @@ std::map<Matcher::Pair, int> Matcher::shared_inputs(const std::vector<NodeId>& l
 // ---- structure -----------------------------------------------------------------------------------------------------
 
 /// Points for what two nodes of the same operator type have in common apart from their neighbours.
-int Matcher::likeness(NodeId x, NodeId y) const {
+int Matcher::similarity(NodeId x, NodeId y) const {
   const Node &left = a_.node(x), &right = b_.node(y);
   int points = 0;
   if (plain_scope(left.scope) == plain_scope(right.scope)) points += 2;
@@ -247,12 +247,12 @@ void Matcher::note_users(NodeId x, NodeId y) {
 void Matcher::note(const Pair& pair) {
   Evidence& found = evidence_[pair];
   const auto ranked = [&] {
-    return Ranked(-(found.points + *found.likeness), b_.node(pair.second).order, a_.node(pair.first).order, pair);
+    return Ranked(-(found.points + *found.similarity), b_.node(pair.second).order, a_.node(pair.first).order, pair);
   };
-  if (found.likeness) ranked_.erase(ranked());
-  else found.likeness = likeness(pair.first, pair.second);
+  if (found.similarity) ranked_.erase(ranked());
+  else found.similarity = similarity(pair.first, pair.second);
   found.points += 2;
-  if (found.points + *found.likeness > 0) ranked_.insert(ranked());
+  if (found.points + *found.similarity > 0) ranked_.insert(ranked());
 }
 
 /// Matches the pairs with the most evidence; each round changes the evidence for the next. False: nothing left to match.
@@ -263,7 +263,7 @@ bool Matcher::accept_best() {
     ranked_.erase(ranked_.begin());
     if (!is_free(pair.first, pair.second)) continue;
     best = points;
-    add(pair.first, pair.second, MatchHow::kStructure);
+    add(pair.first, pair.second, MatchMethod::kStructure);
   }
   return best.has_value();
 }
@@ -275,7 +275,7 @@ bool Matcher::accept_values() {
     values_.erase(values_.begin());
     const Pair& pair = std::get<2>(key);
     if (!is_free(pair.first, pair.second)) continue;
-    add(pair.first, pair.second, MatchHow::kValue, slots.first, slots.second);
+    add(pair.first, pair.second, MatchMethod::kValue, slots.first, slots.second);
     return true;
   }
   return false;

@@ -5,12 +5,12 @@
 
 namespace msdbg {
 
-std::string_view match_how_name(MatchHow how) {
+std::string_view match_method_name(MatchMethod how) {
   switch (how) {
-    case MatchHow::kMap: return "map";
-    case MatchHow::kName: return "name";
-    case MatchHow::kStructure: return "structure";
-    case MatchHow::kValue: return "value";
+    case MatchMethod::kMap: return "map";
+    case MatchMethod::kName: return "name";
+    case MatchMethod::kStructure: return "structure";
+    case MatchMethod::kValue: return "value";
   }
   return "name";
 }

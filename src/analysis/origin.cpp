@@ -82,18 +82,18 @@ class StepSearch {
       const WrittenValue* broken = nullptr;
       const std::vector<WrittenValue> written_values = model_.written_values(execution);
       for (const WrittenValue& written : written_values) {
-        if (written.value.state == Known::kBad && !broken) broken = &written;
+        if (written.value.state == InputState::kBad && !broken) broken = &written;
       }
       if (!broken) continue;
       std::vector<OriginInput> inputs = model_.inputs(execution);
-      auto is = [&](Known state) {
+      auto is = [&](InputState state) {
         return std::any_of(inputs.begin(), inputs.end(), [&](const OriginInput& in) { return in.state == state; });
       };
-      if (is(Known::kBad)) continue;
+      if (is(InputState::kBad)) continue;
       Candidate candidate;
       candidate.execution = execution;
       candidate.origin = describe(OriginKind::kOperator, *broken->value.tensor);
-      candidate.origin.certain = !is(Known::kUnknown);
+      candidate.origin.certain = !is(InputState::kUnknown);
       for (OriginInput& input : inputs) {
         if (input.value) input.stats = evidence_.stats(*input.value);
       }
@@ -113,7 +113,7 @@ class StepSearch {
       if (node.kind == NodeKind::kOperator) continue;
       const Value value =
           node.kind == NodeKind::kParameter ? model_.parameter_at_start(node.id) : model_.constant(node.id);
-      if (value.state != Known::kBad || !value.tensor) continue;
+      if (value.state != InputState::kBad || !value.tensor) continue;
       sources.push_back({node.id, std::nullopt, *value.tensor, kind_of(node), first_use(node.id)});
     }
     for (const TensorId& tensor : model_.tensors()) {
@@ -197,7 +197,7 @@ class StepSearch {
     return std::all_of(later.origin.inputs.begin(), later.origin.inputs.end(), [&](const OriginInput& input) {
       const bool outside =
           input.producer.node == kNoNode || graph_.node(input.producer.node).kind == NodeKind::kParameter;
-      return input.state != Known::kUnknown || outside;
+      return input.state != InputState::kUnknown || outside;
     });
   }
 
@@ -223,7 +223,7 @@ class StepSearch {
     for (const Execution& execution : model_.executions()) {
       if (!in_category(graph_.node(execution.node), Category::kLoss)) continue;
       const Value value = model_.output(execution.node, execution.index, 0);
-      if (value.state != Known::kSound || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
+      if (value.state != InputState::kGood || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
       const std::optional<Stats> stats = evidence_.stats(*value.tensor);
       // The loss is the scalar at the end; what led to it is an activation like any other.
       if (stats && stats->count == 1) found_.losses = {*value.tensor};

@@ -8,19 +8,19 @@
 
 namespace msdbg {
 
-std::string_view passage_name(Passage passage) {
-  switch (passage) {
-    case Passage::kOrigin:
+std::string_view propagation_role_name(PropagationRole role) {
+  switch (role) {
+    case PropagationRole::kOrigin:
       return "origin";
-    case Passage::kPassed:
+    case PropagationRole::kPassed:
       return "passed on";
-    case Passage::kAbsorbed:
+    case PropagationRole::kAbsorbed:
       return "absorbed";
-    case Passage::kCannot:
+    case PropagationRole::kCannot:
       return "cannot hold it";
-    case Passage::kClean:
+    case PropagationRole::kClean:
       return "clean";
-    case Passage::kUnknown:
+    case PropagationRole::kUnknown:
       return "unknown";
   }
   return "unknown";
@@ -81,7 +81,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   const StepModel model(evidence, *graph, tensor.step, std::move(before), own);
   result.stats = evidence.stats(tensor);
   const JudgedTensor* verdict = evidence.find(tensor);
-  if (verdict && verdict->state == Known::kUnknown) {
+  if (verdict && verdict->state == InputState::kUnknown) {
     return Status(Code::kUnsupported,
                   fmt::format("'{}' could not be judged on {}: {}", result.predicate, session.tensor_name(tensor), verdict->reason));
   }
@@ -93,8 +93,8 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
     if (id.slot.io != Io::kOutput || model.is_unwritten(id)) continue;
     const JudgedTensor* found = evidence.find(id);
     if (!found) continue;
-    if (found->state == Known::kSound) ++result.clean_outputs;
-    if (found->state != Known::kBad) continue;
+    if (found->state == InputState::kGood) ++result.clean_outputs;
+    if (found->state != InputState::kBad) continue;
     ++result.bad_in_step;
     if (!connected.contains({id.node, id.execution})) ++result.bad_elsewhere;
   }

@@ -12,6 +12,11 @@ namespace {
 /// How many good consumers after absorbers are listed: they show where the damage stops.
 constexpr uint32_t kCleanHops = 1;
 
+/// The role of a node that is not known to be bad.
+PropagationRole role_of_good(InputState state) {
+  return state == InputState::kGood ? PropagationRole::kClean : PropagationRole::kUnknown;
+}
+
 class Cone {
  public:
   Cone(Evidence& evidence, const StepModel& model, Propagation& result) : evidence_(evidence), model_(model), result_(result) {}
@@ -38,7 +43,7 @@ class Cone {
       queue_.pop_front();
       visit_down(index);
     }
-    add_clean_behind();
+    add_clean_consumers();
   }
 
   void up(const TensorId& asked) {
@@ -131,7 +136,7 @@ class Cone {
   // ---- down ----
 
   void start(size_t index, uint32_t slot) {
-    result_.nodes[index].passage = Passage::kOrigin;
+    result_.nodes[index].role = PropagationRole::kOrigin;
     for (const WrittenValue& written : model_.written_values(execution_of(index))) {
       if (written.parameter || written.slot != slot) continue;
       if (written.value.tensor) show(index, *written.value.tensor);
@@ -139,13 +144,13 @@ class Cone {
     follow(model_.consumers(execution_of(index), slot), index, slot);
     // An optimizer passes on its output as the parameter.
     for (const WrittenValue& written : model_.written_values(execution_of(index))) {
-      if (written.parameter && written.value.state == Known::kBad) write_parameter(index, written);
+      if (written.parameter && written.value.state == InputState::kBad) write_parameter(index, written);
     }
   }
 
   void start_value(NodeId id, const TensorId& asked) {
     const size_t index = value(id, 0);
-    result_.nodes[index].passage = Passage::kOrigin;
+    result_.nodes[index].role = PropagationRole::kOrigin;
     show(index, asked);
     follow(model_.consumers_at_start(id), index, 0);
   }
@@ -167,7 +172,7 @@ class Cone {
   void write_parameter(size_t from, const WrittenValue& written) {
     bool added = false;
     const size_t index = value(*written.parameter, result_.nodes[from].distance + 1, &added);
-    if (added) result_.nodes[index].passage = Passage::kPassed;
+    if (added) result_.nodes[index].role = PropagationRole::kPassed;
     if (written.value.tensor) show(index, *written.value.tensor);
     edge(from, index, 0, written.slot, true, true);
     follow(model_.consumers_after(*written.parameter, execution_of(from)), index, 0);
@@ -180,12 +185,12 @@ class Cone {
     bool can = false;
     std::string reason;
     for (const WrittenValue& written : model_.written_values(execution)) {
-      if (written.value.state == Known::kSound) {
+      if (written.value.state == InputState::kGood) {
         if (!sound) sound = written.value.tensor;
         can = can || (written.value.tensor && can_be_bad(*written.value.tensor));
         continue;
       }
-      if (written.value.state == Known::kUnknown) {
+      if (written.value.state == InputState::kUnknown) {
         unknown = true;
         reason = written.value.reason;
         continue;
@@ -199,13 +204,16 @@ class Cone {
       }
     }
     PropagationNode& node = result_.nodes[index];
-    node.passage = bad ? Passage::kPassed : unknown ? Passage::kUnknown : can ? Passage::kAbsorbed : Passage::kCannot;
+    node.role = bad       ? PropagationRole::kPassed
+                : unknown ? PropagationRole::kUnknown
+                : can     ? PropagationRole::kAbsorbed
+                          : PropagationRole::kCannot;
     if (unknown && !bad) node.reason = reason;
     if (!bad && sound) show(index, *sound);
     // An unknown value may still turn out to be bad further on.
     if (!bad && unknown) {
       for (const WrittenValue& written : model_.written_values(execution)) {
-        if (written.parameter || written.value.state != Known::kUnknown) continue;
+        if (written.parameter || written.value.state != InputState::kUnknown) continue;
         for (const Consumer& consumer : model_.consumers(execution, written.slot)) {
           if (!makes_bad(consumer.execution)) continue;
           const size_t to = take(consumer, node.distance + 1);
@@ -217,14 +225,14 @@ class Cone {
 
   bool makes_bad(const Execution& execution) const {
     const std::vector<WrittenValue> written_values = model_.written_values(execution);
-    auto bad = [](const WrittenValue& written) { return written.value.state == Known::kBad; };
+    auto bad = [](const WrittenValue& written) { return written.value.state == InputState::kBad; };
     return std::any_of(written_values.begin(), written_values.end(), bad);
   }
 
-  void add_clean_behind() {
+  void add_clean_consumers() {
     const size_t known = result_.nodes.size();
     for (size_t i = 0; i < known; ++i) {
-      if (result_.nodes[i].passage != Passage::kAbsorbed) continue;
+      if (result_.nodes[i].role != PropagationRole::kAbsorbed) continue;
       for (const WrittenValue& written : model_.written_values(execution_of(i))) {
         if (written.parameter) continue;
         for (const Consumer& consumer : model_.consumers(execution_of(i), written.slot)) {
@@ -238,13 +246,13 @@ class Cone {
   }
 
   void judge_clean(size_t index) {
-    result_.nodes[index].passage = Passage::kClean;
+    result_.nodes[index].role = PropagationRole::kClean;
     for (const WrittenValue& written : model_.written_values(execution_of(index))) {
-      if (written.value.state == Known::kUnknown) {
-        result_.nodes[index].passage = Passage::kUnknown;
+      if (written.value.state == InputState::kUnknown) {
+        result_.nodes[index].role = PropagationRole::kUnknown;
         result_.nodes[index].reason = written.value.reason;
       }
-      if (written.value.state == Known::kBad) result_.nodes[index].passage = Passage::kOrigin;  // it broke by itself
+      if (written.value.state == InputState::kBad) result_.nodes[index].role = PropagationRole::kOrigin;  // it broke by itself
       if (written.value.tensor) show(index, *written.value.tensor);
     }
   }
@@ -255,21 +263,21 @@ class Cone {
     const Execution execution = execution_of(index);
     bool any_bad = false, any_unknown = false;
     for (const OriginInput& input : model_.inputs(execution)) {
-      any_bad = any_bad || input.state == Known::kBad;
-      if (input.state == Known::kUnknown) {
+      any_bad = any_bad || input.state == InputState::kBad;
+      if (input.state == InputState::kUnknown) {
         any_unknown = true;
         result_.nodes[index].reason = input.reason;
       }
       add_source(index, execution, input);
     }
     PropagationNode& node = result_.nodes[index];
-    node.passage = any_bad ? Passage::kPassed : any_unknown ? Passage::kUnknown : Passage::kOrigin;
+    node.role = any_bad ? PropagationRole::kPassed : any_unknown ? PropagationRole::kUnknown : PropagationRole::kOrigin;
   }
 
   void add_source(size_t index, const Execution& execution, const OriginInput& input) {
     if (input.producer.node == kNoNode) return;
     const Node& producer = model_.graph().node(input.producer.node);
-    const bool bad = input.state == Known::kBad;
+    const bool bad = input.state == InputState::kBad;
     const uint32_t distance = result_.nodes[index].distance + 1;
     bool added = false;
     if (producer.kind == NodeKind::kOperator) {
@@ -277,15 +285,15 @@ class Cone {
       if (input.value) show(from, *input.value);
       edge(from, index, input.producer.slot, input.slot, false, bad);
       if (bad && added) queue_.push_back(from);
-      else if (bad && result_.nodes[from].passage == Passage::kClean) queue_.push_back(from);
-      else if (!bad && added) result_.nodes[from].passage = input.state == Known::kSound ? Passage::kClean : Passage::kUnknown;
+      else if (bad && result_.nodes[from].role == PropagationRole::kClean) queue_.push_back(from);
+      else if (!bad && added) result_.nodes[from].role = role_of_good(input.state);
       return;
     }
     const size_t from = value(producer.id, distance, &added);
     if (input.value) show(from, *input.value);
     edge(from, index, 0, input.slot, false, bad);
-    if (added) result_.nodes[from].passage = bad ? Passage::kOrigin : input.state == Known::kSound ? Passage::kClean : Passage::kUnknown;
-    if (input.state == Known::kUnknown) result_.nodes[from].reason = input.reason;
+    if (added) result_.nodes[from].role = bad ? PropagationRole::kOrigin : role_of_good(input.state);
+    if (input.state == InputState::kUnknown) result_.nodes[from].reason = input.reason;
   }
 
   /// A consumer that ran more often than its producer used the last value repeatedly.
@@ -300,15 +308,15 @@ class Cone {
   /// A bad parameter was updated by an operator in this step, or was bad before.
   void visit_updates(size_t index) {
     const NodeId parameter = result_.nodes[index].node;
-    result_.nodes[index].passage = Passage::kOrigin;
-    if (model_.parameter_at_start(parameter).state == Known::kBad) return;
+    result_.nodes[index].role = PropagationRole::kOrigin;
+    if (model_.parameter_at_start(parameter).state == InputState::kBad) return;
     for (const NodeId updater : model_.updaters(parameter)) {
       for (const Execution& execution : model_.executions()) {
         if (execution.node != updater) continue;
         bool added = false;
         const size_t from = at(execution, 1, &added);
         edge(from, index, 0, 0, true, true);
-        result_.nodes[index].passage = Passage::kPassed;
+        result_.nodes[index].role = PropagationRole::kPassed;
         if (added) queue_.push_back(from);
       }
     }

@@ -54,8 +54,8 @@ class BreadthFirstSearch {
     if (!model_.updates(consumer.execution.node, consumer.slot)) {
       const TensorId recorded = model_.id(consumer.execution.node, slot, consumer.execution.index);
       if (const JudgedTensor* verdict = evidence_.find(recorded)) {
-        if (verdict->state == Known::kSound) return;
-        if (verdict->state == Known::kBad) spread_.tensors.insert(recorded);
+        if (verdict->state == InputState::kGood) return;
+        if (verdict->state == InputState::kBad) spread_.tensors.insert(recorded);
       }
     }
     enqueue(consumer.execution, parent);
@@ -71,19 +71,19 @@ class BreadthFirstSearch {
                                      [](const WrittenValue& written) { return written.parameter.has_value(); });
     for (const WrittenValue& written : written_values) {
       switch (written.value.state) {
-        case Known::kSound:
+        case InputState::kGood:
           sound = true;
           seen = seen ? seen : written.value.tensor;
           continue;
-        case Known::kUnknown:
+        case InputState::kUnknown:
           unknown = true;
           break;
-        case Known::kBad:
+        case InputState::kBad:
           bad = true;
           break;
       }
       for (const TensorId& copy : written.copies) spread_.tensors.insert(copy);
-      const bool is_bad = written.value.state == Known::kBad;
+      const bool is_bad = written.value.state == InputState::kBad;
       if (is_bad && !visits_[at].link) visits_[at].link = written.value.tensor;
       if (written.parameter) {
         const TensorId file = model_.id(*written.parameter, Slot{});

@@ -120,9 +120,9 @@ std::optional<Value> StepModel::seen_by_consumer(NodeId node, std::optional<uint
     if (use.output_slot != slot || updates(use.node, use.slot) || graph_.node(use.node).order >= before_order) continue;
     const TensorId at = id(use.node, input_slot(use.slot), execution.value_or(0));
     const JudgedTensor* verdict = evidence_.find(at);
-    if (!verdict || verdict->state == Known::kUnknown) continue;
-    if (verdict->state == Known::kBad) return Value{Known::kBad, "", at};
-    if (!seen) seen = Value{Known::kSound, "", at};
+    if (!verdict || verdict->state == InputState::kUnknown) continue;
+    if (verdict->state == InputState::kBad) return Value{InputState::kBad, "", at};
+    if (!seen) seen = Value{InputState::kGood, "", at};
   }
   return seen;
 }
@@ -132,23 +132,23 @@ Value StepModel::output(NodeId node, uint32_t execution, uint32_t slot) const {
   const uint32_t index = have > 0 ? std::min(execution, have - 1) : execution;
   const TensorId own = id(node, output_slot(slot), index);
   const JudgedTensor* verdict = is_unwritten(own) ? nullptr : evidence_.find(own);
-  if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
+  if (verdict && verdict->state != InputState::kUnknown) return {verdict->state, "", own};
   constexpr uint32_t kAnyOrder = std::numeric_limits<uint32_t>::max();
   if (std::optional<Value> seen = seen_by_consumer(node, execution, slot, kAnyOrder)) return *seen;
-  if (verdict) return {Known::kUnknown, verdict->reason, own};
-  return {Known::kUnknown, fmt::format("{}:{} was not dumped", graph_.node(node).name, slot_name(own.slot)),
+  if (verdict) return {InputState::kUnknown, verdict->reason, own};
+  return {InputState::kUnknown, fmt::format("{}:{} was not dumped", graph_.node(node).name, slot_name(own.slot)),
           std::nullopt};
 }
 
 Value StepModel::constant(NodeId node) const {
   const TensorId own = id(node, output_slot(0));
   const JudgedTensor* verdict = evidence_.find(own);
-  if (verdict && verdict->state != Known::kUnknown) return {verdict->state, "", own};
+  if (verdict && verdict->state != InputState::kUnknown) return {verdict->state, "", own};
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, std::numeric_limits<uint32_t>::max()))
     return *seen;
   // Flags and axes are stored in the graph; they are not tensors that break.
-  if (!graph_.node(node).constant_value.empty()) return {Known::kSound, "", std::nullopt};
-  return {Known::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
+  if (!graph_.node(node).constant_value.empty()) return {InputState::kGood, "", std::nullopt};
+  return {InputState::kUnknown, fmt::format("constant {} was not dumped", graph_.node(node).name), std::nullopt};
 }
 
 Value StepModel::parameter_at_start(NodeId node) const {
@@ -156,7 +156,7 @@ Value StepModel::parameter_at_start(NodeId node) const {
   const JudgedTensor* after = evidence_.find(now);
   const std::vector<NodeId> updating = updaters(node);
   const bool constant_in_step = updating.empty() && graph_.from_file();
-  if (constant_in_step && after && after->state != Known::kUnknown) return {after->state, "", now};
+  if (constant_in_step && after && after->state != InputState::kUnknown) return {after->state, "", now};
 
   TensorId old = now;
   const JudgedTensor* before = nullptr;
@@ -166,28 +166,28 @@ Value StepModel::parameter_at_start(NodeId node) const {
   }
   if (std::optional<Value> seen = seen_by_consumer(node, std::nullopt, 0, first_update(node))) {
     // The parameter's own file is closer to the culprit than the input of a reader.
-    if (seen->state == Known::kBad && before && before->state == Known::kBad)
+    if (seen->state == InputState::kBad && before && before->state == InputState::kBad)
       seen->tensor = old;
-    else if (seen->state == Known::kBad && after && after->state == Known::kBad)
+    else if (seen->state == InputState::kBad && after && after->state == InputState::kBad)
       seen->tensor = now;
     return *seen;
   }
-  if (before && before->state != Known::kUnknown) return {before->state, "", old};
+  if (before && before->state != InputState::kUnknown) return {before->state, "", old};
 
   // Adding to a NaN gives NaN: a value that is finite afterwards was finite before.
   const bool keeps_bad = evidence_.builtin() && !updating.empty() &&
                          std::none_of(updating.begin(), updating.end(),
                                       [&](NodeId updater) { return replaces_old_value(graph_.node(updater)); });
-  if (keeps_bad && after && after->state == Known::kSound) return {Known::kSound, "", now};
+  if (keeps_bad && after && after->state == InputState::kGood) return {InputState::kGood, "", now};
 
   const std::string& name = graph_.node(node).name;
   if (constant_in_step) {
-    return {Known::kUnknown, after ? after->reason : fmt::format("parameter {} was not dumped", name), std::nullopt};
+    return {InputState::kUnknown, after ? after->reason : fmt::format("parameter {} was not dumped", name), std::nullopt};
   }
   const std::string why = before         ? before->reason
                           : before_.step ? fmt::format("step {} did not dump it", *before_.step)
                                          : before_.reason;
-  return {Known::kUnknown, fmt::format("value of parameter {} when the step began: {}", name, why), std::nullopt};
+  return {InputState::kUnknown, fmt::format("value of parameter {} when the step began: {}", name, why), std::nullopt};
 }
 
 std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
@@ -206,7 +206,7 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
     const JudgedTensor* verdict = updated_here ? nullptr : evidence_.find(own);
     Value value;
     const Node* producer = input.producer.node == kNoNode ? nullptr : &graph_.node(input.producer.node);
-    if (verdict && verdict->state != Known::kUnknown) {
+    if (verdict && verdict->state != InputState::kUnknown) {
       value = {verdict->state, "", own};
     } else if (!producer) {
       value.reason = verdict
@@ -217,7 +217,7 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
     } else if (producer->kind == NodeKind::kConstant) {
       value = constant(producer->id);
       // Types, strings and None have no file although the tensors next to them do.
-      if (value.state == Known::kUnknown && !value.tensor && recorded_slots > 0) continue;
+      if (value.state == InputState::kUnknown && !value.tensor && recorded_slots > 0) continue;
     } else {
       value = output(producer->id, execution.index, input.producer.slot);
     }
@@ -264,9 +264,9 @@ std::vector<WrittenValue> StepModel::written_values(const Execution& execution) 
     const JudgedTensor* recorded = evidence_.find(taken);
     const JudgedTensor* file = last ? evidence_.find(kept) : nullptr;
     for (const auto& [verdict, tensor] : {std::pair(file, kept), std::pair(recorded, taken)}) {
-      if (!verdict || verdict->state == Known::kUnknown) continue;
-      if (written.value.state == Known::kUnknown) written.value = {verdict->state, "", tensor};
-      if (verdict->state == Known::kBad) written.copies.push_back(tensor);
+      if (!verdict || verdict->state == InputState::kUnknown) continue;
+      if (written.value.state == InputState::kUnknown) written.value = {verdict->state, "", tensor};
+      if (verdict->state == InputState::kBad) written.copies.push_back(tensor);
     }
     written_values.push_back(std::move(written));
   }

@@ -22,7 +22,7 @@ struct Execution {
 };
 
 struct Value {
-  Known state = Known::kUnknown;
+  InputState state = InputState::kUnknown;
   std::string reason;              ///< reason why it is unknown
   std::optional<TensorId> tensor;  ///< where it was seen
 };

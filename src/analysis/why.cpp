@@ -48,12 +48,13 @@ class Why {
     const std::vector<int64_t> steps = session_.steps(id_.rank, id_.graph), all = session_.steps();
     if (!std::binary_search(steps.begin(), steps.end(), id_.step)) return explain_step(steps, all);
     if (is_structural(node_.op)) {
-      return say(WhyKind::kStructural, fmt::format("{} only orders or groups values; it has none of its own and is never dumped", node_.op),
-                 graph_.source_path());
+      return conclude(WhyKind::kStructural,
+                      fmt::format("{} only orders or groups values; it has none of its own and is never dumped", node_.op),
+                      graph_.source_path());
     }
     const uint32_t executions = session_.executions(id_.rank, id_.graph, id_.step, id_.node);
     if (executions > 0 && id_.execution >= executions) {
-      return say(
+      return conclude(
           WhyKind::kNoSuchExecution,
           fmt::format("it ran {} times in step {} (executions 0 to {}), not {}", executions, id_.step, executions - 1, id_.execution + 1),
           "");
@@ -69,7 +70,7 @@ class Why {
   }
 
  private:
-  void say(WhyKind kind, std::string answer, const std::string& path, std::string evidence = "") {
+  void conclude(WhyKind kind, std::string answer, const std::string& path, std::string evidence = "") {
     answer_.kind = kind;
     answer_.answer = std::move(answer);
     if (!path.empty() || !evidence.empty()) answer_.evidence.push_back({std::move(evidence), path});
@@ -90,11 +91,11 @@ class Why {
 
   void explain_value(const TensorInfo& info) {
     if (info.availability == Availability::kUnreadable || !info.problem.ok()) {
-      say(WhyKind::kUnreadable, fmt::format("unreadable: {}", info.problem.message()), info.source, "the file");
+      conclude(WhyKind::kUnreadable, fmt::format("unreadable: {}", info.problem.message()), info.source, "the file");
       return;
     }
     if (info.availability == Availability::kStatisticsOnly) {
-      say(WhyKind::kStatisticsOnly, "only its statistics were dumped, no elements", info.source, "the line of the statistics");
+      conclude(WhyKind::kStatisticsOnly, "only its statistics were dumped, no elements", info.source, "the line of the statistics");
       if (!settings_.path.empty() && !settings_.saved_data.empty())
         add(fmt::format("saved_data is \"{}\"", settings_.saved_data), settings_.path);
       answer_.next = "set saved_data to \"tensor\" or \"full\" in the dump configuration";
@@ -102,19 +103,20 @@ class Why {
     }
     // A header may promise more than the file contains; only reading shows that.
     if (const Result<Stats> stats = session_.stats(id_); !stats) {
-      say(WhyKind::kUnreadable, fmt::format("unreadable: {}", stats.status().message()), info.source, "the file");
+      conclude(WhyKind::kUnreadable, fmt::format("unreadable: {}", stats.status().message()), info.source, "the file");
       return;
     }
     if (info.bytes > options_.mem_limit_bytes) {
-      say(WhyKind::kOverLimit,
-          fmt::format("its elements are {}, more than the limit of {}; statistics and conditions work, a view of all elements does not",
-                      format_bytes(info.bytes), format_bytes(options_.mem_limit_bytes)),
-          info.source, "the file");
+      conclude(WhyKind::kOverLimit,
+               fmt::format("its elements are {}, more than the limit of {}; statistics and conditions work, "
+                           "a view of all elements does not",
+                           format_bytes(info.bytes), format_bytes(options_.mem_limit_bytes)),
+               info.source, "the file");
       answer_.next = "raise --mem-limit";
       return;
     }
-    say(WhyKind::kHasValue, fmt::format("it has a value in step {}: {}{}", id_.step, dtype_name(info.dtype), shape_text(info.shape)),
-        info.source, "the file");
+    conclude(WhyKind::kHasValue, fmt::format("it has a value in step {}: {}{}", id_.step, dtype_name(info.dtype), shape_text(info.shape)),
+             info.source, "the file");
     if (!info.note.empty()) add(info.note, info.source);
   }
 
@@ -123,22 +125,22 @@ class Why {
     const bool ran = std::binary_search(history.steps.begin(), history.steps.end(), id_.step);
     const bool in_dump = std::binary_search(all.begin(), all.end(), id_.step);
     if (settings_.wants_step(id_.step) == false) {
-      say(WhyKind::kIterationNotDumped,
-          fmt::format("step {} was not dumped: the configuration asks for iterations \"{}\"", id_.step, settings_.iteration),
-          settings_.path, fmt::format("iteration is \"{}\"", settings_.iteration));
+      conclude(WhyKind::kIterationNotDumped,
+               fmt::format("step {} was not dumped: the configuration asks for iterations \"{}\"", id_.step, settings_.iteration),
+               settings_.path, fmt::format("iteration is \"{}\"", settings_.iteration));
       answer_.next = fmt::format("add {} to \"iteration\" in the dump configuration", id_.step);
     } else if (ran) {
       // Files that the configuration requested and the history lists should exist.
       const std::string have =
           steps.empty() ? "of no step" : fmt::format("only of {} {}", steps.size() == 1 ? "step" : "steps", numbers_text(steps));
-      say(WhyKind::kMissingFile,
-          fmt::format("graph {} ran in step {}, but its files are missing: the dump has them {}", id_.graph, id_.step, have), directory_,
-          "iteration directories");
+      conclude(WhyKind::kMissingFile,
+               fmt::format("graph {} ran in step {}, but its files are missing: the dump has them {}", id_.graph, id_.step, have),
+               directory_, "iteration directories");
     } else if (in_dump) {
-      say(WhyKind::kGraphNotRun,
-          steps.empty() ? fmt::format("graph {} did not run in step {}, nor in any other", id_.graph, id_.step)
-                        : fmt::format("graph {} did not run in step {}; it ran in steps {}", id_.graph, id_.step, numbers_text(steps)),
-          "");
+      conclude(WhyKind::kGraphNotRun,
+               steps.empty() ? fmt::format("graph {} did not run in step {}, nor in any other", id_.graph, id_.step)
+                             : fmt::format("graph {} did not run in step {}; it ran in steps {}", id_.graph, id_.step, numbers_text(steps)),
+               "");
       std::vector<int64_t> graphs;
       for (const GraphPtr& graph : session_.graphs()) {
         const std::vector<int64_t> own = session_.steps(graph->rank(), graph->id());
@@ -147,8 +149,8 @@ class Why {
       const std::string held = graphs.empty() ? "no graph" : (graphs.size() == 1 ? "graph " : "graphs ") + numbers_text(graphs);
       add(fmt::format("in step {} the dump holds {}", id_.step, held), directory_);
     } else {
-      say(WhyKind::kNoSuchStep, fmt::format("the dump has no step {}; it has steps {}", id_.step, numbers_text(all)), directory_,
-          "iteration directories");
+      conclude(WhyKind::kNoSuchStep, fmt::format("the dump has no step {}; it has steps {}", id_.step, numbers_text(all)), directory_,
+               "iteration directories");
     }
     if (!history.path.empty() && !ran) add(fmt::format("its history lists runs in steps {}", numbers_text(history.steps)), history.path);
     if (ran) add(fmt::format("its history says that it ran in step {}", id_.step), history.path);
@@ -162,12 +164,12 @@ class Why {
     }
     const bool input = id_.slot.io == Io::kInput;
     if (settings_.input_output == (input ? 2 : 1)) {
-      say(WhyKind::kInputOutputFilter,
-          fmt::format("{} were not dumped: input_output is {}", input ? "inputs" : "outputs", *settings_.input_output), settings_.path,
-          fmt::format("input_output is {}, which means {} only", *settings_.input_output, input ? "outputs" : "inputs"));
+      conclude(WhyKind::kInputOutputFilter,
+               fmt::format("{} were not dumped: input_output is {}", input ? "inputs" : "outputs", *settings_.input_output), settings_.path,
+               fmt::format("input_output is {}, which means {} only", *settings_.input_output, input ? "outputs" : "inputs"));
       answer_.next = "set input_output to 0 in the dump configuration";
     } else {
-      say(WhyKind::kMissingFile, status.message(), folder_of(here.front()), "the step's directory");
+      conclude(WhyKind::kMissingFile, status.message(), folder_of(here.front()), "the step's directory");
     }
     add(fmt::format("dumped of this node: {}", slots), folder_of(here.front()));
     if (!input) return;
@@ -175,7 +177,7 @@ class Why {
     if (edge.node == kNoNode) return;
     const Node& producer = graph_.node(edge.node);
     if (!carries_value(graph_, edge)) {
-      say(WhyKind::kStructural, fmt::format("{} only orders the run: it carries no value", slot_name(id_.slot)), graph_.source_path());
+      conclude(WhyKind::kStructural, fmt::format("{} only orders the run: it carries no value", slot_name(id_.slot)), graph_.source_path());
       return;
     }
     if (producer.kind == NodeKind::kConstant && !producer.constant_value.empty()) {
@@ -191,10 +193,10 @@ class Why {
   }
 
   void explain_not_executed(const std::vector<int64_t>& others) {
-    say(WhyKind::kNotExecuted,
-        fmt::format("not executed in step {}: graph {} ran then, but this node wrote nothing; it did in steps {}", id_.step, id_.graph,
-                    numbers_text(others)),
-        "");
+    conclude(WhyKind::kNotExecuted,
+             fmt::format("not executed in step {}: graph {} ran then, but this node wrote nothing; it did in steps {}", id_.step, id_.graph,
+                         numbers_text(others)),
+             "");
     std::string path;
     if (listed_at(directory_, graph_, node_, &path)) add("the execution order of its graph lists it", path);
     answer_.next = fmt::format("look at step {}", others.front());
@@ -205,29 +207,29 @@ class Why {
     const std::optional<size_t> place = listed_at(directory_, graph_, node_, &path);
     const bool value = node_.kind != NodeKind::kOperator;
     if (node_.kind == NodeKind::kConstant && !node_.constant_value.empty()) {
-      say(WhyKind::kInlineConstant, fmt::format("a constant whose value the graph holds inline: {}", node_.constant_value),
-          graph_.source_path());
+      conclude(WhyKind::kInlineConstant, fmt::format("a constant whose value the graph holds inline: {}", node_.constant_value),
+               graph_.source_path());
     } else if (settings_.dump_mode == 1 && !settings_.names(graph_, node_)) {
-      say(WhyKind::kKernelsFilter,
-          fmt::format("not dumped by the configuration: dump_mode 1 writes only the {} listed kernels, and this is not one of them",
-                      settings_.kernels.size()),
-          settings_.path, fmt::format("kernels: {}", fmt::join(settings_.kernels, ", ")));
+      conclude(WhyKind::kKernelsFilter,
+               fmt::format("not dumped by the configuration: dump_mode 1 writes only the {} listed kernels, and this is not one of them",
+                           settings_.kernels.size()),
+               settings_.path, fmt::format("kernels: {}", fmt::join(settings_.kernels, ", ")));
       if (const std::string near = settings_.other_number(node_); !near.empty())
         add(fmt::format("\"{}\" is listed; since 2.7 the numbers after -op are those of the files, not of the graph", near),
             settings_.path);
       answer_.next = fmt::format("add \"{}\" to \"kernels\", or set dump_mode to 0", node_.name);
     } else if (settings_.dump_mode == 2) {
-      say(WhyKind::kKernelsFilter, "not dumped by the configuration: dump_mode 2 writes only cells marked with set_dump", settings_.path,
-          "dump_mode is 2");
+      conclude(WhyKind::kKernelsFilter, "not dumped by the configuration: dump_mode 2 writes only cells marked with set_dump",
+               settings_.path, "dump_mode is 2");
     } else if (value && settings_.input_output == 1) {
-      say(WhyKind::kInputOutputFilter, "not dumped by the configuration: input_output 1 writes neither parameters nor constants",
-          settings_.path, "input_output is 1");
+      conclude(WhyKind::kInputOutputFilter, "not dumped by the configuration: input_output 1 writes neither parameters nor constants",
+               settings_.path, "input_output is 1");
       answer_.next = "set input_output to 0 or 2 in the dump configuration";
     } else if (settings_.op_debug_mode.value_or(0) != 0 && session_.info().device_target != "CPU") {
-      say(WhyKind::kKernelsFilter, "only operators that overflowed were dumped", settings_.path,
-          fmt::format("op_debug_mode is {}", *settings_.op_debug_mode));
+      conclude(WhyKind::kKernelsFilter, "only operators that overflowed were dumped", settings_.path,
+               fmt::format("op_debug_mode is {}", *settings_.op_debug_mode));
     } else {
-      say(WhyKind::kMissingFile, fmt::format("no file: {}", without_prefix(status.message())), directory_, "searched");
+      conclude(WhyKind::kMissingFile, fmt::format("no file: {}", without_prefix(status.message())), directory_, "searched");
       if (node_.name.size() + kRestOfFileName > kLongestFileName) {
         add(fmt::format("its name has {} bytes: the file name would be longer than the {} that file systems take, and some releases then "
                         "write nothing",

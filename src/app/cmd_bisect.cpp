@@ -30,7 +30,7 @@ Result<int> run(const Words& words, Context& context) {
   bool judged = false;
   for (const BisectRank& rank : result->ranks) {
     if (rank.first) return kExitFindings;
-    for (const BisectProbe& probe : rank.probes) judged = judged || probe.state == Known::kSound;
+    for (const BisectProbe& probe : rank.probes) judged = judged || probe.state == InputState::kGood;
   }
   if (!judged) return kExitInput;  // undecided is not "nowhere"
   return is_damaged(session) ? kExitInput : kExitClean;

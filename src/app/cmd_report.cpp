@@ -39,7 +39,7 @@ Gate keep_new(const GateFiles& files, const Options& options, Session& session, 
                     !options.steps.is_all() || !options.ranks.is_all());
   std::vector<Hit> fresh;
   for (size_t i = 0; i < checked->hits.size(); ++i) {
-    if (gate.standing[i] == Standing::kNew) fresh.push_back(std::move(checked->hits[i]));
+    if (gate.statuses[i] == GateStatus::kNew) fresh.push_back(std::move(checked->hits[i]));
   }
   checked->hits = std::move(fresh);
   checked->total_hits = gate.fresh;

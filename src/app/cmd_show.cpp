@@ -51,7 +51,7 @@ std::string source_line(const Node& node) {
 }
 
 // The Lua library shows elements next to those of the previous step.
-Result<int> show_beside_previous(const Words& words, const TensorId& id, Context& context) {
+Result<int> show_with_previous(const Words& words, const TensorId& id, Context& context) {
   Session& session = **context.session();
   const auto script = context.script();
   if (!script) return script.status();
@@ -84,7 +84,7 @@ Result<int> run(const Words& words, Context& context) {
     else row.info.problem = stats.status();
   }
   const ReportStyle style = context.style();
-  if (words.previous) return show_beside_previous(words, *id, context);
+  if (words.previous) return show_with_previous(words, *id, context);
   if (options.format != Format::kTable) {
     if (const Status written = context.write(stats_report(session, {row}, style)); !written.ok()) return written;
     return row.stats ? kExitClean : kExitInput;

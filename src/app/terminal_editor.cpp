@@ -78,7 +78,7 @@ class TerminalEditor : public LineEditor {
     mark_pastes(false);
     if (interrupt_requested()) {
       pasted_.clear();
-      go_behind_line();
+      move_past_line();
       ::el_reset(editor_);
       std::fputs("^C\n", stdout);
       return Outcome::kInterrupted;
@@ -220,7 +220,7 @@ class TerminalEditor : public LineEditor {
   }
 
   // Moves to the end of the line; later output starts below it.
-  void go_behind_line() {
+  void move_past_line() {
     const LineInfo* info = ::el_line(editor_);
     const size_t across = terminal_columns(), begin = columns(prompt_) + columns_before_cursor();
     const size_t end = begin + columns({info->cursor, static_cast<size_t>(info->lastchar - info->cursor)});

@@ -42,20 +42,20 @@ Status named(const std::string& path, const Status& status) {
 }
 
 Status other_kind(const std::string& path, Kind kind, std::span<const std::byte> head) {
-  const auto says = [&](std::string_view what) { return Status(Code::kUnsupported, fmt::format("{}: {}", path, what)); };
+  const auto refuse = [&](std::string_view what) { return Status(Code::kUnsupported, fmt::format("{}: {}", path, what)); };
   switch (kind) {
     case Kind::kEmpty:
       return Status(Code::kCorrupt,
                     fmt::format("{}: is empty (0 bytes); the program that saved it may have been stopped, take an earlier one", path));
-    case Kind::kNpy: return says("is an npy file, not a checkpoint");
-    case Kind::kZip: return says("is a zip archive, as PyTorch's checkpoints are; save it as safetensors");
-    case Kind::kStrategy: return says("begins like a parallel strategy or a graph file, not like a checkpoint");
+    case Kind::kNpy: return refuse("is an npy file, not a checkpoint");
+    case Kind::kZip: return refuse("is a zip archive, as PyTorch's checkpoints are; save it as safetensors");
+    case Kind::kStrategy: return refuse("begins like a parallel strategy or a graph file, not like a checkpoint");
     default: break;
   }
   std::string bytes;
   for (const std::byte byte : head.first(std::min<size_t>(head.size(), 4)))
     bytes += fmt::format("{}{:02x}", bytes.empty() ? "" : " ", std::to_integer<int>(byte));
-  return says(fmt::format("is neither a .ckpt nor a safetensors file (offset 0: {})", bytes));
+  return refuse(fmt::format("is neither a .ckpt nor a safetensors file (offset 0: {})", bytes));
 }
 
 Result<std::vector<std::byte>> head_of(const File& file) {

@@ -15,10 +15,10 @@ bool uses_previous(const Tree& tree) {
   return false;
 }
 
-std::optional<Problem> fits(const Tree& tree, Wanted wanted) {
+std::optional<Problem> fits(const Tree& tree, ExpressionKind wanted) {
   const bool truth = tree.type.truth, element = tree.type.element;
   switch (wanted) {
-    case Wanted::kCondition:
+    case ExpressionKind::kCondition:
       if (truth && !element) return std::nullopt;
       if (truth) {
         return Problem{"this is a truth value for each element; a condition is a single one: any(...), all(...) or "
@@ -27,19 +27,19 @@ std::optional<Problem> fits(const Tree& tree, Wanted wanted) {
       }
       if (element) return Problem{"this is a number for each element; a condition is a truth value, such as any(x > 1)", tree.extent};
       return Problem{"this is a number; a condition is a truth value: compare it", tree.extent};
-    case Wanted::kElementTruth:
+    case ExpressionKind::kElementTruth:
       if (truth && element) return std::nullopt;
       return Problem{element ? "this is a number; compare it, as in x > 1"
                              : "this is a single value; a truth value for each element is needed, as in x > 1",
                      tree.extent};
-    case Wanted::kAny: break;
+    case ExpressionKind::kAny: break;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-Result<Expression> Expression::parse(std::string_view text, Wanted wanted) {
+Result<Expression> Expression::parse(std::string_view text, ExpressionKind wanted) {
   Problem problem;
   std::unique_ptr<Tree> tree = expr::parse(text, &problem);
   if (!tree) return describe(problem, text);

@@ -119,8 +119,8 @@ Answer check_answer(const Session& session, const CheckResult& result, const Gat
   for (size_t i = 0; i < result.hits.size(); ++i) {
     Answer hit = hit_answer(session, result.hits[i]);
     if (gate != nullptr) {
-      hit["status"] = standing_name(gate->standing[i]);
-      hit["reason"] = gate->standing[i] == Standing::kSuppressed ? Answer(gate->reasons[i]) : Answer();
+      hit["status"] = gate_status_name(gate->statuses[i]);
+      hit["reason"] = gate->statuses[i] == GateStatus::kSuppressed ? Answer(gate->reasons[i]) : Answer();
     }
     hits.push_back(std::move(hit));
   }

@@ -53,7 +53,7 @@ Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry) {
   Answer out = place_answer(b, entry.b);
   out["node_a"] = a.node(entry.a).name;
   out["node_b"] = b.node(entry.b).name;
-  out["matched_by"] = match_how_name(entry.how);
+  out["matched_by"] = match_method_name(entry.how);
   out["step_a"] = entry.a.step;
   out["rank_a"] = entry.a.rank;
   out["graph_id_a"] = entry.a.graph;

@@ -20,7 +20,7 @@ Answer rank_object(Session& session, const BisectRank& rank) {
   Answer probes = Answer::array();
   for (const BisectProbe& probe : rank.probes) {
     Answer entry = {{"step", probe.step},
-                  {"holds", probe.state == Known::kUnknown ? Answer() : Answer(probe.state == Known::kBad)},
+                  {"holds", probe.state == InputState::kUnknown ? Answer() : Answer(probe.state == InputState::kBad)},
                   {"tensors", probe.tensors},
                   {"undecided", probe.undecided},
                   {"reason", text_answer(probe.reason)}};
@@ -69,7 +69,7 @@ Answer propagation_node(Session& session, const Propagation& result, const Propa
               {"op", node.op},
               {"kind", node_kind_name(node.kind)},
               {"execution", at.execution},
-              {"passage", passage_name(at.passage)},
+              {"role", propagation_role_name(at.role)},
               {"distance", at.distance},
               {"slot", at.tensor ? Answer(slot_name(at.tensor->slot)) : Answer()},
               {"step", at.tensor ? Answer(at.tensor->step) : Answer()},

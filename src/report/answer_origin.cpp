@@ -3,8 +3,8 @@
 namespace msdbg {
 namespace {
 
-std::string_view known_name(Known state) {
-  return state == Known::kSound ? "sound" : state == Known::kBad ? "bad" : "unknown";
+std::string_view known_name(InputState state) {
+  return state == InputState::kGood ? "sound" : state == InputState::kBad ? "bad" : "unknown";
 }
 std::string_view kind_name(OriginKind kind) {
   return kind == OriginKind::kOperator ? "operator" : kind == OriginKind::kParameter ? "parameter" : "input";

@@ -11,7 +11,7 @@ namespace msdbg {
 namespace {
 
 
-std::string_view state_word(Known state) { return state == Known::kBad ? "yes" : state == Known::kSound ? "no" : "unknown"; }
+std::string_view state_word(InputState state) { return state == InputState::kBad ? "yes" : state == InputState::kGood ? "no" : "unknown"; }
 
 const BisectProbe* probe_of(const BisectRank& rank, int64_t step) {
   for (const BisectProbe& probe : rank.probes) {
@@ -21,7 +21,7 @@ const BisectProbe* probe_of(const BisectRank& rank, int64_t step) {
 }
 
 bool any_judged(const BisectRank& rank) {
-  return std::any_of(rank.probes.begin(), rank.probes.end(), [](const BisectProbe& probe) { return probe.state != Known::kUnknown; });
+  return std::any_of(rank.probes.begin(), rank.probes.end(), [](const BisectProbe& probe) { return probe.state != InputState::kUnknown; });
 }
 
 std::string verdict_text(const BisectResult& result, const BisectRank& rank, const ReportStyle& style) {
@@ -38,7 +38,7 @@ std::string verdict_text(const BisectResult& result, const BisectRank& rank, con
 
 std::string why_skipped(const BisectRank& rank) {
   for (const BisectProbe& probe : rank.probes) {
-    if (probe.state == Known::kUnknown && !probe.reason.empty()) return "not dumped, or undecided: " + probe.reason;
+    if (probe.state == InputState::kUnknown && !probe.reason.empty()) return "not dumped, or undecided: " + probe.reason;
   }
   return "not dumped, or not to be judged";
 }
@@ -54,7 +54,7 @@ std::string trust_text(const BisectRank& rank) {
         *rank.first, *rank.counterexample);
   } else if (rank.first) {
     const auto later = std::count_if(rank.probes.begin(), rank.probes.end(),
-                                     [&](const BisectProbe& probe) { return probe.state == Known::kBad && probe.step > *rank.first; });
+                                     [&](const BisectProbe& probe) { return probe.state == InputState::kBad && probe.step > *rank.first; });
     if (later > 0) {
       out += fmt::format("  monotone       in the {} that {} looked at\n", later == 1 ? "later step" : fmt::format("{} later steps", later),
                          later == 1 ? "was" : "were");
@@ -90,16 +90,16 @@ std::string bisect_report(Session& session, const BisectResult& result, const Re
       Table::Cell tensor("");
       if (!probe.holds.empty()) {
         const TensorId& id = probe.holds.front();
-        std::string behind = follow::behind_name(session, id, slot_behind(id.slot));
+        std::string behind = follow::name_suffix(session, id, slot_suffix(id.slot));
         if (probe.holds.size() > 1) behind += fmt::format(" and {} more", probe.holds.size() - 1);
         tensor = name_cell(session, id, behind);
       }
       // When none of several tensors has it, no single one deserves a line.
       const bool shows = probe.stats && (probe.tensors == 1 || !probe.holds.empty());
-      const std::string values = probe.state == Known::kUnknown && !probe.reason.empty() ? printable(probe.reason)
+      const std::string values = probe.state == InputState::kUnknown && !probe.reason.empty() ? printable(probe.reason)
                                  : shows ? stats_line(*probe.stats) : printable(probe.reason);
       table.add({std::to_string(i + 1), std::to_string(probe.step),
-                 Table::Cell(std::string(state_word(probe.state)), probe.state == Known::kBad ? Paint::kError : Paint::kNone), tensor,
+                 Table::Cell(std::string(state_word(probe.state)), probe.state == InputState::kBad ? Paint::kError : Paint::kNone), tensor,
                  values});
     }
     out += table.text(style);

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostEntries = 200, kMostProblems = 50;
 constexpr int64_t kLastSecond = 253402300799;  // end of the year 9999
 
-void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, std::string_view what, Section* section) {
+void add_not_checked(Context& context, const std::vector<NotChecked>& entries, std::string_view what, Section* section) {
   if (entries.empty()) return;
   std::map<std::string, uint64_t> reasons;
   for (const NotChecked& entry : entries) ++reasons[entry.reason];
@@ -48,7 +48,7 @@ void tell_not_checked(Context& context, const std::vector<NotChecked>& entries, 
   section->blocks.push_back(std::move(fold));
 }
 
-void tell_problems(Context& context, Section* section) {
+void add_problems(Context& context, Section* section) {
   if (context.session.can_step()) return;
   const SessionReport report = context.session.inspect();
   if (report.problems.empty()) return;
@@ -135,13 +135,13 @@ std::optional<Section> coverage_chapter(Context& context) {
     if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);
     if (!broke.rows.empty()) section.blocks.push_back(std::move(broke));
   }
-  if (context.input.check != nullptr) tell_not_checked(context, context.input.check->not_checked, "not checked because", &section);
-  if (context.input.origin != nullptr) tell_not_checked(context, context.input.origin->not_checked, "not searched because", &section);
-  tell_problems(context, &section);
+  if (context.input.check != nullptr) add_not_checked(context, context.input.check->not_checked, "not checked because", &section);
+  if (context.input.origin != nullptr) add_not_checked(context, context.input.origin->not_checked, "not searched because", &section);
+  add_problems(context, &section);
   return section;
 }
 
-Status tell_making(Context& context, Document* document) {
+Status add_provenance(Context& context, Document* document) {
   const auto time = page_time(context.options);
   if (!time) return time.status();
   const SessionInfo& info = context.session.info();
@@ -169,13 +169,13 @@ std::optional<Section> environment_chapter(Context& context) {
   if (!info.nets.empty())
     facts.rows.push_back({info.nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(info.nets, ", ")))}});
   std::string graphs;
-  size_t told = 0;
+  size_t named = 0;
   for (const GraphPtr& graph : context.session.graphs()) {
-    if (++told > 8) continue;
+    if (++named > 8) continue;
     graphs += fmt::format("{}{} ({} nodes, {} operators)", graphs.empty() ? "" : "; ", graph->name(), graph->nodes().size(),
                           graph->execution_order().size());
   }
-  if (told > 8) graphs += fmt::format("; and {} more", told - 8);
+  if (named > 8) graphs += fmt::format("; and {} more", named - 8);
   if (!graphs.empty()) facts.rows.push_back({"Graphs", {plain(graphs)}});
   facts.rows.push_back({"Semantics", {plain(std::string(semantics_name(context.semantics())))}});
   Section section{"environment", "Environment", {}};

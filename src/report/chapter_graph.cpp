@@ -77,7 +77,7 @@ std::set<std::string> marks_in(const PictureGraph& picture) {
 void add_inputs(Context& context, const Origin& origin, PictureGraph* picture) {
   size_t added = 0;
   for (const OriginInput& input : origin.inputs) {
-    if (input.state == Known::kBad || !worth_showing(input) || ++added > kMostInputs) continue;
+    if (input.state == InputState::kBad || !worth_showing(input) || ++added > kMostInputs) continue;
     PictureNode box;
     const std::string from = input_from(context, origin, input);
     box.id = box.label = from;
@@ -92,7 +92,7 @@ void add_inputs(Context& context, const Origin& origin, PictureGraph* picture) {
     const bool there =
         std::any_of(picture->nodes.begin(), picture->nodes.end(), [&](const PictureNode& node) { return node.id == box.id; });
     if (there) box.label += " before the step";
-    const bool unknown = input.state == Known::kUnknown || !input.stats;
+    const bool unknown = input.state == InputState::kUnknown || !input.stats;
     box.state = unknown ? PictureState::kUnknown : PictureState::kClean;
     box.detail = unknown ? "unknown" : fmt::format("{} to {}", format_short(input.stats->min, 3), format_short(input.stats->max, 3));
     box.title = unknown ? box.id : fmt::format("{}  {}", box.id, stats_line(*input.stats));
@@ -124,7 +124,7 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
     const auto& tensor = cone->nodes[i].tensor;
     if (tensor && !context.anchor(*tensor).empty()) picture.nodes[i].link = "#" + context.anchor(*tensor);
   }
-  if (!cone->up && cone->nodes.front().passage == Passage::kOrigin) add_inputs(context, origin, &picture);
+  if (!cone->up && cone->nodes.front().role == PropagationRole::kOrigin) add_inputs(context, origin, &picture);
   std::string title = fmt::format("What {} did to {}", context.short_name(origin.tensor), context.when_text(origin.tensor, step));
   if (cone->nodes.size() > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, cone->nodes.size());
   OfStep part{step.step, {}};

@@ -105,7 +105,7 @@ Sheet hit_sheet(Context& context, const CheckResult& check, bool causes) {
   return sheet;
 }
 
-void tell_advice(Context& context, const CheckResult& check, Section* section) {
+void add_advice(Context& context, const CheckResult& check, Section* section) {
   std::set<std::string> seen;
   Facts facts;
   for (const Hit& hit : check.hits) {
@@ -142,7 +142,7 @@ std::optional<Section> hit_chapter(Context& context) {
     section.blocks.push_back(
         Paragraph{{muted(fmt::format("{} more are not listed here; msdbg check lists them all.", check->total_hits - listed))}});
   }
-  tell_advice(context, *check, &section);
+  add_advice(context, *check, &section);
   return section;
 }
 

@@ -52,7 +52,7 @@ Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& st
   if (!origin.certain) {
     std::string why;
     for (const OriginInput& input : origin.inputs) {
-      if (input.state == Known::kUnknown)
+      if (input.state == InputState::kUnknown)
         why += fmt::format("{}input:{} is unknown ({})", why.empty() ? "" : "; ", input.slot, input.reason);
     }
     facts.rows.push_back(
@@ -66,8 +66,8 @@ Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& st
 }
 
 Line state_line(const OriginInput& input) {
-  if (input.state == Known::kUnknown) return {muted(fmt::format("unknown: {}", input.reason))};
-  if (!input.stats) return {plain(input.state == Known::kSound ? "sound" : "broken")};
+  if (input.state == InputState::kUnknown) return {muted(fmt::format("unknown: {}", input.reason))};
+  if (!input.stats) return {plain(input.state == InputState::kGood ? "sound" : "broken")};
   const Stats& stats = *input.stats;
   const std::string broken = nonfinite_text(stats);
   Line line{broken.empty() ? plain("finite") : bad(broken)};
@@ -83,7 +83,7 @@ std::optional<Sheet> input_sheet(Context& context, const Origin& origin) {
   sheet.caption = "Inputs of " + context.short_name(origin.tensor);
   sheet.columns = {{"input"}, {"from"}, {"what it was"}, {"min", true}, {"max", true}};
   for (const OriginInput& input : origin.inputs) {
-    if (input.state == Known::kSound && !worth_showing(input)) continue;
+    if (input.state == InputState::kGood && !worth_showing(input)) continue;
     const bool known = input.stats && input.stats->min == input.stats->min;
     Run from = code(input_from(context, origin, input));
     if (input.value) from.target = context.anchor(*input.value);

@@ -14,7 +14,7 @@ namespace msdbg::page {
 namespace {
 
 struct Group {
-  std::string_view selector, statistic, title, axis, says;
+  std::string_view selector, statistic, title, axis, text;
 };
 constexpr Group kGroups[] = {
     {"@loss", "mean", "Loss", "loss", "its value"},
@@ -79,7 +79,7 @@ Card card_of(Context& context, const TrendLine& line, std::string_view axis) {
 }
 
 /// Reports growth by orders of magnitude: it begins before anything is NaN.
-void tell_growth(Context& context, const std::vector<TrendLine>& lines) {
+void add_growth(Context& context, const std::vector<TrendLine>& lines) {
   constexpr double kWorthTelling = 1000;
   const TrendLine* most = nullptr;
   double factor = kWorthTelling;
@@ -102,7 +102,7 @@ void tell_growth(Context& context, const std::vector<TrendLine>& lines) {
        plain(fmt::format(" from {} in step {} to {} in step {}.", format_short(*most->first), from, format_short(*most->last), to))});
 }
 
-bool tell_group(Context& context, const Group& group, Section* section) {
+bool add_group(Context& context, const Group& group, Section* section) {
   const auto target = follow_target(context.session, group.selector);
   if (!target) return false;
   FollowOptions options;
@@ -133,14 +133,14 @@ bool tell_group(Context& context, const Group& group, Section* section) {
     return std::tuple(a.tensor.rank, a.tensor.graph, place_of(context, a.tensor)) <
            std::tuple(b.tensor.rank, b.tensor.graph, place_of(context, b.tensor));
   });
-  if (group.selector == "@weight") tell_growth(context, lines);
+  if (group.selector == "@weight") add_growth(context, lines);
   section->blocks.push_back(Heading{{plain(std::string(group.title))}});
   const std::vector<size_t> shown = most_interesting(lines, context.options.max_layers);
-  std::string says = fmt::format("{}, {} {}.", group.says, result->steps.size() == 1 ? "step" : "steps", numbers_text(result->steps));
-  says.front() = static_cast<char>(std::toupper(says.front()));
+  std::string text = fmt::format("{}, {} {}.", group.text, result->steps.size() == 1 ? "step" : "steps", numbers_text(result->steps));
+  text.front() = static_cast<char>(std::toupper(text.front()));
   if (shown.size() < lines.size())
-    says += fmt::format(" {} of {} are shown, those that moved most.", shown.size(), counted(lines.size(), "line"));
-  section->blocks.push_back(Paragraph{{muted(says)}});
+    text += fmt::format(" {} of {} are shown, those that moved most.", shown.size(), counted(lines.size(), "line"));
+  section->blocks.push_back(Paragraph{{muted(text)}});
   Cards cards;
   cards.small = true;
   for (size_t i : shown) cards.cards.push_back(card_of(context, lines[i], group.axis));
@@ -155,7 +155,7 @@ std::optional<Section> trend_chapter(Context& context) {
   if (context.session.can_step() || context.steps_looked_at().size() < 2) return std::nullopt;
   Section section{"trends", "Over the steps", {}};
   bool any = false;
-  for (const Group& group : kGroups) any |= context.failure.ok() && tell_group(context, group, &section);
+  for (const Group& group : kGroups) any |= context.failure.ok() && add_group(context, group, &section);
   if (!any) return std::nullopt;
   return section;
 }

@@ -175,7 +175,7 @@ void glance(Context& context, const TensorId& id, const TensorInfo& info, uint64
 
 }  // namespace
 
-void tell_verdict(Context& context, Document* document) {
+void add_verdict(Context& context, Document* document) {
   const SessionInfo& info = context.session.info();
   document->subject = context.options.dump.empty() ? info.source : context.options.dump;
   const CheckResult* check = context.input.check;

@@ -76,9 +76,9 @@ class Context {
 /// The input that was judged: the producer's output, the recorded input or the parameter.
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input);
 
-void tell_verdict(Context& context, Document* document);
+void add_verdict(Context& context, Document* document);
 /// Error: kInvalidArgument for an invalid SOURCE_DATE_EPOCH.
-Status tell_making(Context& context, Document* document);
+Status add_provenance(Context& context, Document* document);
 // nullopt if there is nothing to report.
 std::optional<Section> origin_chapter(Context& context);
 std::optional<Section> graph_chapter(Context& context);

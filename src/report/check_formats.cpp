@@ -10,8 +10,8 @@
 
 namespace msdbg {
 
-Standing standing_of(const ReportStyle& style, size_t hit) {
-  return style.gate && hit < style.gate->standing.size() ? style.gate->standing[hit] : Standing::kNew;
+GateStatus gate_status_of(const ReportStyle& style, size_t hit) {
+  return style.gate && hit < style.gate->statuses.size() ? style.gate->statuses[hit] : GateStatus::kNew;
 }
 
 std::string reason_of(const ReportStyle& style, size_t hit) {
@@ -62,7 +62,7 @@ std::string unused_text(const Suppression& suppression) {
 }
 
 std::string interrupted_text(const CheckResult& result) {
-  return fmt::format("interrupted: {} of {} were looked at", result.coverage.checked, counted(result.coverage.tensors, "tensor"));
+  return fmt::format("interrupted: {} of {} were checked", result.coverage.checked, counted(result.coverage.tensors, "tensor"));
 }
 
 std::string check_csv(const Session& session, const CheckResult& result, const ReportStyle& style) {
@@ -77,7 +77,7 @@ std::string check_csv(const Session& session, const CheckResult& result, const R
   Answer answer = check_answer(session, result, style.gate, style.rules_run);
   Answer rows = Answer::array();
   for (Answer& hit : answer["hits"]) {
-    if (style.gate == nullptr) hit["status"] = standing_name(Standing::kNew);
+    if (style.gate == nullptr) hit["status"] = gate_status_name(GateStatus::kNew);
     rows.push_back(std::move(hit));
   }
   for (Answer& entry : answer["not_checked"]) {
@@ -110,19 +110,19 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   out += fmt::format("{}. {} of {} checked, {} not checked; {}, semantics {}.\n", counts_text(result, style), coverage.checked,
                      counted(coverage.tensors, "tensor"), coverage.not_checked, counted(result.steps.size(), "step"),
                      semantics_name(result.semantics));
-  const auto table = [&](Standing standing) {
+  const auto table = [&](GateStatus status) {
     std::string rows;
     for (size_t i = 0; i < result.hits.size(); ++i) {
-      if (standing_of(style, i) != standing) continue;
+      if (gate_status_of(style, i) != status) continue;
       const Hit& hit = result.hits[i];
       const Node& node = session.node(hit.tensor);
       rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), markdown_cell(hit.rule), hit.tensor.rank,
                           hit.tensor.step, markdown_cell(node.name), slot_name(hit.tensor.slot), markdown_cell(what_text(hit)),
                           markdown_cell(source_place(node, false)));
-      rows += standing == Standing::kSuppressed ? fmt::format(" {} |\n", markdown_cell(reason_of(style, i))) : "\n";
+      rows += status == GateStatus::kSuppressed ? fmt::format(" {} |\n", markdown_cell(reason_of(style, i))) : "\n";
     }
     if (rows.empty()) return rows;
-    const bool reason = standing == Standing::kSuppressed;
+    const bool reason = status == GateStatus::kSuppressed;
     return fmt::format("| severity | rule | rank | step | tensor | what | source |{}\n|---|---|--:|--:|---|---|---|{}\n{}",
                        reason ? " reason |" : "", reason ? "---|" : "", rows);
   };
@@ -130,10 +130,10 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   const auto folded = [&](std::string_view title, const std::string& body) {
     if (!body.empty()) out += fmt::format("\n<details><summary>{}</summary>\n\n{}\n</details>\n", title, body);
   };
-  if (const std::string rows = table(Standing::kNew); !rows.empty()) out += "\n" + rows;
+  if (const std::string rows = table(GateStatus::kNew); !rows.empty()) out += "\n" + rows;
   if (judged) {
-    folded("Known from the baseline", table(Standing::kKnown));
-    folded("Suppressed", table(Standing::kSuppressed));
+    folded("Known from the baseline", table(GateStatus::kKnown));
+    folded("Suppressed", table(GateStatus::kSuppressed));
   }
   std::string advice;
   for (const std::string& rule : rules_of(result, style.rules_run)) {

@@ -18,7 +18,7 @@ std::string check_junit(const Session& session, const CheckResult& result, const
 std::string check_sarif(const Session& session, const CheckResult& result, const ReportStyle& style);
 
 /// Shared by the formats.
-Standing standing_of(const ReportStyle& style, size_t hit);
+GateStatus gate_status_of(const ReportStyle& style, size_t hit);
 /// "" unless suppressed.
 std::string reason_of(const ReportStyle& style, size_t hit);
 /// The rules that ran, then any others in the result; each once.
@@ -31,7 +31,7 @@ std::string advice_of(const CheckResult& result, std::string_view rule);
 std::string counts_text(const CheckResult& result, const ReportStyle& style);
 /// `suppression of line 3 matched nothing: TO a/b (reason)`.
 std::string unused_text(const Suppression& suppression);
-/// `interrupted: 3 of 8 tensors were looked at`.
+/// `interrupted: 3 of 8 tensors were checked`.
 std::string interrupted_text(const CheckResult& result);
 
 }  // namespace msdbg

@@ -63,14 +63,14 @@ std::string check_junit(const Session& session, const CheckResult& result, const
       const Hit& hit = result.hits[i];
       if (hit.rule != rule) continue;
       const std::string place = place_text(session, hit.tensor);
-      switch (standing_of(style, i)) {
-        case Standing::kNew:
+      switch (gate_status_of(style, i)) {
+        case GateStatus::kNew:
           ++suite.failures;
           suite.add(place, fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", severity_name(hit.severity),
                                        xml_text(what_text(hit)), failure_text(session, result, hit)));
           break;
-        case Standing::kKnown: suite.skip(place, "known from the baseline: " + what_text(hit)); break;
-        case Standing::kSuppressed: suite.skip(place, "suppressed: " + reason_of(style, i)); break;
+        case GateStatus::kKnown: suite.skip(place, "known from the baseline: " + what_text(hit)); break;
+        case GateStatus::kSuppressed: suite.skip(place, "suppressed: " + reason_of(style, i)); break;
       }
     }
     for (const NotChecked& entry : result.not_checked) {

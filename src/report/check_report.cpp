@@ -135,13 +135,13 @@ class CheckText {
       const bool first = first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second;
       std::vector<Table::Cell> row;
       if (style_.numbered) row.emplace_back(std::to_string(i + 1));
-      if (style_.gate) row.emplace_back(std::string(standing_name(standing_of(style_, i))));
+      if (style_.gate) row.emplace_back(std::string(gate_status_name(gate_status_of(style_, i))));
       if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
       row.emplace_back(std::to_string(hit.tensor.step), first ? Paint::kStrong : Paint::kNone);
       row.emplace_back(std::string(severity_name(hit.severity)), paint_for(hit.severity));
       row.emplace_back(rule_name(hit));
-      row.emplace_back(name_cell(session_, hit.tensor, slot_behind(hit.tensor.slot)));
+      row.emplace_back(name_cell(session_, hit.tensor, slot_suffix(hit.tensor.slot)));
       if (executions) row.emplace_back(std::to_string(hit.tensor.execution));
       if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
       std::string what = what_text(hit);
@@ -185,7 +185,7 @@ class CheckText {
   std::string groups() {
     struct Group {
       std::vector<const Hit*> hits;
-      std::map<Standing, size_t> standing;
+      std::map<GateStatus, size_t> standing;
       std::set<int64_t> steps;
       std::set<std::string> rules;
     };
@@ -200,15 +200,15 @@ class CheckText {
       Group& group = groups[scope];
       if (group.hits.empty()) order.push_back(scope);
       group.hits.push_back(&hit);
-      ++group.standing[standing_of(style_, i)];
+      ++group.standing[gate_status_of(style_, i)];
       group.steps.insert(hit.tensor.step);
       group.rules.insert(rule_name(hit));
     }
     const ShortNames short_scopes(order);
     std::vector<Table::Column> columns{{.title = "scope", .fit = Fit::kName}, {"hits", Align::kRight}};
-    const Standing standings[] = {Standing::kNew, Standing::kKnown, Standing::kSuppressed};
+    const GateStatus statuses[] = {GateStatus::kNew, GateStatus::kKnown, GateStatus::kSuppressed};
     if (style_.gate) {
-      for (Standing standing : standings) columns.push_back({std::string(standing_name(standing)), Align::kRight});
+      for (GateStatus standing : statuses) columns.push_back({std::string(gate_status_name(standing)), Align::kRight});
     }
     columns.push_back({.title = "steps", .fit = Fit::kText, .drop = 2, .least = 8});
     columns.push_back({.title = "rules", .fit = Fit::kText, .least = 8});
@@ -221,12 +221,12 @@ class CheckText {
       std::vector<Table::Cell> row{Table::Cell::name(printable(scope), printable(short_scopes.of(scope)).size()),
                                    std::to_string(group.hits.size())};
       if (style_.gate) {
-        for (Standing standing : standings) row.emplace_back(std::to_string(group.standing[standing]));
+        for (GateStatus standing : statuses) row.emplace_back(std::to_string(group.standing[standing]));
       }
       row.emplace_back(numbers_text(std::vector<int64_t>(group.steps.begin(), group.steps.end())));
       row.emplace_back(fmt::format("{}", fmt::join(group.rules, ",")));
-      const std::string name = printable(short_name(session_, first.tensor)) + slot_behind(first.tensor.slot);
-      const std::string elided = printable(elided_name(session_, session_.node(first.tensor).name)) + slot_behind(first.tensor.slot);
+      const std::string name = printable(short_name(session_, first.tensor)) + slot_suffix(first.tensor.slot);
+      const std::string elided = printable(elided_name(session_, session_.node(first.tensor).name)) + slot_suffix(first.tensor.slot);
       row.emplace_back(Table::Cell::name(name, name.size(), Paint::kNone, elided));
       row.emplace_back(what_text(first));
       table.add(std::move(row));

@@ -58,13 +58,13 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
                              hit.tensor.rank, what_text(hit).empty() ? printable(hit.rule) : what_text(hit))}};
     entry["locations"] = Json::array({location_of(node, hit.tensor.slot)});
     entry["partialFingerprints"] = {{"msdbgFinding/v1", fingerprint(session, hit, false).hash()}};
-    const Standing standing = standing_of(style, i);
-    if (style.gate && style.gate->has_baseline && standing != Standing::kSuppressed)
-      entry["baselineState"] = standing == Standing::kKnown ? "unchanged" : "new";
+    const GateStatus status = gate_status_of(style, i);
+    if (style.gate && style.gate->has_baseline && status != GateStatus::kSuppressed)
+      entry["baselineState"] = status == GateStatus::kKnown ? "unchanged" : "new";
     // With suppression files an empty list says: looked for, none applies.
     if (style.gate && style.gate->has_suppressions) {
       entry["suppressions"] = Json::array();
-      if (standing == Standing::kSuppressed)
+      if (status == GateStatus::kSuppressed)
         entry["suppressions"].push_back({{"kind", "external"}, {"status", "accepted"}, {"justification", reason_of(style, i)}});
     }
     entry["properties"] = {{"rank", hit.tensor.rank},         {"graphId", hit.tensor.graph},

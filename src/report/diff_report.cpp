@@ -54,7 +54,7 @@ class DiffText {
 
   /// What follows the name: the slot, plus execution, rank and graph if there are several.
   std::string behind(const TensorDiff& entry) const {
-    std::string out = slot_behind(entry.b.slot);
+    std::string out = slot_suffix(entry.b.slot);
     if (entry.b.execution > 0) out += fmt::format(" execution {}", entry.b.execution);
     if (ranks_.size() > 1) out += fmt::format(" rank {}", entry.b.rank);
     return out + (graphs_.size() > 1 ? fmt::format(" graph {}", entry.b.graph) : "");
@@ -227,7 +227,7 @@ class DiffText {
                       entry.measures.inf_mismatch == 0   ? "NaN"
                       : entry.measures.nan_mismatch == 0 ? "Inf"
                                                          : "NaN or Inf"));
-    if (entry.how == MatchHow::kValue) add("in A: " + a_.node(entry.a).op);
+    if (entry.how == MatchMethod::kValue) add("in A: " + a_.node(entry.a).op);
     return out;
   }
 

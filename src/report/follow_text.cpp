@@ -21,10 +21,11 @@ std::string markdown_head(const std::vector<std::string>& titles) {
 }
 
 std::string tensor_text(const Session& session, const TensorId& id, bool full) {
-  return (full ? printable(session.node(id).name) : brief_name(session, session.node(id).name)) + behind_name(session, id, ":" + slot_name(id.slot));
+  const std::string& name = session.node(id).name;
+  return (full ? printable(name) : brief_name(session, name)) + name_suffix(session, id, ":" + slot_name(id.slot));
 }
 
-std::string behind_name(const Session& session, const TensorId& id, std::string out) {
+std::string name_suffix(const Session& session, const TensorId& id, std::string out) {
   if (id.execution > 0) out += fmt::format(" execution {}", id.execution);
   if (session.graphs().size() > session.ranks().size()) out += fmt::format(" graph {}", id.graph);
   if (session.ranks().size() > 1) out += fmt::format(" rank {}", id.rank);

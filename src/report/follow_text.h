@@ -16,7 +16,7 @@ std::string markdown_head(const std::vector<std::string>& titles);
 /// `fc2-Dense/MatMul-op0:output:0`, with rank, graph and execution if the session has several.
 std::string tensor_text(const Session& session, const TensorId& id, bool full);
 /// What follows the node's name there; `slot` is used as given.
-std::string behind_name(const Session& session, const TensorId& id, std::string slot);
+std::string name_suffix(const Session& session, const TensorId& id, std::string slot);
 /// Adds `--step 0`, plus rank, graph and execution if a command needs them to identify the tensor.
 void add_place(const Session& session, const TensorId& id, std::vector<std::string>* words);
 

@@ -205,11 +205,11 @@ Result<std::vector<Suppression>> parse_suppressions(std::string_view text, std::
   return out;
 }
 
-std::string_view standing_name(Standing standing) {
-  switch (standing) {
-    case Standing::kNew: return "new";
-    case Standing::kKnown: return "known";
-    case Standing::kSuppressed: return "suppressed";
+std::string_view gate_status_name(GateStatus status) {
+  switch (status) {
+    case GateStatus::kNew: return "new";
+    case GateStatus::kKnown: return "known";
+    case GateStatus::kSuppressed: return "suppressed";
   }
   return "new";
 }
@@ -247,19 +247,19 @@ Gate judge(const Session& session, CheckResult* result, const Baseline* baseline
   std::vector<bool> used(count);
   std::vector<Hit> listed;
   for (Hit& hit : result->hits) {
-    Standing standing = Standing::kNew;
+    GateStatus status = GateStatus::kNew;
     std::string reason;
     for (size_t i = 0; i < count; ++i) {
       if (!(*suppressions)[i].matches(session, hit)) continue;
       used[i] = true;  // every suppression that applies counts as used; the first gives the reason
-      if (standing != Standing::kSuppressed) reason = (*suppressions)[i].reason;
-      standing = Standing::kSuppressed;
+      if (status != GateStatus::kSuppressed) reason = (*suppressions)[i].reason;
+      status = GateStatus::kSuppressed;
     }
-    if (standing == Standing::kNew && baseline && baseline->contains(session, hit)) standing = Standing::kKnown;
-    (standing == Standing::kNew ? gate.fresh : standing == Standing::kKnown ? gate.known : gate.suppressed)++;
-    const uint64_t of_its_kind = standing == Standing::kNew ? gate.fresh : gate.known + gate.suppressed;
+    if (status == GateStatus::kNew && baseline && baseline->contains(session, hit)) status = GateStatus::kKnown;
+    (status == GateStatus::kNew ? gate.fresh : status == GateStatus::kKnown ? gate.known : gate.suppressed)++;
+    const uint64_t of_its_kind = status == GateStatus::kNew ? gate.fresh : gate.known + gate.suppressed;
     if (of_its_kind > max_hits) continue;
-    gate.standing.push_back(standing);
+    gate.statuses.push_back(status);
     gate.reasons.push_back(std::move(reason));
     listed.push_back(std::move(hit));
   }

@@ -69,8 +69,8 @@ Result<std::string> page_text(Session& session, const PageInput& input, const Pa
   }
   page::Context context(session, input, options);
   page::Document document;
-  page::tell_verdict(context, &document);
-  if (const Status status = page::tell_making(context, &document); !status.ok()) return status;
+  page::add_verdict(context, &document);
+  if (const Status status = page::add_provenance(context, &document); !status.ok()) return status;
   // Pictures first: earlier chapters link to those that exist.
   auto tensors = page::tensor_chapter(context);
   using Chapter = std::optional<page::Section> (*)(page::Context&);

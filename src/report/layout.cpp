@@ -181,7 +181,7 @@ Table::Cell name_cell(const Session& session, const TensorId& id, const std::str
   return Table::Cell::name(printable(full) + behind, ending.size() + behind.size(), paint, elided == ending ? "" : elided + behind);
 }
 
-std::string slot_behind(Slot slot) { return slot == Slot{} ? "" : ":" + slot_name(slot); }
+std::string slot_suffix(Slot slot) { return slot == Slot{} ? "" : ":" + slot_name(slot); }
 
 std::string name_within(const Session& session, const TensorId& id, const std::string& behind, size_t before, const ReportStyle& style) {
   const Table::Cell cell = name_cell(session, id, behind);

@@ -108,7 +108,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
     if (ranks) cells.emplace_back(std::to_string(info.id.rank));
     if (graphs) cells.emplace_back(std::to_string(info.id.graph));
     cells.emplace_back(std::to_string(info.id.step));
-    cells.emplace_back(name_cell(session, info.id, slot_behind(info.id.slot)));
+    cells.emplace_back(name_cell(session, info.id, slot_suffix(info.id.slot)));
     if (executions) cells.emplace_back(std::to_string(info.id.execution));
     cells.emplace_back(type_text(info.dtype, info.shape));
     if (row.stats) {

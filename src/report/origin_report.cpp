@@ -156,7 +156,7 @@ class OriginText {
     }
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
-      if (input.state == Known::kSound && !worth_showing(input)) continue;
+      if (input.state == InputState::kGood && !worth_showing(input)) continue;
       const std::string line = input_text(origin, input);
       out += titled ? more(line) : field("inputs", line);
       titled = true;
@@ -171,7 +171,7 @@ class OriginText {
   std::string uncertain_text(const Origin& origin) const {
     std::string out;
     for (const OriginInput& input : origin.inputs) {
-      if (input.state != Known::kUnknown) continue;
+      if (input.state != InputState::kUnknown) continue;
       const std::string line =
           fmt::format("not later than this node: input:{} is unknown ({})", input.slot, printable(input.reason));
       out += out.empty() ? field("certain?", line) : more(line);
@@ -190,8 +190,8 @@ class OriginText {
       from = session_.node(producer).kind == NodeKind::kParameter ? node_name(producer) : name(producer);
     }
     std::string out = fmt::format("input:{}  {}   ", input.slot, from);
-    if (input.state == Known::kUnknown) return out + "unknown";
-    if (!input.stats) return out + (input.state == Known::kSound ? "sound" : "bad");
+    if (input.state == InputState::kUnknown) return out + "unknown";
+    if (!input.stats) return out + (input.state == InputState::kGood ? "sound" : "bad");
     const Stats& stats = *input.stats;
     const std::string bad = nonfinite_text(stats);
     out += bad.empty() ? "finite" : bad;

@@ -34,10 +34,10 @@ struct View {
     if (at.execution > 0) out += fmt::format(" execution {}", at.execution);
     return out;
   }
-  std::vector<const PropagationNode*> with(Passage passage) const {
+  std::vector<const PropagationNode*> with(PropagationRole role) const {
     std::vector<const PropagationNode*> found;
     for (const PropagationNode& node : result.nodes) {
-      if (node.passage == passage) found.push_back(&node);
+      if (node.role == role) found.push_back(&node);
     }
     return found;
   }
@@ -63,8 +63,9 @@ std::vector<std::string> summary(const View& view) {
   const Propagation& result = view.result;
   std::vector<std::string> lines;
   auto add = [&](std::string_view title, const std::string& text) { lines.push_back(fmt::format("{:<14} {}", title, text)); };
-  const auto passed = view.with(Passage::kPassed), origins = view.with(Passage::kOrigin), absorbed = view.with(Passage::kAbsorbed),
-             cannot = view.with(Passage::kCannot), clean = view.with(Passage::kClean), unknown = view.with(Passage::kUnknown);
+  const auto passed = view.with(PropagationRole::kPassed), origins = view.with(PropagationRole::kOrigin),
+             absorbed = view.with(PropagationRole::kAbsorbed), cannot = view.with(PropagationRole::kCannot),
+             clean = view.with(PropagationRole::kClean), unknown = view.with(PropagationRole::kUnknown);
   if (!result.edges_known) {
     add("edges unknown", fmt::format("graph {} has no readable file, so it is unknown {}", result.tensor.graph,
                                      result.up ? "where it came from" : "who took it, passed it on or absorbed it"));
@@ -86,7 +87,8 @@ std::vector<std::string> summary(const View& view) {
     }
     if (losses.empty() && !absorbed.empty()) add("the loss", "not reached: it does not show the fault");
     for (const PropagationNode* loss : losses) {
-      add("the loss", fmt::format("{} ({})", loss->passage == Passage::kPassed ? "bad" : passage_name(loss->passage), values_text(*loss)));
+      const std::string_view role = loss->role == PropagationRole::kPassed ? "bad" : propagation_role_name(loss->role);
+      add("the loss", fmt::format("{} ({})", role, values_text(*loss)));
     }
   }
   if (!unknown.empty() && result.edges_known) add("unknown", fmt::format("{}: {}", unknown.size(), view.names(unknown)));
@@ -109,9 +111,9 @@ std::string head_text(const View& view, bool full) {
   return fmt::format("{}, step {}{}{}", what, result.tensor.step, values.empty() ? "" : ": ", values);
 }
 
-Paint paint_of(Passage passage) {
-  if (passage == Passage::kOrigin || passage == Passage::kPassed) return Paint::kError;
-  return passage == Passage::kUnknown ? Paint::kWarning : Paint::kNone;
+Paint paint_of(PropagationRole role) {
+  if (role == PropagationRole::kOrigin || role == PropagationRole::kPassed) return Paint::kError;
+  return role == PropagationRole::kUnknown ? Paint::kWarning : Paint::kNone;
 }
 
 std::string text_of(const View& view, const ReportStyle& style) {
@@ -127,7 +129,7 @@ std::string text_of(const View& view, const ReportStyle& style) {
   if (markdown) {
     out += "\n" + follow::markdown_head({"hops", "what", "node", "op", "values"});
     for (const PropagationNode& node : result.nodes) {
-      out += follow::markdown_line({std::to_string(node.distance), std::string(passage_name(node.passage)), view.name(node, true),
+      out += follow::markdown_line({std::to_string(node.distance), std::string(propagation_role_name(node.role)), view.name(node, true),
                                     view.node(node).op, values_text(node)});
     }
     return out;
@@ -138,7 +140,7 @@ std::string text_of(const View& view, const ReportStyle& style) {
                {.title = "op", .fit = Fit::kText, .drop = 1, .least = 12},
                {.title = "values", .fit = Fit::kText}});
   for (const PropagationNode& node : result.nodes) {
-    table.add({std::to_string(node.distance), Table::Cell(std::string(passage_name(node.passage)), paint_of(node.passage)),
+    table.add({std::to_string(node.distance), Table::Cell(std::string(propagation_role_name(node.role)), paint_of(node.role)),
                name_cell(view.session, view.id(node), node.execution > 0 ? fmt::format(" execution {}", node.execution) : ""),
                printable(view.node(node).op), values_text(node)});
   }
@@ -178,22 +180,22 @@ PictureGraph propagation_picture(Session& session, const Propagation& result, co
     box.detail = values_text(at);
     if (!at.parameter) box.detail = view.node(at).op + (box.detail.empty() ? "" : "  " + box.detail);
     box.parameter = at.parameter;
-    box.title = fmt::format("{}  {}{}", view.node(at).name, passage_name(at.passage), at.stats ? "  " + stats_line(*at.stats) : "");
-    switch (at.passage) {
-      case Passage::kOrigin:
+    box.title = fmt::format("{}  {}{}", view.node(at).name, propagation_role_name(at.role), at.stats ? "  " + stats_line(*at.stats) : "");
+    switch (at.role) {
+      case PropagationRole::kOrigin:
         box.state = PictureState::kOrigin;
         break;
-      case Passage::kPassed:
+      case PropagationRole::kPassed:
         box.state = PictureState::kBad;
         break;
-      case Passage::kAbsorbed:
+      case PropagationRole::kAbsorbed:
         box.state = PictureState::kAbsorbed;
         break;
-      case Passage::kCannot:
-      case Passage::kClean:
+      case PropagationRole::kCannot:
+      case PropagationRole::kClean:
         box.state = PictureState::kClean;
         break;
-      case Passage::kUnknown:
+      case PropagationRole::kUnknown:
         box.state = PictureState::kUnknown;
         break;
     }

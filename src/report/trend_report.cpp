@@ -135,7 +135,7 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
       rows += follow::markdown_line(
           {tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
     } else {
-      table.add({name_cell(session, line.tensor, follow::behind_name(session, line.tensor, slot_behind(line.tensor.slot))),
+      table.add({name_cell(session, line.tensor, follow::name_suffix(session, line.tensor, slot_suffix(line.tensor.slot))),
                  value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
                  Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});
     }

@@ -48,8 +48,8 @@ int where_holds(lua_State* L) {
   OptionTable options(L, 3, "where");
   const auto limit = options.integer("limit", 0, INT64_MAX);
   options.finish();
-  const Expression expression = value_or_throw(Expression::parse(text, Wanted::kElementTruth));
-  const Expression count = value_or_throw(Expression::parse("count(" + text + ")", Wanted::kAny));
+  const Expression expression = value_or_throw(Expression::parse(text, ExpressionKind::kElementTruth));
+  const Expression count = value_or_throw(Expression::parse("count(" + text + ")", ExpressionKind::kAny));
   const Operands operands = operands_of(L, expression, "where");
   const auto total = static_cast<uint64_t>(
       value_or_throw(evaluate(count, operands.view, operands.before(), operands.place)).number);
@@ -71,7 +71,7 @@ int where_holds(lua_State* L) {
 
 // t:eval(text) -> a number or a boolean; for an element-wise expression a list of them in row-major order
 int eval_expression(lua_State* L) {
-  const Expression expression = value_or_throw(Expression::parse(text_argument(L, 2, "eval: expression"), Wanted::kAny));
+  const Expression expression = value_or_throw(Expression::parse(text_argument(L, 2, "eval: expression"), ExpressionKind::kAny));
   const Operands operands = operands_of(L, expression, "eval");
   const auto push_value = [L, truth = expression.is_truth()](double value) {
     if (truth) push(L, value != 0);
@@ -89,7 +89,7 @@ int eval_expression(lua_State* L) {
 
 // core.explain(text) -> passes over the tensor, statistics reused, cost
 int explain_expression(lua_State* L) {
-  return give(L, value_or_throw(Expression::parse(text_argument(L, 1, "explain: expression"), Wanted::kAny)).explain());
+  return give(L, value_or_throw(Expression::parse(text_argument(L, 1, "explain: expression"), ExpressionKind::kAny)).explain());
 }
 
 // core.expression_names() -> every name of the language

@@ -169,8 +169,8 @@ class CheckRun {
   void take(const Watchpoint& watch, ScriptPhase phase) {
     for (ScriptFinding& finding : phase.findings) verdicts_.add_finding(watch, std::move(finding), result_);
     // The end of every step may fail for the same reason: report it once.
-    const auto told = [&](const RuleProblem& other) { return other.rule == watch.rule && other.reason == phase.problem; };
-    if (phase.problem.empty() || std::any_of(result_.rule_problems.begin(), result_.rule_problems.end(), told)) return;
+    const auto reported = [&](const RuleProblem& other) { return other.rule == watch.rule && other.reason == phase.problem; };
+    if (phase.problem.empty() || std::any_of(result_.rule_problems.begin(), result_.rule_problems.end(), reported)) return;
     result_.rule_problems.push_back({watch.rule, std::move(phase.problem), RuleProblemKind::kBroken});
   }
 

@@ -46,7 +46,7 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
   return answer([&]() -> Result<TensorPtr> {
     const auto fits = [&](uint64_t size) {
       if (size <= mem_limit_bytes) return Status();
-      return Status(Code::kOutOfMemory, fmt::format("{} has {}, the limit is {}: raise --mem-limit or ask for its statistics only",
+      return Status(Code::kOutOfMemory, fmt::format("{} has {}, the limit is {}: raise --mem-limit or use only its statistics",
                                                     tensor_name(id), format_bytes(size), format_bytes(mem_limit_bytes)));
     };
     if (can_step()) {  // a live training sends all elements when it is opened
@@ -112,7 +112,7 @@ Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const
   });
 }
 
-void Session::forget_stats(const std::function<bool(const TensorId&)>& gone) { stats_cache_->erase_if(gone); }
+void Session::forget_stats(const std::function<bool(const TensorId&)>& stale) { stats_cache_->erase_if(stale); }
 
 std::vector<TensorId> Session::tensors_with_stats() const { return stats_cache_->ids(); }
 

@@ -103,10 +103,10 @@ void KeptStatsTable::put(KeptStatsPtr entry) {
   }
 }
 
-void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& gone) {
+void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& stale) {
   std::lock_guard lock(mutex_);
-  std::erase_if(queue_, gone);
-  std::erase_if(entries_, [&](const auto& entry) { return gone(entry.first); });
+  std::erase_if(queue_, stale);
+  std::erase_if(entries_, [&](const auto& entry) { return stale(entry.first); });
 }
 
 std::vector<TensorId> KeptStatsTable::ids() const {

@@ -51,7 +51,7 @@ class KeptStatsTable {
   KeptStatsPtr find(const TensorId& id);
   /// Stores nothing if the table is full of entries in use.
   void put(KeptStatsPtr entry);
-  void erase_if(const std::function<bool(const TensorId&)>& gone);
+  void erase_if(const std::function<bool(const TensorId&)>& stale);
   std::vector<TensorId> ids() const;
 
  private:

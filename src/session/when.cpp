@@ -23,7 +23,7 @@ Result<When> parse_when(std::string_view text) {
     return Status(Code::kInvalidArgument,
                   fmt::format("{}; an expression compares something, such as mean(abs(x)) > 10", spec.status().message()));
   }
-  Result<Expression> expression = Expression::parse(trimmed, Wanted::kCondition);
+  Result<Expression> expression = Expression::parse(trimmed, ExpressionKind::kCondition);
   if (!expression) return expression.status();
   return When(std::move(*expression));
 }

@@ -158,7 +158,7 @@ TEST_F(Handshake, EverySuspensionHasItsOwnCount) {
   EXPECT_EQ(server.calls("WaitCMD").size(), 12u);
 }
 
-TEST_F(Handshake, NobodyListeningEndsTheTrainingAfterItsFirstStep) {
+TEST_F(Handshake, WithoutAListenerTheTrainingEndsAfterItsFirstStep) {
   const agent::Options options = options_for(server);
   server.stop();
   EXPECT_EQ(run(options, 5), 1);

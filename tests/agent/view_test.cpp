@@ -135,7 +135,7 @@ TEST_F(Viewing, UnknownLevelUploadsNothing) {
   EXPECT_EQ(server.order(), "SendMetadata SendGraph WaitCMD WaitCMD WaitCMD SendMetadata");
 }
 
-TEST_F(Viewing, BaseTellsTypeShapeAndSize) {
+TEST_F(Viewing, BaseViewGivesTypeShapeAndSize) {
   run({base().tensor("w").tensor("none").answer()});
   const Call upload = server.calls("SendTensorBase").at(0);
   const auto there = upload.as<debugger::TensorBase>(0), absent = upload.as<debugger::TensorBase>(1);

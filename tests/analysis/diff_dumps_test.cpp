@@ -111,7 +111,7 @@ std::string without_graph(const test::TempDir& dir, const std::string& name, boo
   return copy;
 }
 
-TEST(DiffDumps, WithoutGraphsNobodyIsBlamed) {
+TEST(DiffDumps, WithoutGraphsNoNodeIsBlamed) {
   const test::TempDir dir;
   for (const bool cut : {false, true}) {
     const auto a = open_dump(without_graph(dir, "lenet-2.7.1-ok", cut)), b = open_dump(without_graph(dir, "lenet-2.0.0-ok", cut));

@@ -120,7 +120,7 @@ TEST(LognanOrigin, ItsInputIsFiniteAndZeroInTheSamePlaces) {
   const Origin& origin = dump.step(0)->origins.at(0);
   ASSERT_EQ(origin.inputs.size(), 1u);
   const OriginInput& input = origin.inputs[0];
-  EXPECT_EQ(input.state, Known::kSound);
+  EXPECT_EQ(input.state, InputState::kGood);
   ASSERT_TRUE(input.stats);
   EXPECT_EQ(input.stats->zero_count, 104u);
   EXPECT_EQ(input.stats->nan_count + input.stats->inf_count(), 0u);
@@ -250,7 +250,7 @@ TEST(ExplodeOrigin, MatMulOverflowsThoughBothInputsAreFinite) {
   EXPECT_EQ(origin.stats.count, 64u);
   std::vector<double> largest;
   for (const OriginInput& input : origin.inputs) {
-    EXPECT_EQ(input.state, Known::kSound);
+    EXPECT_EQ(input.state, InputState::kGood);
     if (input.stats && is_float(input.stats->dtype))
       largest.push_back(std::max(std::abs(input.stats->min), std::abs(input.stats->max)));
   }

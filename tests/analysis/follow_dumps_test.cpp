@@ -20,10 +20,10 @@ std::unique_ptr<Session> dump(const std::string& name) {
   return opened ? std::move(*opened) : nullptr;
 }
 
-std::set<std::string> with(const Session& session, const Propagation& cone, Passage passage) {
+std::set<std::string> with(const Session& session, const Propagation& cone, PropagationRole role) {
   std::set<std::string> names;
   for (const PropagationNode& node : cone.nodes) {
-    if (node.passage == passage) names.insert(session.graph(0, 0)->node(node.node).name);
+    if (node.role == role) names.insert(session.graph(0, 0)->node(node.node).name);
   }
   return names;
 }
@@ -62,8 +62,8 @@ TEST(FollowDumps, TheReluAbsorbsWhatTheLogMadeAndTheLossStaysHealthy) {
   EXPECT_TRUE(cone->holds);
   EXPECT_EQ(cone->bad_in_step, 8u);
   EXPECT_EQ(cone->bad_elsewhere, 1u);  // the gradient of the Log broke on its own
-  EXPECT_EQ(with(*session, *cone, Passage::kAbsorbed), std::set<std::string>{kScope + "relu4-ReLU/ReLU-op0"});
-  const std::set<std::string> passed = with(*session, *cone, Passage::kPassed);
+  EXPECT_EQ(with(*session, *cone, PropagationRole::kAbsorbed), std::set<std::string>{kScope + "relu4-ReLU/ReLU-op0"});
+  const std::set<std::string> passed = with(*session, *cone, PropagationRole::kPassed);
   EXPECT_TRUE(passed.contains(kScope + "fc2-Dense/MatMul-op0"));
   EXPECT_TRUE(passed.contains("fc2.weight"));
   EXPECT_FALSE(passed.contains("fc3.weight"));
@@ -73,7 +73,7 @@ TEST(FollowDumps, TheReluAbsorbsWhatTheLogMadeAndTheLossStaysHealthy) {
   const TensorId weight = resolve_tensor(*session, "fc2.weight", 0).value();
   const Result<Propagation> back = propagation(*session, weight, up);
   ASSERT_TRUE(back.ok());
-  EXPECT_EQ(with(*session, *back, Passage::kOrigin), std::set<std::string>{kScope + "Log-op0"});
+  EXPECT_EQ(with(*session, *back, PropagationRole::kOrigin), std::set<std::string>{kScope + "Log-op0"});
 }
 
 TEST(FollowDumps, AProductOfFiniteInputsIsItsOwnOrigin) {
@@ -82,7 +82,7 @@ TEST(FollowDumps, AProductOfFiniteInputsIsItsOwnOrigin) {
   up.up = true;
   const Result<Propagation> back = propagation(*session, resolve_tensor(*session, kScope + "fc2-Dense/MatMul-op0", 4).value(), up);
   ASSERT_TRUE(back.ok());
-  EXPECT_EQ(with(*session, *back, Passage::kOrigin), std::set<std::string>{kScope + "fc2-Dense/MatMul-op0"});
+  EXPECT_EQ(with(*session, *back, PropagationRole::kOrigin), std::set<std::string>{kScope + "fc2-Dense/MatMul-op0"});
 }
 
 WhyAnswer asked(Session& session, const std::string& name, std::optional<int64_t> step = {}, std::optional<int> graph = {}) {
@@ -113,7 +113,7 @@ std::string copy_of(const test::TempDir& dir, const std::string& name) {
   return copy;
 }
 
-TEST(FollowDumps, WhyTellsAStepWhoseFilesAreGoneFromOneInWhichTheGraphDidNotRun) {
+TEST(FollowDumps, WhyDistinguishesMissingFilesFromAGraphThatDidNotRun) {
   const test::TempDir dir;
   const std::string copy = copy_of(dir, "lenet-2.7.1-ok");
   std::filesystem::remove_all(copy + "/rank_0/LeNet/0/1");
@@ -171,7 +171,7 @@ TEST(FollowDumps, WhyFindsTheFusedOperatorOfTheOlderRelease) {
   EXPECT_EQ(asked(*session, "inputs1").kind, WhyKind::kMissingFile);
 }
 
-TEST(FollowDumps, WhyTellsABranchThatWasNotTakenAndAnotherNetwork) {
+TEST(FollowDumps, WhyReportsABranchThatWasNotTakenAndAnotherNetwork) {
   const auto control = dump("control-2.7.1");
   EXPECT_EQ(asked(*control, "Default/Tanh-op0", 0).kind, WhyKind::kGraphNotRun);
   const auto two = dump("two-2.7.1");

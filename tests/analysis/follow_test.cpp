@@ -100,7 +100,7 @@ TEST(Bisect, AnExpressionThatIsUndefinedIsNeitherYesNorNo) {
   EXPECT_EQ(found.last_before, 5);
   EXPECT_FALSE(found.skipped.empty());
   for (const BisectProbe& probe : found.probes) {
-    EXPECT_EQ(probe.state, probe.step < 6 ? Known::kSound : Known::kUnknown) << probe.step;
+    EXPECT_EQ(probe.state, probe.step < 6 ? InputState::kGood : InputState::kUnknown) << probe.step;
     EXPECT_EQ(probe.reason, probe.step < 6 ? "" : "every element is NaN, so 'max(abs(x)) > 100' is neither true nor false");
   }
   // A test for NaN has an answer.
@@ -251,13 +251,13 @@ GraphPtr forked() {
                      {"Default/Neg-op0", "Neg", {"x"}}});
 }
 
-std::map<std::string, Passage> passages(const Session& session, const Propagation& cone) {
-  std::map<std::string, Passage> out;
-  for (const PropagationNode& node : cone.nodes) out[session.graph(0, 0)->node(node.node).name] = node.passage;
+std::map<std::string, PropagationRole> roles(const Session& session, const Propagation& cone) {
+  std::map<std::string, PropagationRole> out;
+  for (const PropagationNode& node : cone.nodes) out[session.graph(0, 0)->node(node.node).name] = node.role;
   return out;
 }
 
-TEST(Propagation, TellsWhoPassesOnWhoAbsorbsAndWhatStaysClean) {
+TEST(Propagation, ReportsWhichNodesPassOnAbsorbOrStayClean) {
   FakeSession session(forked());
   const double inf = INFINITY;
   session.put("x", 0, f32({0, 1}));
@@ -269,23 +269,23 @@ TEST(Propagation, TellsWhoPassesOnWhoAbsorbsAndWhatStaysClean) {
   PropagationOptions options;
   const Result<Propagation> down = propagation(session, log, options);
   ASSERT_TRUE(down.ok()) << down.status().message();
-  const std::map<std::string, Passage> expected = {{"Default/Log-op0", Passage::kOrigin},
-                                                   {"Default/Mul-op0", Passage::kPassed},
-                                                   {"Default/ReLU-op0", Passage::kAbsorbed},
-                                                   {"Default/Add-op0", Passage::kClean}};
-  EXPECT_EQ(passages(session, *down), expected);
+  const std::map<std::string, PropagationRole> expected = {{"Default/Log-op0", PropagationRole::kOrigin},
+                                                           {"Default/Mul-op0", PropagationRole::kPassed},
+                                                           {"Default/ReLU-op0", PropagationRole::kAbsorbed},
+                                                           {"Default/Add-op0", PropagationRole::kClean}};
+  EXPECT_EQ(roles(session, *down), expected);
   EXPECT_EQ(down->bad_in_step, 2u);
   EXPECT_EQ(down->bad_elsewhere, 0u);
 
   options.up = true;
   const Result<Propagation> up = propagation(session, mul, options);
   ASSERT_TRUE(up.ok());
-  EXPECT_EQ(passages(session, *up)["Default/Log-op0"], Passage::kOrigin);
-  EXPECT_EQ(passages(session, *up)["Default/Mul-op0"], Passage::kPassed);
-  EXPECT_FALSE(passages(session, *up).contains("Default/ReLU-op0"));
+  EXPECT_EQ(roles(session, *up)["Default/Log-op0"], PropagationRole::kOrigin);
+  EXPECT_EQ(roles(session, *up)["Default/Mul-op0"], PropagationRole::kPassed);
+  EXPECT_FALSE(roles(session, *up).contains("Default/ReLU-op0"));
 }
 
-TEST(Propagation, WithoutAGraphFileNobodyIsSaidToAbsorbIt) {
+TEST(Propagation, WithoutAGraphFileNoNodeAbsorbsIt) {
   GraphBuilder builder(0, 0);
   builder.set_from_file(false);
   for (const char* name : {"Default/Log-op0", "Default/ReLU-op0"}) {
@@ -304,7 +304,7 @@ TEST(Propagation, WithoutAGraphFileNobodyIsSaidToAbsorbIt) {
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_TRUE(found->holds);
   EXPECT_FALSE(found->edges_known);
-  for (const PropagationNode& node : found->nodes) EXPECT_NE(node.passage, Passage::kAbsorbed);
+  for (const PropagationNode& node : found->nodes) EXPECT_NE(node.role, PropagationRole::kAbsorbed);
 }
 
 TEST(Propagation, AnInputThatNobodyMadeIsFollowedThroughItsOperator) {
@@ -316,9 +316,11 @@ TEST(Propagation, AnInputThatNobodyMadeIsFollowedThroughItsOperator) {
   for (const char* name : {"Default/MatMul-op0", "Default/Add-op0", "Default/ReLU-op0"}) session.put(name, 0, f32({NAN}));
   const Result<Propagation> down = propagation(session, input, {});
   ASSERT_TRUE(down.ok()) << down.status().message();
-  const std::map<std::string, Passage> expected = {
-      {"Default/MatMul-op0", Passage::kPassed}, {"Default/Add-op0", Passage::kPassed}, {"Default/ReLU-op0", Passage::kPassed}};
-  EXPECT_EQ(passages(session, *down), expected);
+  const std::map<std::string, PropagationRole> expected = {
+      {"Default/MatMul-op0", PropagationRole::kPassed},
+      {"Default/Add-op0", PropagationRole::kPassed},
+      {"Default/ReLU-op0", PropagationRole::kPassed}};
+  EXPECT_EQ(roles(session, *down), expected);
 }
 
 TEST(Propagation, ASoundTensorSpreadsNothing) {
@@ -332,7 +334,7 @@ TEST(Propagation, ASoundTensorSpreadsNothing) {
 
 // ---- why -------------------------------------------------------------------------------------------------------------------------
 
-TEST(Why, TheStepTheSlotAndTheNodeAreToldApart) {
+TEST(Why, TheStepTheSlotAndTheNodeAreDistinguished) {
   FakeSession session(forked());
   session.put("Default/Log-op0", 0, f32({1}));
   session.put("Default/Log-op0", 1, f32({1}));

@@ -15,7 +15,7 @@ using testing::fake_graph;
 std::vector<std::string> matches(const Graph& a, const Graph& b, const NameMap& map = {}) {
   std::vector<std::string> out;
   for (const NodeMatch& match : match_graphs(a, b, map).nodes) {
-    out.push_back(a.node(match.a).name + " = " + b.node(match.b).name + " (" + std::string(match_how_name(match.how)) + ")");
+    out.push_back(a.node(match.a).name + " = " + b.node(match.b).name + " (" + std::string(match_method_name(match.how)) + ")");
   }
   return out;
 }
@@ -50,7 +50,7 @@ TEST(MatchGraphs, NumbersOfOperatorsMayDiffer) {
   EXPECT_EQ(matches(*a, *b), (List{"x = x (name)", "net/ReLU-op0 = net/ReLU-op77 (name)", "net/ReLU-op1 = net/ReLU-op78 (name)"}));
 }
 
-TEST(MatchGraphs, OptimizersAreToldApartByTheirParameters) {
+TEST(MatchGraphs, OptimizersAreDistinguishedByTheirParameters) {
   const auto a = fake_graph({{"u", "Parameter"},
                              {"v", "Parameter"},
                              {"opt/ApplyMomentum-op0", "ApplyMomentum", {"u"}},

@@ -85,7 +85,7 @@ TEST(Origin, OwnArithmeticOfAnOperatorWithFiniteInputs) {
   EXPECT_EQ(origin.rows->first, 2);
   EXPECT_EQ(origin.rows->second, (std::pair<uint64_t, uint64_t>{1, 2}));
   ASSERT_EQ(origin.inputs.size(), 1u);
-  EXPECT_EQ(origin.inputs[0].state, Known::kSound);
+  EXPECT_EQ(origin.inputs[0].state, InputState::kGood);
   EXPECT_TRUE(origin.inputs[0].zeros_at_bad);
 }
 
@@ -170,8 +170,8 @@ TEST(Origin, UnknownInputMakesItUncertainAndIsNamed) {
   EXPECT_EQ(s.tensor_name(origin.tensor), "Default/MatMul-op0:output:0");
   EXPECT_FALSE(origin.certain);
   ASSERT_EQ(origin.inputs.size(), 2u);
-  EXPECT_EQ(origin.inputs[0].state, Known::kSound);
-  EXPECT_EQ(origin.inputs[1].state, Known::kUnknown);
+  EXPECT_EQ(origin.inputs[0].state, InputState::kGood);
+  EXPECT_EQ(origin.inputs[1].state, InputState::kUnknown);
   EXPECT_NE(origin.inputs[1].reason.find("fc.weight"), std::string::npos);
 }
 

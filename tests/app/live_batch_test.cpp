@@ -23,7 +23,7 @@ class LiveBatch : public ::testing::Test {
   std::unique_ptr<test::Process> debugger, training;
 };
 
-TEST_F(LiveBatch, TellsWhatToSetOnTheTrainingSide) {
+TEST_F(LiveBatch, ShowsWhatToSetOnTheTrainingSide) {
   start({"-e", "quit"}, {"--steps", "3"});
   EXPECT_EQ(debugger->wait(), 0);
   EXPECT_TRUE(has(*debugger, "listening on 127.0.0.1:"));

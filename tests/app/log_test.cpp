@@ -22,12 +22,12 @@ std::string output_of(std::vector<std::string> words) {
   return process.output();
 }
 
-TEST(Log, SaysNothingUnlessItIsAsked) {
+TEST(Log, LogsNothingByDefault) {
   const std::string plain = output_of({"check", kChecked});
   EXPECT_FALSE(contains(plain, "msdbg: ")) << plain;
 }
 
-TEST(Log, VerboseSaysWhatWasReadAndHowLongItTook) {
+TEST(Log, VerboseLogsWhatWasReadAndHowLongItTook) {
   const std::string said = output_of({"check", kChecked, "-v"});
   for (const char* part : {"msdbg: read graph ", "msdbg: opened ", "step directories listed", "msdbg: running ", "msdbg: checked ",
                            "MiB in ", "msdbg: ended with status 0 after "}) {

@@ -6,7 +6,7 @@
 namespace msdbg {
 namespace {
 
-TEST(Log, OnlyWarningsAreWantedUntilSomebodyAsksForMore) {
+TEST(Log, OnlyWarningsAreWantedByDefault) {
   EXPECT_FALSE(log_wanted(LogLevel::kInfo));
   EXPECT_TRUE(log_wanted(LogLevel::kWarning));
   want_log(LogLevel::kInfo);

@@ -86,7 +86,7 @@ TEST_F(Diff, EachKindOfChangeIsNamed) {
   EXPECT_EQ(of(result, "old.weight").new_name, "new.weight");
 }
 
-TEST_F(Diff, ContentThatSaysNothingRenamesOnlyWhereTheNamesEndAlike) {
+TEST_F(Diff, UniformContentRenamesOnlyIfTheNamesEndTheSame) {
   const ParameterDiff result =
       written(floats("a.bias", {0, 0}) + floats("b.bias", {0, 0}), floats("c.bias", {0, 0}) + floats("c.gamma", {0, 0}));
   EXPECT_EQ(of(result, "a.bias").new_name, "c.bias");

@@ -88,7 +88,7 @@ TEST_F(Join, UnderscoredNamesWithoutTypeAreThoseOf23) {
   EXPECT_EQ(output(*session, "conv1.weight").first, 2);
 }
 
-TEST_F(Join, ParametersWhoseNamesFoldTogetherAreToldByTime) {
+TEST_F(Join, ParametersWithTheSameFoldedNameAreOrderedByTime) {
   graph({"a.b", "a_b"}, {{"Default/Add-op0", "Add", {"a.b", "a_b"}}});
   dir_.npy(newer("Add", "Default_Add-op0", 0), {0});
   dir_.npy(newer("Parameter", "a_b", 1), {1});
@@ -100,7 +100,7 @@ TEST_F(Join, ParametersWhoseNamesFoldTogetherAreToldByTime) {
   EXPECT_NE(note.find("several nodes"), std::string::npos);
 }
 
-TEST_F(Join, LastComponentsThatCoincideAreToldByTypeOrTime) {
+TEST_F(Join, EqualLastComponentsAreDistinguishedByTypeOrTime) {
   graph({}, {{"Default/a/Cast-op1", "Cast"}, {"Default/b/Cast-op1", "Cast"}, {"Default/b/X-op2", "Relu"}});
   dir_.npy(older("Cast", "Cast-op1", 1), {1});
   dir_.npy(older("Cast", "Cast-op1", 2), {2});

@@ -34,7 +34,7 @@ TEST(RankLayout, ARenamedRankIsKnownByWhatItHolds) {
   EXPECT_EQ(session->steps(), (std::vector<int64_t>{3}));
 }
 
-TEST(RankLayout, RanksAreToldApartInOrderAndCanBeChosen) {
+TEST(RankLayout, RanksAreListedInOrderAndCanBeChosen) {
   TempDir dir;
   for (int rank : {10, 2, 0}) dir.npy("rank_" + std::to_string(rank) + "/Net/0/0/" + kNewAdd, {rank * 1.0});
   dir.directory("rank_x");

@@ -187,7 +187,7 @@ TEST(StatisticDump, OldFormServesItsCounts) {
   EXPECT_GT(compared, 300u);
 }
 
-TEST(StatisticDump, NewFormTellsFiniteFromBroken) {
+TEST(StatisticDump, NewFormDistinguishesFiniteFromBroken) {
   auto session = open_data("synthetic-stat-new");
   auto full = open_data("lenet-2.7.1-lognan");
   EXPECT_EQ(session->info().epoch, "E");

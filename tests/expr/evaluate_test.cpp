@@ -26,7 +26,7 @@ using Floats = Tensor<float>;
 Floats floats(std::vector<float> values) { return Floats(DType::kFloat32, std::move(values)); }
 
 double value(std::string_view text, const TensorView& x, const TensorView* prev = nullptr, ExpressionPlace place = {}) {
-  Result<Expression> expression = Expression::parse(text, Wanted::kAny);
+  Result<Expression> expression = Expression::parse(text, ExpressionKind::kAny);
   EXPECT_TRUE(expression.ok()) << expression.status().message();
   if (!expression.ok()) return kNan;
   Result<ExpressionValue> result = evaluate(*expression, x, prev, place);
@@ -211,9 +211,9 @@ TEST(Evaluate, ScalarNames) {
   EXPECT_EQ(value("any(x == dtype_max)", Tensor<uint16_t>(DType::kFloat16, {float_to_half(65504)}).view()), 1);
 }
 
-TEST(Evaluate, ComparisonsTellWhatTheyMeasured) {
+TEST(Evaluate, ComparisonsReportWhatTheyMeasured) {
   const Floats x = floats({1, 2, 3});
-  const auto measured = [&](const char* text) { return *evaluate(*Expression::parse(text, Wanted::kAny), x.view()); };
+  const auto measured = [&](const char* text) { return *evaluate(*Expression::parse(text, ExpressionKind::kAny), x.view()); };
   ExpressionValue result = measured("mean(abs(x)) > 10");
   EXPECT_FALSE(result.truth());
   EXPECT_EQ(result.actual, 2);
@@ -233,7 +233,7 @@ TEST(Evaluate, WhereListsTheFirstPlaces) {
   std::vector<float> values(70000, 1);
   values[3] = values[4095] = values[65536] = values[69999] = 9;
   const Floats x = floats(values);
-  const Expression expression = *Expression::parse("x > mean(x)", Wanted::kElementTruth);
+  const Expression expression = *Expression::parse("x > mean(x)", ExpressionKind::kElementTruth);
   EXPECT_EQ(*where(expression, x.view(), 10), (std::vector<uint64_t>{3, 4095, 65536, 69999}));
   EXPECT_EQ(*where(expression, x.view(), 2), (std::vector<uint64_t>{3, 4095}));
   EXPECT_TRUE(where(expression, x.view(), 0)->empty());
@@ -242,13 +242,13 @@ TEST(Evaluate, WhereListsTheFirstPlaces) {
 
 TEST(Evaluate, ElementsComeAsDoubles) {
   const Tensor<int8_t> x(DType::kInt8, {-2, 0, 4});
-  EXPECT_EQ(*evaluate_elements(*Expression::parse("x / max(x)", Wanted::kAny), x.view()), (std::vector<double>{-0.5, 0, 1}));
-  EXPECT_EQ(*evaluate_elements(*Expression::parse("x > 0", Wanted::kAny), x.view()), (std::vector<double>{0, 0, 1}));
-  EXPECT_EQ(*evaluate_elements(*Expression::parse("x", Wanted::kAny), x.view()), (std::vector<double>{-2, 0, 4}));
-  EXPECT_FALSE(evaluate_elements(*Expression::parse("max(x)", Wanted::kAny), x.view()).ok());
+  EXPECT_EQ(*evaluate_elements(*Expression::parse("x / max(x)", ExpressionKind::kAny), x.view()), (std::vector<double>{-0.5, 0, 1}));
+  EXPECT_EQ(*evaluate_elements(*Expression::parse("x > 0", ExpressionKind::kAny), x.view()), (std::vector<double>{0, 0, 1}));
+  EXPECT_EQ(*evaluate_elements(*Expression::parse("x", ExpressionKind::kAny), x.view()), (std::vector<double>{-2, 0, 4}));
+  EXPECT_FALSE(evaluate_elements(*Expression::parse("max(x)", ExpressionKind::kAny), x.view()).ok());
   const Shape shape = {int64_t{1} << 25};
   const TensorView large{DType::kInt8, shape, x.view().data, uint64_t{1} << 25};
-  EXPECT_EQ(evaluate_elements(*Expression::parse("x", Wanted::kAny), large).status().code(), Code::kOutOfMemory);
+  EXPECT_EQ(evaluate_elements(*Expression::parse("x", ExpressionKind::kAny), large).status().code(), Code::kOutOfMemory);
 }
 
 TEST(Evaluate, TypesWithoutElementsAreRefused) {
@@ -296,8 +296,8 @@ TEST(Evaluate, AlignmentAndTypeOfThePreviousDoNotMatter) {
       std::memcpy(before.data() + shift + 8 * static_cast<size_t>(i), &p, sizeof p);
     }
     const TensorView view{DType::kFloat32, shape, room.data() + shift, 100}, previous{DType::kFloat64, shape, before.data() + shift, 100};
-    EXPECT_EQ(evaluate(*Expression::parse("sum(prev - x)", Wanted::kAny), view, &previous)->number, 50) << shift;
-    EXPECT_EQ(evaluate(*Expression::parse("count(x != prev)", Wanted::kAny), view, &previous)->number, 50) << shift;
+    EXPECT_EQ(evaluate(*Expression::parse("sum(prev - x)", ExpressionKind::kAny), view, &previous)->number, 50) << shift;
+    EXPECT_EQ(evaluate(*Expression::parse("count(x != prev)", ExpressionKind::kAny), view, &previous)->number, 50) << shift;
   }
 }
 

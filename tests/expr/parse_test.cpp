@@ -9,7 +9,7 @@
 namespace msdbg {
 namespace {
 
-std::string error(std::string_view text, Wanted wanted = Wanted::kCondition) {
+std::string error(std::string_view text, ExpressionKind wanted = ExpressionKind::kCondition) {
   Result<Expression> expression = Expression::parse(text, wanted);
   if (expression.ok()) return "accepted";
   EXPECT_EQ(expression.status().code(), Code::kInvalidArgument);
@@ -26,8 +26,8 @@ TEST(Parse, AcceptsTheConditionsOfTheGuide) {
   }
 }
 
-TEST(Parse, TellsScalarsFromElementsAndTruthFromNumbers) {
-  const auto parse = [](const char* text) { return *Expression::parse(text, Wanted::kAny); };
+TEST(Parse, DistinguishesScalarsFromElementsAndTruthFromNumbers) {
+  const auto parse = [](const char* text) { return *Expression::parse(text, ExpressionKind::kAny); };
   EXPECT_TRUE(parse("any(x > 0)").is_scalar());
   EXPECT_TRUE(parse("any(x > 0)").is_truth());
   EXPECT_FALSE(parse("x > 0").is_scalar());
@@ -166,7 +166,7 @@ TEST(Parse, TypeErrorsPointAtTheArgument) {
             "finite needs a number for each element, and this is a single value\n"
             "  any(finite(max(x)) > x)\n"
             "             ^~~~~~");
-  EXPECT_EQ(error("finite(x) > 3", Wanted::kElementTruth),
+  EXPECT_EQ(error("finite(x) > 3", ExpressionKind::kElementTruth),
             "finite restricts a reduction, as in mean(finite(x)); outside of one write isfinite(x)\n"
             "  finite(x) > 3\n"
             "  ^~~~~~");
@@ -179,9 +179,9 @@ TEST(Parse, TheWholeMustBeWhatIsWanted) {
             "  ^~~~~");
   EXPECT_EQ(error("mean(x)").substr(0, 60), "this is a number; a condition is a truth value: compare it\n ");
   EXPECT_EQ(error("x + 1").substr(0, 33), "this is a number for each element");
-  EXPECT_EQ(error("any(x > 1)", Wanted::kElementTruth).substr(0, 22), "this is a single value");
-  EXPECT_EQ(error("x", Wanted::kElementTruth).substr(0, 16), "this is a number");
-  EXPECT_EQ(error("x", Wanted::kAny), "accepted");
+  EXPECT_EQ(error("any(x > 1)", ExpressionKind::kElementTruth).substr(0, 22), "this is a single value");
+  EXPECT_EQ(error("x", ExpressionKind::kElementTruth).substr(0, 16), "this is a number");
+  EXPECT_EQ(error("x", ExpressionKind::kAny), "accepted");
 }
 
 TEST(Parse, TheCaretStandsUnderTheCharacterWhateverComesBefore) {
@@ -221,7 +221,7 @@ TEST(Parse, AnyTextIsAnExpressionOrAnErrorWithAPlace) {
   for (int i = 0; i < 20000; ++i) {
     std::string text;
     for (size_t length = random() % 12; length > 0; --length) text += kPieces[random() % std::size(kPieces)];
-    const Result<Expression> expression = Expression::parse(text, Wanted::kAny);
+    const Result<Expression> expression = Expression::parse(text, ExpressionKind::kAny);
     if (expression.ok()) {
       ++accepted;
       EXPECT_FALSE(expression->explain().empty());

@@ -11,7 +11,7 @@ namespace {
 ExpressionSet make_set(std::initializer_list<const char*> texts) {
   std::vector<Expression> expressions;
   for (const char* text : texts) {
-    Result<Expression> expression = Expression::parse(text, Wanted::kAny);
+    Result<Expression> expression = Expression::parse(text, ExpressionKind::kAny);
     EXPECT_TRUE(expression.ok()) << expression.status().message();
     expressions.push_back(*expression);
   }
@@ -69,7 +69,7 @@ TEST(Plan, ConstantPartsAreFolded) {
   EXPECT_EQ(make_set({"count(2 + 2 < x) > 1", "count(x > 4) > 2"}).stats_request().ranges.size(), 1u);
 }
 
-TEST(Plan, ExplainTellsThePasses) {
+TEST(Plan, ExplainShowsThePasses) {
   EXPECT_EQ(Expression::parse("percent(abs(x) > 3 * std(x)) > 5")->explain(),
             "percent(abs(x) > 3 * std(x)) > 5\n"
             "  pass 1: the statistics pass, nothing added\n"
@@ -90,7 +90,7 @@ TEST(Plan, ExplainTellsThePasses) {
   EXPECT_EQ(Expression::parse("size > 3")->explain(),
             "size > 3\n"
             "  no pass: no element is read\n");
-  EXPECT_EQ(Expression::parse("x * 2 > mean(x)", Wanted::kElementTruth)->explain(),
+  EXPECT_EQ(Expression::parse("x * 2 > mean(x)", ExpressionKind::kElementTruth)->explain(),
             "x * 2 > mean(x)\n"
             "  pass 1: the statistics pass, nothing added\n"
             "    mean(x)  from the statistics\n"

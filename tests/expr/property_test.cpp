@@ -82,7 +82,7 @@ void run_scalars(uint64_t seed, int cases, int depth) {
     const unsigned how_many = 1 + random() % 4;
     for (unsigned k = 0; k < how_many; ++k) {
       formulas.push_back(random() % 3 == 0 ? random_condition(random, grammar) : random_scalar(random, grammar));
-      Result<Expression> parsed = Expression::parse(formulas.back()->text(), Wanted::kAny);
+      Result<Expression> parsed = Expression::parse(formulas.back()->text(), ExpressionKind::kAny);
       ASSERT_TRUE(parsed.ok()) << parsed.status().message();
       expressions.push_back(*parsed);
     }
@@ -127,7 +127,7 @@ TEST(Random, ElementsAgreeWithTheInterpreter) {
     const uint64_t count = random_count(random);
     const RandomTensor x = random_tensor(random, dtype, count), prev = random_tensor(random, dtype, count);
     const FormulaPtr formula = random_elements(random, {with_previous, 3}, truth);
-    Result<Expression> expression = Expression::parse(formula->text(), Wanted::kAny);
+    Result<Expression> expression = Expression::parse(formula->text(), ExpressionKind::kAny);
     ASSERT_TRUE(expression.ok()) << expression.status().message();
     const TensorView x_view = x.view(), prev_view = prev.view();
     Interpreter interpreter(x_view, &prev_view, 7, 1, is_narrow(dtype));

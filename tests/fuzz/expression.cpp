@@ -45,8 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   const DType dtype = type_of(input.byte()), prev_dtype = type_of(input.byte());
   const std::string_view text = input.line(), elements = input.rest();
-  for (const Wanted wanted : {Wanted::kCondition, Wanted::kElementTruth}) (void)fuzz::good(Expression::parse(text, wanted));
-  const Result<Expression> expression = Expression::parse(text, Wanted::kAny);
+  using enum ExpressionKind;
+  for (const ExpressionKind kind : {kCondition, kElementTruth}) (void)fuzz::good(Expression::parse(text, kind));
+  const Result<Expression> expression = Expression::parse(text, ExpressionKind::kAny);
   if (!fuzz::good(expression)) return 0;
   (void)expression->explain();
   expr::Problem problem;

@@ -156,7 +156,7 @@ class Seeds {
           (*recorder)->note(message.text);
         }
       }
-      (*recorder)->gone("the training has closed its connection");
+      (*recorder)->disconnected("the training has closed its connection");
       if (!(*recorder)->flush().ok()) fuzz::finding("no recording can be written");
     }
     const std::string content = content_of(path);

@@ -95,7 +95,7 @@ class CallsInProcess final : public Transport {
   void expect(std::shared_ptr<ValueUpload> upload) override { inner_->expect(std::move(upload)); }
   uint64_t received_bytes() const override { return inner_->received_bytes(); }
   void answer_unattended(std::vector<debugger::EventReply> replies) override { inner_->answer_unattended(std::move(replies)); }
-  size_t stop_alone() override { return inner_->stop_alone(); }
+  size_t stop_unattended() override { return inner_->stop_unattended(); }
   std::string address() const override { return inner_->address(); }
   int descriptor() const override { return inner_->descriptor(); }
 

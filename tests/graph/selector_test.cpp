@@ -167,7 +167,7 @@ TEST_F(SelectorTest, NodesKeepTheirRankAndGraph) {
   EXPECT_EQ(Selector::any_of(parts).resolve(graphs), (std::vector<NodeRef>{one(0, 1), one(1, 0)}));
 }
 
-TEST_F(SelectorTest, NodesOfOneNameAreToldApartUntilTheGraphIsAnother) {
+TEST_F(SelectorTest, NodesOfOneNameAreDistinguishedUntilTheGraphChanges) {
   GraphBuilder builder(0, 0);
   for (const char* op : {"Add", "Mul", "Sub"}) {
     Node node;

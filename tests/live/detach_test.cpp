@@ -9,7 +9,7 @@
 namespace msdbg::test {
 namespace {
 
-class LiveLetGo : public LiveFaults {
+class LiveDetach : public LiveFaults {
  protected:
   static constexpr const char* kNode = "Default/net-Net/Add-op30";
 
@@ -24,7 +24,7 @@ class LiveLetGo : public LiveFaults {
   }
 };
 
-TEST_F(LiveLetGo, NextTrainingIsHeldAgain) {
+TEST_F(LiveDetach, NextTrainingIsHeldAgain) {
   Driver d;
   detach_now(d);
   d.farewell(1);
@@ -44,7 +44,7 @@ TEST_F(LiveLetGo, NextTrainingIsHeldAgain) {
   EXPECT_EQ(result->completed_steps, 1);
 }
 
-TEST_F(LiveLetGo, NextTrainingIsHeldThoughTheFirstBrokeOff) {
+TEST_F(LiveDetach, NextTrainingIsHeldThoughTheFirstBrokeOff) {
   Driver d;
   detach_now(d);
   d.client->drop();
@@ -54,7 +54,7 @@ TEST_F(LiveLetGo, NextTrainingIsHeldThoughTheFirstBrokeOff) {
   EXPECT_FALSE(d.session->detached());
 }
 
-TEST_F(LiveLetGo, TrainingThatComesBackOnAnotherConnectionRunsOn) {
+TEST_F(LiveDetach, TrainingThatComesBackOnAnotherConnectionRunsOn) {
   Driver d;
   detach_now(d);
   d.client->drop();
@@ -64,7 +64,7 @@ TEST_F(LiveLetGo, TrainingThatComesBackOnAnotherConnectionRunsOn) {
   EXPECT_EQ(d.reply().run_cmd().run_level(), "step");
 }
 
-TEST_F(LiveLetGo, CommandBehindTheEndIsNotALoss) {
+TEST_F(LiveDetach, CommandBehindTheEndIsNotALoss) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -79,7 +79,7 @@ TEST_F(LiveLetGo, CommandBehindTheEndIsNotALoss) {
   EXPECT_EQ(result.status().message(), "continue: the training has ended; the command was not delivered");
 }
 
-TEST_F(LiveLetGo, HitsAreToldThoughTheTrainingIsGone) {
+TEST_F(LiveDetach, HitsAreReportedThoughTheTrainingHasEnded) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -112,7 +112,7 @@ TEST_F(LiveLetGo, HitsAreToldThoughTheTrainingIsGone) {
 }
 
 // A graph that arrives later clears the watchpoints; sending them again fails if the training dies meanwhile.
-TEST_F(LiveLetGo, InitialHitsAreToldThoughTheNextMessageFails) {
+TEST_F(LiveDetach, InitialHitsAreReportedThoughTheNextMessageFails) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -148,7 +148,7 @@ TEST_F(LiveLetGo, InitialHitsAreToldThoughTheNextMessageFails) {
   EXPECT_NE(events_of(*d.session).find("went away"), std::string::npos);
 }
 
-TEST_F(LiveLetGo, RestartBeforeTheFirstStepHasCompletedNone) {
+TEST_F(LiveDetach, RestartBeforeTheFirstStepHasCompletedNone) {
   Driver d;
   d.client = RawClient::connect(d.port());
   d.hold(0, "");
@@ -156,7 +156,7 @@ TEST_F(LiveLetGo, RestartBeforeTheFirstStepHasCompletedNone) {
   EXPECT_EQ(d.session->completed_steps(), 0);
 }
 
-TEST_F(LiveLetGo, EqualComplaintsAreOneLine) {
+TEST_F(LiveDetach, EqualComplaintsAreOneLine) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -180,7 +180,7 @@ TEST_F(LiveLetGo, EqualComplaintsAreOneLine) {
 }
 
 // A client of 1.0 knows conditions 0 to 12.
-TEST_F(LiveLetGo, OldestReleaseIsToldOnlyConditionsThatItKnows) {
+TEST_F(LiveDetach, OldestReleaseGetsOnlyConditionsThatItKnows) {
   Driver d;
   d.connect("");
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -196,7 +196,7 @@ TEST_F(LiveLetGo, OldestReleaseIsToldOnlyConditionsThatItKnows) {
 }
 
 // On the wire, weight_too_large is tensor_too_large.
-TEST_F(LiveLetGo, RecordingTellsConditionsByWhatTheyAreAbout) {
+TEST_F(LiveDetach, RecordingIdentifiesConditionsByTheirTargets) {
   const TempDir dir;
   ListenOptions options;
   options.record = dir.file("conversation");
@@ -237,7 +237,7 @@ TEST_F(LiveLetGo, RecordingTellsConditionsByWhatTheyAreAbout) {
   }
 }
 
-TEST_F(LiveLetGo, ParameterThatIsNotLoadedIsNotSaidToBeReadable) {
+TEST_F(LiveDetach, ParameterThatIsNotLoadedIsNotSaidToBeReadable) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -256,7 +256,7 @@ TEST_F(LiveLetGo, ParameterThatIsNotLoadedIsNotSaidToBeReadable) {
   EXPECT_NE(info.status().message().find("this parameter is not loaded"), std::string::npos) << info.status().message();
 }
 
-TEST_F(LiveLetGo, AttachHoldsItAgain) {
+TEST_F(LiveDetach, AttachHoldsItAgain) {
   Driver d;
   detach_now(d);
   EXPECT_EQ(d.session->run({}).status().code(), Code::kUnsupported);
@@ -273,7 +273,7 @@ TEST_F(LiveLetGo, AttachHoldsItAgain) {
   EXPECT_FALSE(d.wait->get(50ms).has_value());
 }
 
-TEST_F(LiveLetGo, AttachRemovesWatchpointsThatDetachCouldNotRemove) {
+TEST_F(LiveDetach, AttachRemovesWatchpointsThatDetachCouldNotRemove) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -307,7 +307,7 @@ TEST_F(LiveLetGo, AttachRemovesWatchpointsThatDetachCouldNotRemove) {
   EXPECT_EQ(result->completed_steps, 2);
 }
 
-TEST_F(LiveLetGo, AttachNeedsATrainingThatWasLetGo) {
+TEST_F(LiveDetach, AttachNeedsATrainingThatWasLetGo) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

@@ -46,7 +46,7 @@ class LiveHostile : public LiveFaults {
   }
 };
 
-TEST_F(LiveHostile, UploadThatNobodyAskedForIsNotKept) {
+TEST_F(LiveHostile, UnrequestedUploadIsNotKept) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -157,7 +157,7 @@ TEST_F(LiveHostile, EveryNumberOfATypeIsAValueOrAnError) {
   peer.join();
 }
 
-TEST_F(LiveHostile, StrangersMayOnlyIntroduceThemselves) {
+TEST_F(LiveHostile, UnknownPeersMayOnlyIntroduceThemselves) {
   Driver d;
   d.client = RawClient::connect(d.port());
   debugger::TensorProto slice;
@@ -257,7 +257,7 @@ TEST_F(LiveHostile, HitsBeyondWhatIsKeptAreCounted) {
   EXPECT_LT(memory_of_this("RssAnon"), before + allowed(128 * kMiB));
 }
 
-TEST_F(LiveHostile, GraphsThatNobodyLooksAtAreBounded) {
+TEST_F(LiveHostile, UnreadGraphsAreBounded) {
   ListenOptions options;
   options.mem_limit_bytes = 8 * kMiB;
   Driver d(options);
@@ -278,7 +278,7 @@ TEST_F(LiveHostile, GraphsThatNobodyLooksAtAreBounded) {
   EXPECT_TRUE(d.client->repeat(live::Rpc::kSendGraph, chunk.SerializeAsString(), 1).ok());
 }
 
-TEST_F(LiveHostile, FiveHundredConnectionsKeepNobodyOut) {
+TEST_F(LiveHostile, FiveHundredConnectionsDoNotLockOutATraining) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

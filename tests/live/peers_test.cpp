@@ -46,7 +46,7 @@ class LivePeers : public LiveFaults {
 };
 
 // 1.3 to 1.5 send the hits of a step when it ends and are held when the next one starts, which never happens after the last step.
-TEST_F(LivePeers, HitsOfTheLastStepAreToldThoughNoSuspensionFollows) {
+TEST_F(LivePeers, HitsOfTheLastStepAreReportedThoughNoSuspensionFollows) {
   Driver d;
   d.connect("1.5.0", Driver::graph_bytes("graph-real-1.5.0.pb"));
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -81,7 +81,7 @@ TEST_F(LivePeers, HitsOfTheLastStepAreToldThoughNoSuspensionFollows) {
   EXPECT_EQ(events_of(*d.session), "");  // no query, no warning
 }
 
-TEST_F(LivePeers, HitThatCameWhileNobodyWaitedIsToldBeforeAnythingRuns) {
+TEST_F(LivePeers, HitThatCameWithoutACommandIsReportedBeforeAnythingRuns) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -138,7 +138,7 @@ TEST_F(LivePeers, StepsAreCountedByTheTrainingWhenItIsHeldSeveralTimesInEach) {
   }
 }
 
-TEST_F(LivePeers, GoodbyeTellsHowManyStepsHaveRun) {
+TEST_F(LivePeers, FarewellReportsHowManyStepsHaveRun) {
   Driver d;
   d.connect();
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

@@ -275,7 +275,7 @@ TEST(ReplayOfTensors, AnswersWhatWasLookedAtAndSaysWhatWasNot) {
   EXPECT_EQ(session->describe(id("fc1.weight")).status().code(), Code::kNotFound) << "nobody looked at it there";
 }
 
-TEST(ReplayOfDamage, PlaysUpToTheBreakAndSaysSo) {
+TEST(ReplayOfDamage, PlaysUpToTheBreakAndReportsIt) {
   const TempDir dir;
   record("mi2.3.1-ref-pause", dir.file("a"));
   std::ifstream file(dir.file("a"), std::ios::binary);

@@ -228,7 +228,7 @@ TEST_F(LiveStepEnd, NextPassesTheEndOfTheStepByWayOfItsSuspension) {
 }
 
 // 1.3 to 1.5 are not held after their last step.
-TEST_F(LiveStepEnd, WhatIsJudgedHereSaysThatTheLastStepWasNot) {
+TEST_F(LiveStepEnd, LocalJudgementReportsThatTheLastStepWasNotJudged) {
   Driver d;
   d.connect("1.5.0", Driver::graph_bytes("graph-real-1.5.0.pb"));
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());
@@ -299,7 +299,7 @@ TEST_F(LiveStepEnd, HitsThatAreTakenOutDoNotStop) {
   EXPECT_EQ(result->completed_steps, 2);
 }
 
-TEST_F(LiveStepEnd, ProgressTellsStepsAndTime) {
+TEST_F(LiveStepEnd, ProgressShowsStepsAndTime) {
   Driver d;
   d.connect("2.2.0");
   ASSERT_TRUE(d.session->wait_until_held(10s).ok());

@@ -69,7 +69,7 @@ TEST(UploadBuffer, TakesWhatIsNeededWhereMoreDoesNotFit) {
   EXPECT_FALSE(buffer.on_disk());
 }
 
-TEST(UploadBuffer, SaysWhereTheRoomIsMissing) {
+TEST(UploadBuffer, NamesThePlaceWithoutRoom) {
   const TemporaryPlace nowhere("/no/such/place");
   UploadBuffer buffer;
   buffer.set_memory_limit(kMebibyte);

@@ -199,7 +199,7 @@ describe("propagation", function()
     local cone = open("lenet-2.7.1-lognan"):propagation("Log-op0", { step = 0 })
     local absorbed = {}
     for _, node in ipairs(cone.nodes) do
-      if node.passage == "absorbed" then absorbed[#absorbed + 1] = node.op end
+      if node.role == "absorbed" then absorbed[#absorbed + 1] = node.op end
     end
     expect(absorbed):equals { "ReLU" }
     expect(cone.bad_elsewhere):equals(1)
@@ -212,7 +212,7 @@ describe("propagation", function()
     local cone = msdbg.propagation(s, s:tensor("fc2.weight", { step = 0 }), { up = true })
     local origins = {}
     for _, node in ipairs(cone.nodes) do
-      if node.passage == "origin" then origins[#origins + 1] = node.op end
+      if node.role == "origin" then origins[#origins + 1] = node.op end
     end
     expect(origins):equals { "Log" }
   end)

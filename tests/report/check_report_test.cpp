@@ -35,7 +35,7 @@ GraphPtr net() {
                      {"Default/fc/Add-op0", "Add", {"Default/fc/MatMul-op0"}}});
 }
 
-TEST(CheckReport, CleanLineSaysWhatThatIsWorth) {
+TEST(CheckReport, CleanLineShowsItsCoverage) {
   FakeSession s(net());
   for (int64_t step : {0, 1}) {
     s.put("w", step, f32({1}));
@@ -47,7 +47,7 @@ TEST(CheckReport, CleanLineSaysWhatThatIsWorth) {
             "clean: 4 output and parameter tensors of 2 steps, every one checked against the default rules\n");
 }
 
-TEST(CheckReport, FirstOverflowOfAStepTellsOfItsInputs) {
+TEST(CheckReport, FirstOverflowOfAStepShowsItsInputs) {
   FakeSession s(net());
   s.put("Default/fc/MatMul-op0", 2, f32({NAN, NAN}));
   s.put("Default/fc/MatMul-op0", 2, f32({-3.4e36, 5}), {Io::kInput, 0});

@@ -114,7 +114,7 @@ TEST(Source, ALongLineIsCutBetweenCharacters) {
   }
 }
 
-TEST(Source, TheFileIsReadOnlyWhenItSaysWhatRan) {
+TEST(Source, TheFileIsReadOnlyIfItMatchesWhatRan) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "msdbg_source_test";
   std::filesystem::create_directories(folder);
   const std::string path = (folder / "train.py").string();

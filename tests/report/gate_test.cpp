@@ -131,7 +131,7 @@ TEST(Gate, CountsEveryFindingOnce) {
   const Baseline known = Baseline::of(s, result.hits, false);
   const auto suppressions = parse_suppressions("TO ** step=1 # seen\nTZ ** # never\n", "s").value();
   const Gate gate = judge(s, &result, &known, &suppressions);
-  EXPECT_EQ(gate.standing, (std::vector<Standing>{Standing::kKnown, Standing::kSuppressed}));
+  EXPECT_EQ(gate.statuses, (std::vector<GateStatus>{GateStatus::kKnown, GateStatus::kSuppressed}));
   EXPECT_EQ(gate.reasons[1], "seen");
   EXPECT_EQ(gate.fresh, 0u);
   ASSERT_EQ(gate.unused.size(), 1u);
@@ -144,7 +144,7 @@ TEST(Gate, MaxHitsCutsTheListNotTheCounts) {
   const Gate gate = judge(s, &result, nullptr, nullptr, 1);
   EXPECT_EQ(gate.fresh, 2u);
   EXPECT_EQ(result.hits.size(), 1u);
-  EXPECT_EQ(gate.standing.size(), 1u);
+  EXPECT_EQ(gate.statuses.size(), 1u);
 }
 
 TEST(Gate, RunCutShortProvesNoSuppressionUnused) {

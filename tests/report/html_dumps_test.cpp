@@ -38,7 +38,7 @@ TEST(HtmlDumps, LogOfZeroIsTheVerdict) {
   }
 }
 
-TEST(HtmlDumps, ExplosionIsToldWithBothOfItsPlacesAndItsGrowth) {
+TEST(HtmlDumps, ExplosionIsShownWithBothOfItsPlacesAndItsGrowth) {
   const Pages pages = pages_of("lenet-2.7.1-explode");
   EXPECT_NE(pages.markdown.find("its only element is +Inf, in step 2 on rank 0"), std::string::npos);
   EXPECT_NE(pages.markdown.find("another place breaks first in step 4 (`fc2-Dense/MatMul-op0`)"), std::string::npos);
@@ -50,7 +50,7 @@ TEST(HtmlDumps, ExplosionIsToldWithBothOfItsPlacesAndItsGrowth) {
   EXPECT_LT(pages.html.size(), size_t{1} << 20);
 }
 
-TEST(HtmlDumps, HealthyDumpIsToldAsSuch) {
+TEST(HtmlDumps, HealthyDumpIsReportedAsClean) {
   const Pages pages = pages_of("lenet-2.7.1-ok");
   EXPECT_TRUE(pages.markdown.starts_with("# Nothing found among 198 tensors of 3 steps, 0 not checked.\n"))
       << pages.markdown.substr(0, 120);

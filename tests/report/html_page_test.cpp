@@ -187,7 +187,7 @@ TEST(HtmlPage, WhatWasMadeOfABrokenInputFollowsFromTheOriginToo) {
   EXPECT_NE(text.find("| `Log-op0` | 3 | TO 2, swallowed 1 | 0 |"), std::string::npos) << text;
 }
 
-TEST(HtmlPage, FindingsBeforeTheFaultAreToldWithTheVerdict) {
+TEST(HtmlPage, FindingsBeforeTheFaultAreShownWithTheVerdict) {
   FakeSession s(net());
   put_sound(s, 0);
   put_broken(s, 1);
@@ -338,7 +338,7 @@ TEST(HtmlPage, AParameterThatWasBrokenBeforeIsAStoryOfTheStepThatBegan) {
   EXPECT_EQ(text.find("### Step 0: `fc.weight`"), std::string::npos) << text;
 }
 
-TEST(HtmlPage, HealthyDumpSaysHowMuchWasLookedAt) {
+TEST(HtmlPage, CleanResultShowsHowMuchWasChecked) {
   FakeSession s(net());
   put_sound(s, 0);
   put_sound(s, 1);
@@ -350,7 +350,7 @@ TEST(HtmlPage, HealthyDumpSaysHowMuchWasLookedAt) {
   EXPECT_EQ(text.find("Where it began"), std::string::npos);
 }
 
-TEST(HtmlPage, NobodyIsToldThatAnEmptyDumpIsClean) {
+TEST(HtmlPage, AnEmptyDumpIsNotReportedAsClean) {
   FakeSession s(net());
   const CheckResult empty;
   const std::string text = page_text(s, {&empty, nullptr}, {}, PageForm::kHtml).value();

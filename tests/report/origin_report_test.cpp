@@ -38,7 +38,7 @@ OriginResult search(FakeSession& s, const std::string& when = "nan or inf") {
   return find_origins(s, options).value();
 }
 
-TEST(OriginReport, TellsTheWholeStoryOfAStep) {
+TEST(OriginReport, ShowsTheWholeStoryOfAStep) {
   FakeSession s(net());
   put_broken(s, 0);
   EXPECT_EQ(
@@ -74,7 +74,7 @@ TEST(OriginReport, ManyEqualStepsAreJoined) {
   EXPECT_EQ(text.find("step 11 "), std::string::npos);
 }
 
-TEST(OriginReport, HealthyDumpSaysWhatThatIsWorth) {
+TEST(OriginReport, CleanResultShowsItsCoverage) {
   FakeSession s(net());
   s.put("x", 0, f32({1}));
   s.put("Default/net/Log-op0", 0, f32({0}));

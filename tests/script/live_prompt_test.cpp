@@ -67,7 +67,7 @@ TEST_F(LivePrompt, RecheckAndHitsSpeakOfTheStep) {
   EXPECT_TRUE(contains(type("check"), "1 hit"));
 }
 
-TEST_F(LivePrompt, InfoTellsOfThePeer) {
+TEST_F(LivePrompt, InfoDescribesThePeer) {
   const std::string text = type("info");
   EXPECT_TRUE(contains(text, "held before its first step")) << text;
   EXPECT_TRUE(contains(text, "MindSpore 2.2.0")) << text;

@@ -8,7 +8,7 @@ namespace {
 using Live = LiveScriptTest;
 using Calls = std::vector<std::string>;
 
-TEST_F(Live, FieldsTellWhereTheTrainingIs) {
+TEST_F(Live, FieldsShowWhereTheTrainingIs) {
   run(R"(assert(s.kind == "live" and s.state == "held")
          assert(s.current_step == 0 and s.completed_steps == 0 and s.current_node == nil)
          assert(s.address == "127.0.0.1:50051")
@@ -306,7 +306,7 @@ TEST_F(Live, TerminateAndDetachLetGo) {
   EXPECT_TRUE(contains(failure("s:step()"), "session is closed"));
 }
 
-TEST_F(Live, EventsAreToldAfterEachCommand) {
+TEST_F(Live, EventsAreReportedAfterEachCommand) {
   training->post(Severity::kWarning, "an unknown watchpoint id");
   EXPECT_TRUE(told.empty());
   type("s:step()");
@@ -321,7 +321,7 @@ TEST_F(Live, OriginWorksOnTheStepAtHand) {
   run("s:step(3); local o = msdbg.origin(s); assert(#o.origins == 1 and o.origins[1].node == 'Gradients/Default/net/ReluGrad-op0')");
 }
 
-TEST(RunStatus, TellsStepsRateAndShare) {
+TEST(RunStatus, ShowsStepsRateAndShare) {
   using namespace std::chrono_literals;
   EXPECT_EQ(script::status_text({1234, 100, 2s, 60ms}), "step 1234: 100 steps, 50 a second, 3 % of the time in msdbg");
   EXPECT_EQ(script::status_text({0, 1, 4s, 0s}), "step 0: 1 step, 0.25 a second, 0 % of the time in msdbg");

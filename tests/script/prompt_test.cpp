@@ -236,7 +236,7 @@ TEST_F(Prompt, SourceStopsAtTheFirstMistakeAndNamesItsLine) {
 }
 
 // However many files are between the prompt and the mistake, one place is named: the wrong line.
-TEST_F(Prompt, FilesThatSourceEachOtherAreToldInOneLine) {
+TEST_F(Prompt, FilesThatSourceEachOtherAreReportedInOneLine) {
   const std::string folder = ::testing::TempDir();
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(folder + name) << text;

@@ -59,7 +59,7 @@ TEST_F(Rows, TablesOfCommandsShowTheirNumbersAndThoseOfScriptsDoNot) {
   run("local s = msdbg.open 'fake' s:watch { on = '**', when = 'TO' } assert(tostring(s:check()):find '\\n   1  ')");
 }
 
-TEST_F(Rows, UnknownNumbersSayWhatThereIs) {
+TEST_F(Rows, UnknownNumbersListWhatExists) {
   EXPECT_TRUE(contains(type("show #1"), "error: #1: no list was printed yet"));
   type("nodes Log");
   EXPECT_EQ(type("show #2"), "error: #2: the last list has no such row; it has only #1");

@@ -110,7 +110,7 @@ TEST_F(Stubs, EveryFunctionAndEveryOptionIsDescribed) {
   )");
 }
 
-TEST_F(Stubs, HelpTellsOptionsAndExamples) {
+TEST_F(Stubs, HelpShowsOptionsAndExamples) {
   const std::string text = type("help session.tensors");
   EXPECT_TRUE(contains(text, "session:tensors(options?) -> msdbg.Tensor[]"));
   EXPECT_TRUE(contains(text, "      steps?  msdbg.Numbers  default the current one"));

@@ -94,7 +94,7 @@ TEST_F(ExpressionCheck, StatisticsOfNoKnownTypeDecideNoExpression) {
   }
 }
 
-TEST(ParseWhen, TellsConditionsFromExpressions) {
+TEST(ParseWhen, DistinguishesConditionsFromExpressions) {
   EXPECT_TRUE(std::holds_alternative<Condition>(parse_when("TL max_gt=3").value()));
   EXPECT_TRUE(std::holds_alternative<Condition>(parse_when(" tensor_overflow ").value()));
   EXPECT_TRUE(std::holds_alternative<Expression>(parse_when("max(x) > 3").value()));

@@ -152,7 +152,7 @@ TEST(LiveExamples, SaveFirstHitWritesTheValueAndTheInputsOfItsOperator) {
   EXPECT_TRUE(contains(pair.training_text, "done: 40 steps")) << pair.training_text;
 }
 
-TEST(LiveExamples, SaveFirstHitSaysThatThereWasNone) {
+TEST(LiveExamples, SaveFirstHitReportsThatThereWasNone) {
   const ScratchDirectory directory;
   LivePair pair(script("live/save_first_hit"), {directory.path()}, {"--steps", "6"});
   ASSERT_TRUE(pair.finish());

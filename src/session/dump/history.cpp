@@ -79,9 +79,9 @@ void History::reconcile(const std::map<int, std::set<int64_t>>& dumped, const st
     std::set_difference(steps.begin(), steps.end(), runs->second.begin(), runs->second.end(),
                         std::back_inserter(foreign));
     if (foreign.empty()) continue;
-    const bool one_behind =
+    const bool follows_last_run =
         foreign.size() == 1 && foreign[0] == *steps.rbegin() && runs->second.count(foreign[0] - 1) > 0;
-    if (one_behind) continue;
+    if (follows_last_run) continue;
     add_problem(
         problems, Severity::kWarning, directory,
         fmt::format("graph {} was dumped in {} steps (the first is {}) that its execution history does not list: "

@@ -82,11 +82,11 @@ std::vector<LiveEvent> Conversation::take_events() {
 }
 void Conversation::report(Severity severity, std::string text) {
   std::lock_guard lock(mutex_);
-  say(severity, std::move(text));
+  add_event(severity, std::move(text));
 }
 
 // A misbehaving peer may cause the same message a thousand times in one step.
-void Conversation::say(Severity severity, std::string text) {
+void Conversation::add_event(Severity severity, std::string text) {
   if (const auto known = event_counts_.find(text); known != event_counts_.end()) {
     ++known->second;
     return;
@@ -145,19 +145,19 @@ void Conversation::handle(WireEvent event) {
         state_ = LiveState::kEnded;
         busy_ = false;
         goodbye_steps_ = event.metadata.cur_step();
-        say(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} step{}", event.peer, goodbye_steps_,
+        add_event(Severity::kInfo, fmt::format("the training at {} has ended; it counts {} step{}", event.peer, goodbye_steps_,
                                          goodbye_steps_ == 1 ? "" : "s"));
       }
       return;
-    case Kind::kGone:
+    case Kind::kDisconnected:
       busy_ = false;
       if (state_ == LiveState::kEnded || state_ == LiveState::kWaiting) return;
       lost_held_ = state_ == LiveState::kHeld;
       state_ = LiveState::kLost;
-      return say(Severity::kError, std::move(event.text));
+      return add_event(Severity::kError, std::move(event.text));
     case Kind::kGraphs:
       late_graph_ = ran_ && state_ == LiveState::kRunning;
-      if (event.graphs.empty()) say(Severity::kWarning, "the training sent an empty graph; nodes are known from hits only");
+      if (event.graphs.empty()) add_event(Severity::kWarning, "the training sent an empty graph; nodes are known from hits only");
       std::move(event.graphs.begin(), event.graphs.end(), std::back_inserter(graphs_));
       graph_charges_.push_back(std::move(event.charge));
       return;
@@ -177,14 +177,14 @@ void Conversation::handle(WireEvent event) {
       return;
     case Kind::kRefused:
     case Kind::kProblem:
-      return say(Severity::kWarning, std::move(event.text));
+      return add_event(Severity::kWarning, std::move(event.text));
   }
 }
 
 void Conversation::take_in_hits(WireEvent event) {
   const size_t fit = std::min(event.hits.size(), limits::kHits - hits_.size());
   if (const size_t left_out = event.left_out + event.hits.size() - fit; left_out > 0)
-    say(Severity::kWarning, fmt::format("more hits in one suspension than msdbg keeps; {} are left out", left_out));
+    add_event(Severity::kWarning, fmt::format("more hits in one suspension than msdbg keeps; {} are left out", left_out));
   std::move(event.hits.begin(), event.hits.begin() + static_cast<std::ptrdiff_t>(fit), std::back_inserter(hits_));
   hit_charges_.push_back(std::move(event.charge));
 }
@@ -193,7 +193,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
   Result<PeerProfile> profile = make_profile(event.metadata, event.peer);
   refused_ = !profile.ok();
   if (refused_) {
-    say(Severity::kError, fmt::format("refused: {}", profile.status().message()));
+    add_event(Severity::kError, fmt::format("refused: {}", profile.status().message()));
     return;  // it asks for a command inside the handshake and will be told to exit
   }
   const bool same_process = peer_ == event.peer && state_ != LiveState::kEnded && state_ != LiveState::kLost;
@@ -213,7 +213,7 @@ void Conversation::handle_handshake(const WireEvent& event) {
     suspension_ = {};
     suspension_.number = number;
   }
-  say(Severity::kInfo,
+  add_event(Severity::kInfo,
       fmt::format("connected: MindSpore {}, {} {} at {}", profile_.peer.version, profile_.peer.backend, profile_.peer.device, peer_));
 }
 
@@ -230,7 +230,7 @@ bool Conversation::is_known(const WireEvent& wait) const {
 
 void Conversation::handle_wait(WireEvent event) {
   if (refused_) {
-    if (Status status = transport_->answer(make_exit()); status.ok()) say(Severity::kInfo, "the refused training was told to exit");
+    if (Status status = transport_->answer(make_exit()); status.ok()) add_event(Severity::kInfo, "the refused training was told to exit");
     return;
   }
   const debugger::Metadata& metadata = event.metadata;
@@ -253,7 +253,7 @@ void Conversation::handle_wait(WireEvent event) {
     peer_ = event.peer;
     profile_.peer.address = event.peer;
     awaiting_ = true;
-    say(Severity::kWarning, fmt::format("the training at {} is held again; {}", event.peer,
+    add_event(Severity::kWarning, fmt::format("the training at {} is held again; {}", event.peer,
                                             known       ? "it was connected before"
                                             : recalled_ ? "it came without handshake and graph; those of a recording are used"
                                                         : "it came without handshake and graph"));

@@ -72,7 +72,7 @@ class Conversation {
 
   /// Sends a command that leaves the training held: SetCMD, recheck. Returns when it asks again.
   /// Error: kPeerLost; the text says whether the command was delivered.
-  Status tell(const debugger::EventReply& reply, std::string_view what);
+  Status send(const debugger::EventReply& reply, std::string_view what);
   /// Sends a command that releases the training: RunCMD, exit. Returns at once. The transport answers up to `ahead` suspensions in
   /// the same way, as long as they have no hit or other event.
   Status release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead = 0);
@@ -84,9 +84,9 @@ class Conversation {
   uint64_t passed(int64_t* step);
   Status run_detached(std::vector<debugger::EventReply> first);
   /// Ends run_detached(). Returns how many of its first replies were not sent; they are the last ones.
-  size_t take_back();
-  /// Like take_back(), but without ending run_detached().
-  size_t left_to_say() const;
+  size_t stop_detached();
+  /// Like stop_detached(), but without ending run_detached().
+  size_t detached_left() const;
   Result<std::vector<int>> copy_sockets() { return transport_->copy_sockets(); }
   /// Sets a lookup for the handshake of a training that connects without one. Call it before anything else.
   void recall(std::function<std::optional<debugger::Metadata>(const debugger::Metadata& wait)> recall) { recall_ = std::move(recall); }
@@ -110,7 +110,7 @@ class Conversation {
   void handle_wait(WireEvent event);
   void note_passed();
   bool is_known(const WireEvent& wait) const;
-  void say(Severity severity, std::string text);
+  void add_event(Severity severity, std::string text);
   Status ensure_held(std::string_view what);
   Status await_answer(std::string_view what, bool stop_on_interrupt);
   Status not_held(std::string_view what) const;

@@ -51,16 +51,16 @@ Status Conversation::await_answer(std::string_view what, bool stop_on_interrupt)
     } else if (stop_on_interrupt && interrupt_requested()) {
       return {Code::kInterrupted, fmt::format("interrupted: {}", what)};
     } else if (Clock::now() >= deadline) {
-      say(Severity::kError, fmt::format("the training did not answer within {} s: {}", view_deadline_.count() / 1000.0, what));
+      add_event(Severity::kError, fmt::format("the training did not answer within {} s: {}", view_deadline_.count() / 1000.0, what));
       return {Code::kPeerLost, fmt::format("{}: delivered, but the training did not answer within {} s; pause() waits for it",
                                            what, view_deadline_.count() / 1000.0)};
     }
   }
   if (state_ == LiveState::kHeld) return {};
-  return {Code::kPeerLost, fmt::format("{}: handed over, but the training went away before it answered", what)};
+  return {Code::kPeerLost, fmt::format("{}: delivered, but the training disconnected before it answered", what)};
 }
 
-Status Conversation::tell(const debugger::EventReply& reply, std::string_view what) {
+Status Conversation::send(const debugger::EventReply& reply, std::string_view what) {
   std::lock_guard lock(mutex_);
   if (Status status = ensure_held(what); !status.ok()) return status;
   if (Status status = transport_->answer(reply); !status.ok()) return status;
@@ -85,9 +85,9 @@ uint64_t Conversation::passed(int64_t* step) {
   return passed_ + ahead.count;
 }
 
-size_t Conversation::left_to_say() const {
+size_t Conversation::detached_left() const {
   std::lock_guard lock(mutex_);
-  return transport_->left_alone();
+  return transport_->unattended_left();
 }
 
 bool Conversation::recalled() const {
@@ -95,9 +95,9 @@ bool Conversation::recalled() const {
   return recalled_;
 }
 
-size_t Conversation::take_back() {
+size_t Conversation::stop_detached() {
   std::lock_guard lock(mutex_);
-  return transport_->stop_alone();
+  return transport_->stop_unattended();
 }
 
 Status Conversation::release(const debugger::EventReply& reply, std::string_view what, uint64_t ahead) {

@@ -75,7 +75,7 @@ struct WireEvent {
     kSummaries,
     kValues,     ///< the upload passed to Transport::expect() is complete, or no more of it arrives
     kHeartbeat,
-    kGone,       ///< the connection of the training ended; text has the reason
+    kDisconnected,       ///< the connection of the training ended; text has the reason
     kRefused,    ///< a peer was refused; text
     kProblem,    ///< unexpected input that was tolerated; text
   };

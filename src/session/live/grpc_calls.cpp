@@ -302,9 +302,9 @@ void GrpcTransport::fail(IncomingCall& call, grpc::StatusCode code, const std::s
 }
 
 void GrpcTransport::note(WireEvent::Kind kind, std::string text) {
-  const size_t told = notes_.fetch_add(1);
-  if (told > limits::kNotes) return;
-  if (told == limits::kNotes) text = fmt::format("{} problems and refusals were reported; further ones are not", told);
+  const size_t reported = notes_.fetch_add(1);
+  if (reported > limits::kNotes) return;
+  if (reported == limits::kNotes) text = fmt::format("{} problems and refusals were reported; further ones are not", reported);
   if (recorder_) recorder_->note(text);
   WireEvent event;
   event.kind = kind;

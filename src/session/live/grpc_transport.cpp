@@ -150,13 +150,13 @@ void GrpcTransport::answer_unattended(std::vector<debugger::EventReply> replies)
   if (IncomingCall* call = std::exchange(held_, nullptr)) reply(*call, next_unattended_reply());
 }
 
-size_t GrpcTransport::stop_alone() {
+size_t GrpcTransport::stop_unattended() {
   std::lock_guard lock(mutex_);
   unattended_ = false;
   return std::exchange(unattended_replies_, {}).size();
 }
 
-size_t GrpcTransport::left_alone() {
+size_t GrpcTransport::unattended_left() {
   std::lock_guard lock(mutex_);
   return unattended_replies_.size();
 }
@@ -197,11 +197,11 @@ void GrpcTransport::on_disconnected(const std::string& key) {
     ended = ended_;
   }
   WireEvent event;
-  event.kind = WireEvent::Kind::kGone;
+  event.kind = WireEvent::Kind::kDisconnected;
   event.peer = address;
   event.text = ended ? fmt::format("the training at {} has closed its connection", address)
                      : fmt::format("the connection to the training at {} broke without a goodbye", address);
-  if (recorder_) recorder_->gone(event.text);
+  if (recorder_) recorder_->disconnected(event.text);
   mailbox_.put(std::move(event), true);
 }
 
@@ -255,16 +255,16 @@ grpc::Status GrpcTransport::admit(const IncomingCall& call) {
 
 grpc::Status GrpcTransport::refuse_call(Rpc rpc, const std::string& peer) {
   std::string text;
-  bool told = false;
+  bool reported = false;
   {
     std::lock_guard lock(mutex_);
     text = fmt::format("msdbg debugs the training at {}; start another msdbg with its own --port for {}", address_of(current_),
                        address_of(peer));
     const auto [refused, first] = turned_away_.try_emplace(peer, false);
     refused->second = refused->second || rpc == Rpc::kSendMetadata;
-    told = !first;
+    reported = !first;
   }
-  if (!told) note(WireEvent::Kind::kRefused, "refused a second training: " + text);
+  if (!reported) note(WireEvent::Kind::kRefused, "refused a second training: " + text);
   return {grpc::StatusCode::FAILED_PRECONDITION, text};
 }
 

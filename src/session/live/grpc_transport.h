@@ -33,8 +33,8 @@ class GrpcTransport final : public Transport, private CallHandler {
   void expect(std::shared_ptr<ValueUpload> upload) override;
   uint64_t received_bytes() const override { return received_; }
   void answer_unattended(std::vector<debugger::EventReply> replies) override;
-  size_t stop_alone() override;
-  size_t left_alone() override;
+  size_t stop_unattended() override;
+  size_t unattended_left() override;
   Result<std::vector<int>> copy_sockets() override { return acceptor_->copy_sockets(); }
   std::string address() const override;
   int descriptor() const override { return mailbox_.descriptor(); }

@@ -60,7 +60,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
 
   void OnReadDone(bool ok) override {
     taken_over(this);
-    if (!ok) return said_everything();
+    if (!ok) return finish_reading();
     ++messages;
     guarded([this] { handler_.on_message(*this, incoming_); });
     if (answered_) return;
@@ -101,7 +101,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
  private:
   // To the reader a broken stream looks like a finished one, and OnCancel() may come later. The initial metadata can only be sent
   // to a client that is still connected.
-  void said_everything() {
+  void finish_reading() {
     if (cancelled_ || answered_) return;
     if (!is_streaming(rpc)) return guarded([this] { handler_.on_complete(*this); });
     // Ending a call also sends the initial metadata if it was not sent; sending it twice aborts the process.

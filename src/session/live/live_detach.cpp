@@ -60,7 +60,7 @@ Status LiveSessionImpl::detach() {
   if (Status status = talk_.run_detached(std::move(deletes)); !status.ok()) return status;
   detached_ = true;
   wanted_.clear();
-  keeper_.told.clear();
+  keeper_.sent.clear();
   keeper_.peer_ids.clear();
   delete_ids_.clear();
   detach_ids_ = std::move(ids);
@@ -69,7 +69,7 @@ Status LiveSessionImpl::detach() {
 
 Status LiveSessionImpl::wait_until_detached(std::chrono::milliseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
-  while (detached_ && talk_.left_to_say() > 0) {
+  while (detached_ && talk_.detached_left() > 0) {
     process_events();
     const LiveState now = talk_.state();
     if (now == LiveState::kEnded || now == LiveState::kLost) return {};
@@ -84,7 +84,7 @@ Result<RunResult> LiveSessionImpl::attach(std::chrono::milliseconds timeout) {
   process_events();
   if (!detached_) return Status(Code::kUnsupported, "attach: the session is not detached; pause waits until the training is held");
   if (talk_.state() == LiveState::kEnded) return Status(Code::kUnsupported, "attach: the training has ended");
-  const size_t left = talk_.take_back();
+  const size_t left = talk_.stop_detached();
   delete_ids_.assign(detach_ids_.end() - static_cast<std::ptrdiff_t>(std::min(left, detach_ids_.size())), detach_ids_.end());
   detach_ids_.clear();
   ignored_ids_.insert(delete_ids_.begin(), delete_ids_.end());

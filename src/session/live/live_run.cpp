@@ -78,7 +78,7 @@ Status LiveSessionImpl::check_initial(RunResult& result) {
   const bool pending = std::any_of(wanted_.begin(), wanted_.end(), [](const Wanted& w) { return w.initial_pending && !w.local; });
   if (!pending || hold_ != HoldKind::kInitial || !profile_.recheck) return {};
   (void)talk_.take_hits();
-  if (Status status = talk_.tell(make_run("recheck"), "judging initial weights"); !status.ok()) return status;
+  if (Status status = talk_.send(make_run("recheck"), "judging initial weights"); !status.ok()) return status;
   raw_hits_ = talk_.take_hits();
   collect_hits(result.check);
   for (Wanted& wanted : wanted_) wanted.initial_pending = false;
@@ -283,7 +283,7 @@ Result<RunResult> LiveSessionImpl::recheck() {
   if (profile_.recheck) {
     (void)talk_.take_hits();
     // Sent even if the training has nothing to judge: the answer proves that it is held.
-    if (Status status = talk_.tell(make_run("recheck"), "recheck"); !status.ok()) return status;
+    if (Status status = talk_.send(make_run("recheck"), "recheck"); !status.ok()) return status;
     raw_hits_ = talk_.take_hits();
     collect_hits(result.check);
     for (Wanted& wanted : wanted_) wanted.initial_pending = false;

@@ -64,10 +64,10 @@ void LiveSessionImpl::process_events() {
     delete_ids_.clear();
     ignored_ids_.clear();
     for (Wanted& wanted : wanted_) {
-      wanted.told.clear();
+      wanted.sent.clear();
       wanted.peer_ids.clear();
     }
-    keeper_.told.clear();
+    keeper_.sent.clear();
     keeper_.peer_ids.clear();
     if (talk_.orphan()) {
       for (int id = 1; id <= kForeignIds; ++id) delete_ids_.push_back(id);
@@ -162,10 +162,10 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
 
   // The same number does not mean the same values: both the first suspension and the end of the first step may report 0.
   const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
-  const auto gone = [&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; };
-  forget_stats(gone);
+  const auto stale = [&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; };
+  forget_stats(stale);
   std::lock_guard lock(cache_mutex_);
-  std::erase_if(past_, [&](const auto& past) { return gone(past.first); });
+  std::erase_if(past_, [&](const auto& past) { return stale(past.first); });
   // Values at the end of a step become previous values as soon as the next step runs, even if that is held after an operator first.
   const bool other_step = completed_ != last_completed;
   const bool next_step_runs = last_hold != HoldKind::kNode && (other_step || hold_ == HoldKind::kNode);

@@ -85,7 +85,7 @@ class LiveSessionImpl final : public LiveSession {
     Watchpoint watch;
     std::vector<NodeRef> nodes;
     bool local = false;                ///< judged here
-    std::string told;                  ///< what the peer has, "" for nothing; it is sent again if it changed
+    std::string sent;                  ///< what the peer has, "" for nothing; it is sent again if it changed
     std::vector<int> peer_ids;
     bool initial_pending = false;      ///< weight_initialization that was not evaluated yet
   };

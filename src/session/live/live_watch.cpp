@@ -95,7 +95,7 @@ Status LiveSessionImpl::flush() {
   if (!stale_) return {};
   while (!delete_ids_.empty()) {
     const int id = delete_ids_.back();
-    if (Status status = talk_.tell(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) return status;
+    if (Status status = talk_.send(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) return status;
     ignored_ids_.erase(id);
     delete_ids_.pop_back();
   }
@@ -127,11 +127,11 @@ Status LiveSessionImpl::flush() {
 
 Status LiveSessionImpl::send_watchpoint(Wanted& wanted) {
   const std::vector<WatchedName> names = names_of(wanted);
-  std::string told = condition_signature(wanted);
+  std::string signature = condition_signature(wanted);
   size_t hash = names.size();
   for (const WatchedName& watched : names) hash = hash * 1099511628211u + std::hash<std::string>()(watched.name);
-  told += fmt::format(" on {} names {:x}", names.size(), hash);
-  if (told == wanted.told) return {};
+  signature += fmt::format(" on {} names {:x}", names.size(), hash);
+  if (signature == wanted.sent) return {};
 
   const bool initialization = wanted.watch.condition && wanted.watch.condition->spec->enumerator == condition_number::kInitialization;
   if (wanted.local && wanted.watch.condition && wanted.watch.condition->spec->needs_previous) {
@@ -151,7 +151,7 @@ Status LiveSessionImpl::send_watchpoint(Wanted& wanted) {
   const std::vector<int> unused(wanted.peer_ids.begin() + static_cast<std::ptrdiff_t>(needed), wanted.peer_ids.end());
   wanted.peer_ids.resize(needed);
   for (const int id : unused) {
-    if (Status status = talk_.tell(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) {
+    if (Status status = talk_.send(make_delete(id), fmt::format("removing watchpoint {}", id)); !status.ok()) {
       delete_ids_.push_back(id);
       return status;
     }
@@ -163,14 +163,14 @@ Status LiveSessionImpl::send_watchpoint(Wanted& wanted) {
         : make_set_cmds(profile_, *wanted.watch.condition, names, wanted.peer_ids);
     for (const debugger::EventReply& reply : replies) {
       const std::string what = fmt::format("watchpoint {} on {} nodes", wanted.watch.id, names.size());
-      if (Status status = talk_.tell(reply, what); !status.ok()) return status;
+      if (Status status = talk_.send(reply, what); !status.ok()) return status;
     }
   }
   for (const int id : wanted.peer_ids) {
     if (wanted.local) ignored_ids_.insert(id);
     else ignored_ids_.erase(id);
   }
-  wanted.told = std::move(told);
+  wanted.sent = std::move(signature);
   return {};
 }
 
@@ -180,7 +180,7 @@ Status LiveSessionImpl::arm_stop(std::span<const WatchedName> names) {
   for (size_t i = set_cmds_needed(names); i > 0; --i) stop_ids_.push_back(next_peer_id_++);
   ignored_ids_.insert(stop_ids_.begin(), stop_ids_.end());
   for (const debugger::EventReply& reply : make_stops(profile_, names, stop_ids_)) {
-    if (Status status = talk_.tell(reply, fmt::format("a stop after {} operators", names.size())); !status.ok()) return status;
+    if (Status status = talk_.send(reply, fmt::format("a stop after {} operators", names.size())); !status.ok()) return status;
   }
   return {};
 }

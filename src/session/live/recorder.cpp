@@ -84,8 +84,8 @@ void Recorder::note(std::string_view text) noexcept {
   append({.direction = RecordedFrame::note, .text = text}, {}, false);
 }
 
-void Recorder::gone(std::string_view text) noexcept {
-  append({.direction = RecordedFrame::note, .grpc_status = kGoneStatus, .text = text}, {}, false);
+void Recorder::disconnected(std::string_view text) noexcept {
+  append({.direction = RecordedFrame::note, .grpc_status = kDisconnectedStatus, .text = text}, {}, false);
 }
 
 Status Recorder::flush() noexcept {

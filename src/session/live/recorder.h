@@ -33,7 +33,7 @@ class Recorder {
   void status(Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept;
   void note(std::string_view text) noexcept;
   /// The connection of the training ended.
-  void gone(std::string_view text) noexcept;
+  void disconnected(std::string_view text) noexcept;
 
   /// Passes buffered data to the operating system. One flush() returns the first problem; later calls return ok.
   Status flush() noexcept;

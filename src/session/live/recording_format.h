@@ -11,6 +11,6 @@ inline constexpr uint32_t kRecordingVersion = 1;
 /// The longest frame. A client's messages stay near 3 MiB; a longer one is recorded as a note.
 inline constexpr uint64_t kMaxFrameBytes = uint64_t{256} << 20;
 /// grpc_status of the note about the end of the connection: UNAVAILABLE.
-inline constexpr int kGoneStatus = 14;
+inline constexpr int kDisconnectedStatus = 14;
 
 }  // namespace msdbg::live

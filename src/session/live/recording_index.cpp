@@ -14,7 +14,7 @@ class Indexer {
  public:
   void take(const Frame& frame) {
     if (frame.direction == Frame::Direction::kNote) {
-      if (frame.grpc_status == kGoneStatus) gone(frame.text);
+      if (frame.grpc_status == kDisconnectedStatus) disconnected(frame.text);
       return;
     }
     if (frame.rpc == Rpc::kSendHeartbeat) return;
@@ -35,7 +35,7 @@ class Indexer {
   }
 
   RecordingIndex finish() {
-    if (!ended_) gone("the recording ends here");
+    if (!ended_) disconnected("the recording ends here");
     index_.tail = std::move(pending_);
     return std::move(index_);
   }
@@ -58,9 +58,9 @@ class Indexer {
     return {tensor.node_name(), tensor.slot(), tensor.iter()};
   }
 
-  void gone(const std::string& text) {
+  void disconnected(const std::string& text) {
     held_ = false;
-    if (!std::exchange(ended_, true)) pending_.push_back({WireEvent::Kind::kGone, Rpc::kWaitCmd, {}, text});
+    if (!std::exchange(ended_, true)) pending_.push_back({WireEvent::Kind::kDisconnected, Rpc::kWaitCmd, {}, text});
   }
 
   RecordedHold* current() { return held_ ? &index_.holds.back() : nullptr; }

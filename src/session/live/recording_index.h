@@ -17,7 +17,7 @@ struct RecordedCall {
   WireEvent::Kind kind = WireEvent::Kind::kProblem;
   Rpc rpc = Rpc::kWaitCmd;
   std::vector<uint64_t> frames;
-  std::string text;  ///< for kinds without a message (kGone)
+  std::string text;  ///< for kinds without a message (kDisconnected)
 };
 
 /// One tensor that was read.

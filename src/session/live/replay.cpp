@@ -80,7 +80,7 @@ bool ReplayTransport::fits(size_t candidate, const debugger::RunCMD& command) {
   const RecordedHold& hold = index_.holds[candidate];
   const auto& left = index_.holds[candidate - 1].left;
   const bool other_process = std::any_of(hold.before.begin(), hold.before.end(), [](const RecordedCall& call) {
-    return call.kind == WireEvent::Kind::kHandshake || call.kind == WireEvent::Kind::kGone;
+    return call.kind == WireEvent::Kind::kHandshake || call.kind == WireEvent::Kind::kDisconnected;
   });
   if (hold.has_hits() || other_process || !left || left->run_level() != "node") return true;
   const std::string node = metadata_of(candidate).cur_node();
@@ -98,7 +98,7 @@ void ReplayTransport::arrive() {
 void ReplayTransport::deliver_all(const std::vector<RecordedCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     deliver(calls[i]);
-    const bool ends = calls[i].kind == WireEvent::Kind::kGone || calls[i].kind == WireEvent::Kind::kFarewell;
+    const bool ends = calls[i].kind == WireEvent::Kind::kDisconnected || calls[i].kind == WireEvent::Kind::kFarewell;
     if (!ends || (i + 1 == calls.size() && over_)) continue;
     later_.assign(calls.begin() + static_cast<std::ptrdiff_t>(i) + 1, calls.end());
     if (later_.empty()) later_.push_back({});  // only the suspension

@@ -25,7 +25,7 @@ class ReplayTransport final : public Transport {
   void expect(std::shared_ptr<ValueUpload> upload) override { upload_ = std::move(upload); }
   uint64_t received_bytes() const override { return received_; }
   void answer_unattended(std::vector<debugger::EventReply> replies) override;
-  size_t stop_alone() override { return 0; }
+  size_t stop_unattended() override { return 0; }
   std::string address() const override { return path_; }
   int descriptor() const override { return mailbox_.descriptor(); }
 

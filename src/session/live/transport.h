@@ -43,9 +43,9 @@ class Transport {
   /// then with run(step) forever.
   virtual void answer_unattended(std::vector<debugger::EventReply> replies) = 0;
   /// Ends answer_unattended(): the next WaitCMD is an event again. Returns how many replies were not sent; they are the last ones.
-  virtual size_t stop_alone() = 0;
-  /// Like stop_alone(), but without ending it.
-  virtual size_t left_alone() { return 0; }
+  virtual size_t stop_unattended() = 0;
+  /// Like stop_unattended(), but without ending it.
+  virtual size_t unattended_left() { return 0; }
   /// Copies of the listening sockets for another process. Error: kUnsupported without sockets.
   virtual Result<std::vector<int>> copy_sockets() { return Status(Code::kUnsupported, "nothing listens"); }
 
