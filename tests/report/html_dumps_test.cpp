@@ -54,7 +54,7 @@ TEST(HtmlDumps, HealthyDumpIsReportedAsClean) {
   const Pages pages = pages_of("lenet-2.7.1-ok");
   EXPECT_TRUE(pages.markdown.starts_with("# Nothing found among 198 tensors of 3 steps, 0 not checked.\n"))
       << pages.markdown.substr(0, 120);
-  EXPECT_EQ(contents(pages.html, "h2"), (std::vector<std::string>{"Over the steps", "Coverage", "Environment", "To see it again"}));
+  EXPECT_EQ(contents(pages.html, "h2"), (std::vector<std::string>{"Over the steps", "Layers", "Coverage", "Environment", "To see it again"}));
 }
 
 TEST(HtmlDumps, EveryKindOfDumpGivesAWholePage) {

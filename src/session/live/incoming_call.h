@@ -59,7 +59,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   bool cancelled() const { return cancelled_; }
 
   void OnReadDone(bool ok) override {
-    taken_over(this);
+    const Ordered reaction(this);
     if (!ok) return finish_reading();
     ++messages;
     guarded([this] { handler_.on_message(*this, incoming_); });
@@ -69,11 +69,11 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
     StartRead(&incoming_);
   }
   void OnSendInitialMetadataDone(bool ok) override {
-    taken_over(this);
+    const Ordered reaction(this);
     if (ok && !cancelled_ && !answered_) guarded([this] { handler_.on_complete(*this); });
   }
   void OnCancel() override {
-    taken_over(this);
+    const Ordered reaction(this);
     cancelled_ = true;
     if (!answered_) guarded([this] { handler_.on_cancelled(*this); });
     fail(grpc::StatusCode::CANCELLED, "");
@@ -99,6 +99,18 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   std::unique_ptr<GraphAssembly> assembly;
 
  private:
+  /// gRPC runs OnDone(), which deletes this object, after every other reaction has returned.
+  class Ordered {
+   public:
+    explicit Ordered(IncomingCall* call) : call_(call) { taken_over(call); }
+    ~Ordered() { handed_over(call_); }
+    Ordered(const Ordered&) = delete;
+    Ordered& operator=(const Ordered&) = delete;
+
+   private:
+    IncomingCall* call_;
+  };
+
   // To the reader a broken stream looks like a finished one, and OnCancel() may come later. The initial metadata can only be sent
   // to a client that is still connected.
   void finish_reading() {
