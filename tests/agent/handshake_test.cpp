@@ -1,6 +1,7 @@
 // The start and the end of a conversation, and their failures.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -12,6 +13,20 @@ namespace {
 using agent::Agent;
 using agent::Control;
 using std::chrono::milliseconds;
+
+/// Whether a socket of this machine still is connected to `port`, or has not noticed yet that the other end closed.
+bool is_connected_to(int port) {
+  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream lines(table);
+    std::string line, number, local, remote, state;
+    std::getline(lines, line);
+    while (lines >> number >> local >> remote >> state && std::getline(lines, line)) {
+      const int remote_port = std::stoi(remote.substr(remote.rfind(':') + 1), nullptr, 16);
+      if (remote_port == port && (state == "01" || state == "08")) return true;  // ESTABLISHED, CLOSE_WAIT
+    }
+  }
+  return false;
+}
 
 struct Handshake : testing::Test {
   ScriptedServer server;
@@ -228,6 +243,8 @@ TEST_F(Handshake, DebuggerReplacedWhileAStepRunsCostsNoAttempt) {
   ASSERT_EQ(agent.begin_step(), Control::kGo);
   const int port = server.port();
   server.stop();
+  // A step lasts long enough for the client to notice.
+  for (int tries = 0; is_connected_to(port) && tries < 6000; ++tries) std::this_thread::sleep_for(milliseconds(10));
   ScriptedServer again(port);
   ASSERT_EQ(again.port(), port);
   again.then_always(Answer::run());
