@@ -252,7 +252,7 @@ function layers:markdown() end
 ---@class msdbg.Propagation
 ---@field predicate string
 ---@field direction "down"|"up"
----@field holds boolean  false: the tensor is sound
+---@field holds boolean  false: the tensor is good
 ---@field tensor table
 ---@field nodes table[]?  index, node, op, kind, execution, role, distance, slot, step, reason, stats, stack
 ---@field edges table[]?  from, to (indexes), output, input, update, bad
@@ -267,7 +267,7 @@ function propagation:table() end
 ---One JSON object; docs/json.md.
 ---@return string
 function propagation:json() end
----One node a line.
+---JSON lines, one node per line.
 ---@return string
 function propagation:jsonl() end
 ---A Markdown table.
@@ -276,7 +276,7 @@ function propagation:markdown() end
 ---The graph for Graphviz.
 ---@return string
 function propagation:dot() end
----The graph as a picture; raises where the program was built without Graphviz.
+---The graph as a picture; raises an error if the program was built without Graphviz.
 ---@return string
 function propagation:svg() end
 
@@ -309,7 +309,7 @@ function source:table() end
 ---One JSON object; docs/json.md.
 ---@return string
 function source:json() end
----One line of the program a line.
+---JSON lines, one line of the program per line.
 ---@return string
 function source:jsonl() end
 ---A Markdown table.
@@ -318,13 +318,13 @@ function source:markdown() end
 
 return msdbg
 
----Printed, it is the file that MINDSPORE_DUMP_CONFIG names.
+---Prints as the file for MINDSPORE_DUMP_CONFIG.
 ---@class msdbg.Plan
----@field text string  what the file holds
+---@field text string  contents of the file
 ---@field configuration table  the same, decoded
----@field nodes integer  chosen that a run can write
----@field left_out integer  chosen that never have a value
----@field bytes_per_step integer?  nil: no size is known, since there is no readable graph file
+---@field nodes integer  chosen nodes that a run can write
+---@field left_out integer  chosen nodes that never have a value
+---@field bytes_per_step integer?  nil: no size is known without a readable graph file
 ---@field files_per_step integer
 ---@field unknown_sizes integer
 ---@field steps integer?  how many; nil: every step is written

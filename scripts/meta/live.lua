@@ -37,7 +37,7 @@ function session:next_node(options) end
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:run_to(node, options) end
----Live: runs to the end of the step that is under way. Raises an error if no step is.
+---Live: runs to the end of the current step. Raises an error if no step is running.
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:finish(options) end
@@ -49,13 +49,13 @@ function session:pause(options) end
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:terminate(options) end
----Live: lets the training run on without watchpoints; msdbg answers it as long as msdbg runs. attach() takes it back.
+---Live: lets the training run on without watchpoints; msdbg answers it as long as msdbg runs. attach() undoes it.
 function session:detach() end
----Live: takes detach() back: waits until the training is held again, by default for 30 seconds. The watchpoints are set again.
+---Live: undoes detach(): waits until the training is held again, by default for 30 seconds. The watchpoints are set again.
 ---@param options? msdbg.TimeoutOptions
 ---@return msdbg.RunResult
 function session:attach(options) end
----Live: makes a GPU training keep the values of these nodes in the steps that follow, without a condition. Returns how many nodes it did
+---Live: makes a GPU training keep the values of these nodes in the following steps, without a condition. Returns how many nodes it did
 ---not keep before. Other trainings keep everything.
 ---@param on msdbg.Selector
 ---@return integer

@@ -28,7 +28,7 @@ function msdbg.open(path, options) end
 ---@field record? string  a file for the whole conversation; msdbg.open plays it back
 ---@field wait? number|false  seconds to wait for a training, default forever; false returns at once, then call s:wait()
 ---@field answer_timeout? number  seconds to wait for a held training's answer when asking for a tensor, default 30
----@field history? integer  number of steps whose statistics are kept, default 16; 0: nothing is asked for by itself
+---@field history? integer  number of steps whose statistics are kept, default 16; 0: keep no history
 ---@field graph_from? string  a recording with the graph of a training that reconnects without it
 ---@field mem_limit? number  MB of tensors that may be in memory at once
 ---@field semantics? "compat"|"finite"  as of msdbg.open
@@ -84,7 +84,7 @@ function msdbg.fail(message) end
 ---@field origins table[]  all of them, the first of a step before its others; fields: docs/json.md
 ---@field steps table[]  rank, graph, graph_id, step, bad_tensors, origin_count, losses
 ---@field predicate string  what counted as bad
----@field interrupted boolean  not everything was looked at
+---@field interrupted boolean  not everything was checked
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field not_checked table[]  tensors that could not be judged, with a reason
 ---@field dump string  its source

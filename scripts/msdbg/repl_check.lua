@@ -25,7 +25,7 @@ command {
       local on, when = watch_words.of("watch", rest)
       return tostring(s:watch { on = on, when = when, once = options.once and true or nil })
     end
-    if rest ~= "" or options.once then registry.usage(registry.find "watch", "watch: --recommended stands alone") end
+    if rest ~= "" or options.once then registry.usage(registry.find "watch", "watch: --recommended takes no other words") end
     local lines = {}
     for i, watch in ipairs(s:watch_recommended()) do lines[i] = tostring(watch) end
     return #lines > 0 and concat(lines, "\n") or "none of the recommended watchpoints names a node of this network"

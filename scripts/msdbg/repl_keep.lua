@@ -107,7 +107,7 @@ command {
   name = "save", usage = "save FILE [--entries]", summary = "write watchpoints and displays, or this session's entries",
   complete = "file",
   details = "The file is for source. With --entries: everything that was entered here and worked, in order.",
-  options = { { "entries", "", "what was entered here instead" } }, examples = { "save hunt.msdbg", "save all.msdbg --entries" },
+  options = { { "entries", "", "the entries typed here instead" } }, examples = { "save hunt.msdbg", "save all.msdbg --entries" },
   run = function(session, rest, options)
     if rest == "" then registry.usage(registry.find "save", "save: to which file?") end
     if options.entries then

@@ -124,7 +124,7 @@ function Parser:word()
   end
   local lower = token.text:lower()
   if token.mark or lower == "and" or lower == "or" then
-    wrong(self.text, "'%s' at character %d stands where a rule, a tag or '(' is expected; e.g. --rules TO,TZ", token.text, token.at)
+    wrong(self.text, "'%s' at character %d: a rule, a tag or '(' is expected; e.g. --rules TO,TZ", token.text, token.at)
   end
   self.at = self.at + 1
   local test, _, rule = meaning(token.text, self.rules)

@@ -85,7 +85,7 @@ function M.hits_text(session, number)
   local note = result.interrupted and "\ninterrupted: not every tensor was checked" or ""
   if number then
     if not hits[number] then
-      core.raise("fail", format("hits: no finding %d (%s)", number, #hits == 0 and "there is none" or format("have 1 to %d", #hits)), true)
+      core.raise("fail", format("hits: no finding %d (%s)", number, #hits == 0 and "there are none" or format("have 1 to %d", #hits)), true)
     end
     return M.hit_text(hits[number]) .. note
   end

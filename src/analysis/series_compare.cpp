@@ -14,8 +14,8 @@ bool same_nonfinite(double a, double b) { return (std::isnan(a) && std::isnan(b)
 std::string advice(const SeriesComparison& result, bool from_the_start) {
   if (result.diverges_at && !from_the_start) {
     return std::string(
-        "the steps before the first that both have: whether the forward pass differs or an update did cannot be told. Print the loss of "
-        "every step from the first on");
+        "the steps before the first common one: it is unknown whether the forward pass or an update differs. Print the loss of every "
+        "step from the first on");
   }
   switch (result.verdict) {
     case SeriesVerdict::kClose: return "nothing: operators round, and that much adds up over the steps";

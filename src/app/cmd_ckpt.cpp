@@ -164,7 +164,7 @@ Action declare(const Declaration& to) {
 CommandEntry ckpt_command() {
   return {.name = "ckpt",
           .group = kResultGroup,
-          .summary = "checkpoints: what is in one, what changed, of which step",
+          .summary = "checkpoints: contents, differences, the matching dump step",
           .examples = {{"show model.ckpt @weight"},
                        {"diff lenet-1_0.ckpt lenet-1_1.safetensors", "update ratio of each parameter"},
                        {"show secret.ckpt --key env:CKPT_KEY"}},

@@ -46,7 +46,7 @@ CommandEntry list_command() {
   return {.name = "list",
           .also = {"l"},
           .group = kFollowGroup,
-          .summary = "your program with findings and statistics beside its lines",
+          .summary = "your program with findings and statistics next to its lines",
           .details = "At the prompt the findings are those of the last check, unless rules are named here.",
           .examples = {{"train.py --root ~/lenet"}, {"--rules TO,TZ --steps 0"}},
           .declare = declare,

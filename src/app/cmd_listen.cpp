@@ -89,10 +89,10 @@ Action declare(const Declaration& to) {
   app.add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
   app.add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
   app.add_option("--timeout", to.raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
-  app.add_option("--answer-timeout", to.raw.answer_timeout_s, "how long a held training may be silent when it is asked for a tensor")
+  app.add_option("--answer-timeout", to.raw.answer_timeout_s, "how long to wait for a held training to send a tensor")
       ->capture_default_str()
       ->type_name("SECONDS");
-  app.add_option("--history", to.raw.history, "steps whose statistics are kept; 0: nothing is asked for by itself")
+  app.add_option("--history", to.raw.history, "steps whose statistics are kept; 0: keep no history")
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--graph-from", o.graph_from, "recording with the graph of a training that reconnects without it")->type_name("FILE");

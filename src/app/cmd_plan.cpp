@@ -100,7 +100,7 @@ Result<int> run(const Words& words, Context& context) {
     context.note("next: write it into a file with -o dump.json");
   } else {
     const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
-    context.note(fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump comes to {}", file, asked.path));
+    context.note(fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump will be in {}", file, asked.path));
   }
   return kExitClean;
 }

@@ -147,7 +147,7 @@ Action declare(const Declaration& to) {
   app.add_option("--slice", words->slice, "part of it, e.g. 0:2,:,3")->type_name("SLICE");
   app.add_option("--bins", words->bins, "histogram with so many bins")->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_option("--rows", words->rows, "lines of elements at most")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_flag("--previous", words->previous, "beside the value of the step before");
+  app.add_flag("--previous", words->previous, "next to the value of the previous step");
   app.add_option("--sort", words->sort, "with --previous: place, value or difference")
       ->type_name("HOW")
       ->check(CLI::IsMember({"place", "value", "difference"}));

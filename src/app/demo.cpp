@@ -56,7 +56,7 @@ Result<int> run(Context& context) {
   if (options.format != Format::kTable) return run_words(options, {"origin", dump});
 
   const Status greeting = context.write(
-      "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and somebody put a Log behind a ReLU. Its printed losses,\n"
+      "A LeNet-5 was trained for two steps with MindSpore 2.7.1, and a Log was added after a ReLU. Its printed losses,\n"
       "2.3046 and 2.3027, look healthy. The run left a dump behind; msdbg reads it without MindSpore.\n");
   if (!greeting.ok()) return greeting;
   const Stop walk[] = {
@@ -68,7 +68,7 @@ Result<int> run(Context& context) {
        {"check", dump, "--on", "@activation", "--when", "TZ 100"},
        kExitFindings}};
   for (const Stop& stop : walk) {
-    if (const Status said = context.write(fmt::format("\n{}\n\n  $ {}\n", stop.text, typed(stop.words))); !said.ok()) return said;
+    if (const Status written = context.write(fmt::format("\n{}\n\n  $ {}\n", stop.text, typed(stop.words))); !written.ok()) return written;
     const int status = run_words(options, stop.words);
     if (status != stop.expected) return status == kExitClean || status == kExitFindings ? kExitInput : status;
   }

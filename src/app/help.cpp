@@ -38,7 +38,7 @@ constexpr std::string_view kStart =
     "  msdbg dumps/lenet                   the prompt\n"
     "  msdbg listen                        hold, step and watch a training process\n"
     "  msdbg demo                          a two-minute tour of a sample dump\n"
-    "\nmsdbg COMMAND --help shows the options and examples of a command. -q, -v, --log FILE and --color WHEN may stand before it.\n";
+    "\nmsdbg COMMAND --help shows the options and examples of a command. -q, -v, --log FILE and --color WHEN may come before it.\n";
 
 constexpr size_t kMostIndent = 30;
 constexpr size_t kWidth = 120;  // in a pipe or a file

@@ -59,7 +59,7 @@ Result<std::vector<std::string>> take_leading_options(std::vector<std::string>* 
       const std::vector<std::string> known{"--quiet", "--verbose", "--log", "--color", "--no-pager", "--help", "--version"};
       const auto near = nearest(bare, known, 1);
       const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near[0]);
-      return Status(Code::kInvalidArgument, fmt::format("{} does not stand before a command{}; see msdbg --help", bare, hint));
+      return Status(Code::kInvalidArgument, fmt::format("{} cannot come before a command{}; see msdbg --help", bare, hint));
     }
     taken.push_back(word);
     if (!valued || bare != word) continue;

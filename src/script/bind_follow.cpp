@@ -135,7 +135,7 @@ int run_propagation(lua_State* L) {
   const auto execution = options.integer("execution", 0, UINT32_MAX);
   TensorId id;
   if (const auto* tensor = holder_at<TensorBox>(L, 2)) {
-    if ((*tensor)->session != box) misuse("propagation: the tensor is of another session");
+    if ((*tensor)->session != box) misuse("propagation: the tensor belongs to another session");
     id = (*tensor)->info.id;
     options.know("step");
   } else {
@@ -175,7 +175,7 @@ int run_source(lua_State* L) {
   const auto result = object_argument<ResultBox>(L, 2, "source: result of a check");
   const auto box = object_argument<SessionBox>(L, 1, "source: session");
   Session& session = box->open();
-  if (result->session != box) misuse("source: the result is of another session");
+  if (result->session != box) misuse("source: the result belongs to another session");
   OptionTable options(L, 3, "source");
   SourceOptions asked;
   asked.file = options.text("file").value_or("");

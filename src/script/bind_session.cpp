@@ -145,7 +145,7 @@ int goto_step(lua_State* L) {
     if (step == asked) misuse(fmt::format("goto_step: no step {} (have {})", step, have));
     const std::string which = fmt::format("{} before step {}", -asked, box.live->current_step());
     if (step < 0) misuse(fmt::format("goto_step: no step {} (have {})", which, have));
-    misuse(fmt::format("goto_step: nothing is kept of step {}, {}: no statistics of it were asked for (have {})", step, which, have));
+    misuse(fmt::format("goto_step: nothing is kept of step {}, {}: its statistics were not requested (have {})", step, which, have));
   }
   box.current_step = step;
   return 0;

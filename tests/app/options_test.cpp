@@ -130,7 +130,7 @@ TEST(Options, WhatConcernsEveryCommandMayStandBeforeIt) {
   EXPECT_EQ(p.options.log_file, "l.txt");
   EXPECT_EQ(p.options.colour, Switch::kNever);
   EXPECT_EQ(parse({"-q", "/"}).entry->name, "repl");
-  EXPECT_NE(parse({"--steps", "3", "check", "d"}).err.find("--steps does not stand before a command"), std::string::npos);
+  EXPECT_NE(parse({"--steps", "3", "check", "d"}).err.find("--steps cannot come before a command"), std::string::npos);
   EXPECT_NE(parse({"--log"}).err.find("--log needs a value"), std::string::npos);
 }
 

@@ -66,7 +66,7 @@ TEST(TwoData, AHistoryThatMissesStepsIsNotUsed) {
   EXPECT_FALSE(missing);
 }
 
-TEST(TwoData, EachFileCutInHalfIsToldAndTheOthersAreRead) {
+TEST(TwoData, EachFileCutInHalfIsReportedAndTheOthersAreRead) {
   TempDir dir;
   std::filesystem::copy(data_path("dumps/two-2.7.1"), dir.path(),
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
@@ -198,7 +198,7 @@ TEST(LongData, NamesOfMappingCsvAreUsed) {
 
 TEST(LongData, MappingLinesWithoutAFileAreReported) {
   auto session = open_data("long-2.0.0");
-  EXPECT_TRUE(reports(*session, "mapping.csv", "2 lines name files that are not there"));
+  EXPECT_TRUE(reports(*session, "mapping.csv", "2 lines name files that do not exist"));
   size_t parameters_without_file = 0;
   for (const Node& node : session->graphs()[0]->nodes()) {
     if (node.kind != NodeKind::kParameter) continue;

@@ -103,7 +103,7 @@ Status DumpSession::not_dumped(const TensorId& id) const {
   std::string there;
   for (const SlotValues& slot : slots) {
     if (slot.slot == id.slot) {
-      return absent(fmt::format("{}:{} has {} executions in step {}, number {} was asked for", node.name,
+      return absent(fmt::format("{}:{} has {} executions in step {}; number {} does not exist", node.name,
                                 slot_name(id.slot), slot.count, id.step, id.execution));
     }
     there += (there.empty() ? "" : ", ") + slot_name(slot.slot);

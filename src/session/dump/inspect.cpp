@@ -54,7 +54,7 @@ SessionReport DumpSession::inspect() {
     }
     if (!directory.unmapped.empty()) {
       problem(Severity::kWarning, join_path(directory.path, "mapping.csv"),
-              fmt::format("{} lines name files that are not there (1.10 and 2.0 fail to write over-long names): {}",
+              fmt::format("{} lines name files that do not exist (1.10 and 2.0 fail to write over-long names): {}",
                           directory.unmapped.size(), first_of(directory.unmapped)));
     }
   }

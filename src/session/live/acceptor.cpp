@@ -123,7 +123,7 @@ Result<std::vector<int>> Acceptor::copy_sockets() const {
     }
     const int error = errno;
     for (const int made : copies) ::close(made);
-    return Status(Code::kIoError, fmt::format("the port cannot be handed over: dup: {}", std::strerror(error)));
+    return Status(Code::kIoError, fmt::format("cannot pass on the port: dup: {}", std::strerror(error)));
   }
   return copies;
 }

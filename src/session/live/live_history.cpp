@@ -135,7 +135,7 @@ void LiveSessionImpl::keep_step() {
 
 Result<bool> LiveSessionImpl::keep_readable(const TensorId& id) {
   process_events();
-  if (options_.recorded) return Status(Code::kUnsupported, "a recording has what was looked at when it was made");
+  if (options_.recorded) return Status(Code::kUnsupported, "a recording contains only what was read when it was made");
   if (profile_.ascend) return false;
   const Result<Source> source = source_of(id);
   if (!source) return source.status();
