@@ -56,6 +56,9 @@ Answer not_checked_answer(const Session& session, const NotChecked& entry);
 
 // ---- answers ---------------------------------------------------------------------------------------------------------
 
+/// `Div-op0, step 0, hold.py:44: division by 0`, on one line.
+std::string cause_sentence(const Session& session, const Cause& cause);
+Answer cause_answer(const Session& session, const Cause& cause);
 Answer hit_answer(const Session& session, const Hit& hit);
 /// check_answer() without its lists `hits` and `not_checked`.
 Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate = nullptr,

@@ -97,6 +97,24 @@ struct Hit {
   std::vector<std::pair<std::string, std::string>> details;
   Stats stats;
   std::shared_ptr<const RuleInfo> info;  ///< for rules; may be null
+  std::optional<size_t> follows = {};    ///< index into CheckResult::causes
+};
+
+/// Why values went wrong. kUnknown: the place is known, the reason is not.
+enum class CauseKind : uint8_t {
+  kUnknown, kLogOfZero, kLogOfNegative, kRootOfNegative, kDivisionByZero, kCastOverflow, kProductOverflow, kSumOverflow, kExpOverflow,
+  kBadInput, kBadParameter, kRateZero, kRateTooLarge, kDeadUnits, kVanishing, kLossScale,
+};
+
+/// What findings follow from, in the order of the graph and of time.
+struct Cause {
+  CauseKind kind = CauseKind::kUnknown;
+  TensorId tensor;             ///< where it was seen first
+  std::vector<int64_t> steps;  ///< in which it was seen, ascending
+  std::string what;            ///< "division by 0"
+  std::string evidence;        ///< "104 zeros in input:1"; "" where `what` says it all
+  uint64_t findings = 0;       ///< that follow from it, its own included
+  uint64_t total = 0;          ///< findings that were looked at
 };
 
 struct NotChecked {
@@ -147,6 +165,7 @@ struct CheckResult {
   std::vector<std::shared_ptr<const RuleInfo>> rules;  ///< rules that ran, with their descriptions
   Coverage coverage;
   uint64_t total_hits = 0;             ///< including those beyond max_hits
+  std::optional<std::vector<Cause>> causes = {};  ///< the earliest first; nullopt: find_causes() did not look for them
   Semantics semantics = Semantics::kCompat;
   bool interrupted = false;            ///< the result is partial
   std::vector<int64_t> steps;          ///< steps that were checked

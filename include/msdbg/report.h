@@ -39,6 +39,7 @@ struct ReportStyle {
   bool colour = false;
   bool wide = false;       ///< full names, all columns
   bool group = false;      ///< check: hits grouped by scope
+  bool all = false;        ///< check: also the hits that follow from others
   size_t width = kAnyWidth;  ///< columns of the terminal; kAnyWidth for a pipe or a file, where nothing is shortened
   Place place = Place::kShell;
   bool numbered = false;   ///< tables of hits and tensors count their rows, for `#3` at the prompt

@@ -49,11 +49,31 @@ function watch:remove() end
 ---@field not_checked table[]  watch, rule, abbr, rank, graph, graph_id, step, execution, node, op, slot, reason, error_code, errors
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field total_hits integer  larger than #hits if max_hits cut the list
+---@field causes msdbg.Cause[]?  what the hits follow from, the earliest first; nil if this is no dump
 ---@field interrupted boolean  true: not every tensor was checked
 ---@field dump string  its source
 ---@field rules table[]  rules with findings: name, severity, summary, cause, next, file
 ---@field steps integer[]  that were checked
 ---@field semantics "compat"|"finite"
+
+---What findings follow from: a plain table.
+---@class msdbg.Cause
+---@field kind string  "log_of_zero", "division_by_zero", "cast_overflow", "bad_input", "rate_too_large", "dead_units", ..., "unknown"
+---@field sentence string  "Div-op0, step 0, hold.py:44: division by 0"
+---@field evidence string?  "104 zeros in input:0"
+---@field rank integer
+---@field graph string
+---@field graph_id integer
+---@field step integer  the first one
+---@field steps integer[]
+---@field execution integer
+---@field node string
+---@field op string
+---@field slot string
+---@field findings integer  that follow from it, its own included
+---@field total integer  findings of the check
+---@field source { file: string, line: integer? }?
+---@field stack table[]
 
 ---One finding: a plain table.
 ---@class msdbg.Hit
@@ -82,3 +102,4 @@ function watch:remove() end
 ---@field not_finite string?  which elements are NaN or infinite: "104 of 192 -Inf"
 ---@field summary string?  of the rule; nil for conditions
 ---@field advice string?  what to do next
+---@field follows integer?  the index of its cause in the result's `causes`

@@ -21,6 +21,13 @@ int status_of(const Options& options, const CheckResult& result, const Gate& gat
   return options.strict && (is_incomplete(result) || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
+/// Findings stand without their causes; only Ctrl-C makes the result a partial one.
+void look_for_causes(Session& session, const CheckOptions& limits, CheckResult* result) {
+  const Status status = find_causes(session, limits, result);
+  if (status.code() == Code::kInterrupted) result->interrupted = true;
+  else if (!status.ok()) log(LogLevel::kWarning, fmt::format("causes are not known: {}", status.message()));
+}
+
 Result<int> run(Context& context) {
   const Options& options = context.options();
   const auto files = read_gate_files(options);
@@ -33,15 +40,14 @@ Result<int> run(Context& context) {
   // A damaged file hides findings: a "clean" result must mention it.
   const bool damaged = is_damaged(*session);
 
-  const bool needs_all = files->any() || !options.bless.empty();
   CheckOptions check_options = check_options_of(options);
   check_options.report_missing = options.report_missing;
-  check_options.max_hits = needs_all ? SIZE_MAX : options.max_hits;
   Result<CheckResult> result = Status(Code::kInternal, "");
   {
     Progress progress(options, "checking");
     check_options.progress = progress.callback();
     result = rules.run(check_options);
+    if (result) look_for_causes(*session, check_options, &*result);
   }
   if (!result && result.status().code() == Code::kInterrupted) {
     // Interrupted before the first tensor: an empty report must not read like a run that found nothing.
@@ -51,6 +57,16 @@ Result<int> run(Context& context) {
     result = std::move(nothing);
   }
   if (!result) return result.status();
+  // Suppressed findings stay out of the baseline; they come back when the suppression is removed.
+  std::vector<Hit> to_bless;
+  for (const Hit& hit : result->hits) {
+    const auto applies = [&](const Suppression& s) { return s.matches(*session, hit); };
+    const bool suppressed = files->suppressions && std::any_of(files->suppressions->begin(), files->suppressions->end(), applies);
+    if (!options.bless.empty() && !suppressed) to_bless.push_back(hit);
+  }
+  const Baseline blessed = Baseline::of(*session, to_bless, options.baseline_steps);
+  const Gate gate = judge(*session, &*result, files->baseline_or_null(), files->suppressions_or_null(), options.max_hits,
+                          !options.steps.is_all() || !options.ranks.is_all());
   context.keep(*result, rules.asked(), rules.names());
   context.list_rows("list_hits", {});
   if (result->interrupted && context.at_prompt()) {
@@ -62,20 +78,6 @@ Result<int> run(Context& context) {
   style.rules = rules.asked();
   style.rules_run = rules.names();
   if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
-  // Suppressed findings stay out of the baseline; they come back when the suppression is removed.
-  std::vector<Hit> to_bless;
-  for (const Hit& hit : result->hits) {
-    const auto applies = [&](const Suppression& s) { return s.matches(*session, hit); };
-    const bool suppressed = files->suppressions && std::any_of(files->suppressions->begin(), files->suppressions->end(), applies);
-    if (!options.bless.empty() && !suppressed) to_bless.push_back(hit);
-  }
-  const Baseline blessed = Baseline::of(*session, to_bless, options.baseline_steps);
-  Gate gate;
-  gate.fresh = result->total_hits;
-  if (needs_all) {
-    gate = judge(*session, &*result, files->baseline_or_null(), files->suppressions_or_null(), options.max_hits,
-                 !options.steps.is_all() || !options.ranks.is_all());
-  }
   if (files->any()) style.gate = &gate;
   style.exit_status = status_of(options, *result, gate, rules.nothing_ran(*result), damaged);
   if (const Status written = context.write(check_report(*session, *result, style)); !written.ok()) return written;
@@ -116,6 +118,7 @@ Action declare(const Declaration& to) {
   app.add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
   app.add_flag("--wide", o.wide, "full names");
   app.add_flag("--group", o.group, "hits grouped by scope");
+  app.add_flag("--all", o.all, "list every hit, also those that follow from others");
   return run;
 }
 

@@ -41,7 +41,7 @@ struct Options {
   bool steps_given = false;
   std::optional<std::string> net;
   bool pager = true;            ///< show long texts in a pager on a terminal
-  bool quiet = false, strict = false, wide = false, group = false;
+  bool quiet = false, strict = false, wide = false, group = false, all = false;
   int verbose = 0;
   std::string log_file;
 

@@ -53,6 +53,7 @@ ReportStyle style_for(const Options& options) {
   style.colour = options.format == Format::kTable && wants_colour(options);
   style.wide = options.wide;
   style.group = options.group;
+  style.all = options.all;
   if (options.output_file.empty()) style.width = layout_width().value_or(ReportStyle::kAnyWidth);
   return style;
 }

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "msdbg/answers.h"
 #include "report/check_formats.h"
+#include "report/table.h"
 
 namespace msdbg {
 namespace {
@@ -57,7 +60,38 @@ Answer gate_answer(const Gate* gate) {
   return {{"new", gate->fresh}, {"known", gate->known}, {"suppressed", gate->suppressed}, {"unused_suppressions", std::move(unused)}};
 }
 
+Answer causes_answer(const Session& session, const CheckResult& result) {
+  if (!result.causes) return nullptr;
+  Answer out = Answer::array();
+  for (const Cause& cause : *result.causes) out.push_back(cause_answer(session, cause));
+  return out;
+}
+
 }  // namespace
+
+std::string cause_sentence(const Session& session, const Cause& cause) {
+  const TensorId& id = cause.tensor;
+  std::string out = fmt::format("{}{}, {} {}", printable(short_name(session, id)), slot_suffix(id.slot),
+                                cause.steps.size() > 1 ? "steps" : "step", numbers_text(cause.steps));
+  if (session.ranks().size() > 1) out += fmt::format(", rank {}", id.rank);
+  if (const std::string place = source_place(session.node(id), false); !place.empty()) out += ", " + place;
+  return fmt::format("{}: {}", out, cause.what);
+}
+
+Answer cause_answer(const Session& session, const Cause& cause) {
+  const Node& node = session.node(cause.tensor);
+  Answer out;
+  out["kind"] = cause_kind_name(cause.kind);
+  out["sentence"] = cause_sentence(session, cause);
+  out["evidence"] = text_answer(cause.evidence);
+  out.update(place_answer(session, cause.tensor));
+  out["steps"] = cause.steps;
+  out["findings"] = cause.findings;
+  out["total"] = cause.total;
+  out["source"] = source_answer(node);
+  out["stack"] = stack_answer(node);
+  return out;
+}
 
 Answer hit_answer(const Session& session, const Hit& hit) {
   Answer out;
@@ -89,6 +123,7 @@ Answer hit_answer(const Session& session, const Hit& hit) {
   };
   out["summary"] = words(hit.info ? hit.info->summary : "", &ConditionSpec::summary);
   out["advice"] = words(hit.info ? hit.info->advice() : "", &ConditionSpec::advice);
+  out["follows"] = hit.follows ? Answer(*hit.follows) : Answer();
   out["source"] = source_answer(session.node(hit.tensor));
   out["stack"] = stack_answer(session.node(hit.tensor));
   return out;
@@ -106,6 +141,7 @@ Answer check_summary(const Session& session, const CheckResult& result, const Ga
   out["interrupted"] = result.interrupted;
   out["coverage"] = coverage_answer(result.coverage);
   out["total_hits"] = result.total_hits;
+  out["causes"] = causes_answer(session, result);
   out["from_rules"] = !result.rules.empty();
   out["rules"] = rules_answer(result, rules_run);
   out["rule_problems"] = std::move(problems);

@@ -7,6 +7,7 @@
 
 #include "msdbg/answers.h"
 #include "report/chapters.h"
+#include "report/check_formats.h"
 #include "report/table.h"
 
 namespace msdbg::page {
@@ -18,57 +19,44 @@ std::string text_at(const Answer& answer, const char* key) { return answer[key].
 
 /// Findings with one cause, or with none that is known.
 struct Group {
-  const Origin* cause = nullptr;
   uint64_t findings = 0;
   std::map<std::string, uint64_t> rules;
   std::set<int64_t> steps;
-
-  void add(const Hit& hit) {
-    ++findings;
-    ++rules[name_of(hit)];
-    steps.insert(hit.tensor.step);
-  }
 };
 
-/// By the node that broke first, in the order in which the findings come.
-std::vector<Group> groups_of(const Context& context, const CheckResult& check) {
-  std::vector<Group> groups;
-  Group unexplained;
-  std::map<std::tuple<int, int, NodeId>, size_t> places;
+Line cause_line(Context& context, const CheckResult& check, std::optional<size_t> cause) {
+  return {cause ? context.cause_run((*check.causes)[*cause]) : muted("no known cause")};
+}
+
+Sheet cause_sheet(Context& context, const CheckResult& check) {
+  std::map<std::optional<size_t>, Group> groups;
   for (const Hit& hit : check.hits) {
-    const Origin* const cause = context.cause(hit.tensor);
-    if (cause == nullptr) {
-      unexplained.add(hit);
-      continue;
-    }
-    const TensorId& id = cause->tensor;
-    const auto [at, fresh] = places.try_emplace({id.rank, id.graph, id.node}, groups.size());
-    if (fresh) groups.push_back({cause, 0, {}, {}});
-    groups[at->second].add(hit);
+    Group& group = groups[hit.follows];
+    ++group.findings;
+    ++group.rules[name_of(hit)];
+    group.steps.insert(hit.tensor.step);
   }
-  if (unexplained.findings > 0) groups.push_back(std::move(unexplained));
-  return groups;
-}
-
-Line cause_line(Context& context, const Origin* cause) {
-  return {cause == nullptr ? muted("no known origin") : context.cause_run(*cause)};
-}
-
-Sheet cause_sheet(Context& context, const std::vector<Group>& groups) {
   Sheet sheet;
   sheet.caption = "Findings by cause";
-  sheet.columns = {{"follow from"}, {"findings", true}, {"by rule"}, {.title = "in steps", .named = true}};
+  sheet.columns = {{"follow from"}, {.title = "why", .named = true}, {"findings", true}, {"by rule"}, {.title = "in steps", .named = true}};
   sheet.sorts = true;
   sheet.open = 12;
-  for (const Group& group : groups) {
-    std::string rules;
+  const auto add = [&](std::optional<size_t> cause) {
+    const auto found = groups.find(cause);
+    if (found == groups.end()) return;
+    const Group& group = found->second;
+    std::string rules, why;
     for (const auto& [rule, count] : group.rules) rules += fmt::format("{}{} {}", rules.empty() ? "" : ", ", rule, count);
+    if (cause) why = why_text((*check.causes)[*cause]);
     const std::vector<int64_t> steps(group.steps.begin(), group.steps.end());
-    sheet.rows.push_back({cause_line(context, group.cause),
+    sheet.rows.push_back({cause_line(context, check, cause),
+                          {plain(std::move(why))},
                           {plain(std::to_string(group.findings))},
                           {plain(std::move(rules))},
                           {plain(numbers_text(steps))}});
-  }
+  };
+  for (size_t i = 0; i < check.causes->size(); ++i) add(i);
+  add(std::nullopt);
   return sheet;
 }
 
@@ -99,7 +87,7 @@ Sheet hit_sheet(Context& context, const CheckResult& check, bool causes) {
     row.push_back({plain(text_at(answer, "message"))});
     const std::string place = source_place(node, false);
     row.push_back(place.empty() ? Line{} : Line{code(place, source_place(node, true))});
-    if (causes) row.push_back(cause_line(context, context.cause(hit.tensor)));
+    if (causes) row.push_back(cause_line(context, check, hit.follows));
     sheet.rows.push_back(std::move(row));
   }
   return sheet;
@@ -132,9 +120,8 @@ std::optional<Section> hit_chapter(Context& context) {
   std::string says = fmt::format("{} on {}", counted(check->total_hits, "finding"), counted(check->coverage.tensors, "tensor"));
   if (!context.options.rules.empty()) says += fmt::format(", by {}", context.options.rules);
   section.blocks.push_back(Paragraph{{plain(says + ".")}});
-  const std::vector<Group> groups = groups_of(context, *check);
-  const bool causes = !groups.empty() && groups.front().cause != nullptr;
-  if (causes) section.blocks.push_back(cause_sheet(context, groups));
+  const bool causes = check->causes && !check->causes->empty();
+  if (causes) section.blocks.push_back(cause_sheet(context, *check));
   Sheet sheet = hit_sheet(context, *check, causes);
   const size_t listed = sheet.rows.size();
   section.blocks.push_back(std::move(sheet));

@@ -111,6 +111,23 @@ Line nothing_sentence(Context& context) {
                             not_checked_part(coverage)))};
 }
 
+/// Which findings are one.
+void cause_remarks(Context& context, const CheckResult& check, Document* document) {
+  constexpr size_t kMost = 3;
+  size_t told = 0;
+  for (const Cause& cause : check.causes.value_or(std::vector<Cause>{})) {
+    if (!is_worth_telling(cause)) continue;
+    if (++told > kMost) break;
+    Line line{plain(fmt::format("{} of {} {} from ", cause.findings, counted(cause.total, "finding"), cause.findings == 1 ? "follows" : "follow")),
+              context.cause_run(cause), plain(fmt::format(", step{} {}", cause.steps.size() > 1 ? "s" : "", numbers_text(cause.steps)))};
+    add_source(context, cause.tensor, &line);
+    line.push_back(plain(": "));
+    line.push_back(strong(cause.what));
+    line.push_back(plain(cause.evidence.empty() ? "." : fmt::format(" ({}).", cause.evidence)));
+    document->remarks.push_back(std::move(line));
+  }
+}
+
 void loss_remark(Context& context, const StepOrigins& step, Document* document) {
   if (step.losses.empty()) return;
   const auto stats = context.session.stats(step.losses.front());
@@ -185,12 +202,14 @@ void add_verdict(Context& context, Document* document) {
     const StepOrigins& step = *context.origins.front();
     const Origin& origin = step.origins.front();
     document->verdict = origin_sentence(context, origin);
+    if (hits) cause_remarks(context, *check, document);
     earlier_remark(context, document);
     loss_remark(context, step, document);
     later_remark(context, document);
     glance(context, origin.tensor, origin.info, step.bad_tensors, document);
   } else if (hits) {
     document->verdict = findings_sentence(context);
+    cause_remarks(context, *check, document);
     if (!check->hits.empty()) {
       TensorInfo of_first;
       const auto first = std::min_element(check->hits.begin(), check->hits.end(),

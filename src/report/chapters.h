@@ -44,11 +44,8 @@ class Context {
   std::string when_text(const TensorId& id, const StepOrigins& step) const;
   bool several_ranks() const { return session.ranks().size() > 1; }
   bool several_graphs() const { return session.graphs().size() > session.ranks().size(); }
-  /// The origin of a bad tensor, or of the result of a bad input. It is in an earlier step if a broken parameter carried the fault
-  /// on. nullptr: unknown.
-  const Origin* cause(const TensorId& id) const;
-  /// The name of the node that broke first, with its rank if there are several.
-  Run cause_run(const Origin& origin);
+  /// The name of the node that is the cause, with its rank if there are several.
+  Run cause_run(const Cause& cause);
   /// The user's line, with the full path as hint; may be empty.
   Line source_line(const Node& node) const;
   /// Abbreviations of the rules that hit any output of that node in that step.
@@ -65,10 +62,8 @@ class Context {
  private:
   using NodeKey = std::tuple<int, int, NodeId>;
   using PlaceKey = std::tuple<int, int, int64_t, NodeId>;
-  const Origin* origin_of(const TensorId& bad) const;
 
   std::map<NodeKey, std::string> names_;
-  std::map<std::tuple<int, int, int64_t>, const StepOrigins*> origins_of_;
   std::map<PlaceKey, std::vector<std::string>> marks_;
   std::map<TensorId, std::string> anchors_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "msdbg/answers.h"
 #include "report/markup.h"
@@ -65,6 +66,37 @@ std::string interrupted_text(const CheckResult& result) {
   return fmt::format("interrupted: {} of {} were checked", result.coverage.checked, counted(result.coverage.tensors, "tensor"));
 }
 
+std::string follow_text(const Session& session, const Cause& cause) {
+  return fmt::format("{} of {} {} from {}", cause.findings, counted(cause.total, "finding"), cause.findings == 1 ? "follows" : "follow",
+                     cause_sentence(session, cause));
+}
+
+std::string why_text(const Cause& cause) {
+  return cause.evidence.empty() ? cause.what : fmt::format("{} ({})", cause.what, printable(cause.evidence));
+}
+
+bool is_worth_telling(const Cause& cause) {
+  const bool says_why = cause.kind > CauseKind::kUnknown && cause.kind < CauseKind::kBadInput;
+  return cause.findings > 1 || says_why || cause.kind == CauseKind::kRateZero || cause.kind == CauseKind::kRateTooLarge;
+}
+
+std::vector<bool> folded_hits(const CheckResult& result, const ReportStyle& style) {
+  std::vector<bool> folded(result.hits.size());
+  if (style.all || !result.causes) return folded;
+  const auto is_own = [&](const Hit& hit) { return hit.tensor == (*result.causes)[*hit.follows].tensor; };
+  // What is new has to be seen, unless its cause is new as well.
+  std::set<std::pair<size_t, GateStatus>> shown;
+  for (size_t i = 0; i < result.hits.size(); ++i) {
+    const Hit& hit = result.hits[i];
+    if (hit.follows && (style.gate == nullptr || is_own(hit))) shown.insert({*hit.follows, gate_status_of(style, i)});
+  }
+  for (size_t i = 0; i < result.hits.size(); ++i) {
+    const Hit& hit = result.hits[i];
+    folded[i] = hit.follows && (*result.causes)[*hit.follows].findings > 1 && !is_own(hit) && shown.contains({*hit.follows, gate_status_of(style, i)});
+  }
+  return folded;
+}
+
 std::string check_csv(const Session& session, const CheckResult& result, const ReportStyle& style) {
   static constexpr CsvColumn kColumns[] = {
       {"status", "status"},       {"rule", "rule"},          {"abbr", "abbr"},           {"severity", "severity"},
@@ -73,7 +105,8 @@ std::string check_csv(const Session& session, const CheckResult& result, const R
       {"dtype", "dtype"},         {"shape", "shape"},        {"what", "message"},        {"count", "stats.count"},
       {"nan_count", "stats.nan_count"},                      {"pos_inf_count", "stats.pos_inf_count"},
       {"neg_inf_count", "stats.neg_inf_count"},              {"min", "stats.min"},       {"max", "stats.max"},
-      {"mean", "stats.mean"},     {"file", "source.file"},   {"line", "source.line"},    {"reason", "reason"}};
+      {"mean", "stats.mean"},     {"file", "source.file"},   {"line", "source.line"},    {"reason", "reason"},
+      {"follows", "follows"}};
   Answer answer = check_answer(session, result, style.gate, style.rules_run);
   Answer rows = Answer::array();
   for (Answer& hit : answer["hits"]) {
@@ -110,10 +143,17 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   out += fmt::format("{}. {} of {} checked, {} not checked; {}, semantics {}.\n", counts_text(result, style), coverage.checked,
                      counted(coverage.tensors, "tensor"), coverage.not_checked, counted(result.steps.size(), "step"),
                      semantics_name(result.semantics));
-  const auto table = [&](GateStatus status) {
+  if (result.causes && std::any_of(result.causes->begin(), result.causes->end(), is_worth_telling)) {
+    out += "\n";
+    for (const Cause& cause : *result.causes) {
+      if (is_worth_telling(cause)) out += fmt::format("- {}\n", markdown_cell(follow_text(session, cause)));
+    }
+  }
+  const std::vector<bool> follows = folded_hits(result, style);
+  const auto table = [&](GateStatus standing, bool following) {
     std::string rows;
     for (size_t i = 0; i < result.hits.size(); ++i) {
-      if (gate_status_of(style, i) != status) continue;
+      if (gate_status_of(style, i) != standing || follows[i] != following) continue;
       const Hit& hit = result.hits[i];
       const Node& node = session.node(hit.tensor);
       rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), markdown_cell(hit.rule), hit.tensor.rank,
@@ -130,10 +170,14 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
   const auto folded = [&](std::string_view title, const std::string& body) {
     if (!body.empty()) out += fmt::format("\n<details><summary>{}</summary>\n\n{}\n</details>\n", title, body);
   };
-  if (const std::string rows = table(GateStatus::kNew); !rows.empty()) out += "\n" + rows;
+  if (const std::string rows = table(GateStatus::kNew, false); !rows.empty()) out += "\n" + rows;
+  folded("What follows from these", table(GateStatus::kNew, true));
   if (judged) {
-    folded("Known from the baseline", table(GateStatus::kKnown));
-    folded("Suppressed", table(GateStatus::kSuppressed));
+    for (const bool following : {false, true}) {
+      const std::string_view of = following ? ", following from others" : "";
+      folded(fmt::format("Known from the baseline{}", of), table(GateStatus::kKnown, following));
+      folded(fmt::format("Suppressed{}", of), table(GateStatus::kSuppressed, following));
+    }
   }
   std::string advice;
   for (const std::string& rule : rules_of(result, style.rules_run)) {

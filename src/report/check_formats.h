@@ -18,6 +18,14 @@ std::string check_junit(const Session& session, const CheckResult& result, const
 std::string check_sarif(const Session& session, const CheckResult& result, const ReportStyle& style);
 
 /// Shared by the formats.
+/// `169 of 170 findings follow from Div-op0, step 0, hold.py:44: division by 0`.
+std::string follow_text(const Session& session, const Cause& cause);
+/// `division by 0 (104 zeros in input:1)`.
+std::string why_text(const Cause& cause);
+/// True where the cause says something about more than its one finding, or why it came about.
+bool is_worth_telling(const Cause& cause);
+/// A finding that is not shown, because it follows from a cause that is.
+std::vector<bool> folded_hits(const CheckResult& result, const ReportStyle& style);
 GateStatus gate_status_of(const ReportStyle& style, size_t hit);
 /// "" unless suppressed.
 std::string reason_of(const ReportStyle& style, size_t hit);

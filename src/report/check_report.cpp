@@ -63,10 +63,10 @@ namespace {
 class CheckText {
  public:
   CheckText(Session& session, const CheckResult& result, const ReportStyle& style)
-      : session_(session), result_(result), style_(style) {}
+      : session_(session), result_(result), style_(style), folded_(folded_hits(result, style)) {}
 
   std::string text() {
-    std::string out;
+    std::string out = causes();
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += problems();
@@ -80,6 +80,20 @@ class CheckText {
   }
 
  private:
+  /// What findings follow from, the earliest first.
+  std::string causes() const {
+    constexpr size_t kMostCauses = 8;
+    std::string out;
+    size_t told = 0;
+    if (result_.causes) {
+      for (const Cause& cause : *result_.causes) {
+        if (is_worth_telling(cause) && (++told <= kMostCauses || style_.all)) out += follow_text(session_, cause) + "\n";
+      }
+    }
+    if (told > kMostCauses && !style_.all) out += fmt::format("  ... {} more{}\n", counted(told - kMostCauses, "cause"), all_);
+    return out;
+  }
+
   /// Rules that gave no verdict, joined where the reason is the same.
   std::string problems() const {
     // A network that has no such layers is no news; whoever wonders asks for all names.
@@ -96,7 +110,7 @@ class CheckText {
     std::string out;
     for (auto& [reason, rules] : by_reason) {
       const size_t most = idle.contains(reason) ? kMostIdle : kMostNames;
-      const size_t more = style_.wide || rules.size() <= most ? 0 : rules.size() - most;
+      const size_t more = style_.wide || style_.all || rules.size() <= most ? 0 : rules.size() - most;
       rules.resize(rules.size() - more);
       out += "not checked: ";
       if (!rules.empty()) out += fmt::format("{} {}", rules.size() == 1 ? "rule" : "rules", fmt::join(rules, ", "));
@@ -127,9 +141,13 @@ class CheckText {
     columns.push_back({.title = "what", .fit = Fit::kText});
     if (style_.wide) columns.push_back({"source"});
     Table table(std::move(columns));
-    const size_t shown = style_.wide ? hits.size() : std::min(hits.size(), kMaxRows);
+    const size_t open = static_cast<size_t>(std::count(folded_.begin(), folded_.end(), false));
+    const size_t most = style_.wide || style_.all ? hits.size() : kMaxRows;
+    size_t shown = 0;
     std::set<std::tuple<int, int64_t, int>> first_of_step;
-    for (size_t i = 0; i < shown; ++i) {
+    for (size_t i = 0; i < hits.size() && shown < most; ++i) {
+      if (folded_[i]) continue;
+      ++shown;
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
       const bool first = first_of_step.insert({hit.tensor.rank, hit.tensor.step, hit.tensor.graph}).second;
@@ -153,8 +171,10 @@ class CheckText {
       if (style_.wide) row.emplace_back(source_place(node, true));
       table.add(std::move(row));
     }
-    std::string out = table.text(style_);
-    if (shown < hits.size()) out += fmt::format("  ... {} more{}\n", hits.size() - shown, all_);
+    std::string out = table.empty() ? "" : table.text(style_);
+    if (shown < open) out += fmt::format("  ... {} more{}\n", open - shown, all_);
+    if (open < hits.size()) out += fmt::format("  ... {} that {} from {}{}\n", hits.size() - open,
+                                               hits.size() - open == 1 ? "follows" : "follow", open == 0 ? "the cause" : "others", all_);
     return out;
   }
 
@@ -290,7 +310,8 @@ class CheckText {
   Session& session_;
   const CheckResult& result_;
   const ReportStyle& style_;
-  const std::string_view all_ = style_.place != Place::kScript ? " (all: --wide)" : "";
+  const std::vector<bool> folded_;
+  const std::string_view all_ = style_.place != Place::kScript ? " (all: --all)" : "";
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "msdbg/answers.h"
 #include "report/check_formats.h"
 #include "report/sarif.h"
 #include "report/table.h"
@@ -71,6 +72,15 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
                            {"step", hit.tensor.step},         {"execution", hit.tensor.execution},
                            {"op", node.op},                   {"dtype", dtype_name(hit.dtype)},
                            {"shape", shape_text(hit.shape)}};
+    if (hit.follows) {
+      const Cause& cause = (*result.causes)[*hit.follows];
+      entry["properties"]["follows"] = *hit.follows;
+      if (cause.tensor != hit.tensor) {
+        Json place = location_of(session.node(cause.tensor), cause.tensor.slot);
+        place["message"] = {{"text", "follows from " + cause_sentence(session, cause)}};
+        entry["relatedLocations"] = Json::array({std::move(place)});
+      }
+    }
     results.push_back(std::move(entry));
   }
   Json notes = Json::array();
@@ -98,6 +108,12 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   }
   if (result.total_hits > result.hits.size()) notes.push_back(notification("note", counts_text(result, style)));
 
+  Json causes = result.causes ? Json(Json::array()) : Json();
+  if (result.causes) {
+    for (const Cause& cause : *result.causes)
+      causes.push_back({{"kind", cause_kind_name(cause.kind)}, {"text", cause_sentence(session, cause)}, {"findings", cause.findings}});
+  }
+
   Run run;
   run.rules = std::move(rules);
   run.results = std::move(results);
@@ -111,6 +127,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
                     {"checked", result.coverage.checked},
                     {"notChecked", result.coverage.not_checked},
                     {"totalHits", result.total_hits},
+                    {"causes", std::move(causes)},
                     {"interrupted", result.interrupted}};
   return log_text(std::move(run));
 }

@@ -60,6 +60,8 @@ Result<PageFindings> add_origins(Session& session, CheckResult checked, const Ch
   auto found = find_origins(session, options);
   if (!found) return found.status();
   findings.origin = std::move(*found);
+  if (findings.origin.interrupted) return findings;
+  if (const Status status = find_causes(session, check_options, &findings.check, &findings.origin); !status.ok()) return status;
   return findings;
 }
 
@@ -94,9 +96,7 @@ namespace page {
 Context::Context(Session& s, const PageInput& i, const PageOptions& o) : session(s), input(i), options(o) {
   if (input.origin != nullptr) {
     for (const StepOrigins& step : input.origin->steps) {
-      if (step.origins.empty()) continue;
-      origins.push_back(&step);
-      origins_of_[{step.rank, step.graph, step.step}] = &step;
+      if (!step.origins.empty()) origins.push_back(&step);
     }
   }
   const auto when = [](const StepOrigins* step) { return std::tie(step->step, step->rank, step->graph); };
@@ -153,34 +153,9 @@ std::string Context::when_text(const TensorId& id, const StepOrigins& step) cons
   return when_text(at);
 }
 
-const Origin* Context::cause(const TensorId& id) const {
-  if (const Origin* const found = origin_of(id); found != nullptr || id.slot.io == Io::kInput) return found;
-  TensorId taken = id;
-  taken.slot.io = Io::kInput;
-  for (taken.slot.index = 0; taken.slot.index < node(id).inputs.size(); ++taken.slot.index) {
-    if (const Origin* const found = origin_of(taken)) return found;
-  }
-  return nullptr;
-}
-
-const Origin* Context::origin_of(const TensorId& id) const {
-  const Origin* found = nullptr;
-  for (TensorId at = id;;) {
-    const auto step = origins_of_.find({at.rank, at.graph, at.step});
-    if (step == origins_of_.end()) return found;
-    const auto& follows = step->second->follows;
-    const auto entry = std::lower_bound(follows.begin(), follows.end(), at, [](const auto& a, const TensorId& b) { return a.first < b; });
-    if (entry == follows.end() || entry->first != at) return found;
-    found = &step->second->origins[entry->second];
-    // The update is from an earlier step; this guarantees termination.
-    if (!found->update || found->update->step >= at.step) return found;
-    at = *found->update;
-  }
-}
-
-Run Context::cause_run(const Origin& origin) {
-  Run run = node_run(origin.tensor);
-  if (several_ranks()) run.text += fmt::format(", rank {}", origin.tensor.rank);
+Run Context::cause_run(const Cause& cause) {
+  Run run = node_run(cause.tensor);
+  if (several_ranks()) run.text += fmt::format(", rank {}", cause.tensor.rank);
   return run;
 }
 

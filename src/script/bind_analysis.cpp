@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "script/bind_parts.h"
 #include "script/predicate.h"
 #include "script/push_answer.h"
 
@@ -89,6 +90,7 @@ int render(lua_State* L, Format format) {
       if (watch->point.enabled) style.rules_run.push_back(watch->point.rule);
     }
   }
+  if (box.check) require_causes(L, *box.check);
   if (box.check) style.exit_status = box.check->result.interrupted ? 130 : box.check->result.total_hits > 0 ? 1 : 0;
   if (box.check) return give(L, check_report(box.check->session->open(), box.check->result, style));
   return give(L, origin_report(box.origin->session->open(), box.origin->result, style));

@@ -42,6 +42,9 @@ void complete(lua_State* L, SessionBox& box, const ReportBox& report, std::optio
   if ((*check_result && (*check_result)->interrupted) || (*origins && (*origins)->interrupted)) {
     throw ScriptError(Status(Code::kInterrupted, "report: interrupted; nothing was written"));
   }
+  CheckResult& checked = *check_result ? **check_result : report.check->result;
+  const OriginResult* const found = *origins ? &**origins : report.origin ? &report.origin->result : nullptr;
+  if (const Status status = find_causes(session, box.defaults, &checked, found); !status.ok()) throw ScriptError(status);
 }
 
 /// The entries of a guide: { { chapter =, kind =, text =, next = }, ... }.

@@ -25,6 +25,15 @@ void push_cached(lua_State* L, int index, const char* key, Make make) {
   lua_remove(L, -2);
 }
 
+int get_causes(lua_State* L) {
+  require_causes(L, self<ResultBox>(L));
+  if (!self<ResultBox>(L).result.causes) return lua_pushnil(L), 1;
+  push_cached(L, 1, "causes", [L](const ResultBox& box) {
+    push_list(L, *box.result.causes, [&](const Cause& cause) { push_answer(L, cause_answer(*box.session->session, cause), "causes"); });
+  });
+  return 1;
+}
+
 int get_hits(lua_State* L) { return self<ResultBox>(L), push_hits(L, 1), 1; }
 int get_not_checked(lua_State* L) { return self<ResultBox>(L), push_all_not_checked(L, 1), 1; }
 
@@ -34,7 +43,8 @@ template <Key key>
 constexpr auto get = answer_field<ResultBox, summary_of, key>;
 
 int result_text(lua_State* L) {
-  const ResultBox& box = self<ResultBox>(L);
+  ResultBox& box = self<ResultBox>(L);
+  require_causes(L, box);
   ReportStyle style = table_style(L);
   style.numbered = style.place == Place::kPrompt;
   style.rules = box.asked;
@@ -43,6 +53,7 @@ int result_text(lua_State* L) {
 }
 
 constexpr Member kFields[] = {
+    {"causes", guard<get_causes>},
     {"hits", guard<get_hits>},
     {"not_checked", guard<get_not_checked>},
     {"dump", guard<get<"dump">>},
@@ -58,9 +69,25 @@ constexpr Member kMeta[] = {{"__tostring", guard<result_text>}};
 
 }  // namespace
 
+// Not while a check runs, whose functions may look at an earlier result.
+void require_causes(lua_State* L, ResultBox& box) {
+  SessionBox& session = *box.session;
+  if (box.result.causes || !session.in_use.empty()) return;
+  const InUse guard(session, "check");
+  CheckOptions limits = session.last_check.value_or(session.defaults);
+  limits.progress = progress_of(vm_of(L), "looking for causes");
+  const Status status = find_causes(session.open(), limits, &box.result);
+  if (status.code() == Code::kInterrupted) throw ScriptError(status);
+}
+
 void push_hits(lua_State* L, int index) {
+  require_causes(L, *object_argument<ResultBox>(L, index, "hits"));
   push_cached(L, index, "hits", [L](const ResultBox& box) {
-    push_list(L, box.result.hits, [&](const Hit& hit) { push_answer(L, hit_answer(*box.session->session, hit), "hits"); });
+    push_list(L, box.result.hits, [&](const Hit& hit) {
+      Answer answer = hit_answer(*box.session->session, hit);
+      if (hit.follows) answer["follows"] = *hit.follows + 1;  // lists begin with 1 here
+      push_answer(L, answer, "hits");
+    });
   });
 }
 

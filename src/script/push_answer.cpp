@@ -13,7 +13,7 @@ struct Classes {
   const char *list, *element;
 };
 constexpr Classes kClasses[] = {
-    {"chain", nullptr, "tensor_place"},    {"coverage", nullptr, "coverage"},        {"culprits", "hits", "diff_entry"},
+    {"causes", "hits", "cause"},           {"chain", nullptr, "tensor_place"},    {"coverage", nullptr, "coverage"},        {"culprits", "hits", "diff_entry"},
     {"hits", "hits", "hit"},               {"inputs", nullptr, "origin_input"},      {"losses", nullptr, "tensor_place"},
     {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"},        {"only_b", nullptr, "unmatched"},
     {"origins", "hits", "origin"},         {"params", nullptr, "param"},             {"source", nullptr, "source"},

@@ -24,6 +24,10 @@ end
 
 local function agrees(value, text, but)
   local said = json.decode(text)
+  -- What is an index into a list counts from 1 in Lua.
+  for _, hit in ipairs(said.hits or {}) do
+    if hit.follows and hit.follows ~= json.null then hit.follows = hit.follows + 1 end
+  end
   for _, key in ipairs(but or {}) do said[key] = nil end
   expect(difference(value, said, "answer")):equals(nil)
 end
@@ -37,6 +41,19 @@ describe("an answer is the same in Lua and in JSON", function()
     s:watch { on = "op:Log", when = function(t) return { actual = t.stats.min, note = "seen" } end }
     local result = s:check()
     expect(result.hits[1].message):contains "104 of 192 -Inf"
+    agrees(result, msdbg.report(s, result):json(), { "msdbg", "gate" })
+  end)
+
+  it("causes of a check", function()
+    local result = s:check { rules = "default" }
+    local cause = result.causes[1]
+    expect(cause.kind):equals "log_of_zero"
+    expect(cause.sentence):equals "Log-op0, steps 0-1, train.py:70: logarithm of 0"
+    local follow = 0
+    for _, hit in ipairs(result.hits) do
+      if hit.follows == 1 then follow = follow + 1 end
+    end
+    expect(follow):equals(cause.findings)
     agrees(result, msdbg.report(s, result):json(), { "msdbg", "gate" })
   end)
 

@@ -159,10 +159,48 @@ TEST(CheckReport, LongListsAreCutUnlessWide) {
   for (int64_t step = 0; step < 100; ++step) s.put("w", step, f32({NAN}));
   const CheckResult result = run(s, {watch("TO")});
   ReportStyle style;
-  EXPECT_NE(check_report(s, result, style).find("... 40 more (all: --wide)"), std::string::npos);
+  EXPECT_NE(check_report(s, result, style).find("... 40 more (all: --all)"), std::string::npos);
   style.wide = true;
   const std::string wide = check_report(s, result, style);
   EXPECT_EQ(std::count(wide.begin(), wide.end(), '\n'), 102);
+}
+
+// Add takes what MatMul broke; w is a finding of its own.
+CheckResult with_causes(FakeSession& s) {
+  s.put("w", 0, f32({1e30f}));
+  s.put("Default/fc/MatMul-op0", 0, f32({NAN, NAN}));
+  s.put("Default/fc/Add-op0", 0, f32({NAN, 1}));
+  CheckResult result = run(s, {watch("TO"), watch("TL max_gt=10", "w")});
+  EXPECT_TRUE(find_causes(s, {}, &result).ok());
+  return result;
+}
+
+TEST(CheckReport, WhatFollowsIsFoldedAway) {
+  FakeSession s(net());
+  const CheckResult result = with_causes(s);
+  ReportStyle style;
+  style.place = Place::kScript;
+  EXPECT_EQ(check_report(s, result, style),
+            "2 of 3 findings follow from MatMul-op0, step 0: 2 NaN from sound inputs\n"
+            "step  severity  rule  tensor                 what\n"
+            "   0  error     TO    Default/fc/MatMul-op0  2 of 2 NaN\n"
+            "   0  warning   TL    w                      max 1e+30 > 10\n"
+            "  ... 1 that follows from others\n"
+            "3 hits in 1 of 1 step, on 3 tensors; 0 not checked. First: step 0, Default/fc/MatMul-op0:output:0.\n");
+  style.all = true;
+  const std::string all = check_report(s, result, style);
+  EXPECT_NE(all.find("   0  error     TO    Default/fc/Add-op0     1 of 2 NaN\n"), std::string::npos) << all;
+  EXPECT_EQ(all.find("..."), std::string::npos) << all;
+}
+
+TEST(CheckReport, ANewFindingIsNotFoldedBehindAKnownCause) {
+  FakeSession s(net());
+  CheckResult result = with_causes(s);
+  const Baseline known = Baseline::of(s, {result.hits[0]}, false);
+  const Gate gate = judge(s, &result, &known, nullptr);
+  ReportStyle style;
+  style.gate = &gate;
+  EXPECT_NE(check_report(s, result, style).find("Default/fc/Add-op0"), std::string::npos);
 }
 
 TEST(CheckReport, ScriptDetailsAreShown) {

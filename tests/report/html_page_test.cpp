@@ -162,7 +162,7 @@ TEST(HtmlPage, FindingsNameTheOriginThatTheyFollowFrom) {
   s.put("fc.weight", 2, f32({NAN}));
   s.put("Default/net/MatMul-op0", 2, f32({NAN, NAN}));
   const std::string text = page(s, PageForm::kMarkdown);
-  EXPECT_NE(text.find("| follow from | findings | by rule | in steps |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| follow from | why | findings | by rule | in steps |"), std::string::npos) << text;
   size_t from_log = 0, from_weight = 0;
   for (std::string_view line : split(text, '\n')) {
     from_log += line.starts_with("| 1 | **TO**") && line.ends_with("| `Log-op0` |");
@@ -183,8 +183,9 @@ TEST(HtmlPage, WhatWasMadeOfABrokenInputFollowsFromTheOriginToo) {
   swallowed.rule = "swallowed";
   swallowed.abbr = "";
   check.hits.push_back(swallowed);
+  ASSERT_TRUE(find_causes(s, {}, &check, &findings.origin).ok());
   const std::string text = page_text(s, {&check, &findings.origin}, {}, PageForm::kMarkdown).value();
-  EXPECT_NE(text.find("| `Log-op0` | 3 | TO 2, swallowed 1 | 0 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| `Log-op0` | logarithm of 0 (2 zeros in input:0, at the same places) | 3 | TO 2, swallowed 1 | 0 |"), std::string::npos) << text;
 }
 
 TEST(HtmlPage, FindingsBeforeTheFaultAreShownWithTheVerdict) {

@@ -61,8 +61,8 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   FakeSession s(net());
   put_broken(s);
   const Json out = Json::parse(check_report(s, checked(s, "TO"), json_style()));
-  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "from_rules", "rules",
-                             "rule_problems", "gate", "hits", "not_checked"}));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "causes", "from_rules",
+                             "rules", "rule_problems", "gate", "hits", "not_checked"}));
   EXPECT_EQ(keys(out["coverage"]), (Keys{"tensors", "checked", "not_checked", "bytes", "from_cache"}));
   EXPECT_EQ(out["coverage"]["tensors"], 3);
   EXPECT_EQ(out["semantics"], "compat");
@@ -70,7 +70,7 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   const Json& hit = out["hits"][0];
   EXPECT_EQ(keys(hit), (Keys{"watch", "watch_name", "rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
                              "dtype", "shape", "message", "actual", "params", "details", "stats", "not_finite", "summary", "advice",
-                             "source", "stack"}));
+                             "follows", "source", "stack"}));
   EXPECT_EQ(hit["node"], "D/a");
   EXPECT_EQ(hit["slot"], "output:0");
   EXPECT_EQ(hit["severity"], "error");
@@ -79,6 +79,22 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   EXPECT_EQ(hit["shape"], Json::array({2}));
   EXPECT_EQ(keys(hit["stats"]), kStatsKeys);
   EXPECT_EQ(hit["stack"], Json::parse(R"json([{"file": "t.py", "line": 38, "code": "x = log(x)"}])json"));
+}
+
+TEST(Json, CausesAreThereOnceTheyWereLookedFor) {
+  FakeSession s(net());
+  put_broken(s);
+  CheckResult result = checked(s, "TO");
+  Json out = Json::parse(check_report(s, result, json_style()));
+  EXPECT_TRUE(out["causes"].is_null());
+  EXPECT_TRUE(out["hits"][0]["follows"].is_null());
+  ASSERT_TRUE(find_causes(s, {}, &result).ok());
+  out = Json::parse(check_report(s, result, json_style()));
+  ASSERT_EQ(out["causes"].size(), 1u);
+  EXPECT_EQ(keys(out["causes"][0]), (Keys{"kind", "sentence", "evidence", "rank", "graph", "graph_id", "step", "execution", "node", "op",
+                                          "slot", "steps", "findings", "total", "source", "stack"}));
+  EXPECT_EQ(out["causes"][0]["findings"], 2);
+  for (const Json& hit : out["hits"]) EXPECT_EQ(hit["follows"], 0);
 }
 
 TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
@@ -104,8 +120,8 @@ TEST(Json, CheckLinesAreOneHitEachAndASummary) {
   ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(Json::parse(text.substr(0, text.find('\n')))["node"], "D/a");
   const Json last = Json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1));
-  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "from_rules",
-                                         "rules", "rule_problems", "gate", "not_checked"}));
+  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "causes",
+                                         "from_rules", "rules", "rule_problems", "gate", "not_checked"}));
   EXPECT_EQ(last["summary"]["total_hits"], 2);
 }
 

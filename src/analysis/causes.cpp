@@ -1,0 +1,342 @@
+// Which findings follow from which: along the data flow where NaN and Inf went, and where a learning rate, dead units, vanishing gradients
+// or a loss scale explain others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "analysis/cause_graph.h"
+#include "analysis/cause_kind.h"
+#include "analysis/causes.h"
+
+namespace msdbg {
+namespace {
+
+/// Rules and conditions by what their findings mean.
+using Names = std::span<const std::string_view>;
+constexpr std::string_view kStill[] = {"unchanged-weight", "update-too-small", "weight_not_changed", "weight_change_too_small",
+                                       "recommended-weight-not-changed", "recommended-weight-change-too-small"};
+constexpr std::string_view kMoved[] = {"update-too-large", "weight_change_too_large", "recommended-weight-change-too-large"};
+constexpr std::string_view kGrown[] = {"value-jump",       "loss-explosion",   "exploding-gradient", "dtype-saturation",
+                                       "tensor_too_large", "weight_too_large", "gradient_too_large", "gradient_exploding"};
+constexpr std::string_view kZero[] = {"zero-gradient", "tensor_all_zero", "recommended-tensor-all-zero"};
+constexpr std::string_view kFaint[] = {"vanishing-gradient", "gradient_vanishing", "recommended-gradient-vanishing", "zero-gradient",
+                                       "float16-subnormal", "subnormal-share"};
+
+/// A step replaces what was learned when it moves weights by more than this share of their size...
+constexpr double kTooFar = 0.3;
+/// ...and it is the rate, not the gradient, if the gradient is smaller than the weights by this factor...
+constexpr double kUsualGradient = 0.1;
+/// ...or where the optimizer evens out the size of gradients, if elements move by no more than a few times the rate.
+constexpr double kNormalisedSteps = 3;
+
+bool is_any(Names names, const Hit& hit) { return std::find(names.begin(), names.end(), hit.rule) != names.end(); }
+
+class CauseSearch {
+ public:
+  CauseSearch(Session& session, const OriginResult& origins, CheckResult& result) : session_(session), hits_(result.hits), result_(result) {
+    for (const StepOrigins& step : origins.steps) origins_[{step.rank, step.graph, step.step}] = &step;
+    of_hit_.resize(hits_.size());
+  }
+
+  void run() {
+    follow_origins();
+    follow_loss_scales();
+    follow_rates();
+    follow_dead_units();
+    follow_vanishing();
+    finish();
+  }
+
+ private:
+  struct Draft {
+    Cause cause;
+    std::set<int64_t> steps;
+    std::optional<size_t> because;  ///< what it follows from itself
+  };
+
+  // ---- NaN and Inf: along the ways that the search for origins found ----
+
+  void follow_origins() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const Origin* const origin = cause_of(hits_[i].tensor);
+      if (origin == nullptr) continue;
+      const Reason reason = reason_of(session_, *origin);
+      of_hit_[i] = draft(reason.kind, origin->tensor, reason.what, reason.evidence);
+    }
+    from_origins_ = drafts_.size();
+    // A parameter that a later step found broken has a finding of its own.
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const auto own = std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
+      if (!of_hit_[i] && own != drafts_.end()) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
+    }
+  }
+
+  /// The origin that a bad tensor, or what was made of a bad input, follows from.
+  const Origin* cause_of(const TensorId& id) const {
+    if (const Origin* const found = origin_of(id); found != nullptr || id.slot.io == Io::kInput) return found;
+    TensorId taken = id;
+    taken.slot.io = Io::kInput;
+    for (taken.slot.index = 0; taken.slot.index < session_.node(id).inputs.size(); ++taken.slot.index) {
+      if (const Origin* const found = origin_of(taken)) return found;
+    }
+    return nullptr;
+  }
+
+  /// In an earlier step where a broken parameter carried the fault on.
+  const Origin* origin_of(const TensorId& id) const {
+    const Origin* found = nullptr;
+    for (TensorId at = id;;) {
+      const auto step = origins_.find({at.rank, at.graph, at.step});
+      if (step == origins_.end()) return found;
+      const auto& follows = step->second->follows;
+      const auto entry = std::lower_bound(follows.begin(), follows.end(), at, [](const auto& a, const TensorId& b) { return a.first < b; });
+      if (entry == follows.end() || entry->first != at) return found;
+      found = &step->second->origins[entry->second];
+      // The update is of an earlier step, which ends this.
+      if (!found->update || found->update->step >= at.step) return found;
+      at = *found->update;
+    }
+  }
+
+  // ---- a loss scale that never fits ----
+
+  void follow_loss_scales() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const Hit& anchor = hits_[i];
+      if (anchor.rule != "loss-scale-stuck" || of_hit_[i]) continue;
+      const CauseGraph& graph = graph_of(anchor.tensor);
+      const NodeId start[] = {anchor.tensor.node};
+      const std::vector<bool> reached = graph.after(start);
+      const size_t cause = draft(CauseKind::kLossScale, anchor.tensor, "the gradients overflow in every step under the loss scale", "");
+      of_hit_[i] = cause;
+      const auto follows = [&](const TensorId& id) {
+        return same_graph(id, anchor.tensor) && id.step <= anchor.tensor.step && graph.holds(reached, id.node);
+      };
+      for (size_t k = 0; k < from_origins_; ++k) {
+        if (follows(drafts_[k].cause.tensor) && session_.node(drafts_[k].cause.tensor).kind == NodeKind::kOperator) explain(k, cause);
+      }
+      take(cause, [&](const Hit& hit) { return is_any(kStill, hit) && follows(hit.tensor); });
+    }
+  }
+
+  // ---- a learning rate of 0, or one that is too large ----
+
+  void follow_rates() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      if (of_hit_[i] || !is_any(kStill, hits_[i])) continue;
+      const auto rate = rate_of(hits_[i].tensor);
+      if (rate && rate->value == 0) of_hit_[i] = draft(CauseKind::kRateZero, rate->source, "the learning rate is 0", "");
+    }
+    using Place = std::tuple<int64_t, int, int>;
+    std::map<Place, std::vector<TensorId>> moved;
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const TensorId& id = hits_[i].tensor;
+      if (!of_hit_[i] && is_any(kMoved, hits_[i])) moved[{id.step, id.rank, id.graph}].push_back(id);
+    }
+    std::set<std::tuple<int, int, NodeId>> told;
+    for (const auto& [place, weights] : moved) follow_large_rate(weights, &told);
+  }
+
+  std::optional<LearningRate> rate_of(const TensorId& weight) {
+    const CauseGraph& graph = graph_of(weight);
+    for (const NodeId updater : graph.updaters(weight.node)) {
+      if (auto rate = graph.rate(session_, updater, weight.step)) return rate;
+    }
+    return std::nullopt;
+  }
+
+  /// How far the last update moved a weight, if the rate alone is to blame for it.
+  std::optional<double> moved_by_rate(const TensorId& weight, const LearningRate& rate) {
+    bool missing = false;
+    const auto before = session_.previous(weight, &missing);
+    if (!before || before->step + 1 != weight.step || !(rate.value > 0)) return std::nullopt;
+    StatsRequest request;
+    request.change = true;
+    const auto stats = session_.stats(weight, *before, request);
+    if (!stats || !(stats->prev_abs_mean > 0) || !(stats->diff_abs_mean > kTooFar * stats->prev_abs_mean)) return std::nullopt;
+    const bool by_rate = rate.normalised ? stats->diff_abs_mean <= kNormalisedSteps * rate.value
+                                         : stats->diff_abs_mean / rate.value <= kUsualGradient * stats->prev_abs_mean;
+    return by_rate ? std::optional(stats->diff_abs_mean / stats->prev_abs_mean) : std::nullopt;
+  }
+
+  void follow_large_rate(const std::vector<TensorId>& found, std::set<std::tuple<int, int, NodeId>>* told) {
+    const auto rate = rate_of(found.front());
+    if (!rate) return;
+    const TensorId& at = found.front();
+    if (told->contains({at.rank, at.graph, rate->source.node})) return;
+    std::set<NodeId> weights;
+    double most = 0;
+    for (const TensorId& weight : found) {
+      const auto own = rate_of(weight);
+      const auto ratio = own ? moved_by_rate(weight, *own) : std::nullopt;
+      if (!ratio || own->source.node != rate->source.node) continue;
+      weights.insert(weight.node);
+      most = std::max(most, *ratio);
+    }
+    const CauseGraph& graph = graph_of(at);
+    const size_t all = graph.matrices().size();
+    // One weight that moved too far is a matter of its gradient.
+    if (weights.empty() || 2 * weights.size() < all) return;
+    told->insert({at.rank, at.graph, rate->source.node});
+    const size_t cause = draft(CauseKind::kRateTooLarge, rate->source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
+                               fmt::format("{} of {} weights changed by up to {} times their size in one step", weights.size(), all,
+                                           format_short(most, 2)));
+    const std::vector<NodeId> start(weights.begin(), weights.end());
+    const std::vector<bool> reached = graph.after(start);
+    const auto later = [&](const TensorId& id) {
+      return same_graph(id, at) && (weights.contains(id.node) ? id.step >= at.step : id.step > at.step && graph.holds(reached, id.node));
+    };
+    take(cause, [&](const Hit& hit) { return (is_any(kMoved, hit) || is_any(kGrown, hit)) && later(hit.tensor); });
+    for (size_t k = 0; k < from_origins_; ++k) {
+      const CauseKind kind = drafts_[k].cause.kind;
+      const bool grown = kind == CauseKind::kProductOverflow || kind == CauseKind::kSumOverflow || kind == CauseKind::kExpOverflow ||
+                         kind == CauseKind::kCastOverflow || kind == CauseKind::kUnknown;
+      if (grown && later(drafts_[k].cause.tensor)) explain(k, cause);
+    }
+  }
+
+  // ---- units that let nothing through ----
+
+  void follow_dead_units() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const Hit& anchor = hits_[i];
+      if (anchor.rule != "dead-relu") continue;
+      const CauseGraph& graph = graph_of(anchor.tensor);
+      const auto [at, fresh] = behind_dead_.try_emplace({anchor.tensor.rank, anchor.tensor.graph, anchor.tensor.node});
+      const std::vector<bool>& reached = at->second;
+      if (fresh) {
+        // No gradient passes, and what is multiplied with the output is zero.
+        std::vector<NodeId> backward;
+        for (const Use& use : graph.graph().effective_users(anchor.tensor.node)) {
+          if (in_category(graph.graph().node(use.node), Category::kGradient)) backward.push_back(use.node);
+        }
+        at->second = graph.after(backward);
+      }
+      if (!of_hit_[i]) of_hit_[i] = draft(CauseKind::kDeadUnits, anchor.tensor, "no unit lets anything through", "all outputs are 0");
+      take(*of_hit_[i], [&](const Hit& hit) {
+        return (is_any(kZero, hit) || is_any(kStill, hit)) && same_graph(hit.tensor, anchor.tensor) &&
+               hit.tensor.step == anchor.tensor.step && graph.holds(reached, hit.tensor.node);
+      });
+    }
+  }
+
+  // ---- gradients that vanish by depth ----
+
+  void follow_vanishing() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const Hit& anchor = hits_[i];
+      if (anchor.rule != "vanishing-by-depth" || of_hit_[i]) continue;
+      const CauseGraph& graph = graph_of(anchor.tensor);
+      const std::vector<bool> way = graph.before(anchor.tensor.node);
+      of_hit_[i] = draft(CauseKind::kVanishing, anchor.tensor, "gradients vanish layer by layer", message_of(anchor));
+      take(*of_hit_[i], [&](const Hit& hit) {
+        if (!is_any(kFaint, hit) || !same_graph(hit.tensor, anchor.tensor) || hit.tensor.step < anchor.tensor.step) return false;
+        // What the gradient is made of passes this layer on its way to the first one.
+        const Node& node = session_.node(hit.tensor);
+        for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+          const NodeId producer = graph.graph().effective_producer(node.id, slot).node;
+          if (producer != kNoNode && way[producer] && in_category(graph.graph().node(producer), Category::kGradient)) return true;
+        }
+        return false;
+      });
+    }
+  }
+
+  static std::string message_of(const Hit& hit) {
+    const auto found = std::find_if(hit.details.begin(), hit.details.end(), [](const auto& detail) { return detail.first == "message"; });
+    return found == hit.details.end() ? "" : found->second;
+  }
+
+  // ---- together ----
+
+  static bool same_graph(const TensorId& a, const TensorId& b) { return a.rank == b.rank && a.graph == b.graph; }
+
+  const CauseGraph& graph_of(const TensorId& id) {
+    const auto [at, fresh] = graphs_.try_emplace({id.rank, id.graph});
+    if (fresh) at->second = std::make_unique<CauseGraph>(*session_.graph(id.rank, id.graph));
+    return *at->second;
+  }
+
+  /// One cause for a node and a kind, whatever the number of steps.
+  size_t draft(CauseKind kind, const TensorId& tensor, const std::string& what, const std::string& evidence) {
+    const auto [at, fresh] = places_.try_emplace({kind, tensor.rank, tensor.graph, tensor.node}, drafts_.size());
+    if (fresh) {
+      Cause cause;
+      cause.kind = kind;
+      cause.tensor = tensor;
+      cause.what = what;
+      cause.evidence = evidence;
+      drafts_.push_back({std::move(cause), {}, std::nullopt});
+    }
+    Draft& draft = drafts_[at->second];
+    draft.steps.insert(tensor.step);
+    if (tensor.step < draft.cause.tensor.step) {
+      draft.cause.tensor = tensor;
+      draft.cause.what = what;
+      draft.cause.evidence = evidence;
+    }
+    return at->second;
+  }
+
+  void explain(size_t draft, size_t because) {
+    if (!drafts_[draft].because) drafts_[draft].because = because;
+  }
+
+  /// Findings without a cause for which `follows` is true.
+  template <typename F>
+  void take(size_t cause, F follows) {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      if (!of_hit_[i] && follows(hits_[i])) of_hit_[i] = cause;
+    }
+  }
+
+  void finish() {
+    for (std::optional<size_t>& cause : of_hit_) {
+      // Only what came of NaN and Inf follows from another cause, which follows from none.
+      if (cause && drafts_[*cause].because) cause = drafts_[*cause].because;
+      if (cause) ++drafts_[*cause].cause.findings;
+    }
+    std::vector<size_t> order;
+    for (size_t i = 0; i < drafts_.size(); ++i) {
+      if (drafts_[i].cause.findings > 0) order.push_back(i);
+    }
+    const auto key = [&](size_t i) {
+      const TensorId& id = drafts_[i].cause.tensor;
+      return std::tuple(id.step, id.rank, id.graph, session_.node(id).order, id.node);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+    std::vector<size_t> place(drafts_.size());
+    result_.causes.emplace();
+    for (const size_t i : order) {
+      place[i] = result_.causes->size();
+      Cause& cause = result_.causes->emplace_back(std::move(drafts_[i].cause));
+      cause.steps.assign(drafts_[i].steps.begin(), drafts_[i].steps.end());
+      cause.total = hits_.size();
+    }
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      hits_[i].follows.reset();
+      if (of_hit_[i]) hits_[i].follows = place[*of_hit_[i]];
+    }
+  }
+
+  Session& session_;
+  std::vector<Hit>& hits_;
+  CheckResult& result_;
+  std::map<std::tuple<int, int, int64_t>, const StepOrigins*> origins_;
+  std::map<std::pair<int, int>, std::unique_ptr<CauseGraph>> graphs_;
+  std::map<std::tuple<int, int, NodeId>, std::vector<bool>> behind_dead_;
+  std::vector<Draft> drafts_;
+  std::map<std::tuple<CauseKind, int, int, NodeId>, size_t> places_;
+  std::vector<std::optional<size_t>> of_hit_;  ///< index into drafts_
+  size_t from_origins_ = 0;                    ///< so many drafts come from NaN and Inf
+};
+
+}  // namespace
+
+void attribute(Session& session, const OriginResult& origins, CheckResult& result) { CauseSearch(session, origins, result).run(); }
+
+}  // namespace msdbg
