@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "msdbg/checkpoint.h"
 #include "msdbg/follow_report.h"
 #include "msdbg/report.h"
 
@@ -71,6 +72,10 @@ Answer origin_answer(Session& session, const OriginResult& result);
 Answer measures_answer(const Comparison& measures, const Shape& shape);
 Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry);
 Answer diff_answer(Session& a, Session& b, const DiffResult& result);
+/// `rows` are the parameters to list.
+Answer checkpoint_answer(Checkpoint& checkpoint, std::span<const StatsRow> rows);
+Answer parameter_diff_answer(const ParameterDiff& diff);
+Answer checkpoint_match_answer(const CheckpointMatch& match);
 /// The steps are those that both have.
 Answer series_answer(const Series& a, const Series& b, const SeriesComparison& result);
 Answer node_answer(const NodeRef& node);

@@ -120,7 +120,7 @@ struct StepMatch {
 struct CheckpointMatch {
   std::vector<StepMatch> steps;
   size_t best = 0;       ///< index into `steps` of the most equal parameters; the first such step
-  ParameterDiff detail;  ///< of that step: A is the dump, B the checkpoint; added and lost parameters are missing from one of them
+  ParameterDiff detail;  ///< of that step: A is the dump, B the checkpoint; without what only the dump has
 };
 /// Finds the steps of a dump that hold the parameters of a checkpoint. `dump.step` is not used. Error: the dump has no such step,
 /// or none of them has a parameter of the checkpoint.

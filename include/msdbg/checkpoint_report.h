@@ -1,7 +1,7 @@
 // Checkpoints as text: the contents of one, the changes between two, the step of a dump that one belongs to.
 //
-// The sessions' owner thread only. Formats: table, JSON, JSON lines, csv and markdown; all end with a newline. docs/checkpoint.md
-// defines the JSON keys.
+// The sessions' owner thread only. Formats: table, JSON, JSON lines, csv and markdown; all end with a newline. docs/json.md defines
+// the JSON keys.
 #pragma once
 
 #include <string>

@@ -26,12 +26,13 @@ function msdbg.checkpoint(path, options) end
 ---@field step_b? integer
 ---@field rank? integer  of a dump, default 0
 
----What changed from the parameters of `a` to those of `b`. Each of `parameters`: name, change, new_name, a and b with dtype and shape,
----update_ratio (norm(b - a) / norm(a)), max_abs_difference, differing, count, nan_a, nan_b, inf_a, inf_b, breaks (NaN or Inf that a did
----not have), note.
----e.g. print(msdbg.checkpoint_diff(msdbg.checkpoint "a.ckpt", msdbg.checkpoint "b.ckpt").text)
+---What changed from the parameters of `a` to those of `b`; print shows the table of `msdbg ckpt diff`. Each of `parameters`: name, change,
+---new_name, a and b with dtype and shape, type, values (nil if they were not compared) with update_ratio (norm(b - a) / norm(a)),
+---max_abs_difference, norm_difference, norm_a, norm_b, differing, count, bit_equal, nan_a, nan_b, inf_a, inf_b; breaks (NaN or Inf that a
+---did not have), note.
+---e.g. print(msdbg.checkpoint_diff(msdbg.checkpoint "a.ckpt", msdbg.checkpoint "b.ckpt"))
 ---@param a msdbg.Session
 ---@param b msdbg.Session
 ---@param options? msdbg.CheckpointDiffOptions
----@return { equal: boolean, complete: boolean, counts: table<string, integer>, parameters: table[], text: string }
+---@return { a: string, b: string, equal: boolean, complete: boolean, counts: table<string, integer>, parameters: table[], text: string }
 function msdbg.checkpoint_diff(a, b, options) end

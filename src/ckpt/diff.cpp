@@ -312,6 +312,8 @@ Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntS
   auto detail = diff_parameters(best, checkpoint, options);
   if (!detail) return detail.status();
   match.detail = std::move(*detail);
+  // Everything else in the dump (inputs, optimizer state) is irrelevant to the checkpoint.
+  std::erase_if(match.detail.changes, [](const ParameterChange& change) { return change.kind == ChangeKind::kLost; });
   return match;
 }
 

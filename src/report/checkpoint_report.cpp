@@ -7,16 +7,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/follow_text.h"
 #include "report/table.h"
 #include "report/cell_text.h"
-#include "report/markup.h"
 
 namespace msdbg {
 namespace {
-
-
-std::string_view crc_word(CrcState crc) { return crc == CrcState::kMatches ? "matches" : crc == CrcState::kDiffers ? "differs" : "none"; }
 
 struct Totals {
   uint64_t elements = 0, bytes = 0, nonfinite = 0;
@@ -89,70 +84,19 @@ std::string table(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, con
   return fitted(std::move(out), style);
 }
 
-Answer parameter_object(Checkpoint& checkpoint, const StatsRow& row) {
-  Answer out;
-  out["name"] = checkpoint.node(row.info.id).name;
-  out["dtype"] = dtype_name(row.info.dtype);
-  out["shape"] = row.info.shape;
-  out["bytes"] = row.info.bytes;
-  out["stats"] = stats_answer(checkpoint, row.stats, row.info.id);
-  out["note"] = text_answer(row.info.note);
-  out["problem"] = row.info.problem.ok() ? Answer() : Answer(row.info.problem.message());
-  return out;
-}
-
-std::string json_object(Checkpoint& checkpoint, const std::vector<StatsRow>& rows) {
-  const CheckpointFacts& facts = checkpoint.facts();
-  const Totals totals = totals_of(rows);
-  Answer out = {
-      {"msdbg", kVersion},
-      {"checkpoint", checkpoint.info().source},
-      {"format", facts.format},
-      {"file_bytes", facts.file_bytes},
-      {"cipher", text_answer(facts.cipher)},
-      {"crc", crc_word(facts.crc)},
-      {"totals", {{"parameters", rows.size()}, {"elements", totals.elements}, {"bytes", totals.bytes}, {"nonfinite", totals.nonfinite}}}};
-  out["parameters"] = Answer::array();
-  for (const StatsRow& row : rows) out["parameters"].push_back(parameter_object(checkpoint, row));
-  out["texts"] = Answer::array();
-  for (const auto& [name, text] : facts.texts) out["texts"].push_back({{"name", name}, {"text", text}});
-  out["problems"] = Answer::array();
-  for (const Problem& problem : facts.problems) {
-    out["problems"].push_back(
-        {{"severity", problem.severity == Severity::kInfo ? "info" : severity_name(problem.severity)}, {"message", problem.message}});
-  }
-  return json_text(out);
-}
-
-/// Shared by csv and markdown.
-std::vector<std::string> fields_of(Checkpoint& checkpoint, const StatsRow& row) {
-  std::vector<std::string> fields = {checkpoint.node(row.info.id).name, std::string(dtype_name(row.info.dtype)), shape_text(row.info.shape),
-                                     std::to_string(row.info.bytes)};
-  for (std::string& number : numbers_of(row)) fields.push_back(number == "-" ? "" : std::move(number));
-  fields.push_back(row.stats ? std::to_string(row.stats->nan_count) : "");
-  fields.push_back(row.stats ? std::to_string(row.stats->inf_count()) : "");
-  fields.push_back(row.stats ? row.info.note : remark_of(row));
-  return fields;
-}
-
-const std::vector<std::string>& parameter_titles() {
-  static const std::vector<std::string> kTitles = {"parameter", "dtype", "shape", "bytes",     "min",       "max",
-                                                   "mean",      "std",   "norm",  "nan_count", "inf_count", "note"};
-  return kTitles;
-}
+constexpr CsvColumn kParameterColumns[] = {{"parameter", "name"},          {"dtype", "dtype"},
+                                           {"shape", "shape"},             {"bytes", "bytes"},
+                                           {"min", "stats.min"},           {"max", "stats.max"},
+                                           {"mean", "stats.mean"},         {"std", "stats.std"},
+                                           {"norm", "stats.l2_norm"},      {"nan_count", "stats.nan_count"},
+                                           {"pos_inf_count", "stats.pos_inf_count"}, {"neg_inf_count", "stats.neg_inf_count"},
+                                           {"note", "note"},               {"problem", "problem"}};
 
 // ---- match -----------------------------------------------------------------------------------------------------------
 
 std::string step_answer(const StepMatch& step) {
   if (step.matches()) return step.absent == 0 ? "equal" : "equal as far as dumped";
   return step.different > 0 ? "different" : "not compared";
-}
-
-/// Everything else in the dump (inputs, optimizer state) is irrelevant to the checkpoint.
-ParameterDiff detail_of(const CheckpointMatch& match) {
-  ParameterDiff detail = match.detail;
-  std::erase_if(detail.changes, [](const ParameterChange& change) { return change.kind == ChangeKind::kLost; });
-  return detail;
 }
 
 std::string match_verdict(const CheckpointMatch& match) {
@@ -189,62 +133,34 @@ std::string match_table(const CheckpointMatch& match, const ReportStyle& style) 
   out += sheet.text(style);
   const StepMatch& best = match.steps[match.best];
   if (best.matches() && best.absent == 0 && !style.wide) return out;
-  return out + fmt::format("\nstep {} (A) against the checkpoint (B):\n", best.step) + parameter_diff_report(detail_of(match), style);
+  return out + fmt::format("\nstep {} (A) against the checkpoint (B):\n", best.step) + parameter_diff_report(match.detail, style);
 }
 
-Answer step_object(const StepMatch& step) {
-  return {{"step", step.step},           {"matches", step.matches()},         {"equal", step.equal},
-          {"different", step.different}, {"not_compared", step.not_compared}, {"not_in_dump", step.absent}};
-}
+constexpr CsvColumn kStepColumns[] = {{"step", "step"},           {"matches", "matches"},           {"equal", "equal"},
+                                      {"different", "different"}, {"not_compared", "not_compared"}, {"not_in_dump", "not_in_dump"}};
 
 }  // namespace
 
 std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow>& rows, const ReportStyle& style) {
-  std::string out;
+  if (style.format == Format::kTable) return table(checkpoint, rows, style);
+  const Answer answer = checkpoint_answer(checkpoint, rows);
   switch (style.format) {
-    case Format::kJson: return json_object(checkpoint, rows);
-    case Format::kJsonl:
-      for (const StatsRow& row : rows) out += json_line(parameter_object(checkpoint, row));
-      return out;
-    case Format::kCsv:
-      out = csv_line(parameter_titles());
-      for (const StatsRow& row : rows) out += csv_line(fields_of(checkpoint, row));
-      return out;
-    case Format::kMarkdown:
-      out = fmt::format("{}, {}\n\n", file_text(checkpoint.facts()), totals_text(rows)) + follow::markdown_head(parameter_titles());
-      for (const StatsRow& row : rows) out += follow::markdown_line(fields_of(checkpoint, row));
-      return out;
-    default: return table(checkpoint, rows, style);
+    case Format::kJson: return json_text(answer);
+    case Format::kJsonl: return json_lines(answer, "parameters");
+    case Format::kCsv: return csv_text(kParameterColumns, answer["parameters"]);
+    default:
+      return fmt::format("{}, {}\n\n{}", file_text(checkpoint.facts()), totals_text(rows), markdown_table(kParameterColumns, answer["parameters"]));
   }
 }
 
 std::string checkpoint_match_report(const CheckpointMatch& match, const ReportStyle& style) {
-  static const std::vector<std::string> kTitles = {"step", "equal", "different", "not compared", "not in the dump", "answer"};
-  const auto fields = [](const StepMatch& step) {
-    return std::vector<std::string>{std::to_string(step.step),         std::to_string(step.equal),  std::to_string(step.different),
-                                    std::to_string(step.not_compared), std::to_string(step.absent), step_answer(step)};
-  };
-  std::string out;
+  if (style.format == Format::kTable) return fitted(match_table(match, style), style);
+  const Answer answer = checkpoint_match_answer(match);
   switch (style.format) {
-    case Format::kJson: {
-      Answer object = {{"msdbg", kVersion}, {"dump", match.detail.a}, {"checkpoint", match.detail.b}, {"steps", Answer::array()}};
-      for (const StepMatch& step : match.steps) object["steps"].push_back(step_object(step));
-      object["best"] = match.steps[match.best].step;
-      object["detail"] = Answer::parse(parameter_diff_report(detail_of(match), style));
-      return json_text(object);
-    }
-    case Format::kJsonl:
-      for (const StepMatch& step : match.steps) out += json_line(step_object(step));
-      return out;
-    case Format::kCsv:
-      out = csv_line(kTitles);
-      for (const StepMatch& step : match.steps) out += csv_line(fields(step));
-      return out;
-    case Format::kMarkdown:
-      out = match_verdict(match) + "\n\n" + follow::markdown_head(kTitles);
-      for (const StepMatch& step : match.steps) out += follow::markdown_line(fields(step));
-      return out;
-    default: return fitted(match_table(match, style), style);
+    case Format::kJson: return json_text(answer);
+    case Format::kJsonl: return json_lines(answer, "steps");
+    case Format::kCsv: return csv_text(kStepColumns, answer["steps"]);
+    default: return match_verdict(match) + "\n\n" + markdown_table(kStepColumns, answer["steps"]);
   }
 }
 

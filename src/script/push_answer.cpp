@@ -16,7 +16,8 @@ constexpr Classes kClasses[] = {
     {"causes", "hits", "cause"},           {"chain", nullptr, "tensor_place"},    {"coverage", nullptr, "coverage"},        {"culprits", "hits", "diff_entry"},
     {"hits", "hits", "hit"},               {"inputs", nullptr, "origin_input"},      {"losses", nullptr, "tensor_place"},
     {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"},        {"only_b", nullptr, "unmatched"},
-    {"origins", "hits", "origin"},         {"params", nullptr, "param"},             {"source", nullptr, "source"},
+    {"origins", "hits", "origin"},         {"parameter_diff", nullptr, "parameter_diff"},
+    {"params", nullptr, "param"},             {"source", nullptr, "source"},
     {"stack", nullptr, "frame"},           {"stats", nullptr, "stats"},              {"tensors", "hits", "diff_entry"},
     {"update", nullptr, "tensor_place"}};
 
