@@ -62,11 +62,9 @@ std::string cause_sentence(const Session& session, const Cause& cause);
 Answer cause_answer(const Session& session, const Cause& cause);
 Answer hit_answer(const Session& session, const Hit& hit);
 /// check_answer() without its lists `hits` and `not_checked`.
-Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate = nullptr,
-                     std::span<const std::string> rules_run = {});
-/// Without `gate` no hit has a status. `rules_run`: as in ReportStyle.
-Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate = nullptr,
-                    std::span<const std::string> rules_run = {});
+Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate = nullptr);
+/// Without `gate` no hit has a status.
+Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate = nullptr);
 Answer origin_answer(Session& session, const OriginResult& result);
 /// How far apart two tensors are.
 Answer measures_answer(const Comparison& measures, const Shape& shape);

@@ -37,9 +37,9 @@ std::string_view kind_name(RuleProblemKind kind) {
 }
 
 /// Rules with findings, and what to do about them.
-Answer rules_answer(const CheckResult& result, std::span<const std::string> rules_run) {
+Answer rules_answer(const CheckResult& result) {
   Answer out = Answer::array();
-  for (const std::string& name : rules_of(result, rules_run)) {
+  for (const std::string& name : rules_of(result, {})) {
     const bool found = std::any_of(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.rule == name; });
     const RuleInfo* info = rule_info(result, name);
     if (!found || info == nullptr) continue;
@@ -129,7 +129,7 @@ Answer hit_answer(const Session& session, const Hit& hit) {
   return out;
 }
 
-Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate, std::span<const std::string> rules_run) {
+Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate) {
   Answer problems = Answer::array();
   for (const RuleProblem& problem : result.rule_problems)
     problems.push_back({{"rule", problem.rule}, {"kind", kind_name(problem.kind)}, {"reason", problem.reason}});
@@ -143,14 +143,14 @@ Answer check_summary(const Session& session, const CheckResult& result, const Ga
   out["total_hits"] = result.total_hits;
   out["causes"] = causes_answer(session, result);
   out["from_rules"] = !result.rules.empty();
-  out["rules"] = rules_answer(result, rules_run);
+  out["rules"] = rules_answer(result);
   out["rule_problems"] = std::move(problems);
   out["gate"] = gate_answer(gate);
   return out;
 }
 
-Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate, std::span<const std::string> rules_run) {
-  Answer out = check_summary(session, result, gate, rules_run);
+Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate) {
+  Answer out = check_summary(session, result, gate);
   Answer hits = Answer::array(), not_checked = Answer::array();
   for (size_t i = 0; i < result.hits.size(); ++i) {
     Answer hit = hit_answer(session, result.hits[i]);

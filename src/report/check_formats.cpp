@@ -107,7 +107,7 @@ std::string check_csv(const Session& session, const CheckResult& result, const R
       {"neg_inf_count", "stats.neg_inf_count"},              {"min", "stats.min"},       {"max", "stats.max"},
       {"mean", "stats.mean"},     {"file", "source.file"},   {"line", "source.line"},    {"reason", "reason"},
       {"follows", "follows"}};
-  Answer answer = check_answer(session, result, style.gate, style.rules_run);
+  Answer answer = check_answer(session, result, style.gate);
   Answer rows = Answer::array();
   for (Answer& hit : answer["hits"]) {
     if (style.gate == nullptr) hit["status"] = gate_status_name(GateStatus::kNew);
@@ -150,10 +150,10 @@ std::string check_markdown(const Session& session, const CheckResult& result, co
     }
   }
   const std::vector<bool> follows = folded_hits(result, style);
-  const auto table = [&](GateStatus standing, bool following) {
+  const auto table = [&](GateStatus status, bool following) {
     std::string rows;
     for (size_t i = 0; i < result.hits.size(); ++i) {
-      if (gate_status_of(style, i) != standing || follows[i] != following) continue;
+      if (gate_status_of(style, i) != status || follows[i] != following) continue;
       const Hit& hit = result.hits[i];
       const Node& node = session.node(hit.tensor);
       rows += fmt::format("| {} | {} | {} | {} | {}:{} | {} | {} |", severity_name(hit.severity), markdown_cell(hit.rule), hit.tensor.rank,

@@ -319,8 +319,8 @@ class CheckText {
 std::string check_report(Session& session, const CheckResult& result, const ReportStyle& style) {
   switch (style.format) {
     case Format::kTable: break;
-    case Format::kJson: return json_text(check_answer(session, result, style.gate, style.rules_run));
-    case Format::kJsonl: return json_lines(check_answer(session, result, style.gate, style.rules_run), "hits");
+    case Format::kJson: return json_text(check_answer(session, result, style.gate));
+    case Format::kJsonl: return json_lines(check_answer(session, result, style.gate), "hits");
     case Format::kCsv: return check_csv(session, result, style);
     case Format::kMarkdown: return check_markdown(session, result, style);
     case Format::kJunit: return check_junit(session, result, style);

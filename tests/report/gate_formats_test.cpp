@@ -137,7 +137,7 @@ TEST(GateFormats, CsvHasTheSameNumberOfFieldsInEveryLine) {
   EXPECT_EQ(lines, 1 + 2 + c.result.not_checked.size() + 1);
   EXPECT_EQ(count(csv, "\r\n"), lines);
   EXPECT_NE(csv.find("\"Default/f<c>|/Mat\"\"Mul-op0\""), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\"a, \"\"known\"\" fault\"\r\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\"a, \"\"known\"\" fault\",\r\n"), std::string::npos) << csv;
 }
 
 TEST(GateFormats, MarkdownEscapesNames) {
