@@ -57,7 +57,7 @@ Status Conversation::await_answer(std::string_view what, bool stop_on_interrupt)
     }
   }
   if (state_ == LiveState::kHeld) return {};
-  return {Code::kPeerLost, fmt::format("{}: delivered, but the training disconnected before it answered", what)};
+  return {Code::kPeerLost, fmt::format("{}: delivered, but the training went away before it answered", what)};
 }
 
 Status Conversation::send(const debugger::EventReply& reply, std::string_view what) {
