@@ -1,4 +1,4 @@
-// Which value of a graph is the gradient of which parameter. Pure functions; any thread.
+// Pairs the parameters of a graph with their gradients. Pure functions; any thread.
 #pragma once
 
 #include <optional>

@@ -62,7 +62,7 @@ local function chosen(values, before, n, o, limit)
   return indices, nil
 end
 
--- The text for `previous`: nil and the reason if there is none.
+-- The text for `previous`: nil and the reason if it is missing.
 local function earlier(tensor, text)
   local before, why = tensor:previous()
   if not before then return nil, why end
