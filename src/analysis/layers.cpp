@@ -193,13 +193,24 @@ class Finder {
 
   /// The optimizer counts its updates in `global_step`; without it the difference of the step numbers counts.
   int64_t updates_between(const TensorId& before, const TensorId& now) {
-    const Graph* graph = session_.graph(now.rank, now.graph);
-    for (const Node& node : graph->nodes()) {
-      if (node.kind != NodeKind::kParameter || !(node.name == "global_step" || node.name.ends_with(".global_step"))) continue;
-      const auto a = session_.stats(value_of(*graph, node.id, before.step)), b = session_.stats(value_of(*graph, node.id, now.step));
+    const Graph& graph = *session_.graph(now.rank, now.graph);
+    if (const Node* counter = counter_of(graph)) {
+      const auto a = session_.stats(value_of(graph, counter->id, before.step)), b = session_.stats(value_of(graph, counter->id, now.step));
       if (a && b && a->count == 1 && b->count == 1 && b->mean > a->mean) return static_cast<int64_t>(b->mean - a->mean);
     }
     return now.step - before.step;
+  }
+
+  /// Searched for once in each graph.
+  const Node* counter_of(const Graph& graph) {
+    const auto [at, fresh] = counters_.try_emplace(&graph, nullptr);
+    if (fresh) {
+      const auto found = std::ranges::find_if(graph.nodes(), [](const Node& node) {
+        return node.kind == NodeKind::kParameter && (node.name == "global_step" || node.name.ends_with(".global_step"));
+      });
+      if (found != graph.nodes().end()) at->second = &*found;
+    }
+    return at->second;
   }
 
   static const Node* first_use(const Trained& one) {
@@ -273,6 +284,7 @@ class Finder {
   Session& session_;
   const LayersOptions& options_;
   std::map<Key, Trained> trained_;
+  std::map<const Graph*, const Node*> counters_;  // global_step of each graph; null where it has none
   std::vector<std::string> frozen_;
   std::set<int64_t> steps_;
   bool interrupted_ = false;
