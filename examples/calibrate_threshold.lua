@@ -30,8 +30,9 @@ if rate < 3 / #values then print(("too few values to promise less than %s"):form
 local function count_alarms(name, s)
   s:watch { name = "spike", on = "@gradient", when = ("norminf(x) > %.17g * mean(abs(x))"):format(threshold) }
   local r = s:check()
-  print(("%s %d of %d gradients above it, %s"):format(name, #r.hits, r.coverage.checked,
-    format.percent(#r.hits / math.max(1, r.coverage.checked))))
+  local open = r.coverage.not_checked
+  print(("%s %d of %d gradients above it, %s%s"):format(name, #r.hits, r.coverage.checked,
+    format.percent(#r.hits / math.max(1, r.coverage.checked)), open > 0 and ("; %d not checked"):format(open) or ""))
 end
 
 count_alarms("healthy run:", healthy)

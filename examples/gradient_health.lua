@@ -13,6 +13,9 @@ local function gradient_of(weight, step)
   end
 end
 
+-- A tensor of NaN has no mean.
+local function text(number) return number and ("%.4g"):format(number) or "-" end
+
 print(("%-4s  %-14s  %12s  %12s  %12s"):format("step", "weight", "|gradient|", "|weight|", "change"))
 for step in s:each_step() do
   for weight in s:nodes "@weight":each() do
@@ -20,10 +23,8 @@ for step in s:each_step() do
     local before = now and now:previous()
     if before then
       local gradient = gradient_of(weight, step)
-      local mean = gradient and gradient.stats.abs_mean
-      local ratio = now:change_ratio(before)
-      print(("%-4d  %-14s  %12s  %12.4g  %12s"):format(step, weight.name, mean and ("%.4g"):format(mean) or "-",
-        now.stats.abs_mean, ratio and ("%.4g"):format(ratio) or "-"))
+      print(("%-4d  %-14s  %12s  %12s  %12s"):format(step, weight.name, text(gradient and gradient.stats.abs_mean),
+        text(now.stats.abs_mean), text(now:change_ratio(before))))
     end
   end
 end

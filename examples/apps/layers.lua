@@ -1,4 +1,6 @@
 -- Helpers for live_hunt.lua: what is wrong with a value, where it came from, and how to walk through a layer.
+if ... ~= "layers" then require "msdbg".fail "layers.lua is a module of live_hunt.lua: msdbg listen --script live_hunt.lua" end
+
 local M = { limit = 100 }  -- no good value has a larger mean magnitude
 
 -- What is wrong with a value, or nil.

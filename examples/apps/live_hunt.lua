@@ -2,17 +2,23 @@
 -- that hit, and on to the layers where its bad inputs came from.
 --   msdbg listen --script live_hunt.lua [-- LIMIT [STEPS [MINUTES [terminate|detach [SELECTOR]]]]]
 local layers = require "layers"
+local msdbg = require "msdbg"
 
-local limit    = tonumber(arg[1] or 100)      -- no good value has a larger mean magnitude
-local steps    = tonumber(arg[2] or 100000)   -- budget: steps ...
-local minutes  = tonumber(arg[3] or 600)      -- ... and minutes
+-- A mistyped argument ends the hunt now, not in the morning.
+local function number(i, default)
+  return tonumber(arg[i] or default) or msdbg.fail(("argument %d is a number, not '%s'"):format(i, arg[i]))
+end
+
+local limit    = number(1, 100)      -- no good value has a larger mean magnitude
+local steps    = number(2, 100000)   -- budget: steps ...
+local minutes  = number(3, 600)      -- ... and minutes
 local finally  = arg[4] or "terminate"        -- what to do with the training at the end
 local selector = arg[5] or "@gradient"        -- what to watch first
 local give_up  = os.time() + minutes * 60
 if finally ~= "terminate" and finally ~= "detach" then
-  require "msdbg".fail(("argument 4 is terminate or detach, not '%s'"):format(finally))  -- fail now, not in the morning
+  msdbg.fail(("argument 4 is terminate or detach, not '%s'"):format(finally))
 end
-layers.limit   = limit
+layers.limit = limit
 
 local function in_budget(r) return r.state == "held" and r.completed_steps < steps and os.time() < give_up end
 

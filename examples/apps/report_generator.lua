@@ -22,10 +22,11 @@ if first then
   local frame = first.stack[1]
   add("The first NaN or Inf is in step %d: `%s:%s`%s. It reaches %d tensors of that step.", first.step, first.node, first.slot,
     frame and (", %s:%d"):format(frame.file, frame.line) or "", first.reached)
-elseif #answer.not_checked > 0 then
-  add("No NaN and no Inf was seen; %d tensors could not be checked.", #answer.not_checked)
+elseif answer.coverage.checked == 0 then
+  add("Nothing could be checked: %d tensors, none of which can be judged.", answer.coverage.tensors)
 else
-  add "No NaN and no Inf."
+  add("No NaN and no Inf in %d of %d tensors; %d could not be checked.", answer.coverage.checked, answer.coverage.tensors,
+    answer.coverage.not_checked)
 end
 
 add "## Weights"

@@ -94,6 +94,10 @@ struct OriginResult {
   bool interrupted = false;
 };
 
+/// True for an optimizer's operator whose outputs are uninitialised memory: it updates its parameters in place and never writes its
+/// output buffers. Depends on release and device, see docs/dump-format.md.
+bool has_unwritten_outputs(const SessionInfo& info, const Node& node);
+
 /// Finds origins: in execution order within a step, the first output that satisfies the predicate although no input of that
 /// execution does. Inputs are judged by their recorded values, else by their producer's output or the parameter's value at the
 /// start of the step. See docs/origin.md.

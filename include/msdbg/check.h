@@ -53,6 +53,7 @@ struct RuleInfo {
   std::string name, abbr, summary, cause, next;
   std::string file;  ///< the file it was read from; "" for the catalogue
   Severity severity = Severity::kWarning;
+  bool remembers = false;  ///< what it says about a step may depend on the steps before
 
   /// `cause` and `next` in one text.
   std::string advice() const { return cause.empty() || next.empty() ? cause + next : cause + " " + next; }
@@ -65,6 +66,7 @@ struct Watchpoint {
   Selector on;
   bool inputs = false, outputs = true;
   std::optional<uint32_t> slot;
+  bool inputs_instead = false;   ///< inputs, too, on ranks where no operator's output was dumped
   bool enabled = true;
   bool optional = false;         ///< a selector that matches nothing is not an error
   std::optional<Condition> condition;  ///< exactly one of condition, expression and script is set
@@ -142,6 +144,7 @@ struct Coverage {
   uint64_t tensors = 0;      ///< named by at least one active watchpoint
   uint64_t checked = 0;      ///< of those, every such watchpoint reached a verdict
   uint64_t not_checked = 0;
+  uint64_t verdicts = 0;     ///< pairs of a tensor and a watchpoint that ended as a hit or clean
   uint64_t bytes = 0;        ///< element bytes read
   uint64_t from_cache = 0;   ///< tensors decided from cached statistics
 };
@@ -150,6 +153,7 @@ struct CheckOptions {
   IntSet steps = IntSet::all();
   IntSet ranks = IntSet::all();
   Semantics semantics = Semantics::kCompat;
+  NanVerdict nan = NanVerdict::kNotChecked;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   unsigned threads = 0;                ///< 0: one per processor
   bool report_missing = false;         ///< tensors that were not dumped become not_checked with code 32
@@ -168,6 +172,7 @@ struct CheckResult {
   std::optional<std::vector<Cause>> causes = {};  ///< the earliest first; nullopt: find_causes() did not look for them
   Semantics semantics = Semantics::kCompat;
   bool interrupted = false;            ///< the result is partial
+  bool inputs_instead = false;         ///< Watchpoint::inputs_instead took effect
   std::vector<int64_t> steps;          ///< steps that were checked
 };
 

@@ -105,8 +105,9 @@ enum class DiffRole : uint8_t {
   kCulprit,   ///< it differs although every input agrees
   kVictim,    ///< an input already differs
   kUnknown,   ///< no compared input differs, but some input or the edges are unknown
+  kRandom,    ///< it draws random numbers, and no input that was compared differs
 };
-std::string_view diff_role_name(DiffRole role);  ///< "", "culprit", "victim", "unknown"
+std::string_view diff_role_name(DiffRole role);  ///< "", "culprit", "victim", "unknown", "random"
 
 struct TensorDiff {
   TensorId a, b;
@@ -123,6 +124,7 @@ struct TensorDiff {
   std::optional<double> amplification;  ///< relative_error() / error_in; infinite when the inputs agree exactly
   std::string worst_input;          ///< `input:1 NODE`, whose error is error_in; "" if none
   std::string unknown_input;        ///< first unknown input; "" if none
+  bool behind_random = false;       ///< kRandom, or every input that differs comes from random operators
   bool edges_known = true;          ///< false without a graph file: the inputs are unknown
 
   bool compared() const { return state <= DiffState::kDifferent; }
@@ -141,8 +143,10 @@ struct DiffNote {
 
 struct DiffResult {
   std::vector<TensorDiff> tensors;      ///< by step, rank, graph and b's order; parameters updated by a step come after it
-  std::optional<size_t> first;          ///< first of `tensors` that is kDifferent or kReshaped
+  /// First of `tensors` that is kDifferent or kReshaped; one behind random operators only if there is no other.
+  std::optional<size_t> first;
   std::vector<size_t> culprits;         ///< in the step of `first`; indexes into `tensors`
+  std::vector<size_t> random;           ///< of kRandom, each node once; indexes into `tensors`
   std::vector<UnmatchedNode> only_a, only_b;
   std::vector<DiffNote> notes;
   std::vector<std::string> unknown_edges;  ///< why no node is called culprit or victim: one sentence per graph without a file
@@ -158,6 +162,8 @@ struct DiffResult {
     if (!is_equal()) return "different";
     return interrupted ? "interrupted" : equal + close > 0 ? "equal" : "nothing compared";
   }
+  /// True when all differences follow from random operators.
+  bool is_only_random() const { return first && tensors[*first].behind_random; }
   bool is_equal() const { return different + reshaped == 0; }
   /// True if everything had a counterpart and could be read.
   bool is_complete() const { return only_a.empty() && only_b.empty() && notes.empty() && uncompared == 0 && !interrupted; }

@@ -42,6 +42,7 @@ class Expression {
 
   const std::string& text() const;
   bool needs_previous() const;
+  bool asks_about_nan() const;  ///< it says what NaN means: isnan, isinf, isfinite, finite, or x != x
   bool is_scalar() const;  ///< otherwise one value per element
   bool is_truth() const;   ///< otherwise a number
   /// Passes over the tensor, parts that the statistics provide at no cost, and operations per element.
@@ -60,6 +61,7 @@ const std::vector<std::string>& expression_names();
 struct ExpressionValue {
   bool is_truth = false;
   double number = 0;  ///< 1 and 0 for truth values
+  bool is_decided = true;  ///< false: the truth rests on a comparison with a reduction that is NaN
   /// For a comparison at the top: its measured side and the other one, so `mean(abs(x)) > 10` reports the mean. If both sides are
   /// measured, the left one is the actual value.
   std::optional<double> actual, threshold;

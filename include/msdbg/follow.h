@@ -91,6 +91,7 @@ struct TrendPoint {
   int64_t step = 0;
   std::optional<double> value;
   std::string reason;  ///< reason if it is missing
+  uint64_t count = 0, not_finite = 0;  ///< elements, and those that are NaN or infinite; 0 if unknown
 };
 
 struct ChangePoint {
@@ -155,6 +156,25 @@ struct PropagationEdge {
   bool bad = true;
 };
 
+/// One station of the way back.
+struct TrailLink {
+  TensorId tensor;             ///< the operator's output, or the parameter or constant
+  TensorId seen;               ///< where its value was seen: the same tensor, or the recorded input of a consumer
+  std::optional<Stats> stats;  ///< of `seen`
+};
+enum class TrailEnd : uint8_t {
+  kOrigin,   ///< the last operator broke while its inputs were sound
+  kInput,    ///< it came in: data, a constant, or a parameter that no dumped step before wrote
+  kUnknown,  ///< what comes before is unknown; `reason` says why
+};
+std::string_view trail_end_name(TrailEnd end);  ///< "origin", "input", "unknown"
+/// From a bad tensor back to one origin, through the steps and graphs that handed it on.
+struct Trail {
+  std::vector<TrailLink> links;  ///< the requested tensor first
+  TrailEnd end = TrailEnd::kUnknown;
+  std::string reason;  ///< may be empty
+};
+
 struct Propagation {
   TensorId tensor;  ///< the requested one
   std::string predicate;
@@ -164,6 +184,7 @@ struct Propagation {
   std::optional<Stats> stats;          ///< of `tensor`
   std::vector<PropagationNode> nodes;  ///< by distance, then execution order
   std::vector<PropagationEdge> edges;
+  std::optional<Trail> trail;  ///< up only: one way back, beyond the step, too
   uint64_t bad_in_step = 0;    ///< bad outputs and parameters of the graph in this step
   uint64_t bad_elsewhere = 0;  ///< of those, not connected to the tensor: other origins
   uint64_t clean_outputs = 0;  ///< outputs of the step that were examined and are good

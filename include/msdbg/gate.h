@@ -70,6 +70,8 @@ struct Gate {
 
 /// True if something was not checked that should have been: `--strict` then fails. Ignores a rule without nodes in this network.
 bool is_incomplete(const CheckResult& result);
+/// No watchpoint reached a verdict on any tensor.
+bool nothing_checked(const CheckResult& result);
 /// Every rule of `chosen` failed or had nothing to judge, and at least one failed: there is no verdict.
 bool none_judged(const CheckResult& result, const std::vector<std::string>& chosen);
 

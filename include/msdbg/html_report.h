@@ -39,6 +39,7 @@ struct PageOptions {
   std::string command;           ///< the command that made the page, as typed; "": unknown
   std::optional<int64_t> time;   ///< date in seconds since 1970 UTC; nullopt: SOURCE_DATE_EPOCH of the environment, else now
   std::string rules;             ///< description of the rules: "the default rules"
+  std::string file_words;        ///< the files of rules as words of the command line: "--rule mine.lua"; may be empty
   std::string rule_words;        ///< the same as command line words: "--rules TO,TZ"; "" for the default
   std::vector<PageRemark> guide; ///< in this order, in their own chapter; no chapter if empty
   size_t max_hits = 300;         ///< rows of the table; further hits are only counted

@@ -166,6 +166,9 @@ class Session {
   /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise. Sets
   /// `history_missing` if nothing is known about the runs of the graph (error bit 16 besides 4).
   virtual Result<TensorId> previous(const TensorId& id, bool* history_missing) = 0;
+  /// When the value was written, in microseconds on the clock of its rank; nullopt when that was not recorded. It orders graphs that
+  /// take turns within a step.
+  virtual std::optional<uint64_t> written_at(const TensorId& /*id*/) { return std::nullopt; }
   /// The hardware overflow flag of an execution; kUnsupported if the run did not record it.
   virtual Result<bool> operator_overflow(const TensorId& id) = 0;
 
@@ -191,6 +194,8 @@ class Session {
   /// `NODE:output:0`, without `@step` etc.; messages and JSON use the fields for these.
   std::string tensor_name(const TensorId& id) const;
   const Node& node(const TensorId& id) const;
+  /// How many steps a change from `from` to `to` took: a number between them that no graph used is a step that was left out.
+  int64_t steps_between(const TensorId& from, const TensorId& to) const;
 
   /// About 100 MB of statistics for paths of typical length.
   static constexpr size_t kKeptStats = size_t{1} << 17;

@@ -99,8 +99,8 @@ class TensorBuffer {
 };
 using TensorPtr = std::shared_ptr<const TensorBuffer>;
 
-/// Part of a tensor, as in NumPy: per axis an index (`3`, `-1`; drops the axis), a half-open range (`0:2`, `1:`, `:-1`) or `:`;
-/// missing axes are included completely. `"0:2,:,3"`.
+/// Part of a tensor, as in NumPy: per axis an index (`3`, `-1`; drops the axis), a half-open range (`0:2`, `1:`, `:-1`), every second
+/// position (`::2`) or `:`; `...` stands for the axes between; missing axes are included completely. `"0:2,:,3"`.
 /// Shape:  that of the slice.
 /// Error:  kInvalidArgument with the axis, its length and the invalid part.
 Result<TensorPtr> slice(const TensorView& view, std::string_view text);

@@ -21,6 +21,11 @@ enum class Semantics : uint8_t { kCompat, kFinite };
 std::string_view semantics_name(Semantics semantics);
 Result<Semantics> parse_semantics(std::string_view text);
 
+/// What a condition or an expression says about a tensor whose NaN keeps it from an answer.
+enum class NanVerdict : uint8_t { kNotChecked, kHit, kClean };
+/// "hit" or "clean".
+Result<NanVerdict> parse_nan_verdict(std::string_view text);
+
 /// Bits of an error code, numbered as in MindSpore's evaluator.
 enum ErrorBit : uint32_t {
   kErrorNan = 1, kErrorInf = 2, kErrorNoPrevious = 4, kErrorOutOfMemory = 8, kErrorNoHistory = 16, kErrorNoValue = 32,
@@ -117,8 +122,11 @@ uint32_t needed_fields(const Condition& condition, Semantics semantics);
 /// Decides from finished statistics. `request` is the one used to compute them, which identifies range and close counts. Empty
 /// tensors are clean. Statistics that lack a needed field give kNotChecked "no tensor data". `operator_overflow` is not decided
 /// here: see Session::operator_overflow.
+///
+/// `steps`: how many steps the change from the previous value took, or 1 to judge all of it as MindSpore does. "Too large" is judged by the change for each of them, since one of
+/// them at least was that large; "too small" by all of it.
 Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
-                Semantics semantics);
+                Semantics semantics, int64_t steps = 1);
 
 // ---- sets of rules ---------------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ function msdbg.diff(a, b, options) end
 ---@field rank_a integer
 ---@field graph_id_a integer
 ---@field state string  how far it was compared
----@field role string?  its role in the fault: culprit, victim, ...
+---@field role string?  its role in the fault: culprit, victim, unknown or random (an operator that draws random numbers)
 ---@field equal boolean  bit for bit
 ---@field max_abs_error number?
 ---@field max_abs_at integer[]?  coordinates
@@ -67,8 +67,9 @@ function msdbg.diff(a, b, options) end
 ---@field complete boolean  everything on both sides has a counterpart and was read
 ---@field matched integer  nodes
 ---@field matched_by { name: integer, structure: integer, value: integer, map: integer }  of these
----@field first msdbg.TensorDiff?  the first tensor that differs, in execution order
+---@field first msdbg.TensorDiff?  the first tensor that differs, in execution order; one behind a random operator only if there is no other
 ---@field culprits msdbg.TensorDiff[]  in that step: tensors that differ although the inputs of their node agree
+---@field random msdbg.TensorDiff[]  operators that draw random numbers and differ although their inputs agree
 ---@field tensors msdbg.TensorDiff[]  all that were compared
 ---@field counts table  equal, close, different, reshaped, uncompared, dtype_changes
 ---@field only_a { rank: integer, graph: string, graph_id: integer, node: string, op: string }[]  nodes without a counterpart

@@ -21,6 +21,10 @@ function node_set:map(make) end
 ---@param other msdbg.NodeSet
 ---@return msdbg.NodeSet
 function node_set:union(other) end
+---The nodes that are not in `other`.
+---@param other msdbg.NodeSet
+---@return msdbg.NodeSet
+function node_set:minus(other) end
 ---The first `n` in execution order.
 ---@param n? integer  default 1
 ---@return msdbg.NodeSet
@@ -45,6 +49,7 @@ function node_set:names() end
 ---@field attrs table<string, string>
 ---@field constant string?  the value of a constant where the graph holds it, as printed there
 ---@field trainable boolean  a parameter that the optimizer updates
+---@field unwritten boolean  an optimizer's operator whose outputs are uninitialised memory
 local node = {}
 
 ---@class msdbg.ValueOptions

@@ -115,6 +115,7 @@ function session:watch_recommended() end
 ---@field trust? boolean  also use rule files of the working directory (.msdbg/rules)
 ---@field rule_budget? number  time limit in seconds for one call of a rule's function, default 10
 ---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field nan? "hit"|"clean"  what a condition says of a tensor that it cannot judge because of NaN; default: it is not checked
 ---@field threads? integer  default: the number of cores
 ---@field mem_limit? number  MB
 ---@field report_missing? boolean  tensors that were not dumped count as not checked

@@ -130,11 +130,11 @@ local function pairs_of(all, chosen)
   return list
 end
 
--- What several chapters need: what the default rules say, the weights, the losses, what the loss scale did.
+-- What several chapters need: what the rules say, the weights, the losses, what the loss scale did.
 local function prepare(checklist, s)
   checklist.pairs = pairs_of(s.steps, checklist.steps)
   checklist.result_of, checklist.told = {}, { tensor_overflow = true }
-  for _, hit in ipairs(s:check({ rules = "default" }).hits) do
+  for _, hit in ipairs(s:check({ rules = "default or learning" }).hits) do
     checklist.result_of[hit.rule] = checklist.result_of[hit.rule] or {}
     table.insert(checklist.result_of[hit.rule], hit)
   end

@@ -281,6 +281,7 @@ function M.loss(checklist)
   local first, last = series[1].value, series[#series].value
   local text = fmt("loss over steps %d to %d: %s", series[1].step, series[#series].step, table.concat(words, ", "))
   local told = checklist:rules { "loss-explosion", "loss-not-decreasing" }
+  checklist:rules { "loss-at-chance", "softmax-before-loss", "softmax-axis", "equal-outputs", "collapsed-layer" }
   if type(last) ~= "number" then
     checklist:finding(text .. fmt("; it is %s in step %d", last, series[#series].step),
       "the chapter on the graph names the operator where it began")

@@ -1,5 +1,6 @@
 -- Commands that find faults: watchpoints, checks, and the origin.
 local core = require "msdbg.core"
+local follow = require "msdbg.follow"
 local formats = require "msdbg.format"
 local registry = require "msdbg.repl_registry"
 local watch_words = require "msdbg.watch_words"
@@ -7,7 +8,7 @@ local watches = require "msdbg.watches"
 
 local command, mistake, need, number, state = registry.command, registry.mistake, registry.need, registry.number, registry.state
 local concat, format = table.concat, formats.line
-local ipairs, tonumber, tostring = ipairs, tonumber, tostring
+local ipairs, tostring = ipairs, tostring
 
 registry.group "what is wrong"
 
@@ -107,13 +108,11 @@ command {
 
 -- ---- bt -------------------------------------------------------------------------------------------------------------
 
-local MOST_FRAMES = 60
-
 local function bad_text(stats)
-  local parts, infinite = {}, stats.pos_inf_count + stats.neg_inf_count
-  if stats.nan_count > 0 then parts[1] = format("%d NaN", stats.nan_count) end
+  local parts, nan, infinite = {}, stats.nan_count or 0, (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0)
+  if nan > 0 then parts[1] = format("%d NaN", nan) end
   if infinite > 0 then parts[#parts + 1] = format("%d Inf", infinite) end
-  return concat(parts, ", ") .. format(" of %d", stats.count)
+  return concat(parts, ", ") .. (stats.count and format(" of %d", stats.count) or "")
 end
 
 local function is_bad(tensor)
@@ -135,37 +134,33 @@ local function source_text(stack)
   return format("%s:%d  %s", found.file:match "[^/]*$", found.line, formats.head(found.code:gsub("%s%s+#.*$", ""), 60))
 end
 
-local function frame_line(index, tensor)
-  return { format("#%d", index), core.short_name(tensor), bad_text(tensor.stats), source_text(tensor.node.stack) }
+-- Where a link of a trail was seen. An operator that was not dumped was seen at the input of a consumer.
+local function tensor_at(s, place)
+  local at = { step = place.step, rank = place.rank, graph = place.graph_id, execution = place.execution }
+  return s:tensor(place.node .. ":" .. place.slot, at)
 end
 
--- Walks from a bad tensor back along the first bad input of each operator, to an operator whose inputs are good. If the recorded
--- input value is missing, the producer's output is used.
-local function walk_back(tensor)
-  local chain, seen = { tensor }, {}
-  local unknown
-  while #chain < MOST_FRAMES do
-    local node, step = tensor.node, tensor.step
-    if seen[node.name] then break end
-    seen[node.name] = true
-    local found
-    unknown = nil
-    for i, edge in ipairs(node.inputs) do
-      local producer = edge.node
-      if producer then
-        local output = edge.slot and tonumber(edge.slot:match "%d+") or 0
-        local value
-        if producer.kind == "operator" then value = producer:output(output, { step = step }) else value = producer:value { step = step } end
-        local given = value or node:input(i - 1, { step = step })
-        if is_bad(given) then found = value or given break end
-        if not given then unknown = unknown or edge.name end
-      end
-    end
-    if not found then break end
-    tensor = found
-    chain[#chain + 1] = found
+-- The lines of a trail, and the tensors behind them. The step is named where the trail leaves the one before.
+local function trail_rows(s, links)
+  local rows, frames, step, graph = {}, {}, links[1].step, links[1].graph_id
+  for i, link in ipairs(links) do
+    local tensor, seen = tensor_at(s, link), tensor_at(s, link.seen)
+    local name = tensor and core.short_name(tensor) or link.node
+    if link.step ~= step then name = format("step %d: %s", link.step, name)
+    elseif link.graph_id ~= graph then name = format("graph %d: %s", link.graph_id, name) end
+    step, graph = link.step, link.graph_id
+    frames[i - 1] = seen or tensor
+    rows[i] = { format("#%d", i - 1), name, link.stats and bad_text(link.stats) or "", source_text((tensor or seen).node.stack) }
   end
-  return chain, unknown
+  return rows, frames
+end
+
+local function end_text(trail)
+  local last = trail.links[#trail.links]
+  if trail.ends_at == "origin" then return format("began here: the inputs of %s are finite", last.op) end
+  if trail.ends_at == "unknown" then return format("not later than here: %s", trail.reason) end
+  local text = format("it came in through the %s %s", last.op == "Parameter" and "parameter" or "constant", last.node)
+  return trail.reason and format("%s: %s", text, trail.reason) or text
 end
 
 local function first_output(node, step)
@@ -196,8 +191,8 @@ end
 command {
   name = "bt", also = { "backtrace" }, usage = "bt [NODE]", summary = "how NaN or Inf came to a node, back to its origin",
   complete = "node",
-  details = "#0 is NODE, the last line the operator that broke while its inputs were sound. Without NODE: the farthest that the\n"
-    .. "  fault of this step reached.",
+  details = "#0 is NODE, the last line the operator that broke while its inputs were sound, be it in an earlier step. Without NODE:\n"
+    .. "  the farthest that the fault of this step reached.",
   examples = { "bt", "bt fc2-Dense/MatMul-op0" },
   run = function(session, rest)
     local s = need(session)
@@ -213,16 +208,10 @@ command {
     if not tensor then mistake("bt: " .. (why or "this node has no value in the current step")) end
     if tensor.problem then mistake("bt: " .. tensor.problem) end
     if not is_bad(tensor) then return format("%s is finite in step %d: nothing to trace", core.short_name(tensor), tensor.step) end
-    local chain, unknown = walk_back(tensor)
-    local rows, frames = {}, {}
-    for i, link in ipairs(chain) do rows[i], frames[i - 1] = frame_line(i - 1, link), link end
-    local last = chain[#chain].node
-    local note
-    if #chain >= MOST_FRAMES then note = format("... more; bt %s", last.name)
-    elseif unknown then note = format("not later than here: input %s was not recorded", unknown)
-    elseif last.kind ~= "operator" then note = format("it came in through the %s %s", last.kind, last.name)
-    else note = format("began here: the inputs of %s are finite", last.op) end
+    local trail = follow.propagation(s, tensor, { up = true }).trail
+    if not trail then return format("%s: without a readable graph file it is unknown where it came from", core.short_name(tensor)) end
+    local rows, frames = trail_rows(s, trail.links)
     local columns = { { title = "" }, { title = "" }, { title = "" }, { title = "", fit = "text" } }
-    return state.listed(frames, core.table_text(columns, rows, core.terminal().limit) .. "\n" .. note)
+    return state.listed(frames, core.table_text(columns, rows, core.terminal().limit) .. "\n" .. end_text(trail))
   end,
 }

@@ -72,6 +72,10 @@ command {
       local text = state.display_text()
       return text ~= "" and text or "nothing is displayed; e.g. display s:tensor(\"fc1.weight\").stats.abs_mean"
     end
+    local entered = state.split_command(rest)
+    if entered and entered.group == registry.find("step").group then
+      mistake(format("display: '%s' would move the session each time it is shown; display shows values", entered.name))
+    end
     state.evaluate(rest)  -- report a mistake now, before anything is kept
     local display = { id = state.next_display, text = rest }
     state.next_display = state.next_display + 1

@@ -15,6 +15,9 @@ local function place_of(f)
   return format("%s:%d", info.short_src, info.linedefined)
 end
 
+-- Selectors of rules on every tensor. Where no outputs were dumped, such a rule looks at inputs.
+local EVERYTHING = { ["@all"] = true, ["not @constant"] = true }
+
 -- Replaces `@team` of a profile's collections by its definition.
 local function expand(selector, collections)
   if type(selector) ~= "string" or not collections then return selector end
@@ -64,6 +67,21 @@ local function select_nodes(made, session, values, budget, collections)
   return expand(chosen, collections)
 end
 
+-- Operators whose outputs are uninitialised memory. nil: there are none.
+local function unwritten_nodes(session)
+  if session.kind ~= "dump" then return nil end
+  local unwritten = session:nodes("@optimizer and not @parameter and not @constant", { optional = true })
+    :filter(function(node) return node.unwritten end)
+  return #unwritten > 0 and unwritten or nil
+end
+
+-- The nodes that a rule selects, without those whose outputs it must not judge.
+local function written(session, on, unwritten)
+  local all = session:nodes(on, { optional = true })
+  local kept = all:minus(unwritten)
+  return #kept < #all and kept or on
+end
+
 -- What a loss scale has answered is not a fault: such gradients change nothing. The rules for which this holds:
 local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true }
 
@@ -73,7 +91,8 @@ local function overflow(t)
   if nan + inf > 0 then return { actual = nan + inf, message = format("%d NaN, %d Inf", nan, inf) } end
 end
 
---- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn.
+--- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn, unwritten
+--- (nodes whose outputs are uninitialised memory).
 ---@return table|false|nil instance false: it names nothing in this network
 ---@return string? why
 function M.instance(session, made, values, options)
@@ -93,11 +112,17 @@ function M.instance(session, made, values, options)
     local fine, wrong = core.check_selector(on)
     if not fine then return nil, format("%s: select: %s", made.file or made.name, wrong) end
   end
+  local slots = options.slots or made.slots
+  local inputs_instead = not options.slots and slots == "output" and EVERYTHING[on] or false
+  if not options.on and options.unwritten and slots == "output" then
+    on = written(session, on, options.unwritten)
+  end
   local optional = options.optional
   if optional == nil then optional = options.on == nil and made.optional end
   local instance = {
     rule = made.name, abbr = made.abbr, summary = made.summary, cause = made.cause, next = made.next, file = made.file,
-    severity = made.severity, name = options.name, on = on, slots = options.slots or made.slots, optional = optional,
+    severity = made.severity, name = options.name, on = on, slots = slots, optional = optional,
+    inputs_instead = inputs_instead,
     turn = options.turn or 0, budget = budget, needs = made.needs,
   }
   local check = made.check
@@ -205,10 +230,11 @@ end
 function M.prepare(session, plan)
   local problems = {}
   for i, problem in ipairs(plan.problems) do problems[i] = problem end
-  local instances = {}
+  local instances, unwritten = {}, unwritten_nodes(session)
   for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
     local made = entry.rule
-    local options = { budget = plan.budget, collections = plan.collections, turn = entry.turn, slots = plan.slots }
+    local options = { budget = plan.budget, collections = plan.collections, turn = entry.turn, slots = plan.slots,
+      unwritten = unwritten }
     local instance, why = M.instance(session, made, plan.values[made], options)
     if instance then
       instances[#instances + 1] = instance

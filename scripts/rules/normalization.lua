@@ -20,7 +20,7 @@ local negative = rule {
     { name = "negative", x = { 1, -1e-7 }, expect = "hit" },
     { name = "zero and negative zero", x = { 0, -0.0 }, expect = "clean" },
     { name = "ordinary", x = { 1, 0.5 }, expect = "clean" },
-    { name = "NaN", x = { nan, nan }, expect = "clean" },
+    { name = "NaN", x = { nan, nan }, expect = "not checked" },
     { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
   },
 }
@@ -45,7 +45,7 @@ local zero = rule {
     { name = "small but there", x = { 1e-4, 1 }, expect = "clean" },
     { name = "negative is another fault", x = { -1, 1 }, expect = "clean" },
     { name = "as it starts", x = { 1, 1 }, expect = "clean" },
-    { name = "NaN", x = { nan, nan }, expect = "clean" },
+    { name = "NaN", x = { nan, nan }, expect = "not checked" },
     { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
   },
 }
@@ -68,7 +68,7 @@ local exploding = rule {
   cases    = {
     { name = "1e8", x = { 1, 1e8 }, expect = "hit" },
     { name = "pixels", x = { 5000, 300 }, expect = "clean" },
-    { name = "NaN", x = { nan, nan }, expect = "clean" },
+    { name = "NaN", x = { nan, nan }, expect = "not checked" },
     { name = "empty", x = {}, shape = { 0 }, expect = "clean" },
   },
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -10,31 +9,6 @@
 
 namespace msdbg {
 namespace {
-
-/// The reason why the expression has no value for such a tensor, or "".
-std::string why_undefined(const Expression& expression, const Stats& stats) {
-  if (stats.count == 0 || stats.nan_count == 0) return "";
-  std::set<std::string_view> words;
-  const std::string_view text = expression.text();
-  const auto letter = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && letter(text[end])) ++end;
-    if (end > at) words.insert(text.substr(at, end - at));
-    at = std::max(end, at + 1);
-  }
-  // These test for NaN, and are defined.
-  for (std::string_view word : {"isnan", "isfinite", "isinf"}) {
-    if (words.contains(word)) return "";
-  }
-  if (stats.nan_count == stats.count) return fmt::format("every element is NaN, so '{}' is neither true nor false", text);
-  if (words.contains("finite")) return "";
-  for (std::string_view word : {"sum", "mean", "std", "norm1", "norm2", "norminf"}) {
-    if (words.contains(word))
-      return fmt::format("{} of {} elements are NaN, and so is {}(); finite(x) leaves them out", stats.nan_count, stats.count, word);
-  }
-  return "";
-}
 
 /// The search on one rank. Here, steps are indexes into `steps_`.
 class Halving {
@@ -142,7 +116,6 @@ class Halving {
     } else {
       probe.undecided = checked->not_checked.size();
       if (!checked->not_checked.empty()) probe.reason = checked->not_checked.front().reason;
-      note_undefined(tensors, probe);
       if (probe.undecided == 0) probe.state = InputState::kGood;
       if (Result<Stats> stats = session_.stats(tensors.front())) probe.stats = std::move(*stats);
     }
@@ -150,18 +123,6 @@ class Halving {
     found_.probes.push_back(std::move(probe));
     if (options_.progress) options_.progress(found_.probes.size(), 0, 0);
     return state;
-  }
-
-  /// By IEEE rules a comparison with NaN is false, but that is no evidence of a good tensor.
-  void note_undefined(const std::vector<TensorId>& tensors, BisectProbe& probe) {
-    if (!watch_.expression) return;
-    for (const TensorId& id : tensors) {
-      const Result<Stats> stats = session_.stats(id);
-      const std::string why = stats ? why_undefined(*watch_.expression, *stats) : "";
-      if (why.empty()) continue;
-      if (probe.reason.empty()) probe.reason = (tensors.size() > 1 ? session_.tensor_name(id) + ": " : "") + why;
-      ++probe.undecided;
-    }
   }
 
   /// The step after the answer must agree with it.

@@ -207,19 +207,22 @@ class CauseSearch {
       if (anchor.rule != "dead-relu") continue;
       const CauseGraph& graph = graph_of(anchor.tensor);
       const auto [at, fresh] = behind_dead_.try_emplace({anchor.tensor.rank, anchor.tensor.graph, anchor.tensor.node});
-      const std::vector<bool>& reached = at->second;
+      const auto& [reached, behind] = at->second;
       if (fresh) {
         // No gradient passes, and what is multiplied with the output is zero.
         std::vector<NodeId> backward;
         for (const Use& use : graph.graph().effective_users(anchor.tensor.node)) {
           if (in_category(graph.graph().node(use.node), Category::kGradient)) backward.push_back(use.node);
         }
-        at->second = graph.after(backward);
+        const NodeId dead[] = {anchor.tensor.node};
+        at->second = {graph.after(backward), graph.after(dead)};
       }
       if (!of_hit_[i]) of_hit_[i] = draft(CauseKind::kDeadUnits, anchor.tensor, "no unit lets anything through", "all outputs are 0");
       take(*of_hit_[i], [&](const Hit& hit) {
-        return (is_any(kZero, hit) || is_any(kStill, hit)) && same_graph(hit.tensor, anchor.tensor) &&
-               hit.tensor.step == anchor.tensor.step && graph.holds(reached, hit.tensor.node);
+        if (!same_graph(hit.tensor, anchor.tensor) || hit.tensor.step != anchor.tensor.step) return false;
+        // What lets nothing through gives the same for every sample.
+        if (hit.rule == "equal-outputs") return graph.holds(behind, hit.tensor.node);
+        return (is_any(kZero, hit) || is_any(kStill, hit)) && graph.holds(reached, hit.tensor.node);
       });
     }
   }
@@ -328,7 +331,8 @@ class CauseSearch {
   CheckResult& result_;
   std::map<std::tuple<int, int, int64_t>, const StepOrigins*> origins_;
   std::map<std::pair<int, int>, std::unique_ptr<CauseGraph>> graphs_;
-  std::map<std::tuple<int, int, NodeId>, std::vector<bool>> behind_dead_;
+  /// What a dead unit keeps gradients from, and what is computed from it.
+  std::map<std::tuple<int, int, NodeId>, std::pair<std::vector<bool>, std::vector<bool>>> behind_dead_;
   std::vector<Draft> drafts_;
   std::map<std::tuple<CauseKind, int, int, NodeId>, size_t> places_;
   std::vector<std::optional<size_t>> of_hit_;  ///< index into drafts_

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 
 #include "analysis/diff_parts.h"
 #include "msdbg/log.h"
@@ -45,6 +46,7 @@ Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResul
 }
 
 void conclude(DiffResult& result) {
+  std::set<NodeId> random;
   for (size_t i = 0; i < result.tensors.size(); ++i) {
     const TensorDiff& entry = result.tensors[i];
     switch (entry.state) {
@@ -55,8 +57,11 @@ void conclude(DiffResult& result) {
       case DiffState::kUncompared: ++result.uncompared; break;
     }
     if (entry.compared() && entry.dtype_a != entry.dtype_b) ++result.dtype_changes;
-    if (!result.first && (entry.state == DiffState::kDifferent || entry.state == DiffState::kReshaped)) result.first = i;
+    const bool differs = entry.state == DiffState::kDifferent || entry.state == DiffState::kReshaped;
+    if (differs && !result.first && !entry.behind_random) result.first = i;
+    if (entry.role == DiffRole::kRandom && random.insert(entry.b.node).second) result.random.push_back(i);
   }
+  if (!result.first && !result.random.empty()) result.first = result.random.front();
   if (!result.first) return;
   for (size_t i = *result.first; i < result.tensors.size(); ++i) {
     const TensorDiff& entry = result.tensors[i];
@@ -83,6 +88,7 @@ std::string_view diff_role_name(DiffRole role) {
     case DiffRole::kCulprit: return "culprit";
     case DiffRole::kVictim: return "victim";
     case DiffRole::kUnknown: return "unknown";
+    case DiffRole::kRandom: return "random";
   }
   return "";
 }

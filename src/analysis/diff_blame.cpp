@@ -45,7 +45,7 @@ void Blame::judge(TensorDiff& entry, size_t part) {
   } else if (const auto updater = pair.updater.find(node.id); updater != pair.updater.end()) {
     inputs = inputs_of(entry, part, updater->second);
   }
-  bool any_differs = false, any_unknown = false;
+  bool any_differs = false, any_unknown = false, all_random = true;
   for (const Input& input : inputs) {
     if (!input.known) {
       any_unknown = true;
@@ -53,13 +53,16 @@ void Blame::judge(TensorDiff& entry, size_t part) {
       continue;
     }
     any_differs = any_differs || input.differs;
+    all_random = all_random && (!input.differs || input.behind_random);
     if (!entry.error_in || input.error > *entry.error_in) {
       entry.error_in = input.error;
       if (input.error > 0) entry.worst_input = input.name;
     }
   }
   // What came into the step, and what was made of nothing, has nothing to blame but itself.
-  entry.role = any_differs ? DiffRole::kVictim : any_unknown ? DiffRole::kUnknown : DiffRole::kCulprit;
+  const bool random = node.kind == NodeKind::kOperator && draws_random_numbers(node.op);
+  entry.role = any_differs ? DiffRole::kVictim : random ? DiffRole::kRandom : any_unknown ? DiffRole::kUnknown : DiffRole::kCulprit;
+  entry.behind_random = entry.role == DiffRole::kRandom || (any_differs && all_random);
   const double out = error_of(entry);
   // NaN and Inf have no size that could grow.
   if (!entry.error_in || *entry.error_in == kInfinity || (any_unknown && *entry.error_in == 0)) return;
@@ -106,7 +109,11 @@ Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, ui
   }
   if (edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kOperator) {
     if (const auto found = from_entry(part, edge.node, edge.slot, execution)) return named(*found);
-    if (const auto found = recorded(part, id, slot, execution)) return named(*found, only_b ? " (only in B)" : "");
+    if (auto found = recorded(part, id, slot, execution)) {
+      // Without a value of its own it shows in what its consumers took.
+      found->behind_random = draws_random_numbers(pair.b->node(edge.node).op);
+      return named(*found, only_b ? " (only in B)" : "");
+    }
     return named({}, only_b ? " (only in B)" : "");
   }
   // Recorded inputs of updates hold the value after the update.
@@ -167,9 +174,15 @@ std::optional<Blame::Input> Blame::from_entry(size_t part, NodeId node, uint32_t
     if (found == by_b_.end()) continue;
     const TensorDiff& entry = result_.tensors[found->second];
     if (entry.state == DiffState::kUncompared) return std::nullopt;
-    return Input{true, differs(entry.state), error_of(entry), ""};
+    return Input{true, differs(entry.state), error_of(entry), "", entry.behind_random};
   }
   return std::nullopt;
+}
+
+bool Blame::is_behind_random(size_t part, NodeId node, uint32_t slot, uint32_t execution) const {
+  const DiffPart& at = plan_.parts[part];
+  const auto found = by_b_.find({at.rank_b, graphs(part).b->id(), at.step_b, execution, node, {Io::kOutput, slot}});
+  return found != by_b_.end() && result_.tensors[found->second].behind_random;
 }
 
 std::optional<Blame::Input> Blame::recorded(size_t part, NodeId node_b, uint32_t slot, uint32_t execution) {
@@ -220,8 +233,10 @@ std::optional<Blame::Input> Blame::parameter_at_start(size_t part, NodeId parame
   if (const NodeMatch* match = pair.of_b[parameter]) {
     const auto in_a = taken(a_, *pair.a, match->a, at.step_a), in_b = taken(b_, *pair.b, parameter, at.step_b);
     if (in_a && in_b) {
-      if (const auto known = recorded_.find(*in_b); known != recorded_.end()) return known->second;
-      if (const auto found = recorded_pair(part, *in_a, *in_b)) return found;
+      const auto known = recorded_.find(*in_b);
+      std::optional<Input> found = known != recorded_.end() ? known->second : recorded_pair(part, *in_a, *in_b);
+      if (found && at.previous) found->behind_random = is_behind_random(*at.previous, parameter, 0, 0);
+      if (found) return found;
     }
   }
   // Only if nothing ran in between.

@@ -56,6 +56,9 @@ Result<DiffPlan> plan_diff(Session& a, Session& b, const DiffOptions& options, D
 /// The tensors of a part in order, not yet compared.
 std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& plan, const DiffPart& part, const DiffOptions& options);
 
+/// True for operators that draw random numbers, such as Dropout: two runs agree in them only with the same seeds.
+bool draws_random_numbers(std::string_view op);
+
 /// One thread's block buffers.
 struct DiffBuffers {
   std::vector<std::byte> a, b;
@@ -77,6 +80,7 @@ class Blame {
     bool known = false, differs = false;
     double error = 0;
     std::string name;  ///< `input:1 NODE`
+    bool behind_random = false;  ///< as of TensorDiff
   };
   void judge(TensorDiff& entry, size_t part);
   std::vector<Input> inputs_of(const TensorDiff& entry, size_t part, NodeId node);
@@ -86,6 +90,7 @@ class Blame {
   std::optional<Input> recorded(size_t part, NodeId node_b, uint32_t slot, uint32_t execution);
   std::optional<Input> recorded_pair(size_t part, const TensorId& in_a, const TensorId& in_b);
   std::optional<Input> parameter_at_start(size_t part, NodeId parameter);
+  bool is_behind_random(size_t part, NodeId node, uint32_t slot, uint32_t execution) const;
   const GraphPair& graphs(size_t part) const { return *plan_.graphs[plan_.parts[part].graphs]; }
 
   Session &a_, &b_;

@@ -6,6 +6,7 @@
 
 #include "analysis/diff_parts.h"
 #include "analysis/match_blind.h"
+#include "msdbg/analysis.h"
 
 namespace msdbg {
 namespace {
@@ -277,14 +278,13 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     }
     add(*match, id, other, "B has no value of it");
   }
-  // Releases before 1.6 dumped what an optimizer's output buffer happened to hold.
+  // Some optimizers never write their output buffers.
   for (TensorDiff& entry : entries) {
     // Without edges the type of an operator must do.
     if (!entry.reason.empty() || (pair.edges_known && !pair.updated.count(entry.b.node))) continue;
     for (const auto& [session, side] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
-      const Node& node = pair.b->node(entry.b.node);
-      if (session->info().epoch == "B" && node.kind == NodeKind::kOperator && in_category(node, Category::kOptimizer)) {
-        entry.reason = fmt::format("an optimizer's output of this release ({}) is uninitialised memory", side);
+      if (has_unwritten_outputs(session->info(), pair.b->node(entry.b.node))) {
+        entry.reason = fmt::format("this optimizer's output is uninitialised memory ({})", side);
       }
     }
   }

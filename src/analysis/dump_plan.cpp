@@ -86,7 +86,9 @@ class Kernels {
     if (node.kind == NodeKind::kOperator && numbers_differ_) {
       // Patterns match the file's number, which may differ from the graph's.
       if (const size_t at = number_at(node.name); at != std::string::npos) {
-        names_.insert(fmt::format("name-regex(^{}-op[0-9]+$)", pattern_of(std::string_view(node.name).substr(0, at))));
+        const std::string_view stem = std::string_view(node.name).substr(0, at);
+        names_.insert(fmt::format("name-regex(^{}-op[0-9]+$)", pattern_of(stem)));
+        stems_.emplace(stem);
         return;
       }
     }
@@ -97,11 +99,17 @@ class Kernels {
     names_.insert(node.name);
   }
   const std::set<std::string>& names() const { return names_; }
+  /// True for an operator that a pattern of another one takes, too.
+  bool takes(const Node& node) const {
+    const size_t at = node.kind == NodeKind::kOperator ? number_at(node.name) : std::string::npos;
+    return at != std::string::npos && stems_.count(std::string_view(node.name).substr(0, at)) > 0;
+  }
   bool loose() const { return numbers_differ_; }
 
  private:
   bool numbers_differ_;
   std::set<std::string> names_;
+  std::set<std::string, std::less<>> stems_;  // names without their numbers
 };
 
 class Cost {
@@ -219,6 +227,7 @@ Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const Nod
     writable += static_cast<size_t>(std::count_if(graph->nodes().begin(), graph->nodes().end(), is_written));
   }
   Kernels kernels(version);
+  std::set<std::pair<const Graph*, NodeId>> chosen;
   Cost cost(options, &plan);
   for (const NodeRef& ref : nodes) {
     const Node& node = ref.graph->node(ref.node);
@@ -227,8 +236,17 @@ Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const Nod
       continue;
     }
     ++plan.nodes;
+    chosen.emplace(ref.graph, ref.node);
     kernels.add(node);
     cost.add(*ref.graph, node);
+  }
+  uint64_t more = 0;
+  for (const GraphPtr& graph : graphs) {
+    for (const Node& node : graph->nodes()) {
+      if (!is_written(node) || !kernels.takes(node) || chosen.count({graph.get(), node.id}) > 0) continue;
+      ++more;
+      cost.add(*graph, node);
+    }
   }
   if (plan.nodes == 0)
     return Status(Code::kNotFound, "plan: none of the chosen nodes is ever written by a run; choose operators or parameters");
@@ -236,7 +254,10 @@ Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const Nod
   plan.json = configuration(options, version, *iteration, plan, kernels).dump(2) + "\n";
 
   if (!plan.everything && kernels.loose()) {
-    plan.notes.push_back("since 2.7, numbers in file names differ from those in the graph: every -opN with the same scope and type is included");
+    std::string note =
+        "since 2.7, numbers in file names differ from those in the graph: every -opN with the same scope and type is included";
+    if (more > 0) note += fmt::format(", {} more than were chosen", more);
+    plan.notes.push_back(std::move(note));
   }
   if (!plan.size_known()) {
     plan.notes.push_back("the size is unknown: without a readable graph file no shape is");

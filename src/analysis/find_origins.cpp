@@ -18,10 +18,9 @@ class Search {
 
   Result<OriginResult> run() {
     result_.predicate = options_.predicate.text;
-    const std::vector<int64_t> have = session_.steps();
-    all_steps_.insert(have.begin(), have.end());
+    all_steps_ = session_.steps();
     std::vector<int64_t> chosen;
-    std::copy_if(have.begin(), have.end(), std::back_inserter(chosen),
+    std::copy_if(all_steps_.begin(), all_steps_.end(), std::back_inserter(chosen),
                  [&](int64_t step) { return options_.steps.contains(step); });
     if (chosen.empty()) return no_steps();
     evidence_.expect_steps(options_.steps);
@@ -47,18 +46,6 @@ class Search {
     return std::move(result_);
   }
 
-  PreviousStep before(const Graph& graph, int64_t step) {
-    const std::vector<int64_t> steps = session_.steps(graph.rank(), graph.id());
-    auto at = std::lower_bound(steps.begin(), steps.end(), step);
-    if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
-    const int64_t previous = *std::prev(at);
-    // A number that no graph used is a step that was not dumped, and it may have changed the weights.
-    for (int64_t between = previous + 1; between < step; ++between) {
-      if (all_steps_.count(between) == 0) return {std::nullopt, fmt::format("step {} was not dumped", between)};
-    }
-    return {previous, ""};
-  }
-
   Status look_at(int64_t step) {
     if (Status status = evidence_.judge_steps(IntSet::of(step), result_); !status.ok()) return status;
     if (result_.interrupted) return {};
@@ -68,7 +55,7 @@ class Search {
     for (const GraphPtr& graph : session_.graphs()) {
       const std::vector<TensorId>& own = by_graph[{graph->rank(), graph->id()}];
       if (own.empty()) continue;
-      PreviousStep values = before(*graph, step);
+      PreviousStep values = previous_step(session_, *graph, step, all_steps_);
       if (values.step && judged_.insert(*values.step).second) {
         if (Status status = evidence_.judge_parameters(*values.step, result_); !status.ok()) return status;
       }
@@ -88,7 +75,8 @@ class Search {
   const OriginOptions& options_;
   Evidence evidence_;
   OriginResult result_;
-  std::set<int64_t> all_steps_, judged_;
+  std::vector<int64_t> all_steps_;
+  std::set<int64_t> judged_;
 };
 
 }  // namespace

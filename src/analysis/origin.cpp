@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/elements.h"
+#include "analysis/parameter_writes.h"
 
 namespace msdbg {
 namespace {
@@ -131,7 +132,7 @@ class StepSearch {
 
   OriginKind kind_of(const Node& node) const {
     const bool kept = node.trainable || node.optimizer_state || !model_.updaters(node.id).empty() ||
-                      in_category(node, Category::kWeight);
+                      in_category(node, Category::kWeight) || write_before(node.id);
     return node.kind == NodeKind::kParameter && kept ? OriginKind::kParameter : OriginKind::kInput;
   }
 
@@ -162,17 +163,24 @@ class StepSearch {
     sources_.push_back(std::move(candidate));
   }
 
-  /// What the previous step's optimizer wrote into the parameter.
+  std::optional<ParameterWrite> write_before(NodeId parameter) const {
+    return ParameterWrites(evidence_.session(), graph_.rank(), graph_.node(parameter).name).before(graph_, model_.step());
+  }
+
+  /// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
   std::optional<TensorId> update_of(NodeId parameter) const {
-    if (!model_.before().step) return std::nullopt;
-    for (NodeId updater : model_.updaters(parameter)) {
-      TensorId id = model_.id(updater, Slot{});
-      id.step = *model_.before().step;
-      if (const uint32_t executions = evidence_.session().executions(id.rank, id.graph, id.step, updater))
-        id.execution = executions - 1;
-      if (!model_.is_unwritten(id) && evidence_.is_bad(id)) return id;
-    }
-    return std::nullopt;
+    Session& session = evidence_.session();
+    const std::optional<ParameterWrite> write = write_before(parameter);
+    if (!write) return std::nullopt;
+    TensorId id = write->value();
+    id.node = write->updater;
+    if (const uint32_t executions = session.executions(id.rank, id.graph, id.step, id.node)) id.execution = executions - 1;
+    const bool unwritten = has_unwritten_outputs(session.info(), session.node(id));
+    const TensorId seen = unwritten ? write->value() : id;
+    if (evidence_.is_bad(seen)) return id;
+    const Predicate::Builtin* which = evidence_.builtin();
+    const std::optional<Stats> stats = which && !evidence_.find(seen) ? evidence_.stats(seen) : std::nullopt;
+    return stats && bad_elements(*which, *stats) > 0 ? std::optional(id) : std::nullopt;
   }
 
   // ---- what remains ----

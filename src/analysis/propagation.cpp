@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/propagation_cone.h"
+#include "analysis/trail.h"
 
 namespace msdbg {
 
@@ -26,21 +27,9 @@ std::string_view propagation_role_name(PropagationRole role) {
   return "unknown";
 }
 
-namespace {
-
-/// The previous step, if its Parameter files hold the values at the start of this one.
-PreviousStep before_step(const Session& session, const Graph& graph, int64_t step) {
-  const std::vector<int64_t> steps = session.steps(graph.rank(), graph.id()), all = session.steps();
-  const auto at = std::lower_bound(steps.begin(), steps.end(), step);
-  if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
-  const int64_t previous = *std::prev(at);
-  for (int64_t between = previous + 1; between < step; ++between) {
-    if (!std::binary_search(all.begin(), all.end(), between)) return {std::nullopt, fmt::format("step {} was not dumped", between)};
-  }
-  return {previous, ""};
+std::string_view trail_end_name(TrailEnd end) {
+  return end == TrailEnd::kOrigin ? "origin" : end == TrailEnd::kInput ? "input" : "unknown";
 }
-
-}  // namespace
 
 Result<Propagation> propagation(Session& session, const TensorId& tensor, const PropagationOptions& options) {
   const Result<TensorInfo> info = session.describe(tensor);
@@ -69,7 +58,7 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   for (const TensorId& id : evidence.listed()) {
     if (id.graph == tensor.graph && id.rank == tensor.rank) own.push_back(id);
   }
-  PreviousStep before = before_step(session, *graph, tensor.step);
+  PreviousStep before = previous_step(session, *graph, tensor.step);
   if (before.step && !seen.interrupted) {
     if (Status status = evidence.judge_parameters(*before.step, seen); !status.ok()) return status;
   }
@@ -87,6 +76,11 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
   }
   result.holds = evidence.is_bad(tensor);
   if (result.holds) grow_cone(evidence, model, result);
+  if (result.holds && options.up && result.edges_known) {
+    Result<Trail> trail = follow_trail(evidence, tensor);
+    if (!trail) return trail.status();
+    result.trail = std::move(*trail);
+  }
   std::set<std::pair<NodeId, uint32_t>> connected;
   for (const PropagationNode& node : result.nodes) connected.insert({node.node, node.execution});
   for (const TensorId& id : own) {

@@ -22,6 +22,21 @@ bool orders_only(const Graph& graph, const Edge& edge) {
 
 }  // namespace
 
+PreviousStep previous_step(const Session& session, const Graph& graph, int64_t step, std::span<const int64_t> all) {
+  const std::vector<int64_t> steps = session.steps(graph.rank(), graph.id());
+  const auto at = std::lower_bound(steps.begin(), steps.end(), step);
+  if (at == steps.begin()) return {std::nullopt, "no earlier step was dumped"};
+  const int64_t previous = *std::prev(at);
+  for (int64_t between = previous + 1; between < step; ++between) {
+    if (!std::binary_search(all.begin(), all.end(), between)) return {std::nullopt, fmt::format("step {} was not dumped", between)};
+  }
+  return {previous, ""};
+}
+
+PreviousStep previous_step(const Session& session, const Graph& graph, int64_t step) {
+  return previous_step(session, graph, step, session.steps());
+}
+
 StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, PreviousStep before,
                      std::span<const TensorId> tensors)
     : evidence_(evidence), graph_(graph), step_(step), before_(std::move(before)), tensors_(tensors) {
@@ -108,8 +123,8 @@ uint32_t StepModel::first_update(NodeId parameter) const {
 }
 
 bool StepModel::is_unwritten(const TensorId& tensor) const {
-  return tensor.slot.io == Io::kOutput && !updated(tensor.node).empty() && evidence_.session().info().epoch == "B" &&
-         in_category(graph_.node(tensor.node), Category::kOptimizer);
+  return tensor.slot.io == Io::kOutput && !updated(tensor.node).empty() &&
+         has_unwritten_outputs(evidence_.session().info(), graph_.node(tensor.node));
 }
 
 /// A value as recorded by one of its consumers; in-place consumers recorded something newer.

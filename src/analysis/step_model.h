@@ -47,6 +47,11 @@ struct PreviousStep {
   std::string reason;           ///< the reason if it is unknown
 };
 
+/// The step of a graph before `step`, if its Parameter files hold the values with which `step` began: a number that no graph used is a
+/// step that was left out of the dump, and it may have trained. `all`: the steps of the session.
+PreviousStep previous_step(const Session& session, const Graph& graph, int64_t step, std::span<const int64_t> all);
+PreviousStep previous_step(const Session& session, const Graph& graph, int64_t step);
+
 class StepModel {
  public:
   StepModel(Evidence& evidence, const Graph& graph, int64_t step, PreviousStep before, std::span<const TensorId> tensors);
@@ -71,7 +76,7 @@ class StepModel {
   /// Operators that update the parameter in place, in execution order.
   std::vector<NodeId> updaters(NodeId parameter) const;
   bool updates(NodeId node, uint32_t input_slot) const;
-  /// Optimizer outputs of old releases are uninitialized memory.
+  /// Outputs of some optimizers are uninitialised memory.
   bool is_unwritten(const TensorId& id) const;
 
   TensorId id(NodeId node, Slot slot, uint32_t execution = 0) const;

@@ -132,6 +132,8 @@ Result<TrendResult> trend(Session& session, const FollowTarget& target, std::str
     if (!stats) {
       point.reason = stats.status().message();
     } else {
+      point.count = stats->knows(kStatCount) ? stats->count : 0;
+      point.not_finite = stats->nan_count + stats->inf_count();
       if (stats->knows((*statistic)->field)) point.value = (*statistic)->value(*stats);
       if (!point.value) point.reason = why_none(**statistic, *stats);
     }

@@ -18,6 +18,7 @@ int status_of(const Options& options, const CheckResult& result, const Gate& gat
   const bool absent = std::any_of(result.rule_problems.begin(), result.rule_problems.end(),
                                   [](const RuleProblem& problem) { return problem.kind == RuleProblemKind::kNoSuchData; });
   if (damaged || absent) return kExitInput;
+  if (nothing_checked(result)) return kExitIncomplete;
   return options.strict && (is_incomplete(result) || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
@@ -77,6 +78,10 @@ Result<int> run(Context& context) {
   style.group = options.group;
   style.rules = rules.asked();
   style.rules_run = rules.names();
+  if (result->inputs_instead) {
+    style.tensors = "input and parameter";
+    context.note("no output of an operator was dumped: the inputs were checked instead");
+  }
   if (options.slots != "output") style.tensors = options.slots == "input" ? "input" : "input, output and parameter";
   if (files->any()) style.gate = &gate;
   style.exit_status = status_of(options, *result, gate, rules.nothing_ran(*result), damaged);
@@ -105,7 +110,12 @@ Action declare(const Declaration& to) {
                ->type_name("SEL"));
   repeated(app.add_option("--when", to.raw.when, "a condition with its parameters; replaces the default rules")->type_name("COND"));
   repeated(app.add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V"));
-  app.add_option("--slots", o.slots, "output, input or all")->capture_default_str()->type_name("WHICH");
+  app.add_option("--slots", o.slots, "output, input or all; default: output, or input where no outputs were dumped")
+      ->type_name("WHICH")
+      ->each([&o](const std::string&) { o.slots_given = true; });
+  app.add_option("--nan", to.raw.nan, "hit or clean: what a condition says of a tensor that it cannot judge because of NaN")
+      ->default_str("not checked")
+      ->type_name("VERDICT");
   app.add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000000));

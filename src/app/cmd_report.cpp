@@ -65,11 +65,20 @@ Status interrupted(const Options& options) {
   return Status(Code::kInterrupted, fmt::format("interrupted: {} was not written", options.output_file));
 }
 
+std::string file_words(const Options& options) {
+  std::vector<std::string> words;
+  for (const std::string& file : options.rule_files) words.push_back("--rule " + shell_quoted(file));
+  if (options.trust) words.emplace_back("--trust");
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 /// The words that ask for the same findings again.
 std::string rule_words(const Options& options) {
   std::vector<std::string> words;
-  if (options.rules != "default") words.push_back("--rules " + shell_quoted(options.rules));
-  for (const std::string& file : options.rule_files) words.push_back("--rule " + shell_quoted(file));
+  // Files alone are all that runs.
+  const bool said = options.rules != "default" || !options.rule_files.empty();
+  if (options.rules_given && said) words.push_back("--rules " + shell_quoted(options.rules));
+  if (const std::string files = file_words(options); !files.empty()) words.push_back(files);
   if (!options.baseline.empty()) words.push_back("--baseline " + shell_quoted(options.baseline));
   if (!options.suppress.empty()) words.push_back("--suppress " + shell_quoted(options.suppress));
   return fmt::format("{}", fmt::join(words, " "));
@@ -88,6 +97,7 @@ Result<int> run(const Words& words, Context& context) {
   page.rules = preset ? fmt::format("the {} rules", options.rules) : "the rules " + options.rules;
   if (!options.rules_given && context.last_result() != nullptr) page.rules = "the last check";
   else if (!options.rules_given && !context.watchpoints().empty()) page.rules = "the watchpoints of the prompt";
+  page.file_words = file_words(options);
   page.rule_words = rule_words(options);
   page.max_hits = words.max_hits;
   page.max_tensors = words.tensors;

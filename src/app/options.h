@@ -59,6 +59,8 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> watches;  ///< --on, --when
   std::vector<std::string> params;                           ///< rule.name=value
   std::string slots = "output";
+  bool slots_given = false;                                  ///< --slots was written, be it the default
+  NanVerdict nan = NanVerdict::kNotChecked;
   bool report_missing = false;
   size_t max_hits = SIZE_MAX;
   std::string baseline, bless, suppress;                     ///< files; "" = none

@@ -87,6 +87,11 @@ Status finish(const CommandEntry& entry, const RawOptions& raw, Options& o) {
     return Status(Code::kInvalidArgument,
                   "--baseline-steps says what --bless writes; add --bless FILE (a baseline with steps is recognised as it is)");
   }
+  if (!raw.nan.empty()) {
+    const auto nan = parse_nan_verdict(raw.nan);
+    if (!nan) return nan.status();
+    o.nan = *nan;
+  }
   if (!raw.semantics.empty()) {
     const auto semantics = parse_semantics(raw.semantics);
     if (!semantics) return semantics.status();

@@ -12,7 +12,7 @@ namespace msdbg::app {
 
 /// Text options, parsed after CLI11 is done in order to report our own errors. "" means not given.
 struct RawOptions {
-  std::string format, colour, semantics, steps, ranks, net, key, dec_mode;
+  std::string format, colour, semantics, nan, steps, ranks, net, key, dec_mode;
   std::vector<std::string> on, when;
   int64_t graph = -1, port = 50051, history = 16;
   std::optional<double> timeout_s;

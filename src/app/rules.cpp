@@ -35,7 +35,7 @@ RuleChoice choice_of(const Context& context) {
   choice.files = options.rule_files;
   choice.params = options.params;
   choice.profile = options.profile;
-  if (options.slots != "output") choice.slots = options.slots;
+  if (options.slots_given) choice.slots = options.slots;
   choice.trust = context.at_prompt() ? options.trust : trusts_project_rules(options.trust);
   choice.budget_s = options.rule_budget_s;
   return choice;
@@ -89,6 +89,7 @@ Result<std::vector<Watchpoint>> watches_from(const Options& options) {
     watch.on = *selector;
     watch.inputs = options.slots != "output";
     watch.outputs = options.slots != "input";
+    watch.inputs_instead = on.empty() && !options.slots_given;
     watch.optional = on.empty();  // a selector that the user wrote must match something
     if (condition != nullptr) {
       watch.severity = condition->spec->severity;
@@ -106,6 +107,7 @@ CheckOptions check_options_of(const Options& options) {
   out.steps = options.steps;
   out.ranks = options.ranks;
   out.semantics = options.semantics;
+  out.nan = options.nan;
   out.mem_limit_bytes = options.mem_limit_mb << 20;
   out.threads = options.threads;
   return out;

@@ -1,4 +1,6 @@
 // From text to a checked expression.
+#include <algorithm>
+
 #include "expr/expression_data.h"
 
 namespace msdbg {
@@ -13,6 +15,23 @@ bool uses_previous(const Tree& tree) {
     if (uses_previous(*arg)) return true;
   }
   return false;
+}
+
+/// True where the text says what NaN means: isnan, isinf, isfinite, finite, or x != x.
+bool tests_for_nan(const Tree& tree) {
+  using expr::Op;
+  switch (tree.op) {
+    case Op::kIsNan:
+    case Op::kIsInf:
+    case Op::kIsFinite:
+    case Op::kFinite: return true;
+    case Op::kEqual:
+    case Op::kNotEqual:
+      if (tree.args[0]->op == tree.args[1]->op && (tree.args[0]->op == Op::kX || tree.args[0]->op == Op::kPrev)) return true;
+      break;
+    default: break;
+  }
+  return std::any_of(tree.args.begin(), tree.args.end(), [](const auto& arg) { return tests_for_nan(*arg); });
 }
 
 std::optional<Problem> fits(const Tree& tree, ExpressionKind wanted) {
@@ -49,12 +68,14 @@ Result<Expression> Expression::parse(std::string_view text, ExpressionKind wante
   data->source = std::string(text);
   data->text = std::string(trim(text));
   data->needs_previous = uses_previous(*tree);
+  data->asks_about_nan = tests_for_nan(*tree);
   data->tree = std::move(tree);
   return Expression(std::move(data));
 }
 
 const std::string& Expression::text() const { return data_->text; }
 bool Expression::needs_previous() const { return data_->needs_previous; }
+bool Expression::asks_about_nan() const { return data_->asks_about_nan; }
 bool Expression::is_scalar() const { return !data_->tree->type.element; }
 bool Expression::is_truth() const { return data_->tree->type.truth; }
 

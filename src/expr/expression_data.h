@@ -13,7 +13,7 @@ struct Expression::Data {
   std::string source;  ///< the text that the positions in the tree refer to
   std::string text;
   std::unique_ptr<const expr::Tree> tree;
-  bool needs_previous = false;
+  bool needs_previous = false, asks_about_nan = false;
 };
 
 }  // namespace msdbg

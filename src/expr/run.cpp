@@ -54,6 +54,7 @@ class Evaluation {
       result.actual = values_[static_cast<size_t>(root.actual)];
       result.threshold = values_[static_cast<size_t>(root.threshold)];
     }
+    result.is_decided = !result.is_truth || is_decided(root.node);
     return result;
   }
 
@@ -69,6 +70,35 @@ class Evaluation {
   }
 
  private:
+  /// False when the truth of `root` depends on a comparison with a value that the elements made NaN. `and` and `or` are decided when one side is
+  /// enough.
+  bool is_decided(NodeId root) const {
+    std::vector<bool> open(static_cast<size_t>(root) + 1);  // by node: NaN that comes from the elements, or a truth that rests on one
+    const auto is_open = [&](NodeId id) { return id != kNoNode && open[static_cast<size_t>(id)]; };
+    for (NodeId id = 0; id <= root; ++id) {
+      const DagNode& node = program_->dag[id];
+      const bool any = is_open(node.a) || is_open(node.b) || is_open(node.mask);
+      bool result = any;
+      if (node.op == Op::kIsNan || node.op == Op::kIsInf || node.op == Op::kIsFinite) {
+        result = false;
+      } else if (node.type.element) {
+        result = any;
+      } else if (is_reduction(node.op)) {
+        result = any || std::isnan(get(id));
+      } else if (node.op == Op::kAnd || node.op == Op::kOr) {
+        const bool decides = node.op == Op::kOr;
+        const auto settled = [&](NodeId side) { return !is_open(side) && (get(side) != 0) == decides; };
+        result = any && !settled(node.a) && !settled(node.b);
+      } else if (!node.type.truth) {
+        // NaN^0 is 1, and 0/0 is NaN. The names of a type's properties are NaN for types without them.
+        const bool fresh = node.a != kNoNode && !std::isnan(get(node.a)) && !std::isnan(get(node.b));
+        result = std::isnan(get(id)) && (any || fresh);
+      }
+      open[static_cast<size_t>(id)] = result;
+    }
+    return !is_open(root);
+  }
+
   const Code& code() const { return program_->code(pass_, has_previous_); }
   void set(NodeId id, double value) { values_[static_cast<size_t>(id)] = value; }
   double get(NodeId id) const { return id == kNoNode ? 0 : values_[static_cast<size_t>(id)]; }

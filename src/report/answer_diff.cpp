@@ -69,6 +69,7 @@ Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry) {
   }
   out.update(measures);
   out["role"] = entry.role == DiffRole::kNone ? Answer() : Answer(diff_role_name(entry.role));
+  out["behind_random"] = entry.behind_random;
   out["error_in"] = entry.error_in ? real_or_null(*entry.error_in) : Answer();
   out["worst_input"] = text_answer(entry.worst_input);
   out["amplification"] = entry.amplification ? real_or_null(*entry.amplification) : Answer();
@@ -76,7 +77,8 @@ Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry) {
 }
 
 Answer diff_answer(Session& a, Session& b, const DiffResult& result) {
-  Answer culprits = Answer::array(), notes = Answer::array(), tensors = Answer::array();
+  Answer culprits = Answer::array(), random = Answer::array(), notes = Answer::array(), tensors = Answer::array();
+  for (const size_t i : result.random) random.push_back(diff_entry_answer(a, b, result.tensors[i]));
   for (const size_t i : result.culprits) culprits.push_back(diff_entry_answer(a, b, result.tensors[i]));
   for (const DiffNote& note : result.notes) notes.push_back(note.text);
   for (const TensorDiff& entry : result.tensors) tensors.push_back(diff_entry_answer(a, b, entry));
@@ -92,6 +94,7 @@ Answer diff_answer(Session& a, Session& b, const DiffResult& result) {
   out["edges_known"] = result.unknown_edges.empty();
   out["first"] = result.first ? diff_entry_answer(a, b, result.tensors[*result.first]) : Answer();
   out["culprits"] = std::move(culprits);
+  out["random"] = std::move(random);
   out["matched"] = result.matched_nodes;
   out["matched_by"] = {{"name", result.by_name}, {"structure", result.by_structure}, {"value", result.by_value}, {"map", result.by_map}};
   out["counts"] = {{"equal", result.equal},       {"close", result.close},           {"different", result.different},

@@ -55,7 +55,10 @@ Answer line_object(const Session& session, const TrendResult& result, const Tren
   Answer points = Answer::array();
   for (const TrendPoint& point : line.points) {
     points.push_back(
-        {{"step", point.step}, {"value", number_answer(point.value)}, {"reason", text_answer(point.reason)}});
+        {{"step", point.step},
+         {"value", number_answer(point.value)},
+         {"reason", text_answer(point.reason)},
+         {"not_finite", point.not_finite}});
   }
   out["points"] = std::move(points);
   return out;
@@ -101,6 +104,17 @@ Answer row_object(Session& session, const SourceFile& file, const SourceRow& row
   return out;
 }
 
+Answer trail_object(Session& session, const Trail& trail) {
+  Answer links = Answer::array();
+  for (const TrailLink& link : trail.links) {
+    Answer entry = place_answer(session, link.tensor);
+    entry["seen"] = place_answer(session, link.seen);
+    entry["stats"] = stats_answer(session, link.stats, link.seen);
+    links.push_back(std::move(entry));
+  }
+  return {{"links", std::move(links)}, {"ends_at", trail_end_name(trail.end)}, {"reason", text_answer(trail.reason)}};
+}
+
 }  // namespace
 
 Answer bisect_answer(Session& session, const BisectResult& result) {
@@ -142,6 +156,7 @@ Answer propagation_answer(Session& session, const Propagation& result) {
   // Empty lists would say that it has no consumers.
   out["nodes"] = result.edges_known ? std::move(nodes) : Answer();
   out["edges"] = result.edges_known ? std::move(edges) : Answer();
+  out["trail"] = result.trail ? trail_object(session, *result.trail) : Answer();
   out["bad_in_step"] = result.bad_in_step;
   out["bad_elsewhere"] = result.edges_known ? Answer(result.bad_elsewhere) : Answer();
   out["clean_outputs"] = result.clean_outputs;

@@ -41,9 +41,10 @@ class CommandText {
     if (const auto spec = find_condition(hit.abbr.empty() ? hit.rule : hit.abbr)) {
       when = (*spec)->abbr.empty() ? std::string((*spec)->id) : std::string((*spec)->abbr);
       for (const ParamResult& param : hit.params) when += fmt::format(" {}={}", param.name, format_double(param.threshold));
-    } else if (rule_info(*context_.input.check, hit.rule) != nullptr) {
-      return fmt::format("msdbg check {} --rules {} --step {}{}{}", dump_, shell_word(hit.rule), hit.tensor.step, rank(hit.tensor.rank),
-                         semantics());
+    } else if (const RuleInfo* info = rule_info(*context_.input.check, hit.rule)) {
+      const std::string& files = context_.options.file_words;
+      return fmt::format("msdbg check {} {}{}--rules {} --steps {}{}{}{}", dump_, files, files.empty() ? "" : " ", shell_word(hit.rule),
+                         info->remembers && hit.tensor.step > 0 ? "0:" : "", hit.tensor.step, rank(hit.tensor.rank), semantics());
     } else if (Expression::parse(hit.rule)) {
       when = hit.rule;
     } else {

@@ -102,8 +102,9 @@ std::optional<Section> coverage_chapter(Context& context) {
   Facts facts;
   if (context.input.check != nullptr) {
     const std::string rules = context.options.rules.empty() ? "" : fmt::format(" by {}", context.options.rules);
+    const std::string kind = context.input.check->inputs_instead ? "input and parameter tensor" : "output and parameter tensor";
     facts.rows.push_back(
-        {"Checked", {plain(fmt::format("{} of {}{}", coverage.checked, counted(coverage.tensors, "output and parameter tensor"), rules))}});
+        {"Checked", {plain(fmt::format("{} of {}{}", coverage.checked, counted(coverage.tensors, kind), rules))}});
   }
   if (context.input.origin != nullptr) {
     const Coverage& looked = context.input.origin->coverage;

@@ -32,7 +32,7 @@ std::string diff_csv(Session& a, Session& b, const DiffResult& result) {
 }
 
 std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
-  std::string out = fmt::format("**{}**\n\nA: {}  \nB: {}\n\n", markdown_cell(diff_verdict(b, result)), markdown_cell(a.info().source),
+  std::string out = fmt::format("**{}**\n\nA: {}  \nB: {}\n\n", markdown_cell(diff_verdict(a, b, result)), markdown_cell(a.info().source),
                                 markdown_cell(b.info().source));
   std::string rows;
   for (const TensorDiff& entry : result.tensors) {
@@ -79,11 +79,12 @@ std::string diff_junit(Session&, Session& b, const DiffResult& result) {
     }
   }
   const uint64_t failures = result.different + result.reshaped;
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" skipped=\"{}\"", result.tensors.size(), failures, result.uncompared);
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\"", result.tensors.size(), failures);
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"msdbg diff\" {0}>\n  <testsuite name=\"diff\" {0}>\n{1}  "
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"msdbg diff\" {0}>\n  <testsuite name=\"diff\" {0} skipped=\"{2}\">\n{1}  "
       "</testsuite>\n</testsuites>\n",
-      counts, cases);
+      counts, cases, result.uncompared);
 }
 
 }  // namespace msdbg

@@ -15,7 +15,7 @@ std::string diff_sarif(Session& a, Session& b, const DiffResult& result);
 // Shared with the table:
 
 /// `different: 41 of 88 tensors, first at step 0 NODE:output:0`, on one line with full names.
-std::string diff_verdict(Session& b, const DiffResult& result);
+std::string diff_verdict(Session& a, Session& b, const DiffResult& result);
 /// `max error 0.123 at [2,5] (0.5 against 0.6), 12.5 % within tolerance, 3 NaN on one side only`.
 std::string diff_what(const TensorDiff& entry);
 /// The meaning of the role for this tensor, as a sentence.

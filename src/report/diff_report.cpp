@@ -29,7 +29,7 @@ class DiffText {
   }
 
   std::string text() {
-    const std::string verdict = diff_verdict(b_, result_);
+    const std::string verdict = diff_verdict(a_, b_, result_);
     const size_t colon = std::min(verdict.find_first_of(":;"), verdict.size());
     const Paint paint = result_.is_equal() ? Paint::kStrong : Paint::kError;
     std::string out = painted(verdict.substr(0, colon), paint, style_.colour) + printable(verdict.substr(colon)) + "\n";
@@ -216,7 +216,7 @@ class DiffText {
   std::string remark(const TensorDiff& entry) const {
     std::string out;
     const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
-    if (entry.role == DiffRole::kCulprit) add("culprit");
+    if (entry.role == DiffRole::kCulprit || entry.role == DiffRole::kRandom) add(std::string(diff_role_name(entry.role)));
     if (entry.shape_a != entry.shape_b && !entry.shape_a.empty())
       add(fmt::format("{} against {}", shape_text(entry.shape_a), shape_text(entry.shape_b)));
     if (entry.dtype_a != entry.dtype_b && entry.compared())

@@ -1,6 +1,9 @@
 // SARIF 2.1.0 of a comparison: each different tensor at the user's source line in B.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "report/diff_formats.h"
 #include "report/sarif.h"
 #include "report/table.h"
@@ -18,6 +21,7 @@ constexpr Role kRoles[] = {
     {DiffRole::kCulprit, "diff-culprit", "error", "its inputs agree, its output differs"},
     {DiffRole::kVictim, "diff-victim", "note", "an input differed already"},
     {DiffRole::kUnknown, "diff-unknown", "warning", "it differs; whether its inputs did is not known"},
+    {DiffRole::kRandom, "diff-random", "note", "it draws random numbers, its inputs agree"},
 };
 
 }  // namespace
@@ -28,7 +32,8 @@ std::string diff_sarif(Session& a, Session& b, const DiffResult& result) {
     run.rules.push_back({{"id", role.id}, {"shortDescription", {{"text", role.summary}}}, {"defaultConfiguration", {{"level", role.level}}}});
   for (const TensorDiff& entry : result.tensors) {
     if (entry.state != DiffState::kDifferent && entry.state != DiffState::kReshaped) continue;
-    const size_t index = entry.role == DiffRole::kCulprit ? 0 : entry.role == DiffRole::kVictim ? 1 : 2;
+    const auto role = std::find_if(std::begin(kRoles), std::end(kRoles), [&](const Role& each) { return each.role == entry.role; });
+    const auto index = static_cast<size_t>(role == std::end(kRoles) ? 2 : role - std::begin(kRoles));
     const Node& node = b.node(entry.b);
     Json found;
     found["ruleId"] = kRoles[index].id;

@@ -15,6 +15,25 @@ std::string place_text(uint64_t flat, const Shape& shape) {
   return at.empty() ? "" : " at " + shape_text(at);
 }
 
+/// "; 1 node only in A (Transpose-op1)": operators and parameters, since constants belong to them.
+std::string unmatched_text(Session& session, const std::vector<UnmatchedNode>& nodes, std::string_view side) {
+  size_t count = 0;
+  std::string first;
+  for (const UnmatchedNode& unmatched : nodes) {
+    const Node& node = session.graph(unmatched.rank, unmatched.graph)->node(unmatched.node);
+    if (node.kind == NodeKind::kConstant) continue;
+    if (count++ == 0) first = brief_name(session, node.name);
+  }
+  if (count == 0) return "";
+  return fmt::format("; {} only in {} ({}{})", counted(count, "node"), side, first, count > 1 ? ", ..." : "");
+}
+
+std::string random_names(Session& b, const DiffResult& result) {
+  const TensorId& first = result.tensors[result.random.front()].b;
+  const size_t more = result.random.size() - 1;
+  return fmt::format("{} in step {}{}", short_name(b, first), first.step, more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 std::string diff_percent(double share) {
@@ -23,7 +42,8 @@ std::string diff_percent(double share) {
   return fmt::format("{} %", format_short(std::min(std::floor(share * 1e4) / 100, 99.99), 4));
 }
 
-std::string diff_verdict(Session& b, const DiffResult& result) {
+std::string diff_verdict(Session& a, Session& b, const DiffResult& result) {
+  const std::string unmatched = unmatched_text(a, result.only_a, "A") + unmatched_text(b, result.only_b, "B");
   const size_t compared = result.equal + result.close + result.different + result.reshaped;
   if (!result.first) {
     const std::string all = result.close == 0 ? "bit for bit the same"
@@ -32,10 +52,17 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
     if (result.interrupted)
       return fmt::format("interrupted: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
     if (result.uncompared > 0) {
-      return fmt::format("equal as far as could be compared: {}: {}; {} not compared", counted(compared, "tensor"), all, result.uncompared);
+      return fmt::format("equal as far as could be compared: {}: {}; {} not compared{}", counted(compared, "tensor"), all, result.uncompared,
+                         unmatched);
     }
     const bool complete = result.is_complete();
-    return fmt::format("equal: {}: {}{}", counted(compared, "tensor"), all, complete ? "" : "; what was not compared is listed below");
+    return fmt::format("equal: {}: {}{}{}", counted(compared, "tensor"), all, unmatched,
+                       complete || !unmatched.empty() ? "" : "; what was not compared is listed below");
+  }
+  const uint64_t different = result.different + result.reshaped;
+  if (result.is_only_random()) {
+    return fmt::format("different: {} of {}, all because of random operators: {}{}", different, counted(compared, "tensor"),
+                       random_names(b, result), unmatched);
   }
   const TensorDiff& first = result.tensors[*result.first];
   const Node& node = b.node(first.b);
@@ -49,8 +76,9 @@ std::string diff_verdict(Session& b, const DiffResult& result) {
     role = fmt::format(", fed by {}", first.worst_input.substr(begin));
   }
   const std::string rank = b.ranks().size() > 1 ? fmt::format(" of rank {}", first.b.rank) : "";
-  return fmt::format("different: {} of {}, first in step {}{} at {}{}", result.different + result.reshaped, counted(compared, "tensor"),
-                     first.b.step, rank, short_name(b, first.b), role);
+  const std::string random = result.random.empty() ? "" : fmt::format("; random operators differ, too: {}", random_names(b, result));
+  return fmt::format("different: {} of {}, first in step {}{} at {}{}{}{}", different, counted(compared, "tensor"), first.b.step, rank,
+                     short_name(b, first.b), role, random, unmatched);
 }
 
 std::string diff_what(const TensorDiff& entry) {
@@ -79,6 +107,7 @@ std::string diff_why(const TensorDiff& entry, NodeKind kind) {
     case DiffRole::kUnknown:
       if (!entry.edges_known) return "the first in the order of the run; without the graph it is unknown whether it is the cause";
       return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
+    case DiffRole::kRandom: return "it draws random numbers, and its inputs agree: give both runs the same seed";
     case DiffRole::kVictim: break;
   }
   std::string out = "it is handed on: ";

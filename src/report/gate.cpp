@@ -214,8 +214,10 @@ std::string_view gate_status_name(GateStatus status) {
   return "new";
 }
 
+bool nothing_checked(const CheckResult& result) { return result.coverage.verdicts == 0 && result.coverage.checked == 0 && result.total_hits == 0; }
+
 bool is_incomplete(const CheckResult& result) {
-  return result.coverage.checked == 0 || result.coverage.not_checked > 0 ||
+  return nothing_checked(result) || result.coverage.not_checked > 0 ||
          std::any_of(result.rule_problems.begin(), result.rule_problems.end(),
                      [](const RuleProblem& problem) { return problem.kind != RuleProblemKind::kIdle; });
 }

@@ -33,6 +33,7 @@ std::vector<Watchpoint> default_watchpoints() {
     watch.rule = rule.name;
     watch.on = *selector;
     watch.optional = true;
+    watch.inputs_instead = rule.on == "@all";
     watch.severity = condition->spec->severity;
     watch.condition = std::move(*condition);
     list.push_back(std::move(watch));

@@ -59,6 +59,29 @@ std::string values_text(const PropagationNode& node) {
   return fmt::format("min {}  max {}", format_short(node.stats->min), format_short(node.stats->max));
 }
 
+/// "fc2.weight <- step 0: ApplyMomentum-op3 <- ... <- Log-op0", where the way back leaves the step.
+std::string trail_text(const View& view, const Trail& trail) {
+  constexpr size_t kMostNames = 8;
+  std::string out;
+  int64_t step = view.result.tensor.step;
+  int graph = view.result.tensor.graph;
+  for (size_t i = 0; i < trail.links.size(); ++i) {
+    const TensorId& at = trail.links[i].tensor;
+    if (trail.links.size() > kMostNames && i == kMostNames - 2) {
+      out += fmt::format(" <- ... {} more", trail.links.size() - kMostNames + 1);
+      i = trail.links.size() - 2;
+      continue;
+    }
+    out += i > 0 ? " <- " : "";
+    if (at.step != step) out += fmt::format("step {}: ", at.step);
+    else if (at.graph != graph) out += fmt::format("graph {}: ", at.graph);
+    step = at.step;
+    graph = at.graph;
+    out += brief_name(view.session, view.session.node(at).name);
+  }
+  return out;
+}
+
 std::vector<std::string> summary(const View& view) {
   const Propagation& result = view.result;
   std::vector<std::string> lines;
@@ -73,6 +96,12 @@ std::vector<std::string> summary(const View& view) {
     add("came from",
         origins.empty() ? std::string("no origin is known: every way back ends at a value that was not recorded") : view.names(origins));
     add("passed on by", fmt::format("{} {}", passed.size(), passed.size() == 1 ? "operator or parameter" : "operators and parameters"));
+    const auto elsewhere = [&](const TrailLink& link) {
+      return link.tensor.step != result.tensor.step || link.tensor.graph != result.tensor.graph;
+    };
+    if (result.trail && std::any_of(result.trail->links.begin(), result.trail->links.end(), elsewhere)) {
+      add("before that", trail_text(view, *result.trail));
+    }
     if (!clean.empty()) add("sound inputs", fmt::format("{}: {}", clean.size(), view.names(clean)));
   } else {
     const auto parameters =

@@ -18,6 +18,7 @@ constexpr size_t kSparkWidth = 32;
 constexpr std::string_view kBlocks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
 constexpr std::string_view kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
 constexpr double kDecades = 100;
+constexpr double kLeastChange = 1e-3;  // of the largest magnitude; less is drawn as a flat line
 
 std::vector<std::optional<double>> values_of(const TrendLine& line) {
   std::vector<std::optional<double>> values;
@@ -32,7 +33,15 @@ std::string change_text(const TrendLine& line) {
   if (line.change) {
     out = fmt::format("step {}: {} to {}", line.change->step, format_short(line.change->before), format_short(line.change->after));
   }
-  if (line.ends) out += fmt::format("{}no value from step {} on", out.empty() ? "" : ", ", *line.ends);
+  // A statistic of the few elements that are left says little.
+  const auto worst = std::max_element(line.points.begin(), line.points.end(),
+                                      [](const TrendPoint& a, const TrendPoint& b) { return a.not_finite < b.not_finite; });
+  if (worst != line.points.end() && worst->not_finite > 0) {
+    out += fmt::format("{}{} of {} not finite in step {}", out.empty() ? "" : ", ", worst->not_finite, worst->count, worst->step);
+  }
+  // All elements being NaN is the reason why there is no value.
+  const bool told = worst != line.points.end() && worst->count > 0 && worst->not_finite == worst->count && worst->step == line.ends;
+  if (line.ends && !told) out += fmt::format("{}no value from step {} on", out.empty() ? "" : ", ", *line.ends);
   return out;
 }
 
@@ -94,13 +103,15 @@ std::string sparkline(std::span<const std::optional<double>> series, size_t widt
     shown.push_back(n > 0 ? std::optional(sum / n) : std::nullopt);
     if (n > 0) low = std::min(low, sum / n), high = std::max(high, sum / n);
   }
+  // A change in the fifth digit must not look like one.
+  const bool flat = !log_scale && high - low < kLeastChange * std::max(std::fabs(low), std::fabs(high));
   std::string out;
   for (const std::optional<double>& value : shown) {
     if (!value) {
       out += ascii ? " " : "\u00b7";
       continue;
     }
-    const double height = high > low ? (*value - low) / (high - low) : 0;
+    const double height = high > low && !flat ? (*value - low) / (high - low) : 0;
     const auto level = std::min<size_t>(7, static_cast<size_t>(height * 8));
     out += ascii ? kAscii[level] : kBlocks[level];
   }

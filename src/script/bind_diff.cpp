@@ -97,6 +97,7 @@ constexpr Member kFields[] = {
     {"edges_known", guard<get<"edges_known">>},
     {"first", guard<get<"first", "tensors">>},
     {"culprits", guard<get<"culprits">>},
+    {"random", guard<get<"random">>},
     {"matched", guard<get<"matched">>},
     {"matched_by", guard<get<"matched_by">>},
     {"counts", guard<get<"counts">>},

@@ -1,6 +1,7 @@
 // Nodes.
 #include <fmt/format.h>
 
+#include "msdbg/analysis.h"
 #include "msdbg/gradients.h"
 #include "script/objects.h"
 
@@ -28,6 +29,11 @@ int get_constant(lua_State* L) {
   const std::string& text = self<NodeBox>(L).node().constant_value;
   if (text.empty()) return lua_pushnil(L), 1;
   return give(L, text);
+}
+
+int get_unwritten(lua_State* L) {
+  const NodeBox& box = self<NodeBox>(L);
+  return give(L, has_unwritten_outputs(box.session->open().info(), box.node()));
 }
 
 int get_attributes(lua_State* L) {
@@ -168,7 +174,8 @@ constexpr Member kNodeFields[] = {
     {"scope", guard<get_scope>},        {"rank", guard<get_rank>},     {"graph", guard<get_graph>},
     {"graph_id", guard<get_graph_id>},  {"inputs", guard<get_inputs>}, {"outputs", guard<get_outputs>},
     {"users", guard<get_users>},        {"stack", guard<get_stack>},   {"attrs", guard<get_attributes>},
-    {"trainable", guard<get_trainable>}, {"constant", guard<get_constant>}};
+    {"trainable", guard<get_trainable>}, {"constant", guard<get_constant>},
+    {"unwritten", guard<get_unwritten>}};
 constexpr Member kNodeMeta[] = {{"__tostring", guard<node_text>}};
 
 }  // namespace

@@ -101,6 +101,19 @@ int set_union(lua_State* L) {
   return 1;
 }
 
+int set_minus(lua_State* L) {
+  const NodeSetBox& set = self<NodeSetBox>(L);
+  const auto other = object_argument<NodeSetBox>(L, 2, "minus");
+  std::set<std::pair<const Graph*, NodeId>> left_out;
+  for (const NodeBox& node : other->nodes) left_out.insert({node.graph.get(), node.id});
+  std::vector<NodeBox> kept;
+  for (const NodeBox& node : set.nodes) {
+    if (!left_out.count({node.graph.get(), node.id})) kept.push_back(node);
+  }
+  push_set(L, set.session, std::move(kept), fmt::format("{} and not {}", set.text, other->text));
+  return 1;
+}
+
 int set_first(lua_State* L) {
   const NodeSetBox& set = self<NodeSetBox>(L);
   const int64_t n = integer_argument(L, 2, "first: count", 1, 0, INT64_MAX);
@@ -147,7 +160,8 @@ int session_nodes(lua_State* L) {
 
 constexpr Member kSetMethods[] = {{"each", guard<set_each>},   {"filter", guard<set_filter>},
                                   {"map", guard<set_map>},     {"union", guard<set_union>},
-                                  {"first", guard<set_first>}, {"names", guard<set_names>}};
+                                  {"minus", guard<set_minus>}, {"first", guard<set_first>},
+                                  {"names", guard<set_names>}};
 constexpr Member kSetMeta[] = {{"__tostring", guard<set_text>}, {"__len", guard<set_length>}};
 
 // The contents of a selector argument: texts, and nodes with their rank and graph.

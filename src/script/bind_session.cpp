@@ -222,6 +222,7 @@ constexpr Member kMeta[] = {{"__tostring", guard<session_text>}};
 
 void read_check_options(OptionTable& options, CheckOptions* into) {
   if (const auto semantics = options.text("semantics")) into->semantics = value_or_throw(parse_semantics(*semantics));
+  if (const auto nan = options.text("nan")) into->nan = value_or_throw(parse_nan_verdict(*nan));
   if (const auto threads = options.integer("threads", 0, 4096)) into->threads = static_cast<unsigned>(*threads);
   if (const auto limit = options.number("mem_limit")) {
     if (!(*limit >= kLeastMemoryMb && *limit < 1e12))

@@ -16,7 +16,7 @@ using Function = std::shared_ptr<FunctionRef>;
 struct RuleState {
   std::shared_ptr<RuleInfo> info;
   double budget = kDefaultRuleBudget;
-  bool needs_previous = false;
+  bool needs_previous = false, needs_elements = false;
   uint32_t fields = 0;   ///< required statistics
   Function check, step_end, finish;
   std::string given_up;  ///< reason why it is no longer called
@@ -43,16 +43,15 @@ constexpr uint32_t kRowFields = kStatCount | kStatMin | kStatMax | kStatMean | k
 void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
   OptionTable instance(L, index, "rule");
   instance.with("needs", [&](int at) {
-    bool elements = false;
     for (const std::string& word : list_argument<std::string>(L, at, fmt::format("rule '{}': field 'needs'", rule.info->name))) {
       if (word == "previous") rule.needs_previous = true;
-      else if (word == "elements") elements = true;
+      else if (word == "elements") rule.needs_elements = true;
       for (const auto& [name, bits] : kFields) {
         if (name == word) rule.fields |= bits;
       }
     }
     // A comparison with the previous value needs the elements of both.
-    point.needs_elements = elements || rule.needs_previous || rule.fields == 0 || (rule.fields & ~kRowFields) != 0;
+    point.needs_elements = rule.needs_elements || rule.needs_previous || rule.fields == 0 || (rule.fields & ~kRowFields) != 0;
   });
 }
 
@@ -99,6 +98,8 @@ std::optional<std::pair<Stats, Shape>> previous_stats(SessionBox& box, const Che
 
 ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor) {
   if (!rule.given_up.empty()) return not_checked(rule.given_up);
+  const bool elements = tensor.info == nullptr || tensor.info->availability != Availability::kStatisticsOnly;
+  if (rule.needs_elements && !elements) return not_checked("no tensor data (statistics only)");
   if (!tensor.stats->knows(rule.fields)) return not_checked("no tensor data (the statistics do not decide it)");
   std::optional<std::pair<Stats, Shape>> previous;
   if (rule.needs_previous) {
@@ -280,12 +281,14 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
   point.turn = instance.id("turn").value_or(0);
   state->budget = instance.number("budget").value_or(kDefaultRuleBudget);
   set_slots(&point, instance.text("slots").value_or("output"));
+  point.inputs_instead = instance.boolean("inputs_instead").value_or(false);
   if (const std::string when = text_field(L, index, "when"); !when.empty()) {
     When parsed = value_or_throw(parse_when(when));
     if (Condition* condition = std::get_if<Condition>(&parsed)) point.condition = std::move(*condition);
     else point.expression = std::move(std::get<Expression>(parsed));
     return point;
   }
+  info.remembers = true;
   read_needs(L, index, *state, point);
   state->check = function_field(L, index, "check", vm);
   if (!state->check) misuse(fmt::format("rule '{}': it has neither 'when' nor 'check'", info.name));

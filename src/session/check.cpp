@@ -56,6 +56,7 @@ class CheckRun {
   CheckResult run() {
     result_.semantics = options_.semantics;
     result_.steps = plan_.steps;
+    result_.inputs_instead = plan_.inputs_instead;
     result_.rule_problems = plan_.problems;
     result_.coverage.tensors = plan_.tensors.size();
     session_.stats_cache_->begin_check();

@@ -72,6 +72,10 @@ class Planner {
     std::copy_if(available.begin(), available.end(), std::back_inserter(plan_.steps),
                  [&](int64_t step) { return options_.steps.contains(step); });
     if (!plan_.steps.empty()) {
+      for (const GraphPtr& graph : graphs_) {
+        const std::vector<int64_t> ran = session_.steps(graph->rank(), graph->id());
+        if (std::any_of(ran.begin(), ran.end(), [&](int64_t step) { return options_.steps.contains(step); })) ran_.insert(graph.get());
+      }
       report_absent("step", options_.steps, available);
       return {};
     }
@@ -99,8 +103,10 @@ class Planner {
       if (!watch.enabled || busy.count(&watch) > 0) continue;
       const bool selected = has_nodes_.count(&watch) > 0;
       if (selected && session_.can_step()) continue;  // a training may still compute them
-      plan_.problems.push_back(
-          {watch.rule, selected ? "selected tensors were not dumped" : "selector matched nothing", RuleProblemKind::kIdle});
+      std::string reason = "selected tensors were not dumped";
+      if (!selected) reason = "selector matched nothing";
+      else if (selected_in_run_.count(&watch) == 0) reason = "the graphs of the selected nodes did not run in these steps";
+      plan_.problems.push_back({watch.rule, std::move(reason), RuleProblemKind::kIdle});
     }
   }
 
@@ -120,6 +126,7 @@ class Planner {
       Watches& watches = by_node_.at(ref.graph)[ref.node];
       if (watches.empty()) watched_.push_back(ref);
       watches.push_back(&watch);
+      if (ran_.count(ref.graph) > 0) selected_in_run_.insert(&watch);
       ++kept;
     }
     if (kept > 0) has_nodes_.insert(&watch);
@@ -128,16 +135,32 @@ class Planner {
                   fmt::format("'{}' names only constants: write @constant or =NAME to look at them", watch.on.text()));
   }
 
-  static bool names_slot(const Watchpoint& watch, Slot slot) {
-    if (slot.io == Io::kInput ? !watch.inputs : !watch.outputs) return false;
-    return !watch.slot || *watch.slot == slot.index;
+  bool names_slot(const Watchpoint& watch, const TensorId& id) const {
+    const bool inputs = watch.inputs || (watch.inputs_instead && without_outputs_.count(id.rank) > 0);
+    if (id.slot.io == Io::kInput ? !inputs : !watch.outputs) return false;
+    return !watch.slot || *watch.slot == id.slot.index;
   }
 
-  Watches watches_of(const Watches& of_node, Slot slot) const {
+  Watches watches_of(const TensorId& id, const Graph& graph) const {
+    const Watches& of_node = by_node_.at(&graph)[id.node];
     Watches watches;
     std::copy_if(of_node.begin(), of_node.end(), std::back_inserter(watches),
-                 [&](const Watchpoint* watch) { return names_slot(*watch, slot); });
+                 [&](const Watchpoint* watch) { return names_slot(*watch, id); });
     return watches;
+  }
+
+  /// Where only the inputs of operators were dumped, they are all there is of the values between.
+  void list_inputs_instead(TensorQuery query, std::vector<TensorId>* listed) {
+    for (const GraphPtr& graph : graphs_) without_outputs_.insert(graph->rank());
+    for (const TensorId& id : *listed) {
+      if (id.slot.io == Io::kOutput && session_.node(id).kind == NodeKind::kOperator) without_outputs_.erase(id.rank);
+    }
+    if (without_outputs_.empty() || query.inputs) return;
+    query.inputs = true;
+    query.outputs = false;
+    for (const TensorId& id : session_.tensors(query)) {
+      if (without_outputs_.count(id.rank) > 0) listed->push_back(id);
+    }
   }
 
   void list_tensors() {
@@ -145,18 +168,23 @@ class Planner {
     query.ranks = options_.ranks;
     query.steps = options_.steps;
     query.inputs = query.outputs = false;
+    bool instead = false;
     for (const Watchpoint& watch : watchpoints_) {
       if (!watch.enabled) continue;
       query.inputs = query.inputs || watch.inputs;
       query.outputs = query.outputs || watch.outputs;
+      instead = instead || watch.inputs_instead;
     }
     // A live session looks up every listed tensor, so list only the watched nodes.
     if (watched_.size() <= kFewNodes || session_.can_step()) query.nodes = &watched_;
     if (watched_.empty()) return;
-    for (const TensorId& id : session_.tensors(query)) {
+    std::vector<TensorId> listed = session_.tensors(query);
+    if (instead) list_inputs_instead(query, &listed);
+    for (const TensorId& id : listed) {
       const Graph* graph = session_.graph(id.rank, id.graph);
       if (!graph || by_node_.count(graph) == 0) continue;
-      add(id, *graph, watches_of(by_node_.at(graph)[id.node], id.slot), false);
+      plan_.inputs_instead = plan_.inputs_instead || (id.slot.io == Io::kInput && without_outputs_.count(id.rank) > 0);
+      add(id, *graph, watches_of(id, *graph), false);
     }
   }
 
@@ -213,7 +241,7 @@ class Planner {
           const size_t slots = io == Io::kInput ? node.inputs.size() : node.outputs.size();
           for (uint32_t index = 0; index < slots; ++index) {
             const TensorId id{graph.rank(), graph.id(), step, 0, node.id, Slot{io, index}};
-            if (available.count(id) == 0) add(id, graph, watches_of(by_node_.at(ref.graph)[ref.node], id.slot), true);
+            if (available.count(id) == 0) add(id, graph, watches_of(id, graph), true);
           }
         }
       }
@@ -226,7 +254,9 @@ class Planner {
   std::vector<GraphPtr> graphs_;
   std::map<const Graph*, std::vector<Watches>> by_node_;
   std::vector<NodeRef> watched_;
-  std::set<const Watchpoint*> has_nodes_;
+  std::set<const Watchpoint*> has_nodes_, selected_in_run_;  // selected_in_run_: nodes of a graph that has data
+  std::set<const Graph*> ran_;
+  std::set<int> without_outputs_;  // ranks, where a watchpoint looks at inputs instead
   std::map<Watches, uint32_t> set_index_;
   CheckPlan plan_;
 };

@@ -37,6 +37,7 @@ struct CheckPlan {
   std::vector<PlannedTensor> tensors;  ///< by rank, step, graph, position in the step, node, execution, slot
   std::vector<WatchSet> sets;
   std::vector<int64_t> steps;
+  bool inputs_instead = false;  ///< Watchpoint::inputs_instead took effect
   /// Rules without matching tensors, and requested steps and ranks that do not exist.
   std::vector<RuleProblem> problems;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "session/answer.h"
 #include "session/pass.h"
 #include "session/stats_cache.h"
@@ -16,6 +18,12 @@ const Graph* Session::graph(int rank, int id) const {
     if (graph->rank() == rank && graph->id() == id) return graph.get();
   }
   return nullptr;
+}
+
+int64_t Session::steps_between(const TensorId& from, const TensorId& to) const {
+  const std::vector<int64_t> all = steps();
+  const auto used = std::lower_bound(all.begin(), all.end(), to.step) - std::upper_bound(all.begin(), all.end(), from.step);
+  return std::max<int64_t>(1, to.step - from.step - used);
 }
 
 const Node& Session::node(const TensorId& id) const {

@@ -18,6 +18,17 @@ uint32_t code_of(const Status& status) {
   return 0;
 }
 
+/// MindSpore compares with the last step that was dumped, however long ago that was, and so do conditions that are to answer as it does.
+/// Rules judge the change for each step.
+bool is_per_step(const Watchpoint& watch, Semantics semantics) {
+  return semantics == Semantics::kFinite || (watch.info && !watch.info->file.empty());
+}
+
+/// How many steps a change took that is more than one step's.
+std::string steps_text(const Condition& condition, int64_t steps, bool per_step) {
+  return fmt::format("{} {} steps", per_step && condition.spec->enumerator == condition_number::kChangeTooLarge ? "for each of" : "in", steps);
+}
+
 std::string_view abbr_of(const Watchpoint& watch) {
   if (watch.condition && watch.rule == watch.condition->spec->id) return watch.condition->spec->abbr;
   if (watch.info) return watch.info->abbr;
@@ -63,6 +74,7 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
       continue;
     }
     Outcome outcome = judge_one(*watch, planned, evidence);
+    if (outcome.verdict != Verdict::kNotChecked) ++result.coverage.verdicts;
     if (outcome.verdict == Verdict::kHit) {
       add_hit(*watch, planned.id, evidence, std::move(outcome), result);
     } else if (outcome.verdict == Verdict::kNotChecked) {
@@ -97,7 +109,7 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   if (options_.report_missing && evidence.stats->knows(kStatCount) && evidence.stats->count == 0) {
     return not_checked("no stored value (the tensor is empty)", kErrorNoValue);
   }
-  if (watch.condition) return judge_condition(*watch.condition, evidence);
+  if (watch.condition) return judge_condition(watch, planned.id, evidence);
   if (watch.expression) return judge_expression(*watch.expression, planned.id, evidence);
 
   ScriptVerdict answer = watch.script(CheckedTensor{planned.id, evidence.info, evidence.stats});
@@ -110,9 +122,20 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
   return outcome;
 }
 
-Verdicts::Outcome Verdicts::judge_condition(const Condition& condition, const Evidence& evidence) {
+int64_t Verdicts::steps_since_previous(const TensorId& id, const Evidence& evidence) {
+  if (evidence.kept == nullptr || !evidence.kept->previous_id) return 1;
+  const TensorId& from = *evidence.kept->previous_id;
+  const auto [found, is_new] = steps_between_.try_emplace({from.step, id.step}, 1);
+  if (is_new) found->second = session_.steps_between(from, id);
+  return found->second;
+}
+
+Verdicts::Outcome Verdicts::judge_condition(const Watchpoint& watch, const TensorId& id, const Evidence& evidence) {
+  const Condition& condition = *watch.condition;
   const Previous previous = condition.spec->needs_previous ? evidence.previous : Previous::kNotNeeded;
-  Decision decision = decide(condition, *evidence.stats, evidence.request, previous, options_.semantics);
+  const int64_t steps = condition.spec->needs_previous ? steps_since_previous(id, evidence) : 1;
+  const bool per_step = is_per_step(watch, options_.semantics);
+  Decision decision = decide(condition, *evidence.stats, evidence.request, previous, options_.semantics, per_step ? steps : 1);
   if (decision.error_code & kErrorNoPrevious && !evidence.previous_reason.empty()) {
     // If a previous value exists but cannot be used, name it.
     constexpr std::string_view kPlain = "no previous step";
@@ -120,7 +143,26 @@ Verdicts::Outcome Verdicts::judge_condition(const Condition& condition, const Ev
       decision.reason.replace(at, kPlain.size(), evidence.previous_reason);
     }
   }
-  return {decision.verdict, decision.error_code, std::move(decision.reason), std::move(decision.params), {}};
+  if (decision.verdict == Verdict::kNotChecked && evidence.stats->nan_count > 0 &&
+      (decision.error_code & ~uint32_t{kErrorNan | kErrorInf}) == 0) {
+    if (options_.nan == NanVerdict::kHit) decision.verdict = Verdict::kHit;
+    // Inf is another reason of its own.
+    if (options_.nan == NanVerdict::kClean && (decision.error_code & kErrorInf) == 0) decision.verdict = Verdict::kClean;
+  }
+  Outcome outcome{decision.verdict, decision.error_code, std::move(decision.reason), std::move(decision.params), {}};
+  if (steps > 1 && outcome.verdict == Verdict::kHit) outcome.details.emplace_back("message", steps_text(condition, steps, per_step));
+  return outcome;
+}
+
+/// Why the truth of an expression says nothing about this tensor; "" when it does. IEEE's "false" on NaN is no evidence of health.
+std::string Verdicts::blinded(const Expression& expression, const ExpressionValue& value, const Evidence& evidence) {
+  const Stats& stats = *evidence.stats;
+  const bool nan = stats.nan_count > 0;
+  if (!value.is_decided && stats.count > 0) {
+    return std::string(nan ? "NaN in the tensor" : stats.inf_count() > 0 ? "Inf in the tensor" : "the compared value is NaN");
+  }
+  if (!nan || expression.asks_about_nan()) return "";
+  return !value.truth() || stats.nan_count == stats.count ? "NaN in the tensor" : "";
 }
 
 Verdicts::Outcome Verdicts::judge_expression(const Expression& expression, const TensorId& id,
@@ -157,9 +199,21 @@ Verdicts::Outcome Verdicts::judge_expression(const Expression& expression, const
     else outcome.reason = evidence.previous == Previous::kSizeDiffers ? "the previous value has another size" : "no previous step";
     return outcome;
   }
-  if (!value->truth()) return outcome;
+  bool truth = value->truth();
+  if (std::string why = blinded(expression, *value, evidence); !why.empty()) {
+    if (options_.nan == NanVerdict::kNotChecked || evidence.stats->nan_count == 0) {
+      outcome.verdict = Verdict::kNotChecked;
+      outcome.reason = std::move(why);
+      if (evidence.stats->nan_count > 0) outcome.error_code = kErrorNan;
+      return outcome;
+    }
+    truth = options_.nan == NanVerdict::kHit;
+  }
+  if (!truth) return outcome;
   outcome.verdict = Verdict::kHit;
   if (value->actual) outcome.details.emplace_back("actual", format_short(*value->actual, 6));
+  const int64_t steps = expression.needs_previous() ? steps_since_previous(id, evidence) : 1;
+  if (steps > 1) outcome.details.emplace_back("steps", std::to_string(steps));
   return outcome;
 }
 

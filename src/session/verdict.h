@@ -1,6 +1,9 @@
 // Turns measurements into hits and reasons, for all watchpoints of one tensor. The session's owner thread only.
 #pragma once
 
+#include <map>
+#include <utility>
+
 #include "msdbg/check.h"
 #include "session/check_plan.h"
 #include "session/check_tensor.h"
@@ -28,7 +31,9 @@ class Verdicts {
   struct Evidence;
 
   Outcome judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence);
-  Outcome judge_condition(const Condition& condition, const Evidence& evidence);
+  Outcome judge_condition(const Watchpoint& watch, const TensorId& id, const Evidence& evidence);
+  int64_t steps_since_previous(const TensorId& id, const Evidence& evidence);
+  static std::string blinded(const Expression& expression, const ExpressionValue& value, const Evidence& evidence);
   Outcome judge_expression(const Expression& expression, const TensorId& id, const Evidence& evidence);
   Outcome judge_flag(const TensorId& id);
   void add_hit(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome outcome,
@@ -36,6 +41,7 @@ class Verdicts {
 
   Session& session_;
   const CheckOptions& options_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> steps_between_;  ///< by step of the previous value and of this one
 };
 
 /// Restores the documented order if rules ran in another order or reported later.

@@ -27,7 +27,13 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Batch div(Batch a, Batch b) { return a / b; }
   MSDBG_EXPR_INLINE Batch abs(Batch a) { return xsimd::abs(a); }
   MSDBG_EXPR_INLINE Batch sqrt(Batch a) { return xsimd::sqrt(a); }
-  MSDBG_EXPR_INLINE Batch exp(Batch a) { return xsimd::exp(a); }
+  // xsimd's exp gives 0 for denormal results: split those into two factors.
+  static constexpr T kLowExponent = kWide ? T(-708) : T(-87);
+  MSDBG_EXPR_INLINE Batch exp(Batch a) {
+    const Mask low = a < Batch(kLowExponent);
+    const Batch result = xsimd::exp(xsimd::select(low, a - Batch(kLowExponent), a));
+    return xsimd::select(low, result * xsimd::exp(Batch(kLowExponent)), result);
+  }
   // xsimd's logarithms are wrong for denormals: scale those up by a power of two first.
   static constexpr T kLeastNormal = kWide ? static_cast<T>(0x1p-1022) : static_cast<T>(0x1p-126);
   static constexpr T kUpDigits = kWide ? T(54) : T(24), kUp = kWide ? T(0x1p54) : T(0x1p24);

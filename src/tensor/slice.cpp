@@ -9,8 +9,10 @@ namespace msdbg {
 namespace {
 
 struct Part {
-  int64_t begin = 0, end = 0;
+  int64_t begin = 0, end = 0, step = 1;
   bool drop_axis = false;
+
+  int64_t size() const { return (end - begin + step - 1) / step; }
 };
 
 // Parses the slice of one axis; negative positions count from the end, as in NumPy.
@@ -24,15 +26,19 @@ Result<Part> parse_part(std::string_view text, size_t axis, int64_t length) {
     if (!index) return fail("write an index like 3, a range like 0:2, or :");
     const int64_t at = *index < 0 ? *index + length : *index;
     if (at < 0 || at >= length) return fail(fmt::format("indices run from 0 to {}", length - 1));
-    return Part{at, at + 1, true};
+    return Part{at, at + 1, 1, true};
   }
-  const std::string_view left = trim(text.substr(0, colon)), right = trim(text.substr(colon + 1));
+  const size_t second = text.find(':', colon + 1);
+  const std::string_view left = trim(text.substr(0, colon)), right = trim(text.substr(colon + 1, second - colon - 1));
+  const std::string_view stride = second == std::string_view::npos ? "" : trim(text.substr(second + 1));
+  const auto step = stride.empty() ? std::optional<int64_t>(1) : parse_int(stride);
+  if (step && *step < 1) return fail("a step is 1 or more");
   const auto low = left.empty() ? std::optional<int64_t>(0) : parse_int(left);
   const auto high = right.empty() ? std::optional<int64_t>(length) : parse_int(right);
-  if (!low || !high) return fail("write a range like 0:2, 1:, :-1 or :");
+  if (!low || !high || !step) return fail("write a range like 0:2, 1:, :-1, ::2 or :");
   const auto place = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + length : at, 0, length); };
   const int64_t begin = place(*low);
-  return Part{begin, std::max(begin, place(*high)), false};
+  return Part{begin, std::max(begin, place(*high)), std::min(*step, std::max<int64_t>(length, 1)), false};
 }
 
 /// Reads short consecutive runs of elements through a buffer, because each read may be a system call. Runs that are far apart are
@@ -66,6 +72,26 @@ class Runs {
   std::vector<std::byte> buffer_;
 };
 
+/// The parts of a slice, with `...` replaced by as many `:` as there is room for.
+Result<std::vector<std::string_view>> parts_of(std::string_view text, std::span<const int64_t> lengths) {
+  std::vector<std::string_view> words;
+  if (!trim(text).empty()) words = split(text, ',');
+  const auto is_rest = [](std::string_view word) { return trim(word) == "..."; };
+  const auto rest = std::find_if(words.begin(), words.end(), is_rest);
+  if (rest != words.end()) {
+    if (std::any_of(std::next(rest), words.end(), is_rest))
+      return Status(Code::kInvalidArgument, fmt::format("slice: '{}' has '...' twice; once stands for all axes left", text));
+    const size_t named = words.size() - 1, at = static_cast<size_t>(rest - words.begin());
+    words.erase(rest);
+    if (named < lengths.size()) words.insert(words.begin() + static_cast<ptrdiff_t>(at), lengths.size() - named, ":");
+  }
+  if (words.size() > lengths.size()) {
+    return Status(Code::kInvalidArgument, fmt::format("slice: '{}' has {} parts, the tensor {} has {} axes", text, words.size(),
+                                                      shape_text(lengths), lengths.size()));
+  }
+  return words;
+}
+
 }  // namespace
 
 Result<TensorPtr> slice(const TensorView& view, std::string_view text) {
@@ -79,31 +105,28 @@ Result<TensorPtr> slice(const TensorView& view, std::string_view text) {
 Result<TensorPtr> slice(DType dtype, std::span<const int64_t> lengths, std::string_view text, const ReadElements& read) {
   const size_t size = item_size(dtype);
   if (size == 0) return Status(Code::kUnsupported, fmt::format("slice: elements of type {} have no fixed size", dtype_name(dtype)));
-  std::vector<std::string_view> words;
-  if (!trim(text).empty()) words = split(text, ',');
-  if (words.size() > lengths.size()) {
-    return Status(Code::kInvalidArgument, fmt::format("slice: '{}' has {} parts, the tensor {} has {} axes", text, words.size(),
-                                                      shape_text(lengths), lengths.size()));
-  }
+  const auto words = parts_of(text, lengths);
+  if (!words) return words.status();
   std::vector<Part> parts;
   Shape shape;
   uint64_t count = 1, all = 1;
   for (size_t axis = 0; axis < lengths.size(); ++axis) {
-    const auto part = parse_part(axis < words.size() ? trim(words[axis]) : ":", axis, lengths[axis]);
+    const auto part = parse_part(axis < words->size() ? trim((*words)[axis]) : ":", axis, lengths[axis]);
     if (!part) return part.status();
     parts.push_back(*part);
-    if (!part->drop_axis) shape.push_back(part->end - part->begin);
-    count *= static_cast<uint64_t>(part->end - part->begin);
+    if (!part->drop_axis) shape.push_back(part->size());
+    count *= static_cast<uint64_t>(part->size());
     all *= static_cast<uint64_t>(lengths[axis]);
   }
   std::vector<std::byte> bytes(count * size);
-  if (parts.empty()) parts.push_back({0, 1, true});  // a scalar has one element
+  if (parts.empty()) parts.push_back({0, 1, 1, true});  // a scalar has one element
   std::vector<uint64_t> strides(parts.size(), 1);
   for (size_t axis = parts.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * static_cast<uint64_t>(lengths[axis]);
   // Rows are contiguous, and so are complete inner axes: copy run by run, and count the other axes like an odometer.
   size_t last = parts.size() - 1;
-  while (last > 0 && parts[last].begin == 0 && parts[last].end == lengths[last]) --last;
-  const size_t run_bytes = static_cast<size_t>(parts[last].end - parts[last].begin) * strides[last] * size;
+  while (last > 0 && parts[last].begin == 0 && parts[last].end == lengths[last] && parts[last].step == 1) --last;
+  const bool spread = parts[last].step > 1;  // the positions of the last axis are runs of their own
+  const size_t run_bytes = static_cast<size_t>(spread ? 1 : parts[last].size()) * strides[last] * size;
   std::vector<int64_t> at;
   for (const Part& part : parts) at.push_back(part.begin);
   Runs runs(read, size, all);
@@ -111,8 +134,8 @@ Result<TensorPtr> slice(DType dtype, std::span<const int64_t> lengths, std::stri
     uint64_t flat = 0;
     for (size_t axis = 0; axis < parts.size(); ++axis) flat += static_cast<uint64_t>(at[axis]) * strides[axis];
     if (const Status status = runs.copy(flat, std::span(bytes).subspan(out, run_bytes)); !status.ok()) return status;
-    for (size_t axis = last; axis-- > 0;) {
-      if (++at[axis] < parts[axis].end) break;
+    for (size_t axis = last + (spread ? 1 : 0); axis-- > 0;) {
+      if ((at[axis] += parts[axis].step) < parts[axis].end) break;
       at[axis] = parts[axis].begin;
     }
   }

@@ -148,6 +148,13 @@ Result<Semantics> parse_semantics(std::string_view text) {
   return Status(Code::kInvalidArgument, fmt::format("semantics '{}': use compat or finite", text));
 }
 
+Result<NanVerdict> parse_nan_verdict(std::string_view text) {
+  const std::string word = to_lower(trim(text));
+  if (word == "hit") return NanVerdict::kHit;
+  if (word == "clean") return NanVerdict::kClean;
+  return Status(Code::kInvalidArgument, fmt::format("nan '{}': use hit or clean", text));
+}
+
 std::vector<std::string> error_texts(uint32_t error_code) {
   constexpr std::array<std::pair<uint32_t, std::string_view>, 6> kTexts = {
       {{kErrorNan, "NaN in the tensor"},

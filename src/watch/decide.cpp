@@ -78,12 +78,13 @@ std::optional<size_t> index_of(const std::vector<T>& have, const T& wanted) {
 class Judge {
  public:
   Judge(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
-        Semantics semantics)
+        Semantics semantics, int64_t steps)
       : condition_(condition),
         spec_(*condition.spec),
         stats_(stats),
         request_(request),
         previous_(previous),
+        steps_(static_cast<double>(steps)),
         compat_(semantics == Semantics::kCompat) {
     for (const ParamSpec& param : spec_.params) {
       if (const std::optional<double> value = condition.param(param.name)) {
@@ -174,6 +175,7 @@ class Judge {
       if (param->kind != ParamKind::kCheck) continue;
       const Comparison comparison = comparison_of(spec_, result.name);
       result.actual = actual(comparison.statistic);
+      if (result.actual && is_change(spec_) && comparison.direction == "gt") *result.actual /= steps_;
       result.hit = result.actual && compare(*result.actual, comparison.direction, result.threshold);
       if (result.hit) decision_.verdict = Verdict::kHit;
     }
@@ -208,6 +210,7 @@ class Judge {
   const Stats& stats_;
   const StatsRequest& request_;
   const Previous previous_;
+  const double steps_;
   const bool compat_;
   Decision decision_;
 };
@@ -254,8 +257,8 @@ uint32_t needed_fields(const Condition& condition, Semantics semantics) {
 }
 
 Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
-                Semantics semantics) {
-  return Judge(condition, stats, request, previous, semantics).run();
+                Semantics semantics, int64_t steps) {
+  return Judge(condition, stats, request, previous, semantics, steps).run();
 }
 
 }  // namespace msdbg

@@ -61,6 +61,61 @@ TEST(DiffSessions, TheCulpritDiffersWhileItsInputsAgree) {
   EXPECT_NEAR(second->amplification.value(), (1 / std::sqrt(10.0)) / (0.5 / std::sqrt(5.0)), 1e-12);
 }
 
+// x -> Dropout -> Exp -> (with w) MatMul
+GraphPtr with_dropout() {
+  return fake_graph({{"x", "Parameter"},
+                     {"w", "Parameter"},
+                     {"net/Dropout-op0", "Dropout", {"x"}},
+                     {"net/Exp-op0", "Exp", {"net/Dropout-op0"}},
+                     {"net/MatMul-op0", "MatMul", {"net/Exp-op0", "w"}}});
+}
+
+void fill_dropout(FakeSession& session, double dropped, double weight) {
+  session.put("x", 0, f32({1, 1}));
+  session.put("w", 0, f32({weight, 1}));
+  session.put("net/Dropout-op0", 0, f32({dropped, 1}));
+  session.put("net/Exp-op0", 0, f32({dropped, 1}));
+  session.put("net/MatMul-op0", 0, f32({dropped * weight, 1}));
+}
+
+TEST(DiffSessions, RandomOperatorsAreNoCulpritsAndTheComparisonGoesOn) {
+  FakeSession a(with_dropout()), b(with_dropout());
+  fill_dropout(a, 0, 3);
+  fill_dropout(b, 2, 5);
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  ASSERT_EQ(result.random.size(), 1u);
+  EXPECT_EQ(b.node(result.tensors[result.random[0]].b).name, "net/Dropout-op0");
+  EXPECT_EQ(find(result, b, "net/Dropout-op0")->role, DiffRole::kRandom);
+  EXPECT_TRUE(find(result, b, "net/Exp-op0")->behind_random);
+  EXPECT_FALSE(find(result, b, "net/MatMul-op0")->behind_random);
+  ASSERT_TRUE(result.first);
+  EXPECT_EQ(b.node(result.tensors[*result.first].b).name, "w");
+  EXPECT_EQ(result.culprits, std::vector<size_t>{*result.first});
+  EXPECT_FALSE(result.is_only_random());
+}
+
+TEST(DiffSessions, WhereOnlyRandomOperatorsDifferNobodyIsToBlame) {
+  FakeSession a(with_dropout()), b(with_dropout());
+  fill_dropout(a, 0, 3);
+  fill_dropout(b, 2, 3);
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  EXPECT_FALSE(result.is_equal());
+  EXPECT_TRUE(result.is_only_random());
+  EXPECT_TRUE(result.culprits.empty());
+  EXPECT_TRUE(find(result, b, "net/MatMul-op0")->behind_random);
+}
+
+TEST(DiffSessions, ARandomOperatorWithOtherInputsIsAVictimLikeAnyOther) {
+  FakeSession a(with_dropout()), b(with_dropout());
+  fill_dropout(a, 2, 3);
+  fill_dropout(b, 4, 3);
+  a.put("x", 0, f32({7, 1}));
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  EXPECT_TRUE(result.random.empty());
+  EXPECT_EQ(find(result, b, "net/Dropout-op0")->role, DiffRole::kVictim);
+  EXPECT_EQ(b.node(result.tensors[result.first.value()].b).name, "x");
+}
+
 TEST(DiffSessions, WhatRoundingExplainsIsWithinTolerance) {
   FakeSession a(chain()), b(chain());
   fill(a, 0, 1, 2, 3.0000005);

@@ -50,6 +50,18 @@ TEST_F(PlanOfLenet, NeighbourhoodIsListedByExpressionsAndCostsWhatTheRunWrote) {
                                                "name-regex(^conv1.weight$)", "name-regex(^inputs0$)"}));
 }
 
+TEST_F(PlanOfLenet, WhatAPatternTakesBesidesTheChosenNodeIsCounted) {
+  const auto plan = this->plan("=Default/optimizer-Momentum/ApplyMomentum-op0");
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->nodes, 1u);
+  uint64_t files = 0;
+  const std::string step = std::string(MSDBG_TEST_DATA) + "/dumps/lenet-2.7.1-ok/rank_0/LeNet/0/1";
+  for (const auto& file : std::filesystem::directory_iterator(step)) files += file.path().filename().string().starts_with("ApplyMomentum.");
+  EXPECT_EQ(plan->files_per_step, files);
+  ASSERT_FALSE(plan->notes.empty());
+  EXPECT_TRUE(plan->notes[0].ends_with(", 7 more than were chosen")) << plan->notes[0];
+}
+
 TEST_F(PlanOfLenet, WholeStepOfTheRealDumpIsEstimatedWithinTwoPercent) {
   const auto plan = this->plan("**");
   ASSERT_TRUE(plan.ok());

@@ -289,6 +289,22 @@ TEST(Origin, UnwrittenOptimizerOutputsOfOldReleasesAreIgnored) {
   EXPECT_TRUE(search(s).steps.empty());
 }
 
+TEST(UnwrittenOutputs, DependOnReleaseDeviceAndOperator) {
+  const auto unwritten = [](const char* epoch, const char* device, const char* op) {
+    FakeSession s(fake_graph({{"w", "Parameter"}, {"Default/optimizer-O/" + std::string(op) + "-op0", op, {"w"}}}));
+    s.mutable_info().epoch = epoch;
+    s.mutable_info().device_target = device;
+    return has_unwritten_outputs(s.info(), *s.graphs()[0]->find("Default/optimizer-O/" + std::string(op) + "-op0"));
+  };
+  EXPECT_TRUE(unwritten("B", "GPU", "ApplyMomentum"));
+  EXPECT_FALSE(unwritten("C", "CPU", "ApplyMomentum"));
+  EXPECT_TRUE(unwritten("C", "CPU", "ApplyRMSProp"));
+  EXPECT_TRUE(unwritten("E", "CPU", "Adam"));
+  EXPECT_TRUE(unwritten("E", "CPU", "AdamWeightDecay"));
+  EXPECT_FALSE(unwritten("E", "Ascend", "Adam"));
+  EXPECT_FALSE(unwritten("E", "CPU", "ReLU"));
+}
+
 TEST(Origin, StepsLeftOutOfTheDumpMakeTheOldParameterUnknown) {
   FakeSession s(small_net());
   put_healthy(s, 0);

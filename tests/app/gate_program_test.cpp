@@ -187,14 +187,38 @@ TEST_F(Verdict, OfTheOnlyRuleWhoseLastPhaseBreaksIsThatNothingRan) {
   }
 }
 
-TEST_F(Verdict, OfRulesWithoutNodesIsNamedAndPassesTheStrictOnlyBesideOthers) {
+TEST_F(Verdict, OfRulesWithoutNodesIsNamedAndPassesOnlyBesideOthers) {
   const std::string rule =
       "return require 'msdbg.rule' { name = 'mine', summary = 'looks for what is not there', select = 'op:NoSuch', when = 'max(x) > 0' }\n";
-  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", rule), 0) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua", rule), 4) << output_;
   EXPECT_TRUE(says("not checked: rule mine: selector matched nothing\nnothing was checked")) << output_;
-  EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --strict", rule), 4) << output_;
   EXPECT_EQ(check("lenet-2.7.1-ok", "--rule rule.lua --rules 'mine or TO' --strict", rule), 0) << output_;
   EXPECT_TRUE(says("not checked: rule mine: selector matched nothing\nclean: ")) << output_;
+}
+
+TEST_F(Verdict, OfAnExpressionOnNanAloneIsThatNothingCouldBeChecked) {
+  const std::string after = "--steps 4 --on fc2.weight --when 'mean(abs(x)) > 0.05'";
+  EXPECT_EQ(check("lenet-2.7.1-explode", after), 4) << output_;
+  EXPECT_TRUE(says("NaN in the tensor")) << output_;
+  EXPECT_TRUE(says("nothing could be checked")) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-explode", after + " --nan hit"), 1) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-explode", after + " --nan clean"), 0) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-explode", "--steps 4 --on fc2.weight --when 'TL abs_mean_gt=0.05' --nan hit"), 1) << output_;
+  EXPECT_EQ(check("lenet-2.7.1-explode", "--nan perhaps"), 2) << output_;
+}
+
+TEST_F(Verdict, OfADumpOfInputsComesFromTheInputs) {
+  const std::string only_inputs =
+      "cp -r --no-preserve=mode " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") + " dump && find dump -name '*.output.*' -delete && ";
+  const auto run = [&](const std::string& arguments) {
+    return shell("cd " + quoted(dir_.file("")) + " && rm -rf dump && " + only_inputs + "\"$0\" check dump --strict " + arguments, &output_);
+  };
+  EXPECT_EQ(run(""), 1);
+  EXPECT_TRUE(says("the inputs were checked instead")) << output_;
+  EXPECT_TRUE(says("fc2-Dense/MatMul-op0:input:0")) << output_;
+  EXPECT_EQ(run("--when TO"), 1) << output_;
+  EXPECT_EQ(run("--when TO --slots output"), 4) << output_;
+  EXPECT_EQ(run("--on @all --when TO"), 4) << output_;
 }
 
 TEST_F(Verdict, OfARuleThatIsMisspeltShowsTheExpressionWithItsCaret) {
@@ -212,12 +236,35 @@ TEST_F(Verdict, OfAReportIsAboutWhatIsNew) {
   write(dir_.file("suppress"), "* **/Log-op0 # masked in the loss\nTZ **/nothing # old\n");
   ASSERT_EQ(shell("\"$0\" check " + dump + " -q -o /dev/null --bless " + known), 1);
   EXPECT_EQ(shell("\"$0\" report " + dump + " -o " + page + " --baseline " + known, &output_), 0) << output_;
-  EXPECT_NE(read(dir_.file("page.md")).find("48 known and 0 suppressed findings are left out"), std::string::npos)
+  EXPECT_NE(read(dir_.file("page.md")).find("49 known and 0 suppressed findings are left out"), std::string::npos)
       << read(dir_.file("page.md"));
   EXPECT_EQ(shell("\"$0\" report " + dump + " -o " + page + " --suppress " + quoted(dir_.file("suppress")), &output_), 1) << output_;
   EXPECT_TRUE(says("suppress:2: matched nothing: TZ **/nothing")) << output_;
   EXPECT_EQ(read(dir_.file("page.md")).find("--on =Default/network-WithLossCell/_backbone-LeNet5/Log-op0"), std::string::npos);
   EXPECT_EQ(shell("\"$0\" report " + dump + " -o " + page + " --baseline " + quoted(dir_.file("none")), &output_), 3) << output_;
+}
+
+TEST_F(Verdict, OfEveryReproductionCommandIsTheFindingAgain) {
+  const std::string page = dir_.file("page.md");
+  ASSERT_EQ(shell("cd '" MSDBG_TEST_DATA "' && \"$0\" report dumps/lenet-2.7.1-lognan -o " + quoted(page)), 1);
+  std::istringstream lines(read(page));
+  int checks = 0, shows = 0;
+  std::string tensor;  // of "# RULE on TENSOR, step N"
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (std::regex_match(line, found, std::regex("# .* on (.*), step \\d+"))) tensor = found[1];
+    if (!std::regex_match(line, found, std::regex("msdbg ((check|show) .*)"))) continue;
+    const bool is_check = found[2] == "check";
+    const std::string command = "cd '" MSDBG_TEST_DATA "' && \"$0\" " + found[1].str();
+    EXPECT_EQ(shell(command, &output_), is_check ? 1 : 0) << line << '\n' << output_;
+    if (is_check && !tensor.empty()) {
+      EXPECT_TRUE(says(tensor.substr(0, tensor.find(":output:0")))) << line << '\n' << output_;
+    }
+    ++(is_check ? checks : shows);
+    tensor.clear();
+  }
+  EXPECT_GT(checks, 10);
+  EXPECT_GT(shows, 0);
 }
 
 class FullDisk : public ::testing::TestWithParam<std::string> {};

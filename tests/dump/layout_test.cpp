@@ -54,6 +54,19 @@ TEST(RankLayout, RanksAreListedInOrderAndCanBeChosen) {
   EXPECT_NE(none.status().message().find("it has 0, 2, 10"), std::string::npos) << none.status().message();
 }
 
+TEST(RankLayout, RanksWithDifferentStepsAreAProblem) {
+  TempDir dir;
+  for (int step : {0, 1, 2}) dir.npy("rank_0/Net/0/" + std::to_string(step) + "/" + kNewAdd, {1});
+  for (int step : {0, 1}) dir.npy("rank_1/Net/0/" + std::to_string(step) + "/" + kNewAdd, {1});
+  const auto session = open(dir.path());
+  const std::vector<Problem> problems = session->inspect().problems;
+  const auto found = std::find_if(problems.begin(), problems.end(), [](const Problem& problem) {
+    return problem.message.find("rank 1 has steps 0-1, rank 0 has steps 0-2") != std::string::npos;
+  });
+  ASSERT_NE(found, problems.end());
+  EXPECT_EQ(found->severity, Severity::kWarning);
+}
+
 TEST(RankLayout, NetsAreDirectoriesWithNumbersAndCanBeChosen) {
   TempDir dir;
   dir.npy("rank_0/Train/0/0/" + std::string(kNewAdd), {1});

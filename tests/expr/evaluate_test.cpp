@@ -35,6 +35,20 @@ double value(std::string_view text, const TensorView& x, const TensorView* prev 
 }
 double value(std::string_view text) { return value(text, floats({1, 2, 3}).view()); }
 
+TEST(Evaluate, ExpGivesDenormalNumbers) {
+  const Tensor<double> wide(DType::kFloat64, {-723, -744, -708.5, -800, -kInf, kNan, 1});
+  const std::vector<double> found = *evaluate_elements(*Expression::parse("exp(x)", ExpressionKind::kAny), wide.view());
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i] / std::exp(wide.values[i]), 1, 1e-8) << wide.values[i];
+  EXPECT_EQ(found[3], 0);
+  EXPECT_EQ(found[4], 0);
+  EXPECT_TRUE(std::isnan(found[5]));
+  EXPECT_NEAR(found[6], std::exp(1.0), 1e-14);
+  const std::vector<double> narrow = *evaluate_elements(*Expression::parse("exp(x)", ExpressionKind::kAny), floats({-100, -103, -87.2F}).view());
+  EXPECT_NEAR(narrow[0] / std::exp(-100.0), 1, 0.05);
+  EXPECT_GT(narrow[1], 0);
+  EXPECT_NEAR(narrow[2] / std::exp(-87.2), 1, 1e-5);
+}
+
 TEST(Evaluate, OperatorsBindAsWritten) {
   EXPECT_EQ(value("2 + 3 * 4"), 14);
   EXPECT_EQ(value("(2 + 3) * 4"), 20);

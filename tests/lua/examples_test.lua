@@ -39,6 +39,16 @@ describe("example", function()
     expect(text:match "1     fc1.weight%s+0.0009246%s+0.03953%s+0.0001064\n"):is_true()
     expect(select(2, text:gsub("\n", ""))):equals(17)
     expect(status):equals "0"
+    -- A weight that is NaN everywhere has no mean.
+    local broken, fine = run("gradient_health", "lenet-2.7.1-explode")
+    expect(broken:match "4     fc2.weight%s+%-%s+%-%s+%-\n"):is_true()
+    expect(fine):equals "0"
+  end)
+
+  it("apps/layers says that it is a module", function()
+    local text, status = run("apps/layers", "lenet-2.7.1-ok")
+    expect(text):contains "layers.lua is a module of live_hunt.lua"
+    expect(status):equals "5"
   end)
 
   it("custom_watchpoint finds the dead activation", function()
@@ -90,6 +100,7 @@ describe("example", function()
     expect(text):contains "### msdbg check: 42 findings\n"
     expect(status):equals "0"
     expect(run("apps/report_generator", "control-2.7.1")):contains "No value of a weight was dumped."
+    expect(run("apps/report_generator", "lenet-2.7.1-ok")):contains "No NaN and no Inf in "
   end)
 
   it("calibrate_threshold keeps the rate it was asked for", function()
@@ -97,7 +108,7 @@ describe("example", function()
     expect(text):contains "60 gradients, median 5.949, largest 44.99\n"
     expect(text):contains "threshold 39.1 for a false-alarm rate of 5.0 %\n"
     expect(text):contains "healthy run: 3 of 60 gradients above it, 5.0 %\n"
-    expect(text):contains "other run:   30 of 280 gradients above it, 10.7 %\n"
+    expect(text):contains "other run:   30 of 242 gradients above it, 12.4 %; 38 not checked\n"
     expect(status):equals "0"
     expect(run("calibrate_threshold", "lenet-2.7.1-ok", "0.01")):contains "too few values to promise less than 5.0 %\n"
     local why, failed = run("calibrate_threshold", "lenet-2.7.1-ok", "2")

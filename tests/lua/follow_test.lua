@@ -216,6 +216,18 @@ describe("propagation", function()
     end
     expect(origins):equals { "Log" }
   end)
+
+  it("goes back through the steps to the operator that broke", function()
+    local s = open "lenet-2.7.1-lognan"
+    local trail = msdbg.propagation(s, s:tensor("fc2.weight", { step = 1 }), { up = true }).trail
+    local names = {}
+    for i, link in ipairs(trail.links) do names[i] = ("%d %s"):format(link.step, link.op) end
+    expect(names[1]):equals "1 Parameter"
+    expect(names[2]):equals "0 ApplyMomentum"
+    expect(names[#names]):equals "0 Log"
+    expect(trail.ends_at):equals "origin"
+    expect(tostring(msdbg.propagation(s, s:tensor("fc2.weight", { step = 1 }), { up = true }))):contains "before that"
+  end)
 end)
 
 describe("why", function()

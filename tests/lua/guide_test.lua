@@ -157,6 +157,13 @@ describe("the guide names", function()
     expect(text:find("lower the learning rate", 1, true)):equals(nil)
   end)
 
+  it("a softmax over the batch, and hints as facts", function()
+    expect(of_kind(training "axis", "finding")):contains "a softmax runs over the batch, not over the classes"
+    local result = training "noact"
+    expect(result.findings):equals(0)
+    expect(of_kind(result, "note")):contains "two linear layers with no activation between them"
+  end)
+
   it("updates that a loss scale left out, as a note", function()
     local notes = of_kind(training "half-ok", "note")
     expect(notes):contains "gradients overflowed in steps 0, 1, 2, 3 and 2 more: the update was left out and the loss scale lowered"

@@ -13,6 +13,7 @@ local families = {
   { "activations", "Activations" }, { "gradients", "Gradients" }, { "updates", "Weights and their updates" }, { "overflow", "NaN and Inf" },
   { "precision", "Number formats" }, { "loss_scale", "Loss scale" },
   { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
+  { "learning", "Training without progress" }, { "collapse", "Values that do not depend on the sample" },
   { "embedding", "Embeddings" }, { "recommended", "MindInsight's recommendations" },
 }
 
@@ -48,7 +49,7 @@ describe("each rule that ships", function()
       expect(seen[made.name]):is_nil()
       seen[made.name] = true
     end
-    expect(#all):equals(41)
+    expect(#all):equals(47)
   end)
 
   it("is found by name, by tag and by file", function()
@@ -156,6 +157,57 @@ describe("vanishing gradients", function()
     expect(#r.hits):equals(1)
     expect(r.hits[1].rule):equals "vanishing-by-depth"
     expect(r.hits[1].details.message):contains "gradient of layers.0.weight is"
+  end)
+end)
+
+describe("a training that does not learn", function()
+  it("is told where a softmax stands before the loss and over the batch", function()
+    local hits = first_hits(check_training "axis")
+    expect(hits["softmax-axis"]):contains "0 _backbone-MLP/Softmax-op0"
+    expect(hits["softmax-before-loss"]):contains "SparseSoftmaxCrossEntropyWithLogits-op0"
+  end)
+
+  it("is told where an activation is missing, as a hint that is no default rule", function()
+    expect(first_hits(check_training("noact", { rules = "learning" }))["linear-layers-in-a-row"]):contains "0 1-Dense/MatMul-op0"
+    expect(#check_training "noact".hits):equals(0)
+  end)
+
+  it("is told from which layer on all samples look the same", function()
+    expect(first_hits(check_training("sigmoid", { rules = "learning" }))["collapsed-layer"]):contains "1 "
+  end)
+
+  it("is told where dead units make all outputs equal", function()
+    expect(first_hits(check_training "dead")["equal-outputs"]):contains "1 "
+  end)
+
+  for _, name in ipairs {
+    "twelve", "every50", "resnet", "gan", "bert", "schedule", "groups", "frozen", "half-ok", "../dumps/lenet-2.7.1-ok",
+    "../dumps/lenet-2.0.0-ok", "../dumps/lenet-1.5.0-ok",
+  } do
+    it("no rule has a hint for " .. name, function()
+      local r = check_training(name, { rules = "learning" })
+      expect(r.hits[1] and tostring(r.hits[1])):is_nil()
+    end)
+  end
+end)
+
+describe("outputs that an optimizer never wrote", function()
+  it("are known by operator, release and device, and not judged", function()
+    local s = msdbg.open(trainings .. "every50")
+    expect(s:nodes("op:Adam")[1].unwritten):equals(true)
+    expect(s:nodes("op:MatMul")[1].unwritten):equals(false)
+    local seen = false
+    for _, hit in ipairs(check_training("every50", { rules = "tensor_overflow, nan-or-inf, dtype-saturation" }).hits) do
+      seen = seen or hit.node:find "Adam" ~= nil
+    end
+    expect(seen):equals(false)
+    -- Two trainings with the same weights do not differ in them.
+    local diff = msdbg.diff(s, msdbg.open(trainings .. "every50"))
+    local reasons = 0
+    for _, entry in ipairs(diff.tensors) do
+      if (entry.reason or ""):find "uninitialised memory" then reasons = reasons + 1 end
+    end
+    expect(reasons > 0):is_true()
   end)
 end)
 

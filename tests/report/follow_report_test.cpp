@@ -26,6 +26,8 @@ TEST(Sparkline, HeightsGoFromTheSmallestToTheLargestValue) {
   EXPECT_EQ(sparkline(Series{7, std::nullopt, 0}, 32, true), "# _");
   EXPECT_EQ(sparkline(Series{3, 3}, 32, true), "__");
   EXPECT_EQ(sparkline(Series{}, 32), "");
+  EXPECT_EQ(sparkline(Series{1, 1.00001, 1}, 32, true), "___");
+  EXPECT_EQ(sparkline(Series{1, 1.01, 1}, 32, true), "_#_");
 }
 
 TEST(Sparkline, LongSeriesAreAveragedAndLargeOnesDrawnInLogarithms) {
@@ -44,6 +46,17 @@ GraphPtr with_lines(const std::string& path) {
   return fake_graph({{"w", "Parameter"},
                      {"Default/Log-op0", "Log", {"w"}, 1, {{"/x/mindspore/nn.py", 9, "inner"}, {path, 2, "x = log(x)  # <b>"}}},
                      {"Default/Neg-op0", "Neg", {"w"}, 1, {{"/x/mindspore/nn.py", 7, "neg"}}}});
+}
+
+TEST(TrendReport, TellsHowFewElementsTheNumbersAreOf) {
+  FakeSession session(fake_graph({{"w", "Parameter"}}));
+  session.put("w", 0, f32({1, 2, 3, 4}));
+  session.put("w", 1, f32({1, NAN, NAN, NAN}));
+  const auto target = follow_target(session, "w");
+  const auto result = trend(session, *target, "max");
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const std::string text = trend_report(session, *result, {}, true);
+  EXPECT_NE(text.find("3 of 4 not finite in step 1"), std::string::npos) << text;
 }
 
 Result<CheckResult> checked(Session& session) {

@@ -142,8 +142,16 @@ void expect_junit(const Element& root) {
       all[i] += found[i];
     }
   }
-  const char* counts[] = {"tests", "failures", "errors", "skipped"};
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(root.at(counts[i]), std::to_string(all[i])) << counts[i];
+  const char* counts[] = {"tests", "failures", "errors"};
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(root.at(counts[i]), std::to_string(all[i])) << counts[i];
+  // The schema of Jenkins knows no such attribute here, and its xUnit plugin refuses the file.
+  EXPECT_EQ(root.attributes.count("skipped"), 0u);
+}
+
+uint64_t skipped_of(const Element& root) {
+  uint64_t skipped = 0;
+  for (const Element& suite : root.children) skipped += std::stoul(suite.at("skipped"));
+  return skipped;
 }
 
 struct Case {
@@ -194,12 +202,12 @@ TEST(GateJunit, BrokenRuleIsAnErrorWhereTheRunFailsForIt) {
   Element root = c.read();
   expect_junit(root);
   EXPECT_EQ(root.at("errors"), "0");
-  EXPECT_EQ(root.at("skipped"), "1");
+  EXPECT_EQ(skipped_of(root), 1u);
   c.style.exit_status = 5;
   root = c.read();
   expect_junit(root);
   EXPECT_EQ(root.at("errors"), "1");
-  EXPECT_EQ(root.at("skipped"), "0");
+  EXPECT_EQ(skipped_of(root), 0u);
 }
 
 TEST(GateJunit, RunCutShortIsAnErrorAndNoRulePasses) {

@@ -189,6 +189,9 @@ TEST_F(Prompt, DisplaysFollowEachStep) {
   EXPECT_TRUE(contains(type("undisplay 7"), "no display 7 (have 1)"));
   EXPECT_EQ(type("undisplay 1"), "display 1 removed");
   EXPECT_EQ(type("goto 1"), "");
+  for (const char* command : {"step", "continue 3", "n", "pause"}) {
+    EXPECT_TRUE(contains(type(std::string("display ") + command), "would move the session each time it is shown")) << command;
+  }
 }
 
 TEST_F(Prompt, SavedWatchpointsComeBack) {

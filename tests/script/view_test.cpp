@@ -182,6 +182,16 @@ TEST_F(LargeTensor, ASliceReadsItsPart) {
   run("local t = s:tensor('large'):slice ':,1' assert(t.size == 1024 and t:at(1023) == (1023 * 1024 + 1) % 1000)");
   EXPECT_LE(fake->bytes_read(), 4 * kCount);
   EXPECT_TRUE(contains(failure("s:tensor('large'):slice '1024'"), "axis 0 of length 1024"));
+  // Every n-th position, and the axes between.
+  run("local t = s:tensor('large'):slice '::512,5' assert(t.size == 2 and t:at(1) == (512 * 1024 + 5) % 1000)");
+  run("local t = s:tensor('large'):slice '1,1::500' assert(t.size == 3 and t:at(2) == (1024 + 1001) % 1000)");
+  run("local t = s:tensor('large'):slice '1:9:4,:' assert(t.shape[1] == 2 and t:at(1, 7) == (5 * 1024 + 7) % 1000)");
+  run("local t = s:tensor('large'):slice '...,3' assert(t.size == 1024 and t:at(2) == (2 * 1024 + 3) % 1000)");
+  run("local t = s:tensor('large'):slice '2,...' assert(t.size == 1024 and t:at(2) == (2 * 1024 + 2) % 1000)");
+  run("assert(s:tensor('large'):slice('1,2,...'):at() == (1024 + 2) % 1000)");
+  run("assert(s:tensor('large'):slice('::9223372036854775807').shape[1] == 1)");
+  EXPECT_TRUE(contains(failure("s:tensor('large'):slice '::0'"), "a step is 1 or more"));
+  EXPECT_TRUE(contains(failure("s:tensor('large'):slice '...,...'"), "has '...' twice"));
 }
 
 TEST_F(LargeTensor, SlicesOfAnyShapeHoldTheRightElements) {
@@ -194,7 +204,7 @@ TEST_F(LargeTensor, SlicesOfAnyShapeHoldTheRightElements) {
     for _, case in ipairs {
       { "1:3,:,5:9", { 1, 2 }, { 0, 63 }, { 5, 8 } }, { ":,2,:", { 0, 15 }, { 2, 2 }, { 0, 1023 } },
       { ":,:,7", { 0, 15 }, { 0, 63 }, { 7, 7 } },
-      { "-1", { 15, 15 }, { 0, 63 }, { 0, 1023 } }, { "2,3,4", { 2, 2 }, { 3, 3 }, { 4, 4 } }, { "3:9:", nil },
+      { "-1", { 15, 15 }, { 0, 63 }, { 0, 1023 } }, { "2,3,4", { 2, 2 }, { 3, 3 }, { 4, 4 } }, { "3:9:x", nil },
       { "", { 0, 15 }, { 0, 63 }, { 0, 1023 } }, { ":,1:3", { 0, 15 }, { 1, 2 }, { 0, 1023 } },
       { "14:,60:,1000:", { 14, 15 }, { 60, 63 }, { 1000, 1023 } },
     } do

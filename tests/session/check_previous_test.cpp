@@ -1,4 +1,5 @@
 // Conditions that need the previous value.
+#include <algorithm>
 #include <cmath>
 
 #include "check_support.h"
@@ -30,6 +31,38 @@ TEST(CheckPrevious, IsTheLastStepThatWasDumped) {
   EXPECT_EQ(hits(session, result), (Lines{"step 4 Default/w:output:0 weight_not_changed",
                                           "step 9 Default/w:output:0 weight_change_too_large"}));
   EXPECT_NEAR(result.hits[1].params[0].actual.value(), 2, 1e-8);
+  EXPECT_EQ(result.hits[1].details.at(0), (std::pair<std::string, std::string>("message", "in 5 steps")));
+}
+
+TEST(CheckPrevious, AChangeOfManyStepsIsJudgedByWhatEachOfThemIsWorth) {
+  Weight session{{0, f32({1, 1})}, {50, f32({3, 3})}, {100, f32({3, 3})}};
+  std::vector<Watchpoint> watches = {watch(1, "**", "WCL abs_mean_update_ratio_gt=0.3"), watch(2, "**", "WCL abs_mean_update_ratio_gt=0.03"),
+                                     watch(3, "**", "WCS abs_mean_update_ratio_lt=0.1")};
+  Watchpoint expression;
+  expression.id = 4;
+  expression.on = Selector::parse("**").value();
+  expression.expression = Expression::parse("mean(abs(x - prev)) > 1").value();
+  watches.push_back(expression);
+  const CheckResult result = checked(session, watches, {.semantics = Semantics::kFinite});
+  ASSERT_EQ(result.hits.size(), 3u);
+  const auto hit_of = [&](int id) {
+    return *std::find_if(result.hits.begin(), result.hits.end(), [&](const Hit& hit) { return hit.watch_id == id; });
+  };
+  EXPECT_NEAR(hit_of(2).params[0].actual.value(), 0.04, 1e-8);
+  EXPECT_EQ(hit_of(2).details.at(0), (std::pair<std::string, std::string>("message", "for each of 50 steps")));
+  EXPECT_EQ(hit_of(3).tensor.step, 100);
+  EXPECT_EQ(hit_of(3).details.at(0), (std::pair<std::string, std::string>("message", "in 50 steps")));
+  EXPECT_EQ(hit_of(4).tensor.step, 50);
+  EXPECT_EQ(hit_of(4).details.at(1), (std::pair<std::string, std::string>("steps", "50")));
+}
+
+TEST(CheckPrevious, StepsOfOtherGraphsAreNotMissing) {
+  FakeSession session(std::vector<GraphPtr>{fake_graph({{"Default/w", "Parameter"}}), fake_graph({{"Default/v", "Parameter"}}, 0, 1)});
+  for (const int64_t step : {0, 2}) session.put("Default/w", step, f32({1.0 + static_cast<double>(step)}));
+  session.put(session.id("Default/v", 1, {}, 0, 0, 1), f32({1}));
+  const CheckResult result = checked(session, {watch(1, "=Default/w", "WCL abs_mean_update_ratio_gt=1.9")});
+  ASSERT_EQ(result.hits.size(), 1u);
+  EXPECT_TRUE(result.hits[0].details.empty());
 }
 
 TEST(CheckPrevious, OfALoopBodyIsTheSameExecution) {

@@ -157,6 +157,17 @@ TEST(CheckRun, WatchpointsWithoutATensorAreNamedAndStepsThatAreNotThereToo) {
   EXPECT_EQ(problems({.steps = IntSet::parse("0,5,7:9").value(), .ranks = IntSet::parse("0,3").value()}), both);
 }
 
+TEST(CheckRun, AGraphThatDidNotRunIsNoMissingDump) {
+  FakeSession session(std::vector<GraphPtr>{fake_graph({{"Default/Abs-op0", "Abs"}}), fake_graph({{"Default/Neg-op0", "Neg"}}, 0, 1)});
+  session.put("Default/Abs-op0", 0, f32({1}));
+  session.put(session.id("Default/Neg-op0", 1, {}, 0, 0, 1), f32({1}));
+  Watchpoint optional = watch(1, "op:Neg", "TO");
+  optional.optional = true;
+  const CheckResult result = checked(session, {optional, watch(2, "op:Abs", "TO")}, {.steps = IntSet::of(0)});
+  ASSERT_EQ(result.rule_problems.size(), 1u);
+  EXPECT_EQ(result.rule_problems[0].reason, "the graphs of the selected nodes did not run in these steps");
+}
+
 // ---- scripts -------------------------------------------------------------------------------------------------------
 
 TEST(CheckScript, RunsOnTheCallingThreadInExecutionOrder) {

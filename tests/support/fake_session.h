@@ -199,6 +199,8 @@ class FakeSession : public Session {
   void set_overflow(const TensorId& id, bool flagged) { entries_[key(id)].overflow = flagged; }
   /// Runs at the start of every ElementReader::read, on the thread that reads.
   void set_read_hook(std::function<void(const TensorId&)> hook) { read_hook_ = std::move(hook); }
+  /// When it was written, for written_at().
+  void set_time(const TensorId& id, uint64_t time) { times_[key(id)] = time; }
   SessionInfo& mutable_info() { return info_; }
 
   /// Opened with elements.
@@ -291,6 +293,11 @@ class FakeSession : public Session {
     return *best;
   }
 
+  std::optional<uint64_t> written_at(const TensorId& id) override {
+    const auto found = times_.find(key(id));
+    return found == times_.end() ? std::nullopt : std::optional(found->second);
+  }
+
   Result<bool> operator_overflow(const TensorId& id) override {
     auto it = entries_.find(key(id));
     if (it == entries_.end() || !it->second.overflow) {
@@ -380,6 +387,7 @@ class FakeSession : public Session {
   std::vector<int> ranks_;
   std::vector<GraphPtr> graphs_;
   std::map<TensorId, Entry> entries_;
+  std::map<TensorId, uint64_t> times_;
   std::set<std::pair<int, int>> no_history_;
   std::function<void(const TensorId&)> read_hook_;
   std::atomic<uint64_t> reads_{0}, looks_{0};

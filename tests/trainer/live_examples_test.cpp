@@ -73,6 +73,13 @@ TEST(LiveExamples, HuntSaysBeforeTheHuntThatItsEndIsMisspelt) {
   EXPECT_EQ(pair.script_status, 5);
 }
 
+TEST(LiveExamples, HuntSaysBeforeTheHuntThatANumberIsMisspelt) {
+  LivePair pair(script("apps/live_hunt"), {"100", "1O00"}, {"--steps", "200"});
+  ASSERT_TRUE(pair.finish());
+  EXPECT_TRUE(contains(pair.script_text, "argument 2 is a number, not '1O00'")) << pair.script_text;
+  EXPECT_EQ(pair.script_status, 5);
+}
+
 TEST(LiveExamples, HuntKeepsItsBudgetOfSteps) {
   LivePair pair(script("apps/live_hunt"), {"100", "12"}, {"--steps", "200"});
   ASSERT_TRUE(pair.finish());

@@ -191,6 +191,11 @@ std::unique_ptr<ElementReader> DumpSession::open_content(TensorInfo& info, const
   return std::move(reader);
 }
 
+std::optional<uint64_t> DumpSession::written_at(const TensorId& id) {
+  const Value* value = find(id);
+  return value && value->timestamp > 0 ? std::optional(value->timestamp) : std::nullopt;
+}
+
 std::optional<Stats> DumpSession::given_statistics(const TensorId& id) {
   const Value* value = find(id);
   if (!value || value->row < 0) return std::nullopt;

@@ -66,6 +66,7 @@ class DumpSession : public Session {
   Result<OpenTensor> open(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
+  std::optional<uint64_t> written_at(const TensorId& id) override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
 

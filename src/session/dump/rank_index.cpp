@@ -23,7 +23,7 @@ void RankOpener::note_graphs() {
   for (const auto& [graph, numbers] : steps) {
     if (from_file_.count(graph) > 0) continue;
     if (layout_.kind == "files") continue;
-    add_problem(out_.problems, Severity::kWarning, join_path(rank_.path, "graphs"),
+    add_problem(out_.problems, Severity::kInfo, join_path(rank_.path, "graphs"),
                 fmt::format("no graph file of graph {}: its nodes are known from file names only, without inputs, "
                             "scopes and source lines",
                             graph));

@@ -28,7 +28,7 @@ bool broken(const CheckResult& check) {
 
 /// Steps completed after this many suspensions at a step end. The training's own count takes precedence: some are held once per
 /// graph of a step.
-int64_t steps_between(int64_t before, int64_t completed, int64_t suspensions) {
+int64_t steps_passed(int64_t before, int64_t completed, int64_t suspensions) {
   return completed < before ? suspensions : std::min(completed - before, suspensions);  // a new handshake counts from 0
 }
 
@@ -220,7 +220,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
     ran += Clock::now() - released;
     disarm_stop();
     int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
-    if (!held) steps_run += steps_between(completed, completed_, suspensions);
+    if (!held) steps_run += steps_passed(completed, completed_, suspensions);
     if (!held && (reason == StopReason::kEnded || reason == StopReason::kLost)) {
       if (reason == StopReason::kEnded) report_unjudged(completed_ - completed - suspensions);
       const size_t before = result.check.hits.size();
@@ -243,7 +243,7 @@ Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
       report_unjudged(completed_ - completed - suspensions);
       if (is_node_level(request.kind)) suspensions = completed_ - completed;
     }
-    steps_run += steps_between(completed, completed_, suspensions);
+    steps_run += steps_passed(completed, completed_, suspensions);
     if (suspension_.late_graph) continue;  // nothing of the step has run yet
     CheckResult& check = result.check;
     const size_t hits_before = initial_hits && first ? check.hits.size() : 0;

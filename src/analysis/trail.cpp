@@ -1,0 +1,192 @@
+#include "analysis/trail.h"
+
+#include "analysis/parameter_writes.h"
+#include "analysis/step_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace msdbg {
+namespace {
+
+/// Longer ones go round in circles.
+constexpr size_t kMostLinks = 10000;
+
+class Walk {
+ public:
+  explicit Walk(Evidence& evidence) : evidence_(evidence), session_(evidence.session()) {}
+
+  Result<Trail> run(const TensorId& tensor) {
+    if (const StepModel* model = model_of(tensor)) {
+      const Node& node = model->graph().node(tensor.node);
+      if (node.kind != NodeKind::kOperator) from_value(*model, tensor);
+      else if (tensor.slot.io == Io::kInput) from_input(*model, tensor);
+      else from_operator(*model, {tensor.node, tensor.execution}, tensor);
+    }
+    if (!status_.ok()) return status_;
+    return std::move(trail_);
+  }
+
+ private:
+  const StepModel* model_of(const TensorId& at) {
+    const auto [found, is_new] = models_.try_emplace({at.graph, at.step});
+    if (!is_new) return found->second.get();
+    const Graph* graph = session_.graph(at.rank, at.graph);
+    std::vector<TensorId>& own = tensors_[{at.graph, at.step}];
+    const auto judge = [&](const Status& status) {
+      if (status_.ok()) status_ = status;
+      return status_.ok() && !seen_.interrupted;
+    };
+    if (!judge(evidence_.judge_steps(IntSet::of(at.step), seen_))) return stop("interrupted");
+    for (const TensorId& id : evidence_.listed()) {
+      if (id.graph == at.graph && id.rank == at.rank) own.push_back(id);
+    }
+    PreviousStep before = previous_step(session_, *graph, at.step);
+    if (before.step && !judge(evidence_.judge_parameters(*before.step, seen_))) return stop("interrupted");
+    found->second = std::make_unique<StepModel>(evidence_, *graph, at.step, std::move(before), own);
+    return found->second.get();
+  }
+
+  const StepModel* stop(std::string_view why) {
+    end(TrailEnd::kUnknown, std::string(why));
+    return nullptr;
+  }
+
+  void end(TrailEnd kind, std::string reason = "") {
+    trail_.end = kind;
+    trail_.reason = std::move(reason);
+  }
+
+  /// False where the trail has been before, or is too long.
+  bool add(const TensorId& at, const TensorId& seen) {
+    if (trail_.links.size() >= kMostLinks || !visited_.insert(at).second) {
+      end(TrailEnd::kUnknown, "the way back goes round in a circle");
+      return false;
+    }
+    trail_.links.push_back({at, seen, evidence_.stats(seen)});
+    return true;
+  }
+
+  TensorId output_of(const StepModel& model, const Execution& execution, uint32_t slot) const {
+    return model.id(execution.node, {Io::kOutput, slot}, execution.index);
+  }
+
+  void from_input(const StepModel& model, const TensorId& tensor) {
+    if (!add(tensor, tensor)) return;
+    const Execution execution{tensor.node, tensor.execution};
+    // An optimizer recorded what it wrote, not what it took.
+    if (model.updates(tensor.node, tensor.slot.index)) return back(model, execution);
+    for (const OriginInput& input : model.inputs(execution)) {
+      if (input.slot == tensor.slot.index) return to_source(model, execution, input);
+    }
+    end(TrailEnd::kUnknown, fmt::format("the producer of {} is unknown", slot_name(tensor.slot)));
+  }
+
+  void from_operator(const StepModel& model, const Execution& execution, const TensorId& seen) {
+    if (add(output_of(model, execution, seen.slot.io == Io::kOutput ? seen.slot.index : 0), seen)) back(model, execution);
+  }
+
+  /// Back from an operator along its first bad input.
+  void back(const StepModel& model, const Execution& execution) {
+    const std::vector<OriginInput> inputs = model.inputs(execution);
+    const OriginInput* bad = nullptr;
+    const OriginInput* unknown = nullptr;
+    for (const OriginInput& input : inputs) {
+      // A parameter that was bad before its update does not owe that to the gradient.
+      if (input.state == InputState::kBad && (bad == nullptr || model.updates(execution.node, input.slot))) bad = &input;
+      if (input.state == InputState::kUnknown && unknown == nullptr) unknown = &input;
+    }
+    if (bad != nullptr) return to_source(model, execution, *bad);
+    if (unknown != nullptr) return end(TrailEnd::kUnknown, unknown->reason);
+    end(TrailEnd::kOrigin);
+  }
+
+  void to_source(const StepModel& model, const Execution& execution, const OriginInput& input) {
+    const NodeId producer = input.producer.node;
+    if (producer == kNoNode) return end(TrailEnd::kInput, fmt::format("the producer of input {} is unknown", input.slot));
+    const Node& node = model.graph().node(producer);
+    const TensorId seen = input.value.value_or(model.id(producer, {Io::kOutput, input.producer.slot}));
+    if (node.kind == NodeKind::kOperator) {
+      const uint32_t runs = session_.executions(model.graph().rank(), model.graph().id(), model.step(), producer);
+      const Execution made{producer, runs == 0 ? execution.index : std::min(execution.index, runs - 1)};
+      if (add(output_of(model, made, input.producer.slot), seen)) back(model, made);
+    } else if (node.kind == NodeKind::kParameter) {
+      from_start(model, producer, seen);
+    } else if (add(model.id(producer, Slot{}), seen)) {
+      end(TrailEnd::kInput);
+    }
+  }
+
+  /// A parameter or constant as the step left it behind.
+  void from_value(const StepModel& model, const TensorId& tensor) {
+    const std::vector<NodeId> updaters = model.updaters(tensor.node);
+    if (updaters.empty()) return from_start(model, tensor.node, tensor);
+    if (!add(tensor, tensor)) return;
+    if (model.parameter_at_start(tensor.node).state == InputState::kBad) return written_before(model, tensor.node);
+    const uint32_t runs = session_.executions(tensor.rank, tensor.graph, tensor.step, updaters.back());
+    from_operator(model, {updaters.back(), runs == 0 ? 0 : runs - 1}, tensor);
+  }
+
+  /// A parameter or constant as the step found it.
+  void from_start(const StepModel& model, NodeId node, const TensorId& seen) {
+    TensorId at = model.id(node, Slot{});
+    if (model.graph().node(node).kind != NodeKind::kParameter) {
+      if (add(at, seen)) end(TrailEnd::kInput);
+      return;
+    }
+    if (add(at, seen)) written_before(model, node);
+  }
+
+  bool was_bad(const ParameterWrite& write) {
+    const TensorId id = write.value();
+    if (const Predicate::Builtin* which = evidence_.builtin()) {
+      const std::optional<Stats> stats = evidence_.stats(id);
+      return stats && bad_elements(*which, *stats) > 0;
+    }
+    if (evidence_.find(id) == nullptr && status_.ok()) status_ = evidence_.judge_parameters(write.step, seen_);
+    return evidence_.is_bad(id);
+  }
+
+  /// The parameter was bad when the step began: to the step that broke it.
+  void written_before(const StepModel& model, NodeId parameter) {
+    const std::string& name = model.graph().node(parameter).name;
+    const ParameterWrites writes(session_, model.graph().rank(), name);
+    std::optional<ParameterWrite> write = writes.before(model.graph(), model.step());
+    if (!write) return end(TrailEnd::kInput, fmt::format("no dumped step before writes {}", name));
+    if (!was_bad(*write)) {
+      return end(TrailEnd::kUnknown, fmt::format("{} was sound or not dumped after step {}, and bad when step {} began", name, write->step,
+                                                 model.step()));
+    }
+    while (const std::optional<ParameterWrite> earlier = writes.before(*write)) {
+      if (!was_bad(*earlier) || !status_.ok()) break;
+      write = earlier;
+    }
+    const StepModel* then = model_of(write->value());
+    if (then == nullptr) return;
+    if (then->parameter_at_start(write->parameter).state == InputState::kBad) {
+      if (add(write->value(), write->value())) end(TrailEnd::kInput, fmt::format("it was so when step {} began", write->step));
+      return;
+    }
+    const uint32_t runs = session_.executions(write->graph->rank(), write->graph->id(), write->step, write->updater);
+    from_operator(*then, {write->updater, runs == 0 ? 0 : runs - 1}, write->value());
+  }
+
+  Evidence& evidence_;
+  Session& session_;
+  OriginResult seen_;
+  std::map<std::pair<int, int64_t>, std::unique_ptr<StepModel>> models_;    // by graph and step
+  std::map<std::pair<int, int64_t>, std::vector<TensorId>> tensors_;        // what the models look at
+  std::set<TensorId> visited_;
+  Trail trail_;
+  Status status_;
+};
+
+}  // namespace
+
+Result<Trail> follow_trail(Evidence& evidence, const TensorId& tensor) { return Walk(evidence).run(tensor); }
+
+}  // namespace msdbg
