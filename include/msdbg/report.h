@@ -78,15 +78,6 @@ std::string stats_line(const Stats& stats);
 std::string nonfinite_text(const Stats& stats);
 /// Elements as a table with head and tail of long axes; at most `max_rows` lines.
 std::string elements_table(const TensorView& view, size_t max_rows = 20, size_t width = 100);
-struct Histogram {
-  std::vector<double> edges;      ///< bins + 1
-  std::vector<uint64_t> counts;   ///< finite elements
-  uint64_t nonfinite = 0;
-};
-/// Equal bins from the smallest to the largest finite element. Error: kInvalidArgument for bins outside 1..10000.
-Result<Histogram> histogram(const TensorView& view, size_t bins);
-std::string histogram_text(const Histogram& histogram, size_t width = 60);
-
 /// The innermost line of the user's own program; a frame inside the framework only if there is no other. nullptr without a stack.
 const StackFrame* user_frame(const Node& node);
 

@@ -37,6 +37,28 @@ function msdbg.bisect(session, options) end
 ---@return msdbg.Trend
 function msdbg.trend(session, statistic, on, options) end
 
+---@class msdbg.HistogramsOptions
+---@field bins? integer  1 to 10000, default 20; with exponents: at most so many
+---@field min? number  the first edge, default the smallest element of all
+---@field max? number  the last edge, default the largest element of all
+---@field log? boolean  magnitudes, in bins of equal ratio
+---@field exponents? boolean  magnitudes by powers of two, and the loss scale that float16 needs
+---@field slice? string  part of each, in NumPy notation
+---@field steps? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default all
+---@field graph? integer  its id
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: the number of cores
+---@field mem_limit? number  MB
+
+---How the elements of tensors are distributed, in the same bins for every tensor and step.
+---e.g. print(s:histogram("@gradient", { exponents = true }))
+---@param session msdbg.Session
+---@param tensor msdbg.Selector|msdbg.Tensor
+---@param options? msdbg.HistogramsOptions
+---@return msdbg.Histograms
+function msdbg.histogram(session, tensor, options) end
+
 ---@class msdbg.ReproOptions
 ---@field step? integer  default s.current_step
 ---@field execution? integer  which execution of the operator in the step, from 0
@@ -158,6 +180,12 @@ function session:trend(statistic, on, options) end
 ---@param options? msdbg.ReproOptions
 ---@return msdbg.Repro
 function session:repro(node, directory, options) end
+---Same as msdbg.histogram.
+---e.g. print(s:histogram("fc1.weight", { bins = 40 }))
+---@param tensor msdbg.Selector|msdbg.Tensor
+---@param options? msdbg.HistogramsOptions
+---@return msdbg.Histograms
+function session:histogram(tensor, options) end
 ---Same as msdbg.layers.
 ---e.g. print(s:layers { by_layer = true })
 ---@param options? msdbg.LayersOptions
@@ -226,6 +254,30 @@ function trend:csv() end
 ---A Markdown table.
 ---@return string
 function trend:markdown() end
+
+---@class msdbg.Histograms
+---@field target string
+---@field scale string  linear, log or exponent
+---@field edges number[]  of all tensors; empty if none could be read
+---@field steps integer[]
+---@field loss_scale table?  with exponents: what float16 needs: least_exponent, most_exponent, largest_exponent, fits, subnormal_percentage, lost_percentage
+---@field tensors table[]  node, slot, step, rank, graph, graph_id, execution, op, dtype, counts, zeros, below, above, nan, inf, reason
+local histograms = {}
+---Text as the command prints it.
+---@return string
+function histograms:table() end
+---One JSON object; docs/json.md.
+---@return string
+function histograms:json() end
+---JSON lines, one tensor per line.
+---@return string
+function histograms:jsonl() end
+---CSV (RFC 4180), one bin per line.
+---@return string
+function histograms:csv() end
+---A Markdown table.
+---@return string
+function histograms:markdown() end
 
 ---@class msdbg.Layers
 ---@field steps integer[]

@@ -31,15 +31,13 @@ function tensor:show(options) end
 ---@param options? msdbg.HeatmapOptions
 function tensor:heatmap(options) end
 
----@class msdbg.HistOptions
----@field bins? integer  1 to 10000, default 20
+---@class msdbg.HistOptions : msdbg.HistogramOptions
 ---@field slice? string  a slice in NumPy notation
 ---@field width? integer  columns, default the width of the terminal
----@field log? boolean  logarithmic lengths, which make rare values visible
 ---@field ascii? boolean  default: if the locale is not UTF-8
 
 ---Prints the histogram of the finite elements.
----e.g. t:hist { bins = 10, log = true }
+---e.g. t:hist { bins = 10, log_counts = true }
 ---@param options? msdbg.HistOptions
 function tensor:hist(options) end
 ---Prints a statistic over steps as one line of blocks.
@@ -110,7 +108,7 @@ function plot.sparkline(values, options) end
 function plot.bars(labels, values, options) end
 ---Counts between edges, as returned by t:histogram().
 ---@param histogram { edges: number[], counts: integer[], nonfinite?: integer }
----@param options? { width?: integer, log?: boolean, ascii?: boolean, colour?: boolean }
+---@param options? { width?: integer, log_counts?: boolean, ascii?: boolean, colour?: boolean }
 ---@return string
 function plot.histogram(histogram, options) end
 ---Rows of numbers as shades with a legend.

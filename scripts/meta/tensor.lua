@@ -36,12 +36,19 @@ function tensor:at(...) end
 function tensor:slice(text) end
 
 ---@class msdbg.HistogramOptions
----@field bins? integer  1 to 10000, default 20
+---@field bins? integer  1 to 10000, default 20; with exponents: at most so many
+---@field min? number  the first edge, default the smallest element
+---@field max? number  the last edge, default the largest element
+---@field log? boolean  magnitudes, in bins of equal ratio
+---@field exponents? boolean  magnitudes by powers of two
+---@field width? integer  columns of the text, default 60
+---@field log_counts? boolean  the text draws logarithms of the counts, which makes rare values visible
+---@field ascii? boolean  the text has plain characters only
 
----Counts of the finite elements between equal edges.
+---Counts of the finite elements between edges. With log or exponents, zeros have no bin.
 ---e.g. print(t:histogram({ bins = 10 }).text)
 ---@param options? msdbg.HistogramOptions
----@return { edges: number[], counts: integer[], nonfinite: integer, text: string }  #edges is #counts + 1
+---@return { scale: string, edges: number[], counts: integer[], zeros: integer, below: integer, above: integer, nonfinite: integer, text: string }  #edges is #counts + 1
 function tensor:histogram(options) end
 ---Quantile of the finite elements, interpolated; nil if there are none.
 ---e.g. t:quantile(0.99)

@@ -1,4 +1,4 @@
--- The results of msdbg.bisect, trend, layers, propagation, why and source: tables with the JSON keys, which print as reports.
+-- The results of msdbg.bisect, trend, histogram, layers, propagation, why and source: tables with the JSON keys, which print as reports.
 local core = require "msdbg.core"
 
 local getmetatable, ipairs, rawget, setmetatable, type = getmetatable, ipairs, rawget, setmetatable, type
@@ -28,6 +28,7 @@ end
 local classes = {
   bisect = class_of("bisect", { "table", "json", "jsonl" }),
   trend = class_of("trend", { "table", "json", "jsonl", "csv", "markdown" }),
+  histogram = class_of("histograms", { "table", "json", "jsonl", "csv", "markdown" }),
   layers = class_of("layers", { "table", "json", "jsonl", "csv", "markdown" }),
   propagation = class_of("propagation", { "table", "json", "jsonl", "markdown", "dot", "svg" }),
   why = class_of("why", { "table", "json", "jsonl" }),
@@ -63,6 +64,8 @@ function M.trend(session, statistic, on, options)
   return made("trend", core.trend(session, statistic, on, options))
 end
 
+function M.histogram(session, tensor, options) return made("histogram", core.histogram(session, tensor, options)) end
+
 function M.layers(session, options) return made("layers", core.layers(session, options)) end
 
 function M.propagation(session, tensor, options) return made("propagation", core.propagation(session, tensor, options)) end
@@ -87,6 +90,6 @@ function M.plan(session, options)
 end
 
 local methods = core.members "session"
-for _, name in ipairs { "plan", "bisect", "trend", "layers", "propagation", "why", "source" } do methods[name] = M[name] end
+for _, name in ipairs { "plan", "bisect", "trend", "histogram", "layers", "propagation", "why", "source" } do methods[name] = M[name] end
 
 return M

@@ -148,10 +148,10 @@ end
 
 --- Counts between edges as bars: the result of t:histogram(), or { edges =, counts =, nonfinite = }.
 ---@param histogram table
----@param given? { width?: integer, log?: boolean, ascii?: boolean, colour?: boolean }
+---@param given? { width?: integer, log_counts?: boolean, ascii?: boolean, colour?: boolean }
 ---@return string
 function M.histogram(histogram, given)
-  local o = options.check("plot.histogram", given, with { width = "number", log = "boolean" })
+  local o = options.check("plot.histogram", given, with { width = "number", log_counts = "boolean" })
   local edges, counts = histogram.edges, histogram.counts
   if type(edges) ~= "table" or type(counts) ~= "table" or #edges ~= #counts + 1 then
     core.raise("invalid_argument", "plot.histogram: edges and counts are expected, one edge more than counts")
@@ -163,7 +163,7 @@ function M.histogram(histogram, given)
   for _, edge in ipairs(edges) do label_width = max(label_width, #formats.number(edge)) end
   local room = max(4, width - label_width - number_width - 6)
   local function share(count)
-    if o.log then return math.log(1 + count) / math.log(1 + most) end
+    if o.log_counts then return math.log(1 + count) / math.log(1 + most) end
     return count / most
   end
   local lines = {}
@@ -172,9 +172,9 @@ function M.histogram(histogram, given)
       formats.pad(bar(share(count), room, set), room), formats.pad(("%.0f"):format(count), number_width, true))
   end
   local last = "  " .. formats.pad(formats.number(edges[#edges]), label_width, true) .. " |"
-  if o.log then last = last .. " lengths are logarithmic" end
+  if o.log_counts then last = last .. " lengths are logarithmic" end
   local bad = histogram.nonfinite or 0
-  if bad > 0 then last = ("%s%s%d not finite"):format(last, o.log and ", " or " and ", bad) end
+  if bad > 0 then last = ("%s%s%d not finite"):format(last, o.log_counts and ", " or " and ", bad) end
   lines[#lines + 1] = last
   return concat(lines, "\n")
 end

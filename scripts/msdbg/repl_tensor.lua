@@ -68,16 +68,6 @@ end
 registry.group "one tensor"
 
 tensor_command {
-  name = "hist", usage = "hist TENSOR[SLICE] [--bins N] [--log]", summary = "histogram of the finite elements",
-  options = with { { "slice", "TEXT", "a part, e.g. 0:2,:" }, { "bins", "N", "bars, default 20" },
-    { "log", "", "logarithmic lengths, which make rare values visible" } },
-  run = function(tensor, slice, more, options, definition)
-    nothing_behind(definition, more)
-    return pictures.hist(tensor, { slice = slice, bins = whole(definition, options, "bins"), log = options.log and true })
-  end,
-}
-
-tensor_command {
   name = "heatmap", usage = "heatmap TENSOR[SLICE]", summary = "two axes of a tensor as shades",
   options = with { { "slice", "TEXT", "two axes of it, e.g. 0,:,:" }, { "rows", "N", "at most so many rows" } },
   run = function(tensor, slice, more, options, definition)

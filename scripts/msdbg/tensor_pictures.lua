@@ -8,7 +8,7 @@ local steps = require "msdbg.steps"
 local tables = require "msdbg.table"
 
 local abs, concat, floor, format, max, min = math.abs, table.concat, math.floor, formats.line, math.max, math.min
-local ipairs, pcall, tostring, type = ipairs, pcall, tostring, type
+local ipairs, pairs, pcall, tostring, type = ipairs, pairs, pcall, tostring, type
 
 local M = {}
 
@@ -223,15 +223,19 @@ function M.heatmap(tensor, given)
   return format("%s\n  %s\n", head, concat(notes, "; ")) .. picture
 end
 
---- The histogram of the finite elements; `log` makes the lengths logarithmic, which shows rare values.
+--- The histogram as bars; the options are those of t:histogram{}, and `slice`.
 ---@param tensor msdbg.Tensor
----@param given? { bins?: integer, slice?: string, width?: integer, log?: boolean, ascii?: boolean }
+---@param given? msdbg.HistogramOptions
 ---@return string
 function M.hist(tensor, given)
-  local o = options.check("hist", given, { bins = "number", slice = "string", width = "number", log = "boolean", ascii = "boolean" })
+  local o = {}
+  for name, value in pairs(given or o) do o[name] = value end
   local part = part_of(tensor, o.slice)
-  local made = part:histogram { bins = options.integer("hist", o, "bins", 1, 10000, 20) }
-  return tostring(part) .. "\n" .. plot.histogram(made, { width = o.width, log = o.log, ascii = o.ascii })
+  o.slice = nil
+  local terminal = core.terminal()
+  o.width = o.width or min(terminal.width, 80)
+  if o.ascii == nil then o.ascii = not terminal.unicode end
+  return tostring(part) .. "\n" .. part:histogram(o).text
 end
 
 --- One line: a statistic of this tensor over the steps, with a mark for NaN and a gap for a missing value.

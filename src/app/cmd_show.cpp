@@ -5,6 +5,8 @@
 
 #include "app/follow_command.h"
 #include "app/live.h"
+#include "app/tensor_word.h"
+#include "msdbg/histogram_report.h"
 #include "msdbg/table.h"
 
 namespace msdbg::app {
@@ -113,7 +115,7 @@ Result<int> run(const Words& words, Context& context) {
     }
     out += elements_table(view, words.rows, std::min(style.width, kElementsWidth));
     if (words.bins > 0) {
-      const auto bars = histogram(view, words.bins);
+      const auto bars = histogram(view, BinOptions{.bins = words.bins});
       if (!bars) return bars.status();
       out += histogram_text(*bars);
     }
@@ -123,18 +125,6 @@ Result<int> run(const Words& words, Context& context) {
   if (const Status written = context.write(fitted(std::move(out), style)); !written.ok()) return written;
   if (!problem.ok()) return problem;
   return kExitClean;
-}
-
-// `NODE:0[0:2,:]` is the tensor and a slice of it.
-Status take_slice(Words* words) {
-  const size_t open = words->tensor.rfind('[');
-  const size_t end = words->tensor.find_first_not_of("0123456789:, -", open + 1);
-  if (open == std::string::npos || (end != std::string::npos && words->tensor.substr(end) != "]")) return Status();
-  if (!words->tensor.ends_with(']'))
-    return Status(Code::kInvalidArgument, fmt::format("show: the slice of '{}' has no ']'", words->tensor));
-  if (words->slice.empty()) words->slice = words->tensor.substr(open + 1, words->tensor.size() - open - 2);
-  words->tensor.erase(open);
-  return Status();
 }
 
 Action declare(const Declaration& to) {
@@ -152,7 +142,7 @@ Action declare(const Declaration& to) {
       ->type_name("HOW")
       ->check(CLI::IsMember({"place", "value", "difference"}));
   return [words](Context& context) -> Result<int> {
-    if (const Status sliced = take_slice(words.get()); !sliced.ok()) return sliced;
+    if (const Status sliced = take_slice("show", &words->tensor, &words->slice); !sliced.ok()) return sliced;
     return run(*words, context);
   };
 }

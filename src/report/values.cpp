@@ -1,4 +1,4 @@
-// One tensor: its statistics in a line, its elements, a histogram, a name to copy.
+// One tensor: its statistics in a line, its elements, a name to copy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 namespace msdbg {
 namespace {
 
-constexpr size_t kMaxBins = 10000;
 
 std::string element_text(DType dtype, double value) {
   if (dtype == DType::kBool) return value != 0 ? "True" : "False";
@@ -36,14 +35,6 @@ struct Shown {
     for (uint64_t i = length - (room - head); i < length; ++i) places.push_back(i);
   }
 };
-
-std::string bar(double fraction, size_t width) {
-  static constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto eighths = static_cast<size_t>(std::ceil(fraction * static_cast<double>(width) * 8));
-  std::string out;
-  for (size_t i = 0; i < eighths / 8; ++i) out += "█";
-  return out + std::string(kEighths[eighths % 8]);
-}
 
 }  // namespace
 
@@ -153,65 +144,6 @@ std::string elements_table(const TensorView& view, size_t max_rows, size_t width
     if (i == shown_rows.gap_after) out += fmt::format("  ... {} rows more\n", rows - shown_rows.places.size());
   }
   return out;
-}
-
-Result<Histogram> histogram(const TensorView& view, size_t bins) {
-  if (bins < 1 || bins > kMaxBins) {
-    return Status(Code::kInvalidArgument, fmt::format("histogram with {} bins: give 1 to {}", bins, kMaxBins));
-  }
-  if (!is_evaluable(view.dtype)) {
-    return Status(Code::kUnsupported,
-                  fmt::format("histogram of {}: elements have no numeric value", dtype_name(view.dtype)));
-  }
-  Histogram result;
-  double low = 0, high = 0;
-  bool any = false;
-  for (uint64_t i = 0; i < view.count; ++i) {
-    const double value = view.at(i);
-    if (!std::isfinite(value)) {
-      ++result.nonfinite;
-      continue;
-    }
-    low = any ? std::min(low, value) : value;
-    high = any ? std::max(high, value) : value;
-    any = true;
-  }
-  result.counts.assign(bins, 0);
-  // Halves first: the span of two large values of opposite sign overflows.
-  const double half_span = high / 2 - low / 2;
-  for (size_t i = 0; i <= bins; ++i)
-    result.edges.push_back(low + 2 * (half_span * (static_cast<double>(i) / static_cast<double>(bins))));
-  result.edges.back() = high;
-  for (uint64_t i = 0; i < view.count; ++i) {
-    const double value = view.at(i);
-    if (!std::isfinite(value)) continue;
-    const double place = half_span > 0 ? (value / 2 - low / 2) / half_span * static_cast<double>(bins) : 0;
-    ++result.counts[std::min(bins - 1, static_cast<size_t>(place))];
-  }
-  return result;
-}
-
-std::string histogram_text(const Histogram& histogram, size_t width) {
-  uint64_t most = 1;
-  size_t label = 1, number = 1;
-  for (uint64_t count : histogram.counts) {
-    most = std::max(most, count);
-    number = std::max(number, std::to_string(count).size());
-  }
-  for (double edge : histogram.edges) label = std::max(label, format_short(edge).size());
-  const size_t used = label + number + 8;
-  const size_t room = width > used + 8 ? width - used : 8;
-  std::string out;
-  for (size_t i = 0; i < histogram.counts.size(); ++i) {
-    const std::string edge = format_short(histogram.edges[i]);
-    const std::string drawn = bar(static_cast<double>(histogram.counts[i]) / static_cast<double>(most), room);
-    out += fmt::format("  {}{} | {}{} {}\n", std::string(label - edge.size(), ' '), edge, drawn,
-                       std::string(room - std::min(room, display_width(drawn)), ' '), histogram.counts[i]);
-  }
-  const std::string last = histogram.edges.empty() ? "" : format_short(histogram.edges.back());
-  out += fmt::format("  {}{} |", std::string(label - std::min(label, last.size()), ' '), last);
-  if (histogram.nonfinite > 0) out += fmt::format(" and {} not finite", histogram.nonfinite);
-  return out + '\n';
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// msdbg.bisect, trend, layers, propagation, why, source and plan. The object of an answer provides its tables and renders the other
+// msdbg.bisect, trend, histogram, layers, propagation, why, source and plan. The object of an answer provides its tables and renders the other
 // formats; scripts/msdbg/follow.lua combines the two.
 #include <fmt/format.h>
 
@@ -7,7 +7,9 @@
 
 #include "msdbg/dump_plan.h"
 #include "msdbg/follow_report.h"
+#include "msdbg/histogram_report.h"
 #include "msdbg/layers_report.h"
+#include "script/bins.h"
 #include "script/predicate.h"
 #include "script/push_answer.h"
 
@@ -15,7 +17,7 @@ namespace msdbg::script {
 
 struct FollowBox {
   std::shared_ptr<SessionBox> session;
-  std::variant<BisectResult, TrendResult, LayersResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
+  std::variant<BisectResult, TrendResult, HistogramResult, LayersResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
   CheckResult check;  ///< source: what it was made from
 };
 
@@ -99,6 +101,23 @@ int run_trend(lua_State* L) {
   follow.progress = progress_of(vm_of(L), "reading");
   TrendResult result = value_or_throw(trend(*box->session, target, statistic, follow));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "trend: interrupted"));
+  return give_followed(L, box, std::move(result));
+}
+
+int run_histogram(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "histogram: session");
+  box->open();
+  OptionTable options(L, 3, "histogram");
+  FollowOptions follow = follow_options(options, *box);
+  const BinOptions bins = bin_options(options);
+  const std::string part = options.text("slice").value_or("");
+  const std::optional<int> graph = options.id("graph");
+  options.finish();
+  const FollowTarget target = target_argument(L, 2, "histogram: tensor", *box, follow.ranks, graph);
+  const InUse guard(*box, "histogram");
+  follow.progress = progress_of(vm_of(L), "reading");
+  HistogramResult result = value_or_throw(histograms(*box->session, target, bins, part, follow));
+  if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "histogram: interrupted"));
   return give_followed(L, box, std::move(result));
 }
 
@@ -239,6 +258,8 @@ std::string rendered(lua_State* L, FollowBox& box, const std::string& format, si
           return bisect_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, TrendResult>)
           return trend_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, HistogramResult>)
+          return histogram_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, LayersResult>)
           return layers_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, Propagation>)
@@ -260,6 +281,7 @@ int tree(lua_State* L) {
                              using Found = std::decay_t<decltype(found)>;
                              if constexpr (std::is_same_v<Found, BisectResult>) return bisect_answer(session, found);
                              else if constexpr (std::is_same_v<Found, TrendResult>) return trend_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, HistogramResult>) return histogram_answer(session, found);
                              else if constexpr (std::is_same_v<Found, LayersResult>) return layers_answer(session, found);
                              else if constexpr (std::is_same_v<Found, Propagation>) return propagation_answer(session, found);
                              else if constexpr (std::is_same_v<Found, WhyAnswer>) return why_answer(session, found);
@@ -280,7 +302,7 @@ int render(lua_State* L) {
 
 void bind_follow(lua_State* L) {
   define_class<FollowBox>(L, {});
-  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"layers", guard<run_layers>}, {"why", guard<run_why>},
+  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"histogram", guard<run_histogram>}, {"layers", guard<run_layers>}, {"why", guard<run_why>},
                     {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}, {"follow_tree", guard<tree>},
                     {"plan", guard<run_plan>}});
 }

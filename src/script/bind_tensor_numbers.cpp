@@ -5,6 +5,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "msdbg/histogram_report.h"
+#include "script/bins.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
@@ -27,6 +29,20 @@ void push_place(lua_State* L, uint64_t flat, double value, std::span<const int64
   set_result_class(L, "place");
 }
 
+BinOptions bin_options(OptionTable& options) {
+  BinOptions bins;
+  bins.bins = static_cast<size_t>(options.integer("bins", 1, 10000).value_or(20));
+  bins.min = options.number("min");
+  bins.max = options.number("max");
+  const bool log = options.boolean("log").value_or(false);
+  if (log) bins.scale = BinScale::kLog;
+  if (options.boolean("exponents").value_or(false)) {
+    if (log) misuse("histogram: options 'log' and 'exponents' exclude each other");
+    bins.scale = BinScale::kExponent;
+  }
+  return bins;
+}
+
 namespace {
 
 // Calls `visit` with every element; raises an error on an interrupt.
@@ -41,14 +57,20 @@ void for_each_number(const TensorView& view, Visit visit) {
 
 int histogram_of(lua_State* L) {
   OptionTable options(L, 2, "histogram");
-  const int64_t bins = options.integer("bins", 1, 10000).value_or(20);
+  const BinOptions bins = bin_options(options);
+  const auto width = static_cast<size_t>(options.integer("width", 20, 10000).value_or(60));
+  const bool log_counts = options.boolean("log_counts").value_or(false), ascii = options.boolean("ascii").value_or(false);
   options.finish();
-  const Histogram made = value_or_throw(histogram(numbers_of(L, "histogram")->view(), static_cast<size_t>(bins)));
+  const Histogram made = value_or_throw(histogram(numbers_of(L, "histogram")->view(), bins));
   lua_newtable(L);
+  set_field(L, "scale", std::string(bin_scale_name(made.scale)));
   set_field(L, "edges", made.edges);
   set_field(L, "counts", made.counts);
-  set_field(L, "nonfinite", made.nonfinite);
-  set_field(L, "text", without_last_newline(histogram_text(made)));
+  set_field(L, "zeros", made.zeros);
+  set_field(L, "below", made.below);
+  set_field(L, "above", made.above);
+  set_field(L, "nonfinite", made.nan + made.inf);
+  set_field(L, "text", without_last_newline(histogram_text(made, width, log_counts, ascii)));
   set_result_class(L, "histogram");
   return 1;
 }

@@ -99,7 +99,7 @@ describe("hist and spark", function()
     local sum = 0
     for line in text:gmatch "[^\n]+" do sum = sum + tonumber(line:match "| #* *(%d+)$" or 0) end
     expect(sum):equals(104)
-    expect(text):contains "and 88 not finite"
+    expect(text):contains "and 88 Inf"
   end)
 
   it("follow a statistic over the steps", function()

@@ -82,39 +82,6 @@ TEST(ElementsTable, ScalarsEmptyTensorsAndOddTypes) {
   EXPECT_EQ(elements_table(text), "  elements of type string cannot be shown\n");
 }
 
-TEST(Histogram, CountsEveryFiniteElementOnce) {
-  const Result<Histogram> h = histogram(f32({0, 1, 2, 3, 4, NAN, INFINITY})->view(), 4);
-  ASSERT_TRUE(h.ok());
-  EXPECT_EQ(h->edges, (std::vector<double>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(h->counts, (std::vector<uint64_t>{1, 1, 1, 2}));
-  EXPECT_EQ(h->nonfinite, 2u);
-}
-
-TEST(Histogram, EqualElementsAndHugeSpans) {
-  EXPECT_EQ(histogram(f32({5, 5, 5})->view(), 3)->counts, (std::vector<uint64_t>{3, 0, 0}));
-  const std::vector<double> ends = {-1.7e308, 1.7e308};
-  const Result<Histogram> h = histogram(make_tensor(DType::kFloat64, {2}, ends)->view(), 2);
-  EXPECT_EQ(h->counts, (std::vector<uint64_t>{1, 1}));
-  EXPECT_EQ(h->edges[1], 0);
-  EXPECT_EQ(histogram(f32({NAN})->view(), 2)->counts, (std::vector<uint64_t>{0, 0}));
-}
-
-TEST(Histogram, BinsOutsideTheRangeAreRefused) {
-  for (size_t bins : {size_t{0}, size_t{10001}}) {
-    const Result<Histogram> h = histogram(f32({1})->view(), bins);
-    ASSERT_FALSE(h.ok());
-    EXPECT_EQ(h.status().code(), Code::kInvalidArgument);
-  }
-}
-
-TEST(HistogramText, BarsAreProportional) {
-  Histogram h;
-  h.edges = {0, 1, 2};
-  h.counts = {4, 2};
-  h.nonfinite = 3;
-  EXPECT_EQ(histogram_text(h, 18), "  0 | ████████ 4\n  1 | ████     2\n  2 | and 3 not finite\n");
-}
-
 TEST(ShortName, IsTheShortestUniqueSuffix) {
   FakeSession s(fake_graph(
       {{"D/fc1/MatMul-op0", "MatMul"}, {"D/fc2/MatMul-op0", "MatMul"}, {"D/Log-op0", "Log"}, {"x", "Parameter"}}));
