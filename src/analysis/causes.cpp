@@ -163,17 +163,28 @@ class CauseSearch {
     return by_rate ? std::optional(stats->diff_abs_mean / stats->prev_abs_mean) : std::nullopt;
   }
 
+  /// The update before had the same rate, and no dumped value says how far it moved the weight.
+  bool same_before(const TensorId& weight, const LearningRate& rate) {
+    bool missing = false;
+    const auto before = session_.previous(weight, &missing);
+    if (!before || before->step + 1 != weight.step || session_.previous(*before, &missing)) return false;
+    const auto then = rate_of(*before);
+    return then && then->source.node == rate.source.node && then->value == rate.value;
+  }
+
   void follow_large_rate(const std::vector<TensorId>& found, std::set<std::tuple<int, int, NodeId>>* told) {
     const auto rate = rate_of(found.front());
     if (!rate) return;
     const TensorId& at = found.front();
     if (told->contains({at.rank, at.graph, rate->source.node})) return;
-    std::set<NodeId> weights;
+    std::set<NodeId> moved, weights;  // weights: by the rate alone
     double most = 0;
     for (const TensorId& weight : found) {
       const auto own = rate_of(weight);
-      const auto ratio = own ? moved_by_rate(weight, *own) : std::nullopt;
-      if (!ratio || own->source.node != rate->source.node) continue;
+      if (!own || own->source.node != rate->source.node) continue;
+      moved.insert(weight.node);
+      const auto ratio = moved_by_rate(weight, *own);
+      if (!ratio) continue;
       weights.insert(weight.node);
       most = std::max(most, *ratio);
     }
@@ -185,10 +196,11 @@ class CauseSearch {
     const size_t cause = draft(CauseKind::kRateTooLarge, rate->source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
                                fmt::format("{} of {} weights changed by up to {} times their size in one step", weights.size(), all,
                                            format_short(most, 2)));
-    const std::vector<NodeId> start(weights.begin(), weights.end());
+    const std::vector<NodeId> start(moved.begin(), moved.end());
     const std::vector<bool> reached = graph.after(start);
+    const int64_t first_reached = at.step + (same_before(at, *rate) ? 0 : 1);
     const auto later = [&](const TensorId& id) {
-      return same_graph(id, at) && (weights.contains(id.node) ? id.step >= at.step : id.step > at.step && graph.holds(reached, id.node));
+      return same_graph(id, at) && (moved.contains(id.node) ? id.step >= at.step : id.step >= first_reached && graph.holds(reached, id.node));
     };
     take(cause, [&](const Hit& hit) { return (is_any(kMoved, hit) || is_any(kGrown, hit)) && later(hit.tensor); });
     for (size_t k = 0; k < from_origins_; ++k) {

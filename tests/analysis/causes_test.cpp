@@ -191,9 +191,9 @@ TEST(Causes, LearningRateOfZero) {
 }
 
 TEST(Causes, LearningRateThatIsTooLarge) {
-  const auto train = [](double rate) {
+  const auto train = [](double rate, double rate_before) {
     FakeSession s(net());
-    put_step(s, 0, 2, 1, 1, rate);
+    put_step(s, 0, 2, 1, 1, rate_before);
     put_step(s, 1, 2, 2, 1, rate);
     put_step(s, 2, 2, 9e30, 1, rate);
     put_step(s, 3, 2, 9e38, kInf, rate);
@@ -203,14 +203,17 @@ TEST(Causes, LearningRateThatIsTooLarge) {
                          hit(s, "value-jump", "Default/MatMul-op0", 2), hit(s, "value-jump", "Default/Abs-op0", 2),
                          hit(s, "tensor_overflow", "Default/MatMul-op0", 3)});
   };
-  // The loss of step 1 came before the update of step 1, and nothing leads from the weight to Abs.
-  Found found = train(30);
+  // The update of step 0 had this rate, too. Nothing leads from the weight to Abs.
+  Found found = train(30, 30);
   EXPECT_EQ(found.kinds(), "rate_too_large");
+  EXPECT_EQ(found.follows(), "0 0 0 - 0");
+  // The loss of step 1 came before the update of step 1, the first one with this rate.
+  found = train(30, 0.001);
   EXPECT_EQ(found.follows(), "- 0 0 - 0");
   EXPECT_EQ(found.cause().what, "the learning rate 30 is too large");
   EXPECT_EQ(found.cause().steps, std::vector<int64_t>{1});
   // Here it is the gradient that is large.
-  found = train(0.1);
+  found = train(0.1, 0.1);
   EXPECT_EQ(found.kinds(), "product_overflow");
   EXPECT_EQ(found.follows(), "- - - - 0");
 }
