@@ -108,11 +108,18 @@ command {
 
 -- ---- bt -------------------------------------------------------------------------------------------------------------
 
+-- `104 of 192 NaN, 3 -Inf`, the most frequent first.
 local function bad_text(stats)
-  local parts, nan, infinite = {}, stats.nan_count or 0, (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0)
-  if nan > 0 then parts[1] = format("%d NaN", nan) end
-  if infinite > 0 then parts[#parts + 1] = format("%d Inf", infinite) end
-  return concat(parts, ", ") .. (stats.count and format(" of %d", stats.count) or "")
+  local present = {}
+  for _, kind in ipairs { { "nan_count", "NaN" }, { "pos_inf_count", "+Inf" }, { "neg_inf_count", "-Inf" } } do
+    local count = stats[kind[1]] or 0
+    if count > 0 then present[#present + 1] = { count = count, name = kind[2], place = #present } end
+  end
+  table.sort(present, function(a, b) return a.count > b.count or a.count == b.count and a.place < b.place end)
+  for i, kind in ipairs(present) do
+    present[i] = format("%d%s %s", kind.count, i == 1 and stats.count and format(" of %d", stats.count) or "", kind.name)
+  end
+  return concat(present, ", ")
 end
 
 local function is_bad(tensor)
@@ -131,7 +138,7 @@ local function source_text(stack)
     end
   end
   if not found then return "" end
-  return format("%s:%d  %s", found.file:match "[^/]*$", found.line, formats.head(found.code:gsub("%s%s+#.*$", ""), 60))
+  return format("%s:%d  %s", found.file:match "[^/]*$", found.line, formats.head(found.code:gsub("%s%s+#.*$", ""), 200))
 end
 
 -- Where a link of a trail was seen. An operator that was not dumped was seen at the input of a consumer.

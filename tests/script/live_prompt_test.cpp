@@ -49,7 +49,7 @@ TEST_F(LivePrompt, DisplaysFollowTheTraining) {
 TEST_F(LivePrompt, BacktraceLooksAtTheStepAtHand) {
   type("step 3");
   EXPECT_TRUE(contains(type("bt ReluGrad-op0"), "began here: the inputs of ReluGrad are finite"));
-  EXPECT_TRUE(contains(type("bt ReluGrad-op0"), "1 NaN of 2"));
+  EXPECT_TRUE(contains(type("bt ReluGrad-op0"), "1 of 2 NaN"));
 }
 
 TEST_F(LivePrompt, ShortFormsGiveWayToVariables) {
