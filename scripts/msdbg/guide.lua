@@ -1,5 +1,6 @@
 -- The guide: from "it does not train" to a list of findings, chapter by chapter. `msdbg guide DUMP`, or `guide` at the prompt.
 local core = require "msdbg.core"
+local causes = require "msdbg.guide_causes"
 local chapters = require "msdbg.guide_chapters"
 local choices = require "msdbg.guide_choices"
 local formats = require "msdbg.format"
@@ -76,7 +77,10 @@ function Checklist:rules(names)
       local detail = hits[1].details.message
       local text = fmt("%s: %s%s", made.summary, tools.some(words),
         detail and fmt(#words == 1 and " (%s)" or " (the first: %s)", detail) or "")
-      if made.severity == "info" then
+      local behind = causes.behind(self.causes, hits)
+      if behind then
+        self:note(fmt("%s; follows from %s", text, behind))
+      elseif made.severity == "info" then
         self:note(text)
       else
         self:finding(text, made.next, fmt("check --rules %s", name), hits[1].step)
@@ -134,7 +138,9 @@ end
 local function prepare(checklist, s)
   checklist.pairs = pairs_of(s.steps, checklist.steps)
   checklist.result_of, checklist.told = {}, { tensor_overflow = true }
-  for _, hit in ipairs(s:check({ rules = "default or learning" }).hits) do
+  local result = s:check { rules = "default or learning" }
+  checklist.hits, checklist.causes = result.hits, result.causes or {}
+  for _, hit in ipairs(checklist.hits) do
     checklist.result_of[hit.rule] = checklist.result_of[hit.rule] or {}
     table.insert(checklist.result_of[hit.rule], hit)
   end

@@ -1,4 +1,5 @@
 -- Chapters of the guide about what a person chose: data, hyper-parameters, use of the API. See guide_chapters.lua.
+local causes = require "msdbg.guide_causes"
 local tools = require "msdbg.guide_tools"
 local training = require "msdbg.training"
 
@@ -216,6 +217,7 @@ end
 
 function M.hyper_parameters(checklist)
   show_settings(checklist)
+  causes.report(checklist, { rate_too_large = true })
   local large = checklist:rules { "update-too-large" }
   local seen = look_at_updates(checklist)
   local moved = seen.looked - seen.zero
@@ -239,7 +241,7 @@ function M.hyper_parameters(checklist)
 end
 
 --- The loss over the steps, from the dump: scalars that a loss operator put out, by step.
----@return { step: integer, value: number|string }[]
+---@return { node: string, [integer]: { step: integer, value: number|string } }
 function M.losses(s, steps)
   for node in nodes(s, "@loss"):each() do
     local series = {}
@@ -251,7 +253,10 @@ function M.losses(s, steps)
         if number then series[#series + 1] = { step = step, value = number } end
       end
     end
-    if #series > 0 then return series end
+    if #series > 0 then
+      series.node = node.name
+      return series
+    end
   end
   return {}
 end
@@ -282,7 +287,10 @@ function M.loss(checklist)
   local text = fmt("loss over steps %d to %d: %s", series[1].step, series[#series].step, table.concat(words, ", "))
   local told = checklist:rules { "loss-explosion", "loss-not-decreasing" }
   checklist:rules { "loss-at-chance", "softmax-before-loss", "softmax-axis", "equal-outputs", "collapsed-layer" }
-  if type(last) ~= "number" then
+  local cause = causes.of_node(checklist, series.node, series[#series].step)
+  if type(last) ~= "number" and cause then
+    checklist:note(fmt("%s; it is %s in step %d and follows from %s", text, last, series[#series].step, cause.sentence))
+  elseif type(last) ~= "number" then
     checklist:finding(text .. fmt("; it is %s in step %d", last, series[#series].step),
       "the chapter on the graph names the operator where it began")
   elseif told then
@@ -323,9 +331,16 @@ function M.api(checklist)
       or "every update was left out (see the chapter on mixed precision)"))
   elseif #still > 0 then
     checklist.told["unchanged-weight"] = true
-    checklist:finding("trained parameters never change: " .. some(still),
-      "see whether a gradient reaches them: a dead activation, stop_gradient or a loss that does not depend on them gives none",
+    local text = "trained parameters never change: " .. some(still)
+    local hits = checklist.result_of["unchanged-weight"]
+    local behind = hits and causes.behind(checklist.causes, hits)
+    if behind then
+      checklist:note(fmt("%s; %s follows from %s", text, hits[1].node, behind))
+    else
+      checklist:finding(text,
+        "see whether a gradient reaches them: a dead activation, stop_gradient or a loss that does not depend on them gives none",
         "watch @weight WNC")
+    end
   elseif looked > 0 then
     checklist:fine(looked == 1 and "the trained parameter changes" or fmt("all %d trained parameters change", looked))
   else

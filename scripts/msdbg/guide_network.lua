@@ -1,4 +1,5 @@
 -- Chapters of the guide about the network: graph, initial weights, precision. See guide_chapters.lua.
+local causes = require "msdbg.guide_causes"
 local tools = require "msdbg.guide_tools"
 local training = require "msdbg.training"
 
@@ -17,7 +18,13 @@ local M = {}
 local function look_at_origin(checklist)
   local s, result = checklist.session, checklist.origin
   local first = result.origins[1]
-  if first then
+  local cause = first and causes.of_node(checklist, first.node, first.step)
+  if cause and causes.advice(cause) then
+    if cause.node ~= first.node then
+      checklist:note(fmt("first NaN or Inf: %s:%s in step %d; follows from %s", short(s, first.node), first.slot, first.step, cause.sentence))
+    end
+    causes.report(checklist)
+  elseif first then
     local frame = first.stack and first.stack[1]
     local where = frame and fmt(" (%s:%d  %s)", frame.file, frame.line, (frame.code or ""):gsub("%s+#.*", "")) or ""
     local t = s:tensor(first.node .. ":" .. first.slot, { step = first.step, rank = first.rank, graph = first.graph_id })

@@ -149,8 +149,12 @@ class CauseSearch {
     return std::nullopt;
   }
 
-  /// How far the last update moved a weight, if the rate alone is to blame for it.
-  std::optional<double> moved_by_rate(const TensorId& weight, const LearningRate& rate) {
+  struct Move {
+    double ratio;  ///< mean change / mean magnitude before
+    bool by_rate;  ///< the rate alone is to blame
+  };
+  /// How far the last update moved a weight, if that is too far.
+  std::optional<Move> moved_too_far(const TensorId& weight, const LearningRate& rate) {
     bool missing = false;
     const auto before = session_.previous(weight, &missing);
     if (!before || before->step + 1 != weight.step || !(rate.value > 0)) return std::nullopt;
@@ -160,7 +164,7 @@ class CauseSearch {
     if (!stats || !(stats->prev_abs_mean > 0) || !(stats->diff_abs_mean > kTooFar * stats->prev_abs_mean)) return std::nullopt;
     const bool by_rate = rate.normalised ? stats->diff_abs_mean <= kNormalisedSteps * rate.value
                                          : stats->diff_abs_mean / rate.value <= kUsualGradient * stats->prev_abs_mean;
-    return by_rate ? std::optional(stats->diff_abs_mean / stats->prev_abs_mean) : std::nullopt;
+    return Move{stats->diff_abs_mean / stats->prev_abs_mean, by_rate};
   }
 
   /// The update before had the same rate, and no dumped value says how far it moved the weight.
@@ -182,11 +186,11 @@ class CauseSearch {
     for (const TensorId& weight : found) {
       const auto own = rate_of(weight);
       if (!own || own->source.node != rate->source.node) continue;
+      const auto move = moved_too_far(weight, *own);
+      if (!move) continue;
       moved.insert(weight.node);
-      const auto ratio = moved_by_rate(weight, *own);
-      if (!ratio) continue;
-      weights.insert(weight.node);
-      most = std::max(most, *ratio);
+      most = std::max(most, move->ratio);
+      if (move->by_rate) weights.insert(weight.node);
     }
     const CauseGraph& graph = graph_of(at);
     const size_t all = graph.matrices().size();
@@ -194,7 +198,7 @@ class CauseSearch {
     if (weights.empty() || 2 * weights.size() < all) return;
     told->insert({at.rank, at.graph, rate->source.node});
     const size_t cause = draft(CauseKind::kRateTooLarge, rate->source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
-                               fmt::format("{} of {} weights changed by up to {} times their size in one step", weights.size(), all,
+                               fmt::format("{} of {} weights changed by up to {} times their size in one step", moved.size(), all,
                                            format_short(most, 2)));
     const std::vector<NodeId> start(moved.begin(), moved.end());
     const std::vector<bool> reached = graph.after(start);

@@ -40,17 +40,25 @@ describe("the guide", function()
 
   it("begins with the operator that broke, and does not blame the initial weights for it", function()
     local result = run "lenet-2.7.1-lognan"
-    expect(guide.verdict(result)):contains "Begin with: first NaN or Inf: _backbone-LeNet5/Log-op0:output:0 in step 0, 104 of its values"
-    expect(of_kind(result, "finding")):contains "trained parameters never change: fc3.weight, fc2.bias"
-    expect(of_kind(result, "finding")):contains "a ReLU lets nothing through: relu4-ReLU/ReLU-op0 in step 0"
+    expect(guide.verdict(result)):contains "Begin with: Log-op0, steps 0-1, train.py:70: logarithm of 0; 104 zeros in input:0"
+    expect(of_kind(result, "finding")):contains "Div-op0, step 0, train.py:70: division by 0"
+    expect(result.findings):equals(2)
+    for _, text in ipairs {
+      "trained parameters never change: fc3.weight, fc2.bias; fc3.weight follows from Log-op0",
+      "a ReLU lets nothing through: relu4-ReLU/ReLU-op0 in step 0; follows from Log-op0",
+      "follows from Log-op0, steps 0-1, train.py:70: logarithm of 0 and from Div-op0, step 0, train.py:70: division by 0",
+    } do
+      expect(of_kind(result, "note")):contains(text)
+    end
     expect(of_kind(result, "unknown")):contains "Initial weights: the first dumped weights are those after step 0"
   end)
 
   it("begins with the learning rate where weights grow before anything breaks", function()
     local result = run "lenet-2.7.1-explode"
-    expect(guide.verdict(result)):contains "Begin with: one update moved a weight too far: fc3.weight in step 1"
+    expect(guide.verdict(result)):contains "Begin with: learning_rate, step 1: the learning rate 30 is too large"
+    expect(result.findings):equals(1)
     expect(of_kind(result, "note")):contains "learning_rate = 30"
-    expect(of_kind(result, "finding")):contains "it is nan in step 4"
+    expect(of_kind(result, "note")):contains "it is nan in step 4 and follows from learning_rate"
   end)
 
   it("says in one short line where to begin", function()
@@ -177,7 +185,7 @@ describe("the guide names", function()
   end)
 
   it("a fault of the forward pass though a loss scale is there", function()
-    expect(of_kind(training "half-log", "finding")):contains "first NaN or Inf: net-HalfMLP/Log-op0:output:0 in step 0"
+    expect(of_kind(training "half-log", "finding")):contains "Log-op0, steps 0-1, train.py:80: logarithm of 0"
   end)
 end)
 
