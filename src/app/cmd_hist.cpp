@@ -1,5 +1,8 @@
 // msdbg hist: how the elements of tensors are distributed, in common bins over the steps.
+#include <algorithm>
+
 #include "app/follow_command.h"
+#include "app/live.h"
 #include "app/tensor_word.h"
 #include "msdbg/histogram_report.h"
 
@@ -28,12 +31,15 @@ Result<int> run(const Words& words, Context& context) {
     follow.progress = progress.callback();
     result = histograms(session, *target, bins, words.slice, follow);
   }
+  const bool none = !result || std::none_of(result->lines.begin(), result->lines.end(), [](const HistogramLine& line) { return line.histogram.has_value(); });
+  if (none && (!result || !result->interrupted)) {
+    if (const Status why = keep_for_next_step(session, target->nodes); !why.ok()) return why;
+  }
   if (!result) return result.status();
   const bool ascii = words.ascii || (options.output_file.empty() && plain_terminal());
   const std::string text = histogram_report(session, *result, context.style(), words.log_counts, ascii);
   if (const Status written = context.write(text); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
-  const bool none = std::none_of(result->lines.begin(), result->lines.end(), [](const HistogramLine& line) { return line.histogram.has_value(); });
   return none ? kExitInput : kExitClean;
 }
 
