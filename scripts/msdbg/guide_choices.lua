@@ -82,6 +82,22 @@ local function look_at_input(checklist, node)
   return seen
 end
 
+-- True if a constant input leaves nothing to learn: labels of classes, or the only input. Masks and type ids may well be constant.
+local function says_nothing(inputs, node, checklist)
+  for _, user in ipairs(node.users) do
+    if user.node.op:find "CrossEntropy" and not (node.outputs[1].dtype or ""):find "float" then return true end
+  end
+  for other in inputs:each() do
+    if other.rank == node.rank and other.graph_id == node.graph_id and other.name ~= node.name then
+      for _, step in ipairs(checklist.steps) do
+        local t = value(other, step)
+        if t and t.stats.min ~= t.stats.max then return false end
+      end
+    end
+  end
+  return true
+end
+
 function M.data(checklist)
   local s = checklist.session
   local inputs = training.inputs(s)
@@ -93,6 +109,12 @@ function M.data(checklist)
   for node in nodes(s, "@weight"):each() do
     if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
   end
+  local jumps, others = {}, 0
+  for _, hit in ipairs(checklist.result_of["value-jump"] or {}) do
+    local data = inputs:filter(function(node) return node.name == hit.node and node.rank == hit.rank end)
+    if #data > 0 then jumps[hit.rank .. " " .. hit.node] = true else others = others + 1 end
+  end
+  checklist.told["value-jump"] = others == 0
   local sound, missing, judged, several = 0, {}, true, false
   for node in inputs:each() do
     local seen, found = look_at_input(checklist, node), checklist.found
@@ -101,17 +123,22 @@ function M.data(checklist)
       local fault = seen.faults[kind]
       local text = fmt("%s: %s in %s", fault.words, node.name, steps_text(fault.steps))
       if kind == "bad" then text = "the data hold " .. text end
-      if kind == "large" and checklist.learns then
+      if kind == "large" and jumps[node.rank .. " " .. node.name] then
+        break  -- told below
+      elseif kind == "large" and checklist.learns then
         checklist:note(text .. "; the loss falls all the same")
+      elseif kind == "constant" and not says_nothing(inputs, node, checklist) then
+        checklist:note(text)
       else
         checklist:finding(text, ADVICE[kind], fmt("show %s", node.name), fault.steps[1])
       end
     end
-    if #seen.repeated > 0 and trains[node.rank .. " " .. node.graph_id] and #seen.repeated == seen.compared then
+    if #seen.repeated > 0 and trains[node.rank .. " " .. node.graph_id] and #seen.repeated == seen.compared
+      and checklist.result_of["frozen-inputs"] then
       checklist:finding(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)),
         "see that the data set is shuffled and its iterator moves on; on purpose it is fine", fmt("show %s", node.name))
       checklist.told["frozen-inputs"] = true
-    elseif #seen.repeated > 0 then  -- only a part of the steps, or a network that only runs forward
+    elseif #seen.repeated > 0 then  -- a part of the steps or inputs (masks), or a network that only runs forward
       checklist:note(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)))
     elseif seen.values == 0 then
       missing[#missing + 1] = node.name
@@ -125,7 +152,13 @@ function M.data(checklist)
       some(missing)),
       "dump the inputs as well (input_output 0), or check them in the script")
   end
-  checklist:rules { "frozen-inputs" }
+  for _, hit in ipairs(checklist.result_of["value-jump"] or {}) do
+    if jumps[hit.rank .. " " .. hit.node] then
+      checklist:finding(fmt("%s leaves its range in step %d: %s", hit.node, hit.step, hit.details.message), "look at the batch of this step and at what made it",
+        fmt("show %s", hit.node), hit.step)
+    end
+  end
+  checklist:rules { "frozen-inputs", "labels-independent" }
   if sound > 0 then
     checklist:fine(fmt("%s over %s: finite, varied%s", count(sound, "data input"), count(#checklist.steps, "step"),
       not several and "" or judged and ", each batch new" or ", whether each batch is new is not known"))
@@ -228,7 +261,8 @@ function M.hyper_parameters(checklist)
     local vanish = checklist.result_of["vanishing-gradient"] or checklist.result_of["vanishing-by-depth"]
     checklist:finding(fmt("weights hardly change, in %s by less than %g of their size", count(moved, "update"), SMALL_UPDATE),
       vanish and "the gradients vanish on their way, see the chapter on the graph"
-        or "raise the learning rate, or see whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6")
+        or "raise the learning rate, or see whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6",
+      checklist.steps[1])
   elseif moved == 0 then
     checklist:note(fmt("%s of weights, all of them zero%s", count(seen.looked, "update"), unsound))
   elseif not large then
@@ -306,6 +340,7 @@ end
 
 function M.api(checklist)
   local s = checklist.session
+  checklist:rules { "optimizer-without-use" }
   local still, looked = {}, 0
   for _, node in ipairs(checklist.trained) do
     local pairs_seen, equal, before = 0, 0, nil
@@ -336,6 +371,9 @@ function M.api(checklist)
     local behind = hits and causes.behind(checklist.causes, hits)
     if behind then
       checklist:note(fmt("%s; %s follows from %s", text, hits[1].node, behind))
+    elseif tools.have_gradients(checklist, still) then
+      checklist:finding("trained parameters never change, though their gradients are not zero: " .. some(still),
+        "raise the learning rate: these updates are too small for the precision of the weights", "layers")
     else
       checklist:finding(text,
         "see whether a gradient reaches them: a dead activation, stop_gradient or a loss that does not depend on them gives none",
@@ -347,7 +385,7 @@ function M.api(checklist)
     checklist:unknown("whether parameters are updated: no two steps of them were dumped", "dump two steps in a row")
   end
   checklist:rules { "unchanged-weight" }
-  if #checklist.frozen > 0 then
+  if not checklist:rules { "untrained-weight" } and #checklist.frozen > 0 then
     local words = {}
     for i, node in ipairs(checklist.frozen) do words[i] = node.name end
     checklist:note(fmt("%s no optimizer updates: %s; fine if frozen on purpose", count(#words, "parameter that", "parameters that"),

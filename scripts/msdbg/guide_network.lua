@@ -14,6 +14,8 @@ local M = {}
 
 -- ---- graph ----------------------------------------------------------------------------------------------------------
 
+local OF_KIND = { parameter = "bad_parameter", input = "bad_input" }
+
 -- An overflow that a loss scale answered is told in the chapter on precision.
 local function look_at_origin(checklist)
   local s, result = checklist.session, checklist.origin
@@ -30,9 +32,8 @@ local function look_at_origin(checklist)
     local t = s:tensor(first.node .. ":" .. first.slot, { step = first.step, rank = first.rank, graph = first.graph_id })
     local bad = math.max(first.bad_count or 0, t and bad_count(t.stats) or 0)
     checklist:finding(fmt("first NaN or Inf: %s:%s in step %d%s%s", short(s, first.node), first.slot, first.step,
-      bad > 0 and fmt(", %d of its values", bad) or "", where),
-      "look at its inputs: a logarithm or division of zero, or an overflow of the product", fmt("show %s", short(s, first.node)),
-        first.step)
+      bad > 0 and fmt(", %d of its values", bad) or "", where), causes.advice { kind = OF_KIND[first.kind] or "unknown" },
+      fmt("show %s", short(s, first.node)), first.step)
   elseif #result.not_checked > 0 then
     checklist:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
       "the command doctor says why")
@@ -61,40 +62,48 @@ end
 
 -- ---- initial weights ------------------------------------------------------------------------------------------------
 
--- Dumped parameters are those after the update of their step: the first ones have been through one.
+-- What is odd about a weight. One that is constant may be meant to begin so, but not to stay so.
+local function oddity(node, initial, after)
+  local t = initial or after
+  local stats = t.stats
+  if bad_count(stats) > 0 then return fmt("%s holds NaN or Inf", node.name) end
+  if (stats.abs_mean or 0) > 10 then return fmt("%s has mean |x| %.4g", node.name, stats.abs_mean) end
+  local last = (after or initial).stats
+  if last.min and last.min == last.max and #t.shape > 1 then return fmt("%s is %.6g everywhere", node.name, last.min) end
+end
+
+-- Dumped parameters are those after the update of their step: the first ones have been through one. What the network took in the
+-- first step is better, where it was dumped.
 function M.weights(checklist)
   local step = checklist.steps[1]
   local first = checklist.origin.origins[1]
-  if first and first.kind == "operator" and first.step <= step then
-    return checklist:unknown(fmt("the first dumped weights are those after step %d, which the fault of the graph had reached", step),
-      "look at the checkpoint that the training began with: ckpt show FILE")
-  end
-  local odd, looked = {}, 0
+  local broken = first and first.kind == "operator" and first.step <= step
+  local taken = training.before_updates(checklist.session)
+  local odd, looked, initial = {}, 0, 0
   for _, list in ipairs { checklist.trained, checklist.frozen } do
     for _, node in ipairs(list) do
       local t
       for _, at in ipairs(checklist.steps) do t = t or value(node, at) end
-      if t and t.size > 1 then
+      local before = t and t.step == step and taken(t)
+      if t and t.size > 1 and (before or not broken) then
         looked = looked + 1
-        local stats = t.stats
-        if bad_count(stats) > 0 then
-          odd[#odd + 1] = fmt("%s holds NaN or Inf", node.name)
-        elseif stats.min and stats.min == stats.max and #t.shape > 1 then
-          odd[#odd + 1] = fmt("%s is %.6g everywhere", node.name, stats.min)
-        elseif (stats.abs_mean or 0) > 10 then
-          odd[#odd + 1] = fmt("%s has mean |x| %.4g", node.name, stats.abs_mean)
-        end
+        initial = initial + (before and 1 or 0)
+        odd[#odd + 1] = oddity(node, before, not broken and t or nil)
       end
     end
   end
-  if looked == 0 then
+  local when = initial == looked and "before" or "after"
+  if looked == 0 and broken then
+    return checklist:unknown(fmt("the first dumped weights are those after step %d, which the fault of the graph had reached", step),
+      "look at the checkpoint that the training began with: ckpt show FILE")
+  elseif looked == 0 then
     return checklist:unknown(fmt("no weight of step %d was dumped", step), "dump the parameters, or see ckpt show on a checkpoint")
   end
   if #odd > 0 then
-    checklist:finding(fmt("weights after step %d look wrong: %s", step, some(odd)),
-      "look at the initialiser, or whether the checkpoint was loaded", "watch @weight WI")
+    checklist:finding(fmt("weights %s step %d look wrong: %s", when, step, some(odd)),
+      "look at the initialiser, or whether the checkpoint was loaded", "watch @weight WI", when == "before" and step - 0.5 or nil)
   else
-    checklist:fine(fmt("%s after step %d: finite, not constant, moderate", count(looked, "weight"), step))
+    checklist:fine(fmt("%s %s step %d: finite, not constant, moderate", count(looked, "weight"), when, step))
   end
 end
 

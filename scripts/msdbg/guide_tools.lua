@@ -1,5 +1,5 @@
 -- What the chapters of the guide share: nodes, values and short texts.
-local fmt, math, pcall, table = string.format, math, pcall, table
+local fmt, ipairs, math, pcall, table = string.format, ipairs, math, pcall, table
 
 local M = {}
 
@@ -15,6 +15,21 @@ end
 
 function M.bad_count(stats)
   return (stats.nan_count or 0) + (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0)
+end
+
+--- True if the optimizer is given gradients of all of these parameters, and none is zero or broken.
+function M.have_gradients(checklist, names)
+  local wanted = {}
+  for _, name in ipairs(names) do wanted[name] = true end
+  for _, weight in ipairs(checklist.trained) do
+    if wanted[weight.name] then
+      local node, slot = weight:gradient()
+      local t = node and checklist.session:tensor(node.name .. ":" .. slot,
+        { step = checklist.steps[#checklist.steps], rank = node.rank, graph = node.graph_id })
+      if not t or t.problem or M.bad_count(t.stats) > 0 or (t.stats.abs_mean or 0) == 0 then return false end
+    end
+  end
+  return true
 end
 
 --- Mean change against `before`; nil where elements are missing (a dump of statistics only).

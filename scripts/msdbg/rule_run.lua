@@ -83,12 +83,22 @@ local function written(session, on, unwritten)
 end
 
 -- What a loss scale has answered is not a fault: such gradients change nothing. The rules for which this holds:
-local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true }
+local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true, ["dtype-saturation"] = true, ["float16-subnormal"] = true }
 
 local function overflow(t)
   local stats = t.stats
   local nan, inf = stats.nan_count or 0, (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0)
   if nan + inf > 0 then return { actual = nan + inf, message = format("%d NaN, %d Inf", nan, inf) } end
+end
+
+--- The check of a rule that has an expression.
+local function expression(made, values)
+  local text = rule.fill_in(format("rule '%s'", made.name), made.when, made.params, values)
+  local judges_nan = text:find "isfinite" ~= nil
+  return function(t)
+    if not judges_nan and (t.stats.nan_count or 0) > 0 then return { not_checked = "NaN in the tensor" } end
+    return t:eval(text) and true or nil
+  end
 end
 
 --- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn, unwritten
@@ -128,11 +138,10 @@ function M.instance(session, made, values, options)
   local check = made.check
   local answered = ANSWERED[made.name] and training.answered_overflow(session)
   if answered then
-    local plain = check or overflow
+    local plain = check or made.when and expression(made, values) or overflow
     instance.needs = made.needs or { "nan_count", "pos_inf_count", "neg_inf_count" }
     function check(t, p, c)
-      local hit = plain(t, p, c)
-      return hit and not answered(t) and hit or nil
+      return not answered(t) and plain(t, p, c) or nil
     end
   elseif made.catalogue then
     instance.when = catalogue.when(made, values)

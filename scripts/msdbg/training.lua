@@ -110,22 +110,54 @@ function M.settings(s)
   return list
 end
 
+local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
+
 --- A function that returns the number of updates between two values of a weight. The optimizer counts them in `global_step`; if
---- that was not dumped, the difference of the step numbers is used.
+--- that was not dumped, the difference of the step numbers is used, without the steps in which only other graphs ran.
 function M.updates_between(s)
-  local counters = {}
+  local counters, single, ran = {}, {}, {}
   for node in nodes(s, "@parameter"):each() do
-    if last_part(node.name) == "global_step" then counters[node.rank .. " " .. node.graph_id] = node end
+    if last_part(node.name) == "global_step" then
+      counters[node.rank .. " " .. node.graph_id] = node
+      -- An optimizer inside a condition has a graph of its own.
+      single[node.rank] = single[node.rank] == nil and node
+    end
+  end
+  for _, graph in ipairs(s.graphs) do
+    for _, step in ipairs(graph.steps) do
+      local now = ran[graph.rank .. " " .. step] or { step = step }
+      ran[graph.rank .. " " .. step], now[graph.id] = now, true
+    end
   end
   local function count_at(node, step)
     local t = node:value { step = step }
     return t and not t.problem and t.step == step and t.size == 1 and t.stats.mean or nil
   end
   return function(now, before)
-    local counter = counters[now.rank .. " " .. now.node.graph_id]
+    local counter = counters[now.rank .. " " .. now.node.graph_id] or single[now.rank]
     local a, b = counter and count_at(counter, before.step), counter and count_at(counter, now.step)
     if a and b and b > a then return b - a end
-    return now.step - before.step
+    local count = now.step - before.step
+    for step = before.step + 1, now.step - 1 do
+      local there = ran[now.rank .. " " .. step]
+      if there and not there[now.node.graph_id] then count = count - 1 end
+    end
+    return count
+  end
+end
+
+--- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped.
+function M.before_updates(s)
+  local updates = {}
+  for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do updates[key(node)] = true end
+  return function(t)
+    for _, user in ipairs(t.node.users) do
+      local slot = tonumber(user.slot:match "^input:(%d+)$")
+      if slot and not updates[key(user.node)] and not user.node.op:find "^Assign" then
+        local taken = user.node:input(slot, { step = t.step })
+        if taken and not taken.problem and taken.step == t.step and taken.size == t.size and taken.dtype == t.dtype then return taken end
+      end
+    end
   end
 end
 
@@ -146,50 +178,23 @@ function M.earlier(t, most)
   return list
 end
 
---- The gradients that optimizers receive. Usually these are outputs of the operators before the optimizer, whatever is between them
---- and the backward pass (undoing the loss scale, clipping, summing over devices). If the optimizer has its own graph, inside a
---- condition, it receives them as unnamed parameters: then they are inputs of the optimizer's operator.
+--- The nodes whose values optimizers take as gradients: the operators before the optimizer, or, if another graph computes the
+--- gradients, the optimizer's own.
 ---@return msdbg.Node[] operators
----@return fun(node: msdbg.Node): integer? input_of  the input of an optimizer's operator that is a gradient; nil: its output is
---- the gradient
+---@return fun(node: msdbg.Node): table<string, msdbg.Node>? weights_of  the weight of each slot that is a gradient
 function M.gradients(s)
-  local own, list, seen, slots = {}, {}, {}, {}
-  local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
-  local optimizer = nodes(s, "@optimizer and not @parameter and not @constant")
-  for node in optimizer:each() do own[key(node)] = true end
-  for node in optimizer:each() do
-    local weight, inner
-    for i, input in ipairs(node.inputs) do
-      local from = input.node
-      if from and from.trainable then weight = from end
-      if from and from.kind == "operator" and not own[key(from)] and not seen[key(from)] then
-        seen[key(from)] = true
-        list[#list + 1] = from
-      elseif from and from.kind == "parameter" and from.name:find "%f[%w]Parameter[%]_]" then
-        local shape = weight and weight.outputs[1] and weight.outputs[1].shape
-        local given = from.outputs[1] and from.outputs[1].shape
-        if shape and given and #shape > 0 and table.concat(shape, " ") == table.concat(given, " ") then inner = i - 1 end
+  local list, weights = {}, {}
+  for weight in nodes(s, "@weight"):each() do
+    local node, slot = weight:gradient()
+    if node then
+      if not weights[key(node)] then
+        weights[key(node)] = {}
+        list[#list + 1] = node
       end
-    end
-    if inner then
-      slots[key(node)] = inner
-      list[#list + 1] = node
+      weights[key(node)][slot] = weight
     end
   end
-  return list, function(node) return slots[key(node)] end
-end
-
---- The weight that an optimizer updates with a gradient; `node` is its operator or the operator before it.
----@return msdbg.Node?
-function M.weight_of(node)
-  for _, input in ipairs(node.inputs) do
-    if input.node and input.node.trainable then return input.node end
-  end
-  for _, user in ipairs(node.users) do
-    for _, input in ipairs(user.node.inputs) do
-      if input.node and input.node.trainable then return input.node end
-    end
-  end
+  return list, function(node) return weights[key(node)] end
 end
 
 --- A function that returns the position in execution order where the forward pass first uses a weight, or nil.
@@ -206,8 +211,8 @@ function M.depths(s)
   for node in nodes(s, "@weight"):each() do
     local name = node.rank .. " " .. node.name
     for _, user in ipairs(node.users) do
-      local key = user.node.rank .. " " .. user.node.graph_id .. " " .. user.node.name
-      if place[key] and not backward[key] and (not depth[name] or place[key] < depth[name]) then depth[name] = place[key] end
+      local by = key(user.node)
+      if place[by] and not backward[by] and (not depth[name] or place[by] < depth[name]) then depth[name] = place[by] end
     end
   end
   return function(node) return depth[node.rank .. " " .. node.name] end
@@ -233,13 +238,13 @@ end
 local function loss_scale_nodes(s)
   local same, order = {}, {}
   for node in nodes(s, "@parameter"):each() do
-    local key = node.rank .. " " .. node.name
+    local name = node.rank .. " " .. node.name
     if M.is_loss_scale(node) then
-      if not same[key] then
-        same[key] = {}
-        order[#order + 1] = same[key]
+      if not same[name] then
+        same[name] = {}
+        order[#order + 1] = same[name]
       end
-      table.insert(same[key], node)
+      table.insert(same[name], node)
     end
   end
   return order
@@ -298,7 +303,6 @@ end
 function M.answered_overflow(s)
   if #loss_scale_nodes(s) == 0 then return nil end
   local behind, queue = {}, {}
-  local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
   local function reach(node)
     if behind[key(node)] or node.kind ~= "operator" then return end
     behind[key(node)], queue[#queue + 1] = true, node

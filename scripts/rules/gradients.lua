@@ -10,21 +10,34 @@ local function weight_gradients(s)
   return #list > 0 and s:nodes(list) or nil
 end
 
---- The gradient that was selected: an output, or what an optimizer inside a condition was given. nil: not dumped.
-local function given_gradient(t, ctx)
-  if not ctx.state.input_of then
-    local _, input_of = training.gradients(ctx.session)
-    ctx.state.input_of = input_of
+--- The weights of the gradients that a node has, by slot; nil if the node was selected by name.
+local function weights_of(node, ctx)
+  if not ctx.state.weights_of then
+    local _, found = training.gradients(ctx.session)
+    ctx.state.weights_of = found
   end
-  local slot = ctx.state.input_of(t.node)
-  if not slot then return t end
-  return t.slot == "output:0" and t.node:input(slot, { step = t.step, execution = t.execution }) or nil
+  return ctx.state.weights_of(node)
+end
+
+--- The gradient that was selected: an output, or what an optimizer inside a condition was given. nil: not dumped, or another value.
+local function given_gradient(t, ctx)
+  local weights = weights_of(t.node, ctx)
+  if not weights or weights[t.slot] then return t end
+  for slot in pairs(weights) do
+    local input = tonumber(slot:match "^input:(%d+)$")
+    if input and t.slot == "output:0" then return t.node:input(input, { step = t.step, execution = t.execution }) end
+  end
 end
 
 --- The weight that an optimizer updates with this gradient.
-local function weight_of(node)
-  local weight = training.weight_of(node)
-  return weight and weight.name or node.name
+local function weight_of(t, ctx)
+  local weights = weights_of(t.node, ctx)
+  return weights and weights[t.slot]
+end
+
+local function weight_name(t, ctx)
+  local weight = weight_of(t, ctx)
+  return weight and weight.name or t.node.name
 end
 
 --- Root of the mean square of the elements that are not zero: embedding tables and ReLU leave most of a gradient at zero, which
@@ -111,7 +124,7 @@ local vanishing = rule {
         if ratio > p.ratio then
           found[#found + 1] = {
             tensor = member.tensor, actual = ratio,
-            message = format("gradient of %s is %.3g times smaller than that of the usual layer", weight_of(member.tensor.node), ratio),
+            message = format("gradient of %s is %.3g times smaller than that of the usual layer", weight_name(member.tensor, ctx), ratio),
           }
         end
       end
@@ -178,7 +191,7 @@ local by_depth = rule {
     for _, members in ipairs(groups(ctx)) do
       local list = {}
       for _, member in ipairs(members) do
-        local weight = training.weight_of(member.tensor.node)
+        local weight = weight_of(member.tensor, ctx)
         local depth = weight and ctx.state.depth_of(weight)
         if depth then list[#list + 1] = { depth = depth, value = member.value, tensor = member.tensor, name = weight.name } end
       end
@@ -248,7 +261,7 @@ local exploding = rule {
     if growth > p.growth then
       return {
         actual = growth,
-        message = format("gradient of %s is %.3g times the largest of %d earlier steps", weight_of(t.node), growth, before.n),
+        message = format("gradient of %s is %.3g times the largest of %d earlier steps", weight_name(t, ctx), growth, before.n),
       }
     end
   end,
@@ -264,7 +277,7 @@ local exploding = rule {
         if ratio > p.ratio then
           found[#found + 1] = {
             tensor = member.tensor, actual = ratio,
-            message = format("gradient of %s is %.3g times that of the usual layer", weight_of(member.tensor.node), ratio),
+            message = format("gradient of %s is %.3g times that of the usual layer", weight_name(member.tensor, ctx), ratio),
           }
         end
       end
@@ -318,7 +331,7 @@ local zero = rule {
     ctx.state[layer(t)] = now
     if now.count >= p.steps then
       local text = now.count == 1 and format("step %d", t.step) or format("all %d dumped steps from %d to %d", now.count, now.first, t.step)
-      return { actual = now.count, message = format("gradient of %s is zero in %s", weight_of(t.node), text) }
+      return { actual = now.count, message = format("gradient of %s is zero in %s", weight_name(t, ctx), text) }
     end
   end,
   cause    = "The backward path is cut: a dead ReLU after this layer, an operator without a derivative, stop_gradient, a branch whose "

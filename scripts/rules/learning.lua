@@ -87,16 +87,55 @@ local double_softmax = rule {
   },
 }
 
+local function key_of(node) return format("%d %d %s", node.rank, node.graph_id, node.name) end
+
+-- Operators that take the probability of one class out of a row.
+local PICKS = { GatherD = true, GatherNd = true }
+local MIXES = { MatMul = true, BatchMatMul = true, BatchMatMulV2 = true, Conv2D = true, Dense = true }
+
+--- A contrastive loss compares rows and columns of one matrix: it has a softmax over each of them on purpose.
+local function has_sibling(node)
+  local input, count = node.inputs[1], 0
+  for _, user in ipairs(input and input.node and input.node.users or {}) do
+    if user.node.op:find "Softmax$" then count = count + 1 end
+  end
+  return count > 1
+end
+
+--- True if a loss is computed from a softmax by hand: one class of a row is picked, and no layer comes after it.
+local function ends_in_loss(node, backward)
+  if has_sibling(node) then return false end
+  local open, seen, picked = { node }, { [key_of(node)] = true }, false
+  while #open > 0 do
+    for _, user in ipairs(table.remove(open).users) do
+      local by = user.node
+      if by.kind == "operator" and not seen[key_of(by)] and not backward[key_of(by)] then
+        if MIXES[by.op] then return false end
+        picked = picked or PICKS[by.op] or false
+        seen[key_of(by)], open[#open + 1] = true, by
+      end
+    end
+  end
+  return picked
+end
+
 --- Softmax operators that feed a loss, directly or through a logarithm.
 local function softmax_of_losses(s)
-  local list, seen = {}, {}
+  local list, seen, backward = {}, {}, {}
+  local function add(node)
+    if not seen[key_of(node)] then seen[key_of(node)], list[#list + 1] = true, node end
+  end
   for loss in s:nodes("(" .. LOSSES .. ") or (op:NLLLoss* and not @gradient)", { optional = true }):each() do
     local from = source_of(loss, 0)
     if from and from.op == "Log" then from = source_of(from, 0) end
-    local key = from and format("%d %d %s", from.rank, from.graph_id, from.name)
-    if from and from.op:find "Softmax$" and not seen[key] then
-      seen[key], list[#list + 1] = true, from
-    end
+    if from and from.op:find "Softmax$" then add(from) end
+  end
+  local by_hand = s:nodes("(op:Softmax or op:LogSoftmax) and not @gradient", { optional = true })
+  if #by_hand > 0 then
+    for node in s:nodes("@gradient or @optimizer", { optional = true }):each() do backward[key_of(node)] = true end
+  end
+  for node in by_hand:each() do
+    if ends_in_loss(node, backward) then add(node) end
   end
   return #list > 0 and s:nodes(list) or nil
 end
@@ -129,6 +168,9 @@ local axis = rule {
     chain("over the batch, before a logarithm", "hit", { "MatMul", "Softmax", "Log", "NLLLoss" }, { { 0.9, 0.2 }, { 0.1, 0.8 } }),
     chain("over the batch, as logarithms", "hit", { "MatMul", "LogSoftmax", "NLLLoss" }, { { -0.105, -1.609 }, { -2.303, -0.223 } }),
     chain("over the classes, as logarithms", "clean", { "MatMul", "LogSoftmax", "NLLLoss" }, { { -0.105, -2.303 }, { -1.609, -0.223 } }),
+    chain("over the batch, one class picked by hand", "hit", { "MatMul", "Softmax", "GatherD", "Log", "ReduceMean" },
+      { { 0.9, 0.2 }, { 0.1, 0.8 } }),
+    chain("weights of a gate", "clean", { "MatMul", "Softmax", "GatherD", "MatMul", "ReduceMean" }, { { 0.9, 0.2 }, { 0.1, 0.8 } }),
     chain("not before a loss", "clean", { "MatMul", "Softmax", "MatMul" }, { { 0.9, 0.2 }, { 0.1, 0.8 } }),
     chain("NaN", "clean", { "MatMul", "Softmax", "BinaryCrossEntropy" }, { { nan, nan }, { nan, nan } }),
   },

@@ -63,6 +63,8 @@ local stuck = rule {
     -- A dynamic loss scale begins at 2^24 on purpose and halves until the gradients fit: 16 halvings bring it to 256, which fits where
     -- anything does.
     search = { type = "integer", default = 16, min = 1, help = "overflows in a row with which a falling loss scale may begin" },
+    -- 2^24 is the highest usual start. Above 2^32 a scaled gradient fits into float16 only if it is below 1.5e-5.
+    most = { type = "number", default = 2 ^ 32, min = 1, help = "above this a falling loss scale is not searching any more" },
   },
   check    = function() return nil end,
   finish   = finish_with(function(scale, skips, p)
@@ -73,7 +75,7 @@ local stuck = rule {
       return format("the update was left out in all %d dumped steps and the loss scale stays %.6g", #skips, last.to), last.to
     end
     -- The search is over long before so many steps.
-    if last.step >= p.search or last.to <= 1 then
+    if last.step >= p.search or last.to <= 1 or last.to > p.most then
       return format("the update was left out in all %d dumped steps, while the loss scale fell from %.6g to %.6g", #skips, first.from,
         last.to), last.to
     end
@@ -87,6 +89,7 @@ local stuck = rule {
     scaled("a search that finds its value", "clean", { 2 ^ 17, 2 ^ 16, 2 ^ 16 }, 1, 2),
     scaled("falling after the search", "hit", halved(6), 1, 1, 100),
     scaled("falling without end", "hit", halved(24), 1, 1),
+    scaled("far too high from the start", "hit", { 2 ^ 60, 2 ^ 59, 2 ^ 58 }, 1, 1),
     scaled("a scale that is not needed", "clean", { 1024, 1024, 1024 }, 1, 1),
     scaled("a scale that grows", "clean", { 1024, 1024, 2048 }, 1, 2),
   },

@@ -223,7 +223,11 @@ local jump = rule {
   tags     = { "change-point", "default" },
   severity = "warning",
   -- Gradients have a rule of their own (exploding-gradient): they differ more between batches.
-  select   = "@weight or @activation",
+  select   = function(s)
+    local data = training.inputs(s):filter(function(node) return node.outputs[1].dtype:find "^float" ~= nil end)
+    local all = s:nodes("@weight or @activation", { optional = true }):union(data)
+    return #all > 0 and all or nil
+  end,
   needs    = { "abs_mean" },
   params   = {
     -- Weights move by a thousandth in a step and activations by some percent.

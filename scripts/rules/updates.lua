@@ -2,7 +2,7 @@
 local rule = require "msdbg.rule"
 local training = require "msdbg.training"
 
-local format = string.format
+local format, max, sqrt = string.format, math.max, math.sqrt
 local nan = 0 / 0
 
 --- Parameters that an optimizer updates, of two and more dimensions. Biases and scales are left out: they start at or near zero, so
@@ -18,8 +18,28 @@ end
 
 --- How many updates are between two values.
 local function updates_between(ctx, t, before)
+  if before.step == t.step then return 1 end
   ctx.state.between = ctx.state.between or training.updates_between(ctx.session)
   return ctx.state.between(t, before)
+end
+
+--- The weight before its update. Parameters are dumped after it: in the first step, the value that the forward pass took is used.
+local function before_update(ctx, t)
+  local before = t:previous()
+  if before then return before end
+  for _, user in ipairs(t.node.users) do
+    -- FTRL computes weights from sums of gradients: its first update replaces the initial ones.
+    if user.node.op:find "Ftrl" then return nil end
+  end
+  ctx.state.before = ctx.state.before or training.before_updates(ctx.session)
+  return ctx.state.before(t)
+end
+
+--- A tenth of the usual initial size of a weight, which is 1 / sqrt(inputs of a unit).
+local function tiny(t)
+  local inputs = 1
+  for i = 2, #t.shape do inputs = inputs * t.shape[i] end
+  return 0.1 / sqrt(max(inputs, 1))
 end
 
 local function in_updates(n, least)
@@ -29,6 +49,15 @@ end
 --- A weight in step 0 and in a later one, with nothing dumped between.
 local function apart(name, step, value, expect)
   return { name = name, expect = expect, steps = { { x = { { 1, -1 } } }, { step = step, x = { { value, -value } } } } }
+end
+
+--- A step whose forward pass took the weight at 1.
+local function first_step(name, after, expect)
+  return { name = name, select = true, expect = expect, tensors = {
+    { node = "fc1.weight", op = "Parameter", trainable = true, x = { { after, -after } } },
+    { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", inputs = { "fc1.weight" }, x = { { 0, 0 } } },
+    { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", slot = "input:0", inputs = { "fc1.weight" }, x = { { 1, -1 } } },
+    { node = "Default/optimizer-SGD/SGD-op2", op = "SGD", inputs = { "fc1.weight" }, x = { { 0, 0 } } } } }
 end
 
 local too_large = rule {
@@ -42,14 +71,15 @@ local too_large = rule {
     -- A thousandth is usual and a hundredth is much; Adam with 1e-3 on small weights begins with about 0.05. From 0.3 on, a few steps
     -- replace what was learned.
     limit = { type = "number", default = 0.3, min = 0, help = "mean change / mean magnitude before the update" },
-    -- Weights that start at zero (adapters, last layers of a branch) are tiny at first and may double.
-    least = { type = "number", default = 1e-3, min = 0, help = "weights with a smaller mean magnitude before are left alone" },
+    -- Weights that start at zero (adapters, last layers of a branch, biases of items) are tiny at first and may double.
+    least = { type = "number", default = 1e-3, min = 0,
+      help = "weights with a smaller mean magnitude before are left alone, and those below 0.1 / sqrt(inputs of a unit)" },
   },
   check    = function(t, p, ctx)
-    local before = t:previous()
-    if not before or before.size ~= t.size then return nil end  -- the first step has no update to judge
+    local before = before_update(ctx, t)
+    if not before or before.size ~= t.size then return nil end
     local magnitude = before.stats.abs_mean
-    if not magnitude or magnitude < p.least then return nil end
+    if not magnitude or magnitude < max(p.least, tiny(t)) then return nil end
     local ratio = t:change_ratio(before)
     if not ratio or ratio <= p.limit then return nil end
     -- Of several updates, one at least is as large as this.
@@ -68,6 +98,9 @@ local too_large = rule {
     { name = "from zero", x = { { 0.1, 0.1 } }, prev = { { 0, 0 } }, expect = "clean" },
     { name = "first step", x = { { 1, 2 } }, expect = "clean" },
     { name = "two steps", steps = { { x = { { 1, 1 } } }, { x = { { 5, 1 } } } }, expect = "hit" },
+    { name = "an adapter that starts at zero", steps = { { x = { { 0.01, -0.01 } } }, { x = { { 0.02, -0.02 } } } }, expect = "clean" },
+    first_step("in the first step", 1.5, "hit"),
+    first_step("a little in the first step", 1.001, "clean"),
     -- Dumped every 50 steps: 4 times its size in 50 updates is 3 % each.
     apart("a little in each of 50 steps", 50, 5, "clean"),
     apart("without limit in 50 steps", 50, 1e20, "hit"),
@@ -146,6 +179,15 @@ local function left_out(ctx)
   return ctx.state.skips[ctx.rank .. " " .. ctx.step]
 end
 
+local function has_gradient(t)
+  local node, slot = t.node:gradient()
+  local kind, index = (slot or ""):match "^(%a+):(%d+)$"
+  if not kind then return false end
+  local gradient = node[kind](node, tonumber(index), { step = t.step })
+  local size = gradient and not gradient.problem and gradient.step == t.step and gradient.stats.abs_mean
+  return size ~= nil and size ~= false and size > 0
+end
+
 --- Weights of one optimizer are compared with each other: where some move and others do not, those are the finding.
 local unchanged = rule {
   name     = "unchanged-weight",
@@ -179,7 +221,8 @@ local unchanged = rule {
       if group.moved > 0 then
         ctx.state[name] = 0
         for _, t in ipairs(group.same) do
-          found[#found + 1] = { tensor = t, actual = 0, message = "unchanged while other weights of the optimizer moved" }
+          found[#found + 1] = { tensor = t, actual = 0,
+            message = "unchanged while other weights of the optimizer moved" .. (has_gradient(t) and "; its gradient is not zero" or "") }
         end
       elseif #group.same > 0 and not left_out(ctx) then
         local still = (ctx.state[name] or still_before(group.same, p.steps)) + 1

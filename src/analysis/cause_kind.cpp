@@ -32,6 +32,9 @@ constexpr ZeroRule kZeroRules[] = {
 constexpr std::string_view kProducts[] = {"matmul", "batchmatmul", "conv2d", "conv3d", "dense"};
 constexpr std::string_view kSums[] = {"add", "addn", "tensoradd", "sub", "biasadd"};
 
+/// exp(-x) is below the normal numbers of float32 from here on.
+constexpr double kSmallestExponent = 87;
+
 /// "104 -Inf", "3 NaN and 1 +Inf".
 std::string bad_words(const Stats& stats) {
   std::string out;
@@ -57,6 +60,7 @@ class Reasons {
     if (!bad.empty()) {
       if (Reason found = zero(); found.kind != CauseKind::kUnknown) return found;
       if (Reason found = negative(); found.kind != CauseKind::kUnknown) return found;
+      if (Reason found = underflow(); found.evidence.size() > 0) return found;
       if (Reason found = overflow(); origin_.certain && found.kind != CauseKind::kUnknown) return found;
     }
     return {CauseKind::kUnknown,
@@ -90,6 +94,14 @@ class Reasons {
     return {log ? CauseKind::kLogOfNegative : CauseKind::kRootOfNegative,
             log ? "logarithm of a negative number" : "square root of a negative number",
             fmt::format("input:0 goes down to {}", format_short(stats->min))};
+  }
+
+  /// Kernels that take the logarithm of a probability which float32 rounds to 0.
+  Reason underflow() const {
+    const Stats* const logits = op_.find("softmaxcrossentropy") != std::string::npos ? input(0) : nullptr;
+    if (logits == nullptr || origin_.stats.pos_inf_count == 0 || !(logits->max - logits->min > kSmallestExponent)) return {};
+    return {CauseKind::kUnknown, "a probability became 0 in the loss",
+            fmt::format("logits from {} to {}", format_short(logits->min), format_short(logits->max))};
   }
 
   Reason overflow() const {

@@ -10,6 +10,7 @@
 
 #include "analysis/cause_graph.h"
 #include "analysis/cause_kind.h"
+#include "analysis/cause_origin.h"
 #include "analysis/causes.h"
 
 namespace msdbg {
@@ -22,14 +23,15 @@ constexpr std::string_view kStill[] = {"unchanged-weight", "update-too-small", "
 constexpr std::string_view kMoved[] = {"update-too-large", "weight_change_too_large", "recommended-weight-change-too-large"};
 constexpr std::string_view kGrown[] = {"value-jump",       "loss-explosion",   "exploding-gradient", "dtype-saturation",
                                        "tensor_too_large", "weight_too_large", "gradient_too_large", "gradient_exploding"};
+constexpr std::string_view kSaturated[] = {"saturated-tanh", "saturated-sigmoid"};
 constexpr std::string_view kZero[] = {"zero-gradient", "tensor_all_zero", "recommended-tensor-all-zero"};
 constexpr std::string_view kFaint[] = {"vanishing-gradient", "gradient_vanishing", "recommended-gradient-vanishing", "zero-gradient",
                                        "float16-subnormal", "subnormal-share"};
 
 /// A step replaces what was learned when it moves weights by more than this share of their size...
 constexpr double kTooFar = 0.3;
-/// ...and it is the rate, not the gradient, if the gradient is smaller than the weights by this factor...
-constexpr double kUsualGradient = 0.1;
+/// ...and it is the rate, not the gradient, if a gradient is no larger than this share of the weights, which any usual rate bears...
+constexpr double kUsualGradient = 1;
 /// ...or where the optimizer evens out the size of gradients, if elements move by no more than a few times the rate.
 constexpr double kNormalisedSteps = 3;
 
@@ -37,13 +39,14 @@ bool is_any(Names names, const Hit& hit) { return std::find(names.begin(), names
 
 class CauseSearch {
  public:
-  CauseSearch(Session& session, const OriginResult& origins, CheckResult& result) : session_(session), hits_(result.hits), result_(result) {
-    for (const StepOrigins& step : origins.steps) origins_[{step.rank, step.graph, step.step}] = &step;
+  CauseSearch(Session& session, const OriginResult& origins, CheckResult& result)
+      : session_(session), hits_(result.hits), result_(result), origins_(session, origins) {
     of_hit_.resize(hits_.size());
   }
 
   void run() {
     follow_origins();
+    follow_jumps_of_data();
     follow_loss_scales();
     follow_rates();
     follow_dead_units();
@@ -62,7 +65,7 @@ class CauseSearch {
 
   void follow_origins() {
     for (size_t i = 0; i < hits_.size(); ++i) {
-      const Origin* const origin = cause_of(hits_[i].tensor);
+      const Origin* const origin = origins_.of(hits_[i].tensor);
       if (origin == nullptr) continue;
       const Reason reason = reason_of(session_, *origin);
       of_hit_[i] = draft(reason.kind, origin->tensor, reason.what, reason.evidence);
@@ -75,30 +78,22 @@ class CauseSearch {
     }
   }
 
-  /// The origin that a bad tensor, or what was made of a bad input, follows from.
-  const Origin* cause_of(const TensorId& id) const {
-    if (const Origin* const found = origin_of(id); found != nullptr || id.slot.io == Io::kInput) return found;
-    TensorId taken = id;
-    taken.slot.io = Io::kInput;
-    for (taken.slot.index = 0; taken.slot.index < session_.node(id).inputs.size(); ++taken.slot.index) {
-      if (const Origin* const found = origin_of(taken)) return found;
-    }
-    return nullptr;
-  }
+  // ---- a batch far from those before ----
 
-  /// In an earlier step where a broken parameter carried the fault on.
-  const Origin* origin_of(const TensorId& id) const {
-    const Origin* found = nullptr;
-    for (TensorId at = id;;) {
-      const auto step = origins_.find({at.rank, at.graph, at.step});
-      if (step == origins_.end()) return found;
-      const auto& follows = step->second->follows;
-      const auto entry = std::lower_bound(follows.begin(), follows.end(), at, [](const auto& a, const TensorId& b) { return a.first < b; });
-      if (entry == follows.end() || entry->first != at) return found;
-      found = &step->second->origins[entry->second];
-      // The update is of an earlier step, which ends this.
-      if (!found->update || found->update->step >= at.step) return found;
-      at = *found->update;
+  void follow_jumps_of_data() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      const Hit& anchor = hits_[i];
+      const Node& node = session_.node(anchor.tensor);
+      const bool data = node.kind == NodeKind::kParameter && !node.trainable && !in_category(node, Category::kWeight);
+      if (anchor.rule != "value-jump" || of_hit_[i] || !data) continue;
+      const CauseGraph& graph = graph_of(anchor.tensor);
+      const NodeId start[] = {anchor.tensor.node};
+      const std::vector<bool> reached = graph.after(start);
+      of_hit_[i] = draft(CauseKind::kBadInput, anchor.tensor, "its values are far from those of earlier steps", message_of(anchor));
+      take(*of_hit_[i], [&](const Hit& hit) {
+        const bool grown = is_any(kGrown, hit) || is_any(kMoved, hit) || is_any(kSaturated, hit);
+        return grown && same_graph(hit.tensor, anchor.tensor) && hit.tensor.step == anchor.tensor.step && graph.holds(reached, hit.tensor.node);
+      });
     }
   }
 
@@ -149,15 +144,30 @@ class CauseSearch {
     return std::nullopt;
   }
 
+  /// The weight before its update: of the step before, or as the forward part of this step took it.
+  std::optional<TensorId> before_update(const TensorId& weight) {
+    bool missing = false;
+    if (const auto before = session_.previous(weight, &missing)) {
+      return before->step + 1 == weight.step ? std::optional(*before) : std::nullopt;
+    }
+    const CauseGraph& graph = graph_of(weight);
+    const std::vector<NodeId>& updaters = graph.updaters(weight.node);
+    for (const Use& use : graph.graph().effective_users(weight.node)) {
+      const TensorId taken{weight.rank, weight.graph, weight.step, 0, use.node, {Io::kInput, use.slot}};
+      const bool updates = std::find(updaters.begin(), updaters.end(), use.node) != updaters.end();
+      if (!updates && session_.describe(taken)) return taken;
+    }
+    return std::nullopt;
+  }
+
   struct Move {
     double ratio;  ///< mean change / mean magnitude before
     bool by_rate;  ///< the rate alone is to blame
   };
   /// How far the last update moved a weight, if that is too far.
   std::optional<Move> moved_too_far(const TensorId& weight, const LearningRate& rate) {
-    bool missing = false;
-    const auto before = session_.previous(weight, &missing);
-    if (!before || before->step + 1 != weight.step || !(rate.value > 0)) return std::nullopt;
+    const auto before = rate.value > 0 ? before_update(weight) : std::nullopt;
+    if (!before) return std::nullopt;
     StatsRequest request;
     request.change = true;
     const auto stats = session_.stats(weight, *before, request);
@@ -197,14 +207,20 @@ class CauseSearch {
     // One weight that moved too far is a matter of its gradient.
     if (weights.empty() || 2 * weights.size() < all) return;
     told->insert({at.rank, at.graph, rate->source.node});
-    const size_t cause = draft(CauseKind::kRateTooLarge, rate->source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
+    const bool since_before = same_before(at, *rate);
+    const bool seen_before = since_before && std::any_of(hits_.begin(), hits_.end(), [&](const Hit& hit) {
+      return is_any(kMoved, hit) && same_graph(hit.tensor, at) && hit.tensor.step + 1 == at.step && moved.contains(hit.tensor.node);
+    });
+    TensorId source = rate->source;
+    const int64_t first_moved = source.step = at.step - (seen_before ? 1 : 0);
+    const size_t cause = draft(CauseKind::kRateTooLarge, source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
                                fmt::format("{} of {} weights changed by up to {} times their size in one step", moved.size(), all,
                                            format_short(most, 2)));
     const std::vector<NodeId> start(moved.begin(), moved.end());
     const std::vector<bool> reached = graph.after(start);
-    const int64_t first_reached = at.step + (same_before(at, *rate) ? 0 : 1);
+    const int64_t first_reached = at.step + (since_before ? 0 : 1);
     const auto later = [&](const TensorId& id) {
-      return same_graph(id, at) && (moved.contains(id.node) ? id.step >= at.step : id.step >= first_reached && graph.holds(reached, id.node));
+      return same_graph(id, at) && (moved.contains(id.node) ? id.step >= first_moved : id.step >= first_reached && graph.holds(reached, id.node));
     };
     take(cause, [&](const Hit& hit) { return (is_any(kMoved, hit) || is_any(kGrown, hit)) && later(hit.tensor); });
     for (size_t k = 0; k < from_origins_; ++k) {
@@ -345,7 +361,7 @@ class CauseSearch {
   Session& session_;
   std::vector<Hit>& hits_;
   CheckResult& result_;
-  std::map<std::tuple<int, int, int64_t>, const StepOrigins*> origins_;
+  const OriginIndex origins_;
   std::map<std::pair<int, int>, std::unique_ptr<CauseGraph>> graphs_;
   /// What a dead unit keeps gradients from, and what is computed from it.
   std::map<std::tuple<int, int, NodeId>, std::pair<std::vector<bool>, std::vector<bool>>> behind_dead_;

@@ -198,7 +198,20 @@ class Finder {
       const auto a = session_.stats(value_of(graph, counter->id, before.step)), b = session_.stats(value_of(graph, counter->id, now.step));
       if (a && b && a->count == 1 && b->count == 1 && b->mean > a->mean) return static_cast<int64_t>(b->mean - a->mean);
     }
-    return now.step - before.step;
+    return now.step - before.step - steps_of_others(before, now);
+  }
+
+  /// Steps between two values in which other graphs ran and this one did not: several networks count their steps together.
+  int64_t steps_of_others(const TensorId& before, const TensorId& now) const {
+    const std::vector<int64_t> own = session_.steps(now.rank, now.graph);
+    std::set<int64_t> others;
+    for (const GraphPtr& graph : session_.graphs()) {
+      if (graph->rank() != now.rank) continue;
+      for (const int64_t step : session_.steps(now.rank, graph->id())) {
+        if (step > before.step && step < now.step && std::ranges::find(own, step) == own.end()) others.insert(step);
+      }
+    }
+    return static_cast<int64_t>(others.size());
   }
 
   /// Searched for once in each graph.

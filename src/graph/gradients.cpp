@@ -1,5 +1,7 @@
 #include "msdbg/gradients.h"
 
+#include <algorithm>
+
 #include "graph/roles.h"
 
 namespace msdbg {
@@ -36,6 +38,33 @@ int fit(const Graph& graph, const Node& parameter, const Edge& input) {
   return 0;
 }
 
+/// Of an optimizer that is several operators, the last of which assigns the weight: the value that enters it and fits best.
+std::optional<GradientOf> entering(const Graph& graph, const Node& parameter, NodeId assignment) {
+  std::vector<bool> seen(graph.nodes().size());
+  std::vector<NodeId> open{assignment};
+  seen[assignment] = true;
+  GradientOf best;
+  int best_fit = 0;
+  while (!open.empty()) {
+    const Node& node = graph.node(open.back());
+    open.pop_back();
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const Edge producer = graph.effective_producer(node.id, slot);
+      if (producer.node == kNoNode) continue;
+      const Node& from = graph.node(producer.node);
+      if (from.kind == NodeKind::kOperator && in_optimizer_scope(from)) {
+        if (!seen[from.id]) open.push_back(from.id);
+        seen[from.id] = true;
+      } else if (const int fits = fit(graph, parameter, producer); fits > best_fit) {
+        best_fit = fits;
+        best = {node.id, slot, producer};
+      }
+    }
+  }
+  // Without a shape any value might be the gradient.
+  return best_fit >= 3 ? std::optional(best) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
@@ -44,6 +73,9 @@ std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
   for (const Use& use : graph.effective_users(id)) {
     const Node& consumer = graph.node(use.node);
     const std::optional<uint32_t> weight = optimizer_weight_slot(consumer.op);
+    if (!weight && use.slot == 0 && in_optimizer_scope(consumer)) {
+      if (const auto found = entering(graph, parameter, consumer.id)) return found;
+    }
     if (!weight || *weight != use.slot) continue;
     GradientOf best;
     int best_fit = 0;
@@ -70,6 +102,12 @@ std::optional<NodeId> parameter_of_gradient(const Graph& graph, NodeId id, uint3
     if (parameter == kNoNode) continue;
     const std::optional<GradientOf> gradient = gradient_of(graph, parameter);
     if (gradient && gradient->optimizer == consumer.id && gradient->slot == use.slot) return parameter;
+  }
+  const bool enters = std::ranges::any_of(graph.effective_users(id), [&](const Use& use) { return in_optimizer_scope(graph.node(use.node)); });
+  for (const Node& parameter : graph.nodes()) {
+    if (!enters || parameter.kind != NodeKind::kParameter || !parameter.trainable) continue;
+    const std::optional<GradientOf> gradient = gradient_of(graph, parameter.id);
+    if (gradient && gradient->producer.node == id && gradient->producer.slot == output_slot) return parameter.id;
   }
   return std::nullopt;
 }

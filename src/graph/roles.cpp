@@ -12,8 +12,8 @@ constexpr std::array<std::string_view, 9> kOptimizers = {
     "momentum", "rmsprop",         "lamb",      "fusedapplymomentum",
 };
 
-constexpr std::array<std::string_view, 9> kStatePrefixes = {
-    "moments.", "moment1.", "moment2.", "accum.", "accums.", "vhat.", "stat.", "mean_square.", "mean_grad.",
+constexpr std::array<std::string_view, 11> kStatePrefixes = {
+    "moments.", "moment1.", "moment2.", "accum.", "accums.", "vhat.", "stat.", "mean_square.", "mean_grad.", "prev.", "step_size.",
 };
 constexpr std::array<std::string_view, 6> kStateNames = {
     "global_step", "learning_rate", "momentum", "beta1_power", "beta2_power", "current_iterator_step",
@@ -22,6 +22,17 @@ constexpr std::array<std::string_view, 6> kStateNames = {
 bool has_many_elements(const Node& node) {
   if (node.outputs.empty() || !node.outputs[0].shape) return true;
   return element_count(*node.outputs[0].shape).value_or(2) >= 2;
+}
+
+/// True for `step_size.fc1.weight` beside `fc1.weight`, and for values that another part of the graph passes on: optimizers that are
+/// chains of Assign write both.
+bool belongs_to_another(const Graph& graph, const Node& node) {
+  if (node.name.starts_with("Parameter_") || node.name.starts_with("Parameter[")) return true;
+  for (size_t at = node.name.find_first_of("._"); at != std::string::npos; at = node.name.find_first_of("._", at + 1)) {
+    const Node* const other = graph.find(std::string_view(node.name).substr(at + 1));
+    if (other != nullptr && other->kind == NodeKind::kParameter) return true;
+  }
+  return false;
 }
 
 bool is_optimizer_node(const Node& node) {
@@ -65,7 +76,7 @@ std::vector<Roles> parameter_roles(const Graph& graph) {
       if (is_structural(consumer.op)) continue;  // in-place operators use the parameter itself, never a Load of it
       if (const auto slot = optimizer_weight_slot(consumer.op)) {
         role.trainable = role.trainable || (*slot == use.slot && !state_name);
-      } else if (use.slot == 0 && in_optimizer_scope(consumer) && !state_name && has_many_elements(node)) {
+      } else if (use.slot == 0 && in_optimizer_scope(consumer) && !state_name && has_many_elements(node) && !belongs_to_another(graph, node)) {
         role.trainable = true;  // an optimizer written as a chain of Assign, or one missing from this list
       }
     }

@@ -98,6 +98,13 @@ TEST(Causes, OverflowNeedsValuesThatDoNotFit) {
   EXPECT_EQ(cast.cause().evidence, "input up to 7e+04, float16 ends at 6.55e+04");
 }
 
+TEST(Causes, AProbabilityThatBecameZeroInTheLoss) {
+  const std::string op = "SparseSoftmaxCrossEntropyWithLogits";
+  EXPECT_EQ(cause_of(op, {{0, 200}, {0}}, {kInf}).cause().what, "a probability became 0 in the loss");
+  EXPECT_EQ(cause_of(op, {{0, 200}, {0}}, {kInf}).cause().evidence, "logits from 0 to 200");
+  EXPECT_EQ(cause_of(op, {{0, 2}, {0}}, {kInf}).cause().what, "1 +Inf from sound inputs");
+}
+
 TEST(Causes, ReasonIsUnknownWhereAnInputIs) {
   FakeSession s(fake_graph({{"Default/Sub-op0", "Sub"}, {"Default/MatMul-op0", "MatMul", {"Default/Sub-op0", "w"}}, {"w", "Parameter"}}));
   s.put("w", 0, f32({1e30f}));

@@ -159,6 +159,17 @@ TEST_F(BadInput, LongerFilesAreReadAndNoted) {
   EXPECT_EQ(session->describe(id)->note, "the file holds 4 bytes more than header promises");
 }
 
+TEST_F(BadInput, Float16WrittenInFourBytesIsFloat32) {
+  dir_.text(file("Wide"), npy_text("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", bytes_of<float>({1, 2})));
+  dir_.text(file("Half"), npy_text("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", bytes_of<uint16_t>({0x3c00, 0x4000})));
+  auto session = open(dir_.path());
+  const TensorId id = id_of(*session, "Default_Wide-op0", 0);
+  EXPECT_EQ(elements(*session, id), (std::vector<double>{1, 2}));
+  EXPECT_EQ(session->describe(id)->dtype, DType::kFloat32);
+  EXPECT_EQ(session->describe(id)->note, "the header says float16, but the file holds four bytes for each element: read as float32");
+  EXPECT_EQ(session->describe(id_of(*session, "Default_Half-op0", 0))->dtype, DType::kFloat16);
+}
+
 TEST_F(BadInput, OtherWritersOrdersAreTurned) {
   dir_.text(file("Columns"), npy_text("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }",
                                       bytes_of<float>({0, 3, 1, 4, 2, 5})));

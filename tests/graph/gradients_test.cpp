@@ -56,6 +56,26 @@ Default/optimizer-Momentum/ApplyMomentum-op3 ApplyMomentum in=w,moments.w,learni
   EXPECT_EQ(gradient_text(*graph, "w"), "Parameter_7:0 -> Default/optimizer-Momentum/ApplyMomentum-op3:3");
 }
 
+constexpr const char* kComposite = R"(
+w Parameter
+step_size.w Parameter
+Default/MatMul-op0 MatMul in=w
+Gradients/Default/MatMul-op1 MatMul in=Default/MatMul-op0
+Default/optimizer-Rprop/Sign-op2 Sign in=Gradients/Default/MatMul-op1
+Default/optimizer-Rprop/Mul-op3 Mul in=Default/optimizer-Rprop/Sign-op2,step_size.w
+Default/optimizer-Rprop/Sub-op4 Sub in=w,Default/optimizer-Rprop/Mul-op3
+Default/optimizer-Rprop/Assign-op5 Assign in=w,Default/optimizer-Rprop/Sub-op4
+Default/optimizer-Rprop/Assign-op6 Assign in=step_size.w,Default/optimizer-Rprop/Mul-op3
+)";
+
+TEST(Gradients, EnterAnOptimizerOfSeveralOperators) {
+  GraphBuilder builder = builder_from_text(kComposite);
+  const GraphPtr graph = std::move(builder).build();
+  EXPECT_EQ(gradient_text(*graph, "w"), "Gradients/Default/MatMul-op1:0 -> Default/optimizer-Rprop/Sign-op2:0");
+  EXPECT_FALSE(graph->find("step_size.w")->trainable);
+  EXPECT_EQ(parameter_of_gradient(*graph, graph->find("Gradients/Default/MatMul-op1")->id, 0), graph->find("w")->id);
+}
+
 TEST(Gradients, OfAnotherShapeAreNone) {
   GraphBuilder builder = builder_from_text(R"(
 w Parameter

@@ -50,12 +50,12 @@ describe("the guide", function()
     } do
       expect(of_kind(result, "note")):contains(text)
     end
-    expect(of_kind(result, "unknown")):contains "Initial weights: the first dumped weights are those after step 0"
+    expect(of_kind(result, "fine")):contains "weights before step 0: finite, not constant, moderate"
   end)
 
   it("begins with the learning rate where weights grow before anything breaks", function()
     local result = run "lenet-2.7.1-explode"
-    expect(guide.verdict(result)):contains "Begin with: learning_rate, step 1: the learning rate 30 is too large"
+    expect(guide.verdict(result)):contains "Begin with: learning_rate, step 0: the learning rate 30 is too large"
     expect(result.findings):equals(1)
     expect(of_kind(result, "note")):contains "learning_rate = 30"
     expect(of_kind(result, "note")):contains "it is nan in step 4 and follows from learning_rate"
@@ -103,7 +103,9 @@ describe("the guide", function()
 end)
 
 describe("on a healthy training the guide finds nothing:", function()
-  for _, name in ipairs { "twelve", "every50", "resnet", "gan", "bert", "schedule", "groups", "frozen", "half-ok" } do
+  for _, name in ipairs {
+    "twelve", "every50", "resnet", "gan", "bert", "schedule", "groups", "frozen", "half-ok", "halved", "masked", "adapter", "paired",
+  } do
     it(name, function() expect(of_kind(training(name), "finding")):equals "" end)
   end
   for _, name in ipairs {
@@ -112,6 +114,26 @@ describe("on a healthy training the guide finds nothing:", function()
   } do
     it(name, function() expect(of_kind(run(name), "finding")):equals "" end)
   end
+end)
+
+describe("the guide begins with", function()
+  local begins = {
+    nanweight = "weights before step 0 look wrong: fc2.weight holds NaN or Inf",
+    farbatch = "inputs0 leaves its range in step 2",
+    othernet = "the optimizer has a weight that the network does not use: other.fc1.weight",
+    rate50 = "learning_rate, step 0: the learning rate 50 is too large",
+    rate1e9 = "weights hardly change, in 3 updates by less than 1e-06 of their size",
+    gather = "a softmax runs over the batch, not over the classes: Default/Softmax-op0",
+  }
+  for name, text in pairs(begins) do
+    it("the fault of " .. name, function() expect(guide.verdict((training(name)))):contains("Begin with: " .. text) end)
+  end
+
+  it("a broken weight alone, not those that the updates broke", function()
+    local found = of_kind(training "nanweight", "finding")
+    expect(found):contains "fc2.weight, step 0: it already held 48 NaN"
+    expect(found:find("fc1.weight", 1, true)):equals(nil)
+  end)
 end)
 
 describe("what the guide compares", function()

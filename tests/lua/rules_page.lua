@@ -15,8 +15,9 @@ msdbg check DUMP --rules "gradient and not vanishing-gradient" --param exploding
 msdbg rules info dead-relu
 ```
 
-Rules tagged **default** stay silent on a healthy training. The others look closer, or report what is a fault in some networks only. A rule on
-change does not check the first step, because there is nothing to compare it with. The seventeen conditions of the catalogue are also rules,
+Rules tagged **default** stay silent on a healthy training. The others look closer, or report what is a fault in some networks only. Rules on
+change do not check the first step, because there is nothing to compare it with, except update-too-large where the inputs of operators were
+dumped. The seventeen conditions of the catalogue are also rules,
 under their ids: [conditions.md](conditions.md).
 ]]
 

@@ -40,6 +40,14 @@ void compare_size(FileContent& content, uint64_t file_bytes, std::string_view wh
   }
 }
 
+/// MindSpore 2.10 on a CPU may compute half precision in float32 and write that under the header of a float16 tensor.
+void widen_if_written_in_single(FileContent& content, uint64_t file_bytes) {
+  if (content.dtype != DType::kFloat16 || content.count == 0 || file_bytes != content.data_offset + 2 * content.bytes) return;
+  content.dtype = DType::kFloat32;
+  content.bytes *= 2;
+  content.note = "the header says float16, but the file holds four bytes for each element: read as float32";
+}
+
 FileContent examine_npy(const File& file, std::vector<std::byte>& head) {
   FileContent content;
   if (file.size() == 0) {
@@ -77,6 +85,7 @@ FileContent examine_npy(const File& file, std::vector<std::byte>& head) {
   content.data_offset = header->data_offset;
   content.big_endian = header->big_endian;
   content.fortran_order = header->fortran_order;
+  widen_if_written_in_single(content, file.size());
   if (item_size(content.dtype) > 0) compare_size(content, file.size(), "header");
   if (content.problem.ok() && !is_evaluable(content.dtype)) content.problem = unsupported(content.dtype);
   return content;

@@ -1,0 +1,148 @@
+--- Labels and the samples that they belong to.
+local rule = require "msdbg.rule"
+local training = require "msdbg.training"
+
+local floor, format, max, min, sqrt = math.floor, string.format, math.max, math.min, math.sqrt
+
+--- What a network is fed: the program's parameters, or the outputs of a queue.
+local function fed(s)
+  local list = training.inputs(s):union(s:nodes("op:GetNext or op:GetNextFromQueue", { optional = true }))
+  return #list > 0 and list or nil
+end
+
+local function group_of(t) return format("%d %d", t.rank, t.node.graph_id) end
+
+--- The elements of sample `i` of a batch that are compared: at most `most`, spread over the sample.
+local function features(values, size, i, most)
+  local row, step = {}, max(1, floor(size / most))
+  for k = 0, min(size, most) - 1 do row[k + 1] = values[i * size + k * step] end
+  return row
+end
+
+--- The labels of a batch: integers, one for each sample. nil: something else.
+local function labels_of(t)
+  if not t.dtype:find "int" or #t.shape == 0 or #t.shape > 2 or t.shape[1] < 2 or t.size ~= t.shape[1] then return nil end
+  return t:view():doubles()
+end
+
+--- The label of the sample that is most similar to sample `i`; nil if none differs from it in more than nothing.
+local function nearest(samples, i)
+  local best, label = math.huge, nil
+  local own = samples[i].x
+  for k, other in ipairs(samples) do
+    if k ~= i then
+      local x, sum = other.x, 0
+      for j = 1, #own do
+        local d = own[j] - x[j]
+        sum = sum + d * d
+        if sum >= best then break end
+      end
+      if sum < best then best, label = sum, other.y end
+    end
+  end
+  return label
+end
+
+--- How often the most similar sample has the same label, and how often any other one would have it.
+local function agreement(samples)
+  local n, share, count = #samples, {}, 0
+  for _, sample in ipairs(samples) do share[sample.y] = (share[sample.y] or 0) + 1 end
+  local chance = 0
+  for _, m in pairs(share) do chance = chance + (m / n) * ((m - 1) / (n - 1)) end
+  for i, sample in ipairs(samples) do
+    if nearest(samples, i) == sample.y then count = count + 1 end
+  end
+  return count, chance
+end
+
+--- Steps of 16 samples near their class's place; `label` says which label sample i of class c gets.
+local function batches(name, expect, label)
+  local case = { name = name, select = true, expect = expect, params = { least = 48 }, steps = {} }
+  for step = 1, 4 do
+    local x, y = {}, {}
+    for i = 1, 16 do
+      local class, noise = i % 2, ((i * 7 + step * 3) % 11) / 100
+      x[i], y[i] = { class + noise, 1 - class - noise, noise }, label(class, i, step)
+    end
+    case.steps[step] = { tensors = {
+      { node = "x", op = "Parameter", x = x }, { node = "y", op = "Parameter", dtype = "int32", x = y } } }
+  end
+  return case
+end
+
+local independent = rule {
+  name     = "labels-independent",
+  summary  = "similar samples share a label no more often than any two",
+  tags     = { "data", "learning" },
+  -- Generated data look like this, and so do tasks in which similarity of the raw values means nothing.
+  severity = "info",
+  select   = fed,
+  needs    = { "elements" },
+  params   = {
+    -- With 64 samples of ten classes chance is 6 agreements, give or take 2.4; 1-nearest neighbour reaches twice that even on CIFAR-10.
+    least = { type = "integer", default = 64, min = 8, help = "fewest samples that are judged" },
+    most = { type = "integer", default = 256, min = 8, help = "samples that are compared" },
+    deviations = { type = "number", default = 2, min = 0, help = "above chance by this many standard deviations is a dependence" },
+    elements = { type = "integer", default = 256, min = 1, help = "elements of a sample that are compared" },
+  },
+  check    = function(t, _, ctx)
+    local state = ctx.state
+    state.now = state.now or {}
+    local now = state.now[group_of(t)] or {}
+    state.now[group_of(t)] = now
+    local labels = labels_of(t)
+    if labels then
+      now.labels, now.several = labels, now.labels ~= nil or now.several
+      now.tensor = t
+    elseif t.dtype:find "float" and #t.shape >= 2 and (not now.samples or t.size > now.samples.size) then
+      now.samples = t
+    end
+  end,
+  step_end = function(_, p, ctx)
+    local all = ctx.state.all or {}
+    ctx.state.all = all
+    for group, now in pairs(ctx.state.now or {}) do
+      local t = now.samples
+      -- Of two lists of integers nobody can tell which one holds the labels.
+      if t and now.labels and not now.several and t.shape[1] == now.tensor.size then
+        local list = all[group] or { rank = t.rank }
+        all[group], list.node, list.step = list, now.tensor.node.name, t.step
+        local values, size = t:view():doubles(), t.size / t.shape[1]
+        for i = 0, min(t.shape[1], p.most - #list) - 1 do
+          list[#list + 1] = { x = features(values, size, i, p.elements), y = now.labels[i] }
+        end
+      end
+    end
+    ctx.state.now = nil
+  end,
+  finish   = function(_, p, ctx)
+    local found, groups = {}, {}
+    for group in pairs(ctx.state.all or {}) do groups[#groups + 1] = group end
+    table.sort(groups)
+    for _, group in ipairs(groups) do
+      local samples = ctx.state.all[group]
+      local count, chance = 0, 1
+      if #samples >= p.least then count, chance = agreement(samples) end
+      local expected = chance * #samples
+      -- Where nearly all labels are the same, nothing can be told.
+      if chance < 0.9 and count <= expected + p.deviations * sqrt(expected * (1 - chance)) then
+        found[#found + 1] = { node = samples.node, rank = samples.rank, step = samples.step, actual = count / #samples,
+          message = format("the most similar of %d samples has the same label in %d cases; by chance in %.0f", #samples, count, expected) }
+      end
+    end
+    return found
+  end,
+  cause    = "The labels do not belong to the samples: they were shuffled separately, read in another order, or shifted by one.",
+  next     = "Look at a few samples with their labels at the end of the pipeline. With generated data or inputs whose raw values say "
+           .. "nothing about the class, ignore this.",
+  cases    = {
+    batches("labels by class", "clean", function(class) return class end),
+    batches("labels by place in the batch", "hit", function(_, i, step) return floor((i * i + 3 * i + step) / 4) % 2 end),
+    batches("one label only", "clean", function() return 1 end),
+    { name = "few samples", select = true, expect = "clean", tensors = {
+      { node = "x", op = "Parameter", x = { { 1, 2 }, { 2, 1 } } }, { node = "y", op = "Parameter", dtype = "int32", x = { 0, 1 } } } },
+    { name = "no labels", select = true, expect = "clean", x = { { 1, 2 }, { 2, 1 } }, node = "x", op = "Parameter" },
+  },
+}
+
+return { independent }

@@ -1,0 +1,54 @@
+#include "analysis/cause_origin.h"
+
+#include <algorithm>
+
+namespace msdbg {
+
+OriginIndex::OriginIndex(const Session& session, const OriginResult& origins) : session_(session) {
+  for (const StepOrigins& step : origins.steps) steps_[{step.rank, step.graph, step.step}] = &step;
+}
+
+const Origin* OriginIndex::of(const TensorId& id) const {
+  if (const Origin* const found = earliest(id); found != nullptr || id.slot.io == Io::kInput) return found;
+  const Graph* const graph = session_.graph(id.rank, id.graph);
+  for (uint32_t slot = 0; slot < session_.node(id).inputs.size(); ++slot) {
+    TensorId taken = id;
+    taken.slot = {Io::kInput, slot};
+    if (const Origin* const found = earliest(taken)) return found;
+    // Where inputs were not dumped, what their producers put out.
+    const Edge producer = graph->effective_producer(id.node, slot);
+    if (producer.node == kNoNode || graph->node(producer.node).kind != NodeKind::kOperator) continue;
+    taken.node = producer.node;
+    taken.slot = {Io::kOutput, producer.slot};
+    if (const Origin* const found = earliest(taken)) return found;
+  }
+  return nullptr;
+}
+
+const Origin* OriginIndex::listed(const TensorId& id) const {
+  const auto step = steps_.find({id.rank, id.graph, id.step});
+  if (step == steps_.end()) return nullptr;
+  const auto& follows = step->second->follows;
+  const auto entry = std::lower_bound(follows.begin(), follows.end(), id, [](const auto& a, const TensorId& b) { return a.first < b; });
+  return entry == follows.end() || entry->first != id ? nullptr : &step->second->origins[entry->second];
+}
+
+const Origin* OriginIndex::earliest(const TensorId& id) const {
+  const Origin* found = listed(id);
+  // The update is of an earlier step, which ends this.
+  for (int64_t step = id.step; found != nullptr && found->update && found->update->step < step;) {
+    step = found->update->step;
+    const Origin* before = listed(*found->update);
+    if (before == nullptr && found->update->graph == found->tensor.graph) {
+      // Some optimizers leave their output unwritten; the parameter shows what they did.
+      TensorId parameter = found->tensor;
+      parameter.step = step;
+      before = listed(parameter);
+    }
+    if (before == nullptr) break;
+    found = before;
+  }
+  return found;
+}
+
+}  // namespace msdbg

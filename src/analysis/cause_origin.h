@@ -1,0 +1,28 @@
+// The origins of NaN and Inf in all steps, by the tensors that follow from them. Immutable; any thread.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "msdbg/analysis.h"
+
+namespace msdbg {
+
+class OriginIndex {
+ public:
+  /// Both are borrowed.
+  OriginIndex(const Session& session, const OriginResult& origins);
+
+  /// The origin that a bad tensor, or what was made of a bad input, follows from; nullptr: none. Where a broken parameter carried the
+  /// fault on, that of the earlier step.
+  const Origin* of(const TensorId& id) const;
+
+ private:
+  const Origin* listed(const TensorId& id) const;
+  const Origin* earliest(const TensorId& id) const;
+
+  const Session& session_;
+  std::map<std::tuple<int, int, int64_t>, const StepOrigins*> steps_;
+};
+
+}  // namespace msdbg
