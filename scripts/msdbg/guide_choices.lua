@@ -154,8 +154,8 @@ function M.data(checklist)
   end
   for _, hit in ipairs(checklist.result_of["value-jump"] or {}) do
     if jumps[hit.rank .. " " .. hit.node] then
-      checklist:finding(fmt("%s leaves its range in step %d: %s", hit.node, hit.step, hit.details.message), "look at the batch of this step and at what made it",
-        fmt("show %s", hit.node), hit.step)
+      checklist:finding(fmt("%s leaves its range in step %d: %s", hit.node, hit.step, hit.details.message),
+        "look at the batch of this step and at what made it", fmt("show %s", hit.node), hit.step)
     end
   end
   checklist:rules { "frozen-inputs", "labels-independent" }

@@ -94,6 +94,20 @@ std::vector<NodeId> CauseGraph::matrices() const {
   return out;
 }
 
+std::optional<TensorId> CauseGraph::before_update(Session& session, const TensorId& weight) const {
+  bool missing = false;
+  if (const auto before = session.previous(weight, &missing)) {
+    return before->step + 1 == weight.step ? std::optional(*before) : std::nullopt;
+  }
+  const std::vector<NodeId>& operators = updaters(weight.node);
+  for (const Use& use : graph_.effective_users(weight.node)) {
+    const TensorId taken{weight.rank, weight.graph, weight.step, 0, use.node, {Io::kInput, use.slot}};
+    const bool updates = std::find(operators.begin(), operators.end(), use.node) != operators.end();
+    if (!updates && session.describe(taken)) return taken;
+  }
+  return std::nullopt;
+}
+
 std::optional<LearningRate> CauseGraph::rate(Session& session, NodeId updater, int64_t step) const {
   const Node& node = graph_.node(updater);
   const std::string op = to_lower(node.op);

@@ -33,6 +33,8 @@ class CauseGraph {
   bool holds(const std::vector<bool>& reached, NodeId node) const;
   /// Weights of two and more dimensions with an optimizer: those that the rules on updates look at.
   std::vector<NodeId> matrices() const;
+  /// The weight before its update: of the step before, or as the forward part of the first step took it.
+  std::optional<TensorId> before_update(Session& session, const TensorId& weight) const;
   /// nullopt: not an optimizer that is known, or the rate was not dumped.
   std::optional<LearningRate> rate(Session& session, NodeId updater, int64_t step) const;
   const Graph& graph() const { return graph_; }

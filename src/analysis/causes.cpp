@@ -144,29 +144,13 @@ class CauseSearch {
     return std::nullopt;
   }
 
-  /// The weight before its update: of the step before, or as the forward part of this step took it.
-  std::optional<TensorId> before_update(const TensorId& weight) {
-    bool missing = false;
-    if (const auto before = session_.previous(weight, &missing)) {
-      return before->step + 1 == weight.step ? std::optional(*before) : std::nullopt;
-    }
-    const CauseGraph& graph = graph_of(weight);
-    const std::vector<NodeId>& updaters = graph.updaters(weight.node);
-    for (const Use& use : graph.graph().effective_users(weight.node)) {
-      const TensorId taken{weight.rank, weight.graph, weight.step, 0, use.node, {Io::kInput, use.slot}};
-      const bool updates = std::find(updaters.begin(), updaters.end(), use.node) != updaters.end();
-      if (!updates && session_.describe(taken)) return taken;
-    }
-    return std::nullopt;
-  }
-
   struct Move {
     double ratio;  ///< mean change / mean magnitude before
     bool by_rate;  ///< the rate alone is to blame
   };
   /// How far the last update moved a weight, if that is too far.
   std::optional<Move> moved_too_far(const TensorId& weight, const LearningRate& rate) {
-    const auto before = rate.value > 0 ? before_update(weight) : std::nullopt;
+    const auto before = rate.value > 0 ? graph_of(weight).before_update(session_, weight) : std::nullopt;
     if (!before) return std::nullopt;
     StatsRequest request;
     request.change = true;
