@@ -139,7 +139,7 @@ local collapsed = rule {
       local far, length = spread_of_rows(value)
       ratio = far / length
       -- All zero is dead-relu's; equal rows may be, too.
-      return length > 0 and far <= p.limit * length
+      return length > 0 and length < math.huge and far <= p.limit * length
     end)
     -- The layers behind it say the same.
     local place = format("%d %d", t.rank, t.node.graph_id)
@@ -159,6 +159,7 @@ local collapsed = rule {
     rows("all zero", "clean", { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } }),
     rows("one column", "clean", { { 1 }, { 1 }, { 1 }, { 1 } }, { { 1 }, { 1 }, { 1 }, { 1 } }),
     rows("few samples", "clean", { { 1, 2 }, { 1, 2 } }, { { 1, 2 }, { 1, 2 } }),
+    rows("Inf", "clean", { { math.huge, 1 }, { 1, 1 }, { 1, 1 }, { 1, 2 } }, { { math.huge, 1 }, { 1, 1 }, { 1, 1 }, { 1, 2 } }),
     rows("NaN", "clean", { { nan, 1 }, { nan, 1 }, { nan, 1 }, { nan, 2 } }, { { nan, 1 }, { nan, 1 }, { nan, 1 }, { nan, 2 } }),
   },
 }

@@ -46,7 +46,10 @@ void Blame::judge(TensorDiff& entry, size_t part) {
     inputs = inputs_of(entry, part, updater->second);
   }
   bool any_differs = false, any_unknown = false, all_random = true;
+  const bool random = node.kind == NodeKind::kOperator && draws_random_numbers(node.op);
   for (const Input& input : inputs) {
+    // Another seed is another draw.
+    if (random && input.seed) continue;
     if (!input.known) {
       any_unknown = true;
       if (entry.unknown_input.empty()) entry.unknown_input = input.name;
@@ -60,7 +63,6 @@ void Blame::judge(TensorDiff& entry, size_t part) {
     }
   }
   // What came into the step, and what was made of nothing, has nothing to blame but itself.
-  const bool random = node.kind == NodeKind::kOperator && draws_random_numbers(node.op);
   entry.role = any_differs ? DiffRole::kVictim : random ? DiffRole::kRandom : any_unknown ? DiffRole::kUnknown : DiffRole::kCulprit;
   entry.behind_random = entry.role == DiffRole::kRandom || (any_differs && all_random);
   const double out = error_of(entry);
@@ -80,7 +82,12 @@ std::vector<Blame::Input> Blame::inputs_of(const TensorDiff& entry, size_t part,
     return inputs;
   }
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-    if (carries_value(*pair.b, pair.b->effective_producer(id, slot))) inputs.push_back(input_of(entry, part, id, slot));
+    const Edge producer = pair.b->effective_producer(id, slot);
+    if (!carries_value(*pair.b, producer)) continue;
+    inputs.push_back(input_of(entry, part, id, slot));
+    if (producer.node == kNoNode) continue;
+    const Node& from = pair.b->node(producer.node);
+    inputs.back().seed = from.kind == NodeKind::kConstant && !from.outputs.empty() && !is_float(from.outputs[0].dtype);
   }
   return inputs;
 }

@@ -81,6 +81,7 @@ class Blame {
     double error = 0;
     std::string name;  ///< `input:1 NODE`
     bool behind_random = false;  ///< as of TensorDiff
+    bool seed = false;           ///< an integer constant
   };
   void judge(TensorDiff& entry, size_t part);
   std::vector<Input> inputs_of(const TensorDiff& entry, size_t part, NodeId node);

@@ -27,6 +27,19 @@ struct Trained {
 
 TensorId value_of(const Graph& graph, NodeId node, int64_t step) { return {graph.rank(), graph.id(), step, 0, node, {Io::kOutput, 0}}; }
 
+/// The value of a parameter in a step; where an optimizer inside a condition has a graph of its own, another graph dumped it.
+TensorId weight_at(Session& session, const Trained& trained, int64_t step) {
+  const TensorId own = value_of(*trained.graph, trained.parameter->id, step);
+  if (session.describe(own)) return own;
+  for (const GraphPtr& graph : session.graphs()) {
+    const Node* const same = graph->rank() == own.rank ? graph->find(trained.parameter->name) : nullptr;
+    if (same == nullptr || same->kind != NodeKind::kParameter) continue;
+    const TensorId other = value_of(*graph, same->id, step);
+    if (session.describe(other)) return other;
+  }
+  return own;
+}
+
 /// Where the gradient of a step can be read: as the output of its operator, or as the input of the optimizer.
 std::optional<TensorId> gradient_at(Session& session, const Trained& trained, int64_t step) {
   if (!trained.gradient) return std::nullopt;
@@ -141,7 +154,7 @@ class Finder {
     std::optional<TensorId> sound;  // the last value without NaN and Inf
     for (const int64_t step : session_.steps(one.graph->rank(), one.graph->id())) {
       if (!options_.steps.contains(step)) continue;
-      const TensorId id = value_of(*one.graph, one.parameter->id, step);
+      const TensorId id = weight_at(session_, one, step);
       const Result<Stats> weight = session_.stats(id);
       const std::optional<TensorId> at = gradient_at(session_, one, step);
       const Result<Stats> gradient = at ? session_.stats(*at) : Result<Stats>(Status(Code::kNotFound, ""));

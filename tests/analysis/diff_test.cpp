@@ -105,6 +105,20 @@ TEST(DiffSessions, WhereOnlyRandomOperatorsDifferNobodyIsToBlame) {
   EXPECT_TRUE(find(result, b, "net/MatMul-op0")->behind_random);
 }
 
+TEST(DiffSessions, AnotherSeedIsAnotherDraw) {
+  const GraphPtr graph = fake_graph({{"x", "Parameter"}, {"data-5", "Const"}, {"net/Dropout-op0", "Dropout", {"x", "data-5"}}});
+  FakeSession a(graph), b(graph);
+  const auto fill_seeded = [](FakeSession& session, double seed, float dropped) {
+    session.put("x", 0, f32({1, 1}));
+    session.put("data-5", 0, make_tensor(DType::kInt64, {1}, std::vector<double>{seed}));
+    session.put("net/Dropout-op0", 0, f32({dropped, 1}));
+  };
+  fill_seeded(a, 1, 0);
+  fill_seeded(b, 2, 2);
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  EXPECT_EQ(find(result, b, "net/Dropout-op0")->role, DiffRole::kRandom);
+}
+
 TEST(DiffSessions, ARandomOperatorWithOtherInputsIsAVictimLikeAnyOther) {
   FakeSession a(with_dropout()), b(with_dropout());
   fill_dropout(a, 2, 3);

@@ -76,6 +76,12 @@ describe("trend", function()
 end)
 
 describe("layers", function()
+  it("of an optimizer inside a condition have the values that another graph dumped", function()
+    local rows = msdbg.open(data .. "../trainings/halved"):layers().layers
+    expect(#rows):equals(4)
+    for _, row in ipairs(rows) do expect(row.weight > 0):equals(true) end
+  end)
+
   it("agrees with the statistics of the parameters and gradients that it names", function()
     local s = open "lenet-2.7.1-ok"
     local found = s:layers()
