@@ -36,6 +36,7 @@ struct OriginInput {
   std::optional<TensorId> value; ///< the judged tensor: recorded input, producer's output, or parameter
   std::optional<Stats> stats;
   bool zeros_at_bad = false;     ///< its zeros are exactly where the origin's elements are bad (NaN/Inf predicates)
+  std::optional<int> rank = {};  ///< a collective's input on another rank; `producer` is a node of that rank's graph
 };
 
 struct ChainLink {
@@ -48,6 +49,17 @@ enum class OriginKind : uint8_t {
   kOperator,   ///< an output broke although its inputs were good
   kParameter,  ///< a parameter was bad when the step began
   kInput,      ///< a graph input or constant was bad
+};
+
+/// Another rank that a fault reached.
+struct RankReached {
+  int rank = 0;
+  TensorId through;         ///< output of the first collective that brought it
+  std::string group;        ///< of that collective; "" if the graph does not name it
+  bool assumed = false;     ///< who takes part in it is not known
+  uint64_t collectives = 0; ///< that brought it
+  uint64_t tensors = 0;     ///< bad ones of the rank in this step that follow from it
+  bool sound_loss = false;  ///< the rank's loss is good
 };
 
 struct Origin {
@@ -63,16 +75,33 @@ struct Origin {
   std::vector<std::vector<ChainLink>> chains;  ///< its paths, in execution order; each ends absorbed, at a parameter or at an output
   uint64_t reached = 0;                     ///< bad tensors downstream of this origin, including itself; counted as below
   std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it bad
+  std::vector<RankReached> ranks_reached;   ///< other ranks that got it through collectives, by rank
+};
+
+/// One of the origins of a step: an index into StepOrigins::origins of that rank and graph.
+struct OriginPlace {
+  int rank = 0, graph = 0;
+  uint32_t index = 0;
+};
+
+/// What came from another rank: a collective's output that is bad although the inputs of this rank are good.
+struct Arrival {
+  TensorId tensor;                    ///< the output
+  TensorId from;                      ///< the bad input of another rank
+  std::optional<OriginPlace> origin;  ///< where it came from, over any number of ranks; nullopt: unknown
 };
 
 /// All origins of one rank, graph and step; the first is the first in execution order.
 struct StepOrigins {
   int rank = 0, graph = 0;
+  std::vector<int> ranks;        ///< those with the same story, this one first
+  std::optional<int> told_by;    ///< in OriginResult::others: the rank whose story is the same
+  std::vector<Arrival> arrivals; ///< in execution order
   int64_t step = 0;
   std::vector<Origin> origins;
   uint64_t bad_tensors = 0;      ///< tensors of the step (outputs, parameters, recorded inputs) that satisfy the predicate
   std::vector<TensorId> losses;  ///< loss outputs that still look good
-  /// Bad tensors that some origin reaches, ascending, each with the index of the first such origin.
+  /// Bad tensors that some origin or arrival reaches, ascending, each with the index of the first such: arrivals come after the origins.
   std::vector<std::pair<TensorId, uint32_t>> follows;
 };
 
@@ -88,7 +117,8 @@ struct OriginOptions {
 
 struct OriginResult {
   std::string predicate;
-  std::vector<StepOrigins> steps;          ///< only steps with an origin; by rank, step, graph
+  std::vector<StepOrigins> steps;          ///< stories: only steps with an origin; by step, rank, graph
+  std::vector<StepOrigins> others;         ///< ranks that only got it from other ranks, or whose story another rank tells; the same order
   std::vector<NotChecked> not_checked;     ///< tensors that could not be judged
   Coverage coverage;
   bool interrupted = false;

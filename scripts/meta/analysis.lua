@@ -96,6 +96,19 @@ function msdbg.repro(session, node, directory, options) end
 ---@return msdbg.Layers
 function msdbg.layers(session, options) end
 
+---@class msdbg.ReplicasOptions
+---@field steps? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default all
+---@field semantics? "compat"|"finite"  as of msdbg.open
+---@field threads? integer  default: the number of cores
+---@field mem_limit? number  MB
+
+---Values that ranks must share bit for bit, and the rank that differs: weights, optimizer states, outputs of AllReduce, updates.
+---@param session msdbg.Session
+---@param options? msdbg.ReplicasOptions
+---@return msdbg.Replicas
+function msdbg.replicas(session, options) end
+
 ---@class msdbg.PropagationOptions
 ---@field when? string|fun(t: msdbg.Tensor): any  what is bad; default "nan or inf"
 ---@field up? boolean  trace where it came from instead of where it went
@@ -191,6 +204,11 @@ function session:histogram(tensor, options) end
 ---@param options? msdbg.LayersOptions
 ---@return msdbg.Layers
 function session:layers(options) end
+---Same as msdbg.replicas.
+---e.g. print(s:replicas())
+---@param options? msdbg.ReplicasOptions
+---@return msdbg.Replicas
+function session:replicas(options) end
 ---Same as msdbg.propagation.
 ---e.g. print(s:propagation("Log-op0", { up = true }))
 ---@param tensor string|msdbg.Tensor
@@ -300,6 +318,32 @@ function layers:csv() end
 ---A Markdown table.
 ---@return string
 function layers:markdown() end
+
+---@class msdbg.Replicas
+---@field ranks integer[]
+---@field steps integer[]
+---@field nothing string?  why nothing could be compared
+---@field sets table[]  ranks, what, assumed, reason, tensors, different
+---@field not_replicated table[]  reason, tensors, examples
+---@field differences table[]  the value's place, cause, odd_ranks, other_ranks, decided, assumed, elements, of, first, values, bits, single_flip, problem, steps, first_operator, seen, expected, reached, text, source
+---@field coverage table
+---@field not_checked table[]
+local replicas = {}
+---Text as the command prints it.
+---@return string
+function replicas:table() end
+---One JSON object; docs/json.md.
+---@return string
+function replicas:json() end
+---JSON lines, one difference per line.
+---@return string
+function replicas:jsonl() end
+---CSV (RFC 4180), one difference per line.
+---@return string
+function replicas:csv() end
+---A Markdown table.
+---@return string
+function replicas:markdown() end
 
 ---@class msdbg.Propagation
 ---@field predicate string

@@ -1,4 +1,4 @@
--- The results of msdbg.bisect, trend, histogram, layers, propagation, why and source: tables with the JSON keys, which print as reports.
+-- The results of msdbg.bisect, trend, histogram, layers, replicas, propagation, why and source: tables with the JSON keys, which print as reports.
 local core = require "msdbg.core"
 
 local getmetatable, ipairs, rawget, setmetatable, type = getmetatable, ipairs, rawget, setmetatable, type
@@ -30,6 +30,7 @@ local classes = {
   trend = class_of("trend", { "table", "json", "jsonl", "csv", "markdown" }),
   histogram = class_of("histograms", { "table", "json", "jsonl", "csv", "markdown" }),
   layers = class_of("layers", { "table", "json", "jsonl", "csv", "markdown" }),
+  replicas = class_of("replicas", { "table", "json", "jsonl", "csv", "markdown" }),
   propagation = class_of("propagation", { "table", "json", "jsonl", "markdown", "dot", "svg" }),
   why = class_of("why", { "table", "json", "jsonl" }),
   source = class_of("source", { "table", "json", "jsonl", "markdown" }),
@@ -68,6 +69,8 @@ function M.histogram(session, tensor, options) return made("histogram", core.his
 
 function M.layers(session, options) return made("layers", core.layers(session, options)) end
 
+function M.replicas(session, options) return made("replicas", core.replicas(session, options)) end
+
 function M.propagation(session, tensor, options) return made("propagation", core.propagation(session, tensor, options)) end
 
 function M.why(session, tensor, options) return made("why", core.why(session, tensor, options)) end
@@ -90,6 +93,6 @@ function M.plan(session, options)
 end
 
 local methods = core.members "session"
-for _, name in ipairs { "plan", "bisect", "trend", "histogram", "layers", "propagation", "why", "source" } do methods[name] = M[name] end
+for _, name in ipairs { "plan", "bisect", "trend", "histogram", "layers", "replicas", "propagation", "why", "source" } do methods[name] = M[name] end
 
 return M

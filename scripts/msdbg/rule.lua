@@ -16,7 +16,8 @@ local fields = {
   name = "string", abbr = "string", summary = "string", tags = "table", severity = "string", params = "table",
   select = "string|table|function|userdata", slots = "string", optional = "boolean", needs = "table",
   when = "string", check = "function", setup = "function", step_end = "function", finish = "function",
-  requires = "table", after = "table", cause = "string", next = "string", catalogue = "string", cases = "table",
+  requires = "table", after = "table", cause = "string", next = "string", catalogue = "string", compares = "string",
+  cases = "table",
 }
 local param_fields = {
   type = "string", default = "any", min = "number", max = "number", choices = "table", unit = "string", help = "string",
@@ -156,14 +157,15 @@ function M.defaults(rule)
 end
 
 local function check_verdict_fields(rule, who)
-  local ways = (rule.when and 1 or 0) + (rule.check and 1 or 0) + (rule.catalogue and 1 or 0)
-  if ways > 1 then wrong(who, "'when', 'check' and 'catalogue' exclude each other") end
+  local ways = (rule.when and 1 or 0) + (rule.check and 1 or 0) + (rule.catalogue and 1 or 0) + (rule.compares and 1 or 0)
+  if ways > 1 then wrong(who, "'when', 'check', 'compares' and 'catalogue' exclude each other") end
+  if rule.compares and rule.compares ~= "ranks" then wrong(who, "field 'compares': ranks is expected, not %s", shown(rule.compares)) end
   if ways == 0 and not rule.step_end and not rule.finish then
     wrong(who, "it has no condition: add 'when' (an expression) or 'check' (a function of a tensor)")
   end
-  if (rule.when or rule.catalogue) and (rule.step_end or rule.finish) then
+  if (rule.when or rule.catalogue or rule.compares) and (rule.step_end or rule.finish) then
     wrong(who, "'step_end' and 'finish' belong to rules with a 'check' function, '%s' is decided by the core",
-      rule.when and "when" or "catalogue")
+      rule.when and "when" or rule.compares and "compares" or "catalogue")
   end
 end
 

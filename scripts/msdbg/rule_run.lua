@@ -153,6 +153,10 @@ function M.instance(session, made, values, options)
     if not fine then return nil, format("%s: when: %s", made.file or made.name, wrong) end
     return instance
   end
+  if made.compares then
+    instance.compares = made.compares
+    return instance
+  end
   local step_end, finish = made.step_end, made.finish
   function instance.check(t, previous)
     ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
@@ -239,7 +243,7 @@ end
 function M.prepare(session, plan)
   local problems = {}
   for i, problem in ipairs(plan.problems) do problems[i] = problem end
-  local instances, unwritten = {}, unwritten_nodes(session)
+  local instances, alone, unwritten = {}, {}, unwritten_nodes(session)
   for _, entry in ipairs(arrange(plan.chosen, plan.registry, plan.values, problems)) do
     local made = entry.rule
     local options = { budget = plan.budget, collections = plan.collections, turn = entry.turn, slots = plan.slots,
@@ -247,12 +251,16 @@ function M.prepare(session, plan)
     local instance, why = M.instance(session, made, plan.values[made], options)
     if instance then
       instances[#instances + 1] = instance
+    elseif made.compares and #session.ranks < 2 then
+      alone[#alone + 1] = { rule = made.name, kind = "idle", reason = "there is one rank" }
     elseif why then
       problems[#problems + 1] = { rule = made.name, reason = why }
     else
       problems[#problems + 1] = { rule = made.name, kind = "idle", reason = "selector matched nothing" }
     end
   end
+  -- One rank has nothing to be compared with, which is worth a word only where nothing else was asked.
+  for _, problem in ipairs(#instances == 0 and alone or {}) do problems[#problems + 1] = problem end
   return instances, problems
 end
 

@@ -160,6 +160,7 @@ std::string_view cause_kind_name(CauseKind kind) {
     case CauseKind::kDeadUnits: return "dead_units";
     case CauseKind::kVanishing: return "vanishing";
     case CauseKind::kLossScale: return "loss_scale";
+    case CauseKind::kReplica: return "replica";
   }
   return "unknown";
 }

@@ -6,6 +6,7 @@ namespace msdbg {
 
 OriginIndex::OriginIndex(const Session& session, const OriginResult& origins) : session_(session) {
   for (const StepOrigins& step : origins.steps) steps_[{step.rank, step.graph, step.step}] = &step;
+  for (const StepOrigins& step : origins.others) steps_[{step.rank, step.graph, step.step}] = &step;
 }
 
 const Origin* OriginIndex::of(const TensorId& id) const {
@@ -30,7 +31,23 @@ const Origin* OriginIndex::listed(const TensorId& id) const {
   if (step == steps_.end()) return nullptr;
   const auto& follows = step->second->follows;
   const auto entry = std::lower_bound(follows.begin(), follows.end(), id, [](const auto& a, const TensorId& b) { return a.first < b; });
-  return entry == follows.end() || entry->first != id ? nullptr : &step->second->origins[entry->second];
+  return entry == follows.end() || entry->first != id ? nullptr : told(*step->second, entry->second);
+}
+
+const Origin* OriginIndex::told(const StepOrigins& step, uint32_t index) const {
+  OriginPlace place{step.told_by.value_or(step.rank), step.graph, index};
+  if (index >= step.origins.size()) {
+    const std::optional<OriginPlace>& origin = step.arrivals[index - step.origins.size()].origin;
+    if (!origin) return nullptr;
+    place = *origin;
+  }
+  const auto at = steps_.find({place.rank, place.graph, step.step});
+  return at == steps_.end() || place.index >= at->second->origins.size() ? nullptr : &at->second->origins[place.index];
+}
+
+std::span<const int> OriginIndex::ranks(const Origin& origin) const {
+  const auto at = steps_.find({origin.tensor.rank, origin.tensor.graph, origin.tensor.step});
+  return at == steps_.end() ? std::span<const int>() : at->second->ranks;
 }
 
 const Origin* OriginIndex::earliest(const TensorId& id) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "msdbg/analysis.h"
@@ -16,9 +17,13 @@ class OriginIndex {
   /// The origin that a bad tensor, or what was made of a bad input, follows from; nullptr: none. Where a broken parameter carried the
   /// fault on, that of the earlier step.
   const Origin* of(const TensorId& id) const;
+  /// The ranks whose story it is.
+  std::span<const int> ranks(const Origin& origin) const;
 
  private:
   const Origin* listed(const TensorId& id) const;
+  /// The origin itself, where it arrived from another rank, or that of the rank that tells the same story.
+  const Origin* told(const StepOrigins& step, uint32_t index) const;
   const Origin* earliest(const TensorId& id) const;
 
   const Session& session_;

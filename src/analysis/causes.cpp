@@ -51,6 +51,7 @@ class CauseSearch {
     follow_rates();
     follow_dead_units();
     follow_vanishing();
+    follow_replicas();
     finish();
   }
 
@@ -68,7 +69,7 @@ class CauseSearch {
       const Origin* const origin = origins_.of(hits_[i].tensor);
       if (origin == nullptr) continue;
       const Reason reason = reason_of(session_, *origin);
-      of_hit_[i] = draft(reason.kind, origin->tensor, reason.what, reason.evidence);
+      of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
     }
     from_origins_ = drafts_.size();
     // A parameter that a later step found broken has a finding of its own.
@@ -263,6 +264,23 @@ class CauseSearch {
         return false;
       });
     }
+  }
+
+  // ---- a rank that differs from its replicas ----
+
+  void follow_replicas() {
+    for (size_t i = 0; i < hits_.size(); ++i) {
+      if (hits_[i].rule == "replica-differs") {
+        of_hit_[i] = draft(CauseKind::kReplica, hits_[i].tensor, "a replica differs", message_of(hits_[i]));
+      }
+    }
+  }
+
+  /// ", the same on ranks 0-3": ranks that tell the same story have one cause.
+  std::string shared_by(const Origin& origin) const {
+    const std::span<const int> ranks = origins_.ranks(origin);
+    if (ranks.size() < 2) return "";
+    return fmt::format(", the same on ranks {}", numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())));
   }
 
   static std::string message_of(const Hit& hit) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <tuple>
 
@@ -14,7 +15,7 @@ namespace {
 class Search {
  public:
   Search(Session& session, const OriginOptions& options)
-      : session_(session), options_(options), evidence_(session, options) {}
+      : session_(session), options_(options), evidence_(session, options), collectives_(session.graphs()) {}
 
   Result<OriginResult> run() {
     result_.predicate = options_.predicate.text;
@@ -28,9 +29,11 @@ class Search {
       if (Status status = look_at(step); !status.ok()) return status;
       if (result_.interrupted) break;
     }
-    std::sort(result_.steps.begin(), result_.steps.end(), [](const StepOrigins& a, const StepOrigins& b) {
-      return std::tie(a.rank, a.step, a.graph) < std::tie(b.rank, b.step, b.graph);
-    });
+    const auto earlier = [](const StepOrigins& a, const StepOrigins& b) {
+      return std::tie(a.step, a.rank, a.graph) < std::tie(b.step, b.rank, b.graph);
+    };
+    std::ranges::sort(result_.steps, earlier);
+    std::ranges::sort(result_.others, earlier);
     std::stable_sort(result_.not_checked.begin(), result_.not_checked.end(),
                      [](const NotChecked& a, const NotChecked& b) {
                        return std::tie(a.tensor.rank, a.tensor.step, a.tensor.graph) <
@@ -52,6 +55,8 @@ class Search {
     judged_.insert(step);
     std::map<std::pair<int, int>, std::vector<TensorId>> by_graph;
     for (const TensorId& tensor : evidence_.listed()) by_graph[{tensor.rank, tensor.graph}].push_back(tensor);
+    std::vector<std::unique_ptr<StepModel>> models;
+    RankModels ranks(collectives_);
     for (const GraphPtr& graph : session_.graphs()) {
       const std::vector<TensorId>& own = by_graph[{graph->rank(), graph->id()}];
       if (own.empty()) continue;
@@ -63,10 +68,15 @@ class Search {
         result_.interrupted = true;
         return {};
       }
-      const StepModel model(evidence_, *graph, step, std::move(values), own);
-      StepOrigins origins = search_step(evidence_, model);
-      if (!origins.origins.empty()) result_.steps.push_back(std::move(origins));
+      models.push_back(std::make_unique<StepModel>(evidence_, *graph, step, std::move(values), own));
+      ranks.add(*models.back());
     }
+    std::vector<StepOrigins> found;
+    for (const auto& model : models) {
+      StepOrigins origins = search_step(evidence_, *model, ranks);
+      if (!origins.origins.empty() || !origins.arrivals.empty()) found.push_back(std::move(origins));
+    }
+    join_ranks(session_, collectives_, std::move(found), &result_);
     evidence_.forget_step(step);
     return {};
   }
@@ -74,6 +84,7 @@ class Search {
   Session& session_;
   const OriginOptions& options_;
   Evidence evidence_;
+  Collectives collectives_;
   OriginResult result_;
   std::vector<int64_t> all_steps_;
   std::set<int64_t> judged_;

@@ -23,7 +23,8 @@ struct Source {
 
 class StepSearch {
  public:
-  StepSearch(Evidence& evidence, const StepModel& model) : evidence_(evidence), model_(model), graph_(model.graph()) {
+  StepSearch(Evidence& evidence, const StepModel& model, const RankModels& ranks)
+      : evidence_(evidence), model_(model), ranks_(ranks), graph_(model.graph()) {
     found_.rank = graph_.rank();
     found_.graph = graph_.id();
     found_.step = model.step();
@@ -39,9 +40,10 @@ class StepSearch {
     drop_explained();
     for (Candidate& candidate : operators_) store(candidate);
     for (Candidate& candidate : sources_) store(candidate);
-    if (found_.origins.empty()) add_fallback();
+    for (const Candidate& candidate : arrivals_) store_arrival(candidate);
+    if (found_.origins.empty() && found_.arrivals.empty()) add_fallback();
     found_.follows.assign(follows_.begin(), follows_.end());
-    if (!found_.origins.empty()) find_losses();
+    if (!found_.origins.empty() || !found_.arrivals.empty()) find_losses();
     return std::move(found_);
   }
 
@@ -50,6 +52,7 @@ class StepSearch {
     Origin origin;
     Execution execution;
     Spread spread;
+    TensorId from = {};  ///< arrivals: the bad input of another rank
   };
 
   Origin describe(OriginKind kind, const TensorId& tensor) {
@@ -73,6 +76,13 @@ class StepSearch {
     found_.origins.push_back(std::move(candidate.origin));
   }
 
+  /// After the origins, which reach some of the same tensors.
+  void store_arrival(const Candidate& candidate) {
+    const auto index = static_cast<uint32_t>(found_.origins.size() + found_.arrivals.size());
+    for (const TensorId& tensor : candidate.spread.tensors) follows_.try_emplace(tensor, index);
+    found_.arrivals.push_back({candidate.origin.tensor, candidate.from, std::nullopt});
+  }
+
   static void store_spread(Candidate& candidate) {
     candidate.origin.reached = candidate.spread.tensors.size();
     candidate.origin.chains = std::move(candidate.spread.chains);
@@ -93,6 +103,16 @@ class StepSearch {
       if (is(InputState::kBad)) continue;
       Candidate candidate;
       candidate.execution = execution;
+      std::vector<OriginInput> remote = ranks_.remote_inputs(model_, execution);
+      if (const auto bad = std::ranges::find(remote, InputState::kBad, &OriginInput::state); bad != remote.end() && bad->value) {
+        candidate.origin.tensor = *broken->value.tensor;
+        candidate.from = *bad->value;
+        candidate.spread = spread_from(evidence_, model_, execution, candidate.origin.tensor);
+        arrivals_.push_back(std::move(candidate));
+        continue;
+      }
+      std::erase_if(remote, [](const OriginInput& in) { return in.state != InputState::kUnknown; });
+      inputs.insert(inputs.end(), std::make_move_iterator(remote.begin()), std::make_move_iterator(remote.end()));
       candidate.origin = describe(OriginKind::kOperator, *broken->value.tensor);
       candidate.origin.certain = !is(InputState::kUnknown);
       for (OriginInput& input : inputs) {
@@ -193,7 +213,8 @@ class StepSearch {
     std::erase_if(operators_, [&](const Candidate& candidate) {
       if (candidate.origin.certain) return false;
       auto by = [&](const Candidate& other) { return explained(candidate, other) || passes_to_next_execution(other, candidate); };
-      return std::any_of(operators_.begin(), operators_.end(), by) || std::any_of(sources_.begin(), sources_.end(), by);
+      return std::any_of(operators_.begin(), operators_.end(), by) || std::any_of(sources_.begin(), sources_.end(), by) ||
+             std::any_of(arrivals_.begin(), arrivals_.end(), by);
     });
   }
 
@@ -240,14 +261,17 @@ class StepSearch {
 
   Evidence& evidence_;
   const StepModel& model_;
+  const RankModels& ranks_;
   const Graph& graph_;
   StepOrigins found_;
   std::map<TensorId, uint32_t> follows_;
-  std::vector<Candidate> operators_, sources_;
+  std::vector<Candidate> operators_, sources_, arrivals_;
 };
 
 }  // namespace
 
-StepOrigins search_step(Evidence& evidence, const StepModel& model) { return StepSearch(evidence, model).run(); }
+StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks) {
+  return StepSearch(evidence, model, ranks).run();
+}
 
 }  // namespace msdbg

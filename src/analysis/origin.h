@@ -1,11 +1,12 @@
 // The origins of one step of one graph.
 #pragma once
 
+#include "analysis/rank_models.h"
 #include "analysis/spread.h"
 
 namespace msdbg {
 
-/// Without an origin, the list and the step are empty.
-StepOrigins search_step(Evidence& evidence, const StepModel& model);
+/// Without an origin and an arrival, the lists and the step are empty. `ranks` has the models of all ranks.
+StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks);
 
 }  // namespace msdbg

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/collectives.h"
 #include "analysis/propagation_cone.h"
 #include "analysis/trail.h"
 
@@ -39,7 +40,8 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
 
   OriginOptions judged;
   judged.predicate = options.predicate;
-  judged.ranks = IntSet::of(tensor.rank);
+  // The way back may lead to other ranks.
+  if (!options.up || Collectives(session.graphs()).empty()) judged.ranks = IntSet::of(tensor.rank);
   judged.semantics = options.semantics;
   judged.mem_limit_bytes = options.mem_limit_bytes;
   judged.threads = options.threads;

@@ -1,5 +1,6 @@
 #include "analysis/trail.h"
 
+#include "analysis/collectives.h"
 #include "analysis/parameter_writes.h"
 #include "analysis/step_model.h"
 
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 
 namespace msdbg {
 namespace {
@@ -18,7 +20,7 @@ constexpr size_t kMostLinks = 10000;
 
 class Walk {
  public:
-  explicit Walk(Evidence& evidence) : evidence_(evidence), session_(evidence.session()) {}
+  explicit Walk(Evidence& evidence) : evidence_(evidence), session_(evidence.session()), collectives_(session_.graphs()) {}
 
   Result<Trail> run(const TensorId& tensor) {
     if (const StepModel* model = model_of(tensor)) {
@@ -33,10 +35,10 @@ class Walk {
 
  private:
   const StepModel* model_of(const TensorId& at) {
-    const auto [found, is_new] = models_.try_emplace({at.graph, at.step});
+    const auto [found, is_new] = models_.try_emplace({at.rank, at.graph, at.step});
     if (!is_new) return found->second.get();
     const Graph* graph = session_.graph(at.rank, at.graph);
-    std::vector<TensorId>& own = tensors_[{at.graph, at.step}];
+    std::vector<TensorId>& own = tensors_[{at.rank, at.graph, at.step}];
     const auto judge = [&](const Status& status) {
       if (status_.ok()) status_ = status;
       return status_.ok() && !seen_.interrupted;
@@ -101,8 +103,27 @@ class Walk {
       if (input.state == InputState::kUnknown && unknown == nullptr) unknown = &input;
     }
     if (bad != nullptr) return to_source(model, execution, *bad);
+    if (to_other_rank(model, execution)) return;
     if (unknown != nullptr) return end(TrailEnd::kUnknown, unknown->reason);
     end(TrailEnd::kOrigin);
+  }
+
+  /// Through a collective, to the first rank that brought something bad.
+  bool to_other_rank(const StepModel& model, const Execution& execution) {
+    for (const NodeRef& source : collectives_.sources(model.graph(), execution.node)) {
+      TensorId output = model.id(source.node, {Io::kOutput, 0}, execution.index);
+      output.rank = source.graph->rank();
+      output.graph = source.graph->id();
+      const StepModel* const other = model_of(output);
+      if (other == nullptr) return true;
+      const Execution sent{source.node, execution.index};
+      for (const OriginInput& input : other->inputs(sent)) {
+        if (input.state != InputState::kBad) continue;
+        if (add(output, input.value.value_or(output))) to_source(*other, sent, input);
+        return true;
+      }
+    }
+    return false;
   }
 
   void to_source(const StepModel& model, const Execution& execution, const OriginInput& input) {
@@ -177,9 +198,10 @@ class Walk {
 
   Evidence& evidence_;
   Session& session_;
+  Collectives collectives_;
   OriginResult seen_;
-  std::map<std::pair<int, int64_t>, std::unique_ptr<StepModel>> models_;    // by graph and step
-  std::map<std::pair<int, int64_t>, std::vector<TensorId>> tensors_;        // what the models look at
+  std::map<std::tuple<int, int, int64_t>, std::unique_ptr<StepModel>> models_;  // by rank, graph and step
+  std::map<std::tuple<int, int, int64_t>, std::vector<TensorId>> tensors_;      // what the models look at
   std::set<TensorId> visited_;
   Trail trail_;
   Status status_;

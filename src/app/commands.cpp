@@ -22,6 +22,7 @@ CommandEntry origin_command();
 CommandEntry plan_command();
 CommandEntry propagation_command();
 CommandEntry repl_command();
+CommandEntry replicas_command();
 CommandEntry report_command();
 CommandEntry repro_command();
 CommandEntry rules_command();
@@ -33,7 +34,7 @@ CommandEntry why_command();
 
 std::span<const CommandEntry> command_table() {
   static const std::vector<CommandEntry> kTable = {
-      origin_command(),  check_command(),       demo_command(),  repl_command(),  open_command(),   listen_command(), run_command(),
+      origin_command(),  check_command(),       replicas_command(), demo_command(),  repl_command(),  open_command(),   listen_command(), run_command(),
       nodes_command(),   stats_command(),       layers_command(), doctor_command(), show_command(), hist_command(),  rules_command(),  diff_command(),   bisect_command(),
       trend_command(),   propagation_command(), why_command(),   list_command(),  report_command(), repro_command(), guide_command(),  plan_command(),
       ckpt_command(),

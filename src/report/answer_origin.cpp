@@ -11,9 +11,11 @@ std::string_view kind_name(OriginKind kind) {
 }
 
 Answer input_answer(Session& session, const Graph* graph, const OriginInput& input) {
+  if (input.rank) graph = session.graph(*input.rank, graph->id());
   const Node* producer = graph && input.producer.node != kNoNode ? &graph->node(input.producer.node) : nullptr;
   Answer out;
   out["slot"] = slot_name({Io::kInput, input.slot});
+  out["rank"] = input.rank ? Answer(*input.rank) : Answer();
   out["node"] = producer ? Answer(producer->name) : text_answer(input.producer.name);
   out["producer_slot"] = producer ? Answer(slot_name({Io::kOutput, input.producer.slot})) : Answer();
   out["state"] = known_name(input.state);
@@ -38,13 +40,29 @@ Answer chains_answer(Session& session, const Origin& origin) {
   return chains;
 }
 
-Answer one_origin(Session& session, const Origin& origin, size_t order) {
+Answer reached_answer(const Session& session, const Origin& origin) {
+  Answer out = Answer::array();
+  for (const RankReached& rank : origin.ranks_reached) {
+    out.push_back({{"rank", rank.rank},
+                   {"through", place_answer(session, rank.through)},
+                   {"group", text_answer(rank.group)},
+                   {"assumed", rank.assumed},
+                   {"collectives", rank.collectives},
+                   {"tensors", rank.tensors},
+                   {"sound_loss", rank.sound_loss}});
+  }
+  return out;
+}
+
+Answer one_origin(Session& session, const StepOrigins& step, size_t index) {
+  const Origin& origin = step.origins[index];
   const Graph* graph = session.graph(origin.tensor.rank, origin.tensor.graph);
   Answer out;
-  out["order"] = order;
+  out["order"] = index + 1;
   out["kind"] = kind_name(origin.kind);
   out["certain"] = origin.certain;
   out.update(place_answer(session, origin.tensor));
+  out["ranks"] = step.ranks;
   out["dtype"] = dtype_name(origin.info.dtype);
   out["shape"] = origin.info.shape;
   out["stats"] = stats_answer(origin.stats, origin.info.shape);
@@ -60,6 +78,7 @@ Answer one_origin(Session& session, const Origin& origin, size_t order) {
   out["inputs"] = std::move(inputs);
   out["chains"] = chains_answer(session, origin);
   out["reached"] = origin.reached;
+  out["ranks_reached"] = reached_answer(session, origin);
   out["update"] = origin.update ? place_answer(session, *origin.update) : Answer();
   out["source"] = source_answer(session.node(origin.tensor));
   out["stack"] = stack_answer(session.node(origin.tensor));
@@ -75,13 +94,14 @@ Answer origin_answer(Session& session, const OriginResult& result) {
     Answer losses = Answer::array();
     for (const TensorId& loss : step.losses) losses.push_back(place_answer(session, loss));
     steps.push_back({{"rank", step.rank},
+                     {"ranks", step.ranks},
                      {"graph", graph ? graph->name() : ""},
                      {"graph_id", step.graph},
                      {"step", step.step},
                      {"bad_tensors", step.bad_tensors},
                      {"origin_count", step.origins.size()},
                      {"losses", std::move(losses)}});
-    for (size_t i = 0; i < step.origins.size(); ++i) origins.push_back(one_origin(session, step.origins[i], i + 1));
+    for (size_t i = 0; i < step.origins.size(); ++i) origins.push_back(one_origin(session, step, i));
   }
   Answer not_checked = Answer::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));

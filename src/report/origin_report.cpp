@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "msdbg/answers.h"
 #include "msdbg/report.h"
@@ -87,10 +88,11 @@ class OriginText {
     if (any_) out += "\n";
     any_ = true;
     const Graph* graph = session_.graph(step.rank, step.graph);
-    out += fmt::format("step {}  rank {}  {}\n", step.step, step.rank, graph ? printable(graph->name()) : "");
+    out += fmt::format("step {}  {}  {}\n", step.step, ranks_text(step.ranks), graph ? printable(graph->name()) : "");
     out += first_text(first, step);
     out += further_text(step);
     out += spread_text(first, step);
+    out += reached_text(step);
     for (const TensorId& loss : step.losses) out += loss_text(loss);
     return out;
   }
@@ -107,7 +109,7 @@ class OriginText {
       counts.insert(space, " are");
     }
     std::string out = fmt::format("{}step {}  ", repeated_ == 1 ? "\n" : "", step.step);
-    if (session_.ranks().size() > 1) out += fmt::format("rank {}  ", step.rank);
+    if (session_.ranks().size() > 1) out += ranks_text(step.ranks) + "  ";
     if (session_.graphs().size() > session_.ranks().size()) out += fmt::format("graph {}  ", step.graph);
     out += "the same node again";
     if (!counts.empty()) out += fmt::format(" ({})", counts);
@@ -173,7 +175,8 @@ class OriginText {
     for (const OriginInput& input : origin.inputs) {
       if (input.state != InputState::kUnknown) continue;
       const std::string line =
-          fmt::format("not later than this node: input:{} is unknown ({})", input.slot, printable(input.reason));
+          fmt::format("not later than this node: input:{}{} is unknown ({})", input.slot,
+                                           input.rank ? fmt::format(" of rank {}", *input.rank) : "", printable(input.reason));
       out += out.empty() ? field("certain?", line) : more(line);
     }
     if (out.empty()) out = field("certain?", "not later than this node: its inputs do not explain it");
@@ -187,9 +190,10 @@ class OriginText {
       TensorId producer = origin.tensor;
       producer.node = input.producer.node;
       producer.slot = {Io::kOutput, input.producer.slot};
+      producer.rank = input.rank.value_or(producer.rank);
       from = session_.node(producer).kind == NodeKind::kParameter ? node_name(producer) : name(producer);
     }
-    std::string out = fmt::format("input:{}  {}   ", input.slot, from);
+    std::string out = fmt::format("input:{}{}  {}   ", input.slot, input.rank ? fmt::format(" of rank {}", *input.rank) : "", from);
     if (input.state == InputState::kUnknown) return out + "unknown";
     if (!input.stats) return out + (input.state == InputState::kGood ? "sound" : "bad");
     const Stats& stats = *input.stats;
@@ -240,6 +244,30 @@ class OriginText {
     if (origin.reached < step.bad_tensors) line += fmt::format(", {} of them from here", origin.reached);
     std::string out = field("spread", line);
     for (const std::vector<ChainLink>& chain : origin.chains) out += more(chain_text(chain));
+    return out;
+  }
+
+  /// Where the fault went on other ranks, and what stayed good there.
+  std::string reached_text(const StepOrigins& step) const {
+    std::string out;
+    for (const Origin& origin : step.origins) {
+      // Ranks that one collective reached have one line.
+      std::map<std::tuple<NodeId, int, uint64_t, uint64_t, bool>, std::vector<const RankReached*>> lines;
+      for (const RankReached& rank : origin.ranks_reached) {
+        lines[{rank.through.node, rank.through.graph, rank.collectives, rank.tensors, rank.sound_loss}].push_back(&rank);
+      }
+      for (const auto& [key, ranks] : lines) {
+        const RankReached& first = *ranks.front();
+        std::vector<int> numbers;
+        for (const RankReached* rank : ranks) numbers.push_back(rank->rank);
+        std::string line = fmt::format("{} got it through {}", ranks_text(numbers), name(first.through));
+        if (first.collectives > 1) line += fmt::format(" and {} more", first.collectives - 1);
+        line += first.group.empty() ? ", whose group is assumed to be all ranks" : fmt::format(" ({})", printable(first.group));
+        line += fmt::format(": {}{}", counted(first.tensors, "tensor"), ranks.size() > 1 ? " each" : "");
+        if (first.sound_loss) line += ranks.size() > 1 ? "; their losses are finite" : "; its loss is finite";
+        out += out.empty() ? field("other ranks", line) : more(line);
+      }
+    }
     return out;
   }
 

@@ -64,7 +64,7 @@ std::string trail_text(const View& view, const Trail& trail) {
   constexpr size_t kMostNames = 8;
   std::string out;
   int64_t step = view.result.tensor.step;
-  int graph = view.result.tensor.graph;
+  int graph = view.result.tensor.graph, rank = view.result.tensor.rank;
   for (size_t i = 0; i < trail.links.size(); ++i) {
     const TensorId& at = trail.links[i].tensor;
     if (trail.links.size() > kMostNames && i == kMostNames - 2) {
@@ -73,10 +73,12 @@ std::string trail_text(const View& view, const Trail& trail) {
       continue;
     }
     out += i > 0 ? " <- " : "";
+    if (at.rank != rank) out += fmt::format("rank {}: ", at.rank);
     if (at.step != step) out += fmt::format("step {}: ", at.step);
     else if (at.graph != graph) out += fmt::format("graph {}: ", at.graph);
     step = at.step;
     graph = at.graph;
+    rank = at.rank;
     out += brief_name(view.session, view.session.node(at).name);
   }
   return out;
@@ -97,7 +99,7 @@ std::vector<std::string> summary(const View& view) {
         origins.empty() ? std::string("no origin is known: every way back ends at a value that was not recorded") : view.names(origins));
     add("passed on by", fmt::format("{} {}", passed.size(), passed.size() == 1 ? "operator or parameter" : "operators and parameters"));
     const auto elsewhere = [&](const TrailLink& link) {
-      return link.tensor.step != result.tensor.step || link.tensor.graph != result.tensor.graph;
+      return link.tensor.rank != result.tensor.rank || link.tensor.step != result.tensor.step || link.tensor.graph != result.tensor.graph;
     };
     if (result.trail && std::any_of(result.trail->links.begin(), result.trail->links.end(), elsewhere)) {
       add("before that", trail_text(view, *result.trail));

@@ -27,6 +27,13 @@ std::string painted(std::string_view text, Paint paint, bool colour) {
 
 std::string counted(uint64_t n, std::string_view word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
 
+std::string ranks_numbers(std::span<const int> ranks) {
+  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
+  return numbers_text(numbers);
+}
+
+std::string ranks_text(std::span<const int> ranks) { return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranks_numbers(ranks)); }
+
 std::string shell_word(std::string_view text) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,=@%+";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);

@@ -1,6 +1,7 @@
 // Building blocks of tables and other text for people.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ std::string lines_text(std::string_view text);
 std::string counted(uint64_t n, std::string_view word);
 /// "104 of 192 elements are -Inf, none NaN"; the statistics where all are finite.
 std::string bad_text(const Stats& stats);
+/// "0, 2-3".
+std::string ranks_numbers(std::span<const int> ranks);
+/// "rank 2", "ranks 0, 2-3".
+std::string ranks_text(std::span<const int> ranks);
 /// A word quoted for a POSIX shell.
 std::string shell_word(std::string_view text);
 /// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.

@@ -1,5 +1,5 @@
-// msdbg.bisect, trend, histogram, layers, propagation, why, source and plan. The object of an answer provides its tables and renders the other
-// formats; scripts/msdbg/follow.lua combines the two.
+// msdbg.bisect, trend, histogram, layers, replicas, propagation, why, source and plan. The object of an answer provides its tables and renders
+// the other formats; scripts/msdbg/follow.lua combines the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "msdbg/histogram_report.h"
 #include "msdbg/layers_report.h"
 #include "script/bins.h"
+#include "msdbg/replicas_report.h"
 #include "script/predicate.h"
 #include "script/push_answer.h"
 
@@ -17,7 +18,7 @@ namespace msdbg::script {
 
 struct FollowBox {
   std::shared_ptr<SessionBox> session;
-  std::variant<BisectResult, TrendResult, HistogramResult, LayersResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
+  std::variant<BisectResult, TrendResult, HistogramResult, LayersResult, ReplicasResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
   CheckResult check;  ///< source: what it was made from
 };
 
@@ -137,6 +138,19 @@ int run_layers(lua_State* L) {
   asked.progress = progress_of(vm_of(L), "reading");
   LayersResult result = value_or_throw(layers(*box->session, asked));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "layers: interrupted"));
+  return give_followed(L, box, std::move(result));
+}
+
+int run_replicas(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "replicas: session");
+  box->open();
+  OptionTable options(L, 2, "replicas");
+  FollowOptions asked = follow_options(options, *box);
+  options.finish();
+  const InUse guard(*box, "replicas");
+  asked.progress = progress_of(vm_of(L), "comparing", "step");
+  ReplicasResult result = value_or_throw(replicas(*box->session, asked));
+  if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "replicas: interrupted"));
   return give_followed(L, box, std::move(result));
 }
 
@@ -262,6 +276,8 @@ std::string rendered(lua_State* L, FollowBox& box, const std::string& format, si
           return histogram_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, LayersResult>)
           return layers_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, ReplicasResult>)
+          return replicas_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, Propagation>)
           return propagation_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, WhyAnswer>)
@@ -283,6 +299,7 @@ int tree(lua_State* L) {
                              else if constexpr (std::is_same_v<Found, TrendResult>) return trend_answer(session, found);
                              else if constexpr (std::is_same_v<Found, HistogramResult>) return histogram_answer(session, found);
                              else if constexpr (std::is_same_v<Found, LayersResult>) return layers_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, ReplicasResult>) return replicas_answer(session, found);
                              else if constexpr (std::is_same_v<Found, Propagation>) return propagation_answer(session, found);
                              else if constexpr (std::is_same_v<Found, WhyAnswer>) return why_answer(session, found);
                              else return lines_answer(session, found, box->check);
@@ -302,7 +319,7 @@ int render(lua_State* L) {
 
 void bind_follow(lua_State* L) {
   define_class<FollowBox>(L, {});
-  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"histogram", guard<run_histogram>}, {"layers", guard<run_layers>}, {"why", guard<run_why>},
+  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"histogram", guard<run_histogram>}, {"layers", guard<run_layers>}, {"replicas", guard<run_replicas>}, {"why", guard<run_why>},
                     {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}, {"follow_tree", guard<tree>},
                     {"plan", guard<run_plan>}});
 }

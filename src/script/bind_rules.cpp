@@ -160,6 +160,7 @@ MemoryTensor read_memory_tensor(lua_State* L, int index) {
   MemoryTensor out;
   out.node = options.text("node").value_or("");
   out.op = options.text("op").value_or("");
+  out.rank = options.id("rank").value_or(0);
   out.step = options.integer("step").value_or(0);
   out.overflow = options.boolean("overflow");
   out.trainable = options.boolean("trainable").value_or(false);

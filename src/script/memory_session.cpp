@@ -14,12 +14,13 @@ NodeKind kind_of(const std::string& op) {
   return op == "Parameter" ? NodeKind::kParameter : op == "Const" ? NodeKind::kConstant : NodeKind::kOperator;
 }
 
-GraphPtr graph_of(const std::vector<MemoryTensor>& tensors) {
-  GraphBuilder builder(0, 0);
+GraphPtr graph_of(const std::vector<MemoryTensor>& tensors, int rank) {
+  GraphBuilder builder(rank, 0);
   builder.set_name("case");
   std::map<std::string, NodeId> ids;
   std::vector<std::string> order;
   for (const MemoryTensor& tensor : tensors) {
+    if (tensor.rank != rank) continue;
     if (ids.count(tensor.node) == 0) {
       Node node;
       node.name = tensor.node;
@@ -37,6 +38,7 @@ GraphPtr graph_of(const std::vector<MemoryTensor>& tensors) {
     if (tensor.slot.io == Io::kInput && node.inputs.size() < slots) node.inputs.resize(slots);
   }
   for (const MemoryTensor& tensor : tensors) {
+    if (tensor.rank != rank) continue;
     Node& node = builder.node(ids.at(tensor.node));
     for (size_t k = 0; k < tensor.inputs.size(); ++k) {
       if (node.inputs.size() <= k) node.inputs.resize(k + 1);
@@ -106,31 +108,34 @@ Result<TensorPtr> tensor_of(DType dtype, Shape shape, std::span<const double> va
 MemorySession::MemorySession(const std::vector<MemoryTensor>& tensors, SessionKind kind) {
   info_.kind = kind;
   info_.source = info_.short_name = "case";
-  graphs_.push_back(graph_of(tensors));
+  std::set<int> ranks{0};
+  for (const MemoryTensor& tensor : tensors) ranks.insert(tensor.rank);
+  ranks_.assign(ranks.begin(), ranks.end());
+  for (const int rank : ranks_) graphs_.push_back(graph_of(tensors, rank));
   for (const MemoryTensor& tensor : tensors) {
-    const Node* node = graphs_.front()->find(tensor.node);
-    values_[{0, 0, tensor.step, 0, node->id, tensor.slot}] = {tensor.value, tensor.overflow};
+    const Node* node = graph(tensor.rank, 0)->find(tensor.node);
+    values_[{tensor.rank, 0, tensor.step, 0, node->id, tensor.slot}] = {tensor.value, tensor.overflow};
     steps_.insert(tensor.step);
   }
 }
 
 std::vector<int64_t> MemorySession::steps(int rank, int graph) const {
-  if (rank != 0 || graph != 0) return {};
+  if (graph != 0 || std::find(ranks_.begin(), ranks_.end(), rank) == ranks_.end()) return {};
   return steps();
 }
 
 std::vector<TensorId> MemorySession::tensors(const TensorQuery& query) {
   std::vector<TensorId> found;
-  if (!query.ranks.contains(0) || (query.graph && *query.graph != 0)) return found;
+  if (query.graph && *query.graph != 0) return found;
   for (const auto& [id, value] : values_) {
-    if (!query.steps.contains(id.step)) continue;
+    if (!query.ranks.contains(id.rank) || !query.steps.contains(id.step)) continue;
     if (id.slot.io == Io::kInput ? !query.inputs : !query.outputs) continue;
     if (query.slot && *query.slot != id.slot.index) continue;
-    const NodeRef ref{graphs_.front().get(), id.node};
+    const NodeRef ref{graph(id.rank, id.graph), id.node};
     if (query.nodes && std::find(query.nodes->begin(), query.nodes->end(), ref) == query.nodes->end()) continue;
     found.push_back(id);
   }
-  const auto place = [this](const TensorId& id) { return std::tuple(id.step, node(id).order, id.node, id.slot); };
+  const auto place = [this](const TensorId& id) { return std::tuple(id.rank, id.step, node(id).order, id.node, id.slot); };
   std::sort(found.begin(), found.end(), [&](const TensorId& a, const TensorId& b) { return place(a) < place(b); });
   return found;
 }

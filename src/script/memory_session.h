@@ -15,6 +15,7 @@ namespace msdbg::script {
 struct MemoryTensor {
   std::string node, op;  ///< `op` "Parameter" and "Const" create those kinds
   std::vector<std::string> inputs;
+  int rank = 0;
   int64_t step = 0;
   Slot slot;
   TensorPtr value;
@@ -46,7 +47,7 @@ class MemorySession : public Session {
     std::optional<bool> overflow;
   };
   SessionInfo info_;
-  std::vector<int> ranks_{0};
+  std::vector<int> ranks_;
   std::vector<GraphPtr> graphs_;
   std::set<int64_t> steps_;
   std::map<TensorId, Value> values_;

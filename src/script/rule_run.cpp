@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
+#include "msdbg/replicas.h"
 #include "script/rule_clock.h"
 
 namespace msdbg::script {
@@ -199,6 +201,57 @@ ScriptPhase run_phase(SessionBox& box, RuleState& rule, const Function& function
   return out;
 }
 
+// ---- values that ranks share
+
+struct ComparedRanks {
+  std::set<int64_t> steps, ranks;
+  FollowOptions limits;
+
+  /// Error: that of replicas().
+  ScriptPhase findings(Session& session) {
+    ScriptPhase out;
+    if (ranks.size() < 2) return out;
+    limits.steps = set_of(steps);
+    limits.ranks = set_of(ranks);
+    const Result<ReplicasResult> found = replicas(session, limits);
+    if (!found) {
+      out.problem = found.status().message();
+      return out;
+    }
+    for (const ReplicaDifference& difference : found->differences) {
+      const bool dumped = session.describe(difference.tensor).ok();
+      out.findings.push_back({dumped ? difference.tensor : difference.seen, static_cast<double>(difference.elements),
+                              {{"message", difference_sentence(difference)}}});
+    }
+    return out;
+  }
+
+  static IntSet set_of(const std::set<int64_t>& numbers) {
+    std::string text;
+    for (auto first = numbers.begin(); first != numbers.end();) {
+      auto last = first;
+      for (auto next = std::next(last); next != numbers.end() && *next == *last + 1; ++next) last = next;
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ",", *first, *last);
+      first = std::next(last);
+    }
+    return value_or_throw(IntSet::parse(text));
+  }
+};
+
+/// After the last tensor, the core compares the ranks and steps that the check looked at.
+void compare_ranks(SessionBox& box, Watchpoint& point) {
+  auto seen = std::make_shared<ComparedRanks>();
+  seen->limits.threads = box.defaults.threads;
+  seen->limits.mem_limit_bytes = box.defaults.mem_limit_bytes;
+  point.needs_elements = false;
+  point.script = [seen](const CheckedTensor& tensor) {
+    seen->steps.insert(tensor.id.step);
+    seen->ranks.insert(tensor.id.rank);
+    return ScriptVerdict{};
+  };
+  point.finish = [&box, seen] { return seen->findings(*box.session); };
+}
+
 Severity severity_of(const std::string& word) {
   return word == "error" ? Severity::kError : word == "info" ? Severity::kInfo : Severity::kWarning;
 }
@@ -289,6 +342,10 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
     return point;
   }
   info.remembers = true;
+  if (text_field(L, index, "compares") == "ranks") {
+    compare_ranks(box, point);
+    return point;
+  }
   read_needs(L, index, *state, point);
   state->check = function_field(L, index, "check", vm);
   if (!state->check) misuse(fmt::format("rule '{}': it has neither 'when' nor 'check'", info.name));

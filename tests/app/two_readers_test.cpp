@@ -54,6 +54,8 @@ const Typed kTyped[] = {
     {"hist", "fc1.weight --steps 0"},
     {"hist", "fc1.weight --steps all --bins 10 --format csv"},
     {"hist", "@gradient --exponents --step 1 --format json"},
+    {"replicas", ""},
+    {"replicas", "--format json"},
     {"layers", ""},
     {"layers", "fc1 --format csv"},
     {"layers", "--by-layer --format markdown"},

@@ -75,6 +75,28 @@ describe("trend", function()
   end)
 end)
 
+describe("replicas", function()
+  it("names the odd rank, the element and its bit", function()
+    local found = open("ranks-2.7.1-flip"):replicas()
+    expect(#found.differences):equals(1)
+    local difference = found.differences[1]
+    expect(difference.node):equals("fc1.weight")
+    expect(difference.odd_ranks[1]):equals(1)
+    expect(difference.bits[1]):equals(24)
+    expect(difference.single_flip):equals(true)
+    expect(difference.first_operator):contains "fc1-Dense/MatMul-op0"
+    expect(tostring(found)):contains "a single flipped bit"
+    expect(found:csv()):contains "fc1.weight"
+  end)
+
+  it("takes steps and ranks", function()
+    local s = open "ranks-2.7.1-flip"
+    expect(#s:replicas({ steps = 0 }).differences):equals(0)
+    expect(#s:replicas({ ranks = { 0, 2, 3 } }).differences):equals(0)
+    expect(s:replicas({ ranks = 1 }).nothing):equals("rank 1 is the only one")
+  end)
+end)
+
 describe("layers", function()
   it("of an optimizer inside a condition have the values that another graph dumped", function()
     local rows = msdbg.open(data .. "../trainings/halved"):layers().layers

@@ -69,6 +69,7 @@ end
 
 local function decision(rule)
   if rule.when then return format("a hit when `%s`", rule.when) end
+  if rule.compares then return "a hit when a value differs between " .. rule.compares .. " that must share it" end
   return "decided by a function" .. (rule.step_end and ", at the end of each step" or "") .. (rule.finish and ", at the end of the run" or "")
 end
 

@@ -15,7 +15,7 @@ local families = {
   { "normalization", "Batch normalisation" }, { "training", "The run: loss, data, jumps" },
   { "learning", "Training without progress" }, { "collapse", "Values that do not depend on the sample" },
   { "parameters", "The optimizer's parameters" }, { "labels", "Labels" },
-  { "embedding", "Embeddings" }, { "recommended", "MindInsight's recommendations" },
+  { "embedding", "Embeddings" }, { "ranks", "Several ranks" }, { "recommended", "MindInsight's recommendations" },
 }
 
 local shipped, all = {}, {}
@@ -50,7 +50,7 @@ describe("each rule that ships", function()
       expect(seen[made.name]):is_nil()
       seen[made.name] = true
     end
-    expect(#all):equals(50)
+    expect(#all):equals(51)
   end)
 
   it("is found by name, by tag and by file", function()

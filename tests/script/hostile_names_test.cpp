@@ -95,7 +95,7 @@ TEST_P(HostileNames, NoCommandOfTheDumpLetsThemActOnTheTerminal) {
            "tensors --steps all --slots all", "stats", "show " + bad, "show Log-op3", "show Log-op3 --previous", "hist " + bad,
            "heatmap " + bad, "worst Log-op3", "where " + bad + " x > 1", "watch ** TO", "watch @all max(abs(x)) > 3", "watches",
            "check", "check --rules default", "recheck", "hits", "hits 1", "info hits", "origin", "origin --when nan", "bt",
-           "bt Log-op3", "bt Mul-op4", "bt Grad-op5", "bisect @all --when TO", "trend max @all", "trend max " + bad, "layers", "layers --by-layer",
+           "bt Log-op3", "bt Mul-op4", "bt Grad-op5", "bisect @all --when TO", "trend max @all", "trend max " + bad, "layers", "layers --by-layer", "replicas",
            "repro Log-op3 -o nowhere/bundle", "propagation Log-op3:0",
            "propagation Mul-op4:0 --up", "why Log-op3:0", "why " + bad + ":input:0", "why Grad-op5:0", "list", "list --rules TO", "diff other", "diff other @all --wide",
            "explain max(x) > 1", "rules", "ckpt show /dev/null", "plan", "plan @all --describe", "doctor", "goto 1", "disable 1", "enable 1", "unwatch all", "display stats @all",

@@ -98,6 +98,7 @@ struct FakeNode {
   std::vector<std::string> inputs{};  ///< `NAME` or `NAME:slot`, of an earlier or later node
   uint32_t outputs = 1;
   std::vector<StackFrame> stack{};
+  std::vector<Attribute> attributes{};
 };
 
 /// Operators run in the order given.
@@ -116,6 +117,7 @@ inline GraphPtr fake_graph(const std::vector<FakeNode>& nodes, int rank = 0, int
                                        : NodeKind::kOperator;
     node.outputs.resize(from.outputs);
     node.stack = from.stack;
+    node.attributes = from.attributes;
     ids[from.name] = builder.add(std::move(node));
   }
   std::vector<std::string> order;

@@ -76,11 +76,14 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
   data.info.nets = layout->nets;
   data.problems = std::move(layout->problems);
   data.formats = {""};
-  for (const std::string& directory : {layout->root, layout->ranks.front().path}) {
+  // One rank writes it for all.
+  std::vector<std::string> described = {layout->root};
+  for (const RankDirectory& rank : layout->ranks) described.push_back(rank.path);
+  for (const std::string& directory : described) {
     const Metadata metadata = read_metadata(directory, data.problems);
     if (data.info.framework_version.empty()) data.info.framework_version = metadata.framework_version;
     if (data.info.device_target.empty()) data.info.device_target = metadata.device_target;
-    if (layout->root == layout->ranks.front().path) break;
+    if (!data.info.framework_version.empty() || layout->root == layout->ranks.front().path) break;
   }
 
   std::vector<std::string> epochs;

@@ -131,6 +131,14 @@ void RankOpener::read_history() {
   }
   History history = History::read(directory, out_.problems);
   history.reconcile(dumped, directory, out_.problems);
+  // Rank 0 alone writes it, as a rule; the ranks of a training take the same steps.
+  for (const RankDirectory& other : layout_.ranks) {
+    if (!history.empty()) break;
+    if (other.rank == rank_.rank) continue;
+    std::vector<Problem> of_other;
+    history = History::read(join_path(other.path, "execution_order"), of_other);
+    history.reconcile(dumped, directory, of_other);
+  }
   out_.history[rank_.rank] = std::move(history);
 }
 

@@ -68,7 +68,9 @@ void RankOpener::read_graphs() {
 
 void RankOpener::read_orders() {
   const std::string directory = join_path(rank_.path, "execution_order");
+  std::set<int> ordered;
   for (const auto& [id, path] : numbered_files(directory, kOrderPrefix, ".csv", out_.problems)) {
+    ordered.insert(id);
     const Result<std::vector<std::string>> names = read_execution_order(path);
     if (!names) {
       add_problem(out_.problems, Severity::kError, path, without_path(names.status(), path).message());
@@ -94,6 +96,24 @@ void RankOpener::read_orders() {
       add_problem(out_.problems, Severity::kWarning, path,
                   fmt::format("{} names are not in the graph, the first is {}", unknown.size(), printable(unknown[0])));
     }
+  }
+  for (auto& [id, builder] : builders_) {
+    if (!ordered.contains(id)) borrow_order(id, builder);
+  }
+}
+
+/// The order of another rank, if this graph has all nodes that it names.
+void RankOpener::borrow_order(int id, GraphBuilder& builder) {
+  std::set<std::string_view> own;
+  for (NodeId node = 0; node < builder.size(); ++node) own.insert(builder.node(node).name);
+  for (const RankDirectory& other : layout_.ranks) {
+    if (other.rank == rank_.rank) continue;
+    const std::string path = join_path(other.path, fmt::format("execution_order/{}{}.csv", kOrderPrefix, id));
+    const Result<std::vector<std::string>> names = read_execution_order(path);
+    if (!names || names->empty()) continue;
+    if (!std::all_of(names->begin(), names->end(), [&](const std::string& name) { return own.contains(name); })) continue;
+    builder.set_execution_order(*names);
+    return;
   }
 }
 

@@ -35,6 +35,7 @@ class RankOpener {
 
   void read_graphs();
   void read_orders();
+  void borrow_order(int id, GraphBuilder& builder);
   void list_directories();
   void join_graph(int graph);
   void assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared);

@@ -1,0 +1,92 @@
+// Replicas: values that several ranks must hold bit for bit, and the ranks that do not.
+//
+// The session's owner thread only. What must be equal, and how the odd rank is found: docs/ranks.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msdbg/follow.h"
+
+namespace msdbg {
+
+enum class ReplicaKind : uint8_t {
+  kParameter,         ///< a weight
+  kOptimizerState,    ///< momentum, moments, learning rate, step counter, loss scale
+  kCollectiveOutput,  ///< of AllReduce, AllGather or Broadcast
+  kUpdate,            ///< what an optimizer computes
+  kComputed,          ///< what other operators compute from replicas alone
+};
+std::string_view replica_kind_name(ReplicaKind kind);  ///< "parameter", "optimizer_state", "collective_output", "update", "computed"
+
+/// Values of one kind that the same ranks share for the same reason.
+struct ReplicaSet {
+  std::vector<int> ranks;
+  ReplicaKind what = ReplicaKind::kParameter;
+  bool assumed = false;     ///< the graph does not say that they must be equal
+  std::string reason;       ///< "their gradients pass AllReduce of hccl_world_group", "equal in step 0", ...
+  uint64_t tensors = 0;     ///< nodes with such a value
+  uint64_t different = 0;   ///< of those, not equal on all ranks in some step
+};
+
+/// Values that ranks have in common by name but need not share.
+struct NotReplicated {
+  std::string reason;
+  uint64_t tensors = 0;
+  std::vector<std::string> examples;  ///< up to 3 names
+};
+
+struct DifferentElement {
+  std::vector<int64_t> at;
+  double expected = 0, actual = 0;  ///< on the other ranks, and on the odd ones
+};
+
+/// How the odd ranks came to be odd.
+enum class ReplicaCause : uint8_t {
+  kValue,      ///< a parameter that differs although nothing that wrote it did
+  kOperator,   ///< an operator gave another result for equal inputs
+  kUnknown,    ///< an output differs whose inputs were not all dumped
+  kCollective, ///< a collective delivered different results
+  kSetting,    ///< a learning rate, loss scale or another single number that steers the optimizer
+};
+std::string_view replica_cause_name(ReplicaCause cause);  ///< "value", "operator", "unknown", "collective", "setting"
+
+/// One fault: the value that differed first, with everything that followed from it on the same ranks.
+struct ReplicaDifference {
+  ReplicaCause cause = ReplicaCause::kValue;
+  TensorId tensor;     ///< the value, on the first odd rank, in the first step with the difference
+  TensorId seen;       ///< the first dumped tensor, in execution order, that shows it: the value itself or an operator's input
+  TensorId expected;   ///< the counterpart of `seen` on a rank that is not odd
+  std::vector<int> odd, others;        ///< ranks
+  bool decided = true;                 ///< false: no majority, and either side may be the odd one
+  bool assumed = false;                ///< as of its ReplicaSet
+  uint64_t elements = 0, of = 0;       ///< of `seen`, that differ
+  std::vector<DifferentElement> first; ///< up to 8
+  std::vector<int> bits;               ///< positions, from 0 for the lowest, that differ in any element; empty: other type or shape
+  bool single_flip = false;            ///< one bit of one element
+  std::string problem;                 ///< why elements could not be compared, e.g. other shapes
+  std::vector<int64_t> steps;          ///< in which the difference or its consequences were seen, ascending
+  std::vector<TensorId> reached;       ///< other values that differ with it, on the first odd rank, in the first step that shows them
+};
+
+struct ReplicasResult {
+  std::vector<int> ranks;
+  std::vector<int64_t> steps;
+  std::vector<ReplicaSet> sets;
+  std::vector<NotReplicated> not_replicated;
+  std::vector<ReplicaDifference> differences;  ///< by step, then execution order
+  std::vector<NotChecked> not_checked;         ///< replicas that a rank lacks or that cannot be read
+  Coverage coverage;                           ///< of tensors, each of one rank
+  std::string nothing;                         ///< why nothing could be compared; "" otherwise
+  bool interrupted = false;
+};
+
+/// Compares the replicas of the chosen ranks in each chosen step. Each tensor is read once, in blocks; differing ones once more.
+Result<ReplicasResult> replicas(Session& session, const FollowOptions& options);
+
+/// "rank 1 differs from ranks 0, 2, 3 in 1 of 864 elements: [5,17] is 0.0875 instead of 0.02187, a single flipped bit (24)".
+std::string difference_sentence(const ReplicaDifference& difference);
+
+}  // namespace msdbg

@@ -1,0 +1,136 @@
+#include "analysis/rank_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace msdbg {
+namespace {
+
+OriginInput unknown_input(std::string reason) {
+  OriginInput input;
+  input.reason = std::move(reason);
+  return input;
+}
+
+/// The origin, or what arrived, that a bad tensor follows from.
+std::optional<uint32_t> followed(const StepOrigins& step, const TensorId& id) {
+  const auto earlier = [](const auto& entry, const TensorId& key) { return entry.first < key; };
+  const auto at = std::lower_bound(step.follows.begin(), step.follows.end(), id, earlier);
+  return at != step.follows.end() && at->first == id ? std::optional(at->second) : std::nullopt;
+}
+
+class Joiner {
+ public:
+  Joiner(const Session& session, const Collectives& collectives, std::vector<StepOrigins>& found)
+      : session_(session), collectives_(collectives), found_(found) {
+    for (size_t i = 0; i < found.size(); ++i) places_[{found[i].rank, found[i].graph}] = i;
+  }
+
+  void link() {
+    for (StepOrigins& step : found_) {
+      for (Arrival& arrival : step.arrivals) arrival.origin = origin_of(arrival.from, {});
+    }
+    for (const StepOrigins& step : found_) note_reach(step);
+  }
+
+ private:
+  /// Through the ranks that only passed it on.
+  std::optional<OriginPlace> origin_of(const TensorId& from, std::set<TensorId> seen) const {
+    if (!seen.insert(from).second) return std::nullopt;
+    const auto at = places_.find({from.rank, from.graph});
+    if (at == places_.end()) return std::nullopt;
+    const StepOrigins& step = found_[at->second];
+    const std::optional<uint32_t> index = followed(step, from);
+    if (!index) return std::nullopt;
+    if (*index < step.origins.size()) return OriginPlace{step.rank, step.graph, *index};
+    return origin_of(step.arrivals[*index - step.origins.size()].from, std::move(seen));
+  }
+
+  void note_reach(const StepOrigins& step) {
+    std::map<std::tuple<int, int, uint32_t>, RankReached> reached;
+    for (size_t i = 0; i < step.arrivals.size(); ++i) {
+      const Arrival& arrival = step.arrivals[i];
+      if (!arrival.origin) continue;
+      const auto [at, fresh] = reached.try_emplace({arrival.origin->rank, arrival.origin->graph, arrival.origin->index});
+      RankReached& entry = at->second;
+      ++entry.collectives;
+      for (const auto& [id, index] : step.follows) entry.tensors += index == step.origins.size() + i ? 1 : 0;
+      if (!fresh) continue;
+      entry.rank = step.rank;
+      entry.through = arrival.tensor;
+      const Exchange* const exchange = collectives_.find(*session_.graph(step.rank, step.graph), arrival.tensor.node);
+      entry.group = exchange == nullptr ? "" : exchange->group;
+      entry.assumed = exchange != nullptr && exchange->assumed;
+      entry.sound_loss = !step.losses.empty();
+    }
+    for (auto& [key, entry] : reached) {
+      const auto& [rank, graph, index] = key;
+      found_[places_.at({rank, graph})].origins[index].ranks_reached.push_back(std::move(entry));
+    }
+  }
+
+  const Session& session_;
+  const Collectives& collectives_;
+  std::vector<StepOrigins>& found_;
+  std::map<std::pair<int, int>, size_t> places_;
+};
+
+/// What a story says but for the rank and the values.
+std::string story(const Session& session, const StepOrigins& step) {
+  std::string out = fmt::format("{}", step.graph);
+  for (const Origin& origin : step.origins) {
+    out += fmt::format("\n{} {} {} {}", static_cast<int>(origin.kind), session.node(origin.tensor).name, slot_name(origin.tensor.slot),
+                       origin.certain);
+    if (origin.update) out += fmt::format(" {} {}", origin.update->step, session.node(*origin.update).name);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<OriginInput> RankModels::remote_inputs(const StepModel& model, const Execution& execution) const {
+  std::vector<OriginInput> out;
+  const auto kind = collective_kind(model.graph().node(execution.node));
+  if (kind && *kind != CollectiveKind::kSend && collectives_.find(model.graph(), execution.node) == nullptr) {
+    out.push_back(unknown_input("the other ranks that take part in it are not in this session"));
+  }
+  for (const NodeRef& source : collectives_.sources(model.graph(), execution.node)) {
+    const auto at = models_.find(source.graph);
+    std::vector<OriginInput> inputs;
+    if (at != models_.end()) inputs = at->second->inputs({source.node, execution.index});
+    if (inputs.empty()) inputs.push_back(unknown_input(fmt::format("nothing of this step of rank {} was looked at", source.graph->rank())));
+    for (OriginInput& input : inputs) {
+      input.rank = source.graph->rank();
+      out.push_back(std::move(input));
+    }
+  }
+  return out;
+}
+
+void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {
+  Joiner(session, collectives, found).link();
+  std::map<std::string, size_t> told;  // index into result->steps
+  for (StepOrigins& step : found) {
+    step.ranks = {step.rank};
+    if (step.origins.empty()) {
+      if (!step.arrivals.empty()) result->others.push_back(std::move(step));
+      continue;
+    }
+    const auto reached_others = [](const Origin& origin) { return !origin.ranks_reached.empty(); };
+    const bool alone = !step.arrivals.empty() || std::ranges::any_of(step.origins, reached_others);
+    const std::string key = alone ? fmt::format("rank {}", step.rank) : story(session, step);
+    const auto [at, fresh] = told.try_emplace(key, result->steps.size());
+    if (fresh || alone) {
+      result->steps.push_back(std::move(step));
+      continue;
+    }
+    StepOrigins& first = result->steps[at->second];
+    first.ranks.push_back(step.rank);
+    step.told_by = first.rank;
+    result->others.push_back(std::move(step));
+  }
+}
+
+}  // namespace msdbg

@@ -1,0 +1,34 @@
+// The models of one step on all ranks, joined by their collectives: what a collective took from other ranks, and which ranks a fault
+// reached through it.
+//
+// The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "analysis/collectives.h"
+#include "analysis/step_model.h"
+
+namespace msdbg {
+
+class RankModels {
+ public:
+  explicit RankModels(const Collectives& collectives) : collectives_(collectives) {}
+  /// `model` must outlive this.
+  void add(const StepModel& model) { models_[&model.graph()] = &model; }
+
+  /// Inputs of other ranks that the outputs of this execution depend on, with OriginInput::rank set. Empty if it is no collective.
+  std::vector<OriginInput> remote_inputs(const StepModel& model, const Execution& execution) const;
+  const Collectives& collectives() const { return collectives_; }
+
+ private:
+  const Collectives& collectives_;
+  std::map<const Graph*, const StepModel*> models_;
+};
+
+/// Follows what reached each rank back to the origins on other ranks, fills their `ranks_reached`, and joins what several ranks tell alike.
+/// `found` has all ranks of one step and is emptied into the lists of `result`.
+void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result);
+
+}  // namespace msdbg

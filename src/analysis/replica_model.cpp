@@ -1,0 +1,330 @@
+// What several ranks may have to share: weights, optimizer states, outputs of collectives, and what is computed from these alone.
+#include "analysis/replica_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/diff_parts.h"
+#include "analysis/in_place.h"
+#include "msdbg/gradients.h"
+
+namespace msdbg {
+namespace {
+
+/// Attributes that name the rank or its group, or number the call: they may differ between ranks that compute the same.
+bool is_of_the_rank(const std::string& name) {
+  constexpr std::string_view kOwn[] = {"group", "group_rank_ids", "group_ranks", "rank_list", "rank_id", "index", "stream_id"};
+  return std::ranges::find(kOwn, name) != std::end(kOwn);
+}
+
+/// What the graph file says about an operator besides its inputs: equal texts compute the same.
+std::string settings_of(const Graph& graph, const Node& node) {
+  std::vector<std::string> parts;
+  for (const Attribute& each : node.attributes) {
+    if (!is_of_the_rank(each.name)) parts.push_back(each.name + '=' + each.value);
+  }
+  std::ranges::sort(parts);
+  std::string out = node.op;
+  for (const std::string& part : parts) out += '\n' + part;
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const NodeId producer = graph.effective_producer(node.id, slot).node;
+    if (producer == kNoNode || graph.node(producer).kind != NodeKind::kConstant) continue;
+    out += fmt::format("\n{}: {}", slot, graph.node(producer).constant_value);
+  }
+  return out;
+}
+
+/// A loss scale steers the training like a learning rate, but no optimizer takes it.
+bool is_loss_scale(const Node& node) {
+  const std::string name = to_lower(node.name.substr(node.name.rfind('.') + 1));
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
+}
+
+/// Arguments of the program's call have Python names, without a dot; Parameter_12 and similar ones connect parts of a graph.
+bool is_call_argument(const Node& node) { return node.name.find_first_of("./") == std::string::npos; }
+
+uint64_t elements_of(const Graph& graph, const Edge& edge) {
+  const Node& node = graph.node(edge.node);
+  if (edge.slot >= node.outputs.size() || !node.outputs[edge.slot].shape) return 0;
+  return element_count(*node.outputs[edge.slot].shape).value_or(0);
+}
+
+/// The collective that a gradient passes on its way to the optimizer: back through operators that keep its size.
+std::optional<NodeId> reduced_by(const Graph& graph, Edge at) {
+  constexpr int kLongestWay = 64;
+  for (int hops = 0; hops < kLongestWay; ++hops) {
+    const Node& node = graph.node(at.node);
+    if (node.kind != NodeKind::kOperator) return std::nullopt;
+    if (collective_kind(node)) return node.id;
+    const uint64_t size = elements_of(graph, at);
+    std::optional<Edge> next;
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const Edge producer = graph.effective_producer(node.id, slot);
+      if (producer.node == kNoNode || graph.node(producer.node).kind != NodeKind::kOperator) continue;
+      if (elements_of(graph, producer) != size) continue;
+      if (next && next->node != producer.node) return std::nullopt;
+      next = producer;
+    }
+    if (!next) return std::nullopt;
+    at = *next;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<int>* ReplicaValue::part_of(int rank) const {
+  if (!parts) return nullptr;
+  for (const std::vector<int>& part : *parts) {
+    if (part.size() > 1 && std::ranges::find(part, rank) != part.end()) return &part;
+  }
+  return nullptr;
+}
+
+ReplicaModel::ReplicaModel(const Session& session, const IntSet& ranks) : session_(session), collectives_(session.graphs()) {
+  for (const GraphPtr& graph : session.graphs()) {
+    if (ranks.contains(graph->rank())) graphs_.push_back(graph.get());
+  }
+  find_rank_specific();
+  for (const Graph* graph : graphs_) add_graph(*graph);
+  connect();
+  find_groups();
+}
+
+std::optional<size_t> ReplicaModel::find(const Graph& graph, NodeId node) const {
+  const auto at = by_name_.find({graph.id(), graph.node(node).name});
+  if (at == by_name_.end()) return std::nullopt;
+  const auto own = values_[at->second].nodes.find(graph.rank());
+  return own != values_[at->second].nodes.end() && own->second.node == node ? std::optional(at->second) : std::nullopt;
+}
+
+void ReplicaModel::note(const std::string& reason, const Key& key) { left_out_[reason][key] = true; }
+
+void ReplicaModel::find_rank_specific() {
+  std::map<Key, std::string> first;
+  for (const Graph* graph : graphs_) {
+    for (const NodeId id : graph->execution_order()) {
+      const Node& node = graph->node(id);
+      if (is_structural(node.op)) continue;
+      const auto [at, fresh] = first.try_emplace({graph->id(), node.name}, "");
+      std::string settings = settings_of(*graph, node);
+      if (fresh) at->second = std::move(settings);
+      else if (at->second != settings) rank_specific_[at->first] = true;
+    }
+  }
+}
+
+bool ReplicaModel::takes_only_shared(const Graph& graph, const Node& node, const std::vector<Role>& roles, bool* any) const {
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    if (!carries_value(graph, node.inputs[slot])) continue;
+    const Edge producer = graph.effective_producer(node.id, slot);
+    if (producer.node == kNoNode || roles[producer.node] == Role::kNone) return false;
+    if (roles[producer.node] == Role::kShared && any != nullptr) *any = true;
+  }
+  return true;
+}
+
+/// In execution order; parameters and constants have their roles already.
+void ReplicaModel::compute_roles(const Graph& graph, std::vector<Role>& roles) const {
+  for (const NodeId id : graph.execution_order()) {
+    const Node& node = graph.node(id);
+    roles[id] = Role::kNone;
+    if (is_structural(node.op)) continue;
+    if (const auto kind = collective_kind(node)) {
+      if (gives_all_the_same(*kind)) roles[id] = Role::kShared;
+      continue;
+    }
+    bool any = false;
+    if (draws_random_numbers(node.op) || !takes_only_shared(graph, node, roles, &any) || !any) continue;
+    // A setting that differs between ranks is what an optimizer must not have; elsewhere it makes the value one of the rank.
+    const bool own = rank_specific_.contains({graph.id(), node.name}) && !in_category(node, Category::kOptimizer);
+    if (!own) roles[id] = Role::kShared;
+  }
+}
+
+void ReplicaModel::add_graph(const Graph& graph) {
+  for (const NodeId id : graph.execution_order()) {
+    for (const uint32_t slot : updated_slots(graph, graph.node(id))) updaters_[{&graph, graph.node(id).inputs[slot].node}].push_back(id);
+  }
+  std::vector<Role> roles(graph.nodes().size(), Role::kNone);
+  std::set<NodeId> conditional;  // parameters that the network itself writes: replicas if what it writes is one
+  for (const Node& node : graph.nodes()) {
+    if (node.kind == NodeKind::kConstant) roles[node.id] = Role::kNeutral;
+    if (node.kind != NodeKind::kParameter) continue;
+    const bool steers = node.optimizer_state || is_loss_scale(node);
+    if (in_category(node, Category::kWeight) || steers) {
+      roles[node.id] = Role::kShared;
+    } else if (updaters_.contains({&graph, node.id})) {
+      roles[node.id] = Role::kShared;
+      conditional.insert(node.id);
+    } else if (!is_call_argument(node)) {
+      roles[node.id] = Role::kShared;
+    } else {
+      note("data of the rank", {graph.id(), node.name});
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    compute_roles(graph, roles);
+    std::erase_if(conditional, [&](NodeId id) {
+      const std::vector<NodeId>& updaters = updaters_[{&graph, id}];
+      const auto shared = [&](NodeId updater) { return takes_only_shared(graph, graph.node(updater), roles, nullptr); };
+      if (std::ranges::all_of(updaters, shared)) return false;
+      roles[id] = Role::kNone;
+      note("written from data of the rank", {graph.id(), graph.node(id).name});
+      changed = true;
+      return true;
+    });
+  }
+  for (const Node& node : graph.nodes()) {
+    if (roles[node.id] != Role::kShared) continue;
+    if (node.kind == NodeKind::kParameter) {
+      add_node(graph, node, node.optimizer_state || is_loss_scale(node) ? ReplicaKind::kOptimizerState : ReplicaKind::kParameter);
+    } else if (collective_kind(node)) {
+      add_node(graph, node, ReplicaKind::kCollectiveOutput);
+    } else if (!has_unwritten_outputs(session_.info(), node)) {
+      add_node(graph, node, in_category(node, Category::kOptimizer) ? ReplicaKind::kUpdate : ReplicaKind::kComputed);
+    }
+  }
+}
+
+void ReplicaModel::add_node(const Graph& graph, const Node& node, ReplicaKind what) {
+  const auto [at, fresh] = by_name_.try_emplace({graph.id(), node.name}, values_.size());
+  if (fresh) {
+    ReplicaValue value;
+    value.graph = graph.id();
+    value.name = node.name;
+    value.what = what;
+    value.collective = what == ReplicaKind::kCollectiveOutput;
+    values_.push_back(std::move(value));
+  }
+  ReplicaValue& value = values_[at->second];
+  value.nodes.try_emplace(graph.rank(), NodeRef{&graph, node.id});
+  value.updated = value.updated || updaters_.contains({&graph, node.id});
+}
+
+/// What each value is computed from, in the graph of the first rank that has it.
+void ReplicaModel::connect() {
+  for (ReplicaValue& value : values_) {
+    const auto& [rank, ref] = *value.nodes.begin();
+    const Graph& graph = *ref.graph;
+    const auto add_inputs = [&](NodeId id) {
+      for (uint32_t slot = 0; slot < graph.node(id).inputs.size(); ++slot) {
+        const NodeId producer = graph.effective_producer(id, slot).node;
+        if (producer == kNoNode) continue;
+        const auto at = find(graph, producer);
+        if (at && &values_[*at] != &value && std::ranges::find(value.from, *at) == value.from.end()) value.from.push_back(*at);
+      }
+    };
+    if (!value.is_parameter()) {
+      if (!value.collective) add_inputs(ref.node);
+      continue;
+    }
+    const auto updaters = updaters_.find({&graph, ref.node});
+    if (updaters == updaters_.end()) continue;
+    for (const NodeId updater : updaters->second) {
+      if (const auto at = find(graph, updater)) value.from.push_back(*at);
+      add_inputs(updater);
+    }
+    if (value.what != ReplicaKind::kOptimizerState) continue;
+    for (const size_t other : value.from) {
+      const ReplicaValue& weight = values_[other];
+      const auto own = weight.nodes.find(rank);
+      if (own == weight.nodes.end() || !graph.node(own->second.node).trainable) continue;
+      const auto weight_updaters = updaters_.find({&graph, own->second.node});
+      if (weight_updaters == updaters_.end()) continue;
+      if (std::ranges::find_first_of(weight_updaters->second, updaters->second) == weight_updaters->second.end()) continue;
+      value.like = value.like ? std::optional<size_t>(SIZE_MAX) : std::optional(other);
+    }
+    if (value.like == SIZE_MAX) value.like.reset();  // several weights share it
+  }
+}
+
+void ReplicaModel::find_groups() {
+  bool any_reduced = false;
+  for (ReplicaValue& value : values_) {
+    std::set<std::vector<int>> parts;
+    std::set<std::string> groups;
+    bool assumed = false, known = true, scattered = false, trained = false;
+    for (const auto& [rank, ref] : value.nodes) {
+      std::optional<NodeId> call;
+      if (value.collective) {
+        call = ref.node;
+      } else if (value.what == ReplicaKind::kParameter && ref.graph->node(ref.node).trainable) {
+        trained = true;
+        const auto gradient = gradient_of(*ref.graph, ref.node);
+        if (gradient && gradient->producer.node != kNoNode) call = reduced_by(*ref.graph, gradient->producer);
+      }
+      const auto kind = call ? collective_kind(ref.graph->node(*call)) : std::nullopt;
+      known = known && (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter || (value.collective && kind));
+      if (!known) break;
+      scattered = scattered || (kind == CollectiveKind::kReduceScatter);
+      std::vector<int> part;
+      const Exchange* const exchange = scattered ? nullptr : collectives_.find(*ref.graph, *call);
+      if (exchange == nullptr) {
+        part.push_back(rank);
+      } else {
+        for (const NodeRef& member : exchange->members) {
+          if (value.nodes.contains(member.graph->rank())) part.push_back(member.graph->rank());
+        }
+        assumed = assumed || exchange->assumed;
+      }
+      const std::string group = collective_group(ref.graph->node(*call));
+      groups.insert(group.empty() ? "an unnamed group" : group);
+      parts.insert(std::move(part));
+    }
+    value.unreduced = trained && !known;
+    value.untrained = value.what == ReplicaKind::kParameter && !trained;
+    if (!known) continue;
+    any_reduced = any_reduced || !value.collective;
+    value.parts.emplace(parts.begin(), parts.end());
+    value.assumed = assumed;
+    std::string names;
+    for (const std::string& group : groups) names += (names.empty() ? "" : ", ") + group;
+    value.reason = scattered ? "sharded: their gradients pass ReduceScatter"
+                   : value.collective ? "of " + names : "their gradients pass AllReduce of " + names;
+  }
+  for (ReplicaValue& value : values_) value.unreduced = (value.unreduced && any_reduced) || (value.is_parameter() && value.untrained);
+}
+
+std::vector<ReplicaModel::Taken> ReplicaModel::inputs() const {
+  std::vector<Taken> out;
+  for (const Graph* graph : graphs_) {
+    for (const NodeId id : graph->execution_order()) {
+      const Node& node = graph->node(id);
+      if (is_structural(node.op)) continue;
+      const std::vector<uint32_t> updated = updated_slots(*graph, node);
+      for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+        const Edge producer = graph->effective_producer(id, slot);
+        if (producer.node == kNoNode || producer.slot != 0) continue;
+        const auto value = find(*graph, producer.node);
+        if (value) out.push_back({{graph, id}, slot, *value, std::ranges::find(updated, slot) != updated.end()});
+      }
+    }
+  }
+  return out;
+}
+
+void ReplicaModel::leave_out(size_t value, const std::string& reason) {
+  ReplicaValue& given = values_[value];
+  given.parts.emplace();
+  for (const auto& [rank, ref] : given.nodes) given.parts->push_back({rank});
+  note(reason, {given.graph, given.name});
+}
+
+std::vector<NotReplicated> ReplicaModel::left_out() const {
+  std::vector<NotReplicated> out;
+  for (const auto& [reason, keys] : left_out_) {
+    NotReplicated entry{reason, keys.size(), {}};
+    for (const auto& [key, flag] : keys) {
+      if (entry.examples.size() < 3) entry.examples.push_back(key.second);
+    }
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+}  // namespace msdbg

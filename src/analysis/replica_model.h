@@ -1,0 +1,85 @@
+// Which values of a network several ranks may have to share, as far as the graphs say. Reads no tensors.
+//
+// Built once, then changed only by the search for differences. The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/collectives.h"
+#include "msdbg/replicas.h"
+
+namespace msdbg {
+
+/// A node that several ranks have under the same name and whose outputs they may share.
+struct ReplicaValue {
+  int graph = 0;                      ///< Graph::id()
+  std::string name;
+  std::map<int, NodeRef> nodes;       ///< by rank
+  ReplicaKind what = ReplicaKind::kParameter;
+  bool collective = false;
+  bool updated = false;               ///< a parameter that an operator of the graph updates: its file shows it after that
+  std::vector<size_t> from;           ///< operators: the replicas it is computed from; parameters: what its updates are computed from
+  std::optional<size_t> like;         ///< an optimizer's state: the weight it belongs to
+  /// Ranks that share it, each rank in one part; nullopt until the values of a step decide it.
+  std::optional<std::vector<std::vector<int>>> parts;
+  bool assumed = true;                ///< the graph does not tell the parts
+  bool untrained = false;             ///< a parameter without an optimizer
+  bool unreduced = false;             ///< untrained, or without a collective for its gradient where other gradients have one
+  std::string reason;                 ///< why these parts
+  bool different = false;             ///< seen to differ
+
+  bool is_parameter() const { return what == ReplicaKind::kParameter || what == ReplicaKind::kOptimizerState; }
+  /// The part of a rank; nullptr if it shares the value with no other rank.
+  const std::vector<int>* part_of(int rank) const;
+};
+
+class ReplicaModel {
+ public:
+  ReplicaModel(const Session& session, const IntSet& ranks);
+
+  std::vector<ReplicaValue>& values() { return values_; }
+  const std::vector<ReplicaValue>& values() const { return values_; }
+  /// The value of a node; nullopt for nodes that are no replicas.
+  std::optional<size_t> find(const Graph& graph, NodeId node) const;
+  /// Input slots that take a replica, with its value; inputs that the operator updates come with `after` true.
+  struct Taken {
+    NodeRef consumer;
+    uint32_t slot = 0;
+    size_t value = 0;
+    bool after = false;
+  };
+  std::vector<Taken> inputs() const;
+  /// The value turned out to be none that ranks share.
+  void leave_out(size_t value, const std::string& reason);
+  std::vector<NotReplicated> left_out() const;
+
+ private:
+  using Key = std::pair<int, std::string>;  // graph id, name
+  enum class Role : uint8_t { kNone, kNeutral, kShared };
+
+  void find_rank_specific();
+  void add_graph(const Graph& graph);
+  bool is_shared_parameter(const Graph& graph, const Node& node, const std::vector<NodeId>& updaters);
+  void compute_roles(const Graph& graph, std::vector<Role>& roles) const;
+  bool takes_only_shared(const Graph& graph, const Node& node, const std::vector<Role>& roles, bool* any) const;
+  void add_node(const Graph& graph, const Node& node, ReplicaKind what);
+  void connect();
+  void find_groups();
+  void note(const std::string& reason, const Key& key);
+
+  const Session& session_;
+  std::vector<const Graph*> graphs_;
+  Collectives collectives_;
+  std::vector<ReplicaValue> values_;
+  std::map<Key, size_t> by_name_;
+  std::map<std::pair<const Graph*, NodeId>, std::vector<NodeId>> updaters_;  // of parameters
+  std::map<Key, bool> rank_specific_;                                         // operators with attributes or constants of their rank
+  std::map<std::string, std::map<Key, bool>> left_out_;
+};
+
+}  // namespace msdbg

@@ -1,0 +1,134 @@
+#include "analysis/replica_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace msdbg {
+namespace {
+
+std::vector<int> ranks_of(const ReplicaValue& value) {
+  std::vector<int> out;
+  for (const auto& [rank, ref] : value.nodes) out.push_back(rank);
+  return out;
+}
+
+/// Two ranks stay together if they are so in both.
+Parts meet(const Parts& a, const Parts& b) {
+  Parts out;
+  for (const std::vector<int>& left : a) {
+    for (const std::vector<int>& right : b) {
+      std::vector<int> both;
+      std::ranges::set_intersection(left, right, std::back_inserter(both));
+      if (!both.empty()) out.push_back(std::move(both));
+    }
+  }
+  return out;
+}
+
+bool one_shape(const Sighting& sighting) {
+  const ReplicaPrint* first = nullptr;
+  for (const auto& [rank, copy] : sighting.copies) {
+    if (!copy.print) continue;
+    if (first == nullptr) first = &*copy.print;
+    if (copy.print->shape != first->shape || copy.print->dtype != first->dtype) return false;
+  }
+  return true;
+}
+
+/// True for an optimizer's state whose ranks hold slices: of other shapes than their weight, or different on each of three ranks and more.
+bool is_cut(const Sighting& state, const Sighting* weight) {
+  if (!one_shape(state)) return true;
+  std::vector<int> ranks;
+  for (const auto& [rank, copy] : state.copies) {
+    if (!copy.print) continue;
+    ranks.push_back(rank);
+    const auto own = weight == nullptr ? state.copies.end() : weight->copies.find(rank);
+    if (weight != nullptr && own != weight->copies.end() && own->second.print && own->second.print->shape != copy.print->shape) return true;
+  }
+  return ranks.size() > 2 && equal_ranks(state, ranks).size() == ranks.size();
+}
+
+}  // namespace
+
+bool is_single_number(const Sighting& sighting) {
+  return std::ranges::all_of(sighting.copies, [](const auto& copy) {
+    return !copy.second.print || element_count(copy.second.print->shape) == 1;
+  });
+}
+
+std::optional<int64_t> ReplicaParts::decided(size_t value) const {
+  const auto at = decided_.find(value);
+  return at == decided_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void ReplicaParts::decide(const std::vector<Sighting>& seen, int64_t step) {
+  std::map<size_t, const Sighting*> first;  // a parameter's own file, else the first operator that took it
+  for (const Sighting& sighting : seen) {
+    const auto [at, fresh] = first.try_emplace(sighting.value, &sighting);
+    if (!fresh && at->second->is_input() && !sighting.is_input()) at->second = &sighting;
+  }
+  for (size_t i = 0; i < model_.values().size(); ++i) {
+    if (value(i).parts || !value(i).is_parameter() || value(i).like) continue;
+    const auto at = first.find(i);
+    if (at != first.end()) decide_parameter(i, *at->second, step);
+  }
+  for (size_t i = 0; i < model_.values().size(); ++i) {
+    ReplicaValue& state = value(i);
+    const auto at = first.find(i);
+    if (state.parts || !state.like || at == first.end()) continue;
+    const ReplicaValue& weight = value(*state.like);
+    // A single number belongs to no shard, and the state may be cut where the weight is not.
+    const auto own = first.find(*state.like);
+    if (is_single_number(*at->second) || is_cut(*at->second, own == first.end() ? nullptr : own->second)) {
+      decide_parameter(i, *at->second, step);
+    } else if (weight.parts) {
+      state.parts = weight.parts;
+      state.assumed = weight.assumed;
+      state.reason = weight.reason;
+    }
+  }
+  for (size_t i = 0; i < model_.values().size(); ++i) {
+    if (!value(i).parts && !value(i).is_parameter()) decide_computed(i);
+  }
+}
+
+void ReplicaParts::decide_parameter(size_t index, const Sighting& sighting, int64_t step) {
+  ReplicaValue& given = value(index);
+  const std::vector<int> ranks = ranks_of(given);
+  const Parts equal = equal_ranks(sighting, ranks);
+  size_t present = 0;
+  for (const std::vector<int>& part : equal) present += part.size();
+  if (present < 2) return;
+  if (!one_shape(sighting)) return model_.leave_out(index, "sharded: their shapes differ between ranks");
+  const bool steers = given.what == ReplicaKind::kOptimizerState && is_single_number(sighting);
+  const bool majority = 2 * equal.front().size() > present;
+  const bool even = equal.size() > 1 && equal.front().size() > 1 &&
+                    std::ranges::all_of(equal, [&](const auto& part) { return part.size() == equal.front().size(); });
+  if (!steers && !majority && !even) {
+    model_.leave_out(index, fmt::format("shards or values of each rank: they differ in step {}, the first with them", step));
+    return;
+  }
+  decided_[index] = step;
+  given.parts = steers || majority ? Parts{ranks} : equal;
+  given.reason = steers              ? "single numbers that steer the optimizer"
+                 : equal.size() == 1 ? fmt::format("equal in step {}", step)
+                 : majority          ? fmt::format("equal on most ranks in step {}", step)
+                                     : fmt::format("equal within these ranks in step {}", step);
+}
+
+void ReplicaParts::decide_computed(size_t index) {
+  ReplicaValue& given = value(index);
+  Parts parts{ranks_of(given)};
+  bool assumed = given.collective;
+  for (const size_t from : given.from) {
+    if (!value(from).parts) return;
+    parts = meet(parts, *value(from).parts);
+    assumed = assumed || value(from).assumed;
+  }
+  given.parts = std::move(parts);
+  given.assumed = assumed;
+  given.reason = given.collective ? "outputs of collectives whose group is unknown" : "computed from replicas";
+}
+
+}  // namespace msdbg

@@ -1,0 +1,37 @@
+// Decides which ranks share a value where the graphs do not say: by shape, and by equality in the first step that has it.
+//
+// The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "analysis/replica_steps.h"
+
+namespace msdbg {
+
+using Parts = std::vector<std::vector<int>>;
+
+/// True if every copy is a single number.
+bool is_single_number(const Sighting& sighting);
+
+class ReplicaParts {
+ public:
+  explicit ReplicaParts(ReplicaModel& model) : model_(model) {}
+
+  /// Sets the parts of values that had none, as far as this step shows them.
+  void decide(const std::vector<Sighting>& seen, int64_t step);
+  /// The step that an assumption rests on.
+  std::optional<int64_t> decided(size_t value) const;
+
+ private:
+  ReplicaValue& value(size_t index) { return model_.values()[index]; }
+  void decide_parameter(size_t index, const Sighting& sighting, int64_t step);
+  void decide_computed(size_t index);
+
+  ReplicaModel& model_;
+  std::map<size_t, int64_t> decided_;
+};
+
+}  // namespace msdbg

@@ -1,0 +1,146 @@
+#include "analysis/replica_read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace msdbg {
+namespace {
+
+constexpr uint64_t kAtATime = 65536;  // elements
+constexpr size_t kMaxFirst = 8;
+
+/// The bits of a float type without its sign, above which an element is NaN; 0 for other types.
+uint64_t infinity_bits(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 0x7c00;
+    case DType::kBFloat16:
+      return 0x7f80;
+    case DType::kFloat32:
+      return 0x7f800000;
+    case DType::kFloat64:
+      return 0x7ff0000000000000;
+    default:
+      return 0;
+  }
+}
+
+/// Gives every NaN the same bits.
+template <typename Word>
+void join_nan(std::span<std::byte> block, Word infinity) {
+  constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
+  for (size_t at = 0; at + sizeof(Word) <= block.size(); at += sizeof(Word)) {
+    Word bits;
+    std::memcpy(&bits, block.data() + at, sizeof bits);
+    if ((bits & kMagnitude) <= infinity) continue;
+    bits = kMagnitude;
+    std::memcpy(block.data() + at, &bits, sizeof bits);
+  }
+}
+
+void join_nan(DType dtype, std::span<std::byte> block) {
+  const uint64_t infinity = infinity_bits(dtype);
+  if (infinity == 0) return;
+  if (item_size(dtype) == 2) join_nan(block, static_cast<uint16_t>(infinity));
+  else if (item_size(dtype) == 4) join_nan(block, static_cast<uint32_t>(infinity));
+  else join_nan(block, infinity);
+}
+
+/// Two independent sums; each step is a bijection of the state, so a single changed word always changes the result.
+void mix(uint64_t word, ReplicaPrint* print) {
+  print->low = std::rotl((print->low ^ word) * 0x9e3779b97f4a7c15, 29);
+  print->high = std::rotl((print->high + word) * 0xd6e8feb86659fd93, 37);
+}
+
+void add(std::span<const std::byte> block, ReplicaPrint* print) {
+  size_t at = 0;
+  for (; at + sizeof(uint64_t) <= block.size(); at += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, block.data() + at, sizeof word);
+    mix(word, print);
+  }
+  if (at == block.size()) return;
+  uint64_t word = 0;
+  std::memcpy(&word, block.data() + at, block.size() - at);
+  mix(word, print);
+}
+
+uint64_t element_bits(const std::byte* at, size_t size) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, at, size);
+  return bits;
+}
+
+Status compare_elements(ElementReader& expected, ElementReader& actual, const Shape& shape, ReplicaBuffers& buffers,
+                        ReplicaDifference* out) {
+  const DType dtype = actual.dtype();
+  const size_t size = item_size(dtype);
+  uint64_t bits = 0;
+  std::vector<uint64_t> places;
+  for (uint64_t first = 0; first < actual.count(); first += kAtATime) {
+    if (interrupt_requested()) return Status(Code::kInterrupted, "replicas: interrupted");
+    const uint64_t n = std::min(kAtATime, actual.count() - first);
+    buffers.a.resize(n * size);
+    buffers.b.resize(n * size);
+    if (Status status = expected.read(first, buffers.a); !status.ok()) return status;
+    if (Status status = actual.read(first, buffers.b); !status.ok()) return status;
+    join_nan(dtype, buffers.a);
+    join_nan(dtype, buffers.b);
+    if (buffers.a == buffers.b) continue;
+    for (uint64_t i = 0; i < n; ++i) {
+      const std::byte *a = buffers.a.data() + i * size, *b = buffers.b.data() + i * size;
+      const uint64_t changed = element_bits(a, size) ^ element_bits(b, size);
+      if (changed == 0) continue;
+      bits |= changed;
+      ++out->elements;
+      if (out->first.size() >= kMaxFirst) continue;
+      out->first.push_back({coordinates(first + i, shape), element_as_double(dtype, a), element_as_double(dtype, b)});
+    }
+  }
+  for (int bit = 0; bit < 64; ++bit) {
+    if ((bits >> bit & 1) != 0) out->bits.push_back(bit);
+  }
+  out->single_flip = out->elements == 1 && out->bits.size() == 1;
+  return {};
+}
+
+}  // namespace
+
+Result<ReplicaPrint> fingerprint(Session& session, const TensorId& id, ReplicaBuffers& buffers, uint64_t* bytes) {
+  Result<OpenTensor> opened = session.open_elements(id);
+  if (!opened) return opened.status();
+  ElementReader& reader = *opened->reader;
+  const size_t size = item_size(reader.dtype());
+  ReplicaPrint print{reader.dtype(), opened->info.shape, 0x243f6a8885a308d3, 0x13198a2e03707344};
+  for (uint64_t first = 0; first < reader.count(); first += kAtATime) {
+    if (interrupt_requested()) return Status(Code::kInterrupted, "replicas: interrupted");
+    const uint64_t n = std::min(kAtATime, reader.count() - first);
+    buffers.a.resize(n * size);
+    if (Status status = reader.read(first, buffers.a); !status.ok()) return status;
+    join_nan(reader.dtype(), buffers.a);
+    add(buffers.a, &print);
+    *bytes += buffers.a.size();
+  }
+  return print;
+}
+
+void compare_replicas(Session& session, ReplicaBuffers& buffers, ReplicaDifference* difference) {
+  Result<OpenTensor> expected = session.open_elements(difference->expected), actual = session.open_elements(difference->seen);
+  if (!expected || !actual) {
+    difference->problem = (expected ? actual : expected).status().message();
+    return;
+  }
+  difference->of = actual->info.count;
+  if (expected->info.dtype != actual->info.dtype) {
+    difference->problem = fmt::format("{} instead of {}", dtype_name(actual->info.dtype), dtype_name(expected->info.dtype));
+  } else if (expected->info.shape != actual->info.shape) {
+    difference->problem = fmt::format("shape {} instead of {}", shape_text(actual->info.shape), shape_text(expected->info.shape));
+  } else if (Status status = compare_elements(*expected->reader, *actual->reader, actual->info.shape, buffers, difference); !status.ok()) {
+    difference->problem = status.message();
+  }
+}
+
+}  // namespace msdbg

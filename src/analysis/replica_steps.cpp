@@ -1,0 +1,93 @@
+#include "analysis/replica_steps.h"
+
+#include <algorithm>
+
+#include "msdbg/threads.h"
+
+namespace msdbg {
+
+std::vector<std::vector<int>> equal_ranks(const Sighting& sighting, std::span<const int> ranks) {
+  std::map<ReplicaPrint, std::vector<int>> groups;
+  for (const int rank : ranks) {
+    const auto copy = sighting.copies.find(rank);
+    if (copy != sighting.copies.end() && copy->second.print) groups[*copy->second.print].push_back(rank);
+  }
+  std::vector<std::vector<int>> out;
+  for (auto& [print, members] : groups) out.push_back(std::move(members));
+  std::ranges::sort(out, [](const std::vector<int>& a, const std::vector<int>& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  });
+  return out;
+}
+
+ReplicaReader::ReplicaReader(Session& session, const ReplicaModel& model, const FollowOptions& options, ReplicasResult* result)
+    : session_(session), model_(model), options_(options), result_(*result) {
+  for (const ReplicaValue& value : model.values()) {
+    for (const auto& [rank, ref] : value.nodes) producers_.push_back(ref);
+  }
+  for (const ReplicaModel::Taken& taken : model.inputs()) {
+    if (consumers_.empty() || !(consumers_.back() == taken.consumer)) consumers_.push_back(taken.consumer);
+    inputs_[{taken.consumer.graph, taken.consumer.node, taken.slot}] = {taken.value, taken.after};
+  }
+}
+
+Result<std::vector<Sighting>> ReplicaReader::read(int64_t step, bool inputs) {
+  TensorQuery query;
+  query.ranks = options_.ranks;
+  query.steps = IntSet::of(step);
+  query.nodes = inputs ? &consumers_ : &producers_;
+  query.inputs = inputs;
+  query.outputs = !inputs;
+  using Key = std::tuple<int, std::string, Slot, uint32_t>;
+  std::map<Key, Sighting> found;
+  std::vector<ReplicaCopy*> tasks;
+  for (const TensorId& id : session_.tensors(query)) {
+    const Graph& graph = *session_.graph(id.rank, id.graph);
+    const Node& node = graph.node(id.node);
+    Place place;
+    if (inputs) {
+      const auto at = inputs_.find({&graph, id.node, id.slot.index});
+      if (at == inputs_.end()) continue;
+      place = at->second;
+    } else {
+      const auto at = model_.find(graph, id.node);
+      if (!at) continue;
+      place.value = *at;
+    }
+    // Values that no two ranks share are not read.
+    const ReplicaValue& value = model_.values()[place.value];
+    if (value.nodes.size() < 2 || (value.parts && value.part_of(id.rank) == nullptr)) continue;
+    const auto [at, fresh] = found.try_emplace({id.graph, node.name, id.slot, id.execution});
+    Sighting& sighting = at->second;
+    if (fresh) {
+      const bool parameter = node.kind != NodeKind::kOperator;
+      const auto phase = !parameter ? Sighting::Phase::kRun : value.updated ? Sighting::Phase::kEnd : Sighting::Phase::kStart;
+      sighting.order = {id.graph, phase, node.order, inputs ? place.after ? 2 : 0 : 1, id.execution, id.slot.index};
+      sighting.value = place.value;
+      if (inputs) sighting.consumer = node.name;
+    }
+    ReplicaCopy& copy = sighting.copies[id.rank];
+    copy.tensor = id;
+    tasks.push_back(&copy);
+  }
+  const unsigned threads = thread_count(options_.threads, tasks.size());
+  std::vector<ReplicaBuffers> buffers(threads);
+  std::vector<uint64_t> bytes(threads, 0);
+  const Status status = parallel_for(tasks.size(), threads, [&](uint64_t task, unsigned worker) {
+    ReplicaCopy& copy = *tasks[task];
+    Result<ReplicaPrint> print = fingerprint(session_, copy.tensor, buffers[worker], &bytes[worker]);
+    if (print) copy.print = std::move(*print);
+    else if (print.status().code() == Code::kInterrupted) return print.status();
+    else copy.reason = print.status().message();
+    return Status();
+  });
+  for (const uint64_t read : bytes) result_.coverage.bytes += read;
+  if (!status.ok()) return status;
+  std::vector<Sighting> out;
+  out.reserve(found.size());
+  for (auto& [key, sighting] : found) out.push_back(std::move(sighting));
+  std::ranges::stable_sort(out, {}, &Sighting::order);
+  return out;
+}
+
+}  // namespace msdbg

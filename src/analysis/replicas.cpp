@@ -1,0 +1,362 @@
+// Walks the steps in order of execution and finds the values that are not the same on the ranks that must share them.
+#include "msdbg/replicas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/replica_parts.h"
+
+namespace msdbg {
+namespace {
+
+using Phase = Sighting::Phase;
+
+class Finder {
+ public:
+  Finder(Session& session, const FollowOptions& options)
+      : session_(session), options_(options), model_(session, options.ranks), parts_(model_) {}
+
+  Result<ReplicasResult> run() {
+    for (const int rank : session_.ranks()) {
+      if (options_.ranks.contains(rank)) result_.ranks.push_back(rank);
+    }
+    for (const int64_t step : session_.steps()) {
+      if (options_.steps.contains(step)) result_.steps.push_back(step);
+    }
+    if (result_.ranks.size() < 2) {
+      result_.nothing = result_.ranks.empty() ? "no such rank" : fmt::format("rank {} is the only one", result_.ranks.front());
+      return std::move(result_);
+    }
+    ReplicaReader reader(session_, model_, options_, &result_);
+    for (size_t i = 0; i < result_.steps.size(); ++i) {
+      const Status status = look_at(result_.steps[i], reader);
+      if (status.code() == Code::kInterrupted) {
+        result_.interrupted = true;
+        break;
+      }
+      if (!status.ok()) return status;
+      if (options_.progress) options_.progress(i + 1, result_.steps.size(), result_.coverage.bytes);
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  ReplicaValue& value(size_t index) { return model_.values()[index]; }
+
+  Status look_at(int64_t step, ReplicaReader& reader) {
+    Result<std::vector<Sighting>> seen = reader.read(step, false);
+    if (!seen) return seen.status();
+    parts_.decide(*seen, step);
+    if (needs_inputs(*seen)) {
+      Result<std::vector<Sighting>> inputs = reader.read(step, true);
+      if (!inputs) return inputs.status();
+      seen->insert(seen->end(), std::make_move_iterator(inputs->begin()), std::make_move_iterator(inputs->end()));
+      std::ranges::stable_sort(*seen, {}, &Sighting::order);
+      parts_.decide(*seen, step);
+    }
+    sound_.clear();
+    for (const Sighting& sighting : *seen) judge(sighting, step);
+    return {};
+  }
+
+  // ---- what the inputs are read for ----
+
+  bool needs_inputs(const std::vector<Sighting>& seen) {
+    if (!odd_.empty()) return true;
+    std::set<size_t> own;
+    for (const Sighting& sighting : seen) {
+      own.insert(sighting.value);
+      const ReplicaValue& given = value(sighting.value);
+      if (!given.parts) continue;
+      for (const std::vector<int>& part : *given.parts) {
+        if (equal_ranks(sighting, part).size() > 1) return true;
+      }
+    }
+    for (size_t i = 0; i < model_.values().size(); ++i) {
+      const bool shared = !value(i).parts || std::ranges::any_of(*value(i).parts, [](const auto& part) { return part.size() > 1; });
+      if (value(i).is_parameter() && value(i).nodes.size() > 1 && shared && !own.contains(i)) return true;
+    }
+    return false;
+  }
+
+  // ---- differences ----
+
+  void judge(const Sighting& sighting, int64_t step) {
+    ReplicaValue& given = value(sighting.value);
+    if (!given.parts) return count_alone(sighting, "no other rank has it to compare with");
+    for (const std::vector<int>& part : *given.parts) {
+      if (part.size() < 2) continue;
+      Parts equal = equal_ranks(sighting, part);
+      count(sighting, part, step);
+      if (equal.empty() || (equal.size() == 1 && equal.front().size() < 2)) continue;
+      if (equal.size() == 1) {
+        heal(sighting, equal.front());
+        continue;
+      }
+      if (belongs_to_each_rank(sighting, equal, step)) {
+        model_.leave_out(sighting.value, fmt::format("equal in step {} by chance: they differ on every rank from step {} on",
+                                                     *parts_.decided(sighting.value), step));
+        return;
+      }
+      given.different = true;
+      const bool decided = equal[0].size() > equal[1].size() && equal[0].size() > 1;
+      if (!decided) {
+        // Nobody can tell who is odd; the lowest rank stands for the others.
+        std::ranges::sort(equal);
+      }
+      for (size_t i = 1; i < equal.size(); ++i) add_difference(sighting, equal[0], equal[i], decided, step);
+      heal(sighting, equal[0]);
+    }
+  }
+
+  /// An assumption that the values of every rank contradict.
+  bool belongs_to_each_rank(const Sighting& sighting, const Parts& equal, int64_t step) {
+    const ReplicaValue& given = value(sighting.value);
+    const std::optional<int64_t> decided = parts_.decided(sighting.value);
+    if (!given.assumed || !decided || step == *decided || is_single_number(sighting)) return false;
+    return equal.front().size() == 1 && (equal.size() > 2 || given.unreduced);
+  }
+
+  void heal(const Sighting& sighting, const std::vector<int>& ranks) {
+    for (const int rank : ranks) {
+      sound_.insert({sighting.value, rank});
+      const auto at = odd_.find({sighting.value, rank});
+      if (at != odd_.end()) odd_.erase(at);
+    }
+  }
+
+  /// The fault that made the rank odd before, if what was seen follows from it.
+  std::optional<size_t> known_fault(const Sighting& sighting, int rank) {
+    const auto known = [&](size_t index) -> std::optional<size_t> {
+      const auto at = odd_.find({index, rank});
+      return at == odd_.end() ? std::nullopt : std::optional(at->second);
+    };
+    const auto& [graph, phase, order, io, execution, slot] = sighting.order;
+    const bool computed = !sighting.is_input() && (!value(sighting.value).is_parameter() || phase == Phase::kEnd);
+    const bool written = sighting.is_input() && io == 2;
+    if (value(sighting.value).is_parameter() || sighting.is_input()) {
+      if (const auto fault = known(sighting.value)) return fault;
+    }
+    if (!computed && !written) return std::nullopt;
+    for (const size_t from : value(sighting.value).from) {
+      if (const auto fault = known(from)) return fault;
+    }
+    return std::nullopt;
+  }
+
+  void add_difference(const Sighting& sighting, const std::vector<int>& others, const std::vector<int>& odd, bool decided, int64_t step) {
+    std::optional<size_t> fault;
+    for (const int rank : odd) {
+      if (!fault) fault = known_fault(sighting, rank);
+    }
+    const auto seen = [&](const std::vector<int>& ranks) { return sighting.copies.at(ranks.front()).tensor; };
+    TensorId id = seen(odd);
+    if (sighting.is_input()) {
+      id.node = value(sighting.value).nodes.at(odd.front()).node;
+      id.slot = {};
+    }
+    if (!fault) {
+      ReplicaDifference made;
+      made.cause = cause_of(sighting, odd.front());
+      made.tensor = id;
+      made.seen = seen(odd);
+      made.expected = seen(others);
+      made.odd = odd;
+      made.others = others;
+      made.decided = decided;
+      made.assumed = value(sighting.value).assumed;
+      compare_replicas(session_, buffers_, &made);
+      fault = result_.differences.size();
+      result_.differences.push_back(std::move(made));
+      of_fault_.emplace_back().insert(sighting.value);
+    } else if (of_fault_[*fault].insert(sighting.value).second) {
+      result_.differences[*fault].reached.push_back(id);
+    }
+    std::vector<int64_t>& steps = result_.differences[*fault].steps;
+    if (steps.empty() || steps.back() != step) steps.push_back(step);
+    for (const int rank : odd) odd_[{sighting.value, rank}] = *fault;
+  }
+
+  ReplicaCause cause_of(const Sighting& sighting, int rank) {
+    const ReplicaValue& given = value(sighting.value);
+    if (given.is_parameter()) {
+      return given.what == ReplicaKind::kOptimizerState && is_single_number(sighting) ? ReplicaCause::kSetting : ReplicaCause::kValue;
+    }
+    if (given.collective) return ReplicaCause::kCollective;
+    if (sighting.is_input()) return ReplicaCause::kValue;
+    const auto is_sound = [&](size_t from) { return sound_.contains({from, rank}); };
+    return std::ranges::all_of(given.from, is_sound) ? ReplicaCause::kOperator : ReplicaCause::kUnknown;
+  }
+
+  // ---- coverage ----
+
+  void count_alone(const Sighting& sighting, const std::string& reason) {
+    for (const auto& [rank, copy] : sighting.copies) {
+      if (value(sighting.value).nodes.size() > 1) not_checked(copy.tensor, copy.reason.empty() ? reason : copy.reason);
+    }
+  }
+
+  void not_checked(const TensorId& id, std::string reason) {
+    ++result_.coverage.tensors;
+    ++result_.coverage.not_checked;
+    NotChecked entry;
+    entry.tensor = id;
+    entry.reason = std::move(reason);
+    result_.not_checked.push_back(std::move(entry));
+  }
+
+  void count(const Sighting& sighting, const std::vector<int>& part, int64_t step) {
+    std::vector<int64_t> with;
+    for (const int rank : part) {
+      const auto copy = sighting.copies.find(rank);
+      if (copy != sighting.copies.end() && copy->second.print) with.push_back(rank);
+    }
+    if (std::ranges::none_of(part, [&](int rank) { return sighting.copies.contains(rank); })) return;
+    for (const int rank : part) {
+      const auto copy = sighting.copies.find(rank);
+      if (copy == sighting.copies.end()) {
+        if (!sighting.is_input()) absent(sighting, rank, with, step);
+      } else if (!copy->second.print) {
+        not_checked(copy->second.tensor, copy->second.reason);
+      } else if (with.size() < 2) {
+        not_checked(copy->second.tensor, fmt::format("only rank {} has it", rank));
+      } else {
+        ++result_.coverage.tensors;
+        ++result_.coverage.checked;
+      }
+    }
+  }
+
+  void absent(const Sighting& sighting, int rank, const std::vector<int64_t>& with, int64_t step) {
+    const NodeRef& ref = value(sighting.value).nodes.at(rank);
+    TensorId id = sighting.copies.begin()->second.tensor;
+    id.rank = rank;
+    id.node = ref.node;
+    const auto [at, fresh] = steps_.try_emplace({rank, id.graph});
+    if (fresh) {
+      const std::vector<int64_t> steps = session_.steps(rank, id.graph);
+      at->second.insert(steps.begin(), steps.end());
+    }
+    const bool ran = at->second.contains(step);
+    not_checked(id, ran ? fmt::format("rank {} did not dump it, but rank{} {} did", rank, with.size() == 1 ? "" : "s", numbers_text(with))
+                        : fmt::format("rank {} has no step {}", rank, step));
+  }
+
+  // ---- together ----
+
+  void finish() {
+    using SetKey = std::tuple<ReplicaKind, std::string, bool, std::vector<int>>;
+    std::map<SetKey, ReplicaSet> sets;
+    for (size_t i = 0; i < model_.values().size(); ++i) {
+      const ReplicaValue& given = value(i);
+      if (given.nodes.size() < 2) {
+        alone_[fmt::format("only rank {} has them", given.nodes.begin()->first)].push_back(given.name);
+        continue;
+      }
+      if (!given.parts) {
+        alone_["not dumped on two ranks"].push_back(given.name);
+        continue;
+      }
+      bool shared = false;
+      for (const std::vector<int>& part : *given.parts) {
+        if (part.size() < 2) continue;
+        shared = true;
+        ReplicaSet& set = sets[{given.what, given.reason, given.assumed, part}];
+        set.ranks = part;
+        set.what = given.what;
+        set.assumed = given.assumed;
+        set.reason = given.reason;
+        ++set.tensors;
+        if (given.different) ++set.different;
+      }
+      if (!shared && given.reason.starts_with("sharded")) alone_[given.reason].push_back(given.name);
+      if (!shared && given.collective) alone_["outputs of collectives of a group with one rank in this dump"].push_back(given.name);
+    }
+    for (auto& [key, set] : sets) result_.sets.push_back(std::move(set));
+    result_.not_replicated = model_.left_out();
+    for (const auto& [reason, names] : alone_) {
+      NotReplicated entry{reason, names.size(), names};
+      entry.examples.resize(std::min<size_t>(names.size(), 3));
+      result_.not_replicated.push_back(std::move(entry));
+    }
+    for (ReplicaDifference& difference : result_.differences) {
+      std::erase(difference.reached, difference.tensor);
+    }
+    if (result_.coverage.checked == 0 && !result_.interrupted) {
+      result_.nothing = result_.sets.empty() ? "no two ranks have a value that they must share"
+                                             : "no value was dumped on two ranks that must share it";
+    }
+  }
+
+  Session& session_;
+  const FollowOptions& options_;
+  ReplicaModel model_;
+  ReplicaParts parts_;
+  ReplicasResult result_;
+  ReplicaBuffers buffers_;
+  std::map<std::pair<size_t, int>, size_t> odd_;       // value and rank -> index of the fault
+  std::set<std::pair<size_t, int>> sound_;             // seen to be equal in this step
+  std::vector<std::set<size_t>> of_fault_;             // values
+  std::map<std::pair<int, int>, std::set<int64_t>> steps_;  // by rank and graph
+  std::map<std::string, std::vector<std::string>> alone_;
+};
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
+}
+
+}  // namespace
+
+std::string_view replica_kind_name(ReplicaKind kind) {
+  switch (kind) {
+    case ReplicaKind::kParameter:
+      return "parameter";
+    case ReplicaKind::kOptimizerState:
+      return "optimizer_state";
+    case ReplicaKind::kCollectiveOutput:
+      return "collective_output";
+    case ReplicaKind::kUpdate:
+      return "update";
+    case ReplicaKind::kComputed:
+      return "computed";
+  }
+  return "computed";
+}
+
+std::string_view replica_cause_name(ReplicaCause cause) {
+  switch (cause) {
+    case ReplicaCause::kValue:
+      return "value";
+    case ReplicaCause::kOperator:
+      return "operator";
+    case ReplicaCause::kUnknown:
+      return "unknown";
+    case ReplicaCause::kCollective:
+      return "collective";
+    case ReplicaCause::kSetting:
+      return "setting";
+  }
+  return "unknown";
+}
+
+std::string difference_sentence(const ReplicaDifference& difference) {
+  std::string out = fmt::format("{} {} from {}", ranks_text(difference.odd), difference.odd.size() == 1 ? "differs" : "differ",
+                                ranks_text(difference.others));
+  if (!difference.problem.empty()) return fmt::format("{}: {}", out, difference.problem);
+  out += fmt::format(" in {} of {} element{}", difference.elements, difference.of, difference.of == 1 ? "" : "s");
+  if (!difference.first.empty()) {
+    const DifferentElement& first = difference.first.front();
+    out += fmt::format(": {}{} instead of {}", first.at.empty() ? "" : shape_text(first.at) + " is ", format_short(first.actual, 9),
+                       format_short(first.expected, 9));
+  }
+  if (difference.single_flip) out += fmt::format(", a single flipped bit ({})", difference.bits.front());
+  return out;
+}
+
+Result<ReplicasResult> replicas(Session& session, const FollowOptions& options) { return Finder(session, options).run(); }
+
+}  // namespace msdbg

@@ -1,0 +1,193 @@
+// Which rank differs from the others, since when, and in which bits.
+#include "msdbg/replicas_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/follow_text.h"
+#include "report/markup.h"
+#include "report/table.h"
+
+namespace msdbg {
+namespace {
+
+constexpr CsvColumn kColumns[] = {{"step", "step"}, {"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"node", "node"},
+                                  {"slot", "slot"}, {"cause", "cause"}, {"odd_ranks", "odd_ranks"}, {"other_ranks", "other_ranks"},
+                                  {"decided", "decided"}, {"assumed", "assumed"}, {"elements", "elements"}, {"of", "of"},
+                                  {"first", "first"}, {"bits", "bits"}, {"single_flip", "single_flip"}, {"steps", "steps"},
+                                  {"first_operator", "first_operator"}, {"source", "source.file"}, {"line", "source.line"},
+                                  {"problem", "problem"}, {"text", "text"}};
+constexpr CsvColumn kMarkdownColumns[] = {{"step", "step"}, {"rank", "rank"}, {"value", "node"}, {"first operator", "first_operator"},
+                                          {"what", "text"}, {"source", "source.file"}, {"line", "source.line"}};
+constexpr size_t kNamed = 3;
+
+std::string kind_words(ReplicaKind kind, uint64_t n) {
+  std::string word;
+  switch (kind) {
+    case ReplicaKind::kParameter:
+      word = "parameter";
+      break;
+    case ReplicaKind::kOptimizerState:
+      word = "optimizer state";
+      break;
+    case ReplicaKind::kCollectiveOutput:
+      word = "output of collectives";
+      return n == 1 ? word : "outputs of collectives";
+    case ReplicaKind::kUpdate:
+      word = "update";
+      break;
+    case ReplicaKind::kComputed:
+      word = "value computed from them";
+      return n == 1 ? word : "values computed from them";
+  }
+  return n == 1 ? word : word + "s";
+}
+
+/// The name of the value without its rank.
+std::string value_name(const Session& session, const TensorId& id, const ReportStyle& style) {
+  const std::string& name = session.node(id).name;
+  const std::string suffix = session.node(id).kind == NodeKind::kOperator ? slot_suffix(id.slot) : "";
+  return (style.full_names() && style.wide ? printable(name) : brief_name(session, name)) + suffix;
+}
+
+std::string bit_words(const ReplicaDifference& difference, DType dtype) {
+  const int sign = static_cast<int>(item_size(dtype)) * 8 - 1;
+  const int exponent = dtype == DType::kFloat16 ? 10 : dtype == DType::kBFloat16 ? 7 : dtype == DType::kFloat32 ? 23 : 52;
+  const std::vector<int64_t> bits(difference.bits.begin(), difference.bits.end());
+  std::string out = difference.single_flip ? fmt::format("a single flipped bit: {}", bits.front())
+                                           : fmt::format("{}{}", bits.size() == 1 ? "always " : "", numbers_text(bits));
+  if (bits.size() == 1 && is_float(dtype)) {
+    out += bits.front() == sign ? ", the sign" : bits.front() >= exponent ? ", in the exponent" : ", in the mantissa";
+  }
+  return out;
+}
+
+std::string headline(const Session& session, const ReplicaDifference& difference, const ReportStyle& style) {
+  const std::string name = value_name(session, difference.tensor, style);
+  const int64_t step = difference.tensor.step;
+  const std::string odd = ranks_text(difference.odd);
+  if (!difference.decided) {
+    return fmt::format("{} differs between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", name,
+                       ranks_numbers(difference.others), ranks_numbers(difference.odd), step);
+  }
+  switch (difference.cause) {
+    case ReplicaCause::kSetting:
+      return fmt::format("{} has another {} from step {} on", odd, name, step);
+    case ReplicaCause::kOperator:
+      return fmt::format("{} computed another {} in step {}, from inputs equal on all ranks", odd, name, step);
+    case ReplicaCause::kCollective:
+      return fmt::format("{} got another result of {} in step {}", odd, name, step);
+    default:
+      return fmt::format("{} of {} differs from the other replicas from step {} on", name, odd, step);
+  }
+}
+
+std::string place_text(const Session& session, const ReplicaDifference& difference, const ReportStyle& style) {
+  const TensorId& seen = difference.seen;
+  const Node& node = session.node(seen);
+  if (node.kind != NodeKind::kOperator) return fmt::format("the parameter as step {} left it; no operator shows it before", seen.step);
+  const std::string source = source_place(node, style.wide);
+  return fmt::format("{}{}, step {}{}", brief_name(session, node.name), ":" + slot_name(seen.slot), seen.step,
+                     source.empty() ? "" : "   " + source);
+}
+
+std::string difference_text(Session const& session, const ReplicaDifference& difference, const ReportStyle& style) {
+  std::string out = painted(headline(session, difference, style), Paint::kError, style.colour) + "\n";
+  const auto line = [&](std::string_view title, const std::string& text) { out += fmt::format("  {:<13}{}\n", title, text); };
+  line("first seen", place_text(session, difference, style));
+  const std::string_view plural = difference.others.size() == 1 ? "" : "s";
+  const std::string_view doubt = difference.assumed ? "; that they share it is assumed" : "";
+  line("others", fmt::format("rank{} {}{}", plural, ranks_numbers(difference.others), doubt));
+  if (!difference.problem.empty()) line("problem", lines_text(difference.problem));
+  if (difference.elements > 0) line("elements", fmt::format("{} of {}", difference.elements, difference.of));
+  const size_t shown = std::min(difference.first.size(), style.wide ? difference.first.size() : kNamed);
+  for (size_t i = 0; i < shown; ++i) {
+    const DifferentElement& element = difference.first[i];
+    line("", fmt::format("{}{} instead of {}", element.at.empty() ? "" : shape_text(element.at) + "  ", format_short(element.actual, 9),
+                         format_short(element.expected, 9)));
+  }
+  if (!difference.bits.empty() && difference.bits.size() <= 16) {
+    const Node& node = session.node(difference.tensor);
+    const uint32_t slot = difference.tensor.slot.index;
+    const DType dtype = slot < node.outputs.size() ? node.outputs[slot].dtype : DType::kUnknown;
+    line("bits", bit_words(difference, dtype));
+  }
+  if (difference.cause == ReplicaCause::kUnknown) line("note", "not all inputs of the operator were dumped: it may have come in");
+  if (!difference.reached.empty()) {
+    std::string names;
+    const size_t named = std::min(difference.reached.size(), style.wide ? difference.reached.size() : kNamed);
+    for (size_t i = 0; i < named; ++i) names += (i == 0 ? "" : ", ") + value_name(session, difference.reached[i], style);
+    if (named < difference.reached.size()) names += fmt::format(" and {} more", difference.reached.size() - named);
+    line("reached", names);
+  }
+  line("seen in", fmt::format("step{} {}", difference.steps.size() == 1 ? "" : "s", numbers_text(difference.steps)));
+  return out;
+}
+
+std::string sets_text(const ReplicasResult& result, const ReportStyle& style) {
+  if (result.sets.empty()) return "";
+  Table table({{"ranks"},
+               {"what"},
+               {.title = "number", .align = Align::kRight},
+               {.title = "different", .align = Align::kRight},
+               {.title = "why they must be equal", .fit = Fit::kText}});
+  for (const ReplicaSet& set : result.sets) {
+    table.add({ranks_numbers(set.ranks), kind_words(set.what, set.tensors), std::to_string(set.tensors),
+               Table::Cell(std::to_string(set.different), set.different > 0 ? Paint::kError : Paint::kNone),
+               printable(set.reason) + (set.assumed ? " (assumed)" : "")});
+  }
+  return table.text(style);
+}
+
+std::string left_out_text(const ReplicasResult& result) {
+  std::string out;
+  for (const NotReplicated& entry : result.not_replicated) {
+    std::string names;
+    for (const std::string& name : entry.examples) names += (names.empty() ? "" : ", ") + printable(name);
+    out += fmt::format("not compared: {} ({}{})\n", printable(entry.reason), names,
+                       entry.tensors > entry.examples.size() ? fmt::format(" and {} more", entry.tensors - entry.examples.size()) : "");
+  }
+  return out;
+}
+
+std::string verdict_line(const ReplicasResult& result) {
+  const std::string where = fmt::format("ranks {}, step{} {}", ranks_numbers(result.ranks), result.steps.size() == 1 ? "" : "s",
+                                        numbers_text(result.steps));
+  if (!result.nothing.empty()) return fmt::format("nothing was compared: {}\n", result.nothing);
+  const std::string compared = fmt::format("{} compared on {}", counted(result.coverage.checked, "tensor"), where);
+  if (result.interrupted) return fmt::format("interrupted: {}\n", compared);
+  if (!result.differences.empty()) {
+    return fmt::format("{} {}; {}\n", result.differences.size(), result.differences.size() == 1 ? "difference" : "differences", compared);
+  }
+  return fmt::format("equal: {}, bit for bit\n", compared);
+}
+
+std::string hints(const Session& session, const ReplicasResult& result, const ReportStyle& style) {
+  if (result.differences.empty() || session.can_step()) return "";
+  const TensorId& id = result.differences.front().seen;
+  Hint hint{"show", {fmt::format("{}:{}", brief_name(session, session.node(id).name), slot_name(id.slot))}};
+  follow::add_place(session, id, &hint.words);
+  return fmt::format("next: {}\n", hint_text(session, hint, style.place));
+}
+
+}  // namespace
+
+std::string replicas_report(const Session& session, const ReplicasResult& result, const ReportStyle& style) {
+  if (style.format == Format::kJson) return json_text(replicas_answer(session, result));
+  if (style.format == Format::kJsonl) return json_lines(replicas_answer(session, result), "differences");
+  if (style.format == Format::kCsv) return csv_text(kColumns, replicas_answer(session, result)["differences"]);
+  const std::string coverage = not_checked_text(session, result.not_checked, result.coverage, style);
+  if (style.format == Format::kMarkdown) {
+    const std::string rows =
+        result.differences.empty() ? "" : markdown_table(kMarkdownColumns, replicas_answer(session, result)["differences"]) + "\n";
+    const std::string rest = left_out_text(result) + coverage;
+    return fmt::format("## {}\n{}{}", verdict_line(result), rows, rest.empty() ? "" : rest);
+  }
+  std::string out;
+  for (const ReplicaDifference& difference : result.differences) out += difference_text(session, difference, style) + "\n";
+  out += sets_text(result, style) + left_out_text(result) + coverage + verdict_line(result) + hints(session, result, style);
+  return fitted(std::move(out), style);
+}
+
+}  // namespace msdbg

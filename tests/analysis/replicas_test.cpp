@@ -1,0 +1,410 @@
+// Values that ranks must share, on sessions in memory.
+#include "msdbg/replicas.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "support/fake_session.h"
+
+namespace msdbg {
+namespace {
+
+using testing::f32;
+using testing::fake_graph;
+using testing::FakeNode;
+using testing::FakeSession;
+using Ranks = std::vector<int>;
+constexpr Slot kIn0{Io::kInput, 0}, kIn1{Io::kInput, 1}, kIn2{Io::kInput, 2}, kIn3{Io::kInput, 3};
+const std::string kApply = "Default/optimizer-M/ApplyMomentum-op0", kReduce = "Default/AllReduce-op0", kForward = "Default/MatMul-op0";
+
+struct Net {
+  std::string group = "hccl_world_group";
+  std::string reduction = "AllReduce";
+};
+
+/// x -> MatMul(w); its gradient is reduced and taken by ApplyMomentum. BatchNorm writes moving averages of the data.
+GraphPtr training(int rank, const Net& net = {}) {
+  std::vector<FakeNode> nodes = {{"x", "Parameter"},
+                                 {"fc.weight", "Parameter"},
+                                 {"moments.fc.weight", "Parameter"},
+                                 {"learning_rate", "Parameter"},
+                                 {"momentum", "Parameter"},
+                                 {"bn.moving_mean", "Parameter"},
+                                 {kForward, "MatMul", {"x", "fc.weight"}},
+                                 {"Default/Assign-op0", "Assign", {"bn.moving_mean", kForward}},
+                                 {"Gradients/MatMul-op1", "MatMul", {kForward}}};
+  std::string gradient = "Gradients/MatMul-op1";
+  if (!net.reduction.empty()) {
+    FakeNode node{kReduce, net.reduction, {gradient}};
+    if (!net.group.empty()) node.attributes = {{"group", net.group}};
+    nodes.push_back(node);
+    gradient = kReduce;
+  }
+  nodes.push_back({"Default/Mul-op0", "Mul", {gradient}});
+  nodes.push_back({kApply, "ApplyMomentum", {"fc.weight", "moments.fc.weight", "learning_rate", "Default/Mul-op0", "momentum"}});
+  return fake_graph(nodes, rank);
+}
+
+/// All ranks in step: what they share depends on the step alone.
+class Trained : public FakeSession {
+ public:
+  explicit Trained(int ranks, int steps = 2, const std::function<Net(int)>& net = nullptr) : FakeSession(graphs_of(ranks, net)) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int step = 0; step < steps; ++step) put_step(rank, step);
+    }
+  }
+  void set(int rank, int64_t step, const std::string& name, TensorPtr value, Slot slot = {}) {
+    put(id(name, step, slot, 0, rank), std::move(value));
+  }
+  void put_step(int rank, int step) {
+    const double shared = 1 + step, own = 10 * rank + step;
+    set(rank, step, "x", f32({own}));
+    for (const char* name : {"fc.weight", "moments.fc.weight"}) set(rank, step, name, f32({shared, 2 * shared, 3 * shared}));
+    set(rank, step, "bn.moving_mean", f32({own, own}));
+    for (const char* name : {"learning_rate", "momentum"}) set(rank, step, name, f32(Shape{}, std::vector<double>{0.5}));
+    set(rank, step, kForward, f32({own}));
+    set(rank, step, "Gradients/MatMul-op1", f32({own, own, own}));
+    if (graph(rank, 0)->find(kReduce) != nullptr) set(rank, step, kReduce, f32({shared, shared, shared}));
+    set(rank, step, "Default/Mul-op0", f32({shared, 0, shared}));
+    set(rank, step, kApply, f32({shared, 2 * shared, 3 * shared}));
+  }
+  ReplicasResult compare(const FollowOptions& options = {}) {
+    Result<ReplicasResult> result = replicas(*this, options);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result ? *result : ReplicasResult{};
+  }
+  std::string name(const TensorId& id) const { return tensor_name(id); }
+
+ private:
+  static std::vector<GraphPtr> graphs_of(int ranks, const std::function<Net(int)>& net) {
+    std::vector<GraphPtr> out;
+    for (int rank = 0; rank < ranks; ++rank) out.push_back(training(rank, net ? net(rank) : Net{}));
+    return out;
+  }
+};
+
+const ReplicaSet* set_of(const ReplicasResult& result, ReplicaKind what) {
+  for (const ReplicaSet& set : result.sets) {
+    if (set.what == what) return &set;
+  }
+  return nullptr;
+}
+
+const NotReplicated* left_out(const ReplicasResult& result, const std::string& part) {
+  for (const NotReplicated& entry : result.not_replicated) {
+    if (entry.reason.find(part) != std::string::npos) return &entry;
+  }
+  return nullptr;
+}
+
+TEST(Replicas, EqualRanksHaveNoDifference) {
+  Trained s(4);
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_TRUE(result.not_checked.empty());
+  EXPECT_EQ(result.nothing, "");
+  // Weight, moments, rate, momentum, AllReduce, Mul, ApplyMomentum.
+  EXPECT_EQ(result.coverage.checked, 7u * 4 * 2);
+  const ReplicaSet* weights = set_of(result, ReplicaKind::kParameter);
+  ASSERT_TRUE(weights);
+  EXPECT_EQ(weights->ranks, (Ranks{0, 1, 2, 3}));
+  EXPECT_FALSE(weights->assumed);
+  EXPECT_EQ(weights->reason, "their gradients pass AllReduce of hccl_world_group");
+  ASSERT_TRUE(left_out(result, "data of the rank"));
+  EXPECT_EQ(left_out(result, "data of the rank")->examples, std::vector<std::string>{"x"});
+  ASSERT_TRUE(left_out(result, "written from data"));
+  EXPECT_EQ(left_out(result, "written from data")->examples, std::vector<std::string>{"bn.moving_mean"});
+}
+
+TEST(Replicas, MajorityTellsTheOddRankAndTheFirstOperatorThatShowsIt) {
+  Trained s(4, 3);
+  for (int rank = 0; rank < 4; ++rank) s.set(rank, 1, kForward, f32({1, 2, rank == 2 ? 12.0 : 3}), kIn1);
+  for (int step : {1, 2}) {
+    s.set(2, step, kApply, f32({1, 2, 99}));
+    s.set(2, step, "fc.weight", f32({1, 2, 99}));
+  }
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  const ReplicaDifference& found = result.differences[0];
+  EXPECT_EQ(s.name(found.tensor), "fc.weight:output:0");
+  EXPECT_EQ(s.name(found.seen), kForward + ":input:1");
+  EXPECT_EQ(found.seen.step, 1);
+  EXPECT_EQ(found.odd, Ranks{2});
+  EXPECT_EQ(found.others, (Ranks{0, 1, 3}));
+  EXPECT_TRUE(found.decided);
+  EXPECT_EQ(found.elements, 1u);
+  EXPECT_EQ(found.of, 3u);
+  ASSERT_EQ(found.first.size(), 1u);
+  EXPECT_EQ(found.first[0].at, std::vector<int64_t>{2});
+  EXPECT_EQ(found.first[0].expected, 3);
+  EXPECT_EQ(found.first[0].actual, 12);
+  // 3 and 12 differ in the exponent only: by a factor of 4.
+  EXPECT_EQ(found.bits, std::vector<int>{24});
+  EXPECT_TRUE(found.single_flip);
+  EXPECT_EQ(found.steps, (std::vector<int64_t>{1, 2}));
+  ASSERT_EQ(found.reached.size(), 1u);
+  EXPECT_EQ(s.name(found.reached[0]), kApply + ":output:0");
+  EXPECT_EQ(difference_sentence(found),
+            "rank 2 differs from ranks 0-1, 3 in 1 of 3 elements: [2] is 12 instead of 3, a single flipped bit (24)");
+}
+
+TEST(Replicas, TheLowestRankCanBeTheOddOne) {
+  Trained s(3);
+  s.set(0, 1, "fc.weight", f32({0, 0, 0}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].odd, Ranks{0});
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kValue);
+  EXPECT_EQ(result.differences[0].elements, 3u);
+  EXPECT_FALSE(result.differences[0].single_flip);
+}
+
+TEST(Replicas, OfTwoRanksNobodyKnowsTheOddOne) {
+  Trained s(2);
+  s.set(1, 1, "fc.weight", f32({0, 0, 0}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_FALSE(result.differences[0].decided);
+  EXPECT_EQ(result.differences[0].others, Ranks{0});
+  EXPECT_EQ(result.differences[0].odd, Ranks{1});
+}
+
+TEST(Replicas, TwoAgainstTwoIsUndecided) {
+  Trained s(4);
+  for (int rank : {1, 3}) s.set(rank, 1, "fc.weight", f32({0, 0, 0}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_FALSE(result.differences[0].decided);
+  EXPECT_EQ(result.differences[0].odd, (Ranks{1, 3}));
+}
+
+TEST(Replicas, EveryNanIsTheSame) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "fc.weight", f32({rank == 0 ? NAN : -NAN, 1, 2}));
+  EXPECT_TRUE(s.compare().differences.empty());
+  s.set(1, 1, "fc.weight", f32({5, 1, 2}));
+  ASSERT_EQ(s.compare().differences.size(), 1u);
+}
+
+TEST(Replicas, ZeroAndMinusZeroDiffer) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "fc.weight", f32({rank == 2 ? -0.0 : 0.0, 1, 2}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].bits, std::vector<int>{31});
+}
+
+TEST(Replicas, ARateOfItsOwnIsTheCauseOfWhatFollows) {
+  Trained s(3);
+  s.set(1, 1, "learning_rate", f32(Shape{}, std::vector<double>{0.25}));
+  s.set(1, 1, kApply, f32({7, 7, 7}));
+  s.set(1, 1, "fc.weight", f32({7, 7, 7}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kSetting);
+  EXPECT_EQ(s.name(result.differences[0].tensor), "learning_rate:output:0");
+  EXPECT_EQ(result.differences[0].reached.size(), 2u);
+  EXPECT_EQ(difference_sentence(result.differences[0]), "rank 1 differs from ranks 0, 2 in 1 of 1 element: 0.25 instead of 0.5");
+}
+
+TEST(Replicas, ARateThatDiffersFromTheFirstStepOnIsNoShard) {
+  Trained s(2);
+  for (int step : {0, 1}) s.set(1, step, "learning_rate", f32(Shape{}, std::vector<double>{0.3}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kSetting);
+  EXPECT_EQ(result.differences[0].tensor.step, 0);
+}
+
+TEST(Replicas, AnOperatorWithEqualInputsComputedIt) {
+  Trained s(3);
+  s.set(1, 1, "Default/Mul-op0", f32({9, 9, 9}));
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "Default/Mul-op0", f32({2, 2, 2}), kIn0);
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kOperator);
+  EXPECT_EQ(s.name(result.differences[0].tensor), "Default/Mul-op0:output:0");
+}
+
+TEST(Replicas, AnUpdateWithoutRecordedInputsMayHaveTakenAnotherWeight) {
+  Trained s(3);
+  s.set(1, 1, kApply, f32({7, 7, 7}));
+  s.set(1, 1, "fc.weight", f32({7, 7, 7}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kUnknown);
+}
+
+TEST(Replicas, ACollectiveThatDeliversDifferentResults) {
+  Trained s(3);
+  s.set(2, 1, kReduce, f32({7, 7, 7}));
+  s.set(2, 1, "Default/Mul-op0", f32({7, 7, 7}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].cause, ReplicaCause::kCollective);
+  EXPECT_EQ(s.name(result.differences[0].tensor), kReduce + ":output:0");
+}
+
+TEST(Replicas, TwoFaultsInOneStepAreTwoDifferences) {
+  Trained s(5);
+  s.set(1, 1, "fc.weight", f32({7, 7, 7}));
+  s.set(3, 1, "fc.weight", f32({8, 8, 8}));
+  s.set(4, 1, "moments.fc.weight", f32({9, 9, 9}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 3u);
+  std::vector<Ranks> odd;
+  for (const ReplicaDifference& found : result.differences) odd.push_back(found.odd);
+  std::ranges::sort(odd);
+  EXPECT_EQ(odd, (std::vector<Ranks>{{1}, {3}, {4}}));
+}
+
+TEST(Replicas, AMissingStepOfOneRankIsNotChecked) {
+  Trained s(3);
+  TensorQuery step;
+  step.ranks = IntSet::of(2);
+  step.steps = IntSet::of(1);
+  for (const TensorId& id : s.tensors(step)) s.erase(id);
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_EQ(result.coverage.not_checked, 7u);
+  ASSERT_EQ(result.not_checked.size(), 7u);
+  EXPECT_EQ(result.not_checked[0].reason, "rank 2 has no step 1");
+  EXPECT_EQ(result.not_checked[0].tensor.rank, 2);
+}
+
+TEST(Replicas, ATensorThatOneRankLacksOrCannotReadIsNotChecked) {
+  Trained s(3);
+  s.erase(s.id("fc.weight", 1, {}, 0, 1));
+  s.set_read_error(s.id("momentum", 1, {}, 0, 2), Status(Code::kIoError, "disk on fire"));
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  ASSERT_EQ(result.not_checked.size(), 2u);
+  EXPECT_EQ(result.not_checked[0].reason, "disk on fire");
+  EXPECT_EQ(result.not_checked[1].reason, "rank 1 did not dump it, but ranks 0, 2 did");
+}
+
+TEST(Replicas, ShapesThatDifferAreShards) {
+  Trained s(2, 2, [](int) { return Net{.group = "", .reduction = ""}; });
+  for (int step : {0, 1}) {
+    s.set(1, step, "fc.weight", f32({1, 2}));
+    s.set(1, step, "moments.fc.weight", f32({1, 2}));
+  }
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  ASSERT_TRUE(left_out(result, "their shapes differ"));
+  EXPECT_EQ(left_out(result, "their shapes differ")->tensors, 2u);
+}
+
+TEST(Replicas, ValuesThatDifferOnEveryRankInTheFirstStepAreShards) {
+  Trained s(4, 2, [](int) { return Net{.group = "", .reduction = ""}; });
+  for (int step : {0, 1}) {
+    for (int rank = 0; rank < 4; ++rank) s.set(rank, step, "fc.weight", f32({1.0 + rank, 2, 3}));
+  }
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_TRUE(left_out(result, "they differ in step 0, the first with them"));
+}
+
+TEST(Replicas, WithoutAReductionEqualityInTheFirstStepDecides) {
+  Trained s(3, 2, [](int) { return Net{.group = "", .reduction = ""}; });
+  s.set(1, 1, "fc.weight", f32({7, 7, 7}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_TRUE(result.differences[0].assumed);
+  EXPECT_EQ(set_of(result, ReplicaKind::kParameter)->reason, "equal in step 0");
+}
+
+TEST(Replicas, ShardsThatWereEqualByChanceAreNoReplicas) {
+  Trained s(3, 2, [](int) { return Net{.group = "", .reduction = ""}; });
+  for (int rank = 0; rank < 3; ++rank) s.set(rank, 1, "fc.weight", f32({5.0 + rank, 7, 7}));
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_TRUE(left_out(result, "equal in step 0 by chance"));
+}
+
+TEST(Replicas, SlicesOfAnOptimizersStateAreNoReplicas) {
+  Trained s(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    for (int step : {0, 1}) s.set(rank, step, "moments.fc.weight", f32({1.0 + rank, 2.0 + step, 3}));
+  }
+  EXPECT_TRUE(s.compare().differences.empty());
+  Trained cut(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int step : {0, 1}) cut.set(rank, step, "moments.fc.weight", f32({1.0 + rank, 2.0 + step}));
+  }
+  EXPECT_TRUE(cut.compare().differences.empty());
+}
+
+TEST(Replicas, OptimizerShardingSplitsWeights) {
+  Trained s(4, 2, [](int) { return Net{.reduction = "ReduceScatter"}; });
+  for (int rank = 0; rank < 4; ++rank) s.set(rank, 1, "fc.weight", f32({5.0 + rank, 7, 7}));
+  const ReplicasResult result = s.compare();
+  EXPECT_TRUE(result.differences.empty());
+  EXPECT_TRUE(left_out(result, "their gradients pass ReduceScatter"));
+}
+
+TEST(Replicas, GroupsShareAmongThemselves) {
+  Trained s(4, 2, [](int rank) { return Net{.group = rank < 2 ? "2-17" : "2-18"}; });
+  for (int rank : {2, 3}) {
+    for (const char* name : {"fc.weight", "moments.fc.weight"}) {
+      for (int step : {0, 1}) s.set(rank, step, name, f32({40.0 + step, 41, 42}));
+    }
+    for (int step : {0, 1}) {
+      for (const std::string& name : {kReduce, std::string("Default/Mul-op0"), kApply}) s.set(rank, step, name, f32({50, 51, 52}));
+    }
+  }
+  EXPECT_TRUE(s.compare().differences.empty());
+  s.set(3, 1, "fc.weight", f32({40, 41, 42.5}));
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(result.differences[0].odd, Ranks{3});
+  EXPECT_EQ(result.differences[0].others, Ranks{2});
+  EXPECT_FALSE(result.differences[0].decided);
+  EXPECT_FALSE(result.differences[0].assumed);
+}
+
+TEST(Replicas, ARankWithAnotherGraphIsLeftOutByName) {
+  const std::vector<FakeNode> another = {{"other", "Parameter"}, {"Default/ReLU-op0", "ReLU", {"other"}}};
+  std::vector<GraphPtr> graphs = {training(0), training(1), fake_graph(another, 2)};
+  FakeSession s(graphs);
+  for (int rank : {0, 1}) s.put(s.id("fc.weight", 0, {}, 0, rank), f32({1, 2, 3}));
+  s.put(s.id("Default/ReLU-op0", 0, {}, 0, 2), f32({1}));
+  const Result<ReplicasResult> result = replicas(s, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->differences.empty());
+  EXPECT_EQ(result->coverage.checked, 2u);
+  EXPECT_EQ(set_of(*result, ReplicaKind::kParameter)->ranks, (Ranks{0, 1}));
+}
+
+TEST(Replicas, OneRankHasNothingToCompare) {
+  Trained s(1);
+  EXPECT_EQ(s.compare().nothing, "rank 0 is the only one");
+  Trained four(4);
+  EXPECT_EQ(four.compare({.ranks = IntSet::of(2)}).nothing, "rank 2 is the only one");
+}
+
+TEST(Replicas, RecordedInputsStandInForParametersThatWereNotDumped) {
+  Trained s(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int step : {0, 1}) {
+      s.erase(s.id("fc.weight", step, {}, 0, rank));
+      s.set(rank, step, kForward, f32({1, 2, rank == 1 && step == 1 ? 8.0 : 3.0}), kIn1);
+    }
+  }
+  const ReplicasResult result = s.compare();
+  ASSERT_EQ(result.differences.size(), 1u);
+  EXPECT_EQ(s.name(result.differences[0].tensor), "fc.weight:output:0");
+  EXPECT_EQ(s.name(result.differences[0].seen), kForward + ":input:1");
+}
+
+TEST(Replicas, EachTensorIsReadOnceWhereAllAreEqual) {
+  Trained s(4);
+  s.reset_counters();
+  const ReplicasResult result = s.compare();
+  EXPECT_EQ(s.reads(), result.coverage.checked);
+}
+
+}  // namespace
+}  // namespace msdbg
