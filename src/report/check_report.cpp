@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -68,6 +69,7 @@ class CheckText {
   std::string text() {
     std::string out = causes();
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
+    out += steps_and_ranks();
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += problems();
     if (style_.gate) {
@@ -120,6 +122,56 @@ class CheckText {
     return out;
   }
 
+  /// For each hit of the table the ranks that have the same one; empty for a hit that the line of another rank shows.
+  std::vector<std::vector<int>> ranks_of_rows() const {
+    const std::vector<Hit>& hits = result_.hits;
+    std::vector<std::vector<int>> out(hits.size());
+    std::map<std::tuple<int64_t, int, uint32_t, Slot, std::string, std::string, std::string, GateStatus>, size_t> rows;
+    for (size_t i = 0; i < hits.size(); ++i) {
+      if (folded_[i]) continue;
+      const TensorId& id = hits[i].tensor;
+      size_t row = i;
+      if (session_.ranks().size() > 1 && !style_.all && !style_.wide) {
+        row = rows.try_emplace({id.step, id.graph, id.execution, id.slot, hits[i].rule + " " + hits[i].watch_name, session_.node(id).name,
+                                what_text(hits[i]), gate_status_of(style_, i)}, i).first->second;
+      }
+      out[row].push_back(id.rank);
+    }
+    return out;
+  }
+
+  /// How many hits each rank has in each step, where several ranks have any.
+  std::string steps_and_ranks() const {
+    constexpr size_t kMostRanks = 16, kMostSteps = 12;
+    std::map<int64_t, std::map<int, std::pair<uint64_t, uint64_t>>> counts;  // hits, not checked
+    std::set<int> with;
+    for (const Hit& hit : result_.hits) {
+      ++counts[hit.tensor.step][hit.tensor.rank].first;
+      with.insert(hit.tensor.rank);
+    }
+    if (with.size() < 2 || session_.ranks().size() > kMostRanks) return "";
+    for (const NotChecked& entry : result_.not_checked) ++counts[entry.tensor.step][entry.tensor.rank].second;
+    std::vector<Table::Column> columns = {{"hits in step", Align::kRight}};
+    for (const int rank : session_.ranks()) columns.push_back({fmt::format("rank {}", rank), Align::kRight});
+    Table table(std::move(columns));
+    size_t shown = 0;
+    for (const auto& [step, ranks] : counts) {
+      if (++shown > kMostSteps && !style_.wide && !style_.all) break;
+      std::vector<Table::Cell> row = {std::to_string(step)};
+      for (const int rank : session_.ranks()) {
+        const auto at = ranks.find(rank);
+        const auto [hits, not_checked] = at == ranks.end() ? std::pair<uint64_t, uint64_t>{0, 0} : at->second;
+        row.emplace_back(std::to_string(hits) + (not_checked > 0 ? fmt::format(" ({} not checked)", not_checked) : ""));
+      }
+      table.add(std::move(row));
+    }
+    std::string out = table.text(style_);
+    if (counts.size() > kMostSteps && shown > kMostSteps && !style_.wide && !style_.all) {
+      out += fmt::format("  ... {} more{}\n", counted(counts.size() - kMostSteps, "step"), all_);
+    }
+    return out;
+  }
+
   std::string table() {
     const std::vector<Hit>& hits = result_.hits;
     const bool ranks = session_.ranks().size() > 1;
@@ -141,12 +193,15 @@ class CheckText {
     columns.push_back({.title = "what", .fit = Fit::kText});
     if (style_.wide) columns.push_back({"source"});
     Table table(std::move(columns));
+    const std::vector<std::vector<int>> ranks_of = ranks_of_rows();
+    const auto has_row = [](const std::vector<int>& row) { return !row.empty(); };
+    const auto rows = static_cast<size_t>(std::count_if(ranks_of.begin(), ranks_of.end(), has_row));
     const size_t open = static_cast<size_t>(std::count(folded_.begin(), folded_.end(), false));
     const size_t most = style_.wide || style_.all ? hits.size() : kMaxRows;
     size_t shown = 0;
     std::set<std::tuple<int, int64_t, int>> first_of_step;
     for (size_t i = 0; i < hits.size() && shown < most; ++i) {
-      if (folded_[i]) continue;
+      if (ranks_of[i].empty()) continue;
       ++shown;
       const Hit& hit = hits[i];
       const Node& node = session_.node(hit.tensor);
@@ -154,7 +209,7 @@ class CheckText {
       std::vector<Table::Cell> row;
       if (style_.numbered) row.emplace_back(std::to_string(i + 1));
       if (style_.gate) row.emplace_back(std::string(gate_status_name(gate_status_of(style_, i))));
-      if (ranks) row.emplace_back(std::to_string(hit.tensor.rank));
+      if (ranks) row.emplace_back(ranks_numbers(ranks_of[i]));
       if (graphs) row.emplace_back(std::to_string(hit.tensor.graph));
       row.emplace_back(std::to_string(hit.tensor.step), first ? Paint::kStrong : Paint::kNone);
       row.emplace_back(std::string(severity_name(hit.severity)), paint_for(hit.severity));
@@ -172,7 +227,7 @@ class CheckText {
       table.add(std::move(row));
     }
     std::string out = table.empty() ? "" : table.text(style_);
-    if (shown < open) out += fmt::format("  ... {} more{}\n", open - shown, all_);
+    if (shown < rows) out += fmt::format("  ... {} more{}\n", rows - shown, all_);
     if (open < hits.size()) out += fmt::format("  ... {} that {} from {}{}\n", hits.size() - open,
                                                hits.size() - open == 1 ? "follows" : "follow", open == 0 ? "the cause" : "others", all_);
     return out;

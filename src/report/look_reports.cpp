@@ -187,19 +187,24 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   for (const std::string& net : info.nets) nets.push_back(printable(net));
   if (!nets.empty()) out += field("nets", fmt::format("{}", fmt::join(nets, ", ")));
   out += field("ranks", numbers_text(std::vector<int64_t>(session.ranks().begin(), session.ranks().end())));
-  bool titled = false;
+  // Ranks with the same graph and steps have one line.
+  std::vector<std::pair<std::string, std::vector<int>>> graphs;
   for (const GraphPtr& graph : session.graphs()) {
     const auto operators =
         static_cast<uint64_t>(std::count_if(graph->nodes().begin(), graph->nodes().end(), [](const Node& node) {
           return node.kind == NodeKind::kOperator && !is_structural(node.op);
         }));
-    std::string line = session.ranks().size() > 1 ? fmt::format("rank {} ", graph->rank()) : "";
     const std::vector<int64_t> steps = session.steps(graph->rank(), graph->id());
-    line += fmt::format("{} {}: {}, {} {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
+    std::string line = fmt::format("{} {}: {}, {} {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
                         steps.size() == 1 ? "step" : "steps", numbers_text(steps));
     if (!graph->from_file()) line += ", no graph file";
-    out += field(titled ? "" : "graphs", line);
-    titled = true;
+    auto same = std::find_if(graphs.begin(), graphs.end(), [&](const auto& entry) { return entry.first == line; });
+    if (same == graphs.end()) same = graphs.insert(same, {std::move(line), {}});
+    same->second.push_back(graph->rank());
+  }
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const auto& [line, ranks] = graphs[i];
+    out += field(i == 0 ? "graphs" : "", session.ranks().size() > 1 ? fmt::format("{}: {}", ranks_text(ranks), line) : line);
   }
   out += field("files",
                fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(report.tensor_files, "tensor"),

@@ -159,6 +159,8 @@ class OriginText {
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
       if (input.state == InputState::kGood && !worth_showing(input)) continue;
+      // All that is known of it is above: why it is unknown.
+      if (input.state == InputState::kUnknown && input.producer.node == kNoNode && input.producer.name.empty()) continue;
       const std::string line = input_text(origin, input);
       out += titled ? more(line) : field("inputs", line);
       titled = true;
@@ -265,7 +267,7 @@ class OriginText {
         line += first.group.empty() ? ", whose group is assumed to be all ranks" : fmt::format(" ({})", printable(first.group));
         line += fmt::format(": {}{}", counted(first.tensors, "tensor"), ranks.size() > 1 ? " each" : "");
         if (first.sound_loss) line += ranks.size() > 1 ? "; their losses are finite" : "; its loss is finite";
-        out += out.empty() ? field("other ranks", line) : more(line);
+        out += out.empty() ? field("elsewhere", line) : more(line);
       }
     }
     return out;

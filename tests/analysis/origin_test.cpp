@@ -399,8 +399,8 @@ TEST(Origin, RanksAndGraphsAreJudgedEachForThemselves) {
   }
   const OriginResult result = search(s);
   ASSERT_EQ(result.steps.size(), 2u);
-  EXPECT_EQ(std::tuple(result.steps[0].rank, result.steps[0].graph, result.steps[0].step), std::tuple(0, 1, 1));
-  EXPECT_EQ(std::tuple(result.steps[1].rank, result.steps[1].graph, result.steps[1].step), std::tuple(1, 0, 0));
+  EXPECT_EQ(std::tuple(result.steps[0].rank, result.steps[0].graph, result.steps[0].step), std::tuple(1, 0, 0));
+  EXPECT_EQ(std::tuple(result.steps[1].rank, result.steps[1].graph, result.steps[1].step), std::tuple(0, 1, 1));
   OriginOptions first_rank;
   first_rank.ranks = IntSet::of(0);
   EXPECT_EQ(search(s, "nan", first_rank).steps.size(), 1u);
