@@ -75,10 +75,18 @@ function M.weights(s)
     end
     entry.trains = entry.trains or node.trainable
   end
+  -- ema.fc1.weight beside fc1.weight is a copy of it or its sum of gradients.
+  local function is_copy(node)
+    for at in node.name:gmatch "[%._]()" do
+      local original = of[node.rank .. " " .. node.name:sub(at)]
+      if original and original.trains then return true end
+    end
+    return false
+  end
   local trained, frozen = {}, {}
   for _, entry in ipairs(order) do
     local list = entry.trains and trained or frozen
-    list[#list + 1] = entry.node
+    if entry.trains or not is_copy(entry.node) then list[#list + 1] = entry.node end
   end
   return trained, #trained > 0 and frozen or {}
 end

@@ -153,6 +153,12 @@ local untrained = rule {
   cases    = {
     network("the last layer", "hit", both, { true, false }),
     network("the first layer", "clean", both, { false, true }),
+    { name = "a moving average of a trained one", select = true, expect = "clean", tensors = {
+      { node = "fc1.weight", op = "Parameter", trainable = true, x = { { 1, 2 } } },
+      { node = "ema.fc1.weight", op = "Parameter", x = { { 1, 2 } } },
+      { node = "Default/fc1-Dense/MatMul-op0", op = "MatMul", inputs = { "fc1.weight" }, x = { { 1, 2 } } },
+      { node = "Default/Mul-op1", op = "Mul", inputs = { "ema.fc1.weight" }, x = { { 1, 2 } } },
+      { node = "Default/optimizer-SGD/SGD-op2", op = "SGD", inputs = { "fc1.weight" }, x = { { 1, 2 } } } } },
     network("all are trained", "clean", both, both),
     network("nothing is trained", "clean", both, { false, false }),
   },
