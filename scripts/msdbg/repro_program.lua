@@ -5,7 +5,7 @@ local concat, format = table.concat, string.format
 
 local M = {}
 
--- Operators as NumPy says them; `x` are the inputs, `attr(name, default)` an attribute.
+-- Operators in NumPy; `x` are the inputs, `attr(name, default)` an attribute.
 local NUMPY = {
   Abs = "np.abs(x[0])", Add = "x[0] + x[1]", AddN = "sum(x[1:], x[0])", ApplyMomentum = "apply_momentum(*x[:5])",
   AssignAdd = "x[0] + x[1]", BatchMatMul = "matmul(x)", BiasAdd = "bias_add(x[0], x[1])",

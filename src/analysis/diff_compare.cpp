@@ -28,7 +28,7 @@ Result<Comparison> walk(ElementReader& a, ElementReader& b, CloseRequest toleran
   return pass.finish();
 }
 
-/// What one side has, noted in the entry's type and shape; the reason there when it has no elements.
+/// Notes the type and shape of one side in the entry, and the reason if it has no elements.
 Result<OpenTensor> open_side(Session& session, const TensorId& id, std::string_view side, DType& dtype, Shape& shape) {
   Result<OpenTensor> opened = session.open(id);
   const auto failed = [&](const Status& status) { return Status(status.code(), fmt::format("{}: {}", side, status.message())); };
@@ -61,8 +61,8 @@ Status compare_entry(Session& a, Session& b, const DiffOptions& options, TensorD
   entry.tolerance = given ? CloseRequest{options.rtol.value_or(0), options.atol.value_or(0)} : CloseRequest{relative.rtol, 0};
   auto measured = walk(*side_a->reader, *side_b->reader, entry.tolerance, buffers, bytes);
   if (measured && !given && relative.rtol > 0 && !measured->bit_equal && measured->pairs > 0) {
-    // How large a small value's error may be depends on the values around it: those that were added up for it. Their
-    // size is known after the first pass; only tensors that it did not settle are read again.
+    // The error that a small value may have depends on the values that were summed for it. Their size is known after the
+    // first pass; only tensors that are still undecided are read again.
     entry.tolerance.atol = relative.atol * measured->norm_b / std::sqrt(static_cast<double>(measured->pairs));
     measured->tolerance = entry.tolerance;
     if (!measured->all_within()) measured = walk(*side_a->reader, *side_b->reader, entry.tolerance, buffers, bytes);

@@ -1,4 +1,4 @@
-// Two graphs node by node: who is who, how far a value has come, and who updates what.
+// Two graphs, node by node: which nodes match, how far a value has come, and which optimizer updates what.
 #include <algorithm>
 
 #include "analysis/diff_parts.h"
@@ -50,7 +50,7 @@ void follow_edges(GraphPair& pair) {
   for (const auto& [parameter, updater] : pair.updater) pair.paths[parameter] = pair.paths[updater];
 }
 
-/// No way is known: everything that ran before may be on it.
+/// No path is known: everything that ran before may be on it.
 void assume_longest(GraphPair& pair, const DumpedShapes& shapes) {
   PathLength path;
   for (NodeId id : pair.b->execution_order()) {

@@ -52,7 +52,7 @@ std::vector<const Graph*> graphs_of(const Session& session, int64_t rank, std::o
   return out;
 }
 
-/// Shares of names, numbers of operators apart.
+/// The share of names that both have, ignoring the numbers of operators.
 double overlap(const Graph& a, const Graph& b) {
   const auto names = [](const Graph& graph) {
     std::map<std::string, size_t> counts;
@@ -104,7 +104,7 @@ std::vector<std::pair<const Graph*, const Graph*>> pair_graphs(const Session& a,
   return pairs;
 }
 
-/// Which graphs a note speaks of, "" where there is only one: "rank 1, graph 0: ".
+/// The graphs that a note is about, "" if there is only one: "rank 1, graph 0: ".
 std::string pair_words(const Session& a, const Session& b, const Graph& graph_a, const Graph& graph_b) {
   if (a.graphs().size() == 1 && b.graphs().size() == 1) return "";
   const std::string in_b = fmt::format("rank {}, graph {}", graph_b.rank(), graph_b.id());
@@ -280,7 +280,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
   }
   // Some optimizers never write their output buffers.
   for (TensorDiff& entry : entries) {
-    // Without edges the type of an operator must do.
+    // Without edges, only the operator's type is known.
     if (!entry.reason.empty() || (pair.edges_known && !pair.updated.count(entry.b.node))) continue;
     for (const auto& [session, side] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
       if (has_unwritten_outputs(session->info(), pair.b->node(entry.b.node))) {

@@ -205,7 +205,7 @@ class StepSearch {
 
   // ---- what remains ----
 
-  /// A node with unknown inputs that is after another origin is its consequence as far as anyone can tell.
+  /// A node with unknown inputs behind another origin counts as its consequence.
   void drop_explained() {
     auto explained = [&](const Candidate& candidate, const Candidate& by) {
       return &candidate != &by && by.spread.executions.count(candidate.execution) > 0;
@@ -218,7 +218,7 @@ class StepSearch {
     });
   }
 
-  /// What one run of a loop body gives the next travels outside its graph, and arrives as a parameter.
+  /// Values pass from one run of a loop body to the next outside its graph, and arrive as parameters.
   bool passes_to_next_execution(const Candidate& earlier, const Candidate& later) const {
     if (later.execution.index == 0 || earlier.execution.node == kNoNode ||
         earlier.execution.index >= later.execution.index)

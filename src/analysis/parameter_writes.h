@@ -1,4 +1,4 @@
-// Who wrote a parameter, over the steps and graphs of a rank.
+// The writes of a parameter, over the steps and graphs of a rank.
 //
 // The session's owner thread only.
 #pragma once

@@ -11,7 +11,7 @@ constexpr size_t kChains = 4;
 
 enum class PathEnd : uint8_t { kAbsorbed, kParameter, kLoss, kOutput };
 
-/// Breadth first, so the way back from any place is a shortest one.
+/// Breadth first, so the path back from any place is a shortest one.
 class BreadthFirstSearch {
  public:
   BreadthFirstSearch(Evidence& evidence, const StepModel& model, const TensorId& origin)
@@ -66,7 +66,7 @@ class BreadthFirstSearch {
     bool bad = false, sound = false, unknown = false;
     std::optional<TensorId> seen;
     const std::vector<WrittenValue> written_values = model_.written_values(execution);
-    // What an optimizer hands on is the parameter; its output feeds nothing as a rule.
+    // An optimizer passes on its parameter; its own output usually feeds nothing.
     const bool updates = std::any_of(written_values.begin(), written_values.end(),
                                      [](const WrittenValue& written) { return written.parameter.has_value(); });
     for (const WrittenValue& written : written_values) {
@@ -100,7 +100,7 @@ class BreadthFirstSearch {
     // A parent is visited before its children, so its count is final when theirs is made.
     const bool shows = visits_[at].link && *visits_[at].link != origin_;
     visits_[at].links = (visits_[at].parent == kNoParent ? 0 : visits_[visits_[at].parent].links) + (shows ? 1 : 0);
-    // Comparisons and casts to integers have no NaN to pass on; they swallow nothing.
+    // Comparisons and casts to integers cannot hold a NaN, so they do not absorb one.
     if (!bad && !unknown && sound && seen && can_be_bad(*seen)) ways_.push_back({PathEnd::kAbsorbed, at, seen, true});
   }
 
@@ -140,7 +140,7 @@ class BreadthFirstSearch {
 
   size_t length(const Path& way) const { return 1 + visits_[way.visit].links + (way.last ? 1 : 0); }
 
-  /// The shortest way to each kind of end and the longest way of all tell most; a list of all ways tells nothing.
+  /// The shortest path to each kind of end and the longest path of all say the most; a list of all paths would say little.
   void choose_chains() {
     std::vector<const Path*> chosen;
     const Path* longest = nullptr;

@@ -98,7 +98,7 @@ class Walk {
     const OriginInput* bad = nullptr;
     const OriginInput* unknown = nullptr;
     for (const OriginInput& input : inputs) {
-      // A parameter that was bad before its update does not owe that to the gradient.
+      // A parameter that was bad before its update did not break because of the gradient.
       if (input.state == InputState::kBad && (bad == nullptr || model.updates(execution.node, input.slot))) bad = &input;
       if (input.state == InputState::kUnknown && unknown == nullptr) unknown = &input;
     }

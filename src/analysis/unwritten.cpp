@@ -8,7 +8,7 @@ namespace {
 
 // What was seen: trainings on a CPU whose dumps were compared with the parameters that the operators had updated. 1.5.0: all optimizers
 // (ApplyMomentum). 2.0.0, 2.7.1, 2.10.0: these four; the outputs of ApplyMomentum, SGD, ApplyAdagrad, ApplyFtrl, ApplyAdaMax,
-// ApplyProximalAdagrad and ApplyAdadelta hold the updated parameters there. Releases between are taken to do the same.
+// ApplyProximalAdagrad and ApplyAdadelta hold the updated parameters there. Releases in between are assumed to do the same.
 constexpr std::array<std::string_view, 4> kFrom2OnCpu = {"adam", "adamweightdecay", "applyrmsprop", "applycenteredrmsprop"};
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace msdbg {
 namespace {
 
-/// The number of the verdict: what the script measured, else that of the first parameter that hit.
+/// The number that decided: what the script measured, else the value of the first parameter that hit.
 Answer actual_of(const Hit& hit) {
   for (const auto& [name, value] : hit.details) {
     if (name == "actual") return parse_double(value) ? Answer(*parse_double(value)) : Answer(value);
@@ -116,7 +116,7 @@ Answer hit_answer(const Session& session, const Hit& hit) {
   out["details"] = details_of(hit);
   out["stats"] = stats_answer(hit.stats, hit.shape);
   out["not_finite"] = text_answer(nonfinite_text(hit.stats));
-  // A rule of another name that uses a condition of the catalogue keeps its words.
+  // A rule that uses a condition of the catalogue under another name keeps the texts of that condition.
   const auto spec = find_condition(hit.abbr.empty() ? hit.rule : hit.abbr);
   const auto words = [&](const std::string& of_rule, std::string_view ConditionSpec::* of_condition) {
     return !of_rule.empty() || !spec ? text_answer(of_rule) : text_answer((*spec)->*of_condition);

@@ -1,4 +1,4 @@
-// Checkpoints: what is in one, what changed between two, which step of a dump one belongs to.
+// Checkpoints: the contents of one, the changes between two, and the step of a dump that one belongs to.
 #include "msdbg/answers.h"
 #include "report/cell_text.h"
 #include "report/parameter_text.h"

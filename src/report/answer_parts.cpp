@@ -117,7 +117,7 @@ Answer stats_answer(Session& session, const std::optional<Stats>& stats, const s
 }
 
 Answer stats_answer(const Stats& s, std::span<const int64_t> shape) {
-  // Without a finite element a minimum does not exist; that is null, not NaN.
+  // Without a finite element there is no minimum: null, not NaN.
   auto real = [&](double value, uint32_t field) -> Answer { return !s.knows(field) || std::isnan(value) ? Answer() : Answer(value); };
   auto count = [&](uint64_t value, uint32_t field) -> Answer { return s.knows(field) ? Answer(value) : Answer(); };
   Answer out;
@@ -127,7 +127,7 @@ Answer stats_answer(const Stats& s, std::span<const int64_t> shape) {
   out["mean"] = real(s.mean, kStatMean);
   out["abs_mean"] = real(s.abs_mean, kStatAbsMean);
   out["std"] = real(s.std, kStatStd);
-  // The sum over no finite element is 0, which would read as a tensor of zeros.
+  // Without finite elements the sum is 0, which would look like a tensor of zeros.
   const bool finite = s.count == 0 || s.finite_count() > 0;
   out["l2_norm"] = finite ? real(s.l2_norm, kStatL2Norm) : Answer();
   out["nan_count"] = count(s.nan_count, kStatNan);

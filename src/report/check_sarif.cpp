@@ -62,7 +62,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
     const GateStatus status = gate_status_of(style, i);
     if (style.gate && style.gate->has_baseline && status != GateStatus::kSuppressed)
       entry["baselineState"] = status == GateStatus::kKnown ? "unchanged" : "new";
-    // With suppression files an empty list says: looked for, none applies.
+    // With suppression files, an empty list means that none applies.
     if (style.gate && style.gate->has_suppressions) {
       entry["suppressions"] = Json::array();
       if (status == GateStatus::kSuppressed)
@@ -118,7 +118,7 @@ std::string check_sarif(const Session& session, const CheckResult& result, const
   run.rules = std::move(rules);
   run.results = std::move(results);
   run.notes = std::move(notes);
-  // Findings are a normal result; a status above that of findings means the run failed.
+  // Findings are a normal result; a higher status means that the run failed.
   run.successful = !result.interrupted && style.exit_status <= 1;
   run.exit_status = style.exit_status;
   run.properties = {{"dump", session.info().source},

@@ -149,7 +149,7 @@ class Planner {
     return watches;
   }
 
-  /// Where only the inputs of operators were dumped, they are all there is of the values between.
+  /// If only the inputs of operators were dumped, they are the only record of the values in between.
   void list_inputs_instead(TensorQuery query, std::vector<TensorId>* listed) {
     for (const GraphPtr& graph : graphs_) without_outputs_.insert(graph->rank());
     for (const TensorId& id : *listed) {

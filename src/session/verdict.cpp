@@ -18,13 +18,13 @@ uint32_t code_of(const Status& status) {
   return 0;
 }
 
-/// MindSpore compares with the last step that was dumped, however long ago that was, and so do conditions that are to answer as it does.
+/// MindSpore compares with the last dumped step, no matter how long ago; so do conditions that must give the same answer.
 /// Rules judge the change for each step.
 bool is_per_step(const Watchpoint& watch, Semantics semantics) {
   return semantics == Semantics::kFinite || (watch.info && !watch.info->file.empty());
 }
 
-/// How many steps a change took that is more than one step's.
+/// The number of steps that a change spans, if more than one.
 std::string steps_text(const Condition& condition, int64_t steps, bool per_step) {
   return fmt::format("{} {} steps", per_step && condition.spec->enumerator == condition_number::kChangeTooLarge ? "for each of" : "in", steps);
 }
@@ -146,7 +146,7 @@ Verdicts::Outcome Verdicts::judge_condition(const Watchpoint& watch, const Tenso
   if (decision.verdict == Verdict::kNotChecked && evidence.stats->nan_count > 0 &&
       (decision.error_code & ~uint32_t{kErrorNan | kErrorInf}) == 0) {
     if (options_.nan == NanVerdict::kHit) decision.verdict = Verdict::kHit;
-    // Inf is another reason of its own.
+    // Inf is a separate reason.
     if (options_.nan == NanVerdict::kClean && (decision.error_code & kErrorInf) == 0) decision.verdict = Verdict::kClean;
   }
   Outcome outcome{decision.verdict, decision.error_code, std::move(decision.reason), std::move(decision.params), {}};
@@ -154,7 +154,7 @@ Verdicts::Outcome Verdicts::judge_condition(const Watchpoint& watch, const Tenso
   return outcome;
 }
 
-/// Why the truth of an expression says nothing about this tensor; "" when it does. IEEE's "false" on NaN is no evidence of health.
+/// Why the result of an expression does not decide this tensor; "" if it does. A comparison with NaN is false, which proves nothing.
 std::string Verdicts::blinded(const Expression& expression, const ExpressionValue& value, const Evidence& evidence) {
   const Stats& stats = *evidence.stats;
   const bool nan = stats.nan_count > 0;
