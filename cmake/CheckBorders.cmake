@@ -17,7 +17,7 @@ set(headers_ckpt checkpoint)
 set(headers_live live)
 set(headers_agent agent agent_c)
 set(headers_analysis analysis diff dump_plan follow histogram layers replicas series)
-set(headers_report report answers checkpoint_report follow_report gate histogram_report html_report layers_report picture replicas_report table)
+set(headers_report report answers checkpoint_report follow_report gate guide histogram_report html_report layers_report picture replicas_report table)
 set(headers_script script abi)
 
 set(owner_xsimd simd)

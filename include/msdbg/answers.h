@@ -11,12 +11,19 @@
 
 #include "msdbg/checkpoint.h"
 #include "msdbg/follow_report.h"
+#include "msdbg/guide.h"
 #include "msdbg/report.h"
 
 namespace msdbg {
 
 /// Keys keep the order in which they were added.
 using Answer = nlohmann::ordered_json;
+
+/// A list of an answer, and its key there.
+struct AnswerRows {
+  std::string_view key;
+  Answer rows = Answer::array();
+};
 
 // ---- text ------------------------------------------------------------------------------------------------------------
 
@@ -65,6 +72,8 @@ Answer hit_answer(const Session& session, const Hit& hit);
 Answer check_summary(const Session& session, const CheckResult& result, const Gate* gate = nullptr);
 /// Without `gate` no hit has a status.
 Answer check_answer(const Session& session, const CheckResult& result, const Gate* gate = nullptr);
+/// An entry of `origins`; `order` counts those of its step from 1.
+Answer origin_entry_answer(Session& session, const Origin& origin, const std::vector<int>& ranks, size_t order);
 Answer origin_answer(Session& session, const OriginResult& result);
 /// How far apart two tensors are.
 Answer measures_answer(const Comparison& measures, const Shape& shape);
@@ -79,11 +88,16 @@ Answer series_answer(const Series& a, const Series& b, const SeriesComparison& r
 Answer node_answer(const NodeRef& node);
 Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes);
 Answer tensors_answer(const Session& session, std::span<const StatsRow> rows);
+/// What is known about a dump without reading its tensors.
+Answer session_answer(const Session& session);
 Answer doctor_answer(const Session& session, const SessionReport& report);
 Answer bisect_answer(Session& session, const BisectResult& result);
+/// An entry of `tensors`: one line of the trend.
+Answer trend_entry_answer(const Session& session, const TrendResult& result, const TrendLine& line);
 Answer trend_answer(Session& session, const TrendResult& result);
 Answer propagation_answer(Session& session, const Propagation& result);
 Answer why_answer(Session& session, const WhyAnswer& answer);
+Answer guide_answer(const Session& session, const GuideResult& result);
 /// Program lines with what was found on them.
 Answer lines_answer(Session& session, std::span<const SourceFile> files, const CheckResult& result);
 

@@ -14,6 +14,7 @@
 #include "msdbg/analysis.h"
 #include "msdbg/check.h"
 #include "msdbg/gate.h"
+#include "msdbg/guide.h"
 
 namespace msdbg {
 
@@ -27,13 +28,6 @@ struct PageInput {
   const OriginResult* origin = nullptr;
 };
 
-/// A finding of `msdbg guide`.
-struct PageRemark {
-  std::string chapter;      ///< "Data"
-  std::string kind;         ///< "finding", "unknown", "fine" or "note"
-  std::string text, next;   ///< `next` may be empty
-};
-
 struct PageOptions {
   std::string dump;              ///< the dump's name in commands; "": SessionInfo::source
   std::string command;           ///< the command that made the page, as typed; "": unknown
@@ -41,7 +35,7 @@ struct PageOptions {
   std::string rules;             ///< description of the rules: "the default rules"
   std::string file_words;        ///< the files of rules as words of the command line: "--rule mine.lua"; may be empty
   std::string rule_words;        ///< the same as command line words: "--rules TO,TZ"; "" for the default
-  std::vector<PageRemark> guide; ///< in this order, in their own chapter; no chapter if empty
+  std::vector<GuideEntry> guide; ///< in this order, in their own chapter; no chapter if empty
   size_t max_hits = 300;         ///< rows of the table; further hits are only counted
   size_t max_tensors = 12;       ///< with pictures
   size_t max_layers = 24;        ///< with trend lines

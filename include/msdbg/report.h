@@ -59,6 +59,9 @@ std::string check_report(Session& session, const CheckResult& result, const Repo
 std::string origin_report(Session& session, const OriginResult& result, const ReportStyle& style);
 /// The result of `msdbg diff`; all formats but sarif.
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style);
+/// The rows of its table, as indexes of DiffResult::tensors: culprits and the first others that differ; without any, the largest errors
+/// within tolerance.
+std::vector<size_t> diff_rows(const DiffResult& result, const ReportStyle& style);
 /// The result of `msdbg diff --loss`; table, json, jsonl (a line per step) and csv.
 std::string series_report(const Series& a, const Series& b, const SeriesComparison& result, const ReportStyle& style);
 

@@ -39,6 +39,7 @@ struct CommandInfo {
 };
 
 class Script;
+struct AnswerRows;  // msdbg/answers.h
 
 /// Commands that the application adds to the prompt. Script::eval() calls both functions on its thread.
 struct PromptCommands {
@@ -127,6 +128,9 @@ class Script {
   const CheckResult* last_result();
   /// Stores a result as the session's last one. `asked` describes it ("the default rules"), `names` are the rules that ran.
   void keep(const CheckResult& result, const std::string& asked, const std::vector<std::string>& names);
+
+  /// The rows that the running command lists, for `#3` and `_`.
+  void list_rows(const AnswerRows& rows);
 
   enum class EvalState : uint8_t { kDone, kIncomplete, kError, kExit };
   struct Eval {

@@ -44,8 +44,9 @@ class Table {
     static Cell name(std::string full, size_t least, Paint paint = Paint::kNone, std::string elided = "");
   };
 
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  /// `numbered`: a first column counts the rows from 1.
+  explicit Table(std::vector<Column> columns, bool numbered = false);
+  void add(std::vector<Cell> row);
   bool empty() const { return rows_.empty(); }
   /// The text with a line of titles, without trailing blanks. A name that does not fit its column is printed on its own line. The
   /// last line lists dropped columns.
@@ -54,6 +55,7 @@ class Table {
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
+  bool numbered_;
 };
 
 /// The suffix of a node's name in a table of tensors: nothing for output 0, `:input:1` and the like otherwise.

@@ -11,8 +11,10 @@ local guide = {}
 ---@field steps? integer  the largest number of steps to look at, default 8
 ---@field origin? msdbg.Origins  if already computed
 
----The result of the guide.
+---The result of the guide: the keys of `msdbg guide --format json`, and the origin.
 ---@class msdbg.GuideResult
+---@field dump string  its source
+---@field verdict string  how many findings, and where to begin
 ---@field entries table[]  chapter, kind ("finding", "fine", "unknown", "note"), text, next, command, step
 ---@field findings integer  number of findings
 ---@field unknowns integer  number of open questions
@@ -20,15 +22,10 @@ local guide = {}
 ---@field origin msdbg.Origins
 
 ---Walks through data, hyper-parameters, use of the API, graph, weights and precision; asks only what the dump cannot answer.
----e.g. print(guide.verdict(guide.run(s, { answers = { mode = true } })))
+---e.g. print(guide.run(s, { answers = { mode = true } }).verdict)
 ---@param s msdbg.Session
 ---@param options? msdbg.GuideOptions
 ---@return msdbg.GuideResult
 function guide.run(s, options) end
-
----One or two sentences: how many findings, and where to begin.
----@param result msdbg.GuideResult
----@return string
-function guide.verdict(result) end
 
 return guide

@@ -10,7 +10,7 @@ local report = {}
 ---@field layers? integer  trend lines per group
 ---@field rules? string  the names of the rules that ran
 ---@field command? string  what made the report, for its head
----@field guide? { chapter: string, kind: string, text: string, next?: string }[]  entries of a guide, shown as a separate chapter
+---@field guide? { chapter: string, kind: string, text: string, next?: string, command?: string, step?: integer }[]  entries of a guide, shown as a separate chapter
 
 ---A self-contained HTML report: verdict, origin with its paths, relation graph, pictures of the tensors, trends, findings with advice,
 ---source lines, coverage, commands. On a dump, it computes the part that the result lacks (findings or origins). Returns the path, or

@@ -3,7 +3,6 @@ local core = require "msdbg.core"
 local causes = require "msdbg.guide_causes"
 local chapters = require "msdbg.guide_chapters"
 local choices = require "msdbg.guide_choices"
-local formats = require "msdbg.format"
 local rule_library = require "msdbg.rule_library"
 local tools = require "msdbg.guide_tools"
 local training = require "msdbg.training"
@@ -16,6 +15,8 @@ local Checklist = {}
 Checklist.__index = Checklist
 
 local function add(checklist, kind, text, next_step, command, step)
+  -- What was so before step k, at k - 0.5, began in the step before.
+  step = step and math.floor(step)
   local entry = { chapter = checklist.chapter, kind = kind, text = text, next = next_step, command = command, step = step }
   checklist.entries[#checklist.entries + 1] = entry
   local mark = kind == "finding" and "!" or kind == "unknown" and "?" or kind == "note" and "-" or " "
@@ -66,7 +67,7 @@ local function places(s, hits)
   return words
 end
 
---- Tells what default rules found, each rule once. True if any of them found something.
+--- Reports the findings of default rules, each rule once. True if any of them found something.
 ---@param names string[]
 function Checklist:rules(names)
   local any = false
@@ -92,7 +93,7 @@ function Checklist:rules(names)
   return any
 end
 
---- Tells what the default rules found that no chapter has named.
+--- Reports the findings of default rules that no chapter has named.
 function Checklist:other_rules()
   local names = {}
   for name in pairs(self.result_of) do names[#names + 1] = name end
@@ -124,7 +125,7 @@ local function choose_steps(all, limit)
   return chosen
 end
 
--- Steps that follow each other in the dump; those before and after the gap in the middle do not.
+-- Pairs of consecutive steps of the dump; the steps around the gap in the middle are not a pair.
 local function pairs_of(all, chosen)
   local place, list = {}, {}
   for i, step in ipairs(all) do place[step] = i end
@@ -134,7 +135,7 @@ local function pairs_of(all, chosen)
   return list
 end
 
--- What several chapters need: what the rules say, the weights, the losses, what the loss scale did.
+-- Facts for several chapters: the findings of the rules, the weights, the losses, the actions of the loss scale.
 local function prepare(checklist, s)
   checklist.pairs = pairs_of(s.steps, checklist.steps)
   checklist.result_of, checklist.told = {}, { tensor_overflow = true }
@@ -156,7 +157,7 @@ local function prepare(checklist, s)
   checklist.skips, checklist.scales = training.loss_scale_skips(s)
 end
 
--- What counts as the origin of a fault: NaN or Inf, but not gradients that a loss scale has dealt with.
+-- What counts as bad: NaN or Inf, but not gradients that the loss scale has handled.
 local function unanswered(s)
   local answered = training.answered_overflow(s)
   return answered and function(t) return tools.bad_count(t.stats) > 0 and not answered(t) end
@@ -165,7 +166,7 @@ end
 --- Runs the chapters over an open session.
 ---@param s msdbg.Session
 ---@param options? { read?: fun(): string?, say?: fun(line: string), answers?: table<string, boolean>, steps?: integer }
----@return table result  entries (chapter, kind, text, next, command), findings, unknowns, steps, origin
+---@return table result  docs/json.md, and origin
 function M.run(s, options)
   options = options or {}
   check_options(options)
@@ -185,41 +186,11 @@ function M.run(s, options)
     checklist.say(fmt("%d. %s", i, entry[2]))
     entry[3](checklist)
   end
-  local result = { entries = checklist.entries, findings = 0, unknowns = 0, steps = checklist.steps, origin = checklist.origin }
-  for _, e in ipairs(checklist.entries) do
-    if e.kind == "finding" then result.findings = result.findings + 1 end
-    if e.kind == "unknown" then result.unknowns = result.unknowns + 1 end
-  end
+  local result = core.guide_answer(s, { steps = checklist.steps, entries = checklist.entries })
+  result.origin = checklist.origin
   checklist.say("")
-  checklist.say(M.verdict(result))
+  checklist.say(result.verdict)
   return result
-end
-
--- The beginning of a text up to a place where it may end.
-local function shortened(text, limit)
-  if #text <= limit then return text end
-  local cut = formats.head(text, limit)
-  local last
-  for at in cut:gmatch "()[,;(]" do
-    if at > limit / 3 then last = at end
-  end
-  last = last or cut:match "^.*() "
-  return (cut:sub(1, (last or #cut + 1) - 1):gsub("[%s,;]+$", "")) .. " ..."
-end
-
---- One line: how many findings, and what to do first.
-function M.verdict(result)
-  if result.findings == 0 then
-    return fmt("nothing wrong in what could be checked; %d %s open", result.unknowns,
-      result.unknowns == 1 and "question is" or "questions are")
-  end
-  -- What began first explains what came later.
-  local first
-  for _, e in ipairs(result.entries) do
-    if e.kind == "finding" and (not first or (e.step or math.huge) < (first.step or math.huge)) then first = e end
-  end
-  return fmt("%d finding%s, %d open. Begin with: %s", result.findings, result.findings == 1 and "" or "s", result.unknowns,
-    shortened(first.text, 100))
 end
 
 return M

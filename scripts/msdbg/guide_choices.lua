@@ -18,8 +18,8 @@ local FEW = 16
 -- Images of 0 to 255 have a mean around 100, normalised ones below 1.
 local LARGE = 50
 
--- A fingerprint from statistics: equal ones with different data are possible in theory, so equality is confirmed on elements.
--- nil: not known, because there are no elements, and the statistics agree or are not enough.
+-- A fingerprint from statistics. Different data can have the same one, so equality is confirmed on elements.
+-- nil: unknown, because there are no elements, and the statistics agree or are not enough.
 local function same_values(a, b)
   local x, y = a.stats, b.stats
   for _, name in ipairs { "count", "min", "max", "mean", "std", "nan_count" } do
@@ -30,13 +30,13 @@ local function same_values(a, b)
   return nil
 end
 
--- Two values only, like the mask of attention, which is 0 or far below.
+-- Only two values, as in an attention mask: 0 and a large negative number.
 local function is_mask(t)
   local ok, mask = pcall(t.eval, t, "count(x == min(x)) + count(x == max(x)) == size")
   return ok and mask == true
 end
 
--- What is wrong with one value of an input: a kind and its words.
+-- The fault of one value of an input: its kind, and a text.
 local function fault_of(t)
   local stats = t.stats
   local bad = bad_count(stats)
@@ -50,11 +50,11 @@ end
 
 local ADVICE = {
   bad = "clean the data set, or the step that normalises it (a division by a zero deviation is common)",
-  constant = "see whether the pipeline loads real samples; a constant batch teaches nothing",
+  constant = "check whether the pipeline loads real samples; a constant batch teaches nothing",
   large = "scale the inputs (for images: divide by 255, then normalise)",
 }
 
--- One input over the steps: its faults, each once, and in which steps it repeats the batch of the step before.
+-- One input over the steps: its faults, each once, and the steps that repeat the batch of the step before.
 local function look_at_input(checklist, node)
   local seen = { values = 0, compared = 0, repeated = {}, faults = {}, order = {} }
   local before
@@ -70,7 +70,7 @@ local function look_at_input(checklist, node)
         end
         table.insert(seen.faults[kind].steps, step)
       end
-      -- Steps apart from each other may hold the same batch of two epochs.
+      -- Steps that are not consecutive may hold the same batch from two epochs.
       if before and before.step == step - 1 and t.stats.count >= FEW then
         local same = same_values(t, before)
         if same ~= nil then seen.compared = seen.compared + 1 end
@@ -124,9 +124,9 @@ function M.data(checklist)
       local text = fmt("%s: %s in %s", fault.words, node.name, steps_text(fault.steps))
       if kind == "bad" then text = "the data hold " .. text end
       if kind == "large" and jumps[node.rank .. " " .. node.name] then
-        break  -- told below
+        break  -- reported below
       elseif kind == "large" and checklist.learns then
-        checklist:note(text .. "; the loss falls all the same")
+        checklist:note(text .. "; the loss falls anyway")
       elseif kind == "constant" and not says_nothing(inputs, node, checklist) then
         checklist:note(text)
       else
@@ -136,7 +136,7 @@ function M.data(checklist)
     if #seen.repeated > 0 and trains[node.rank .. " " .. node.graph_id] and #seen.repeated == seen.compared
       and checklist.result_of["frozen-inputs"] then
       checklist:finding(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)),
-        "see that the data set is shuffled and its iterator moves on; on purpose it is fine", fmt("show %s", node.name))
+        "check that the data set is shuffled and its iterator advances; ignore this if it is on purpose", fmt("show %s", node.name))
       checklist.told["frozen-inputs"] = true
     elseif #seen.repeated > 0 then  -- a part of the steps or inputs (masks), or a network that only runs forward
       checklist:note(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)))
@@ -181,7 +181,7 @@ end
 -- A change of less than a millionth is rounding in float32.
 local SMALL_UPDATE = 1e-6
 
--- The learning rates and other settings, each with the value of the first step and, where it moved, of the last one.
+-- The learning rates and other settings, each with the value of the first step and, if it changed, of the last one.
 local function show_settings(checklist)
   local shown, zero, rates = {}, {}, 0
   local function note(text)
@@ -222,7 +222,7 @@ local function show_settings(checklist)
   end
 end
 
--- How far the updates moved the weights, between steps that follow each other in the dump.
+-- How far the updates moved the weights, between consecutive steps of the dump.
 local function look_at_updates(checklist)
   local between = training.updates_between(checklist.session)
   local seen = { looked = 0, zero = 0, unsound = 0, small = 0, low = math.huge, high = 0, longest = 1 }
@@ -260,8 +260,8 @@ function M.hyper_parameters(checklist)
   elseif moved > 0 and seen.small == moved and not checklist.learns then
     local vanish = checklist.result_of["vanishing-gradient"] or checklist.result_of["vanishing-by-depth"]
     checklist:finding(fmt("weights hardly change, in %s by less than %g of their size", count(moved, "update"), SMALL_UPDATE),
-      vanish and "the gradients vanish on their way, see the chapter on the graph"
-        or "raise the learning rate, or see whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6",
+      vanish and "the gradients vanish on the way to the input, see the chapter on the graph"
+        or "raise the learning rate, or check whether the loss is divided too often", "watch @weight WCS abs_mean_update_ratio_lt=1e-6",
       checklist.steps[1])
   elseif moved == 0 then
     checklist:note(fmt("%s of weights, all of them zero%s", count(seen.looked, "update"), unsound))
@@ -274,7 +274,7 @@ function M.hyper_parameters(checklist)
   M.loss(checklist)
 end
 
---- The loss over the steps, from the dump: scalars that a loss operator put out, by step.
+--- The loss over the steps, from the dump: scalar outputs of loss operators, by step.
 ---@return { node: string, [integer]: { step: integer, value: number|string } }
 function M.losses(s, steps)
   for node in nodes(s, "@loss"):each() do
@@ -295,7 +295,7 @@ function M.losses(s, steps)
   return {}
 end
 
---- True where the loss of the later half is well below that of the first steps.
+--- True if the loss of the later half is well below that of the first steps.
 function M.falls(series)
   local n = #series
   local first, last, half = 0, 0, math.floor(n / 2)
@@ -376,7 +376,7 @@ function M.api(checklist)
         "raise the learning rate: these updates are too small for the precision of the weights", "layers")
     else
       checklist:finding(text,
-        "see whether a gradient reaches them: a dead activation, stop_gradient or a loss that does not depend on them gives none",
+        "check whether a gradient reaches them: a dead activation, stop_gradient, or a loss that does not depend on them stops it",
         "watch @weight WNC")
     end
   elseif looked > 0 then

@@ -1,7 +1,6 @@
 -- What the command `guide` does around the checklist: reads printed losses, writes the report.
 local core = require "msdbg.core"
 local guide = require "msdbg.guide"
-local json = require "msdbg.json"
 local msdbg = require "msdbg"
 local series = require "msdbg.series"
 
@@ -10,13 +9,6 @@ local io, ipairs, pcall, print, tostring, type = io, ipairs, pcall, print, tostr
 
 local M = {}
 
-local function plain(result, dump)
-  return {
-    dump = dump, findings = result.findings, unknowns = result.unknowns, steps = json.array(result.steps),
-    entries = json.array(result.entries), verdict = guide.verdict(result),
-  }
-end
-
 -- Calls a function with user input. Its errors are shown without a place in this file.
 local function given(fn, path)
   local ok, value = pcall(fn, path)
@@ -24,20 +16,20 @@ local function given(fn, path)
   core.raise(type(value) == "table" and value.code or "error", type(value) == "table" and value.message or tostring(value), true)
 end
 
--- What the training printed says more about the whole run than the few steps that were dumped.
-local function add_losses(result, own, reference, say)
-  if not own then return end
+-- The printed losses say more about the whole run than the few steps that were dumped.
+local function add_losses(s, result, own, reference, say)
+  if not own then return result end
   local entry = { chapter = "Printed losses", kind = "note", text = tostring(own):gsub("^<series ", ""):gsub(">$", "") }
   if reference then
     local compared = series.compare(own, reference)
     local close = compared.verdict == "close"
     entry.kind, entry.text, entry.next = close and "fine" or "finding", tostring(compared), not close and compared.next or nil
-    if not close then result.findings = result.findings + 1 end
   end
   result.entries[#result.entries + 1] = entry
   say ""
   say(entry.chapter)
   say("  " .. entry.text:gsub("\n", "\n  "))
+  return core.guide_answer(s, result)
 end
 
 --- A word as a POSIX shell takes it.
@@ -67,11 +59,12 @@ local function write_page(s, result, options, say)
   say("report: " .. path)
 end
 
---- Words: again= (how this command is typed), dump=, ask=1 (a person answers at the terminal), json=1, loss=, reference_loss=, report=.
+--- Words: again= (how this command is typed), dump=, ask=1 (a person answers at the terminal), format=json|jsonl, loss=,
+--- reference_loss=, report=.
 ---@param s msdbg.Session
 ---@param ... string
----@return string text  what was not printed while it was said
----@return integer exit_status  1 when anything was found
+---@return string text  what was not printed yet
+---@return integer exit_status  1 if anything was found
 function M.main(s, ...)
   local options = {}
   for _, word in ipairs { ... } do
@@ -80,16 +73,14 @@ function M.main(s, ...)
   end
   local lines = {}
   local function say(text)
-    if options.ask then print(core.visible(text)) elseif not options.json then lines[#lines + 1] = text end
+    if options.ask then print(core.visible(text)) elseif not options.format then lines[#lines + 1] = text end
   end
   local own = options.loss and given(series.read, options.loss)
   local reference = options.reference_loss and given(series.read, options.reference_loss)
-  local result = guide.run(s, { say = say, read = options.ask and io.read or nil })
-  add_losses(result, own, reference, say)
+  local result = add_losses(s, guide.run(s, { say = say, read = options.ask and io.read or nil }), own, reference, say)
   write_page(s, result, options, say)
-  if options.json then lines[1] = json.encode(plain(result, s.info.source), { indent = 2 }) end
   if #lines > 0 then lines[#lines + 1] = "" end
-  return concat(lines, "\n"), result.findings > 0 and 1 or 0
+  return options.format and core.guide_json(s, result, options.format) or concat(lines, "\n"), result.findings > 0 and 1 or 0
 end
 
 return M

@@ -16,7 +16,7 @@ local M = {}
 
 local OF_KIND = { parameter = "bad_parameter", input = "bad_input" }
 
--- An overflow that a loss scale answered is told in the chapter on precision.
+-- The chapter on precision reports overflows that the loss scale handled.
 local function look_at_origin(checklist)
   local s, result = checklist.session, checklist.origin
   local first = result.origins[1]
@@ -35,10 +35,10 @@ local function look_at_origin(checklist)
       bad > 0 and fmt(", %d of its values", bad) or "", where), causes.advice { kind = OF_KIND[first.kind] or "unknown" },
       fmt("show %s", short(s, first.node)), first.step)
   elseif #result.not_checked > 0 then
-    checklist:unknown(fmt("no NaN or Inf where it could be looked for; %d tensors could not be judged", #result.not_checked),
+    checklist:unknown(fmt("no NaN or Inf in what could be checked; %d tensors could not", #result.not_checked),
       "the command doctor says why")
   elseif #checklist.skips > 0 then
-    checklist:fine("no NaN or Inf but in gradients that the loss scale had made too large; no weight got any of them")
+    checklist:fine("NaN and Inf only in gradients that the loss scale made too large; they reached no weight")
   else
     checklist:fine("no NaN or Inf in any dumped tensor")
   end
@@ -55,7 +55,7 @@ function M.graph(checklist)
         if t and not t.problem and t.step == step and t.stats.zero_percentage then looked = looked + 1 end
       end
     end
-    if looked > 0 then checklist:fine(fmt("%s of ReLU looked at, none all zero", count(looked, "output"))) end
+    if looked > 0 then checklist:fine(fmt("%s of ReLU checked, none is all zero", count(looked, "output"))) end
   end
   checklist:other_rules()
 end
@@ -72,8 +72,8 @@ local function oddity(node, initial, after)
   if last.min and last.min == last.max and #t.shape > 1 then return fmt("%s is %.6g everywhere", node.name, last.min) end
 end
 
--- Dumped parameters are those after the update of their step: the first ones have been through one. What the network took in the
--- first step is better, where it was dumped.
+-- Dumped parameters are those after the update of their step: the first ones have been updated once. What the network took in
+-- the first step is better, if it was dumped.
 function M.weights(checklist)
   local step = checklist.steps[1]
   local first = checklist.origin.origins[1]
@@ -157,8 +157,8 @@ function M.precision(checklist)
   checklist:ask {
     key = "loss scale",
     question = "Is a loss scale set, and are the gradients divided by it again before the update?",
-    open = "whether a loss scale is set, and undone before the update",
-    yes = "the loss scale is set and undone",
+    open = "whether a loss scale is set, and removed before the update",
+    yes = "the loss scale is set, and removed before the update",
     no = "use a dynamic loss scale (DynamicLossScaleManager) while 16-bit gradients are in use",
   }
 end

@@ -3,7 +3,7 @@ local fmt, ipairs, math, pcall, table = string.format, ipairs, math, pcall, tabl
 
 local M = {}
 
---- Nodes of a selector; an empty list where the network has none.
+--- Nodes of a selector; an empty list if the network has none.
 function M.nodes(s, selector)
   return s:nodes(selector, { optional = true })
 end
@@ -32,13 +32,13 @@ function M.have_gradients(checklist, names)
   return true
 end
 
---- Mean change against `before`; nil where elements are missing (a dump of statistics only).
+--- Mean change against `before`; nil if elements are missing (a dump of statistics only).
 function M.change(now, before)
   local ok, ratio = pcall(now.change_ratio, now, before)
   return ok and ratio or nil
 end
 
---- The end of a node's name that still says which one it is, so it can be typed.
+--- The shortest unique end of a node's name, which can be typed.
 function M.short(s, name)
   local tail = name:match "[^/]+/[^/]+$"
   return tail and tail ~= name and pcall(s.node, s, tail) and tail or name

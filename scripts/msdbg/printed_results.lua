@@ -5,8 +5,6 @@ local formats = require "msdbg.format"
 local concat, format = table.concat, formats.line
 local ipairs, pairs, rawget, tostring, type = ipairs, pairs, rawget, tostring, type
 
-local M = {}
-
 -- All fields of statistics; a known field that is absent has no value.
 local stats_fields = {
   count = true, min = true, max = true, mean = true, abs_mean = true, std = true, l2_norm = true, nan_count = true,
@@ -24,7 +22,6 @@ local function short(value)
   end
   return core.printable(tostring(value))
 end
-M.short = short
 
 local function list(values)
   local parts = {}
@@ -50,28 +47,6 @@ end
 
 local stats_order = { "count", "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
   "zero_count", "pos_count", "neg_count", "zero_percentage", "dtype_max_count", "first_bad" }
-
--- A finding in words: parameters that hit, the rule's summary, and non-finite elements.
-local function what(hit)
-  local parts, details = {}, hit.details or {}
-  for _, param in ipairs(hit.params) do
-    local part = param.name .. " " .. short(param.threshold)
-    if param.actual then part = part .. " (actual " .. short(param.actual) .. ")" end
-    if param.hit then parts[#parts + 1] = part end
-  end
-  if details.message then
-    parts[#parts + 1] = core.printable(tostring(details.message))
-  else
-    local names = {}
-    for name in pairs(details) do names[#names + 1] = name end
-    table.sort(names)
-    for _, name in ipairs(names) do parts[#parts + 1] = format("%s %s", name, tostring(details[name])) end
-  end
-  if hit.not_finite then parts[#parts + 1] = hit.not_finite end
-  -- Combined conditions have no single value to show.
-  return #parts > 0 and concat(parts, "; ") or hit.summary or ""
-end
-M.what = what
 
 local function define(name, text, index) core.record(name, { __tostring = text, __index = index, __name = name }) end
 
@@ -115,7 +90,7 @@ end)
 define("coverage", function(coverage) return fields(coverage, { "tensors", "checked", "not_checked", "bytes", "from_cache" }) end)
 define("param", function(param) return fields(param, { "name", "threshold", "actual", "hit" }) end)
 define("hit", function(hit)
-  local text = format("step %d  %s:%s  %s  %s", hit.step, hit.node, hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, what(hit))
+  local text = format("step %d  %s:%s  %s  %s", hit.step, hit.node, hit.slot, hit.abbr ~= "" and hit.abbr or hit.rule, hit.message)
   return (text:gsub("%s+$", ""))
 end)
 define("not_checked", function(entry)
@@ -127,11 +102,9 @@ define("watches", lines)
 define("tensor_place", function(place) return format("step %d  %s:%s", place.step, place.node, place.slot) end)
 define("unmatched", function(node) return format("%s  %s", node.node, node.op) end)
 define("origin_input", function(input)
-  return format("%s  %s:%s  %s", input.slot, input.node, input.producer_slot or "?", input.reason or input.state)
+  return format("%s  %s:%s  %s", input.slot, input.node, input.producer_slot or "?", input.reason or input.message)
 end)
 define("origin", function(origin)
-  return format("step %d  %s:%s  first at %s, reaches %d tensors", origin.step, origin.node, origin.slot,
-    origin.first[1] and list(origin.first[1]) or "?", origin.reached)
+  return format("step %d  %s:%s  %s; reaches %d tensor%s", origin.step, origin.node, origin.slot, origin.message, origin.reached,
+    origin.reached == 1 and "" or "s")
 end)
-
-return M

@@ -157,7 +157,8 @@ local function trail_rows(s, links)
     elseif link.graph_id ~= graph then name = format("graph %d: %s", link.graph_id, name) end
     step, graph = link.step, link.graph_id
     frames[i - 1] = seen or tensor
-    rows[i] = { format("#%d", i - 1), name, link.stats and bad_text(link.stats) or "", source_text((tensor or seen).node.stack) }
+    local what = link.stats and { bad_text(link.stats), paint = "error" } or ""
+    rows[i] = { format("#%d", i - 1), name, what, source_text((tensor or seen).node.stack) }
   end
   return rows, frames
 end

@@ -151,7 +151,7 @@ command {
       local short, elided = core.short_node_name(s, t.node.name)
       rows[i] = { format("%d", i), format("%d", t.step), { t.node.name .. behind, short .. behind, elided .. behind }, t.node.op,
         t.dtype .. "[" .. concat(t.shape, ",") .. "]", t.problem and "" or format("%d", t.size),
-        t.problem and "not readable: " .. t.problem or "" }
+        t.problem and { "not readable: " .. t.problem, paint = "warning" } or "" }
     end
     if #rows == 0 then return nothing_there(s, options) end
     local columns = { { title = "", align = "right" }, { title = "step", align = "right" }, { title = "tensor", fit = "name" },

@@ -26,6 +26,9 @@ function M.take()
   return list
 end
 
+--- Called by commands of the program with the rows of their answer.
+function M.list(found) listed = found end
+
 -- Called by commands of the program with the session, then words.
 function M.list_nodes(session, selector) listed = session:nodes(selector) end
 function M.list_hits(session) listed = session.last_result.hits end
@@ -52,7 +55,9 @@ local function range()
 end
 
 local function row(number)
-  if not rows then mistake("#%d: no list was printed yet; nodes, tensors, stats, check, hits and watches print one", number) end
+  if not rows then
+    mistake("#%d: no list was printed yet; nodes, tensors, stats, check, origin, trend, diff, hits and watches print one", number)
+  end
   local found
   if type(rows) == "table" then found = rows[number] elseif number >= 1 and number <= #rows then found = rows[number] end
   return found or mistake("#%d: the last list has no such row; %s", number, range())
@@ -62,6 +67,8 @@ end
 local function place_of(found)
   local class = core.class_of(found)
   if class == "node" then return found.name end
+  -- The session at the prompt is A of a comparison.
+  if class ~= "tensor" and found.node_a then return found.node_a, found.slot, { step = found.step_a, rank = found.rank_a } end
   return class == "tensor" and found.node.name or found.node, found.slot, found
 end
 
@@ -100,7 +107,7 @@ function M.resolve(definition, rest, session)
     local name = option[1]
     if at and session and not text:find("--" .. (name:gsub("s$", "")), 1, true) then
       local one_step = name == "step" or name == "steps" and definition.complete == "tensor" and definition.name ~= "bisect"
-      if one_step and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
+      if one_step and at.step and at.step ~= session.current_step then text = format("%s --step %d", text, at.step) end
       if (name == "rank" or name == "ranks") and #session.ranks > 1 then text = format("%s --rank %d", text, at.rank) end
     end
   end

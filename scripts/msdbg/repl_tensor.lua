@@ -69,7 +69,7 @@ registry.group "one tensor"
 
 tensor_command {
   name = "heatmap", usage = "heatmap TENSOR[SLICE]", summary = "two axes of a tensor as shades",
-  options = with { { "slice", "TEXT", "two axes of it, e.g. 0,:,:" }, { "rows", "N", "at most so many rows" } },
+  options = with { { "slice", "TEXT", "two axes of it, e.g. 0,:,:" }, { "rows", "N", "at most N rows" } },
   run = function(tensor, slice, more, options, definition)
     nothing_behind(definition, more)
     return pictures.heatmap(tensor, { slice = slice, rows = whole(definition, options, "rows") })

@@ -5,7 +5,7 @@ local options = require "msdbg.options"
 local template = require "msdbg.repro_program"
 
 local concat, format = table.concat, string.format
-local ipairs, pairs, setmetatable, tonumber = ipairs, pairs, setmetatable, tonumber
+local ipairs, pairs, setmetatable, tonumber, tostring, type = ipairs, pairs, setmetatable, tonumber, tostring, type
 
 local M = {}
 
@@ -139,12 +139,20 @@ function Bundle.__tostring(bundle)
   return concat(lines, "\n")
 end
 
+local function misuse(argument, wanted, given)
+  core.raise("invalid_argument", format("repro: %s: %s is expected, not %s", argument, wanted,
+    type(given) == "table" and "a table" or core.printable(tostring(given))), true)
+end
+
 --- Writes the operator's inputs, attributes and outputs into a new directory, with a program that runs it again.
 ---@param session msdbg.Session
 ---@param name string|msdbg.Node
 ---@param directory string  must not exist, or be empty
 ---@param given? { step?: integer, execution?: integer, rank?: integer, graph?: integer }
 function M.repro(session, name, directory, given)
+  if core.class_of(session) ~= "session" then misuse("session", "a session", session) end
+  if core.class_of(name) ~= "node" and type(name) ~= "string" then misuse("node", "a node or its name", name) end
+  if type(directory) ~= "string" then misuse("directory", "a path", directory) end
   local o = options.check("repro", given, { step = "number", execution = "number", rank = "number", graph = "number" })
   local node = core.class_of(name) == "node" and name or session:node(name, { rank = o.rank, graph = o.graph })
   if node.kind ~= "operator" then core.raise("invalid_argument", format("repro: %s is a %s; only operators run", node.name, node.kind), true) end

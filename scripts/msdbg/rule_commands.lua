@@ -51,9 +51,9 @@ function M.list(options)
   end
   local rows = {}
   for i, made in ipairs(list) do
-    rows[i] = { made.name, made.abbr or "", made.severity, made.summary, concat(made.tags, ","), where(made) }
+    rows[i] = { made.name, made.abbr or "", { made.severity, paint = made.severity }, made.summary, concat(made.tags, ","), where(made) }
   end
-  if #rows > 0 then print(core.table_text(LIST, rows, limit)) end
+  if #rows > 0 then print(core.table_text(LIST, rows, limit, options.plain)) end
   for _, problem in ipairs(registry.problems) do note(format("rule error: %s", problem.reason)) end
   return #registry.problems > 0 and 5 or 0
 end
@@ -268,7 +268,7 @@ end
 
 local lists = { name = "names", file = "files" }
 
---- Words from the command: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5, width=80.
+--- Words from the command: verb=list, name=..., file=..., rules=..., format=..., output=..., trust=1, budget=5, width=80, plain=1.
 ---@param ... string
 ---@return string text
 ---@return integer exit_status

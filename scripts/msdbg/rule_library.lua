@@ -176,6 +176,12 @@ local kept
 --- Reads rule files again on next use.
 function M.forget() kept = nil end
 
+--- Reads the rules of the project from now on: the user has agreed.
+function M.trust_project()
+  M.trusted = true
+  M.forget()
+end
+
 --- The registry of this run without additional files; read once.
 function M.default_registry()
   kept = kept or M.registry()

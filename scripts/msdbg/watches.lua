@@ -1,7 +1,6 @@
 -- Watchpoints as text: lists for people, and files that recreate them.
 local core = require "msdbg.core"
 local formats = require "msdbg.format"
-local printed_results = require "msdbg.printed_results"
 
 local concat, format, line = table.concat, string.format, formats.line
 local ipairs, loadstring, pairs, setfenv, tostring, type = ipairs, loadstring, pairs, setfenv, tostring, type
@@ -62,8 +61,7 @@ function M.hit_text(hit)
   if hit.execution > 0 then head = head .. format("  execution %d", hit.execution) end
   local rows = { { "rule", core.printable(name) .. "  " .. head },
     { "tensor", line("%s:%s  %s[%s]", hit.node, hit.slot, hit.dtype, concat(hit.shape, ",")) } }
-  local what = printed_results.what(hit)
-  if what ~= "" then rows[#rows + 1] = { "what", what } end
+  if hit.message ~= "" then rows[#rows + 1] = { "what", hit.message } end
   for i, place in ipairs(source_lines(hit.stack)) do rows[#rows + 1] = { i == 1 and "source" or "", place } end
   if hit.advice and hit.advice ~= "" then rows[#rows + 1] = { "advice", hit.advice } end
   rows[#rows + 1] = { "next", line("show %s:%s --step %d", hit.node, hit.slot, hit.step) }
@@ -90,12 +88,14 @@ function M.hits_text(session, number)
     return M.hit_text(hits[number]) .. note
   end
   if #hits == 0 then return "none" .. note end
-  local rows = {}
+  local rows, before = {}, nil
   for i, hit in ipairs(hits) do
     local behind = hit.slot == "output:0" and "" or ":" .. hit.slot
     local short, elided = core.short_node_name(session, hit.node)
-    rows[i] = { format("%d", i), format("%d", hit.step), hit.severity, hit.abbr ~= "" and hit.abbr or hit.rule,
-      { hit.node .. behind, short .. behind, elided .. behind }, printed_results.what(hit) }
+    local first = not before or before.step ~= hit.step or before.rank ~= hit.rank
+    before = hit
+    rows[i] = { format("%d", i), { format("%d", hit.step), paint = first and "strong" or nil }, { hit.severity, paint = hit.severity },
+      hit.abbr ~= "" and hit.abbr or hit.rule, { hit.node .. behind, short .. behind, elided .. behind }, hit.message }
   end
   local more = result.total_hits > #hits and format("\n... %d more were not kept (--max-hits)", result.total_hits - #hits) or ""
   return core.table_text(HITS, rows, core.terminal().limit) .. more .. note

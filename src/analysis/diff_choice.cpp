@@ -1,4 +1,4 @@
-// What was asked for against what the two sides have.
+// Checks the requested steps, ranks and graphs against what the two sides have.
 #include <fmt/format.h>
 
 #include "analysis/diff_parts.h"
@@ -52,7 +52,7 @@ Status nothing_paired(const Session& a, const Session& b, const DiffOptions& opt
       return Status(Code::kNotFound, fmt::format("diff: no rank of A is one of B: A has {}, B has {} (pair two: --ranks-a {} --ranks-b {})",
                                                  numbers_text(ranks_a), numbers_text(ranks_b), ranks_a.front(), ranks_b.front()));
     return Status(Code::kNotFound,
-                  "diff: no graph of A has an operator in common with one of B; --graph-a and --graph-b pair two all the same");
+                  "diff: no graph of A has an operator in common with one of B; --graph-a and --graph-b pair two anyway");
   }
   for (const auto& pair : plan.graphs) {
     const auto steps_a = chosen(a.steps(pair->a->rank(), pair->a->id()), options.steps_a);

@@ -52,7 +52,7 @@ Action declare(const Declaration& to) {
 CommandEntry bisect_command() {
   return {.name = "bisect",
           .group = kFollowGroup,
-          .summary = "the first step in which something holds, by halving",
+          .summary = "the first step in which a condition holds, by binary search",
           .details = "Of 1000 steps 11 are read at most. Ends with status 1 when there is such a step.",
           .examples = {{"conv1.weight", "since when NaN or Inf"}, {"@weight --when 'TL abs_mean_gt=1'", "any of them"},
                        {"@gradient --when 'max(abs(x)) > 100' --steps 0:50"}},

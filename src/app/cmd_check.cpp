@@ -22,7 +22,7 @@ int status_of(const Options& options, const CheckResult& result, const Gate& gat
   return options.strict && (is_incomplete(result) || !gate.unused.empty()) ? kExitIncomplete : kExitClean;
 }
 
-/// Findings stand without their causes; only Ctrl-C makes the result a partial one.
+/// Findings are complete without their causes; only Ctrl-C makes the result partial.
 void look_for_causes(Session& session, const CheckOptions& limits, CheckResult* result) {
   const Status status = find_causes(session, limits, result);
   if (status.code() == Code::kInterrupted) result->interrupted = true;
@@ -106,17 +106,17 @@ Action declare(const Declaration& to) {
   declare_rules_choice(app, o);
   declare_rule_files(app, o);
   app.add_option("--profile", o.profile, "Lua file with rules, their parameters and collections")->type_name("FILE");
-  repeated(app.add_option("--on", to.raw.on, "nodes of the --when that follows; default: what the condition is made for")
+  repeated(app.add_option("--on", to.raw.on, "nodes for the next --when; default: the condition's usual nodes")
                ->type_name("SEL"));
   repeated(app.add_option("--when", to.raw.when, "a condition with its parameters; replaces the default rules")->type_name("COND"));
   repeated(app.add_option("--param", o.params, "parameter of a rule, e.g. TL.max_gt=100")->type_name("RULE.NAME=V"));
   app.add_option("--slots", o.slots, "output, input or all; default: output, or input where no outputs were dumped")
       ->type_name("WHICH")
       ->each([&o](const std::string&) { o.slots_given = true; });
-  app.add_option("--nan", to.raw.nan, "hit or clean: what a condition says of a tensor that it cannot judge because of NaN")
+  app.add_option("--nan", to.raw.nan, "hit or clean: the verdict on a tensor that a condition cannot judge because of NaN")
       ->default_str("not checked")
       ->type_name("VERDICT");
-  app.add_option("--max-hits", o.max_hits, "list at most so many hits; all are counted")
+  app.add_option("--max-hits", o.max_hits, "list at most N hits; all are counted")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000000));
   app.add_option("--baseline", o.baseline, "findings listed there are known: only others count for the exit status")->type_name("FILE");
@@ -124,7 +124,7 @@ Action declare(const Declaration& to) {
   app.add_flag("--baseline-steps", o.baseline_steps, "--bless distinguishes steps");
   app.add_option("--suppress", o.suppress, "findings not to count, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")
       ->type_name("FILE");
-  app.add_flag("--strict", o.strict, "status 4 when anything was not checked or a suppression matched nothing");
+  app.add_flag("--strict", o.strict, "status 4 if anything was not checked or a suppression matched nothing");
   app.add_flag("--missing", o.report_missing, "count watched tensors that were not dumped as not checked");
   app.add_flag("--wide", o.wide, "full names");
   app.add_flag("--group", o.group, "hits grouped by scope");

@@ -155,7 +155,7 @@ Action declare(const Declaration& to) {
   to.add_dump(*sub);
   sub->add_option("FILE", words->first, "checkpoint")->required();
   to.app.add_flag("--wide", to.options.wide, "full names, unchanged parameters too");
-  to.app.add_flag("--strict", to.options.strict, "match: status 4 when parameters of the checkpoint are not in the dump");
+  to.app.add_flag("--strict", to.options.strict, "match: status 4 if parameters of the checkpoint are not in the dump");
   return [words](Context& context) { return words->verb(*words, context); };
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/follow_command.h"
+#include "msdbg/answers.h"
 #include "app/live.h"
 #include "msdbg/file.h"
 
@@ -133,6 +134,11 @@ Result<int> run(const DiffWords& words, Context& context) {
     result = diff_sessions(a, b, options);
   }
   if (!result) return result.status();
+  if (context.at_prompt()) {
+    AnswerRows list{"tensors"};
+    for (const size_t i : diff_rows(*result, context.style())) list.rows.push_back(diff_entry_answer(a, b, result->tensors[i]));
+    context.list_rows(list);
+  }
   if (const Status written = context.write(diff_report(a, b, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
   if (!result->is_equal()) return kExitFindings;
@@ -147,7 +153,7 @@ Action declare(const Declaration& to) {
   app.add_option("B", words->b, "the dump it is compared with, the reference; left out: another part of the same dump");
   add_selector(app, &words->subject, "SELECTOR", "which nodes; default: all");
   app.add_flag("--wide", to.options.wide, "everything that differs, under full names");
-  app.add_flag("--strict", to.options.strict, "status 4 when nothing differs, but something was not compared");
+  app.add_flag("--strict", to.options.strict, "status 4 if nothing differs, but something was not compared");
   app.add_option("--steps-a", words->steps_a, "steps of A; paired in order with those of B")->type_name("SET");
   app.add_option("--steps-b", words->steps_b, "steps of B")->type_name("SET");
   app.add_option("--ranks-a", words->ranks_a, "ranks of A; paired in order with those of B")->type_name("SET");

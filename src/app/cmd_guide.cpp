@@ -23,11 +23,11 @@ Result<int> run(const Words& words, Context& context) {
   if (!script) return script.status();
   if (const auto session = context.session(); !session) return session.status();
   // A program that reads JSON cannot answer, nor can anyone without a terminal.
-  const bool json = options.format == Format::kJson;
+  const bool json = options.format != Format::kTable;
   const bool ask = !words.yes && !json && !context.at_prompt() && ::isatty(STDIN_FILENO) != 0;
   std::vector<std::string> asked{"again=" + context.typed("guide"), "dump=" + options.dump};
   if (ask) asked.emplace_back("ask=1");
-  if (json) asked.emplace_back("json=1");
+  if (json) asked.emplace_back(options.format == Format::kJsonl ? "format=jsonl" : "format=json");
   for (const auto& [key, value] : {std::pair("loss=", &words.loss), std::pair("reference_loss=", &words.reference_loss),
                                    std::pair("report=", &words.report)}) {
     if (!value->empty()) asked.push_back(key + *value);
@@ -42,10 +42,10 @@ Action declare(const Declaration& to) {
   auto words = std::make_shared<Words>();
   CLI::App& app = to.app;
   app.add_flag("-y,--yes", words->yes, "ask nothing; what only a person can answer stays open, as it does without a terminal");
-  app.add_option("--format", to.raw.format, "table or json; json asks nothing")
+  app.add_option("--format", to.raw.format, "table, json or jsonl; only a table asks questions")
       ->default_str("table")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"table", "json"}));
+      ->check(CLI::IsMember({"table", "json", "jsonl"}));
   auto* loss = app.add_option("--loss", words->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
   app.add_option("--reference-loss", words->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);
   app.add_option("-o,--report", words->report, "a page of it all: .html or .md; at a terminal you are asked")->type_name("FILE");
@@ -62,7 +62,7 @@ CommandEntry guide_command() {
           .examples = {{""}, {"--loss train.log --reference-loss good.log"}, {"--yes --report guide.html"}},
           .declare = declare,
           .formats = "",
-          .last_format = Format::kJson};
+          .last_format = Format::kJsonl};
 }
 
 }  // namespace msdbg::app

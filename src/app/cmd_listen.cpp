@@ -88,7 +88,7 @@ Action declare(const Declaration& to) {
   app.add_option("--bind", o.bind, "address to listen on; see below before you choose another")->capture_default_str()->type_name("ADDR");
   app.add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
   app.add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
-  app.add_option("--timeout", to.raw.timeout_s, "give up when no training came within so many seconds")->type_name("SECONDS");
+  app.add_option("--timeout", to.raw.timeout_s, "give up if no training connects within this time")->type_name("SECONDS");
   app.add_option("--answer-timeout", to.raw.answer_timeout_s, "how long to wait for a held training to send a tensor")
       ->capture_default_str()
       ->type_name("SECONDS");
@@ -96,7 +96,7 @@ Action declare(const Declaration& to) {
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--graph-from", o.graph_from, "recording with the graph of a training that reconnects without it")->type_name("FILE");
-  app.add_flag("--answer-only", o.answer_only, "let the training run, and end when it has ended");
+  app.add_flag("--answer-only", o.answer_only, "let the training run, and exit when it ends");
   app.add_option("--sockets", o.sockets, "")->delimiter(',')->group("");
   app.add_option("--ready", o.ready, "")->group("");
   declare_entries(to);

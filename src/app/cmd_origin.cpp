@@ -1,5 +1,6 @@
 // msdbg origin: the first tensor that broke.
 #include "app/follow_command.h"
+#include "msdbg/answers.h"
 
 namespace msdbg::app {
 namespace {
@@ -26,6 +27,7 @@ Result<int> run(const std::string& when, Context& context) {
     result = find_origins(session, origin_options);
   }
   if (!result) return result.status();
+  if (context.at_prompt()) context.list_rows(AnswerRows{"origins", origin_answer(session, *result)["origins"]});
   if (const Status written = context.write(origin_report(session, *result, context.style())); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;
   if (!result->steps.empty()) return kExitFindings;
@@ -38,7 +40,7 @@ Action declare(const Declaration& to) {
   to.app.add_option("--when", *when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
       ->capture_default_str()
       ->type_name("COND");
-  to.app.add_flag("--strict", to.options.strict, "status 4 when anything was not checked");
+  to.app.add_flag("--strict", to.options.strict, "status 4 if anything was not checked");
   to.app.add_flag("--wide", to.options.wide, "full names");
   return [when](Context& context) { return run(*when, context); };
 }

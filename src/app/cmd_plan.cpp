@@ -122,7 +122,7 @@ Action declare(const Declaration& to) {
   app.add_option("--path", words->path, "where the run is to write the dump")->capture_default_str()->type_name("DIR");
   app.add_option("--net-name", words->net, "the directory below the path; default: as in the dump")->type_name("NAME");
   app.add_option("--ms-version", words->version, "MindSpore that will run; default: that of the dump")->type_name("V");
-  app.add_option("-o,--output", to.options.output_file, "write there instead of printing")->type_name("FILE");
+  app.add_option("-o,--output", to.options.output_file, "write to FILE instead of printing")->type_name("FILE");
   app.add_flag("--describe", words->described, "JSON of the plan and its cost instead of the configuration alone");
   return [words](Context& context) { return run(*words, context); };
 }

@@ -72,10 +72,10 @@ std::string file_words(const Options& options) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The words that ask for the same findings again.
+/// The options that give the same findings again.
 std::string rule_words(const Options& options) {
   std::vector<std::string> words;
-  // Files alone are all that runs.
+  // With files and no other choice, only their rules run.
   const bool said = options.rules != "default" || !options.rule_files.empty();
   if (options.rules_given && said) words.push_back("--rules " + shell_quoted(options.rules));
   if (const std::string files = file_words(options); !files.empty()) words.push_back(files);
@@ -138,19 +138,19 @@ Action declare(const Declaration& to) {
   app.add_option("--baseline", o.baseline, "findings listed there are known and left out")->type_name("FILE");
   app.add_option("--suppress", o.suppress, "findings to leave out, one a line: RULE NODE-GLOB[:slot] [step=0:3] # reason")
       ->type_name("FILE");
-  app.add_option("--max-hits", words->max_hits, "list at most so many findings; all are counted")
+  app.add_option("--max-hits", words->max_hits, "list at most N findings; all are counted")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 5000));
-  app.add_option("--tensors", words->tensors, "draw at most so many tensors")
+  app.add_option("--tensors", words->tensors, "draw at most N tensors")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(0, 100));
-  app.add_option("--layers", words->layers, "trend lines at most, of losses, weights, gradients and activations each")
+  app.add_option("--layers", words->layers, "at most N trend lines each for losses, weights, gradients and activations")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(0, 500));
-  app.add_flag("--strict", o.strict, "status 4 when nothing was found, but something was not checked");
+  app.add_flag("--strict", o.strict, "status 4 if nothing was found, but something was not checked");
   return [words](Context& context) { return run(*words, context); };
 }
 

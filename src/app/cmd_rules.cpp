@@ -27,6 +27,7 @@ Result<int> run(const Words& words, Context& context) {
   // A new rule file must not exist yet.
   const bool makes = words.verb == "new" && !options.output_file.empty();
   if (makes) arguments.push_back("output=" + options.output_file);
+  if (!context.style().colour) arguments.emplace_back("plain=1");
   if (const size_t width = context.style().columns(); width != ReportStyle::kAnyWidth) arguments.push_back(fmt::format("width={}", width));
   const auto answer = (*script)->call("msdbg.rule_commands", "main", arguments);
   if (!answer) {

@@ -83,7 +83,7 @@ CommandEntry run_command() {
           .details = "The words after the script are its arguments, `...` and `arg`; after --, every word is. os.exit(n) sets the\n"
                      "exit status. Scripts are trusted code: they can do what you can do.",
           .examples = {{"gradient_health.lua dumps/lenet"},
-                       {"count.lua -- --steps 3", "after --, everything is for the script"},
+                       {"count.lua -- --steps 3", "everything after -- goes to the script"},
                        {"-e 'print(#msdbg.open(arg[1]):nodes \"@weight\")' dumps/lenet"}},
           .declare = declare,
           .readers = Readers::kProgram,

@@ -134,9 +134,9 @@ Action declare(const Declaration& to) {
       ->required();
   add_graph(to);
   app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_option("--slice", words->slice, "part of it, e.g. 0:2,:,3")->type_name("SLICE");
-  app.add_option("--bins", words->bins, "histogram with so many bins")->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_option("--rows", words->rows, "lines of elements at most")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--slice", words->slice, "a slice of it, e.g. 0:2,:,3")->type_name("SLICE");
+  app.add_option("--bins", words->bins, "number of bins of the histogram")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--rows", words->rows, "maximum number of lines of elements")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_flag("--previous", words->previous, "next to the value of the previous step");
   app.add_option("--sort", words->sort, "with --previous: place, value or difference")
       ->type_name("HOW")

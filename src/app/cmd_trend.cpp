@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "app/follow_command.h"
+#include "msdbg/answers.h"
 
 namespace msdbg::app {
 namespace {
@@ -27,6 +28,15 @@ Result<int> run(const Words& words, Context& context) {
     result = trend(session, *target, words.statistic, follow);
   }
   if (!result) return result.status();
+  if (context.at_prompt()) {
+    AnswerRows list{"trend"};
+    for (const TrendLine& line : result->lines) {
+      Answer row = trend_entry_answer(session, *result, line);
+      row.erase("points");  // a row is what the table shows
+      list.rows.push_back(std::move(row));
+    }
+    context.list_rows(list);
+  }
   const bool ascii = words.ascii || (options.output_file.empty() && plain_terminal());
   if (const Status written = context.write(trend_report(session, *result, context.style(), ascii)); !written.ok()) return written;
   if (result->interrupted) return kExitInterrupted;

@@ -70,8 +70,8 @@ struct CommandEntry {
 
 /// The groups of the help; groups that only the prompt has are in scripts/msdbg.
 inline constexpr std::string_view kLookGroup = "graph and lists of tensors", kTensorGroup = "one tensor", kWrongGroup = "what is wrong",
-                                  kFollowGroup = "rules, other runs, ways through a run", kResultGroup = "the result",
-                                  kStartGroup = "beginning";
+                                  kFollowGroup = "rules, other runs, tracing a value", kResultGroup = "the result",
+                                  kStartGroup = "getting started";
 
 /// In the order in which the help lists them.
 std::span<const CommandEntry> command_table();

@@ -38,6 +38,9 @@ class Context {
   /// The rows that the result lists, for `#3` at the prompt: `function` of scripts/msdbg/repl_rows.lua with its words.
   virtual void list_rows(const std::string& /*function*/, const std::vector<std::string>& /*words*/) {}
 
+  /// The same for a list of its answer.
+  virtual void list_rows(const AnswerRows&) {}
+
   ReportStyle style() const;
   /// How a command is typed here: `msdbg doctor dumps/lenet` or `doctor`.
   std::string typed(std::string_view command) const;

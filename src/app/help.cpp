@@ -18,7 +18,7 @@ constexpr std::string_view kStatuses =
     "\nExit status:\n"
     "  0 clean   1 findings   2 usage   3 input or data error\n"
     "  4 incomplete: --strict, and something was not checked\n"
-    "  5 script error   6 training process lost   7 defect of msdbg\n"
+    "  5 script error   6 training process lost   7 bug in msdbg\n"
     "  130 interrupted\n";
 
 constexpr std::string_view kSelectors =

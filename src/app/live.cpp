@@ -97,8 +97,8 @@ std::string history_text(const LiveHistory& history) {
   std::string what = fmt::format("{} weight{}", history.weights, history.weights == 1 ? "" : "s");
   if (history.weights < history.all_weights) what = fmt::format("{} of {} weights", history.weights, history.all_weights);
   const size_t others = history.tensors - history.weights;
-  if (others > 0) what += fmt::format(" and {} of loss and learning rate", others);
-  return fmt::format("\nhistory: the statistics of {}, of the last {} steps (goto -1); --history 0 keeps none", what, history.steps);
+  if (others > 0) what += fmt::format(" and {} value{} of loss and learning rate", others, others == 1 ? "" : "s");
+  return fmt::format("\nhistory: statistics of {} over the last {} steps (goto -1); --history 0 turns it off", what, history.steps);
 }
 
 std::string connected_text(LiveSession& session) {

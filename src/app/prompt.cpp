@@ -11,6 +11,7 @@
 #include "app/live.h"
 #include "app/output.h"
 #include "app/raw_options.h"
+#include "app/rules.h"
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/file.h"
@@ -201,6 +202,9 @@ std::string greeting(Session& session) {
 int run_entries_and_prompt(const Options& options, Script& script, EventPrinter* events, const std::string& greeting) {
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
   if (interactive && !options.quiet && !greeting.empty()) print(stdout, greeting + "\n");
+  if (interactive && trusts_project_rules(false)) {
+    if (const auto trusted = script.call("msdbg.rule_library", "trust_project", {}); !trusted) report_failure(trusted.status());
+  }
   Prompt prompt(options, script, events, interactive);
   // Only an interactive prompt reads the user's init file: output of pipes and --batch must not depend on it.
   if (const std::string init = interactive && !options.no_init ? init_file() : ""; !init.empty()) {

@@ -33,6 +33,8 @@ class PromptContext : public Context {
     (void)script_.call("msdbg.repl_rows", function, words);
   }
 
+  void list_rows(const AnswerRows& rows) override { script_.list_rows(rows); }
+
   Status write(std::string_view text) override {
     if (!options().output_file.empty()) return write_file(options().output_file, text);
     // CSV ends lines with CRLF; a terminal needs LF.

@@ -15,7 +15,7 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
   Options& o = to.options;
   if (!entry.formats.empty()) {
     app.add_option("--format", to.raw.format, std::string(entry.formats))->default_str("table")->type_name("FORMAT");
-    app.add_option("-o,--output", o.output_file, "write there instead of printing")->type_name("FILE");
+    app.add_option("-o,--output", o.output_file, "write to FILE instead of printing")->type_name("FILE");
   }
   if (!entry.common) return;
   const bool shell = to.place == Place::kShell;
@@ -32,7 +32,7 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
       ->capture_default_str()
       ->type_name("N")
       ->group(kCommonGroup);
-  app.add_option("--net", to.raw.net, "the net to open where a dump holds several")->type_name("NAME")->group(kCommonGroup);
+  app.add_option("--net", to.raw.net, "the net to open, if the dump has several")->type_name("NAME")->group(kCommonGroup);
   app.add_option("--key", to.raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")
       ->type_name("KEY")
       ->group(kCommonGroup);
@@ -45,7 +45,7 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
   if (!shell) return;
   app.add_option("--color", to.raw.colour, "auto, always or never")->default_str("auto")->type_name("WHEN")->group(kCommonGroup);
   app.add_flag("--no-pager{false}", o.pager, "do not show long output through a pager")->group(kCommonGroup);
-  app.add_flag("-v,--verbose", o.verbose, "say what is read and how long it takes; -vv: each file, too")->group(kCommonGroup);
+  app.add_flag("-v,--verbose", o.verbose, "say what is read and how long it takes; -vv: every file too")->group(kCommonGroup);
   app.add_option("--log", o.log_file, "append a complete log with times to FILE")->type_name("FILE")->group(kCommonGroup);
 }
 
@@ -62,7 +62,7 @@ void add_ranks(const Declaration& to) {
 }
 
 void add_graph(const Declaration& to) {
-  to.app.add_option("--graph", to.raw.graph, "graph id where several have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
+  to.app.add_option("--graph", to.raw.graph, "graph id, if several graphs have the node")->type_name("N")->check(CLI::Range(0, 1000000000));
 }
 
 void repeated(CLI::Option* option) { option->expected(1)->take_all()->allow_extra_args(false); }

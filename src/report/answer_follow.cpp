@@ -1,6 +1,7 @@
 // What the questions that follow a value answer: bisect, trend, propagation, why, source.
 #include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
+#include "report/follow_text.h"
 
 namespace msdbg {
 namespace {
@@ -34,7 +35,9 @@ Answer rank_object(Session& session, const BisectRank& rank) {
   return out;
 }
 
-Answer line_object(const Session& session, const TrendResult& result, const TrendLine& line) {
+}  // namespace
+
+Answer trend_entry_answer(const Session& session, const TrendResult& result, const TrendLine& line) {
   Answer out = place_answer(session, line.tensor);
   out.erase("step");
   out["statistic"] = result.statistic;
@@ -64,6 +67,8 @@ Answer line_object(const Session& session, const TrendResult& result, const Tren
   return out;
 }
 
+namespace {
+
 Answer propagation_node(Session& session, const Propagation& result, const PropagationNode& at, size_t index) {
   const Node& node = session.graph(result.tensor.rank, result.tensor.graph)->node(at.node);
   Answer out = {{"index", index},
@@ -84,6 +89,7 @@ Answer propagation_node(Session& session, const Propagation& result, const Propa
 
 Answer row_object(Session& session, const SourceFile& file, const SourceRow& row) {
   Answer out = {{"file", file.path}, {"line", row.line}, {"code", row.code}, {"recorded", row.recorded}, {"differs", row.differs}};
+  out["recorded_code"] = row.differs ? Answer(row.recorded_code) : Answer();
   Answer nodes = Answer::array();
   for (const NodeRef& ref : row.nodes) {
     const Node& node = ref.graph->node(ref.node);
@@ -100,6 +106,7 @@ Answer row_object(Session& session, const SourceFile& file, const SourceRow& row
   }
   out["hits"] = std::move(hits);
   out["worst"] = row.worst_tensor ? place_answer(session, *row.worst_tensor) : Answer();
+  if (row.worst_tensor) out["worst"]["message"] = row.worst ? Answer(follow::values_text(*row.worst)) : Answer();
   if (row.worst_tensor) out["worst"]["stats"] = stats_answer(session, row.worst, row.worst_tensor);
   return out;
 }
@@ -129,7 +136,7 @@ Answer bisect_answer(Session& session, const BisectResult& result) {
 
 Answer trend_answer(Session& session, const TrendResult& result) {
   Answer tensors = Answer::array();
-  for (const TrendLine& line : result.lines) tensors.push_back(line_object(session, result, line));
+  for (const TrendLine& line : result.lines) tensors.push_back(trend_entry_answer(session, result, line));
   return {{"dump", session.info().source}, {"statistic", result.statistic},     {"target", result.target},
           {"steps", result.steps},         {"interrupted", result.interrupted}, {"tensors", std::move(tensors)}};
 }

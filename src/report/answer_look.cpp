@@ -1,5 +1,5 @@
 // Nodes, tensors with their statistics, and what a dump holds.
-#include <set>
+#include <algorithm>
 
 #include "msdbg/answers.h"
 
@@ -51,25 +51,37 @@ Answer tensors_answer(const Session& session, std::span<const StatsRow> rows) {
   return {{"dump", session.info().source}, {"tensors", std::move(tensors)}};
 }
 
-Answer doctor_answer(const Session& session, const SessionReport& report) {
+Answer session_answer(const Session& session) {
   const SessionInfo& info = session.info();
-  Answer graphs = Answer::array(), steps = Answer::object(), problems = Answer::array();
-  std::set<std::pair<int, std::string>> seen;
+  Answer graphs = Answer::array();
   for (const GraphPtr& graph : session.graphs()) {
-    if (seen.insert({graph->id(), graph->name()}).second) graphs.push_back(graph->name());
+    const auto kernels = std::count_if(graph->nodes().begin(), graph->nodes().end(), [](const Node& node) {
+      return node.kind == NodeKind::kOperator && !is_structural(node.op);
+    });
+    graphs.push_back({{"rank", graph->rank()},
+                      {"graph", graph->name()},
+                      {"graph_id", graph->id()},
+                      {"kernels", kernels},
+                      {"steps", session.steps(graph->rank(), graph->id())},
+                      {"from_file", graph->from_file()}});
   }
-  for (const auto& [graph, numbers] : report.steps_by_graph) steps[std::to_string(graph)] = numbers;
-  for (const Problem& problem : report.problems)
-    problems.push_back({{"severity", severity_name(problem.severity)}, {"path", problem.path}, {"message", problem.message}});
   Answer out;
   out["dump"] = info.source;
-  out["layout"] = info.layout;
-  out["epoch"] = info.epoch;
-  out["framework_version"] = info.framework_version.empty() ? Answer() : Answer(info.framework_version);
+  out["layout"] = text_answer(info.layout);
+  out["epoch"] = text_answer(info.epoch);
+  out["framework_version"] = text_answer(info.framework_version);
+  out["device_target"] = text_answer(info.device_target);
   out["nets"] = info.nets;
   out["ranks"] = std::vector<int>(session.ranks().begin(), session.ranks().end());
   out["graphs"] = std::move(graphs);
-  out["steps"] = std::move(steps);
+  return out;
+}
+
+Answer doctor_answer(const Session& session, const SessionReport& report) {
+  Answer problems = Answer::array();
+  for (const Problem& problem : report.problems)
+    problems.push_back({{"severity", severity_name(problem.severity)}, {"path", problem.path}, {"message", problem.message}});
+  Answer out = session_answer(session);
   out["files"] = {{"tensors", report.tensor_files},       {"parameters", report.parameter_files},
                   {"constants", report.constant_files},   {"statistics", report.statistic_rows},
                   {"device_format", report.device_files}, {"other", report.other_files}};

@@ -1,4 +1,5 @@
 #include "msdbg/answers.h"
+#include "report/origin_words.h"
 
 namespace msdbg {
 namespace {
@@ -20,6 +21,7 @@ Answer input_answer(Session& session, const Graph* graph, const OriginInput& inp
   out["producer_slot"] = producer ? Answer(slot_name({Io::kOutput, input.producer.slot})) : Answer();
   out["state"] = known_name(input.state);
   out["reason"] = text_answer(input.reason);
+  out["message"] = input_text(input);
   out["zeros_at_bad"] = input.zeros_at_bad;
   out["stats"] = stats_answer(session, input.stats, input.value);
   return out;
@@ -32,6 +34,7 @@ Answer chains_answer(Session& session, const Origin& origin) {
     for (const ChainLink& link : chain) {
       Answer entry = place_answer(session, link.tensor);
       entry["bad"] = link.bad;
+      entry["not_finite"] = text_answer(nonfinite_text(link.stats));
       entry["stats"] = stats_answer(session, link.stats, link.tensor);
       links.push_back(std::move(entry));
     }
@@ -54,17 +57,27 @@ Answer reached_answer(const Session& session, const Origin& origin) {
   return out;
 }
 
-Answer one_origin(Session& session, const StepOrigins& step, size_t index) {
-  const Origin& origin = step.origins[index];
+Answer loss_answer(Session& session, const TensorId& loss) {
+  Answer out = place_answer(session, loss);
+  const Result<Stats> stats = session.stats(loss);
+  out["stats"] = stats_answer(session, stats ? std::optional(*stats) : std::nullopt, loss);
+  return out;
+}
+
+}  // namespace
+
+Answer origin_entry_answer(Session& session, const Origin& origin, const std::vector<int>& ranks, size_t order) {
   const Graph* graph = session.graph(origin.tensor.rank, origin.tensor.graph);
   Answer out;
-  out["order"] = index + 1;
+  out["order"] = order;
   out["kind"] = kind_name(origin.kind);
   out["certain"] = origin.certain;
   out.update(place_answer(session, origin.tensor));
-  out["ranks"] = step.ranks;
+  out["ranks"] = ranks;
   out["dtype"] = dtype_name(origin.info.dtype);
   out["shape"] = origin.info.shape;
+  out["message"] = broken_text(origin);
+  out["not_finite"] = text_answer(nonfinite_text(origin.stats));
   out["stats"] = stats_answer(origin.stats, origin.info.shape);
   out["bad_count"] = origin.bad_count;
   out["first"] = origin.first;
@@ -85,14 +98,12 @@ Answer one_origin(Session& session, const StepOrigins& step, size_t index) {
   return out;
 }
 
-}  // namespace
-
 Answer origin_answer(Session& session, const OriginResult& result) {
   Answer origins = Answer::array(), steps = Answer::array();
   for (const StepOrigins& step : result.steps) {
     const Graph* graph = session.graph(step.rank, step.graph);
     Answer losses = Answer::array();
-    for (const TensorId& loss : step.losses) losses.push_back(place_answer(session, loss));
+    for (const TensorId& loss : step.losses) losses.push_back(loss_answer(session, loss));
     steps.push_back({{"rank", step.rank},
                      {"ranks", step.ranks},
                      {"graph", graph ? graph->name() : ""},
@@ -101,7 +112,7 @@ Answer origin_answer(Session& session, const OriginResult& result) {
                      {"bad_tensors", step.bad_tensors},
                      {"origin_count", step.origins.size()},
                      {"losses", std::move(losses)}});
-    for (size_t i = 0; i < step.origins.size(); ++i) origins.push_back(one_origin(session, step, i));
+    for (size_t i = 0; i < step.origins.size(); ++i) origins.push_back(origin_entry_answer(session, step.origins[i], step.ranks, i + 1));
   }
   Answer not_checked = Answer::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));

@@ -35,10 +35,11 @@ void add_not_checked(Context& context, const std::vector<NotChecked>& entries, s
   list.sorts = true;
   for (const NotChecked& entry : entries) {
     if (list.rows.size() == kMostEntries) break;
-    list.rows.push_back({{plain(std::to_string(entry.tensor.step))},
+    const Answer said = not_checked_answer(context.session, entry);
+    list.rows.push_back({{plain(said["step"].dump())},
                          {context.tensor_run(entry.tensor)},
-                         {plain(entry.abbr.empty() ? entry.rule : entry.abbr)},
-                         {plain(entry.reason)}});
+                         {plain(text_at(said, "abbr").empty() ? text_at(said, "rule") : text_at(said, "abbr"))},
+                         {plain(text_at(said, "reason"))}});
   }
   list.open = kMostEntries;
   Fold fold{
@@ -50,17 +51,18 @@ void add_not_checked(Context& context, const std::vector<NotChecked>& entries, s
 
 void add_problems(Context& context, Section* section) {
   if (context.session.can_step()) return;
-  const SessionReport report = context.session.inspect();
-  if (report.problems.empty()) return;
+  const Answer report = doctor_answer(context.session, context.session.inspect());
+  const Answer& problems = report["problems"];
+  if (problems.empty()) return;
   Sheet sheet;
   sheet.caption = "What is damaged or missing";
   sheet.columns = {{"what the dump itself shows"}, {"where"}};
-  for (const Problem& problem : report.problems) {
+  for (const Answer& problem : problems) {
     if (sheet.rows.size() == kMostProblems) break;
-    sheet.rows.push_back({{plain(problem.message)}, {code(problem.path)}});
+    sheet.rows.push_back({{plain(text_at(problem, "message"))}, {code(text_at(problem, "path"))}});
   }
-  Fold fold{fmt::format("{} of the dump{}", counted(report.problems.size(), "remark"),
-                        report.problems.size() > kMostProblems ? fmt::format(", the first {}", kMostProblems) : ""),
+  Fold fold{fmt::format("{} of the dump{}", counted(problems.size(), "remark"),
+                        problems.size() > kMostProblems ? fmt::format(", the first {}", kMostProblems) : ""),
             {}};
   sheet.open = kMostProblems;
   fold.blocks.push_back(std::move(sheet));
@@ -99,6 +101,8 @@ std::string source_label(SessionKind kind) {
 std::optional<Section> coverage_chapter(Context& context) {
   Section section{"coverage", "Coverage", {}};
   const Coverage coverage = context.coverage();
+  const Answer rule_problems =
+      context.input.check != nullptr ? check_summary(context.session, *context.input.check)["rule_problems"] : Answer::array();
   Facts facts;
   if (context.input.check != nullptr) {
     const std::string rules = context.options.rules.empty() ? "" : fmt::format(" by {}", context.options.rules);
@@ -117,21 +121,21 @@ std::optional<Section> coverage_chapter(Context& context) {
   facts.rows.push_back({"Ranks in the dump", {plain(numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end())))}});
   if (context.input.check != nullptr) {
     Line idle;
-    for (const RuleProblem& problem : context.input.check->rule_problems) {
-      if (problem.kind != RuleProblemKind::kIdle) continue;
+    for (const Answer& problem : rule_problems) {
+      if (problem["kind"] != "idle") continue;
       if (!idle.empty()) idle.push_back(plain(", "));
-      idle.push_back(code(problem.rule, problem.reason));
+      idle.push_back(code(text_at(problem, "rule"), text_at(problem, "reason")));
     }
     if (!idle.empty()) facts.rows.push_back({"Rules with nothing to check", std::move(idle)});
   }
   section.blocks.push_back(std::move(facts));
-  if (context.input.check != nullptr && !context.input.check->rule_problems.empty()) {
+  if (!rule_problems.empty()) {
     Sheet broke;
     broke.caption = "Rules without a verdict";
     broke.columns = {{"rule"}, {"why; its findings are unknown"}};
-    for (const RuleProblem& problem : context.input.check->rule_problems) {
+    for (const Answer& problem : rule_problems) {
       // A rule for operators that the network does not have is not a gap.
-      if (problem.kind != RuleProblemKind::kIdle) broke.rows.push_back({{code(problem.rule)}, {plain(problem.reason)}});
+      if (problem["kind"] != "idle") broke.rows.push_back({{code(text_at(problem, "rule"))}, {plain(text_at(problem, "reason"))}});
     }
     if (broke.rows.size() > kMostEntries) broke.rows.resize(kMostEntries);
     if (!broke.rows.empty()) section.blocks.push_back(std::move(broke));
@@ -159,25 +163,22 @@ Status add_provenance(Context& context, Document* document) {
 }
 
 std::optional<Section> environment_chapter(Context& context) {
-  const SessionInfo& info = context.session.info();
+  constexpr size_t kMostGraphs = 8;
+  const Answer session = session_answer(context.session);
   Facts facts;
-  if (!info.layout.empty()) {
-    facts.rows.push_back(
-        {"Layout", {plain(info.layout + (info.epoch.empty() ? "" : fmt::format(", file names of epoch {}", info.epoch)))}});
-  }
-  facts.rows.push_back({"MindSpore", {info.framework_version.empty() ? muted("version not recorded") : plain(info.framework_version)}});
-  if (!info.device_target.empty()) facts.rows.push_back({"Device", {plain(info.device_target)}});
-  if (!info.nets.empty())
-    facts.rows.push_back({info.nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(info.nets, ", ")))}});
-  std::string graphs;
-  size_t named = 0;
-  for (const GraphPtr& graph : context.session.graphs()) {
-    if (++named > 8) continue;
-    graphs += fmt::format("{}{} ({} nodes, {} operators)", graphs.empty() ? "" : "; ", graph->name(), graph->nodes().size(),
-                          graph->execution_order().size());
-  }
-  if (named > 8) graphs += fmt::format("; and {} more", named - 8);
-  if (!graphs.empty()) facts.rows.push_back({"Graphs", {plain(graphs)}});
+  if (const std::string layout = text_at(session, "layout"), epoch = text_at(session, "epoch"); !layout.empty())
+    facts.rows.push_back({"Layout", {plain(layout + (epoch.empty() ? "" : fmt::format(", file names of epoch {}", epoch)))}});
+  const std::string version = text_at(session, "framework_version");
+  facts.rows.push_back({"MindSpore", {version.empty() ? muted("version not recorded") : plain(version)}});
+  if (const std::string device = text_at(session, "device_target"); !device.empty()) facts.rows.push_back({"Device", {plain(device)}});
+  if (const auto nets = session["nets"].get<std::vector<std::string>>(); !nets.empty())
+    facts.rows.push_back({nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(nets, ", ")))}});
+  const Answer& graphs = session["graphs"];
+  std::string names;
+  for (size_t i = 0; i < std::min(kMostGraphs, graphs.size()); ++i)
+    names += fmt::format("{}{} ({})", i > 0 ? "; " : "", text_at(graphs[i], "graph"), counted(graphs[i]["kernels"], "kernel"));
+  if (graphs.size() > kMostGraphs) names += fmt::format("; and {} more", graphs.size() - kMostGraphs);
+  if (!names.empty()) facts.rows.push_back({"Graphs", {plain(names)}});
   facts.rows.push_back({"Semantics", {plain(std::string(semantics_name(context.semantics())))}});
   Section section{"environment", "Environment", {}};
   section.blocks.push_back(std::move(facts));

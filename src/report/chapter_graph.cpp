@@ -205,7 +205,7 @@ bool hit_graph(Context& context, Section* section) {
 }  // namespace
 
 std::optional<Section> graph_chapter(Context& context) {
-  Section section{"graph", "How it hangs together", {}};
+  Section section{"graph", "In the graph", {}};
   bool any = false;
   for (const StepOrigins* step : context.stories) any |= context.failure.ok() && story_graph(context, *step, &section);
   if (!any && context.failure.ok()) any = hit_graph(context, &section);

@@ -4,19 +4,21 @@
 namespace msdbg::page {
 
 std::optional<Section> guide_chapter(Context& context) {
-  const std::vector<PageRemark>& remarks = context.options.guide;
-  if (remarks.empty()) return std::nullopt;
+  const std::vector<GuideEntry>& entries = context.options.guide;
+  if (entries.empty()) return std::nullopt;
   Sheet sheet;
   sheet.caption = "What the guide asked";
   sheet.columns = {{"about"}, {"what was found"}, {"what to do"}};
-  sheet.open = remarks.size();
+  sheet.open = entries.size();
   std::string_view before;
-  for (const PageRemark& remark : remarks) {
-    Run what = remark.kind == "finding"   ? bad(remark.text)
-               : remark.kind == "unknown" ? muted("open: " + remark.text)
-                                          : plain(remark.text);
-    sheet.rows.push_back({{plain(remark.chapter == before ? "" : remark.chapter)}, {std::move(what)}, {plain(remark.next)}});
-    before = remark.chapter;
+  for (const GuideEntry& entry : entries) {
+    Run what = entry.kind == "finding"   ? bad(entry.text)
+               : entry.kind == "unknown" ? muted("open: " + entry.text)
+                                         : plain(entry.text);
+    Line todo{plain(entry.next)};
+    if (!entry.command.empty()) todo.insert(todo.end(), {plain(entry.next.empty() ? "" : "  "), code(entry.command)});
+    sheet.rows.push_back({{plain(entry.chapter == before ? "" : entry.chapter)}, {std::move(what)}, std::move(todo)});
+    before = entry.chapter;
   }
   Section section{"guide", "What the guide asked", {}};
   section.blocks.push_back(std::move(sheet));

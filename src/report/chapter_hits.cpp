@@ -1,11 +1,10 @@
-// Every finding in a line, what the findings follow from, and what to do about their kind.
+// Every finding on a line, what the findings follow from, and advice for each kind.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "msdbg/answers.h"
 #include "report/chapters.h"
 #include "report/check_formats.h"
 #include "report/table.h"
@@ -15,9 +14,7 @@ namespace {
 
 std::string name_of(const Hit& hit) { return hit.abbr.empty() ? hit.rule : hit.abbr; }
 
-std::string text_at(const Answer& answer, const char* key) { return answer[key].is_string() ? answer[key].get<std::string>() : ""; }
-
-/// Findings with one cause, or with none that is known.
+/// Findings with the same cause, or without a known one.
 struct Group {
   uint64_t findings = 0;
   std::map<std::string, uint64_t> rules;

@@ -1,4 +1,4 @@
-// The trained parameters, a row each.
+// The trained parameters, one row each.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,8 +12,6 @@ namespace msdbg::page {
 namespace {
 
 constexpr size_t kOpen = 24, kRolledUp = 60;
-
-std::string number(const Answer& value) { return value.is_number() ? format_short(value.get<double>()) : ""; }
 
 }  // namespace
 
@@ -51,7 +49,7 @@ std::optional<Section> layers_chapter(Context& context) {
     if (ranks) row.push_back({plain(layer["rank"].dump())});
     const std::string name = layer["name"].get<std::string>();
     row.push_back({broken ? bad(name) : code(name)});
-    for (const char* key : {"weight", "gradient", "update", "gradient_zero_percentage"}) row.push_back({plain(number(layer[key]))});
+    for (const char* key : {"weight", "gradient", "update", "gradient_zero_percentage"}) row.push_back({plain(number_at(layer, key))});
     row.push_back({broken ? bad(layer["first_bad"].dump()) : plain("")});
     const Answer& source = layer["source"];
     std::string place;

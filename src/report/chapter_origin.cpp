@@ -9,55 +9,48 @@
 namespace msdbg::page {
 namespace {
 
-constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFirstShown = 3, kFurtherShown = 4, kMostFurther = 40;
+constexpr size_t kMostWays = 6, kMostStops = 16, kSharedStops = 3, kFurtherShown = 4, kMostFurther = 40;
 
-Line what_line(const Origin& origin) {
-  Line line{bad(bad_text(origin.stats))};
-  std::string rest;
-  if (!origin.first.empty() && origin.stats.count > 1) {
-    rest += "; first at";
-    for (size_t i = 0; i < std::min(kFirstShown, origin.first.size()); ++i) rest += " " + shape_text(origin.first[i]);
-  }
-  if (origin.rows && origin.info.shape.size() > 0) rest += "; " + rows_text(origin);
-  if (!rest.empty()) line.push_back(plain(rest));
+/// What broke, in red, and where, in plain text.
+Line what_line(const Answer& origin) {
+  const std::string message = text_at(origin, "message");
+  const size_t end = std::min(message.find(';'), message.size());
+  Line line{bad(message.substr(0, end))};
+  if (end < message.size()) line.push_back(plain(message.substr(end)));
   return line;
 }
 
-std::string kind_text(const Origin& origin) {
-  switch (origin.kind) {
-    case OriginKind::kOperator:
-      return origin.certain ? "the operator's own arithmetic: no input was broken"
-                            : "here or earlier: no input is known to be broken, but not all of them are known";
-    case OriginKind::kParameter:
-      return "the parameter was so already when the step began";
-    case OriginKind::kInput:
-      return "it came into the step like this";
-  }
-  return "";
+std::string kind_text(const Answer& origin) {
+  const std::string kind = text_at(origin, "kind");
+  if (kind == "parameter") return "the parameter was so already when the step began";
+  if (kind == "input") return "it came into the step like this";
+  return origin["certain"] == true ? "the operator's own arithmetic: no input was broken"
+                                   : "here or earlier: no input is known to be broken, but not all of them are known";
 }
 
-Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& step) {
+std::string uncertain_text(const Answer& origin) {
+  std::string why;
+  for (const Answer& input : origin["inputs"]) {
+    if (input["state"] != "unknown") continue;
+    why += fmt::format("{}{} is unknown ({})", why.empty() ? "" : "; ", text_at(input, "slot"), text_at(input, "reason"));
+  }
+  return fmt::format("Not later than this node: {}", why.empty() ? "its inputs do not explain it" : why);
+}
+
+Facts origin_facts(Context& context, const Origin& origin, const Answer& said, const StepOrigins& step) {
   Facts facts;
   const Node& node = context.node(origin.tensor);
   facts.rows.push_back({"First broken",
                         {code(node.kind == NodeKind::kParameter ? node.name : context.session.tensor_name(origin.tensor)),
-                         muted(fmt::format("  {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)))}});
-  facts.rows.push_back({"What", what_line(origin)});
+                         muted(fmt::format("  {}{}", text_at(said, "dtype"), shape_text(origin.info.shape)))}});
+  facts.rows.push_back({"What", what_line(said)});
   const std::string& predicate = context.input.origin->predicate;
   if (predicate != "NaN or Inf") facts.rows.push_back({"Satisfies", {code(predicate)}});
-  facts.rows.push_back({"How", {plain(kind_text(origin))}});
+  facts.rows.push_back({"How", {plain(kind_text(said))}});
   if (origin.update) {
     facts.rows.push_back({"Written by", {context.tensor_run(*origin.update), plain(fmt::format(" in step {}", origin.update->step))}});
   }
-  if (!origin.certain) {
-    std::string why;
-    for (const OriginInput& input : origin.inputs) {
-      if (input.state == InputState::kUnknown)
-        why += fmt::format("{}input:{} is unknown ({})", why.empty() ? "" : "; ", input.slot, input.reason);
-    }
-    facts.rows.push_back(
-        {"Certain?", {plain(fmt::format("Not later than this node: {}", why.empty() ? "its inputs do not explain it" : why))}});
-  }
+  if (said["certain"] == false) facts.rows.push_back({"Certain?", {plain(uncertain_text(said))}});
   if (Line source = context.source_line(node); !source.empty()) facts.rows.push_back({"Source", std::move(source)});
   std::string spread = fmt::format("{} broken in this step", counted(step.bad_tensors, "tensor"));
   if (origin.reached < step.bad_tensors) spread += fmt::format(", {} of them from here", origin.reached);
@@ -65,33 +58,23 @@ Facts origin_facts(Context& context, const Origin& origin, const StepOrigins& st
   return facts;
 }
 
-Line state_line(const OriginInput& input) {
-  if (input.state == InputState::kUnknown) return {muted(fmt::format("unknown: {}", input.reason))};
-  if (!input.stats) return {plain(input.state == InputState::kGood ? "sound" : "broken")};
-  const Stats& stats = *input.stats;
-  const std::string broken = nonfinite_text(stats);
-  Line line{broken.empty() ? plain("finite") : bad(broken)};
-  if (input.zeros_at_bad)
-    line.insert(line.end(), {plain(", "), strong(fmt::format("{} at the same places", counted(stats.zero_count, "zero")))});
-  else if (stats.zero_count > 0)
-    line.push_back(plain(fmt::format(", {}", counted(stats.zero_count, "zero"))));
-  return line;
+Run state_run(const Answer& input) {
+  const std::string message = text_at(input, "message");
+  if (input["state"] == "unknown") return muted(fmt::format("{}: {}", message, text_at(input, "reason")));
+  if (input["state"] == "bad") return bad(message);
+  return input["zeros_at_bad"] == true ? strong(message) : plain(message);
 }
 
-std::optional<Sheet> input_sheet(Context& context, const Origin& origin) {
+std::optional<Sheet> input_sheet(Context& context, const Origin& origin, const Answer& said) {
   Sheet sheet;
   sheet.caption = "Inputs of " + context.short_name(origin.tensor);
-  sheet.columns = {{"input"}, {"from"}, {"what it was"}, {"min", true}, {"max", true}};
-  for (const OriginInput& input : origin.inputs) {
+  sheet.columns = {{"input"}, {"from"}, {"what it was"}};
+  for (size_t i = 0; i < origin.inputs.size(); ++i) {
+    const OriginInput& input = origin.inputs[i];
     if (input.state == InputState::kGood && !worth_showing(input)) continue;
-    const bool known = input.stats && input.stats->min == input.stats->min;
     Run from = code(input_from(context, origin, input));
     if (input.value) from.target = context.anchor(*input.value);
-    sheet.rows.push_back({{code(fmt::format("input:{}", input.slot))},
-                          {std::move(from)},
-                          state_line(input),
-                          {plain(known ? format_short(input.stats->min) : "")},
-                          {plain(known ? format_short(input.stats->max) : "")}});
+    sheet.rows.push_back({{code(text_at(said["inputs"][i], "slot"))}, {std::move(from)}, {state_run(said["inputs"][i])}});
   }
   if (sheet.rows.empty()) return std::nullopt;
   return sheet;
@@ -105,12 +88,12 @@ size_t shared_stops(const std::vector<ChainLink>& a, const std::vector<ChainLink
 }
 
 /// `shared`: how many stops at the beginning an earlier path has shown.
-Way way_of(Context& context, const std::vector<ChainLink>& chain, size_t shared) {
+Way way_of(Context& context, const std::vector<ChainLink>& chain, const Answer& said, size_t shared) {
   Way way;
   size_t begin = 0;
   if (shared > kSharedStops) {
     begin = shared;
-    way.stops.push_back({{muted("as above as far as "), context.node_run(chain[shared - 1].tensor)}, true});
+    way.stops.push_back({{muted("as above up to "), context.node_run(chain[shared - 1].tensor)}, true});
   }
   const size_t length = chain.size() - begin;
   for (size_t i = begin; i < chain.size(); ++i) {
@@ -125,8 +108,8 @@ Way way_of(Context& context, const std::vector<ChainLink>& chain, size_t shared)
     if (node.kind == NodeKind::kParameter) line.push_back(plain("parameter "));
     line.push_back(context.node_run(link.tensor));
     if (link.bad) {
-      const std::string what = nonfinite_text(link.stats);
-      line.push_back(what.empty() ? muted("  bad") : muted("  " + what));
+      const std::string what = text_at(said[i], "not_finite");
+      line.push_back(muted("  " + (what.empty() ? "bad" : what)));
     } else {
       line.push_back(strong("  absorbed here: the output " + absorbed_text(link.stats)));
     }
@@ -140,30 +123,23 @@ Line way_title(Context& context, const std::vector<ChainLink>& chain) {
   if (chain.size() < 2) return {plain("It went no further:")};
   const ChainLink& end = chain.back();
   const bool parameter = context.node(end.tensor).kind == NodeKind::kParameter;
-  Line line{plain(parameter ? "A way to the parameter " : "A way to ")};
+  Line line{plain(parameter ? "Path to parameter " : "Path to ")};
   line.push_back(code(context.short_name(end.tensor), context.node(end.tensor).name));
   line.push_back(plain(end.bad ? ":" : ", where it ended:"));
   return line;
 }
 
 Line further_line(Context& context, const Origin& origin) {
+  const Answer said = origin_entry_answer(context.session, origin, {origin.tensor.rank}, 1);
+  const std::string kind = text_at(said, "kind"), what = text_at(said, "not_finite");
   Line line{context.tensor_run(origin.tensor)};
-  const std::string what = nonfinite_text(origin.stats);
-  switch (origin.kind) {
-    case OriginKind::kOperator:
-      line.push_back(plain(" broke on its own"));
-      break;
-    case OriginKind::kParameter:
-      line.push_back(plain(" was broken when the step began"));
-      break;
-    case OriginKind::kInput:
-      line.push_back(plain(" came in broken"));
-      break;
-  }
+  line.push_back(plain(kind == "operator"    ? " broke on its own"
+                       : kind == "parameter" ? " was broken when the step began"
+                                             : " came in broken"));
   if (!what.empty()) line.push_back(plain(fmt::format(" ({})", what)));
   if (origin.update)
     line.push_back(plain(fmt::format(", written by {} in step {}", context.short_name(*origin.update), origin.update->step)));
-  if (!origin.certain) line.push_back(plain(", as far as its inputs are known"));
+  if (said["certain"] == false) line.push_back(plain(", as far as its inputs are known"));
   return line;
 }
 
@@ -175,6 +151,7 @@ Facts further_facts(Context& context, const StepOrigins& step, size_t begin, siz
 
 OfStep story_of(Context& context, const StepOrigins& step, bool title) {
   const Origin& first = step.origins.front();
+  const Answer said = origin_entry_answer(context.session, first, step.ranks, 1);
   OfStep story{step.step, {}};
   OfStep* const section = &story;
   if (title) {
@@ -182,18 +159,18 @@ OfStep story_of(Context& context, const StepOrigins& step, bool title) {
     when.front() = 'S';
     section->blocks.push_back(Heading{{plain(when + ": "), context.node_run(first.tensor)}});
   }
-  section->blocks.push_back(origin_facts(context, first, step));
-  if (auto inputs = input_sheet(context, first)) section->blocks.push_back(std::move(*inputs));
+  section->blocks.push_back(origin_facts(context, first, said, step));
+  if (auto inputs = input_sheet(context, first, said)) section->blocks.push_back(std::move(*inputs));
   const size_t shown = std::min(kMostWays, first.chains.size());
   if (shown > 0) {
     for (size_t i = 0; i < shown; ++i) {
       section->blocks.push_back(Paragraph{way_title(context, first.chains[i])});
       size_t shared = 0;
       for (size_t k = 0; k < i; ++k) shared = std::max(shared, shared_stops(first.chains[k], first.chains[i]));
-      section->blocks.push_back(way_of(context, first.chains[i], shared));
+      section->blocks.push_back(way_of(context, first.chains[i], said["chains"][i], shared));
     }
     if (shown < first.chains.size())
-      section->blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(first.chains.size() - shown, "way")))}});
+      section->blocks.push_back(Paragraph{{muted(fmt::format("and {} more", counted(first.chains.size() - shown, "path")))}});
   }
   const size_t all = step.origins.size(), open = all <= kFurtherShown + 2 ? all : kFurtherShown + 1;
   if (all > 1) section->blocks.push_back(further_facts(context, step, 1, open, "Also"));

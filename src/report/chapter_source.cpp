@@ -1,6 +1,7 @@
 // The user's source lines, with the findings next to them.
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "msdbg/follow_report.h"
@@ -14,7 +15,23 @@ constexpr size_t kContext = 2, kMostMarked = 150;
 
 bool is_marked(const SourceRow& row) { return !row.hits.empty(); }
 
-Listing listing_of(Context& context, const SourceFile& file) {
+Line remark_of(Context& context, const SourceRow& row, const Answer& said) {
+  Line remark;
+  for (const Answer& hit : said["hits"]) {
+    if (!remark.empty()) remark.push_back(plain("  "));
+    remark.push_back(bad(text_at(hit, "abbr")));
+    remark.push_back(plain(fmt::format(" {}, from step {}", counted(hit["count"], "finding"), hit["first_step"].get<int64_t>())));
+  }
+  if (row.worst_tensor && is_marked(row))
+    remark.push_back(muted(fmt::format("  worst {}: {}", context.tensor_text(*row.worst_tensor), text_at(said["worst"], "message"))));
+  if (said["differs"] == true) remark.push_back(muted("  recorded otherwise: " + text_at(said, "recorded_code")));
+  return remark;
+}
+
+/// `said`: its entry in the answer, which has the lines with operators.
+Listing listing_of(Context& context, const SourceFile& file, const Answer& said) {
+  std::map<int, const Answer*> lines;
+  for (const Answer& line : said["lines"]) lines[line["line"]] = &line;
   Listing listing;
   listing.file = file.path;
   std::set<size_t> shown;
@@ -30,18 +47,8 @@ Listing listing_of(Context& context, const SourceFile& file) {
     before = i;
     std::string text;
     for (char c : row.code) text += c == '\t' ? std::string("    ") : std::string(1, c);
-    Line remark;
-    for (const SourceHit& hit : row.hits) {
-      if (!remark.empty()) remark.push_back(plain("  "));
-      remark.push_back(bad(hit.abbr));
-      remark.push_back(plain(fmt::format(" {}, from step {}", counted(hit.count, "finding"), hit.first_step)));
-    }
-    if (row.worst && row.worst_tensor && is_marked(row)) {
-      const std::string what = nonfinite_text(*row.worst);
-      remark.push_back(
-          muted(fmt::format("  worst {}: {}", context.tensor_text(*row.worst_tensor), what.empty() ? stats_line(*row.worst) : what)));
-    }
-    if (row.differs) remark.push_back(muted("  recorded otherwise: " + row.recorded_code));
+    const auto line = lines.find(row.line);
+    Line remark = line == lines.end() ? Line{} : remark_of(context, row, *line->second);
     listing.rows.push_back({row.line, std::move(text), std::move(remark), is_marked(row)});
   }
   if (marked > kMostMarked) listing.rows.push_back({0, fmt::format("... {} more lines with findings", marked - kMostMarked), {}, false});
@@ -54,9 +61,11 @@ std::optional<Section> source_chapter(Context& context) {
   if (context.input.check == nullptr || context.input.check->hits.empty()) return std::nullopt;
   const auto files = annotate_source(context.session, *context.input.check);
   if (!files) return std::nullopt;
-  Section section{"source", "The lines of the program", {}};
-  for (const SourceFile& file : *files) {
-    Listing listing = listing_of(context, file);
+  Section section{"source", "Source lines", {}};
+  const Answer answer = lines_answer(context.session, *files, *context.input.check);
+  for (size_t i = 0; i < files->size(); ++i) {
+    const SourceFile& file = (*files)[i];
+    Listing listing = listing_of(context, file, answer["files"][i]);
     if (listing.rows.empty()) continue;
     if (!section.blocks.empty()) section.blocks.push_back(Paragraph{});
     section.blocks.push_back(std::move(listing));

@@ -53,8 +53,8 @@ void choose_story(Context& context, const StepOrigins& step, Choice* choice) {
       const bool parameter = context.node(chain[i].tensor).kind == NodeKind::kParameter;
       choice->add(chain[i].tensor, !chain[i].bad ? "absorbed it"
                                    : parameter   ? "a parameter it reached"
-                                   : i == 1      ? "next on the way"
-                                                 : "end of a way");
+                                   : i == 1      ? "next on the path"
+                                                 : "end of a path");
     }
   }
 }

@@ -53,15 +53,11 @@ uint32_t place_of(const Context& context, const TensorId& id) {
   return first;
 }
 
-Card card_of(Context& context, const TrendLine& line, std::string_view axis) {
+Card card_of(Context& context, const TrendLine& line, const Answer& said, std::string_view axis) {
   std::vector<SeriesPoint> points;
-  for (const TrendPoint& point : line.points) {
-    SeriesPoint made{point.step, point.value, false};
-    TensorId id = line.tensor;
-    id.step = point.step;
-    // Cached by the trend: nothing is read again.
-    if (const auto stats = context.session.stats(id)) made.broken = stats->nan_count + stats->inf_count() > 0;
-    points.push_back(made);
+  for (const Answer& point : said["points"]) {
+    const Answer& value = point["value"];
+    points.push_back({point["step"], value.is_number() ? std::optional<double>(value) : std::nullopt, point["not_finite"] > 0});
   }
   Card card;
   Run name = context.tensor_run(line.tensor);
@@ -73,7 +69,8 @@ Card card_of(Context& context, const TrendLine& line, std::string_view axis) {
   if (line.tensor.execution > 0) where += fmt::format("{}execution {}", where.empty() ? "" : ", ", line.tensor.execution);
   card.role = where;
   Figure figure = series_figure(points, context.tensor_text(line.tensor), axis);
-  if (line.change) figure.caption.push_back(plain(fmt::format("; turns at step {}", line.change->step)));
+  if (const Answer& change = said["change"]; change.is_object())
+    figure.caption.push_back(plain(fmt::format("; turns at step {}", change["step"].get<int64_t>())));
   card.figures.push_back(std::move(figure));
   return card;
 }
@@ -143,7 +140,10 @@ bool add_group(Context& context, const Group& group, Section* section) {
   section->blocks.push_back(Paragraph{{muted(text)}});
   Cards cards;
   cards.small = true;
-  for (size_t i : shown) cards.cards.push_back(card_of(context, lines[i], group.axis));
+  for (size_t i : shown) {
+    const Answer said = trend_entry_answer(context.session, *result, lines[i]);
+    cards.cards.push_back(card_of(context, lines[i], said, group.axis));
+  }
   section->blocks.push_back(std::move(cards));
   return true;
 }

@@ -1,4 +1,4 @@
-// The first thing that is read: one sentence, and what must be known beside it.
+// The verdict: one sentence, and the facts that a reader needs with it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ Line nothing_sentence(Context& context) {
                             not_checked_part(coverage)))};
 }
 
-/// Which findings are one.
+/// Findings that follow from one cause.
 void cause_remarks(Context& context, const CheckResult& check, Document* document) {
   constexpr size_t kMost = 3;
   size_t told = 0;
@@ -145,7 +145,7 @@ void later_remark(Context& context, Document* document) {
   for (const StepOrigins* step : context.origins) {
     if (step != context.origins.front() && (again.empty() || again.back() != step->step)) again.push_back(step->step);
   }
-  Line line{plain(fmt::format("Further broken {}: {}", again.size() == 1 ? "step" : "steps", numbers_text(again)))};
+  Line line{plain(fmt::format("Also broken: {} {}", again.size() == 1 ? "step" : "steps", numbers_text(again)))};
   if (context.stories.size() > 1) {
     line.push_back(plain("; another place breaks first in "));
     for (size_t i = 1; i < context.stories.size(); ++i) {
@@ -160,7 +160,7 @@ void later_remark(Context& context, Document* document) {
   document->remarks.push_back(std::move(line));
 }
 
-/// What hit before anything broke is nearer to the cause than what broke.
+/// Findings before anything broke are closer to the cause than what broke.
 void earlier_remark(Context& context, Document* document) {
   if (context.input.check == nullptr) return;
   const int64_t broke = context.origins.front()->step;

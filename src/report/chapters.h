@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "msdbg/answers.h"
 #include "msdbg/html_report.h"
 #include "report/document.h"
 #include "report/origin_words.h"
@@ -67,6 +68,11 @@ class Context {
   std::map<PlaceKey, std::vector<std::string>> marks_;
   std::map<TensorId, std::string> anchors_;
 };
+
+/// A text of an answer; "" for null.
+std::string text_at(const Answer& answer, const char* key);
+/// A number of an answer in short form; "" for null.
+std::string number_at(const Answer& answer, const char* key);
 
 /// The input that was judged: the producer's output, the recorded input or the parameter.
 std::string input_from(Context& context, const Origin& origin, const OriginInput& input);

@@ -98,7 +98,7 @@ class CheckText {
 
   /// Rules that gave no verdict, joined where the reason is the same.
   std::string problems() const {
-    // A network that has no such layers is no news; whoever wonders asks for all names.
+    // It is not news that a network has no such layers; --wide shows all names.
     constexpr size_t kMostNames = 8, kMostIdle = 3;
     std::vector<std::pair<std::string_view, std::vector<std::string>>> by_reason;
     std::set<std::string_view> idle;
@@ -235,7 +235,7 @@ class CheckText {
 
   static std::string rule_name(const Hit& hit) { return printable(hit.abbr.empty() ? hit.rule : hit.abbr); }
 
-  /// For the first overflow of a step: whether it came from outside. The others follow from it as a rule.
+  /// For the first overflow of a step: whether its inputs were bad already. The others usually follow from it.
   std::string inputs_text(const Hit& hit) {
     const bool overflow = hit.severity == Severity::kError && hit.stats.nan_count + hit.stats.inf_count() > 0;
     const Node& node = session_.node(hit.tensor);
@@ -312,7 +312,7 @@ class CheckText {
   std::string found_line() const {
     std::set<int64_t> steps;
     for (const Hit& hit : result_.hits) steps.insert(hit.tensor.step);
-    // In how many steps hits are that were not kept, nobody knows.
+    // The steps of hits that were not kept are unknown.
     const bool all = result_.total_hits == result_.hits.size();
     const std::string where = all ? fmt::format(" in {} of {}", steps.size(), counted(result_.steps.size(), "step")) : "";
     std::string out = fmt::format("{}{}, on {}; {} not checked.", counted(result_.total_hits, "hit"), where,
@@ -345,7 +345,7 @@ class CheckText {
     if (coverage.tensors == 0)
       return "nothing was checked: no tensor of these steps and ranks is named by a watchpoint\n";
     if (coverage.checked == 0) {
-      // One rule that fails everywhere leaves no tensor that every rule judged; the others have judged all the same.
+      // If one rule fails everywhere, no tensor was judged by every rule, although the others judged it.
       std::set<std::string_view> silent;
       for (const NotChecked& entry : result_.not_checked) silent.insert(entry.rule);
       for (const RuleProblem& problem : result_.rule_problems) silent.insert(problem.rule);

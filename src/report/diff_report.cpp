@@ -139,42 +139,19 @@ class DiffText {
     return out;
   }
 
-  /// The different entries to show, in order: culprits and the first others; without any, the largest errors within tolerance.
-  std::vector<size_t> chosen() const {
-    std::vector<size_t> out;
-    const size_t limit = style_.wide ? result_.tensors.size() : kRows;
-    if (!result_.is_equal()) {
-      for (size_t i : result_.culprits) {
-        if (out.size() < limit / 2) out.push_back(i);
-      }
-      for (size_t i = 0; i < result_.tensors.size() && out.size() < limit; ++i) {
-        if (is_different(result_.tensors[i]) && std::find(out.begin(), out.end(), i) == out.end()) out.push_back(i);
-      }
-    } else {
-      for (size_t i = 0; i < result_.tensors.size(); ++i) {
-        if (result_.tensors[i].state == DiffState::kClose) out.push_back(i);
-      }
-      std::stable_sort(out.begin(), out.end(), [&](size_t x, size_t y) {
-        return result_.tensors[x].measures.relative_error() > result_.tensors[y].measures.relative_error();
-      });
-      if (out.size() > (style_.wide ? limit : limit / 2)) out.resize(limit / 2);
-    }
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-
   std::string table() const {
-    const std::vector<size_t> rows = chosen();
+    const std::vector<size_t> rows = diff_rows(result_, style_);
     if (rows.empty()) return "";
     using enum Align;
-    Table table({{"step", kRight},
-                 {.title = "tensor", .fit = Fit::kName},
-                 {"max error", kRight},
-                 {"rel. error", kRight},
-                 {.title = "cosine", .align = kRight, .drop = 3},
-                 {.title = "within", .align = kRight, .drop = 2},
-                 {.title = "amplified", .align = kRight, .drop = 1},
-                 {.title = "remark", .fit = Fit::kText, .drop = Table::kIfEmpty, .least = 16}});
+    std::vector<Table::Column> columns{{"step", kRight},
+                                       {.title = "tensor", .fit = Fit::kName},
+                                       {"max error", kRight},
+                                       {"rel. error", kRight},
+                                       {.title = "cosine", .align = kRight, .drop = 3},
+                                       {.title = "within", .align = kRight, .drop = 2},
+                                       {.title = "amplified", .align = kRight, .drop = 1},
+                                       {.title = "remark", .fit = Fit::kText, .drop = Table::kIfEmpty, .least = 16}};
+    Table table(std::move(columns), style_.numbered);
     for (size_t i : rows) {
       const TensorDiff& entry = result_.tensors[i];
       const Comparison& m = entry.measures;
@@ -274,6 +251,29 @@ class DiffText {
 };
 
 }  // namespace
+
+std::vector<size_t> diff_rows(const DiffResult& result, const ReportStyle& style) {
+  std::vector<size_t> out;
+  const size_t limit = style.wide ? result.tensors.size() : kRows;
+  if (!result.is_equal()) {
+    for (size_t i : result.culprits) {
+      if (out.size() < limit / 2) out.push_back(i);
+    }
+    for (size_t i = 0; i < result.tensors.size() && out.size() < limit; ++i) {
+      if (is_different(result.tensors[i]) && std::find(out.begin(), out.end(), i) == out.end()) out.push_back(i);
+    }
+  } else {
+    for (size_t i = 0; i < result.tensors.size(); ++i) {
+      if (result.tensors[i].state == DiffState::kClose) out.push_back(i);
+    }
+    std::stable_sort(out.begin(), out.end(), [&](size_t x, size_t y) {
+      return result.tensors[x].measures.relative_error() > result.tensors[y].measures.relative_error();
+    });
+    if (out.size() > (style.wide ? limit : limit / 2)) out.resize(limit / 2);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 std::string diff_report(Session& a, Session& b, const DiffResult& result, const ReportStyle& style) {
   switch (style.format) {

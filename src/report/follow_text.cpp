@@ -32,6 +32,11 @@ std::string name_suffix(const Session& session, const TensorId& id, std::string 
   return out;
 }
 
+std::string values_text(const Stats& stats) {
+  const std::string bad = nonfinite_text(stats);
+  return bad.empty() ? fmt::format("{} to {}", format_short(stats.min), format_short(stats.max)) : bad;
+}
+
 void add_place(const Session& session, const TensorId& id, std::vector<std::string>* words) {
   const auto add = [&](const char* option, int64_t value) { words->insert(words->end(), {option, fmt::format("{}", value)}); };
   add("--step", id.step);

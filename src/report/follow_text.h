@@ -17,6 +17,8 @@ std::string markdown_head(const std::vector<std::string>& titles);
 std::string tensor_text(const Session& session, const TensorId& id, bool full);
 /// What follows the node's name there; `slot` is used as given.
 std::string name_suffix(const Session& session, const TensorId& id, std::string slot);
+/// `104 of 192 -Inf`; the range of a tensor that is finite.
+std::string values_text(const Stats& stats);
 /// Adds `--step 0`, plus rank, graph and execution if a command needs them to identify the tensor.
 void add_place(const Session& session, const TensorId& id, std::vector<std::string>* words);
 

@@ -151,7 +151,7 @@ class Html {
  private:
   void head(const Document& document) {
     out_ += "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n";
-    // Whatever the names in the data contain: only our own style and script run, and nothing is fetched.
+    // No matter what the names in the data contain, only our own style and script run, and nothing is fetched.
     out_ += fmt::format(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
         "img-src data:; base-uri 'none'; form-action 'none'\"/>\n",

@@ -94,6 +94,25 @@ Result<std::string> page_text(Session& session, const PageInput& input, const Pa
 
 namespace page {
 
+std::string text_at(const Answer& answer, const char* key) { return answer[key].is_string() ? answer[key].get<std::string>() : ""; }
+
+std::string number_at(const Answer& answer, const char* key) {
+  return answer[key].is_number() ? format_short(answer[key].get<double>()) : "";
+}
+
+namespace {
+
+/// A comment far to the right of its line moves next to it.
+std::string without_gaps(const std::string& code) {
+  std::string out;
+  for (const char c : code) {
+    if (c != ' ' || !out.ends_with("  ")) out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
 Context::Context(Session& s, const PageInput& i, const PageOptions& o) : session(s), input(i), options(o) {
   if (input.origin != nullptr) {
     for (const StepOrigins& step : input.origin->steps) {
@@ -166,7 +185,7 @@ Line Context::source_line(const Node& node) const {
   Line line{code(place, source_place(node, true))};
   if (const StackFrame* frame = user_frame(node); frame != nullptr && !frame->code.empty()) {
     line.push_back(plain("  "));
-    line.push_back(code(frame->code));
+    line.push_back(code(without_gaps(frame->code)));
   }
   return line;
 }

@@ -88,7 +88,6 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   const bool executions =
       std::any_of(rows.begin(), rows.end(), [](const StatsRow& row) { return row.info.id.execution > 0; });
   std::vector<Table::Column> columns;
-  if (style.numbered) columns.push_back({"", Align::kRight});
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
   columns.push_back({"step", Align::kRight});
@@ -100,11 +99,10 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   for (std::string_view number : numbers)
     columns.push_back({.title = std::string(number), .align = Align::kRight, .drop = number == "std" ? 3 : number == "mean" ? 2 : 0});
   columns.push_back({.title = "not finite", .fit = Fit::kText, .drop = Table::kIfEmpty});
-  Table table(std::move(columns));
+  Table table(std::move(columns), style.numbered);
   for (const StatsRow& row : rows) {
     const TensorInfo& info = row.info;
     std::vector<Table::Cell> cells;
-    if (style.numbered) cells.emplace_back(std::to_string(&row - rows.data() + 1));
     if (ranks) cells.emplace_back(std::to_string(info.id.rank));
     if (graphs) cells.emplace_back(std::to_string(info.id.graph));
     cells.emplace_back(std::to_string(info.id.step));
@@ -145,7 +143,7 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
   const bool ranks = session.ranks().size() > 1;
   const bool graphs = std::any_of(nodes.begin(), nodes.end(),
                                   [&](const NodeRef& ref) { return ref.graph->id() != nodes[0].graph->id(); });
-  std::vector<Table::Column> columns = {{"", Align::kRight}};
+  std::vector<Table::Column> columns;
   if (ranks) columns.push_back({"rank", Align::kRight});
   if (graphs) columns.push_back({"graph", Align::kRight});
   columns.push_back({.title = "node", .fit = Fit::kName});
@@ -153,11 +151,11 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
   if (style.wide) columns.push_back({"outputs"});
   if (style.wide) columns.push_back({"inputs"});
   columns.push_back({.title = "source", .fit = Fit::kText, .drop = 1, .least = 12});
-  Table table(std::move(columns));
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const Graph& graph = *nodes[i].graph;
-    const Node& node = graph.node(nodes[i].node);
-    std::vector<Table::Cell> cells = {std::to_string(i + 1)};
+  Table table(std::move(columns), true);
+  for (const NodeRef& ref : nodes) {
+    const Graph& graph = *ref.graph;
+    const Node& node = graph.node(ref.node);
+    std::vector<Table::Cell> cells;
     if (ranks) cells.emplace_back(std::to_string(graph.rank()));
     if (graphs) cells.emplace_back(std::to_string(graph.id()));
     cells.emplace_back(name_cell(session, {.rank = graph.rank(), .graph = graph.id(), .node = node.id, .slot = {}}));
@@ -173,43 +171,40 @@ std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, co
 std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style) {
   if (style.format == Format::kJson) return json_text(doctor_answer(session, report));
   if (style.format == Format::kJsonl) return json_lines(doctor_answer(session, report), "problems");
-  const SessionInfo& info = session.info();
+  const Answer answer = doctor_answer(session, report);
   auto field = [](std::string_view name, std::string_view text) { return fmt::format("{:<10} {}\n", name, text); };
-  std::string out = field("dump", printable(info.source));
-  std::string layout = info.layout.empty() ? "unknown" : printable(info.layout);
-  if (!info.epoch.empty()) layout += fmt::format(", file names of epoch {}", printable(info.epoch));
+  auto text = [&](const Answer& of, const char* key) { return of[key].is_string() ? printable(of[key].get<std::string>()) : std::string(); };
+  std::string out = field("dump", text(answer, "dump"));
+  std::string layout = text(answer, "layout").empty() ? "unknown" : text(answer, "layout");
+  if (const std::string epoch = text(answer, "epoch"); !epoch.empty()) layout += fmt::format(", file names of epoch {}", epoch);
   out += field("layout", layout);
-  std::string version =
-      info.framework_version.empty() ? "version unknown" : "MindSpore " + printable(info.framework_version);
-  if (!info.device_target.empty()) version += fmt::format(" on {}", printable(info.device_target));
+  std::string version = text(answer, "framework_version");
+  version = version.empty() ? "version unknown" : "MindSpore " + version;
+  if (const std::string device = text(answer, "device_target"); !device.empty()) version += fmt::format(" on {}", device);
   out += field("written by", version);
   std::vector<std::string> nets;
-  for (const std::string& net : info.nets) nets.push_back(printable(net));
+  for (const Answer& net : answer["nets"]) nets.push_back(printable(net.get<std::string>()));
   if (!nets.empty()) out += field("nets", fmt::format("{}", fmt::join(nets, ", ")));
-  out += field("ranks", numbers_text(std::vector<int64_t>(session.ranks().begin(), session.ranks().end())));
+  out += field("ranks", numbers_text(answer["ranks"].get<std::vector<int64_t>>()));
   // Ranks with the same graph and steps have one line.
   std::vector<std::pair<std::string, std::vector<int>>> graphs;
-  for (const GraphPtr& graph : session.graphs()) {
-    const auto operators =
-        static_cast<uint64_t>(std::count_if(graph->nodes().begin(), graph->nodes().end(), [](const Node& node) {
-          return node.kind == NodeKind::kOperator && !is_structural(node.op);
-        }));
-    const std::vector<int64_t> steps = session.steps(graph->rank(), graph->id());
-    std::string line = fmt::format("{} {}: {}, {} {}", graph->id(), printable(graph->name()), counted(operators, "kernel"),
-                        steps.size() == 1 ? "step" : "steps", numbers_text(steps));
-    if (!graph->from_file()) line += ", no graph file";
+  for (const Answer& graph : answer["graphs"]) {
+    const auto steps = graph["steps"].get<std::vector<int64_t>>();
+    std::string line = fmt::format("{} {}: {}, {} {}", graph["graph_id"].get<int>(), text(graph, "graph"), counted(graph["kernels"], "kernel"),
+                                   steps.size() == 1 ? "step" : "steps", numbers_text(steps));
+    if (graph["from_file"] == false) line += ", no graph file";
     auto same = std::find_if(graphs.begin(), graphs.end(), [&](const auto& entry) { return entry.first == line; });
     if (same == graphs.end()) same = graphs.insert(same, {std::move(line), {}});
-    same->second.push_back(graph->rank());
+    same->second.push_back(graph["rank"].get<int>());
   }
   for (size_t i = 0; i < graphs.size(); ++i) {
     const auto& [line, ranks] = graphs[i];
-    out += field(i == 0 ? "graphs" : "", session.ranks().size() > 1 ? fmt::format("{}: {}", ranks_text(ranks), line) : line);
+    out += field(i == 0 ? "graphs" : "", answer["ranks"].size() > 1 ? fmt::format("{}: {}", ranks_text(ranks), line) : line);
   }
-  out += field("files",
-               fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(report.tensor_files, "tensor"),
-                           counted(report.parameter_files, "parameter"), counted(report.constant_files, "constant"),
-                           counted(report.statistic_rows, "statistic row"), report.device_files, report.other_files));
+  const auto files = [&](const char* key) { return answer["files"][key].get<uint64_t>(); };
+  out += field("files", fmt::format("{}, {}, {}, {}, {} in device format, {} other", counted(files("tensors"), "tensor"),
+                                    counted(files("parameters"), "parameter"), counted(files("constants"), "constant"),
+                                    counted(files("statistics"), "statistic row"), files("device_format"), files("other")));
   if (report.problems.empty()) return fitted(out + field("problems", "none"), style);
 
   std::map<std::string, uint64_t> seen;

@@ -29,14 +29,12 @@ std::string bad_text(const Stats& stats) {
 
 namespace {
 
-constexpr size_t kFurtherOrigins = 6, kFirstShown = 3, kRepeatedSteps = 10;
+constexpr size_t kFurtherOrigins = 6, kRepeatedSteps = 10;
 constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
 constexpr std::string_view kIndent = "             ";
 
 std::string field(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
 std::string more(std::string_view text) { return fmt::format("{}{}\n", kIndent, text); }
-
-std::string place_text(const std::vector<int64_t>& place) { return shape_text(place); }
 
 class OriginText {
  public:
@@ -47,6 +45,7 @@ class OriginText {
     std::string out;
     for (const StepOrigins& step : result_.steps) {
       if (!step.origins.empty()) out += step_text(step);
+      rows_ += step.origins.size();
     }
     out += flush_skipped();
     if (!out.empty()) out += "\n";
@@ -74,6 +73,9 @@ class OriginText {
     const std::string shown = style_.wide ? printable(node.name) : brief_name(session_, node.name);
     return node.kind == NodeKind::kParameter ? "parameter " + shown : shown;
   }
+
+  /// `#3 `: the row of the i-th origin of the current step.
+  std::string number(size_t i) const { return style_.numbered ? fmt::format("#{} ", rows_ + i + 1) : ""; }
 
   std::string step_text(const StepOrigins& step) {
     const Origin& first = step.origins.front();
@@ -111,10 +113,10 @@ class OriginText {
     std::string out = fmt::format("{}step {}  ", repeated_ == 1 ? "\n" : "", step.step);
     if (session_.ranks().size() > 1) out += ranks_text(step.ranks) + "  ";
     if (session_.graphs().size() > session_.ranks().size()) out += fmt::format("graph {}  ", step.graph);
-    out += "the same node again";
+    out += number(0) + "the same node again";
     if (!counts.empty()) out += fmt::format(" ({})", counts);
     for (size_t i = 1; i < step.origins.size() && i <= kFurtherOrigins; ++i)
-      out += "; " + further_phrase(step.origins[i]);
+      out += "; " + number(i) + further_phrase(step.origins[i]);
     if (step.origins.size() > kFurtherOrigins + 1)
       out += fmt::format("; {} more", step.origins.size() - kFurtherOrigins - 1);
     return out + fmt::format("; {}\n", counted(step.bad_tensors, "tensor"));
@@ -130,22 +132,16 @@ class OriginText {
   std::string first_text(const Origin& origin, const StepOrigins& step) {
     const Node& node = session_.node(origin.tensor);
     const bool parameter = node.kind == NodeKind::kParameter;
-    std::string full = (parameter ? "parameter " : "") + name_within(session_, origin.tensor,
-                                                                     parameter ? "" : ":" + slot_name(origin.tensor.slot),
-                                                                     kIndent.size() + (parameter ? 10 : 0), style_);
+    const std::string before = number(0) + (parameter ? "parameter " : "");
+    std::string full = before + name_within(session_, origin.tensor, parameter ? "" : ":" + slot_name(origin.tensor.slot),
+                                            kIndent.size() + before.size(), style_);
     if (origin.tensor.execution > 0 || session_.executions(step.rank, step.graph, step.step, origin.tensor.node) > 1) {
       full += fmt::format("  execution {}", origin.tensor.execution);
     }
     std::string out = field(
         "first bad", painted(full, Paint::kError, style_.colour) +
                          fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
-    std::string what = bad_text(origin.stats);
-    if (!origin.first.empty() && origin.stats.count > 1) {
-      what += "; first at";
-      for (size_t i = 0; i < std::min(kFirstShown, origin.first.size()); ++i) what += " " + place_text(origin.first[i]);
-    }
-    if (origin.rows) what += "; " + rows_text(origin);
-    out += more(what);
+    out += more(broken_text(origin));
     if (!is_builtin()) out += more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += more("it was so already when the step began");
     if (origin.kind == OriginKind::kInput) out += more("it came into the step like this");
@@ -161,7 +157,7 @@ class OriginText {
       if (input.state == InputState::kGood && !worth_showing(input)) continue;
       // All that is known of it is above: why it is unknown.
       if (input.state == InputState::kUnknown && input.producer.node == kNoNode && input.producer.name.empty()) continue;
-      const std::string line = input_text(origin, input);
+      const std::string line = input_line(origin, input);
       out += titled ? more(line) : field("inputs", line);
       titled = true;
     }
@@ -185,8 +181,7 @@ class OriginText {
     return out;
   }
 
-  /// Flags and axes are inputs too, but their values are irrelevant.
-  std::string input_text(const Origin& origin, const OriginInput& input) const {
+  std::string input_line(const Origin& origin, const OriginInput& input) const {
     std::string from = printable(input.producer.name);
     if (input.producer.node != kNoNode) {
       TensorId producer = origin.tensor;
@@ -195,19 +190,7 @@ class OriginText {
       producer.rank = input.rank.value_or(producer.rank);
       from = session_.node(producer).kind == NodeKind::kParameter ? node_name(producer) : name(producer);
     }
-    std::string out = fmt::format("input:{}{}  {}   ", input.slot, input.rank ? fmt::format(" of rank {}", *input.rank) : "", from);
-    if (input.state == InputState::kUnknown) return out + "unknown";
-    if (!input.stats) return out + (input.state == InputState::kGood ? "sound" : "bad");
-    const Stats& stats = *input.stats;
-    const std::string bad = nonfinite_text(stats);
-    out += bad.empty() ? "finite" : bad;
-    if (stats.min == stats.min)
-      out += fmt::format(", min {}, max {}", format_short(stats.min, 3), format_short(stats.max, 3));
-    if (input.zeros_at_bad)
-      out += fmt::format(", {} at the same places", counted(stats.zero_count, "zero"));
-    else if (stats.zero_count > 0)
-      out += fmt::format(", {}", counted(stats.zero_count, "zero"));
-    return out;
+    return fmt::format("input:{}{}  {}   {}", input.slot, input.rank ? fmt::format(" of rank {}", *input.rank) : "", from, input_text(input));
   }
 
   std::string further_phrase(const Origin& origin) const {
@@ -231,7 +214,7 @@ class OriginText {
     const size_t shown = style_.wide ? step.origins.size() : std::min(step.origins.size(), kFurtherOrigins + 1);
     for (size_t i = 1; i < shown; ++i) {
       const Origin& origin = step.origins[i];
-      std::string line = further_phrase(origin);
+      std::string line = number(i) + further_phrase(origin);
       if (origin.update) line += fmt::format("; written by {} in step {}", name(*origin.update), origin.update->step);
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;
@@ -335,6 +318,7 @@ class OriginText {
   const ReportStyle& style_;
   std::map<std::pair<int, int>, TensorId> last_;
   size_t repeated_ = 0, skipped_ = 0;
+  size_t rows_ = 0;  ///< origins of the steps before
   bool any_ = false;
 };
 

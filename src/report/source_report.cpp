@@ -46,9 +46,7 @@ std::string hits_text(const SourceRow& row) {
 
 std::string worst_text(const SourceRow& row) {
   if (!row.worst) return "";
-  const std::string bad = nonfinite_text(*row.worst);
-  if (!bad.empty()) return fmt::format("{} (step {})", bad, row.worst_tensor->step);
-  return fmt::format("{} to {}", format_short(row.worst->min), format_short(row.worst->max));
+  return follow::values_text(*row.worst) + (nonfinite_text(*row.worst).empty() ? "" : fmt::format(" (step {})", row.worst_tensor->step));
 }
 
 std::vector<bool> shown_rows(const SourceFile& file, size_t context) {

@@ -7,6 +7,16 @@
 #include <set>
 
 namespace msdbg {
+
+Table::Table(std::vector<Column> columns, bool numbered) : columns_(std::move(columns)), numbered_(numbered) {
+  if (numbered_) columns_.insert(columns_.begin(), Column{"", Align::kRight});
+}
+
+void Table::add(std::vector<Cell> row) {
+  if (numbered_) row.insert(row.begin(), Cell(std::to_string(rows_.size() + 1)));
+  rows_.push_back(std::move(row));
+}
+
 Paint paint_for(Severity severity) {
   switch (severity) {
     case Severity::kError:

@@ -126,13 +126,14 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
                                        result.steps.size() == 1 ? "step" : "steps", numbers_text(result.steps));
   const bool markdown = style.format == Format::kMarkdown;
   std::string rows;
-  Table table({{.title = "tensor", .fit = Fit::kName},
-               {"first", Align::kRight},
-               {"last", Align::kRight},
-               {.title = "min", .align = Align::kRight, .drop = 3},
-               {.title = "max", .align = Align::kRight, .drop = 2},
-               {.title = "trend", .drop = 1},
-               {.title = "change", .fit = Fit::kText, .drop = Table::kIfEmpty}});
+  std::vector<Table::Column> columns{{.title = "tensor", .fit = Fit::kName},
+                                     {"first", Align::kRight},
+                                     {"last", Align::kRight},
+                                     {.title = "min", .align = Align::kRight, .drop = 3},
+                                     {.title = "max", .align = Align::kRight, .drop = 2},
+                                     {.title = "trend", .drop = 1},
+                                     {.title = "change", .fit = Fit::kText, .drop = Table::kIfEmpty}};
+  Table table(std::move(columns), style.numbered);
   bool logarithms = false;
   for (const TrendLine& line : result.lines) {
     const std::vector<std::optional<double>> values = values_of(line);

@@ -47,22 +47,6 @@ void complete(lua_State* L, SessionBox& box, const ReportBox& report, std::optio
   if (const Status status = find_causes(session, box.defaults, &checked, found); !status.ok()) throw ScriptError(status);
 }
 
-/// The entries of a guide: { { chapter =, kind =, text =, next = }, ... }.
-std::vector<PageRemark> guide_option(lua_State* L, OptionTable& options) {
-  std::vector<PageRemark> remarks;
-  options.with("guide", [&](int at) {
-    for_each_element(L, at, options.what("guide"), [&](int i) {
-      OptionTable entry(L, -1, fmt::format("{}: element {}", options.what("guide"), i));
-      PageRemark& remark = remarks.emplace_back();
-      for (const auto& [key, into] : {std::pair("chapter", &remark.chapter), std::pair("kind", &remark.kind),
-                                      std::pair("text", &remark.text), std::pair("next", &remark.next)}) {
-        *into = entry.text(key).value_or("");
-      }
-    });
-  });
-  return remarks;
-}
-
 }  // namespace
 
 int page_form_of(lua_State* L) {
@@ -83,7 +67,7 @@ int render_page(lua_State* L, PageForm form) {
   page.max_layers = count_option(options, "layers", page.max_layers, 500);
   if (const auto rules = options.text("rules")) page.rules = *rules;
   if (const auto command = options.text("command")) page.command = *command;
-  page.guide = guide_option(L, options);
+  page.guide = guide_entries(L, options, "guide");
   options.finish();
   std::string text;
   {

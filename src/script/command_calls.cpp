@@ -3,6 +3,7 @@
 
 #include "script/bind_parts.h"
 #include "script/interrupt.h"
+#include "script/push_answer.h"
 #include "script/state.h"
 
 namespace msdbg {
@@ -101,6 +102,18 @@ int call_text(lua_State* L) {
   return 0;
 }
 
+// (rows) -> nothing
+int call_rows(lua_State* L) {
+  const auto& list = *static_cast<const AnswerRows*>(lua_touserdata(L, 1));
+  lua_getglobal(L, "require");
+  push(L, "msdbg.repl_rows");
+  if (!protected_call(L, 1, 1)) throw PendingError();
+  push_raw(L, -1, "list");
+  push_answer(L, list.rows, list.key);
+  if (!protected_call(L, 1, 0)) throw PendingError();
+  return 0;
+}
+
 struct CheckCall {
   const std::vector<Watchpoint>& points;
   const CheckOptions& options;
@@ -159,6 +172,16 @@ Result<Script::Answer> Script::call(const std::string& module, const std::string
   push_session(state_->vm);
   if (!protected_call(L, 2, 0)) return status_of_error(L);
   return std::move(call.answer);
+}
+
+void Script::list_rows(const AnswerRows& rows) {
+  lua_State* L = state_->vm.L;
+  const Entry entry(state_->vm);
+  const StackMark mark(L);
+  lua_pushcfunction(L, guard<call_rows>);
+  lua_pushlightuserdata(L, const_cast<AnswerRows*>(&rows));
+  // Failing to keep the rows is no reason to withhold the result.
+  (void)protected_call(L, 1, 0);
 }
 
 Result<CheckResult> Script::check(const std::vector<Watchpoint>& watchpoints, const CheckOptions& options) {

@@ -254,6 +254,7 @@ void bind_abi(lua_State* L);
 void bind_text(lua_State* L);
 void bind_completion(lua_State* L);
 void bind_json(lua_State* L);
+void bind_guide(lua_State* L);
 void bind_table(lua_State* L);
 void bind_terminal(lua_State* L);
 void bind_output(lua_State* L);
@@ -273,6 +274,8 @@ int64_t step_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
 inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two checks of the interrupt flag
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< limit against accidental huge results
+/// Option `key`: the entries of a guide, { { chapter =, kind =, text =, ... }, ... }.
+std::vector<GuideEntry> guide_entries(lua_State* L, OptionTable& options, const char* key);
 /// core.page_form(path): "html" or "markdown", by the extension.  [-0, +1, e]
 int page_form_of(lua_State* L);
 /// The page of the report at 1, written to the path at 2 or returned as text; options at 3.  [-0, +1, e]

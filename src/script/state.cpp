@@ -110,6 +110,7 @@ int open_core(lua_State* L) {
   bind_commands(L);
   bind_completion(L);
   bind_json(L);
+  bind_guide(L);
   bind_table(L);
   bind_terminal(L);
   bind_output(L);

@@ -116,7 +116,7 @@ TEST_F(LiveTerminal, ARunningTrainingShowsHowFarItIs) {
 
 TEST_F(LiveTerminal, TheStepsBeforeAHitCanBeLookedAt) {
   start_prompt({"--steps", "20", "--fault", "log-of-zero", "--fault-step", "5"});
-  EXPECT_TRUE(terminal->see("history: the statistics of 6 weights")) << terminal->screen();
+  EXPECT_TRUE(terminal->see("history: statistics of 6 weights")) << terminal->screen();
   terminal->type("watch @all TO\r");
   ASSERT_TRUE(terminal->see("[1 watch] > ")) << terminal->screen();
   terminal->type("c\r");

@@ -3,6 +3,7 @@
 #include "app/terminal.h"
 
 #include <fstream>
+#include <iterator>
 
 namespace msdbg {
 namespace {
@@ -27,6 +28,20 @@ TEST(Terminal, CommandAndLuaAnswer) {
   EXPECT_TRUE(t.see("42")) << t.screen();
   t.type("nodes fc2\r");
   EXPECT_TRUE(t.see("fc2-Dense/MatMul-op0")) << t.screen();
+}
+
+TEST(Terminal, TheSeverityOfARuleHasItsColourOnAScreenOnly) {
+  const Terminal::Environment coloured{{"MSDBG_PAGER", ""}};
+  Terminal t({"rules", "list", "--rules", "TO"}, MSDBG_TEST_DATA, "xterm", coloured);
+  EXPECT_EQ(t.wait_for_exit(), 0);
+  EXPECT_NE(t.screen().find("\x1b[31merror\x1b[0m"), std::string::npos) << t.screen();
+  const std::string file = Terminal::home() + "/rules.txt";
+  Terminal written({"rules", "list", "--rules", "TO", "-o", file}, MSDBG_TEST_DATA, "xterm", coloured);
+  EXPECT_EQ(written.wait_for_exit(), 0);
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(text.find("error"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
 }
 
 TEST(Terminal, BlockContinuesOverLines) {

@@ -120,7 +120,8 @@ class TwoReaders : public ::testing::TestWithParam<Typed> {
     EXPECT_TRUE(session.ok());
     (*script)->set_session(std::move(*session));
     // Tables on the prompt's screen have row numbers; those in files are identical to the program's.
-    const bool numbered = typed.words.find("--format") == std::string::npos && (typed.command == "check" || typed.command == "stats");
+    static const std::set<std::string> kNumbered{"check", "stats", "origin", "trend", "diff"};
+    const bool numbered = typed.words.find("--format") == std::string::npos && kNumbered.contains(typed.command);
     const std::string file = ::testing::TempDir() + "two-readers.txt";
     const Script::Eval eval = (*script)->eval(typed.command + " " + typed.words + (numbered ? " -o " + file : ""));
     EXPECT_EQ(eval.state == Script::EvalState::kError, failed_) << eval.output;

@@ -1,10 +1,14 @@
 -- An answer is the same in Lua as in JSON: same names, same values.
 local msdbg = require "msdbg"
+local formats = require "msdbg.format"
+local guide = require "msdbg.guide"
+local guide_main = require "msdbg.guide_main"
 local json = require "msdbg.json"
 local test = require "msdbg.test"
 local describe, it, expect = test.describe, test.it, test.expect
 
 local data = ... .. "/dumps/"
+local checkpoints = ... .. "/checkpoints/lenet-2.7.1-explode/"
 
 -- The difference between a Lua value and its JSON form, or nil.
 local function difference(value, said, at)
@@ -77,6 +81,69 @@ describe("an answer is the same in Lua and in JSON", function()
       msdbg.propagation(s, "Log-op0:0", { step = 0 }),
     } do
       agrees(found, found:json())
+    end
+  end)
+
+  it("layers and guide", function()
+    local layers = msdbg.layers(s)
+    agrees(layers, layers:json())
+    local result = guide.run(s)
+    agrees(result, (guide_main.main(s, "format=json")))
+    expect(result.entries[1].chapter):equals "Data"
+  end)
+
+  it("checkpoints", function()
+    local found = msdbg.checkpoint_diff(msdbg.checkpoint(checkpoints .. "lenet-1_0.ckpt"), msdbg.checkpoint(checkpoints .. "lenet-1_1.ckpt"))
+    expect(found.parameters[1].change):equals "changed"
+  end)
+end)
+
+-- The table says what the answer says: the texts and numbers of its first rows stand in it.
+describe("a table shows its answer:", function()
+  local s = msdbg.open(data .. "lenet-2.7.1-lognan")
+  local short = formats.number
+
+  local function shows(text, ...)
+    for _, part in ipairs { ... } do expect(text):contains(tostring(part)) end
+  end
+
+  it("check", function()
+    s:watch { on = "**", when = "TO" }
+    local result = s:check()
+    local text = tostring(result)
+    for _, hit in ipairs(result.hits) do
+      if not hit.follows then shows(text, hit.node, hit.abbr, hit.message) end
+    end
+    for _, cause in ipairs(result.causes) do shows(text, cause.findings, cause.sentence:match ": (.+)$") end
+    shows(text, result.total_hits .. " hits", result.coverage.not_checked .. " not checked")
+  end)
+
+  it("origin", function()
+    local found = msdbg.origin(s)
+    local text, first = tostring(found), found.origins[1]
+    shows(text, first.node, first.message, first.source.line, found.steps[1].bad_tensors .. " tensors")
+    shows(text, first.inputs[1].message, first.chains[1][2].not_finite)
+  end)
+
+  it("diff", function()
+    local found = msdbg.diff(s, msdbg.open(data .. "lenet-2.7.1-ok"))
+    local text = tostring(found)
+    shows(text, found.verdict, found.first.node, found.counts.equal .. " bit for bit equal", found.matched .. " matched")
+    for _, culprit in ipairs(found.culprits) do shows(text, short(culprit.max_abs_error, 3)) end
+  end)
+
+  it("trend and layers", function()
+    local trend, layers = msdbg.trend(s, "abs_mean", "@weight"), msdbg.layers(s)
+    for _, line in ipairs(trend.tensors) do shows(tostring(trend), line.node, short(line.first), short(line.last)) end
+    for _, layer in ipairs(layers.layers) do shows(tostring(layers), layer.name, short(layer.weight), short(layer.gradient)) end
+  end)
+
+  it("bisect, why and source", function()
+    local bisect, why, source = msdbg.bisect(s, { on = "conv1.weight" }), msdbg.why(s, "conv1.weight"), msdbg.source(s)
+    shows(tostring(bisect), bisect.target, bisect.predicate)
+    shows(tostring(why), why.answer)
+    for _, line in ipairs(source.files[1].lines) do
+      if line.worst then shows(tostring(source), line.line, line.worst.message) end
     end
   end)
 end)

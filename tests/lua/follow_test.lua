@@ -219,6 +219,9 @@ describe("repro", function()
     expect(function() s:repro("fc1-Dense/MatMul-op0", file, { step = 99 }) end):raises "step 99"
     expect(io.open(file)):is_nil()
     expect(function() s:repro("fc1-Dense/MatMul-op0", "/nowhere/at/all") end):raises "cannot be made"
+    expect(function() s:repro(3, file) end):raises "repro: node: a node or its name is expected, not 3"
+    expect(function() s:repro("fc1-Dense/MatMul-op0") end):raises "repro: directory: a path is expected, not nil"
+    expect(function() msdbg.repro("fc1", "a", file) end):raises "repro: session: a session is expected, not fc1"
   end)
 end)
 

@@ -40,7 +40,7 @@ describe("the guide", function()
 
   it("begins with the operator that broke, and does not blame the initial weights for it", function()
     local result = run "lenet-2.7.1-lognan"
-    expect(guide.verdict(result)):contains "Begin with: Log-op0, steps 0-1, train.py:70: logarithm of 0; 104 zeros in input:0"
+    expect(result.verdict):contains "Begin with: Log-op0, steps 0-1, train.py:70: logarithm of 0; 104 zeros in input:0"
     expect(of_kind(result, "finding")):contains "Div-op0, step 0, train.py:70: division by 0"
     expect(result.findings):equals(2)
     for _, text in ipairs {
@@ -55,7 +55,7 @@ describe("the guide", function()
 
   it("begins with the learning rate where weights grow before anything breaks", function()
     local result = run "lenet-2.7.1-explode"
-    expect(guide.verdict(result)):contains "Begin with: learning_rate, step 0: the learning rate 30 is too large"
+    expect(result.verdict):contains "Begin with: learning_rate, step 0: the learning rate 30 is too large"
     expect(result.findings):equals(1)
     expect(of_kind(result, "note")):contains "learning_rate = 30"
     expect(of_kind(result, "note")):contains "it is nan in step 4 and follows from learning_rate"
@@ -64,8 +64,8 @@ describe("the guide", function()
   it("says in one short line where to begin", function()
     for _, name in ipairs { "lenet-2.7.1-lognan", "lenet-2.7.1-explode" } do
       local result, text = run(name)
-      expect(#guide.verdict(result) <= 150):equals(true)
-      expect(guide.verdict(result)):contains "Begin with: "
+      expect(#result.verdict <= 150):equals(true)
+      expect(result.verdict):contains "Begin with: "
       -- Nobody can answer: nothing is asked.
       expect(text:find("?\n", 1, true)):equals(nil)
     end
@@ -126,7 +126,7 @@ describe("the guide begins with", function()
     gather = "a softmax runs over the batch, not over the classes: Default/Softmax-op0",
   }
   for name, text in pairs(begins) do
-    it("the fault of " .. name, function() expect(guide.verdict((training(name)))):contains("Begin with: " .. text) end)
+    it("the fault of " .. name, function() expect((training(name)).verdict):contains("Begin with: " .. text) end)
   end
 
   it("a broken weight alone, not those that the updates broke", function()

@@ -73,7 +73,7 @@ TEST(HtmlPage, ChaptersStandInTheirOrderInBothForms) {
   put_sound(s, 0);
   put_broken(s, 1);
   const std::vector<std::string> wanted = {
-      "Where it began", "How it hangs together", "The tensors involved", "Over the steps", "Findings", "The lines of the program",
+      "Where it began", "In the graph", "The tensors involved", "Over the steps", "Findings", "Source lines",
       "Coverage",       "Environment",           "To see it again"};
   EXPECT_EQ(contents(page(s), "h2"), wanted);
   const std::string text = page(s, PageForm::kMarkdown);

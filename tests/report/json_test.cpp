@@ -133,10 +133,14 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
-  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats",
-                                "bad_count", "first", "rows", "inputs", "chains", "reached", "update", "source", "stack"}));
+  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape",
+                                "message", "not_finite", "stats", "bad_count", "first", "rows", "inputs", "chains", "reached", "update", "source", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
-  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "state", "reason", "zeros_at_bad", "stats"}));
+  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));
+  EXPECT_EQ(origin["message"], "1 of 2 elements are -Inf, none NaN; first at [0]");
+  EXPECT_EQ(origin["not_finite"], "1 of 2 -Inf");
+  EXPECT_EQ(origin["inputs"][0]["message"], "finite, min 0, max 1, 1 zero at the same places");
+  EXPECT_EQ(origin["chains"][0][1]["not_finite"], "1 of 2 NaN");
   EXPECT_EQ(origin["inputs"][0]["node"], "p");
   ASSERT_EQ(origin["chains"].size(), 1u);
   ASSERT_EQ(origin["chains"][0].size(), 2u);
@@ -165,11 +169,12 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
   EXPECT_EQ(nodes["nodes"][0]["outputs"], Json::parse(R"json([{"dtype": "unknown", "shape": null}])json"));
 
   const Json doctor = Json::parse(doctor_report(s, s.inspect(), json_style()));
-  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "nets", "ranks", "graphs", "steps",
-                                "files", "problems"}));
+  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "device_target", "nets", "ranks", "graphs", "files", "problems"}));
+  EXPECT_EQ(keys(doctor["graphs"][0]), (Keys{"rank", "graph", "graph_id", "kernels", "steps", "from_file"}));
   EXPECT_EQ(keys(doctor["files"]),
             (Keys{"tensors", "parameters", "constants", "statistics", "device_format", "other"}));
-  EXPECT_EQ(doctor["steps"], Json::parse(R"json({"0": [0]})json"));
+  EXPECT_EQ(doctor["graphs"][0]["steps"], Json::array({0}));
+  EXPECT_EQ(doctor["graphs"][0]["kernels"], 2);
 }
 
 TEST(Json, ValuesThatDoNotExistAreNullAndInfinitiesAreText) {

@@ -282,6 +282,22 @@ TEST_F(Prompt, OnlyColoursPassWhereColoursAreWanted) {
   EXPECT_EQ((*coloured)->eval("'\\27[1;31mred\\27[0m\\27[2J'").output, "\x1b[1;31mred\x1b[0m\\x1b[2J");
 }
 
+TEST_F(Prompt, TablesMadeInLuaHaveTheColoursOfTheOthers) {
+  ScriptOptions options = small_options();
+  options.colour = true;
+  auto coloured = Script::create(std::move(options));
+  ASSERT_TRUE(coloured);
+  (*coloured)->set_session(small_session());
+  for (const char* entry : {"watch op:Log TO", "check --steps 0:1"}) (*coloured)->eval(entry);
+  const std::string hits = (*coloured)->eval("hits").output;
+  EXPECT_TRUE(contains(hits, "\x1b[31merror\x1b[0m")) << hits;
+  EXPECT_TRUE(contains(hits, "\x1b[1m1\x1b[0m")) << hits;  // the first hit of step 1
+  EXPECT_FALSE(contains((*coloured)->eval("hits | cat").output, "\x1b"));
+  type("watch op:Log TO");
+  type("check --steps 0:1");
+  EXPECT_FALSE(contains(type("hits"), "\x1b"));
+}
+
 TEST_F(Prompt, QuestionsAreAnsweredFromTheStubs) {
   EXPECT_TRUE(contains(type("?s"), "session:check(options?) -> msdbg.Result"));
   EXPECT_TRUE(contains(type("?s.watch"), "session:watch(options) -> msdbg.Watch"));

@@ -52,6 +52,28 @@ TEST_F(Rows, OfHitsFramesAndWatchpoints) {
   EXPECT_TRUE(contains(type("show #0"), "Log-op0:output:0"));
 }
 
+TEST_F(Rows, OfTrendsAreTensorsOfTheCurrentStep) {
+  ASSERT_TRUE(contains(type("trend abs_mean op:ReLU or op:Log"), "\n2  ")) << type("trend abs_mean op:ReLU or op:Log");
+  EXPECT_TRUE(contains(type("show #2"), "Log-op0:output:0  float32[2,3]  step 0"));
+  type("trend abs_mean op:ReLU or op:Log");
+  EXPECT_EQ(type("#_ .. _[2].op"), "2Log");
+}
+
+TEST_F(Rows, OfComparisonsAreTensorsOfA) {
+  ASSERT_TRUE(contains(type("diff --steps-a 1 --steps-b 0"), "\n2  ")) << type("diff --steps-a 1 --steps-b 0");
+  const std::string node = type("_[2].node_a");
+  EXPECT_TRUE(contains(type("show #2"), "step 1"));
+  EXPECT_TRUE(contains(type("node #2"), "node     " + node));
+}
+
+TEST_F(Rows, OfOriginsAreWhatBroke) {
+  ASSERT_TRUE(contains(type("origin"), "first bad  #1 ")) << type("origin");
+  EXPECT_EQ(type("_[1].op"), "Log");
+  EXPECT_TRUE(contains(type("origin --steps all --wide"), "#2 ")) << type("origin --steps all --wide");
+  EXPECT_TRUE(contains(type("show #2"), "Log-op0:output:0  float32[2,3]  step 1"));
+  run("local s = msdbg.open 'fake' assert(not tostring(msdbg.origin(s)):find '#')");
+}
+
 TEST_F(Rows, TablesOfCommandsShowTheirNumbersAndThoseOfScriptsDoNot) {
   type("watch ** TO");
   EXPECT_TRUE(contains(type("check"), "\n1     0  ")) << type("check");
