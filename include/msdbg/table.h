@@ -64,6 +64,9 @@ std::string slot_suffix(Slot slot);
 /// The name of a node followed by `behind`: in full, or as short as the table needs it, but unique in the session.
 Table::Cell name_cell(const Session& session, const TensorId& id, const std::string& behind = "", Paint paint = Paint::kNone);
 
+/// `fc2.weight` for the gradient that its optimizer takes; "" for every other tensor.
+std::string gradient_of_name(const Session& session, const TensorId& id);
+
 /// The name of a node in a sentence: the shortest unique form.
 std::string brief_name(const Session& session, std::string_view full_name);
 

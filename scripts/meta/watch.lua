@@ -90,6 +90,7 @@ function watch:remove() end
 ---@field node string  full name
 ---@field op string
 ---@field slot string
+---@field gradient_of string?  the parameter whose optimizer takes this tensor as gradient
 ---@field dtype string
 ---@field shape integer[]
 ---@field message string  why it hit, in one line

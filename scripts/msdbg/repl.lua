@@ -220,6 +220,8 @@ local function run_entry(text, keep)
     if why:match "'<eof>'$" then return "incomplete", "", 0 end
     core.raise("syntax", (why:gsub("^prompt:%d+: ", "")), true)
   end
+  local number = text:match "^#(%d+)$"  -- as Lua it would be the length of a number
+  if number then return run_entry(rows.command(tonumber(number)), keep) end
   if text:match "^%?" then return "done", core.wrapped(explain_value(text:match "^%?%s*(.-)%s*$")), 0 end
   local command, rest = split_command(text)
   if command then

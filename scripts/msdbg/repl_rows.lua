@@ -89,6 +89,15 @@ local function named(kind, number, suffix)
   return node .. ":" .. slot .. suffix, place
 end
 
+--- The command that `#3` alone stands for: the finding of that row, or its tensor.
+---@param number integer
+---@return string
+function M.command(number)
+  local found = row(number)
+  if core.class_of(found) == "watchpoint" then return "watches" end
+  return format(found.rule and "hits %d" or "show #%d", number)
+end
+
 --- The words of a command with row numbers replaced by names. A tensor also brings its step.
 ---@param definition table
 ---@param rest string

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "msdbg/answers.h"
+#include "msdbg/table.h"
 #include "report/check_formats.h"
 #include "report/table.h"
 
@@ -101,6 +102,7 @@ Answer hit_answer(const Session& session, const Hit& hit) {
   out["abbr"] = hit.abbr;
   out["severity"] = severity_name(hit.severity);
   out.update(place_answer(session, hit.tensor));
+  out["gradient_of"] = text_answer(gradient_of_name(session, hit.tensor));
   out["dtype"] = dtype_name(hit.dtype);
   out["shape"] = hit.shape;
   out["message"] = what_text(hit);

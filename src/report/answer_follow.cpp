@@ -1,6 +1,7 @@
 // What the questions that follow a value answer: bisect, trend, propagation, why, source.
 #include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
+#include "msdbg/table.h"
 #include "report/follow_text.h"
 
 namespace msdbg {
@@ -40,6 +41,7 @@ Answer rank_object(Session& session, const BisectRank& rank) {
 Answer trend_entry_answer(const Session& session, const TrendResult& result, const TrendLine& line) {
   Answer out = place_answer(session, line.tensor);
   out.erase("step");
+  out["gradient_of"] = text_answer(gradient_of_name(session, line.tensor));
   out["statistic"] = result.statistic;
   out["first"] = number_answer(line.first);
   out["last"] = number_answer(line.last);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "msdbg/answers.h"
+#include "msdbg/table.h"
 
 namespace msdbg {
 
@@ -42,6 +43,7 @@ Answer tensors_answer(const Session& session, std::span<const StatsRow> rows) {
   Answer tensors = Answer::array();
   for (const StatsRow& row : rows) {
     Answer out = place_answer(session, row.info.id);
+    out["gradient_of"] = text_answer(gradient_of_name(session, row.info.id));
     out["dtype"] = dtype_name(row.info.dtype);
     out["shape"] = row.info.shape;
     out["stats"] = row.stats ? stats_answer(*row.stats, row.info.shape) : Answer();

@@ -218,6 +218,9 @@ class CheckText {
       if (executions) row.emplace_back(std::to_string(hit.tensor.execution));
       if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
       std::string what = what_text(hit);
+      if (const std::string parameter = gradient_of_name(session_, hit.tensor); !parameter.empty() && what.find("gradient of") == std::string::npos) {
+        what = fmt::format("gradient of {}: {}", printable(parameter), what);
+      }
       if (first) {
         if (const std::string inputs = inputs_text(hit); !inputs.empty()) what += fmt::format("   {}", inputs);
       }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "msdbg/gradients.h"
 #include "msdbg/table.h"
 
 namespace msdbg {
@@ -186,6 +187,13 @@ std::string slot_suffix(Slot slot) { return slot == Slot{} ? "" : ":" + slot_nam
 std::string name_within(const Session& session, const TensorId& id, const std::string& behind, size_t before, const ReportStyle& style) {
   const Table::Cell cell = name_cell(session, id, behind);
   return style.full_names() ? cell.text : name_for(cell, style.columns() - std::min(before, style.columns()));
+}
+
+std::string gradient_of_name(const Session& session, const TensorId& id) {
+  const Graph* graph = session.graph(id.rank, id.graph);
+  if (graph == nullptr || id.slot.io != Io::kOutput || graph->node(id.node).kind != NodeKind::kOperator) return "";
+  const std::optional<NodeId> parameter = parameter_of_gradient(*graph, id.node, id.slot.index);
+  return parameter ? graph->node(*parameter).name : "";
 }
 
 std::string brief_name(const Session& session, std::string_view full_name) {

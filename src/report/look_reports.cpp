@@ -23,6 +23,7 @@ constexpr CsvColumn kTensorColumns[] = {{"rank", "rank"},
                                         {"node", "node"},
                                         {"op", "op"},
                                         {"slot", "slot"},
+                                        {"gradient_of", "gradient_of"},
                                         {"dtype", "dtype"},
                                         {"shape", "shape"},
                                         {"count", "stats.count"},
@@ -93,6 +94,10 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   columns.push_back({"step", Align::kRight});
   columns.push_back({.title = "tensor", .fit = Fit::kName});
   if (executions) columns.push_back({"execution", Align::kRight});
+  std::vector<std::string> gradients;
+  for (const StatsRow& row : rows) gradients.push_back(printable(gradient_of_name(session, row.info.id)));
+  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
+  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kText, .drop = 1, .least = 12});
   columns.push_back({.title = "type", .drop = 1});
   std::vector<std::string_view> numbers = {"min", "max", "mean", "std"};
   if (style.wide) numbers = {"min", "max", "mean", "abs_mean", "std", "l2_norm", "zeros", "at dtype max"};
@@ -108,6 +113,7 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
     cells.emplace_back(std::to_string(info.id.step));
     cells.emplace_back(name_cell(session, info.id, slot_suffix(info.id.slot)));
     if (executions) cells.emplace_back(std::to_string(info.id.execution));
+    if (any_gradient) cells.emplace_back(std::move(gradients[static_cast<size_t>(&row - rows.data())]));
     cells.emplace_back(type_text(info.dtype, info.shape));
     if (row.stats) {
       const Stats& s = *row.stats;

@@ -133,6 +133,10 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
                                      {.title = "max", .align = Align::kRight, .drop = 2},
                                      {.title = "trend", .drop = 1},
                                      {.title = "change", .fit = Fit::kText, .drop = Table::kIfEmpty}};
+  std::vector<std::string> gradients;
+  for (const TrendLine& line : result.lines) gradients.push_back(printable(gradient_of_name(session, line.tensor)));
+  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
+  if (any_gradient) columns.insert(columns.begin() + 1, {.title = "gradient of", .fit = Fit::kText, .drop = 1, .least = 12});
   Table table(std::move(columns), style.numbered);
   bool logarithms = false;
   for (const TrendLine& line : result.lines) {
@@ -147,9 +151,11 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
       rows += follow::markdown_line(
           {tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
     } else {
-      table.add({name_cell(session, line.tensor, follow::name_suffix(session, line.tensor, slot_suffix(line.tensor.slot))),
-                 value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
-                 Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});
+      std::vector<Table::Cell> row{name_cell(session, line.tensor, follow::name_suffix(session, line.tensor, slot_suffix(line.tensor.slot)))};
+      if (any_gradient) row.emplace_back(std::move(gradients[static_cast<size_t>(&line - result.lines.data())]));
+      row.insert(row.end(), {value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
+                             Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});
+      table.add(std::move(row));
     }
   }
   const std::string tail = missing_text(result) + (result.interrupted ? "interrupted: not every tensor was checked\n" : "");
