@@ -279,7 +279,7 @@ function trend:markdown() end
 ---@field edges number[]  of all tensors; empty if none could be read
 ---@field steps integer[]
 ---@field loss_scale table?  with exponents: what float16 needs: least_exponent, most_exponent, largest_exponent, fits, subnormal_percentage, lost_percentage
----@field tensors table[]  node, slot, step, rank, graph, graph_id, execution, op, dtype, counts, zeros, below, above, nan, inf, reason
+---@field tensors table[]  node, slot, gradient_of, step, rank, graph, graph_id, execution, op, dtype, counts, zeros, below, above, nan, inf, reason
 local histograms = {}
 ---Text as the command prints it.
 ---@return string

@@ -132,6 +132,7 @@ Answer histogram_answer(const Session& session, const HistogramResult& result) {
   Answer tensors = Answer::array();
   for (const HistogramLine& line : result.lines) {
     Answer out = place_answer(session, line.tensor);
+    out["gradient_of"] = text_answer(gradient_of_name(session, line.tensor));
     out["dtype"] = dtype_name(line.dtype);
     const auto number = [&](uint64_t Histogram::*field) { return line.histogram ? Answer((*line.histogram).*field) : Answer(); };
     out["counts"] = line.histogram ? Answer(line.histogram->counts) : Answer();
@@ -204,13 +205,19 @@ std::string histogram_report(Session& session, const HistogramResult& result, co
   const bool ranks = session.ranks().size() > 1;
   std::vector<Table::Column> columns;
   if (ranks) columns.push_back({"rank", Align::kRight});
-  columns.insert(columns.end(), {{"step", Align::kRight}, {.title = "tensor", .fit = Fit::kName}, {.title = "elements"}, {.title = "outside", .drop = Table::kIfEmpty}});
+  std::vector<std::string> gradients;
+  for (const HistogramLine& line : result.lines) gradients.push_back(printable(gradient_of_name(session, line.tensor)));
+  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
+  columns.insert(columns.end(), {{"step", Align::kRight}, {.title = "tensor", .fit = Fit::kName}});
+  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kText, .drop = 1, .least = 12});
+  columns.insert(columns.end(), {{.title = "elements"}, {.title = "outside", .drop = Table::kIfEmpty}});
   Table table(std::move(columns));
   for (const HistogramLine& line : result.lines) {
     std::vector<Table::Cell> row;
     if (ranks) row.emplace_back(std::to_string(line.tensor.rank));
     row.emplace_back(std::to_string(line.tensor.step));
     row.push_back(name_cell(session, line.tensor, slot_suffix(line.tensor.slot)));
+    if (any_gradient) row.emplace_back(std::move(gradients[static_cast<size_t>(&line - result.lines.data())]));
     const bool broken = line.histogram && line.histogram->nan + line.histogram->inf > 0;
     row.emplace_back(line.histogram ? blocks(*line.histogram, most.at(tensor_of(line.tensor)), log_counts, ascii) : "-");
     row.emplace_back(line.histogram ? outside(*line.histogram) : "", broken ? Paint::kError : Paint::kNone);

@@ -58,7 +58,7 @@ int table_text(lua_State* L) {
   });
   ReportStyle style = table_style(L);
   style.place = Place::kScript;
-  style.colour = wants_colour(vm_of(L)) && lua_toboolean(L, 4) == 0;
+  style.colour = wants_colour(vm_of(L)) && !truth_at(L, 4);
   if (const double asked = number_argument(L, 3, "table: width"); asked >= 1)
     style.width = asked < 1e9 ? static_cast<size_t>(asked) : ReportStyle::kAnyWidth;
   return give(L, without_last_newline(table.text(style)));

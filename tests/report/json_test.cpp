@@ -69,7 +69,7 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   ASSERT_EQ(out["hits"].size(), 2u);
   const Json& hit = out["hits"][0];
   EXPECT_EQ(keys(hit), (Keys{"watch", "watch_name", "rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
-                             "dtype", "shape", "message", "actual", "params", "details", "stats", "not_finite", "summary", "advice",
+                             "gradient_of", "dtype", "shape", "message", "actual", "params", "details", "stats", "not_finite", "summary", "advice",
                              "follows", "source", "stack"}));
   EXPECT_EQ(hit["node"], "D/a");
   EXPECT_EQ(hit["slot"], "output:0");
@@ -133,10 +133,10 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
-  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape",
-                                "message", "not_finite", "stats", "bad_count", "first", "rows", "inputs", "chains", "reached", "update", "source", "stack"}));
+  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "ranks", "dtype", "shape",
+                                "message", "not_finite", "stats", "bad_count", "first", "rows", "inputs", "chains", "reached", "ranks_reached", "update", "source", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
-  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));
+  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "rank", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));
   EXPECT_EQ(origin["message"], "1 of 2 elements are -Inf, none NaN; first at [0]");
   EXPECT_EQ(origin["not_finite"], "1 of 2 -Inf");
   EXPECT_EQ(origin["inputs"][0]["message"], "finite, min 0, max 1, 1 zero at the same places");
@@ -158,7 +158,7 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
   const Json stats = Json::parse(stats_report(s, {{s.describe(id).value(), s.stats(id).value()}}, json_style()));
   EXPECT_EQ(keys(stats), (Keys{"dump", "tensors"}));
   EXPECT_EQ(keys(stats["tensors"][0]),
-            (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "dtype", "shape", "stats", "problem"}));
+            (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "gradient_of", "dtype", "shape", "stats", "problem"}));
 
   const GraphPtr graph = s.graphs()[0];
   const Json nodes = Json::parse(nodes_report(s, {{graph.get(), id.node}}, json_style()));

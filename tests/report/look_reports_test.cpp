@@ -52,12 +52,12 @@ TEST(LookReports, CsvAndMarkdownHaveTheRowsOfTheJson) {
   ReportStyle style;
   style.format = Format::kCsv;
   const std::string csv = stats_report(s, rows, style);
-  EXPECT_TRUE(csv.starts_with("rank,graph,graph_id,step,execution,node,op,slot,dtype,shape,count,min,max,mean,")) << csv;
-  EXPECT_NE(csv.find(",0,0,D/a|b,X,output:0,float32,[2],2,0.1234567"), std::string::npos) << csv;
+  EXPECT_TRUE(csv.starts_with("rank,graph,graph_id,step,execution,node,op,slot,gradient_of,dtype,shape,count,min,max,mean,")) << csv;
+  EXPECT_NE(csv.find(",0,0,D/a|b,X,output:0,,float32,[2],2,0.1234567"), std::string::npos) << csv;
   EXPECT_NE(nodes_report(s, nodes, style).find(",D/a|b,X,operator,/data/train.py,71,"), std::string::npos);
   style.format = Format::kMarkdown;
   const std::string markdown = stats_report(s, rows, style);
-  EXPECT_TRUE(markdown.starts_with("| rank | graph | graph\\_id | step | execution | node | op | slot | dtype | shape | count | min | max |"));
+  EXPECT_TRUE(markdown.starts_with("| rank | graph | graph\\_id | step | execution | node | op | slot | gradient\\_of | dtype | shape | count | min | max |"));
   EXPECT_NE(markdown.find(" | 0.1235 | 1 | "), std::string::npos) << markdown;
   EXPECT_NE(nodes_report(s, nodes, style).find("| D/a\\|b | X | operator | /data/train.py | 71 |"), std::string::npos)
       << nodes_report(s, nodes, style);
