@@ -209,7 +209,7 @@ std::string histogram_report(Session& session, const HistogramResult& result, co
   for (const HistogramLine& line : result.lines) gradients.push_back(printable(gradient_of_name(session, line.tensor)));
   const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
   columns.insert(columns.end(), {{"step", Align::kRight}, {.title = "tensor", .fit = Fit::kName}});
-  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kText, .drop = 1, .least = 12});
+  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kText, .least = 12});
   columns.insert(columns.end(), {{.title = "elements"}, {.title = "outside", .drop = Table::kIfEmpty}});
   Table table(std::move(columns));
   for (const HistogramLine& line : result.lines) {

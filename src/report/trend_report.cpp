@@ -136,7 +136,7 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
   std::vector<std::string> gradients;
   for (const TrendLine& line : result.lines) gradients.push_back(printable(gradient_of_name(session, line.tensor)));
   const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
-  if (any_gradient) columns.insert(columns.begin() + 1, {.title = "gradient of", .fit = Fit::kText, .drop = 1, .least = 12});
+  if (any_gradient) columns.insert(columns.begin() + 1, {.title = "gradient of", .fit = Fit::kText, .least = 12});
   Table table(std::move(columns), style.numbered);
   bool logarithms = false;
   for (const TrendLine& line : result.lines) {
