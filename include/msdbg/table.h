@@ -66,6 +66,8 @@ Table::Cell name_cell(const Session& session, const TensorId& id, const std::str
 
 /// `fc2.weight` for the gradient that its optimizer takes; "" for every other tensor.
 std::string gradient_of_name(const Session& session, const TensorId& id);
+/// The same as a cell for a column of Fit::kName.
+Table::Cell gradient_of_cell(const Session& session, const TensorId& id);
 
 /// The name of a node in a sentence: the shortest unique form.
 std::string brief_name(const Session& session, std::string_view full_name);

@@ -205,11 +205,11 @@ std::string histogram_report(Session& session, const HistogramResult& result, co
   const bool ranks = session.ranks().size() > 1;
   std::vector<Table::Column> columns;
   if (ranks) columns.push_back({"rank", Align::kRight});
-  std::vector<std::string> gradients;
-  for (const HistogramLine& line : result.lines) gradients.push_back(printable(gradient_of_name(session, line.tensor)));
-  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
+  std::vector<Table::Cell> gradients;
+  for (const HistogramLine& line : result.lines) gradients.push_back(gradient_of_cell(session, line.tensor));
+  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const Table::Cell& cell) { return !cell.text.empty(); });
   columns.insert(columns.end(), {{"step", Align::kRight}, {.title = "tensor", .fit = Fit::kName}});
-  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kText, .least = 12});
+  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kName});
   columns.insert(columns.end(), {{.title = "elements"}, {.title = "outside", .drop = Table::kIfEmpty}});
   Table table(std::move(columns));
   for (const HistogramLine& line : result.lines) {

@@ -189,11 +189,28 @@ std::string name_within(const Session& session, const TensorId& id, const std::s
   return style.full_names() ? cell.text : name_for(cell, style.columns() - std::min(before, style.columns()));
 }
 
-std::string gradient_of_name(const Session& session, const TensorId& id) {
+namespace {
+
+std::optional<NodeId> gradient_of_parameter(const Session& session, const TensorId& id) {
   const Graph* graph = session.graph(id.rank, id.graph);
-  if (graph == nullptr || id.slot.io != Io::kOutput || graph->node(id.node).kind != NodeKind::kOperator) return "";
-  const std::optional<NodeId> parameter = parameter_of_gradient(*graph, id.node, id.slot.index);
-  return parameter ? graph->node(*parameter).name : "";
+  if (graph == nullptr || id.slot.io != Io::kOutput || graph->node(id.node).kind != NodeKind::kOperator) return std::nullopt;
+  return parameter_of_gradient(*graph, id.node, id.slot.index);
+}
+
+}  // namespace
+
+std::string gradient_of_name(const Session& session, const TensorId& id) {
+  const std::optional<NodeId> parameter = gradient_of_parameter(session, id);
+  return parameter ? session.graph(id.rank, id.graph)->node(*parameter).name : "";
+}
+
+Table::Cell gradient_of_cell(const Session& session, const TensorId& id) {
+  const std::optional<NodeId> parameter = gradient_of_parameter(session, id);
+  if (!parameter) return "";
+  TensorId value = id;
+  value.node = *parameter;
+  value.slot = {};
+  return name_cell(session, value);
 }
 
 std::string brief_name(const Session& session, std::string_view full_name) {

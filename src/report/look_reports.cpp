@@ -94,10 +94,10 @@ std::string stats_report(Session& session, const std::vector<StatsRow>& rows, co
   columns.push_back({"step", Align::kRight});
   columns.push_back({.title = "tensor", .fit = Fit::kName});
   if (executions) columns.push_back({"execution", Align::kRight});
-  std::vector<std::string> gradients;
-  for (const StatsRow& row : rows) gradients.push_back(printable(gradient_of_name(session, row.info.id)));
-  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
-  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kText, .least = 12});
+  std::vector<Table::Cell> gradients;
+  for (const StatsRow& row : rows) gradients.push_back(gradient_of_cell(session, row.info.id));
+  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const Table::Cell& cell) { return !cell.text.empty(); });
+  if (any_gradient) columns.push_back({.title = "gradient of", .fit = Fit::kName});
   columns.push_back({.title = "type", .drop = 1});
   std::vector<std::string_view> numbers = {"min", "max", "mean", "std"};
   if (style.wide) numbers = {"min", "max", "mean", "abs_mean", "std", "l2_norm", "zeros", "at dtype max"};

@@ -133,10 +133,10 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
                                      {.title = "max", .align = Align::kRight, .drop = 2},
                                      {.title = "trend", .drop = 1},
                                      {.title = "change", .fit = Fit::kText, .drop = Table::kIfEmpty}};
-  std::vector<std::string> gradients;
-  for (const TrendLine& line : result.lines) gradients.push_back(printable(gradient_of_name(session, line.tensor)));
-  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const std::string& text) { return !text.empty(); });
-  if (any_gradient) columns.insert(columns.begin() + 1, {.title = "gradient of", .fit = Fit::kText, .least = 12});
+  std::vector<Table::Cell> gradients;
+  for (const TrendLine& line : result.lines) gradients.push_back(gradient_of_cell(session, line.tensor));
+  const bool any_gradient = std::any_of(gradients.begin(), gradients.end(), [](const Table::Cell& cell) { return !cell.text.empty(); });
+  if (any_gradient) columns.insert(columns.begin() + 1, {.title = "gradient of", .fit = Fit::kName});
   Table table(std::move(columns), style.numbered);
   bool logarithms = false;
   for (const TrendLine& line : result.lines) {

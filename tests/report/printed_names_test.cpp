@@ -9,6 +9,7 @@
 #include "msdbg/follow_report.h"
 #include "msdbg/html_report.h"
 #include "msdbg/report.h"
+#include "msdbg/table.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg {
@@ -73,6 +74,12 @@ class PrintedNames : public ::testing::TestWithParam<std::string> {
     return name;
   }
 
+  /// The name of a tensor and, for a gradient, that of its parameter.
+  void expect_tensor(const TensorId& id, std::vector<std::string>* expected) const {
+    expected->push_back(session_->node(id).name);
+    if (std::string parameter = gradient_of_name(*session_, id); !parameter.empty()) expected->push_back(std::move(parameter));
+  }
+
   std::unique_ptr<Session> session_;
   std::set<std::string> all_;
 };
@@ -95,7 +102,7 @@ TEST_P(PrintedNames, OfStatistics) {
   for (const TensorId& id : session_->tensors({})) {
     StatsRow row{session_->describe(id).value(), session_->stats(id).value()};
     rows.push_back(std::move(row));
-    expected.push_back(session_->node(id).name);
+    expect_tensor(id, &expected);
   }
   EXPECT_EQ(names_in(stats_report(*session_, rows, narrow())), expected);
 }
@@ -126,7 +133,7 @@ TEST_P(PrintedNames, OfAnOrigin) {
 TEST_P(PrintedNames, OfTrends) {
   const TrendResult result = trend(*session_, follow_target(*session_, "@all", {}, {}).value(), "abs_mean").value();
   std::vector<std::string> expected;
-  for (const TrendLine& line : result.lines) expected.push_back(session_->node(line.tensor).name);
+  for (const TrendLine& line : result.lines) expect_tensor(line.tensor, &expected);
   EXPECT_EQ(names_in(trend_report(*session_, result, narrow())), expected);
 }
 
