@@ -1,23 +1,23 @@
 # Fails if a module includes a private header of another one, uses a module below it or another module's third-party library,
 # or prints text without passing the one place that makes it safe. Run as: cmake -DROOT=... -P CheckBorders.cmake
 cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
-set(order base tensor simd expr graph watch session wire dump ckpt live agent analysis report script app)
+set(order base mpi tensor simd expr graph watch session wire dump ckpt live agent analysis report script app)
 
 # The module of each public header: add one word here for a new header.
-set(headers_base atomic_directory base atomic_file child file log node_names sanitizers terminal threads wire_fields)
+set(headers_base atomic_directory base atomic_file bytes child division file log node_names sanitizers shared_list team team_link terminal threads wire_fields)
 set(headers_tensor dtype tensor)
 set(headers_simd simd compare)
 set(headers_expr expr)
-set(headers_graph gradients graph short_names)
+set(headers_graph gradients graph in_place short_names)
 set(headers_watch watch condition_numbers)
-set(headers_session session check)
-set(headers_dump dump)
-set(headers_wire release wire)
+set(headers_session session check shared)
+set(headers_dump dump located)
+set(headers_wire release supported wire)
 set(headers_ckpt checkpoint)
 set(headers_live live)
 set(headers_agent agent agent_c)
-set(headers_analysis analysis diff dump_plan follow histogram layers replicas series)
-set(headers_report report answers checkpoint_report follow_report gate guide histogram_report html_report layers_report picture replicas_report table)
+set(headers_analysis analysis diff dump_plan follow histogram layers replicas series settings shared_analysis)
+set(headers_report report answers checkpoint_report follow_report gate guide histogram_report html_report layers_report picture rank_report replicas_report settings_report table)
 set(headers_script script abi)
 
 set(owner_xsimd simd)
@@ -30,8 +30,12 @@ set(owner_CLI app)
 set(owner_histedit app)
 set(owner_spdlog app)
 set(owner_graphviz report)
+set(owner_sqlite3 dump)
+set(owner_mpi mpi)
 # Compiled once for each instruction set, for both modules.
 set(lent_expr simd/kernels simd/expr_kernels simd/sums)
+# The index keeps the entries of the statistics cache.
+set(lent_dump session/kept_stats_bytes)
 # Files that write to a terminal; all others use print() and write_result() of output.cpp.
 set(printers output.cpp progress.cpp line_editor.cpp terminal_editor.cpp)
 set(problems "")
@@ -74,7 +78,7 @@ function(check_module name folder)
           string(APPEND problems "${file}: ${line}: a private header of another module\n")
         endif()
       endif()
-      foreach(library xsimd lua protobuf google grpc openssl CLI histedit spdlog graphviz)
+      foreach(library xsimd lua protobuf google grpc openssl CLI histedit spdlog graphviz sqlite3 mpi)
         if(line MATCHES "<${library}[./a-z+]" AND NOT name IN_LIST owner_${library})
           string(APPEND problems "${file}: ${line}: only ${owner_${library}} uses ${library}\n")
         endif()

@@ -5,9 +5,14 @@ target_compile_options(msdbg_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough
   # g++ 12 reports overlaps in inlined std::string concatenations that do not exist (GCC bug 105329).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  # In a unity build, files see each other's private names.
+  # In a unity build, files see each other's private names, and the compiler takes them for names in headers.
   $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-subobject-linkage>
   $<$<BOOL:${MSDBG_WERROR}>:-Werror>)
+# AArch64 has a fused multiply-add in its baseline. g++ would use it wherever it can, and the results would not be those of x86.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  add_compile_options(-ffp-contract=off)
+endif()
 
 add_library(msdbg_sanitizers INTERFACE)
 if(MSDBG_SANITIZE)
@@ -24,8 +29,7 @@ endif()
 
 # msdbg_module(NAME [NO_INSTALL] [NO_UNITY] SOURCES a.cpp ... DEPS base tensor ... PRIVATE_LIBS fmt::fmt ...)
 # Makes the static library msdbg_NAME; DEPS are other modules and become public, because headers include headers.
-# It is installed as msdbg::NAME. NO_UNITY: its files use the same short private names, and each is compiled separately
-# in every preset.
+# It is installed as msdbg::NAME. NO_UNITY: each file is compiled separately in every preset.
 function(msdbg_module name)
   cmake_parse_arguments(ARG "NO_INSTALL;NO_UNITY" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
   set(deps ${ARG_DEPS})
@@ -35,6 +39,7 @@ function(msdbg_module name)
     target_link_libraries(msdbg_${name} PUBLIC ${deps} PRIVATE $<BUILD_INTERFACE:msdbg_warnings> ${ARG_PRIVATE_LIBS})
     target_link_libraries(msdbg_${name} PUBLIC $<BUILD_INTERFACE:msdbg_sanitizers>)
     target_include_directories(msdbg_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    set_target_properties(msdbg_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
     if(ARG_NO_UNITY)
       set_target_properties(msdbg_${name} PROPERTIES UNITY_BUILD OFF)
     endif()
@@ -48,7 +53,8 @@ function(msdbg_module name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(NOT ARG_NO_INSTALL)
     set_target_properties(msdbg_${name} PROPERTIES EXPORT_NAME ${name})
-    install(TARGETS msdbg_${name} EXPORT msdbgTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/msdbg)
+    install(TARGETS msdbg_${name} EXPORT msdbgTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/msdbg COMPONENT dev)
+    add_dependencies(msdbg_installed msdbg_${name})
   endif()
 endfunction()
 
@@ -64,16 +70,18 @@ function(msdbg_test name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(ARG_NO_UNITY)
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  elseif(MSDBG_UNITY_TESTS)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   endif()
-  set(properties TIMEOUT 300)
+  # The index of a directory of tensors is kept in the user's cache.
+  set(properties TIMEOUT 300 ENVIRONMENT XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache)
   if(ARG_DATA)
     target_compile_definitions(${name} PRIVATE MSDBG_TEST_DATA="${MSDBG_TEST_DATA_DIR}")
     list(APPEND properties FIXTURES_REQUIRED test_data)
   endif()
+  # The tests of a program that was not built have no label.
   if(ARG_LIVE)
     list(APPEND properties LABELS live)
+  else()
+    list(APPEND properties LABELS unit)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()

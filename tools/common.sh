@@ -41,5 +41,69 @@ msdbg_build() {
   local preset=$1; shift
   local launcher=()
   command -v ccache >/dev/null 2>&1 && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+  # Steps done, all steps, percent, seconds since the start.
+  export NINJA_STATUS="[%f/%t, %p, %es] "
   (cd "$msdbg_root" && cmake --preset "$preset" "${launcher[@]}" && cmake --build --preset "$preset" ${1:+--target "$@"})
+}
+
+# The version in CMakeLists.txt.
+msdbg_version() { sed -n 's/^project(msdbg VERSION \([0-9.]*\).*/\1/p' "$msdbg_root/CMakeLists.txt"; }
+
+# msdbg_need PROGRAM PACKAGE: installs what only some tools use, as root or through sudo.
+msdbg_need() {
+  command -v "$1" >/dev/null 2>&1 && return 0
+  local sudo=""
+  [ "$(id -u)" = 0 ] || sudo=sudo
+  echo "tools: installing $2" >&2
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get -qq install -y --no-install-recommends "$2" >&2 && return 0
+  echo "tools: $1 is missing; install the package $2" >&2
+  return 1
+}
+
+# Lets the kernel start programs for AArch64 in QEMU, as Debian does where systemd runs. Tests start msdbg by its name.
+msdbg_start_aarch64() {
+  [ "$(uname -m)" != aarch64 ] || return 0
+  msdbg_need qemu-aarch64-static qemu-user-static
+  local kernel=/proc/sys/fs/binfmt_misc
+  [ ! -e "$kernel/qemu-aarch64" ] || return 0
+  [ -e "$kernel/register" ] || mount -t binfmt_misc none "$kernel" || true
+  cat /usr/lib/binfmt.d/qemu-aarch64.conf > "$kernel/register" && return 0
+  echo "tools: this kernel does not start programs for AArch64 in QEMU, and only root can let it:" \
+    "cat /usr/lib/binfmt.d/qemu-aarch64.conf > $kernel/register" >&2
+  return 1
+}
+
+# What the presets for AArch64 need on another processor.
+msdbg_prepare_arm64() {
+  msdbg_need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+  msdbg_need qemu-aarch64-static qemu-user-static
+  "$msdbg_root/tools/sysroot" "$msdbg_root/build/sysroot-arm64"
+}
+
+# Where this machine gets Debian's packages from.
+msdbg_mirror() {
+  # shellcheck disable=SC2016 # a format of apt-get
+  apt-get indextargets --format '$(REPO_URI)' "Codename: bookworm" 'Component: main' | head -1
+}
+
+# msdbg_unpack_packages DIR ARCH SUITE PACKAGE...: unpacks packages and what they depend on into DIR, without root. DIR/.files says which
+# package each file is from. SUITE is another release of Debian, or "" for the package sources of this machine.
+msdbg_unpack_packages() {
+  local dir=$1 arch=$2 suite=$3 state; shift 3
+  state=$(mktemp -d)
+  mkdir -p "$dir" "$state"/{lists,archives}/partial
+  : > "$state/status"
+  local apt=(apt-get -qq -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o Dir::State="$state"
+    -o Dir::State::status="$state/status" -o Dir::Cache="$state" -o APT::Install-Recommends=false -o Debug::NoLocking=1 -o APT::Sandbox::User=)
+  if [ -n "$suite" ]; then
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(msdbg_mirror) $suite main" > "$state/sources.list"
+    apt+=(-o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts=-)
+  fi
+  "${apt[@]}" update >&2 && "${apt[@]}" install -y --download-only "$@" >&2 || return 1
+  local package
+  for package in "$state"/archives/*.deb; do
+    dpkg-deb -x "$package" "$dir"
+    dpkg-deb --fsys-tarfile "$package" | tar -t | sed "s|^\.|$(dpkg-deb -f "$package" Package) |" >> "$dir/.files"
+  done
+  rm -rf "$state"
 }

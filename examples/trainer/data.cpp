@@ -33,12 +33,13 @@ Data::Data(uint64_t seed, int samples) : samples_(samples) {
   }
 }
 
-void Data::fill(int64_t step, Batch& batch) const {
+void Data::fill(int64_t step, int rank, int ranks, Batch& batch) const {
+  const auto turn = static_cast<size_t>(step) * static_cast<size_t>(ranks) + static_cast<size_t>(rank);
   const size_t size = batch.mask.size();
   std::fill(batch.labels.begin(), batch.labels.end(), 0.0F);
   std::fill(batch.mask.begin(), batch.mask.end(), 1.0F);
   for (size_t i = 0; i < size; ++i) {
-    const size_t sample = (static_cast<size_t>(step) * size + i) % static_cast<size_t>(samples_);
+    const size_t sample = (turn * size + i) % static_cast<size_t>(samples_);
     std::copy_n(&points_[sample * kFeatures], kFeatures, &batch.inputs[i * kFeatures]);
     batch.labels[i * kClasses + static_cast<size_t>(classes_[sample])] = 1.0F;
   }

@@ -23,7 +23,9 @@ class Data {
  public:
   Data(uint64_t seed, int samples = 1024);
   /// Fills `batch` with the samples of step `step`; they repeat after all have been used.
-  void fill(int64_t step, Batch& batch) const;
+  void fill(int64_t step, Batch& batch) const { fill(step, 0, 1, batch); }
+  /// The share of rank `rank` of `ranks` in that step.
+  void fill(int64_t step, int rank, int ranks, Batch& batch) const;
 
  private:
   int samples_;

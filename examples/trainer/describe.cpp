@@ -22,7 +22,11 @@ using msdbg::agent::ParameterDescription;
 class LineTrace : public Hook {
  public:
   LineTrace() {
-    Net net(NetOptions{.width = 1, .batch = 1});
+    struct Alone : Reducer {
+      int ranks() const override { return 1; }
+      void sum(const Values& in, Values& out) override { out = in; }
+    } alone;
+    Net net(NetOptions{.width = 1, .batch = 1}, &alone);
     net.train_step(this);
   }
   void output(Op, uint32_t, const void*, size_t) override {}
@@ -53,27 +57,29 @@ class LineTrace : public Hook {
 /// Adds operators in the order of `Op`, which keeps their indices equal.
 class Nodes {
  public:
-  explicit Nodes(std::vector<NodeDescription>& nodes) : nodes_(nodes) {}
+  Nodes(std::vector<NodeDescription>& nodes, bool reduces) : nodes_(nodes), reduces_(reduces) {}
 
   void scope(std::string scope) { scope_ = std::move(scope); }
   void add(Op op, const std::string& cell, const std::string& type, std::vector<InputDescription> inputs, Shape shape) {
     add(op, cell, type, std::move(inputs), std::vector{OutputType{DType::kFloat32, std::move(shape)}});
   }
   void add(Op op, const std::string& cell, const std::string& type, std::vector<InputDescription> inputs,
-           std::vector<OutputType> outputs) {
+           std::vector<OutputType> outputs, std::vector<msdbg::Attribute> attributes = {}) {
     NodeDescription node;
     node.full_name = scope_ + cell + "/" + type + "-op" + std::to_string(nodes_.size() + 1);
     node.op = type;
     node.inputs = std::move(inputs);
     node.outputs = std::move(outputs);
-    if (op < kOpCount) node.stack = lines_.stack(op);
+    node.attributes = std::move(attributes);
+    if (op != kOpCount) node.stack = lines_.stack(op);
     nodes_.push_back(std::move(node));
   }
   /// Output `slot` of an operator that was already added.
-  InputDescription of(Op op, uint32_t slot = 0) const { return {nodes_.at(op).full_name, slot}; }
+  InputDescription of(Op op, uint32_t slot = 0) const { return {nodes_.at(place_of(op, reduces_)).full_name, slot}; }
 
  private:
   std::vector<NodeDescription>& nodes_;
+  const bool reduces_;
   std::string scope_;
   LineTrace lines_;
 };
@@ -149,20 +155,38 @@ void add_gradients(Nodes& nodes, int64_t batch, int64_t width) {
   nodes.add(kFc1BiasGrad, "fc1" + bias, "BiasAddGrad", {first}, Shape{width});
 }
 
-void add_updates(Nodes& nodes, int64_t width) {
+/// The mean of each gradient over all ranks, as MindSpore's data parallelism computes it.
+void add_reductions(Nodes& nodes, int64_t width, const std::string& group) {
   nodes.scope("Default/");
-  const auto update = [&](Op op, const std::string& parameter, Op gradient, Shape shape) {
+  const auto reduce = [&](Op op, Op gradient, Shape shape) {
+    const std::string cell = "grad_reducer-DistributedGradReducer";
+    nodes.add(op, cell, "AllReduce", {nodes.of(gradient)}, {OutputType{DType::kFloat32, shape}},
+              {{"group", group}, {"op", "sum"}, {"fusion", "1"}, {"index", "0"}});
+    nodes.add(static_cast<Op>(op + 1), cell, "Mul", {nodes.of(op), named("Default--data-2")}, std::move(shape));
+  };
+  reduce(kFc3WeightReduce, kFc3WeightGrad, {kClasses, width});
+  reduce(kFc3BiasReduce, kFc3BiasGrad, Shape{kClasses});
+  reduce(kFc2WeightReduce, kFc2WeightGrad, {width, width});
+  reduce(kFc2BiasReduce, kFc2BiasGrad, Shape{width});
+  reduce(kFc1WeightReduce, kFc1WeightGrad, {width, kFeatures});
+  reduce(kFc1BiasReduce, kFc1BiasGrad, Shape{width});
+}
+
+void add_updates(Nodes& nodes, int64_t width, bool reduces) {
+  nodes.scope("Default/");
+  const auto update = [&](Op op, const std::string& parameter, Op own, Op mean, Shape shape) {
+    const Op gradient = reduces ? mean : own;
     nodes.add(op, "optimizer-Momentum", "ApplyMomentum",
               {{parameter, 0}, {"moments." + parameter, 0}, named("learning_rate"), nodes.of(gradient),
                named("Default--data-1")},
               std::move(shape));
   };
-  update(kFc1WeightUpdate, "fc1.weight", kFc1WeightGrad, {width, kFeatures});
-  update(kFc1BiasUpdate, "fc1.bias", kFc1BiasGrad, Shape{width});
-  update(kFc2WeightUpdate, "fc2.weight", kFc2WeightGrad, {width, width});
-  update(kFc2BiasUpdate, "fc2.bias", kFc2BiasGrad, Shape{width});
-  update(kFc3WeightUpdate, "fc3.weight", kFc3WeightGrad, {kClasses, width});
-  update(kFc3BiasUpdate, "fc3.bias", kFc3BiasGrad, Shape{kClasses});
+  update(kFc1WeightUpdate, "fc1.weight", kFc1WeightGrad, kFc1WeightMean, {width, kFeatures});
+  update(kFc1BiasUpdate, "fc1.bias", kFc1BiasGrad, kFc1BiasMean, Shape{width});
+  update(kFc2WeightUpdate, "fc2.weight", kFc2WeightGrad, kFc2WeightMean, {width, width});
+  update(kFc2BiasUpdate, "fc2.bias", kFc2BiasGrad, kFc2BiasMean, Shape{width});
+  update(kFc3WeightUpdate, "fc3.weight", kFc3WeightGrad, kFc3WeightMean, {kClasses, width});
+  update(kFc3BiasUpdate, "fc3.bias", kFc3BiasGrad, kFc3BiasMean, Shape{kClasses});
 }
 
 }  // namespace
@@ -181,12 +205,15 @@ GraphDescription describe(const Net& net, const DescribeOptions& options) {
   graph.constants = {{"Default--data-0", DType::kFloat32, {}, net.loss_scale.data()},
                      {"Default--data-1", DType::kFloat32, {}, net.momentum.data()}};
 
-  Nodes nodes(graph.nodes);
+  const bool reduces = !options.group.empty();
+  if (reduces) graph.constants.push_back({"Default--data-2", DType::kFloat32, {}, net.mean_scale.data()});
+  Nodes nodes(graph.nodes, reduces);
   add_forward(nodes, batch, width);
   add_loss(nodes, batch);
   add_loss_gradients(nodes, batch);
   add_gradients(nodes, batch, width);
-  add_updates(nodes, width);
+  if (reduces) add_reductions(nodes, width, options.group);
+  add_updates(nodes, width, reduces);
 
   if (options.extra != nullptr) {
     const Shape shape = {static_cast<int64_t>(options.extra->size())};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "msdbg/agent.h"
 #include "net.h"
@@ -17,9 +18,11 @@ struct DescribeOptions {
   int64_t small_nodes = 0;
   /// Operators that are described but never run.
   int64_t padding_nodes = 0;
+  /// The group of a training on several ranks, as its AllReduce operators name it; "" for one rank.
+  std::string group = {};
 };
 
-/// Node k is operator k of `Op`. The operator of `extra` follows, if there is one, then the small ones.
+/// Node k is the operator whose place_of() is k. The operator of `extra` follows, if there is one, then the small ones.
 msdbg::agent::GraphDescription describe(const Net& net, const DescribeOptions& options = {});
 
 }  // namespace trainer

@@ -12,6 +12,7 @@
 #include "data.h"
 #include "describe.h"
 #include "faults.h"
+#include "group.h"
 #include "msdbg/agent.h"
 #include "net.h"
 #include "options.h"
@@ -26,24 +27,36 @@ using msdbg::agent::Control;
 /// overflow flags take the place of an accelerator's.
 class AgentHook : public Hook {
  public:
-  explicit AgentHook(Agent& agent) : agent_(agent) {}
-  void output(Op op, uint32_t slot, const void* data, size_t bytes) override { agent_.publish(op, slot, data, bytes); }
+  AgentHook(Agent& agent, bool reduces) : agent_(agent), reduces_(reduces) {}
+  void output(Op op, uint32_t slot, const void* data, size_t bytes) override {
+    agent_.publish(place_of(op, reduces_), slot, data, bytes);
+  }
   void done(Op op, const std::source_location&) override {
     constexpr int kFlags = FE_OVERFLOW | FE_DIVBYZERO;
     if (std::fetestexcept(kFlags) != 0) {
-      agent_.overflowed(op);
+      agent_.overflowed(place_of(op, reduces_));
       std::feclearexcept(kFlags);
     }
-    agent_.node_done(op);
+    agent_.node_done(place_of(op, reduces_));
   }
 
  private:
   Agent& agent_;
+  const bool reduces_;
 };
 
 class Program {
  public:
-  explicit Program(const Options& options) : options_(options), data_(options.net.seed), net_(options.net) {}
+  /// `group` is null for a training on one rank.
+  Program(const Options& options, Group* group)
+      : options_(options), group_(group), data_(options.net.seed), net_(options.net, group),
+        ops_(place_of(kFc3BiasUpdate, group != nullptr) + 1) {
+    if (group_ == nullptr) return;
+    prefix_ = "rank " + std::to_string(group_->rank()) + ": ";
+    if (is_of_one_rank(options_.fault) && group_->rank() != options_.fault_rank) options_.fault = Fault::kNone;
+    if (!options_.agent) return;
+    options_.agent->rank = options_.agent->device_id = group_->rank();
+  }
 
   int run() {
     if (!start_agent()) return kExitUsage;
@@ -59,6 +72,7 @@ class Program {
       }
       train(done, shown ? hook_.get() : nullptr);
       ++done;
+      if (group_ != nullptr && group_->broken()) break;
       if (shown) control = agent_->end_step();
       if (options_.compare) step_ms_[shown].push_back(std::chrono::duration<double, std::milli>(Clock::now() - step_begin).count());
     }
@@ -73,7 +87,7 @@ class Program {
   bool start_agent() {
     if (!options_.agent) return true;
     agent_ = std::make_unique<Agent>(*options_.agent);
-    hook_ = std::make_unique<AgentHook>(*agent_);
+    hook_ = std::make_unique<AgentHook>(*agent_, group_ != nullptr);
     if (options_.extra_megabytes > 0) {
       extra_.resize(static_cast<size_t>(options_.extra_megabytes) * (1 << 20) / sizeof(float));
       for (size_t i = 0; i < extra_.size(); ++i) extra_[i] = static_cast<float>(i % 1000);
@@ -82,27 +96,35 @@ class Program {
     for (size_t i = 0; i < small_.size(); ++i) small_[i] = static_cast<float>(i % 1000);
     const msdbg::Status status = agent_->add_graph(describe(net_, {.extra = extra_.empty() ? nullptr : &extra_,
                                                                    .small_nodes = options_.small_nodes,
-                                                                   .padding_nodes = options_.padding_nodes}));
+                                                                   .padding_nodes = options_.padding_nodes,
+                                                                   .group = group_name()}));
     if (!status.ok()) std::fprintf(stderr, "msdbg_trainer: %s\n", status.message().c_str());
     return status.ok();
   }
 
+  /// MindSpore's name for all ranks.
+  std::string group_name() const {
+    if (group_ == nullptr) return "";
+    return options_.agent->backend == "Ascend" ? "hccl_world_group" : "nccl_world_group";
+  }
+
   void train(int64_t step, Hook* hook) {
-    data_.fill(step, net_.batch);
+    data_.fill(step, group_ == nullptr ? 0 : group_->rank(), net_.ranks(), net_.batch);
     plant(options_.fault, options_.fault_step, step, net_);
     if (options_.step_sleep.count() > 0) std::this_thread::sleep_for(options_.step_sleep);
     std::feclearexcept(FE_ALL_EXCEPT);
     net_.train_step(hook);
+    plant_after(options_.fault, options_.fault_step, step, net_);
     if (!extra_.empty() && hook != nullptr) {
-      agent_->publish(kOpCount, 0, extra_.data(), extra_.size() * sizeof(float));
-      agent_->node_done(kOpCount);
+      agent_->publish(ops_, 0, extra_.data(), extra_.size() * sizeof(float));
+      agent_->node_done(ops_);
     }
     if (hook != nullptr) show_small_ones();
     if (options_.print_loss) say("step " + std::to_string(step) + " loss " + msdbg::format_short(net_.loss(), 6));
   }
 
   void show_small_ones() {
-    const auto first = static_cast<msdbg::agent::NodeIndex>(kOpCount + (extra_.empty() ? 0 : 1));
+    const auto first = static_cast<msdbg::agent::NodeIndex>(ops_ + (extra_.empty() ? 0 : 1));
     for (size_t i = 0; i * kSmallCount < small_.size(); ++i) {
       const auto node = static_cast<msdbg::agent::NodeIndex>(first + i);
       agent_->publish(node, 0, &small_[i * kSmallCount], kSmallCount * sizeof(float));
@@ -116,6 +138,10 @@ class Program {
     if (agent_) {
       problem = agent_->problem();  // before finish(), which may also fail, with less detail
       agent_->finish();
+    }
+    if (group_ != nullptr && group_->broken()) {
+      say("given up after " + steps + ": another rank has ended");
+      return kExitGivenUp;
     }
     if (control == Control::kGo) {
       if (!problem.empty()) say("debugger: " + problem);
@@ -141,14 +167,17 @@ class Program {
     return *middle;
   }
 
-  static void say(const std::string& line) {
-    std::printf("%s\n", line.c_str());
+  void say(const std::string& line) const {
+    std::printf("%s%s\n", prefix_.c_str(), line.c_str());
     std::fflush(stdout);  // lets a reader at the other end of a pipe see each line at once
   }
 
   Options options_;
+  Group* group_;
+  std::string prefix_;  ///< "rank 1: "
   Data data_;
   Net net_;
+  const msdbg::agent::NodeIndex ops_;  ///< number of operators of the network
   Values extra_, small_;
   std::array<std::vector<double>, 2> step_ms_;  ///< with --compare: without the agent, with it
   std::unique_ptr<Agent> agent_;  // declared after everything it refers to
@@ -161,5 +190,8 @@ class Program {
 int main(int argc, char** argv) {
   const trainer::ParseResult parsed = trainer::parse_options(argc, argv);
   if (parsed.exit_status) return *parsed.exit_status;
-  return trainer::Program(parsed.options).run();
+  if (parsed.options.ranks == 1) return trainer::Program(parsed.options, nullptr).run();
+  // Before any thread exists: a new process has only the thread that started it.
+  const trainer::Started started = trainer::start_processes(parsed.options.ranks, trainer::kExitGivenUp);
+  return started.group == nullptr ? started.exit_status : trainer::Program(parsed.options, started.group.get()).run();
 }

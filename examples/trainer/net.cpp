@@ -51,13 +51,14 @@ Dense::Dense(int in, int out, int batch, uint64_t seed)
   for (float& value : weight) value = spread * normal.next();
 }
 
-Net::Net(const NetOptions& options)
+Net::Net(const NetOptions& options, Reducer* reducer)
     : batch{zeros(options.batch, kFeatures), zeros(options.batch, kClasses), zeros(options.batch, 1)},
       fc1(kFeatures, options.width, options.batch, options.seed + 1),
       fc2(options.width, options.width, options.batch, options.seed + 2),
       fc3(options.width, kClasses, options.batch, options.seed + 3),
       learning_rate{options.learning_rate}, momentum{options.momentum},
-      loss_scale{-1.0F / static_cast<float>(options.batch)}, options_(options) {
+      loss_scale{-1.0F / static_cast<float>(options.batch)},
+      mean_scale{1.0F / static_cast<float>(reducer == nullptr ? 1 : reducer->ranks())}, options_(options), reducer_(reducer) {
   relu1_ = relu1_gradient_ = fc1.sum;
   relu2_ = relu2_gradient_ = fc2.sum;
   best_class_.resize(batch.mask.size());
@@ -65,12 +66,24 @@ Net::Net(const NetOptions& options)
   shifted_ = exp_ = softmax_ = masked_ = log_ = picked_ = batch.labels;
   grad_pick_ = grad_log_ = grad_mask_ = grad_share_ = grad_share_mul_ = grad_exp_ = grad_logits_ = batch.labels;
   picked_sum_ = loss_ = Values(1);
+  for (Dense* layer : {&fc1, &fc2, &fc3}) {
+    if (reducer_ == nullptr) break;
+    layer->weight_sum = layer->weight_mean = layer->weight_updated = layer->weight_gradient;
+    layer->bias_sum = layer->bias_mean = layer->bias_updated = layer->bias;
+  }
 }
 
 void Net::show(Op op, const Values& values, std::source_location where) {
   if (hook_ == nullptr) return;
   hook_->output(op, 0, values.data(), values.size() * sizeof(float));
   hook_->done(op, where);
+}
+
+// On several ranks the output is a copy: what happens to the parameter later is not the operator's doing.
+void Net::show_update(Op op, const Values& parameter, Values& updated, std::source_location where) {
+  if (reducer_ == nullptr || hook_ == nullptr) return show(op, parameter, where);
+  updated = parameter;
+  show(op, updated, where);
 }
 
 void Net::show_best(std::source_location where) {
@@ -86,6 +99,7 @@ void Net::train_step(Hook* hook) {
   compute_loss();
   differentiate_loss();
   backward();
+  if (reducer_ != nullptr) reduce();
   update();
   hook_ = nullptr;
 }
@@ -179,19 +193,36 @@ void Net::backward() {
   show(kFc1BiasGrad, fc1.bias_gradient);
 }
 
+void Net::reduce() {
+  reduce(kFc3WeightReduce, fc3.weight_gradient, fc3.weight_sum, fc3.weight_mean);
+  reduce(kFc3BiasReduce, fc3.bias_gradient, fc3.bias_sum, fc3.bias_mean);
+  reduce(kFc2WeightReduce, fc2.weight_gradient, fc2.weight_sum, fc2.weight_mean);
+  reduce(kFc2BiasReduce, fc2.bias_gradient, fc2.bias_sum, fc2.bias_mean);
+  reduce(kFc1WeightReduce, fc1.weight_gradient, fc1.weight_sum, fc1.weight_mean);
+  reduce(kFc1BiasReduce, fc1.bias_gradient, fc1.bias_sum, fc1.bias_mean);
+}
+
+/// The operator of the mean follows that of the sum.
+void Net::reduce(Op op, const Values& gradient, Values& sum, Values& mean) {
+  reducer_->sum(gradient, sum);
+  show(op, sum);
+  std::transform(sum.begin(), sum.end(), mean.begin(), [&](float x) { return x * mean_scale[0]; });
+  show(static_cast<Op>(op + 1), mean);
+}
+
 void Net::update() {
-  apply_momentum(fc1.weight, fc1.weight_moment, fc1.weight_gradient);
-  show(kFc1WeightUpdate, fc1.weight);
-  apply_momentum(fc1.bias, fc1.bias_moment, fc1.bias_gradient);
-  show(kFc1BiasUpdate, fc1.bias);
-  if (!fc2_weight_frozen) apply_momentum(fc2.weight, fc2.weight_moment, fc2.weight_gradient);
-  show(kFc2WeightUpdate, fc2.weight);
-  apply_momentum(fc2.bias, fc2.bias_moment, fc2.bias_gradient);
-  show(kFc2BiasUpdate, fc2.bias);
-  apply_momentum(fc3.weight, fc3.weight_moment, fc3.weight_gradient);
-  show(kFc3WeightUpdate, fc3.weight);
-  apply_momentum(fc3.bias, fc3.bias_moment, fc3.bias_gradient);
-  show(kFc3BiasUpdate, fc3.bias);
+  apply_momentum(fc1.weight, fc1.weight_moment, fc1.weight_gradient, fc1.weight_mean);
+  show_update(kFc1WeightUpdate, fc1.weight, fc1.weight_updated);
+  apply_momentum(fc1.bias, fc1.bias_moment, fc1.bias_gradient, fc1.bias_mean);
+  show_update(kFc1BiasUpdate, fc1.bias, fc1.bias_updated);
+  if (!fc2_weight_frozen) apply_momentum(fc2.weight, fc2.weight_moment, fc2.weight_gradient, fc2.weight_mean);
+  show_update(kFc2WeightUpdate, fc2.weight, fc2.weight_updated);
+  apply_momentum(fc2.bias, fc2.bias_moment, fc2.bias_gradient, fc2.bias_mean);
+  show_update(kFc2BiasUpdate, fc2.bias, fc2.bias_updated);
+  apply_momentum(fc3.weight, fc3.weight_moment, fc3.weight_gradient, fc3.weight_mean);
+  show_update(kFc3WeightUpdate, fc3.weight, fc3.weight_updated);
+  apply_momentum(fc3.bias, fc3.bias_moment, fc3.bias_gradient, fc3.bias_mean);
+  show_update(kFc3BiasUpdate, fc3.bias, fc3.bias_updated);
 }
 
 void Net::multiply(const Values& x, Dense& layer) {
@@ -250,7 +281,8 @@ void Net::input_gradient(const Values& gradient, Dense& layer) {
   }
 }
 
-void Net::apply_momentum(Values& weight, Values& moment, const Values& gradient) {
+void Net::apply_momentum(Values& weight, Values& moment, const Values& own, const Values& mean) {
+  const Values& gradient = reducer_ == nullptr ? own : mean;
   for (size_t i = 0; i < weight.size(); ++i) {
     moment[i] = momentum[0] * moment[i] + gradient[i];
     weight[i] -= learning_rate[0] * moment[i];

@@ -29,6 +29,27 @@ enum Op : uint32_t {
   // optimizer
   kFc1WeightUpdate, kFc1BiasUpdate, kFc2WeightUpdate, kFc2BiasUpdate, kFc3WeightUpdate, kFc3BiasUpdate,
   kOpCount,
+  // of a training on several ranks, before the optimizer: each gradient's sum over all ranks, and its mean
+  kFirstReduce,
+  kFc3WeightReduce = kFirstReduce, kFc3WeightMean, kFc3BiasReduce, kFc3BiasMean,
+  kFc2WeightReduce, kFc2WeightMean, kFc2BiasReduce, kFc2BiasMean,
+  kFc1WeightReduce, kFc1WeightMean, kFc1BiasReduce, kFc1BiasMean,
+  kReduceEnd,
+};
+
+/// The place of `op` among the operators that run.
+constexpr uint32_t place_of(Op op, bool reduces) {
+  constexpr uint32_t kReduces = kReduceEnd - kFirstReduce;
+  if (op >= kFirstReduce) return kFc1WeightUpdate + (op - kFirstReduce);
+  return reduces && op >= kFc1WeightUpdate ? op + kReduces : op;
+}
+
+/// Adds up values over all ranks of a training.
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  virtual int ranks() const = 0;
+  virtual void sum(const Values& in, Values& out) = 0;
 };
 
 /// Sees the outputs of the operators as they are computed. The memory does not change until the step has ended.
@@ -56,13 +77,16 @@ struct Dense {
   Values weight, bias, weight_moment, bias_moment;
   Values product, sum;                                ///< [batch, outputs]
   Values weight_gradient, bias_gradient;
+  // Of a training on several ranks: the sum and mean of all gradients, and what the update computed.
+  Values weight_sum, bias_sum, weight_mean, bias_mean, weight_updated, bias_updated;
   Values input_gradient;                              ///< [batch, inputs]
 };
 
 /// All buffers live as long as the object and never move.
 class Net {
  public:
-  explicit Net(const NetOptions& options);
+  /// `reducer` adds up the gradients of all ranks; null for a training on one.
+  explicit Net(const NetOptions& options, Reducer* reducer = nullptr);
   Net(const Net&) = delete;
   Net& operator=(const Net&) = delete;
 
@@ -70,11 +94,13 @@ class Net {
   void train_step(Hook* hook);
   float loss() const { return loss_[0]; }
   const NetOptions& options() const { return options_; }
+  int ranks() const { return reducer_ == nullptr ? 1 : reducer_->ranks(); }
 
   // Public for the code that feeds, describes or breaks the network.
   Batch batch;
   Dense fc1, fc2, fc3;
   Values learning_rate, momentum, loss_scale;         ///< one element each
+  Values mean_scale;                                  ///< one element: 1 / ranks
   bool fc2_weight_frozen = false;                     ///< planted fault: its update is computed but not stored
 
  private:
@@ -82,6 +108,7 @@ class Net {
   void compute_loss();
   void differentiate_loss();
   void backward();
+  void reduce();
   void update();
 
   void multiply(const Values& x, Dense& layer);
@@ -89,7 +116,9 @@ class Net {
   void weight_gradient(const Values& gradient, const Values& x, Dense& layer);
   void bias_gradient(const Values& gradient, Dense& layer);
   void input_gradient(const Values& gradient, Dense& layer);
-  void apply_momentum(Values& weight, Values& moment, const Values& gradient);
+  void reduce(Op op, const Values& gradient, Values& sum, Values& mean);
+  void show_update(Op op, const Values& parameter, Values& updated, std::source_location where = std::source_location::current());
+  void apply_momentum(Values& weight, Values& moment, const Values& own, const Values& mean);
 
   void find_best(const Values& logits);
 
@@ -99,6 +128,7 @@ class Net {
   void show_best(std::source_location where = std::source_location::current());
 
   NetOptions options_;
+  Reducer* reducer_ = nullptr;
   Hook* hook_ = nullptr;
   Values relu1_, relu2_, relu1_gradient_, relu2_gradient_;
   std::vector<int32_t> best_class_;

@@ -11,7 +11,8 @@ namespace {
 
 enum Letter : int {
   kSteps = 1, kSeed, kFault, kFaultStep, kWidth, kBatch, kLearningRate, kPrintLoss, kNoAgent, kRelease, kBackend, kHost,
-  kPort, kExtraTensor, kSmallNodes, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kCompare, kHelp,
+  kPort, kExtraTensor, kSmallNodes, kGraphNodes, kStepSleep, kRetryUnit, kHeartbeat, kCompare,
+  kRanks, kFaultRank, kHelp,
 };
 
 constexpr option kLongOptions[] = {
@@ -19,6 +20,8 @@ constexpr option kLongOptions[] = {
     {"seed", required_argument, nullptr, kSeed},
     {"fault", required_argument, nullptr, kFault},
     {"fault-step", required_argument, nullptr, kFaultStep},
+    {"ranks", required_argument, nullptr, kRanks},
+    {"fault-rank", required_argument, nullptr, kFaultRank},
     {"width", required_argument, nullptr, kWidth},
     {"batch", required_argument, nullptr, kBatch},
     {"learning-rate", required_argument, nullptr, kLearningRate},
@@ -59,7 +62,7 @@ class Argument {
   }
   Fault fault() {
     const auto value = fault_from_name(text);
-    if (!value) refuse("none, exploding-rate, log-of-zero, dead-relu, frozen-layer or bad-batch");
+    if (!value) refuse("none, exploding-rate, log-of-zero, dead-relu, frozen-layer, bad-batch, one-rank-bad-batch or bit-flip");
     return value.value_or(Fault::kNone);
   }
   std::string backend() {
@@ -80,6 +83,8 @@ void apply(int letter, Argument& argument, Options& options, msdbg::agent::Optio
     case kSeed: options.net.seed = static_cast<uint64_t>(argument.number(0)); break;
     case kFault: options.fault = argument.fault(); break;
     case kFaultStep: options.fault_step = argument.number(0); break;
+    case kRanks: options.ranks = static_cast<int>(argument.number(1, 64)); break;
+    case kFaultRank: options.fault_rank = static_cast<int>(argument.number(0, 63)); break;
     case kWidth: options.net.width = static_cast<int>(argument.number(1, 100000)); break;
     case kBatch: options.net.batch = static_cast<int>(argument.number(1, 100000)); break;
     case kLearningRate: options.net.learning_rate = argument.positive(); break;
@@ -108,6 +113,7 @@ Trains a network with three dense layers on generated points, and lets a debugge
 
 training
   --steps N             number of steps (default 30); steps count from 0
+  --ranks N             number of processes; each trains on its own samples, and they average their gradients (default 1)
   --width N             outputs of the hidden layers (default 64); 1 makes steps nearly empty
   --batch N             samples per batch (default 32)
   --learning-rate X     default 0.05
@@ -116,8 +122,10 @@ training
   --step-sleep-ms N     sleeps in every step
 
 faults
-  --fault NAME          none, exploding-rate, log-of-zero, dead-relu, frozen-layer, bad-batch
+  --fault NAME          none, exploding-rate, log-of-zero, dead-relu, frozen-layer, bad-batch;
+                        with --ranks also one-rank-bad-batch, bit-flip
   --fault-step K        the first step with the fault (default 5)
+  --fault-rank R        the rank with one-rank-bad-batch or bit-flip (default 1)
 
 debugger
   --no-agent            trains without a debugger
@@ -135,7 +143,7 @@ for tests of debuggers
 
 exit status
   0  all steps are done, or the debugger ended the training
-  1  the debugger disappeared while it held the training
+  1  the debugger disappeared while it held the training, or another rank ended early
   2  an option or environment variable is wrong
 )";
 }
@@ -165,6 +173,10 @@ ParseResult parse_options(int argc, char** argv) {
     if (!argument.problem.empty()) return refused(argument.problem);
   }
   if (optind < argc) return refused(std::string("unknown argument '") + argv[optind] + "'; --help lists the options");
+  if (is_of_one_rank(options.fault) && options.fault_rank >= options.ranks) {
+    return refused("--fault-rank " + std::to_string(options.fault_rank) + " is none of the --ranks " + std::to_string(options.ranks) +
+                   "; ranks count from 0");
+  }
   if (!no_agent) {
     if (!agent) return refused(agent.status().message());
     options.agent = from_arguments;

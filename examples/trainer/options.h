@@ -23,6 +23,7 @@ struct Options {
   int64_t steps = 30;
   Fault fault = Fault::kNone;
   int64_t fault_step = 5;
+  int ranks = 1, fault_rank = 1;
   bool print_loss = false;
   bool compare = false;        ///< ten steps with the agent, ten without, alternating
   int64_t extra_megabytes = 0;

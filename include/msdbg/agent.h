@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,13 +35,14 @@ struct Options {
   std::string host = "127.0.0.1";
   int port = 50051;
   int device_id = 0;
+  std::optional<int> rank;            ///< of this process among those of its training; a debugger of several ranks shows it as that one
   std::string backend = "GPU";        ///< "GPU": may stop after every operator; "Ascend": only at the end of a step
   std::string version = "2.2.0";      ///< reported in the handshake; the agent always behaves like MindSpore 2.2
   std::chrono::milliseconds heartbeat_period{30000};
   std::chrono::milliseconds retry_unit{1000};  ///< a failed WaitCMD is repeated after 1, 2, ... 5 units
 };
 
-/// Reads ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT like MindSpore.
+/// Reads ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT like MindSpore, and the rank from RANK_ID.
 /// Error: kInvalidArgument with the variable, its value and what is accepted.
 Result<Options> options_from_environment();
 

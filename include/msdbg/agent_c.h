@@ -41,6 +41,8 @@ typedef struct msdbg_agent_options {
   int device_id;
   const char *backend;      /* NULL: "GPU"; "Ascend" */
   int heartbeat_period_ms;  /* 0: 30000 */
+  int has_rank;             /* 0: not known */
+  int rank;                 /* of this process among those of its training */
 } msdbg_agent_options;
 
 /* NULL if a variable has an invalid value; `problem` (may be NULL) receives its name and what is accepted. */

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,6 +12,9 @@
 #include "msdbg/check.h"
 
 namespace msdbg {
+
+/// "rank 2", "ranks 0, 2-3".
+std::string ranks_text(std::span<const int> ranks);
 
 /// The definition of bad. Exactly one alternative is set.
 struct Predicate {
@@ -61,6 +65,10 @@ struct RankReached {
   uint64_t tensors = 0;     ///< bad ones of the rank in this step that follow from it
   bool sound_loss = false;  ///< the rank's loss is good
 };
+
+/// Who takes part in a collective: `mccl_world_group`, `GROUP, ranks assumed`, `all ranks, assumed`; "" for Send and Receive without a
+/// group.
+std::string group_text(std::string_view group, bool assumed);
 
 struct Origin {
   OriginKind kind = OriginKind::kOperator;

@@ -19,6 +19,8 @@ namespace msdbg {
 /// Keys keep the order in which they were added.
 using Answer = nlohmann::ordered_json;
 
+struct RankGrid;  // msdbg/rank_report.h
+
 /// A list of an answer, and its key there.
 struct AnswerRows {
   std::string_view key;
@@ -43,6 +45,26 @@ struct CsvColumn {
 std::string csv_text(std::span<const CsvColumn> columns, const Answer& rows);
 /// The same rows as a Markdown table; numbers have four significant digits.
 std::string markdown_table(std::span<const CsvColumn> columns, const Answer& rows);
+
+/// An answer with a long list, as text in any format but a table, without holding the list. Each call returns the next piece.
+class RowWriter {
+ public:
+  /// `head`: what comes before the list `key`. `columns`: for CSV and Markdown, which hold nothing else.
+  RowWriter(Format format, Answer head, std::string key, std::span<const CsvColumn> columns);
+  std::string add(const Answer& row);
+  /// `rest`: what comes after the list.
+  std::string finish(const Answer& rest = Answer::object());
+
+ private:
+  std::string start();
+
+  const Format format_;
+  Answer head_;
+  const std::string key_;
+  const std::span<const CsvColumn> columns_;
+  bool started_ = false;
+  size_t titles_ = 0;  ///< size of the lines with the titles of the columns
+};
 
 // ---- parts that several answers share --------------------------------------------------------------------------------
 
@@ -87,10 +109,11 @@ Answer checkpoint_match_answer(const CheckpointMatch& match);
 Answer series_answer(const Series& a, const Series& b, const SeriesComparison& result);
 Answer node_answer(const NodeRef& node);
 Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes);
-Answer tensors_answer(const Session& session, std::span<const StatsRow> rows);
+Answer tensor_answer(const Session& session, const StatsRow& row);
 /// What is known about a dump without reading its tensors.
 Answer session_answer(const Session& session);
-Answer doctor_answer(const Session& session, const SessionReport& report);
+/// `tensors`: tensors_grid() of the session.
+Answer doctor_answer(const Session& session, const SessionReport& report, const RankGrid& tensors);
 Answer bisect_answer(Session& session, const BisectResult& result);
 /// An entry of `tensors`: one line of the trend.
 Answer trend_entry_answer(const Session& session, const TrendResult& result, const TrendLine& line);

@@ -79,6 +79,9 @@ struct Watchpoint {
   /// of all.
   std::function<ScriptPhase(int rank, int64_t step)> step_end;
   std::function<ScriptPhase()> finish;
+  /// Asked about each tensor that is not clean, on the thread that called check(). A verdict of kHit: the exception holds, so the
+  /// tensor is clean.
+  ScriptCheck except;
   int turn = 0;                  ///< on one tensor, watchpoints with a lower turn run first
 };
 
@@ -174,6 +177,7 @@ struct CheckResult {
   bool interrupted = false;            ///< the result is partial
   bool inputs_instead = false;         ///< Watchpoint::inputs_instead took effect
   std::vector<int64_t> steps;          ///< steps that were checked
+  std::vector<int> ranks;              ///< ranks that were checked, ascending; empty: those of the session
 };
 
 /// Runs the watchpoints: reads every tensor once for all of them on worker threads, and calls scripts on the calling thread.

@@ -124,6 +124,7 @@ struct CheckpointMatch {
 };
 /// Finds the steps of a dump that hold the parameters of a checkpoint. `dump.step` is not used. Error: the dump has no such step,
 /// or none of them has a parameter of the checkpoint.
-Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntSet& steps, const ParameterSource& checkpoint, unsigned threads = 0);
+Result<CheckpointMatch> match_checkpoint(const ParameterSource& dump, const IntSet& steps, const ParameterSource& checkpoint,
+                                         unsigned threads = 0);
 
 }  // namespace msdbg

@@ -58,7 +58,8 @@ struct DumpPlan {
 /// Source: docs/dump-plan.md; the keys are those of MindSpore's dump configuration.
 Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options);
 
-/// The plan and its cost as JSON: nodes, left_out, bytes_per_step (null when unknown), files_per_step, unknown_sizes, steps, notes, configuration.
+/// The plan and its cost as JSON: nodes, left_out, bytes_per_step (null when unknown), files_per_step, unknown_sizes, steps, notes,
+/// configuration.
 std::string plan_json(const DumpPlan& plan);
 
 /// The nodes within `hops` edges of `centre`, including itself, looking through structural nodes; execution order.

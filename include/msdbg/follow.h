@@ -70,6 +70,8 @@ struct BisectRank {
 struct BisectResult {
   std::string target, predicate;
   std::vector<BisectRank> ranks;
+  /// With several ranks, those where the predicate holds first: in the earliest step, there in the earliest operator.
+  std::vector<int> first_ranks;
   bool interrupted = false;
 };
 
@@ -102,11 +104,15 @@ struct ChangePoint {
 };
 
 struct TrendLine {
-  TensorId tensor;                 ///< its step is that of the first point
+  TensorId tensor;                 ///< its step is that of the first point, its rank the first of `ranks`
+  std::vector<int> ranks;          ///< those with the same points, ascending
   std::vector<TrendPoint> points;  ///< ascending steps
   std::optional<double> first, last, min, max;
   std::optional<int64_t> ends;  ///< first step without a value after steps with one
   std::optional<ChangePoint> change;
+  /// First step in which other ranks have another value, after a step in which all of them agreed.
+  std::optional<int64_t> departs;
+  std::vector<int> departs_from;   ///< the ranks that most share then; empty: no majority, nobody can tell who departed
 };
 
 struct TrendResult {
@@ -117,7 +123,7 @@ struct TrendResult {
   bool interrupted = false;
 };
 
-/// One line per tensor of the target: the statistic over the steps.
+/// One line per tensor of the target: the statistic over the steps. Ranks that agree in every step share a line.
 /// Error: kInvalidArgument for an unknown statistic; kNotFound if nothing of the target was dumped in these steps.
 Result<TrendResult> trend(Session& session, const FollowTarget& target, std::string_view statistic, const FollowOptions& options = {});
 
@@ -139,6 +145,7 @@ enum class PropagationRole : uint8_t {
 std::string_view propagation_role_name(PropagationRole role);  ///< "origin", "passed on", "absorbed", "cannot hold it", "clean", "unknown"
 
 struct PropagationNode {
+  int rank = 0, graph = 0;
   NodeId node = kNoNode;
   uint32_t execution = 0;
   PropagationRole role = PropagationRole::kUnknown;
@@ -152,8 +159,11 @@ struct PropagationNode {
 struct PropagationEdge {
   size_t from = 0, to = 0;  ///< indexes of Propagation::nodes, in the direction the values flow
   uint32_t output = 0, input = 0;
-  bool update = false;  ///< an optimizer writing its parameter
+  bool update = false;      ///< an optimizer writing its parameter
   bool bad = true;
+  bool collective = false;  ///< to another rank, from a call of a collective to a call of the same one there
+  std::string group;        ///< collective: "" if the graph does not name it
+  bool assumed = false;     ///< collective: who takes part is not known
 };
 
 /// One station of the way back.
@@ -182,10 +192,11 @@ struct Propagation {
   bool holds = true;                   ///< false: the tensor itself is good, and nothing spreads from it
   bool edges_known = true;             ///< false: no readable graph file; producers and consumers are unknown
   std::optional<Stats> stats;          ///< of `tensor`
-  std::vector<PropagationNode> nodes;  ///< by distance, then execution order
+  std::vector<PropagationNode> nodes;  ///< by distance, rank, graph, then execution order
   std::vector<PropagationEdge> edges;
   std::optional<Trail> trail;  ///< up only: one way back, beyond the step, too
-  uint64_t bad_in_step = 0;    ///< bad outputs and parameters of the graph in this step
+  std::vector<RankReached> ranks_reached;  ///< down only: other ranks that got it through collectives, by rank; `tensors`: bad `nodes`
+  uint64_t bad_in_step = 0;    ///< bad outputs and parameters of the graph in this step, on the rank of `tensor`
   uint64_t bad_elsewhere = 0;  ///< of those, not connected to the tensor: other origins
   uint64_t clean_outputs = 0;  ///< outputs of the step that were examined and are good
   std::vector<NotChecked> not_checked;
@@ -198,7 +209,8 @@ struct PropagationOptions : FollowOptions {
   bool up = false;  ///< follow it to its source instead of its consumers
 };
 
-/// The cone of a bad tensor in its step. Error: that of describe() if the tensor does not exist.
+/// The cone of a bad tensor in its step, on all ranks that collectives join: `options.ranks` does not limit it.
+/// Error: that of describe() if the tensor does not exist.
 Result<Propagation> propagation(Session& session, const TensorId& tensor, const PropagationOptions& options);
 
 // ---- why ---------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // The session's owner thread only. Prints nothing.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,14 +26,18 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
 /// A series as one line of at most `width` characters: eight heights from the smallest to the largest value, the mean of neighbours
 /// if there are more points than characters, a dot for a missing value. `log_scale`: heights of the logarithms (positive values).
 std::string sparkline(std::span<const std::optional<double>> series, size_t width, bool ascii = false, bool log_scale = false);
+/// A bar of one character; `height` from 0 to 1.
+std::string_view bar_character(double height, bool ascii);
 /// Heights show logarithms if a positive series spans more than two decades.
 bool shows_logarithms(std::span<const std::optional<double>> series);
 
 /// table, JSON and markdown; one JSON line per node.
 std::string propagation_report(Session& session, const Propagation& result, const ReportStyle& style);
 /// A picture of the operators on the paths. `hits`: adds the abbreviations of conditions that hit. Beyond `limit` boxes, draws
-/// those nearest to the tensor, and `title` says how many are missing.
-PictureGraph propagation_picture(Session& session, const Propagation& result, const CheckResult* hits = nullptr, size_t limit = 120);
+/// those nearest to the tensor, and `title` says how many are missing. What several ranks have in the same way is one box. `link`: the
+/// target of a click on a box with this value.
+PictureGraph propagation_picture(Session& session, const Propagation& result, const CheckResult* hits = nullptr, size_t limit = 120,
+                                 const std::function<std::string(const TensorId&)>& link = {});
 
 std::string why_report(Session& session, const WhyAnswer& answer, const ReportStyle& style);
 

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "msdbg/base.h"
+#include "msdbg/shared_list.h"
 #include "msdbg/tensor.h"
 
 namespace msdbg {
@@ -38,42 +39,46 @@ std::optional<Slot> parse_slot(std::string_view text);
 
 /// One line of the user's program. `line` is 0 if unknown.
 struct StackFrame {
-  std::string file;
+  SharedText file;
   int line = 0;
-  std::string code;  ///< without indentation; may be empty
+  SharedText code;  ///< without indentation; may be empty
+  bool operator==(const StackFrame&) const = default;
 };
 
 /// The source of an input: `slot` is the producer's output, looking through TupleGetItem.
 struct Edge {
   NodeId node = kNoNode;
   uint32_t slot = 0;
-  std::string name;  ///< as in the file; the only field set if the producer is unknown
+  SharedText name;  ///< of an unknown producer, as in the file
 };
 
 struct OutputType {
   DType dtype = DType::kUnknown;
   std::optional<Shape> shape;  ///< nullopt: not in the file (elements of a sequence)
+  bool operator==(const OutputType&) const = default;
 };
 
 struct Attribute {
-  std::string name;
-  std::string value;  ///< printed form
+  SharedText name;
+  SharedText value;  ///< printed form
+  bool operator==(const Attribute&) const = default;
 };
 
+/// A graph may have a million: what nodes have in common is stored once.
 struct Node {
   NodeId id = kNoNode;
-  std::string name;   ///< full name with scopes, as MindSpore prints it
-  std::string op;     ///< operator type; "Parameter" and "Const" for those kinds
-  std::string scope;  ///< "" at top level
-  NodeKind kind = NodeKind::kOperator;
-  std::vector<Edge> inputs;         ///< position k is input slot k
-  std::vector<OutputType> outputs;  ///< element k is output slot k
-  std::vector<Attribute> attributes;
-  std::vector<StackFrame> stack;    ///< innermost frame first
-  std::string constant_value;       ///< printed inline value of a constant, if the file has one
-  std::string file_key;             ///< constants: the name in dump files (`data-3`, `cst1`)
   /// Position in the execution order, smaller runs earlier. Parameters and constants come before every operator.
   uint32_t order = 0;
+  std::string name;  ///< full name with scopes, as MindSpore prints it
+  SharedText op;     ///< operator type; "Parameter" and "Const" for those kinds
+  SharedText scope;  ///< "" at top level
+  std::vector<Edge> inputs;        ///< position k is input slot k
+  SharedList<OutputType> outputs;  ///< element k is output slot k
+  SharedList<Attribute> attributes;
+  SharedList<StackFrame> stack;    ///< innermost frame first
+  SharedText constant_value;       ///< printed inline value of a constant, if the file has one
+  SharedText file_key;             ///< constants: the name in dump files (`data-3`, `cst1`)
+  NodeKind kind = NodeKind::kOperator;
   bool trainable = false;           ///< a parameter that an optimizer updates
   bool optimizer_state = false;     ///< a parameter that only an optimizer uses (momentum, moments, step, rate)
 
@@ -86,6 +91,8 @@ struct Use {
   uint32_t slot;         ///< input slot of the consumer
   uint32_t output_slot;  ///< the producer's output slot
 };
+
+class GradientTable;
 
 class Graph {
  public:
@@ -111,8 +118,14 @@ class Graph {
   /// their UpdateState or monad (see carries_value).
   Edge effective_producer(NodeId id, uint32_t input_slot) const;
 
+  /// The parameters by their gradients, paired when first asked for; see parameter_of_gradient(). Any thread.
+  const GradientTable& gradient_table() const;
+
  private:
   friend class GraphBuilder;
+  /// Where the first node of this name is in by_name_, or the free place where it belongs.
+  size_t place_of(std::string_view full_name) const;
+
   int rank_ = 0;
   int id_ = 0;
   int root_id_ = 0;
@@ -120,9 +133,11 @@ class Graph {
   std::string name_, source_path_;
   std::vector<Node> nodes_;
   std::vector<NodeId> execution_order_;
-  std::unordered_map<std::string, NodeId> by_name_;
+  std::vector<NodeId> by_name_;      // a hash table: kNoNode is a free place
   std::vector<Use> uses_;            // grouped by producer
   std::vector<uint32_t> use_begin_;  // nodes_.size() + 1
+  mutable std::once_flag gradients_paired_;
+  mutable std::shared_ptr<const GradientTable> gradient_table_;
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 
@@ -136,6 +151,9 @@ bool carries_value(const Graph& graph, const Edge& edge);
 class GraphBuilder {
  public:
   GraphBuilder(int rank, int id);
+  GraphBuilder(GraphBuilder&& other) noexcept;
+  GraphBuilder& operator=(GraphBuilder&& other) noexcept;
+  ~GraphBuilder();
   void set_name(std::string name);
   void set_root_id(int id);
   int root_id() const;
@@ -145,14 +163,20 @@ class GraphBuilder {
   /// addressable by id; `find` returns the first.
   NodeId add(Node node);
   Node& node(NodeId id);
+  void set_outputs(NodeId id, std::vector<OutputType> outputs);
   size_t size() const;
+  /// Before many more nodes are added.
+  void reserve(size_t more);
   /// Sets the execution order by full names; returns unknown names. Nodes not listed follow in file order.
   std::vector<std::string> set_execution_order(std::span<const std::string> names);
   /// Marks trainable parameters and optimizer state according to the operators that use them (docs/selectors.md, Collections).
   GraphPtr build();
 
  private:
+  class Pool;
+
   std::unique_ptr<Graph> graph_;
+  std::unique_ptr<Pool> pool_;
   std::vector<NodeId> listed_order_;
 };
 

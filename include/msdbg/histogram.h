@@ -78,7 +78,7 @@ struct HistogramLine {
   TensorId tensor;
   DType dtype = DType::kUnknown;
   std::optional<Histogram> histogram;
-  std::string reason;  ///< why there is none
+  std::string reason;  ///< without a histogram: why
 };
 
 struct HistogramResult {

@@ -1,4 +1,5 @@
-// A live session: one training process that connects to msdbg, and is held, stepped and watched.
+// A live session: a training that connects to msdbg, and is held, stepped and watched. Each of its ranks is a process with its own
+// connection; all of them are held, stepped and watched together.
 //
 // The thread that created the session owns it; the workers of a check may also call `read`, `describe` and `previous`. Every wait
 // ends at its deadline or when the interrupt flag is set. No gRPC type appears here.
@@ -46,14 +47,29 @@ struct LivePeer {
   std::vector<std::string> notes;  ///< one sentence per peculiarity, for display
 };
 
+/// The state of one rank.
+struct LiveRank {
+  int rank = 0;
+  LiveState state = LiveState::kWaiting;
+  int64_t step = 0;             ///< in the peer's count
+  int64_t completed_steps = 0;
+  std::string node;             ///< the operator that ran last; "" if the peer does not report it
+  LivePeer peer;
+};
+
+/// The largest number of ranks in one session.
+inline constexpr int kMostLiveRanks = 256;
+
 struct ListenOptions {
   std::string bind = "127.0.0.1";
   int port = 50051;                         ///< 0: any free one
+  int ranks = 1;                            ///< number of processes of the training, each with its own connection
   std::string record;                       ///< file for the whole conversation; "" for none
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
   int history_steps = 16;                   ///< number of steps with statistics
   size_t history_tensors = 0;               ///< loss, learning rate and weights: requests the statistics of up to this many in each step
   std::string graph_from;                   ///< a recording with the graph of a training that connects without one; "" for none
+  bool answer_only = false;                 ///< several ranks: lets each run as it comes, whoever is still missing
   std::vector<int> sockets;                 ///< listening sockets to take over instead of `bind` and `port`
   std::chrono::milliseconds view_deadline{30000};  ///< longest silence of the peer while waiting for a tensor
   std::chrono::milliseconds keepalive{10000};      ///< interval of pings on a silent connection; the answer must come within half of it
@@ -82,6 +98,7 @@ struct RunProgress {
   int64_t steps_run = 0;  ///< by this command
   std::chrono::nanoseconds elapsed{};
   std::chrono::nanoseconds held{};  ///< part of `elapsed` in which the training waited for msdbg
+  std::string late;       ///< the ranks that the others wait for: "rank 1 since 12 s"; "" without any
 };
 struct RunRequest {
   RunKind kind = RunKind::kStep;
@@ -135,15 +152,18 @@ class LiveSession : public Session {
 
   /// Processes what has arrived, without waiting.
   virtual LiveState state() = 0;
+  /// The training process; of several ranks, the first one that has connected.
   virtual const LivePeer& peer() const = 0;
+  /// One entry per rank, in order.
+  virtual std::vector<LiveRank> live_ranks() = 0;
   /// The address for the training side, with the actual port.
   virtual std::string address() const = 0;
   virtual int64_t current_step() const = 0;
   virtual int64_t completed_steps() const = 0;
   virtual std::string current_node() const = 0;
 
-  /// Waits until the training is held, has ended or is lost. Error: kNotFound if none connected within `timeout`, kInterrupted,
-  /// kUnsupported if the only peer that connected was refused.
+  /// Waits until the training is held (with all its ranks), has ended or is lost. Error: kNotFound if none connected within `timeout`
+  /// (or not all ranks; the message names those that are missing), kInterrupted, kUnsupported if the only peer that connected was refused.
   virtual Status wait_until_held(std::optional<std::chrono::milliseconds> timeout) = 0;
 
   /// Replaces the watchpoints; copies `watchpoints`. They are sent when the peer is held, before anything else.

@@ -31,12 +31,14 @@ struct PictureEdge {
   size_t from = 0, to = 0;          ///< indexes of PictureGraph::nodes
   std::string from_slot, to_slot;   ///< `output:0`, `input:1`; "" = unspecified
   bool bad = false;                 ///< it carries a bad value; CSS class `bad`
+  std::string label = {};           ///< of an edge between ranks: the collective and its group; dashed, CSS class `ranks`
 };
 
 struct PictureGraph {
   std::string title;                ///< text for readers who cannot see the picture
   std::vector<PictureNode> nodes;
   std::vector<PictureEdge> edges;
+  size_t total = 0;                 ///< boxes if none were left out; 0: as many as drawn
   bool left_to_right = false;       ///< default: from top to bottom
 };
 

@@ -65,13 +65,22 @@ std::vector<size_t> diff_rows(const DiffResult& result, const ReportStyle& style
 /// The result of `msdbg diff --loss`; table, json, jsonl (a line per step) and csv.
 std::string series_report(const Series& a, const Series& b, const SeriesComparison& result, const ReportStyle& style);
 
-struct StatsRow {
-  TensorInfo info;
-  std::optional<Stats> stats;  ///< nullopt: see info.problem
-};
-std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);
+struct SettingsResult;  // msdbg/settings.h
+
+/// `asked`: the steps and ranks of the request. Without it, the report has no table of steps and ranks.
+std::string stats_report(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style, const TensorQuery* asked = nullptr);
+/// Gives row after row, then nullopt.
+using StatsRows = std::function<std::optional<StatsRow>()>;
+/// Takes the text of a result piece by piece.
+using TextSink = std::function<Status(std::string_view text)>;
+/// The same in any format but a table, without holding the rows. Error: that of `write`.
+Status stream_stats(Session& session, const StatsRows& rows, const ReportStyle& style, const TensorQuery* asked, const TextSink& write);
+/// The rows that the lines of its table begin with, as indexes: a line shows what several ranks have in common.
+std::vector<size_t> stats_rows(Session& session, const std::vector<StatsRow>& rows, const ReportStyle& style);
 std::string nodes_report(Session& session, const std::vector<NodeRef>& nodes, const ReportStyle& style);
-std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style);
+/// `settings`: the hyper-parameters, for --values; null: they were not read.
+std::string doctor_report(Session& session, const SessionReport& report, const ReportStyle& style,
+                          const SettingsResult* settings = nullptr);
 
 // ---- one tensor, for people ------------------------------------------------------------------------------------------
 

@@ -124,6 +124,9 @@ class Script {
   // The session of the running prompt command, with its state; null if none is open.
   Session* session();
   std::optional<int64_t> current_step();
+  /// nullopt: all ranks.
+  std::optional<int> current_rank();
+  void set_current_rank(std::optional<int> rank);
   std::vector<Watchpoint> watchpoints();
   const CheckResult* last_result();
   /// Stores a result as the session's last one. `asked` describes it ("the default rules"), `names` are the rules that ran.

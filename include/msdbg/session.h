@@ -57,6 +57,12 @@ struct TensorInfo {
   Status elements() const;
 };
 
+/// A tensor and its statistics.
+struct StatsRow {
+  TensorInfo info;
+  std::optional<Stats> stats;  ///< nullopt: see info.problem
+};
+
 /// Access to the elements of one tensor, in native byte order, row-major. Read them in order; another pass may start again.
 class ElementReader {
  public:
@@ -135,6 +141,19 @@ struct SessionReport {
   std::vector<Problem> problems;
 };
 
+/// Statistics that outlive a session or come from elsewhere: the index of a dump, the other processes of a check. An entry is bytes
+/// that only sessions read (src/session/kept_stats_bytes.h). Any thread.
+class StatsStore {
+ public:
+  virtual ~StatsStore() = default;
+  /// The entry of a tensor; "" without one. `previous`: if it does not suffice, the tensor is read together with its previous value.
+  virtual std::string find(const TensorId& id, bool previous) = 0;
+  /// A tensor was read after find().
+  virtual void put(const TensorId& id, std::string_view entry) = 0;
+};
+
+class StatsCache;
+
 class Session {
  public:
   virtual ~Session();
@@ -161,6 +180,8 @@ class Session {
   /// Only the description, for lists and type information. The value may have changed when it is opened later: results computed
   /// from elements use the description from open().
   virtual Result<TensorInfo> describe(const TensorId& id);
+  /// What is known of a tensor without opening it: id, source, format. Any thread.
+  virtual TensorInfo identify(const TensorId& id);
   /// Statistics that came with the data (statistic.csv); nullopt without any.
   virtual std::optional<Stats> given_statistics(const TensorId& id) = 0;
   /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise. Sets
@@ -190,7 +211,12 @@ class Session {
   /// The cache holds up to `kept_stats` tensors, for the lifetime of the session. Beyond that, those used by the last check or the
   /// one before it stay: a repeated check over too many tensors still finds `kept_stats` of them.
   Result<Stats> stats(const TensorId& id);
+  /// The same with the description. Any thread, unless the session can step.
+  StatsRow stats_row(const TensorId& id);
   Result<Stats> stats(const TensorId& id, const TensorId& previous, const StatsRequest& request);
+  /// Further sources of statistics, asked in this order for tensors that the session has not read yet. What one of them or the tensor
+  /// itself provides is given to those that lacked it.
+  void add_stats_store(std::shared_ptr<StatsStore> store);
   /// `NODE:output:0`, without `@step` etc.; messages and JSON use the fields for these.
   std::string tensor_name(const TensorId& id) const;
   const Node& node(const TensorId& id) const;
@@ -215,7 +241,6 @@ class Session {
 
  private:
   friend class CheckRun;
-  struct StatsCache;
   std::unique_ptr<StatsCache> stats_cache_;
 };
 

@@ -123,8 +123,8 @@ uint32_t needed_fields(const Condition& condition, Semantics semantics);
 /// tensors are clean. Statistics that lack a needed field give kNotChecked "no tensor data". `operator_overflow` is not decided
 /// here: see Session::operator_overflow.
 ///
-/// `steps`: how many steps the change from the previous value took, or 1 to judge all of it as MindSpore does. "Too large" is judged by the change for each of them, since one of
-/// them at least was that large; "too small" by all of it.
+/// `steps`: how many steps the change from the previous value took, or 1 to judge all of it as MindSpore does. "Too large" is judged
+/// by the change per step, since the change of at least one step was that large; "too small" by the whole change.
 Decision decide(const Condition& condition, const Stats& stats, const StatsRequest& request, Previous previous,
                 Semantics semantics, int64_t steps = 1);
 

@@ -134,6 +134,10 @@ function formats.exact(value) end
 ---@param value integer
 ---@return string
 function formats.count(value) end
+---Ascending whole numbers as ranges: "0-3, 7"; "none" without any
+---@param numbers integer[]
+---@return string
+function formats.ranges(numbers) end
 ---"5.0 MiB"
 ---@param count number
 ---@return string

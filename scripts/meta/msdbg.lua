@@ -10,6 +10,7 @@ local msdbg = {}
 ---@class msdbg.OpenOptions
 ---@field rank? msdbg.Numbers  read these ranks only; default all
 ---@field net? string  which network, if the dump holds several
+---@field index? boolean  false: neither use nor write the index of a dump; default true, unless the program runs with --no-index
 ---@field mem_limit? number  MB of tensors that may be in memory at once
 ---@field semantics? "compat"|"finite"  how conditions treat NaN and Inf: like MindInsight, or using the finite elements only
 ---@field threads? integer  default: the number of cores
@@ -24,6 +25,7 @@ function msdbg.open(path, options) end
 
 ---@class msdbg.ListenOptions
 ---@field port? integer  the port that the training connects to, default 50051; 0 means any free port, see s.address
+---@field ranks? integer  number of processes of the training, default 1: all are held and stepped together, as one session with ranks
 ---@field bind? string  address to listen on, default "127.0.0.1"; anyone who can reach it can pose as the training
 ---@field record? string  a file for the whole conversation; msdbg.open plays it back
 ---@field wait? number|false  seconds to wait for a training, default forever; false returns at once, then call s:wait()
@@ -45,7 +47,7 @@ function msdbg.listen(options) end
 ---@class msdbg.OriginOptions
 ---@field when? string|fun(t: msdbg.Tensor): any  what is bad: "nan or inf" (default), "nan", "inf", a condition, an expression, a function
 ---@field steps? msdbg.Numbers  default all
----@field ranks? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default the current one, else all
 ---@field semantics? "compat"|"finite"  as of msdbg.open
 ---@field threads? integer  default: the number of cores
 ---@field mem_limit? number  MB

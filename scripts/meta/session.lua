@@ -6,13 +6,14 @@
 ---@field kind "dump"|"checkpoint"|"live"|"recording"
 ---@field state "open"|"closed"|"waiting"|"connected"|"held"|"running"|"ended"|"lost"
 ---@field current_step integer?  the step that tensor() and value() use by default
+---@field current_rank integer?  the rank that they use, and the default of `ranks`; nil: all ranks
 ---@field completed_steps integer?  live: number of steps that have ended
 ---@field current_node string?  live: the operator that ran last
 ---@field address string?  live: the address that msdbg listens on
 ---@field steps integer[]  those with data, ascending
 ---@field ranks integer[]  those with data, ascending
 ---@field graphs table[]  name, id, rank, root_id, nodes, steps, from_file
----@field info table  source, short_name, layout, epoch, framework_version, device_target, nets; live: peer
+---@field info table  source, short_name, layout, epoch, framework_version, device_target, nets; live: peer, ranks
 ---@field can table  step, continue, next_node, run_to, finish, pause, terminate, detach, attach, wait, goto_step, recheck
 ---@field last_result msdbg.Result?  of the last check; partial if it was interrupted
 local session = {}
@@ -28,7 +29,7 @@ local session = {}
 function session:nodes(selector, options) end
 
 ---@class msdbg.PlaceOptions
----@field rank? integer  needed if several ranks have a node of that name
+---@field rank? integer  default s.current_rank, else the first that has the node
 ---@field graph? integer  needed if several graphs have one: the graph's id
 
 ---One node, by full name or a unique ending of it; an ambiguous name raises an error that lists the candidates.
@@ -40,7 +41,7 @@ function session:node(name, options) end
 
 ---@class msdbg.TensorOptions
 ---@field step? integer  default s.current_step
----@field rank? integer  needed if several ranks have a node of that name
+---@field rank? integer  default s.current_rank, else the first that has the node
 ---@field graph? integer  needed if several graphs have one: the graph's id
 ---@field execution? integer  which execution of the node in the step, from 0
 
@@ -57,7 +58,7 @@ function session:tensor(name, options) end
 ---@class msdbg.TensorsOptions
 ---@field on? msdbg.Selector  default all
 ---@field steps? msdbg.Numbers  default the current one
----@field ranks? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default the current one, else all
 ---@field slots? string  "output" (default), "input", "all", or one slot such as "input:1"
 
 ---The dumped tensors, in execution order. Reads no tensor yet.
@@ -75,6 +76,10 @@ function session:each_step() end
 ---to now; no argument goes to where the training is.
 ---@param step? integer
 function session:goto_step(step) end
+
+---Makes `rank` the current rank: the default of `ranks` and `rank` in all calls but replicas. Nothing or "all": every rank.
+---@param rank? integer|"all"
+function session:goto_rank(rank) end
 
 ---@class msdbg.WatchOptions
 ---@field on msdbg.Selector  which nodes; no match is an error unless `optional`
@@ -107,7 +112,7 @@ function session:watch_recommended() end
 
 ---@class msdbg.CheckOptions
 ---@field steps? msdbg.Numbers  default all; live: the current one
----@field ranks? msdbg.Numbers  default all
+---@field ranks? msdbg.Numbers  default the current one, else all
 ---@field rules? string  run rules instead of the watchpoints: names, tags and globs with and, or, not; e.g. "default"
 ---@field rule_files? string|string[]  additional rule files or directories
 ---@field params? table<string, table>  rule name -> parameter -> value

@@ -47,6 +47,7 @@ function watch:remove() end
 ---@class msdbg.Result
 ---@field hits msdbg.Hit[]
 ---@field not_checked table[]  watch, rule, abbr, rank, graph, graph_id, step, execution, node, op, slot, reason, error_code, errors
+---@field by_rank table[]  rank, steps, hits, not_checked (one for each of these steps), missing_steps; empty with one rank
 ---@field coverage { tensors: integer, checked: integer, not_checked: integer, bytes: integer, from_cache: integer }
 ---@field total_hits integer  larger than #hits if max_hits cut the list
 ---@field causes msdbg.Cause[]?  what the hits follow from, the earliest first; nil if this is no dump

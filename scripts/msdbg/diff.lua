@@ -31,7 +31,8 @@ core.record("diff_entry", {
 -- Like MindInsight's comparison view: the statistics side by side, then the measures, then a picture.
 local function as_text(diff)
   local rows = tables.new { "", { "current", align = "right" }, { "other", align = "right" }, { "difference", align = "right" } }
-  for _, field in ipairs { "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count", "zero_count" } do
+  for _, field in ipairs { "min", "max", "mean", "abs_mean", "std", "l2_norm", "nan_count", "pos_inf_count", "neg_inf_count",
+    "zero_count" } do
     rows:add(field, short(diff.current_stats[field]), short(diff.other_stats[field]), short(diff.stats[field]))
   end
   local lines = {

@@ -1,4 +1,5 @@
--- The results of msdbg.bisect, trend, histogram, layers, replicas, propagation, why and source: tables with the JSON keys, which print as reports.
+-- The results of msdbg.bisect, trend, histogram, layers, replicas, settings, propagation, why and source: tables with the JSON keys, which
+-- print as reports.
 local core = require "msdbg.core"
 
 local getmetatable, ipairs, rawget, setmetatable, type = getmetatable, ipairs, rawget, setmetatable, type
@@ -31,19 +32,23 @@ local classes = {
   histogram = class_of("histograms", { "table", "json", "jsonl", "csv", "markdown" }),
   layers = class_of("layers", { "table", "json", "jsonl", "csv", "markdown" }),
   replicas = class_of("replicas", { "table", "json", "jsonl", "csv", "markdown" }),
+  settings = class_of("settings", { "table", "json", "jsonl", "csv", "markdown" }),
   propagation = class_of("propagation", { "table", "json", "jsonl", "markdown", "dot", "svg" }),
   why = class_of("why", { "table", "json", "jsonl" }),
   source = class_of("source", { "table", "json", "jsonl", "markdown" }),
 }
 
--- Most runs have one rank: its results are also fields of the result itself.
+-- Most runs have one rank: its results are also fields of the result itself. Of several, those of the rank where it holds first.
 local of_rank = {
   first = true, last_before = true, monotone = true, counterexample = true, reads = true, looked_at = true, probes = true,
   skipped = true, open = true, steps = true,
 }
 function classes.bisect.field(result, key)
   if not of_rank[key] then return nil end
-  local ranks = rawget(result, "ranks")
+  local ranks, first = rawget(result, "ranks"), rawget(result, "first_ranks")[1]
+  for _, rank in ipairs(ranks) do
+    if rank.rank == first then return rank[key] end
+  end
   return ranks[1] and ranks[1][key]
 end
 
@@ -71,6 +76,8 @@ function M.layers(session, options) return made("layers", core.layers(session, o
 
 function M.replicas(session, options) return made("replicas", core.replicas(session, options)) end
 
+function M.settings(session, options) return made("settings", core.settings(session, options)) end
+
 function M.propagation(session, tensor, options) return made("propagation", core.propagation(session, tensor, options)) end
 
 function M.why(session, tensor, options) return made("why", core.why(session, tensor, options)) end
@@ -93,6 +100,8 @@ function M.plan(session, options)
 end
 
 local methods = core.members "session"
-for _, name in ipairs { "plan", "bisect", "trend", "histogram", "layers", "replicas", "propagation", "why", "source" } do methods[name] = M[name] end
+for _, name in ipairs { "plan", "bisect", "trend", "histogram", "layers", "replicas", "settings", "propagation", "why", "source" } do
+  methods[name] = M[name]
+end
 
 return M

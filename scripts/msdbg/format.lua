@@ -32,6 +32,21 @@ function M.count(value)
   return (value < 0 and "-" or "") .. grouped
 end
 
+--- Ascending whole numbers as ranges: "0-3, 7"; "none" without any.
+---@param numbers integer[]
+---@return string
+function M.ranges(numbers)
+  local parts, first = {}, nil
+  for i, value in ipairs(numbers) do
+    first = first or value
+    if numbers[i + 1] ~= value + 1 then
+      parts[#parts + 1] = first == value and format("%d", value) or format("%d-%d", first, value)
+      first = nil
+    end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or "none"
+end
+
 --- 5242880 -> "5.0 MiB".
 ---@param count number
 ---@return string

@@ -1,180 +1,13 @@
--- Chapters of the guide about what a person chose: data, hyper-parameters, use of the API. See guide_chapters.lua.
+-- Chapters of the guide about what a person chose: hyper-parameters, use of the API. See guide_chapters.lua.
 local causes = require "msdbg.guide_causes"
 local tools = require "msdbg.guide_tools"
 local training = require "msdbg.training"
 
-local fmt, ipairs, math, pcall, table, type = string.format, ipairs, math, pcall, table, type
-local nodes, value, bad_count, change, count, some, steps_text =
-  tools.nodes, tools.value, tools.bad_count, tools.change, tools.count, tools.some, tools.steps_text
-
-local FLOAT = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
+local fmt, ipairs, math, table, type = string.format, ipairs, math, table, type
+local nodes, value, bad_count, change, count, some =
+  tools.nodes, tools.value, tools.bad_count, tools.change, tools.count, tools.some
 
 local M = {}
-
--- ---- data and its processing ----------------------------------------------------------------------------------------
-
--- Fewer values may be equal by chance, like the labels of a batch of two.
-local FEW = 16
--- Images of 0 to 255 have a mean around 100, normalised ones below 1.
-local LARGE = 50
-
--- A fingerprint from statistics. Different data can have the same one, so equality is confirmed on elements.
--- nil: unknown, because there are no elements, and the statistics agree or are not enough.
-local function same_values(a, b)
-  local x, y = a.stats, b.stats
-  for _, name in ipairs { "count", "min", "max", "mean", "std", "nan_count" } do
-    if x[name] and y[name] and x[name] ~= y[name] then return false end
-  end
-  local ratio = change(a, b)
-  if ratio then return ratio == 0 and bad_count(x) == 0 end
-  return nil
-end
-
--- Only two values, as in an attention mask: 0 and a large negative number.
-local function is_mask(t)
-  local ok, mask = pcall(t.eval, t, "count(x == min(x)) + count(x == max(x)) == size")
-  return ok and mask == true
-end
-
--- The fault of one value of an input: its kind, and a text.
-local function fault_of(t)
-  local stats = t.stats
-  local bad = bad_count(stats)
-  if bad > 0 then return "bad", fmt("%d NaN or Inf of %d values", bad, stats.count) end
-  if stats.count < FEW or not stats.min then return nil end
-  if stats.min == stats.max then return "constant", fmt("all %d values are %.6g", stats.count, stats.min) end
-  if FLOAT[t.dtype] and (stats.abs_mean or 0) > LARGE and not is_mask(t) then
-    return "large", fmt("values are large, mean of |x| %.4g", stats.abs_mean)
-  end
-end
-
-local ADVICE = {
-  bad = "clean the data set, or the step that normalises it (a division by a zero deviation is common)",
-  constant = "check whether the pipeline loads real samples; a constant batch teaches nothing",
-  large = "scale the inputs (for images: divide by 255, then normalise)",
-}
-
--- One input over the steps: its faults, each once, and the steps that repeat the batch of the step before.
-local function look_at_input(checklist, node)
-  local seen = { values = 0, compared = 0, repeated = {}, faults = {}, order = {} }
-  local before
-  for _, step in ipairs(checklist.steps) do
-    local t = value(node, step)
-    if t and t.step == step then
-      seen.values = seen.values + 1
-      local kind, words = fault_of(t)
-      if kind then
-        if not seen.faults[kind] then
-          seen.faults[kind] = { words = words, steps = {} }
-          seen.order[#seen.order + 1] = kind
-        end
-        table.insert(seen.faults[kind].steps, step)
-      end
-      -- Steps that are not consecutive may hold the same batch from two epochs.
-      if before and before.step == step - 1 and t.stats.count >= FEW then
-        local same = same_values(t, before)
-        if same ~= nil then seen.compared = seen.compared + 1 end
-        if same then seen.repeated[#seen.repeated + 1] = step end
-      end
-      before = t
-    end
-  end
-  return seen
-end
-
--- True if a constant input leaves nothing to learn: labels of classes, or the only input. Masks and type ids may well be constant.
-local function says_nothing(inputs, node, checklist)
-  for _, user in ipairs(node.users) do
-    if user.node.op:find "CrossEntropy" and not (node.outputs[1].dtype or ""):find "float" then return true end
-  end
-  for other in inputs:each() do
-    if other.rank == node.rank and other.graph_id == node.graph_id and other.name ~= node.name then
-      for _, step in ipairs(checklist.steps) do
-        local t = value(other, step)
-        if t and t.stats.min ~= t.stats.max then return false end
-      end
-    end
-  end
-  return true
-end
-
-function M.data(checklist)
-  local s = checklist.session
-  local inputs = training.inputs(s)
-  if #inputs == 0 then
-    return checklist:unknown("the graph names no data inputs (parameters that are neither weights nor optimizer state)",
-      "look at the batches in the training script, before they are handed to the network")
-  end
-  local trains = {}
-  for node in nodes(s, "@weight"):each() do
-    if node.trainable then trains[node.rank .. " " .. node.graph_id] = true end
-  end
-  local jumps, others = {}, 0
-  for _, hit in ipairs(checklist.result_of["value-jump"] or {}) do
-    local data = inputs:filter(function(node) return node.name == hit.node and node.rank == hit.rank end)
-    if #data > 0 then jumps[hit.rank .. " " .. hit.node] = true else others = others + 1 end
-  end
-  checklist.told["value-jump"] = others == 0
-  local sound, missing, judged, several = 0, {}, true, false
-  for node in inputs:each() do
-    local seen, found = look_at_input(checklist, node), checklist.found
-    several = several or seen.values > 1
-    for _, kind in ipairs(seen.order) do
-      local fault = seen.faults[kind]
-      local text = fmt("%s: %s in %s", fault.words, node.name, steps_text(fault.steps))
-      if kind == "bad" then text = "the data hold " .. text end
-      if kind == "large" and jumps[node.rank .. " " .. node.name] then
-        break  -- reported below
-      elseif kind == "large" and checklist.learns then
-        checklist:note(text .. "; the loss falls anyway")
-      elseif kind == "constant" and not says_nothing(inputs, node, checklist) then
-        checklist:note(text)
-      else
-        checklist:finding(text, ADVICE[kind], fmt("show %s", node.name), fault.steps[1])
-      end
-    end
-    if #seen.repeated > 0 and trains[node.rank .. " " .. node.graph_id] and #seen.repeated == seen.compared
-      and checklist.result_of["frozen-inputs"] then
-      checklist:finding(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)),
-        "check that the data set is shuffled and its iterator advances; ignore this if it is on purpose", fmt("show %s", node.name))
-      checklist.told["frozen-inputs"] = true
-    elseif #seen.repeated > 0 then  -- a part of the steps or inputs (masks), or a network that only runs forward
-      checklist:note(fmt("%s is the same as in the step before: %s", node.name, steps_text(seen.repeated)))
-    elseif seen.values == 0 then
-      missing[#missing + 1] = node.name
-    elseif checklist.found == found then
-      sound = sound + 1
-      if seen.compared == 0 and (node.outputs[1].shape and #node.outputs[1].shape > 1) then judged = false end
-    end
-  end
-  if #missing > 0 then
-    checklist:unknown(fmt("%s never dumped: %s", #missing == 1 and "a data input was" or count(#missing, "data input") .. " were",
-      some(missing)),
-      "dump the inputs as well (input_output 0), or check them in the script")
-  end
-  for _, hit in ipairs(checklist.result_of["value-jump"] or {}) do
-    if jumps[hit.rank .. " " .. hit.node] then
-      checklist:finding(fmt("%s leaves its range in step %d: %s", hit.node, hit.step, hit.details.message),
-        "look at the batch of this step and at what made it", fmt("show %s", hit.node), hit.step)
-    end
-  end
-  checklist:rules { "frozen-inputs", "labels-independent" }
-  if sound > 0 then
-    checklist:fine(fmt("%s over %s: finite, varied%s", count(sound, "data input"), count(#checklist.steps, "step"),
-      not several and "" or judged and ", each batch new" or ", whether each batch is new is not known"))
-  end
-end
-
-function M.processing(checklist)
-  checklist:ask {
-    key = "processing",
-    question = "Were augmentation, normalisation, batch order and label encoding compared with the reference, or "
-      .. "checked by eye on a few samples?",
-    open = "whether the processing of the data agrees with the reference",
-    yes = "the processing of the data was checked by hand",
-    no = "compare a few samples after the whole pipeline with the reference: shape, order of channels, mean and deviation, labels",
-  }
-end
 
 -- ---- hyper-parameters -----------------------------------------------------------------------------------------------
 
@@ -183,35 +16,35 @@ local SMALL_UPDATE = 1e-6
 
 -- The learning rates and other settings, each with the value of the first step and, if it changed, of the last one.
 local function show_settings(checklist)
-  local shown, zero, rates = {}, {}, 0
+  local s, shown, zero, rates = checklist.session, {}, {}, 0
   local function note(text)
     if not shown[text] then checklist:note(text) end
     shown[text] = true
   end
-  for _, setting in ipairs(training.settings(checklist.session)) do
-    local node, values, schedule = setting.node, {}, nil
-    for _, step in ipairs(checklist.steps) do
-      local t = value(node, step)
-      if t and t.step == step then
-        if t.size == 1 and t.stats.mean then values[#values + 1] = t.stats.mean end
-        if t.size > 1 and setting.rate then schedule = schedule or t end
+  local function rate(name, is_zero)
+    rates = rates + 1
+    if is_zero then zero[#zero + 1] = name end
+  end
+  for _, setting in ipairs(s:settings { steps = checklist.steps }.settings) do
+    local of_rate = setting.role == "learning_rate"
+    if setting.elements > 1 then
+      local t = value(s:node(setting.node), checklist.steps[1])
+      if t then
+        note(fmt("%s is a schedule of %d values, %.6g to %.6g", setting.name, t.size, t.stats.min or 0, t.stats.max or 0))
+        rate(setting.name, t.stats.max == 0 and t.stats.min == 0)
       end
     end
-    if schedule then
-      rates = rates + 1
-      local stats = schedule.stats
-      note(fmt("%s is a schedule of %d values, %.6g to %.6g", node.name, schedule.size, stats.min or 0, stats.max or 0))
-      if stats.max == 0 and stats.min == 0 then zero[#zero + 1] = node.name end
-    elseif #values > 0 then
+    for _, series in ipairs(setting.series) do
+      local values = {}
+      for i = 1, #checklist.steps do values[#values + 1] = series.values[i] end
       local first, last = values[1], values[#values]
-      local moved = first ~= last and not node.name:find "global_step"
-      note(fmt(moved and "%s = %.6g in step %d, %.6g in step %d" or "%s = %.6g", node.name, first, checklist.steps[1], last,
-        checklist.steps[#checklist.steps]))
-      if setting.rate then
-        rates = rates + 1
+      if first then
+        local moved = first ~= last and setting.role ~= "step_counter"
+        note(fmt(moved and "%s = %.6g in step %d, %.6g in step %d" or "%s = %.6g", setting.name, first, checklist.steps[1], last,
+          checklist.steps[#checklist.steps]))
         local largest = 0
         for _, x in ipairs(values) do largest = math.max(largest, math.abs(x)) end
-        if largest == 0 then zero[#zero + 1] = node.name end
+        if of_rate then rate(setting.name, largest == 0) end
       end
     end
   end
@@ -348,7 +181,7 @@ function M.api(checklist)
       local now = value(node, step)
       if now and now.step == step then
         local same
-        if before then same = same_values(now, before) end
+        if before then same = tools.same_values(now, before) end
         if same ~= nil then pairs_seen = pairs_seen + 1 end
         if same then equal = equal + 1 end
         before = now

@@ -38,6 +38,18 @@ function M.change(now, before)
   return ok and ratio or nil
 end
 
+--- True if two tensors hold the same values. Different ones can have equal statistics, so equality is confirmed on elements.
+--- nil: unknown, because there are no elements, and the statistics agree or are not enough.
+function M.same_values(a, b)
+  local x, y = a.stats, b.stats
+  for _, name in ipairs { "count", "min", "max", "mean", "std", "nan_count" } do
+    if x[name] and y[name] and x[name] ~= y[name] then return false end
+  end
+  local ratio = M.change(a, b)
+  if ratio then return ratio == 0 and M.bad_count(x) == 0 end
+  return nil
+end
+
 --- The shortest unique end of a node's name, which can be typed.
 function M.short(s, name)
   local tail = name:match "[^/]+/[^/]+$"

@@ -260,11 +260,12 @@ function state.evaluate(text, keep)
   return output
 end
 
--- The position of the session; displays are shown when it changes.
+-- The position of the session: step, rank and progress. Displays are shown when it changes.
 local function position()
   local s = session()
   if not s or s.state == "closed" then return end
-  return format("%s %s %s", s.current_step or "", s.can.step and s.completed_steps or "", s.can.step and s.current_node or "")
+  local live = s.can.step
+  return format("%s %s %s %s", s.current_step or "", s.current_rank or "", live and s.completed_steps or "", live and s.current_node or "")
 end
 
 local function with_displays(outcome, output, status, before)
@@ -313,17 +314,18 @@ end
 function M.prompt()
   local s = session()
   if not s or s.state == "closed" then return "msdbg > " end
-  local step, steps, ranks = s.current_step, s.steps, s.ranks
+  local step, steps, ranks, rank = s.current_step, s.steps, s.ranks, s.current_rank
   local text = s.info.short_name
   if s.can.step then
     if step then text = format("%s step %d", text, step) end
     -- Somewhere in the past: the training itself is ahead.
     local now = steps[#steps]
     if step and now and step ~= now and s.state ~= "waiting" then text = format("%s (of %d)", text, now) end
-    text = text .. " " .. s.state
+    text = format("%s %s%s", text, s.state, #ranks < 2 and "" or rank and format(" rank %d", rank) or format(" %d ranks", #ranks))
   else
     if step then text = format("%s step %d/%d", text, step, steps[#steps]) end
-    if #ranks == 1 then text = format("%s rank %d", text, ranks[1]) elseif #ranks > 1 then text = format("%s %d ranks", text, #ranks) end
+    rank = rank or #ranks == 1 and ranks[1]
+    if rank then text = format("%s rank %d", text, rank) elseif #ranks > 1 then text = format("%s %d ranks", text, #ranks) end
   end
   local watches = #s:watches()
   if watches > 0 then text = format("%s [%d %s]", text, watches, watches == 1 and "watch" or "watches") end

@@ -108,20 +108,6 @@ command {
 
 -- ---- bt -------------------------------------------------------------------------------------------------------------
 
--- `104 of 192 NaN, 3 -Inf`, the most frequent first.
-local function bad_text(stats)
-  local present = {}
-  for _, kind in ipairs { { "nan_count", "NaN" }, { "pos_inf_count", "+Inf" }, { "neg_inf_count", "-Inf" } } do
-    local count = stats[kind[1]] or 0
-    if count > 0 then present[#present + 1] = { count = count, name = kind[2], place = #present } end
-  end
-  table.sort(present, function(a, b) return a.count > b.count or a.count == b.count and a.place < b.place end)
-  for i, kind in ipairs(present) do
-    present[i] = format("%d%s %s", kind.count, i == 1 and stats.count and format(" of %d", stats.count) or "", kind.name)
-  end
-  return concat(present, ", ")
-end
-
 local function is_bad(tensor)
   if not tensor or tensor.problem then return false end
   local stats = tensor.stats
@@ -147,17 +133,18 @@ local function tensor_at(s, place)
   return s:tensor(place.node .. ":" .. place.slot, at)
 end
 
--- The lines of a trail, and the tensors behind them. The step is named where the trail leaves the one before.
+-- The lines of a trail, and the tensors behind them. Rank and step are named where the trail leaves the ones before.
 local function trail_rows(s, links)
-  local rows, frames, step, graph = {}, {}, links[1].step, links[1].graph_id
+  local rows, frames, rank, step, graph = {}, {}, links[1].rank, links[1].step, links[1].graph_id
   for i, link in ipairs(links) do
     local tensor, seen = tensor_at(s, link), tensor_at(s, link.seen)
     local name = tensor and core.short_name(tensor) or link.node
     if link.step ~= step then name = format("step %d: %s", link.step, name)
     elseif link.graph_id ~= graph then name = format("graph %d: %s", link.graph_id, name) end
-    step, graph = link.step, link.graph_id
+    if link.rank ~= rank then name = format("rank %d: %s", link.rank, name) end
+    rank, step, graph = link.rank, link.step, link.graph_id
     frames[i - 1] = seen or tensor
-    local what = link.stats and { bad_text(link.stats), paint = "error" } or ""
+    local what = link.not_finite and { link.not_finite, paint = "error" } or ""
     rows[i] = { format("#%d", i - 1), name, what, source_text((tensor or seen).node.stack) }
   end
   return rows, frames

@@ -198,6 +198,10 @@ local completers = {
     local s = open_session()
     return s and add_matching({}, word, numbers(s.steps)) or {}
   end,
+  rank = function(word)
+    local s = open_session()
+    return s and add_matching(add_matching({}, word, { "all" }), word, numbers(s.ranks)) or {}
+  end,
   trend = function(word, before)
     if before:match "^%s*%S+%s+%S+%s" then return complete_selector(word) end
     return add_matching({}, word, members_of { class = reference.class "Stats" })

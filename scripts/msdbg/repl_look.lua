@@ -113,26 +113,27 @@ local function tensor_query(rest, options)
   return { on = rest ~= "" and rest or nil, steps = options.steps, ranks = options.ranks, slots = options.slots }
 end
 
--- `0-3, 7`
-local function ranges_text(values)
-  local parts, first = {}, nil
-  for i, value in ipairs(values) do
-    first = first or value
-    if values[i + 1] ~= value + 1 then
-      parts[#parts + 1] = first == value and format("%d", value) or format("%d-%d", first, value)
-      first = nil
-    end
-  end
-  return #parts > 0 and concat(parts, ", ") or "none"
-end
-
 -- The reason why a list of tensors is empty, as far as the steps show it.
 local function nothing_there(s, options)
   local asked, steps = options.steps or s.current_step, s.steps
   for _, step in ipairs(steps) do
     if asked and core.number_in(asked, step, "steps") then return "no tensors of these nodes in this step" end
   end
-  return asked and format("no step %s (have %s)", asked, ranges_text(steps)) or "no step has data"
+  return asked and format("no step %s (have %s)", asked, formats.ranges(steps)) or "no step has data"
+end
+
+-- Of tensors that ranks have in common, the first one, and the ranks.
+local function joined_ranks(tensors)
+  local first, ranks, places = {}, {}, {}
+  for _, t in ipairs(tensors) do
+    local key = concat({ t.step, t.node.name, t.slot, t.execution, t.node.op, type_text(t), t.problem or "" }, "\n")
+    if not places[key] then
+      places[key] = #first + 1
+      first[#first + 1], ranks[#ranks + 1] = t, {}
+    end
+    table.insert(ranks[places[key]], t.rank)
+  end
+  return first, ranks
 end
 
 local query_options = { { "steps", "STEPS", "which steps, e.g. 0:10; default the current one" }, { "ranks", "RANKS", "which ranks" },
@@ -143,20 +144,20 @@ command {
   summary = "list tensors: name, type, size",
   complete = "selector", options = query_options,
   run = function(session, rest, options)
-    local rows = {}
     local s = need(session)
-    local tensors = s:tensors(tensor_query(rest, options))
-    for i, t in ipairs(tensors) do
+    local rows, columns = {}, { { title = "", align = "right" }, { title = "step", align = "right" }, { title = "tensor", fit = "name" },
+      { title = "op", fit = "text", drop = 1 }, { title = "type" }, { title = "elements", align = "right" }, { title = "", fit = "text" } }
+    local first, ranks = joined_ranks(s:tensors(tensor_query(rest, options)))
+    for i, t in ipairs(first) do
       local behind = t.slot == "output:0" and "" or ":" .. t.slot
       local short, elided = core.short_node_name(s, t.node.name)
       rows[i] = { format("%d", i), format("%d", t.step), { t.node.name .. behind, short .. behind, elided .. behind }, t.node.op,
-        t.dtype .. "[" .. concat(t.shape, ",") .. "]", t.problem and "" or format("%d", t.size),
-        t.problem and { "not readable: " .. t.problem, paint = "warning" } or "" }
+        type_text(t), t.problem and "" or format("%d", t.size), t.problem and { "not readable: " .. t.problem, paint = "warning" } or "" }
+      if #s.ranks > 1 then table.insert(rows[i], 3, formats.ranges(ranks[i])) end
     end
     if #rows == 0 then return nothing_there(s, options) end
-    local columns = { { title = "", align = "right" }, { title = "step", align = "right" }, { title = "tensor", fit = "name" },
-      { title = "op", fit = "text", drop = 1 }, { title = "type" }, { title = "elements", align = "right" }, { title = "", fit = "text" } }
-    return state.listed(tensors, core.table_text(columns, rows, core.terminal().limit))
+    if #s.ranks > 1 then table.insert(columns, 3, { title = "ranks" }) end
+    return state.listed(first, core.table_text(columns, rows, core.terminal().limit))
   end,
 }
 
@@ -168,12 +169,26 @@ local function progress(s)
 end
 
 local function describe_live(s)
-  local info, peer = s.info, s.info.peer
-  local lines = { format("training  %s; MindSpore %s, %s %s", progress(s), peer.version, peer.backend, peer.device) }
+  local info, peer, ranks = s.info, s.info.peer, s.info.ranks
+  local lines = { format("training  %s; MindSpore %s, %s %s", progress(s), peer.version, peer.backend,
+    #ranks > 1 and format("%d ranks", #ranks) or peer.device) }
   if s.current_node then lines[#lines + 1] = format("node      %s", s.current_node) end
   lines[#lines + 1] = s.kind == "live" and format("address   %s, connected from %s", s.address, peer.address)
     or format("%-9s %s", s.kind, info.source)
-  for _, graph in ipairs(s.graphs) do lines[#lines + 1] = format("graph     %s, %d nodes", graph.name, graph.nodes) end
+  if #ranks > 1 then
+    if s.kind == "live" then lines[#lines] = format("address   %s", s.address) end
+    for _, rank in ipairs(ranks) do
+      lines[#lines + 1] = format("rank %-4d %s in step %d, %d completed%s; device %s%s", rank.rank, rank.state, rank.step, rank.completed_steps,
+        rank.current_node and format(", after %s", rank.current_node) or "", rank.peer.device,
+        s.kind == "live" and format(", connected from %s", rank.peer.address) or "")
+    end
+  end
+  local shared = {}
+  for _, graph in ipairs(s.graphs) do
+    local text = format("graph     %s, %d nodes", graph.name, graph.nodes)
+    if not shared[text] then lines[#lines + 1] = text end
+    shared[text] = true
+  end
   local steps = s.steps
   if #steps == 1 then
     lines[#lines + 1] = format("values    of step %d", steps[1])

@@ -56,7 +56,9 @@ local function mistake(text) core.raise("fail", text, true) end
 local function file_name(sign, rest)
   if rest == "" then mistake(format("a file name is missing after '%s'", sign)) end
   local quoted = rest:match '^"([^"]+)"$' or rest:match "^'([^']+)'$"
-  if not quoted and rest:find "%s" then mistake(format("one file name is expected after '%s', not '%s'; quote a name with blanks", sign, rest)) end
+  if not quoted and rest:find "%s" then
+    mistake(format("one file name is expected after '%s', not '%s'; quote a name with blanks", sign, rest))
+  end
   local path = quoted or rest
   local home = os.getenv "HOME"
   return home and not quoted and path:match "^~/" and home .. path:sub(2) or path

@@ -30,10 +30,15 @@ end
 function M.list(found) listed = found end
 
 -- Called by commands of the program with the session, then words.
-function M.list_nodes(session, selector) listed = session:nodes(selector) end
+function M.list_nodes(session, selector, ranks)
+  listed = session:nodes(selector):filter(function(node) return core.number_in(ranks, node.rank, "ranks") end)
+end
 function M.list_hits(session) listed = session.last_result.hits end
-function M.list_tensors(session, on, steps, ranks, slots)
-  listed = session:tensors { on = on, steps = steps, ranks = ranks, slots = slots }
+-- `picked`: the tensors with a line in the table, counted from 0.
+function M.list_tensors(session, on, steps, ranks, slots, picked)
+  local all = session:tensors { on = on, steps = steps, ranks = ranks, slots = slots }
+  listed = {}
+  for index in picked:gmatch "%d+" do listed[#listed + 1] = all[tonumber(index) + 1] end
 end
 
 local function mistake(text, ...) core.raise("fail", format(text, ...), true) end
@@ -89,13 +94,15 @@ local function named(kind, number, suffix)
   return node .. ":" .. slot .. suffix, place
 end
 
---- The command that `#3` alone stands for: the finding of that row, or its tensor.
+--- The command that `#3` alone stands for: the finding of that row, its node, or its tensor.
 ---@param number integer
 ---@return string
 function M.command(number)
   local found = row(number)
-  if core.class_of(found) == "watchpoint" then return "watches" end
-  return format(found.rule and "hits %d" or "show #%d", number)
+  local class = core.class_of(found)
+  if class == "watchpoint" then return "watches" end
+  if class == "node" then return format("node #%d", number) end
+  return format(class ~= "tensor" and found.rule and "hits %d" or "show #%d", number)
 end
 
 --- The words of a command with row numbers replaced by names. A tensor also brings its step.

@@ -155,7 +155,9 @@ function M.repro(session, name, directory, given)
   if type(directory) ~= "string" then misuse("directory", "a path", directory) end
   local o = options.check("repro", given, { step = "number", execution = "number", rank = "number", graph = "number" })
   local node = core.class_of(name) == "node" and name or session:node(name, { rank = o.rank, graph = o.graph })
-  if node.kind ~= "operator" then core.raise("invalid_argument", format("repro: %s is a %s; only operators run", node.name, node.kind), true) end
+  if node.kind ~= "operator" then
+    core.raise("invalid_argument", format("repro: %s is a %s; only operators run", node.name, node.kind), true)
+  end
   if STRUCTURE[node.op] then
     core.raise("invalid_argument", format("repro: %s only orders or groups values; there is nothing to compute", node.name), true)
   end

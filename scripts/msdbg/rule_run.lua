@@ -85,22 +85,6 @@ end
 -- What a loss scale has answered is not a fault: such gradients change nothing. The rules for which this holds:
 local ANSWERED = { tensor_overflow = true, ["nan-swallowed"] = true, ["dtype-saturation"] = true, ["float16-subnormal"] = true }
 
-local function overflow(t)
-  local stats = t.stats
-  local nan, inf = stats.nan_count or 0, (stats.pos_inf_count or 0) + (stats.neg_inf_count or 0)
-  if nan + inf > 0 then return { actual = nan + inf, message = format("%d NaN, %d Inf", nan, inf) } end
-end
-
---- The check of a rule that has an expression.
-local function expression(made, values)
-  local text = rule.fill_in(format("rule '%s'", made.name), made.when, made.params, values)
-  local judges_nan = text:find "isfinite" ~= nil
-  return function(t)
-    if not judges_nan and (t.stats.nan_count or 0) > 0 then return { not_checked = "NaN in the tensor" } end
-    return t:eval(text) and true or nil
-  end
-end
-
 --- One rule on one session. `options`: on, slots, name, optional (instead of the rule's own), budget, collections, turn, unwritten
 --- (nodes whose outputs are uninitialised memory).
 ---@return table|false|nil instance false: it names nothing in this network
@@ -135,15 +119,11 @@ function M.instance(session, made, values, options)
     inputs_instead = inputs_instead,
     turn = options.turn or 0, budget = budget, needs = made.needs,
   }
-  local check = made.check
   local answered = ANSWERED[made.name] and training.answered_overflow(session)
   if answered then
-    local plain = check or made.when and expression(made, values) or overflow
-    instance.needs = made.needs or { "nan_count", "pos_inf_count", "neg_inf_count" }
-    function check(t, p, c)
-      return not answered(t) and plain(t, p, c) or nil
-    end
-  elseif made.catalogue then
+    function instance.except(t) return answered(t) end
+  end
+  if made.catalogue then
     instance.when = catalogue.when(made, values)
   elseif made.when then
     instance.when = rule.fill_in(format("rule '%s'", made.name), made.when, made.params, values)
@@ -157,7 +137,7 @@ function M.instance(session, made, values, options)
     instance.compares = made.compares
     return instance
   end
-  local step_end, finish = made.step_end, made.finish
+  local check, step_end, finish = made.check, made.step_end, made.finish
   function instance.check(t, previous)
     ctx.step, ctx.rank, ctx.previous = t.step, t.rank, previous
     if check then return answer(check, check(t, values, ctx)) end

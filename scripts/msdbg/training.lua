@@ -91,33 +91,6 @@ function M.weights(s)
   return trained, #trained > 0 and frozen or {}
 end
 
--- Other parameters that identify a setting if the optimizer does not have the framework's name.
-local SETTINGS = names { "momentum", "beta1_power", "beta2_power", "beta1", "beta2", "eps", "weight_decay", "global_step" }
-
---- Scalars and schedules of the optimizers, each once per rank, without the state that belongs to a single weight.
----@return table[]  { node =, rate = true for a learning rate }
-function M.settings(s)
-  local weights, state, seen, list = {}, {}, {}, {}
-  for node in nodes(s, "@weight"):each() do weights[node.name] = true end
-  for node in nodes(s, "@parameter and @optimizer"):each() do state[node.rank .. " " .. node.name] = true end
-  -- moments.fc1.weight is fc1.weight with one more component.
-  local function of_one_weight(name)
-    for before, after in name:gmatch "()[^.]+%.()" do
-      if weights[name:sub(1, before - 1) .. name:sub(after)] then return true end
-    end
-    return false
-  end
-  for node in nodes(s, "@parameter and not @weight"):each() do
-    local name, shape, key = node.name, node.outputs[1] and node.outputs[1].shape or {}, node.rank .. " " .. node.name
-    local rate = last_part(name):find "^learning_rate" ~= nil
-    if (rate or state[key] or SETTINGS[last_part(name)]) and not seen[key] and #shape <= 1 and not of_one_weight(name) then
-      seen[key] = true
-      list[#list + 1] = { node = node, rate = rate }
-    end
-  end
-  return list
-end
-
 local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
 
 --- A function that returns the number of updates between two values of a weight. The optimizer counts them in `global_step`; if

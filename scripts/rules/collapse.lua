@@ -122,7 +122,7 @@ local collapsed = rule {
   name     = "collapsed-layer",
   summary  = "a layer gives nearly the same for every sample",
   tags     = { "activation", "learning" },
-  -- A batch of samples that are alike looks the same.
+  -- Only a hint: a batch of nearly equal samples looks the same.
   severity = "info",
   select   = "@activation or (op:MatMul and not @gradient) or (op:MatMulBiasAdd* and not @gradient)",
   needs    = { "elements" },

@@ -91,6 +91,7 @@ msdbg_agent* msdbg_agent_new(const msdbg_agent_options* options) {
         if (options->heartbeat_period_ms > 0) {
           made.heartbeat_period = std::chrono::milliseconds(options->heartbeat_period_ms);
         }
+        if (options->has_rank != 0) made.rank = options->rank;
         return new msdbg_agent(std::move(made));
       },
       nullptr);

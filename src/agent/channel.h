@@ -34,6 +34,9 @@ struct Reply {
 
 grpc::ByteBuffer to_buffer(const google::protobuf::MessageLite& message);
 
+/// For wait_until_released(): how long the transport may keep memory of the training.
+inline constexpr std::chrono::seconds kReturnTimeout(30);
+
 class Caller {
  public:
   explicit Caller(const ChannelPtr& channel);

@@ -6,11 +6,6 @@
 #include "agent/messages.h"
 
 namespace msdbg::agent {
-namespace {
-
-constexpr auto kReturnTimeout = std::chrono::seconds(30);
-
-}  // namespace
 
 void Conversation::connect() {
   connected_ = true;
@@ -23,6 +18,7 @@ debugger::Metadata Conversation::metadata(bool for_wait) const {
   const bool running = (for_wait && traits_.one_handshake) || traits_.handshake_per_run;
   const size_t graph = running ? current_ : graphs_.size() - 1;
   metadata.set_device_name(fmt::format("{}:{}", options_.device_id, graphs_[graph]->graph().id));
+  if (options_.rank) metadata.set_rank(*options_.rank);
   metadata.set_cur_step(step_);
   metadata.set_backend(options_.backend);
   if (const std::string* node = cur_node_) metadata.set_cur_node(*node);

@@ -39,8 +39,15 @@ Result<Options> options_from_environment() {
   Options options;
   const std::string enable = environment("ENABLE_MS_DEBUGGER");
   options.enabled = enable == "1" || to_lower(enable) == "true";
-  // The other variables matter only if the training is to be debugged.
+  const std::string rank = environment("RANK_ID");
+  const auto number_of_rank = plain_number(rank);
+  if (number_of_rank) options.rank = static_cast<int>(*number_of_rank);
+  // The other variables, and mistakes, matter only if the training is to be debugged.
   if (!options.enabled) return options;
+  if (!rank.empty() && !number_of_rank) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("RANK_ID is '{}': use a number from 0 to 99999, without leading zeros", printable(rank)));
+  }
   if (const std::string host = environment("MS_DEBUGGER_HOST"); !host.empty()) {
     if (!is_address(host)) {
       return Status(

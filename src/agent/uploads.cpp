@@ -10,7 +10,6 @@ namespace {
 
 // A message is limited to 2 GiB. MindSpore ends the training for a value close to that; this agent reports "not found".
 constexpr uint64_t kMaxValueBytes = (uint64_t{2} << 30) - kSliceBytes;
-constexpr auto kReturnTimeout = std::chrono::seconds(30);
 
 std::optional<StoredTensor> look_up(const TensorStore* store, const debugger::TensorProto& wanted) {
   if (store == nullptr) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/follow.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -151,6 +152,32 @@ class Halving {
   Status status_;
 };
 
+/// When in its step a tensor is made: data and constants come first, a parameter with its last update.
+uint32_t place_in_step(const Session& session, const TensorId& id) {
+  const Node& node = session.node(id);
+  if (node.kind == NodeKind::kOperator) return node.order + 1;
+  const Graph& graph = *session.graph(id.rank, id.graph);
+  uint32_t place = 0;
+  for (const Use& use : graph.effective_users(id.node)) {
+    const Node& user = graph.node(use.node);
+    if (std::ranges::count(updated_slots(graph, user), use.slot) > 0) place = std::max(place, user.order + 1);
+  }
+  return place;
+}
+
+/// The ranks where it holds first.
+std::vector<int> first_ranks(const Session& session, std::span<const BisectRank> ranks) {
+  std::map<std::pair<int64_t, uint32_t>, std::vector<int>> found;  // by step and place in it
+  for (const BisectRank& rank : ranks) {
+    if (!rank.first) continue;
+    const auto probe = std::ranges::find(rank.probes, *rank.first, &BisectProbe::step);
+    uint32_t place = UINT32_MAX;
+    for (const TensorId& id : probe->holds) place = std::min(place, place_in_step(session, id));
+    found[{*rank.first, place}].push_back(rank.rank);
+  }
+  return found.empty() ? std::vector<int>() : found.begin()->second;
+}
+
 }  // namespace
 
 Result<BisectResult> bisect(Session& session, const FollowTarget& target, const Predicate& predicate, const FollowOptions& options) {
@@ -171,9 +198,10 @@ Result<BisectResult> bisect(Session& session, const FollowTarget& target, const 
     if (result.interrupted) break;
   }
   if (result.ranks.empty() && !result.interrupted) {
-    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); the command why gives the reason", target.text,
-                                               skipped.empty() ? "none of the requested ranks has it" : skipped));
+    return Status(Code::kNotFound, fmt::format("{} was not dumped in any of these steps ({}); the command why gives the reason",
+                                               target.text, skipped.empty() ? "none of the requested ranks has it" : skipped));
   }
+  if (result.ranks.size() > 1) result.first_ranks = first_ranks(session, result.ranks);
   return result;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -28,7 +28,18 @@ std::optional<double> number_in(Session& session, const TensorId& id) {
   return stats->mean;
 }
 
+const RateSlot* known_rate(std::string_view op) {
+  const std::string lower = to_lower(op);
+  const auto known = std::find_if(std::begin(kRateSlots), std::end(kRateSlots), [&](const RateSlot& each) { return each.op == lower; });
+  return known == std::end(kRateSlots) ? nullptr : known;
+}
+
 }  // namespace
+
+std::optional<uint32_t> rate_slot(std::string_view op) {
+  const RateSlot* const known = known_rate(op);
+  return known != nullptr ? std::optional(known->slot) : std::nullopt;
+}
 
 CauseGraph::CauseGraph(const Graph& graph) : graph_(graph) {
   for (const Node& node : graph.nodes()) {
@@ -110,9 +121,8 @@ std::optional<TensorId> CauseGraph::before_update(Session& session, const Tensor
 
 std::optional<LearningRate> CauseGraph::rate(Session& session, NodeId updater, int64_t step) const {
   const Node& node = graph_.node(updater);
-  const std::string op = to_lower(node.op);
-  const auto known = std::find_if(std::begin(kRateSlots), std::end(kRateSlots), [&](const RateSlot& each) { return each.op == op; });
-  if (known == std::end(kRateSlots) || known->slot >= node.inputs.size()) return std::nullopt;
+  const RateSlot* const known = known_rate(node.op);
+  if (known == nullptr || known->slot >= node.inputs.size()) return std::nullopt;
   LearningRate out;
   out.normalised = known->normalised;
   const TensorId taken{graph_.rank(), graph_.id(), step, 0, updater, {Io::kInput, known->slot}};

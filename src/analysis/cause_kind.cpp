@@ -64,7 +64,8 @@ class Reasons {
       if (Reason found = overflow(); origin_.certain && found.kind != CauseKind::kUnknown) return found;
     }
     return {CauseKind::kUnknown,
-            fmt::format("{}{}", bad.empty() ? "bad" : bad, origin_.certain ? " from sound inputs" : ", as far as its inputs are known"), ""};
+            fmt::format("{}{}", bad.empty() ? "bad" : bad, origin_.certain ? " from sound inputs" : ", as far as its inputs are known"),
+            ""};
   }
 
  private:

@@ -74,7 +74,8 @@ class CauseSearch {
     from_origins_ = drafts_.size();
     // A parameter that a later step found broken has a finding of its own.
     for (size_t i = 0; i < hits_.size(); ++i) {
-      const auto own = std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
+      const auto own =
+          std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
       if (!of_hit_[i] && own != drafts_.end()) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
     }
   }
@@ -93,7 +94,8 @@ class CauseSearch {
       of_hit_[i] = draft(CauseKind::kBadInput, anchor.tensor, "its values are far from those of earlier steps", message_of(anchor));
       take(*of_hit_[i], [&](const Hit& hit) {
         const bool grown = is_any(kGrown, hit) || is_any(kMoved, hit) || is_any(kSaturated, hit);
-        return grown && same_graph(hit.tensor, anchor.tensor) && hit.tensor.step == anchor.tensor.step && graph.holds(reached, hit.tensor.node);
+        return grown && same_graph(hit.tensor, anchor.tensor) && hit.tensor.step == anchor.tensor.step &&
+               graph.holds(reached, hit.tensor.node);
       });
     }
   }
@@ -198,14 +200,15 @@ class CauseSearch {
     });
     TensorId source = rate->source;
     const int64_t first_moved = source.step = at.step - (seen_before ? 1 : 0);
-    const size_t cause = draft(CauseKind::kRateTooLarge, source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
-                               fmt::format("{} of {} weights changed by up to {} times their size in one step", moved.size(), all,
-                                           format_short(most, 2)));
+    const size_t cause =
+        draft(CauseKind::kRateTooLarge, source, fmt::format("the learning rate {} is too large", format_short(rate->value)),
+              fmt::format("{} of {} weights changed by up to {} times their size in one step", moved.size(), all, format_short(most, 2)));
     const std::vector<NodeId> start(moved.begin(), moved.end());
     const std::vector<bool> reached = graph.after(start);
     const int64_t first_reached = at.step + (since_before ? 0 : 1);
     const auto later = [&](const TensorId& id) {
-      return same_graph(id, at) && (moved.contains(id.node) ? id.step >= first_moved : id.step >= first_reached && graph.holds(reached, id.node));
+      return same_graph(id, at) &&
+             (moved.contains(id.node) ? id.step >= first_moved : id.step >= first_reached && graph.holds(reached, id.node));
     };
     take(cause, [&](const Hit& hit) { return (is_any(kMoved, hit) || is_any(kGrown, hit)) && later(hit.tensor); });
     for (size_t k = 0; k < from_origins_; ++k) {

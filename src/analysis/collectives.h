@@ -21,6 +21,9 @@ enum class CollectiveKind : uint8_t {
 };
 /// By the operator's type, in any of MindSpore's spellings; nullopt for other operators.
 std::optional<CollectiveKind> collective_kind(const Node& node);
+std::string_view collective_kind_name(CollectiveKind kind);  ///< "AllReduce", ...
+/// nullptr: the graph does not say.
+const std::string* collective_attribute(const Node& node, std::string_view name);
 /// True if every rank of the group gets the same output: AllReduce, AllGather, Broadcast.
 bool gives_all_the_same(CollectiveKind kind);
 /// The group as the graph names it, without quotes; "" if the graph does not say.
@@ -32,14 +35,17 @@ bool is_world_group(std::string_view group);
 struct Exchange {
   CollectiveKind kind = CollectiveKind::kAllReduce;  ///< kSend for a pair of Send and Receive
   std::string group;             ///< "" if unknown
-  bool assumed = false;          ///< the graph does not tell who takes part
+  bool assumed = false;          ///< the graphs do not say who takes part, or their calls do not match one to one
   std::vector<NodeRef> members;  ///< by rank
   std::vector<NodeRef> sources;  ///< the members whose inputs reach the outputs of all, by rank
+  std::vector<int> missing;      ///< ranks whose inputs reach the outputs too, and that have no such call in this session
+  size_t missing_unnamed = 0;    ///< more of them, by the size of the group
 };
 
 class Collectives {
  public:
-  /// `graphs` by rank, then id. Calls match by name where all ranks of a group have the same names, else by their order.
+  /// `graphs` by rank, then id. Calls of a group match by name where all its ranks have the same names, else by their order; Send and
+  /// Receive by the ranks that they name, their tag and their order.
   explicit Collectives(std::span<const GraphPtr> graphs);
 
   /// nullptr: not a collective, or no other rank takes part.
@@ -47,10 +53,13 @@ class Collectives {
   /// The other members that the outputs of this call depend on, and those whose outputs depend on its inputs.
   std::vector<NodeRef> sources(const Graph& graph, NodeId node) const;
   std::vector<NodeRef> receivers(const Graph& graph, NodeId node) const;
+  /// Why inputs that this call depends on are unknown: ranks that take part in it are not in this session. "" if all are known.
+  std::string unknown_sources(const Graph& graph, NodeId node) const;
   bool empty() const { return exchanges_.empty(); }
   const std::vector<Exchange>& all() const { return exchanges_; }
 
  private:
+  class Matcher;
   std::vector<Exchange> exchanges_;
   std::map<std::pair<const Graph*, NodeId>, size_t> place_;
 };

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "analysis/diff_parts.h"
+#include "analysis/shared_work.h"
 #include "msdbg/log.h"
-#include "msdbg/threads.h"
 
 namespace msdbg {
 namespace {
@@ -20,23 +20,12 @@ Status compare_all(Session& a, Session& b, const DiffOptions& options, DiffResul
   std::vector<TensorDiff>& entries = result.tensors;
   std::atomic<size_t> done{0};
   std::atomic<uint64_t> bytes{0};
-  const unsigned threads = thread_count(options.threads, entries.size() / 8);
-  std::vector<DiffBuffers> buffers(threads);
   auto last = std::chrono::steady_clock::now();
-  const Status status = parallel_for(
-      entries.size(), threads,
-      [&](size_t i, unsigned worker) {
-        uint64_t read = 0;
-        Status compared = compare_entry(a, b, options, entries[i], buffers[worker], &read);
-        bytes += read;
-        ++done;
-        return compared;
-      },
-      [&] {
-        if (!options.progress || std::chrono::steady_clock::now() - last < std::chrono::milliseconds(200)) return;
-        last = std::chrono::steady_clock::now();
-        options.progress(done, entries.size(), bytes);
-      });
+  const Status status = compare_entries(a, b, options, entries, done, bytes, [&] {
+    if (!options.progress || std::chrono::steady_clock::now() - last < std::chrono::milliseconds(200)) return;
+    last = std::chrono::steady_clock::now();
+    options.progress(done, entries.size(), bytes);
+  });
   result.bytes += bytes;
   if (log_wanted(LogLevel::kInfo)) {
     log(LogLevel::kInfo, fmt::format("compared {} of {} pairs of tensors, read {}", done.load(), entries.size(),

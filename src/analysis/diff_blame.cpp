@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "analysis/diff_parts.h"
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
@@ -28,8 +28,25 @@ Status Blame::run() {
   for (size_t i = 0; i < result_.tensors.size(); ++i) {
     if (differs(result_.tensors[i].state)) judge(result_.tensors[i], part_of_[i]);
     if (!status_.ok()) return status_;
+    note_parameter(result_.tensors[i], part_of_[i]);
   }
   return Status();
+}
+
+/// What the step leaves behind for later steps and other graphs.
+void Blame::note_parameter(const TensorDiff& entry, size_t part) {
+  const GraphPair& pair = graphs(part);
+  if (!pair.updater.contains(entry.b.node)) return;
+  left_random_[{entry.b.rank, pair.b->node(entry.b.node).name}] = differs(entry.state) && entry.behind_random;
+}
+
+/// True if the value that a parameter has when the step begins differs because of random operators in earlier steps or other graphs.
+bool Blame::begins_behind_random(size_t part, NodeId parameter) const {
+  const GraphPair& pair = graphs(part);
+  const DiffPart& at = plan_.parts[part];
+  if (at.previous && pair.updater.contains(parameter)) return is_behind_random(*at.previous, parameter, 0, 0);
+  const auto left = left_random_.find({at.rank_b, pair.b->node(parameter).name});
+  return left != left_random_.end() && left->second;
 }
 
 void Blame::judge(TensorDiff& entry, size_t part) {
@@ -39,6 +56,11 @@ void Blame::judge(TensorDiff& entry, size_t part) {
     return;
   }
   const Node& node = pair.b->node(entry.b.node);
+  if (node.kind == NodeKind::kParameter && !pair.updater.contains(node.id) && begins_behind_random(part, node.id)) {
+    entry.role = DiffRole::kVictim;
+    entry.behind_random = true;
+    return;
+  }
   std::vector<Input> inputs;
   if (node.kind == NodeKind::kOperator) {
     inputs = inputs_of(entry, part, node.id);
@@ -98,7 +120,7 @@ Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, ui
   const auto updated = pair.updated.find(id);
   const bool overwritten =
       updated != pair.updated.end() && std::find(updated->second.begin(), updated->second.end(), slot) != updated->second.end();
-  const std::string name = fmt::format("input:{} {}", slot, edge.node == kNoNode ? edge.name : pair.b->node(edge.node).name);
+  const std::string name = fmt::format("input:{} {}", slot, edge.node == kNoNode ? edge.name.get() : pair.b->node(edge.node).name);
   const auto named = [&](Input input, std::string_view tail = "") {
     input.name = name + std::string(tail);
     return input;
@@ -125,7 +147,11 @@ Blame::Input Blame::input_of(const TensorDiff& entry, size_t part, NodeId id, ui
   }
   // Recorded inputs of updates hold the value after the update.
   if (!overwritten) {
-    if (const auto found = recorded(part, id, slot, execution)) return named(*found);
+    if (auto found = recorded(part, id, slot, execution)) {
+      const bool parameter = edge.node != kNoNode && pair.b->node(edge.node).kind == NodeKind::kParameter;
+      found->behind_random = parameter && begins_behind_random(part, edge.node);
+      return named(*found);
+    }
   }
   if (edge.node == kNoNode) return named({});
   const Node& producer = pair.b->node(edge.node);
@@ -242,7 +268,7 @@ std::optional<Blame::Input> Blame::parameter_at_start(size_t part, NodeId parame
     if (in_a && in_b) {
       const auto known = recorded_.find(*in_b);
       std::optional<Input> found = known != recorded_.end() ? known->second : recorded_pair(part, *in_a, *in_b);
-      if (found && at.previous) found->behind_random = is_behind_random(*at.previous, parameter, 0, 0);
+      if (found) found->behind_random = begins_behind_random(part, parameter);
       if (found) return found;
     }
   }

@@ -10,14 +10,14 @@ namespace msdbg {
 namespace {
 
 /// Elements read at a time; a multiple of the pass's block, so results do not depend on it.
-constexpr uint64_t kAtATime = 16 * ComparePass::kBlock;
+constexpr uint64_t kElementsAtATime = 16 * ComparePass::kBlock;
 
 Result<Comparison> walk(ElementReader& a, ElementReader& b, CloseRequest tolerance, DiffBuffers& buffers, uint64_t* bytes) {
   const size_t item_a = item_size(a.dtype()), item_b = item_size(b.dtype());
   ComparePass pass(a.dtype(), b.dtype(), tolerance);
-  for (uint64_t first = 0; first < a.count(); first += kAtATime) {
+  for (uint64_t first = 0; first < a.count(); first += kElementsAtATime) {
     if (interrupt_requested()) return Status(Code::kInterrupted, "diff: interrupted");
-    const size_t n = static_cast<size_t>(std::min(kAtATime, a.count() - first));
+    const size_t n = static_cast<size_t>(std::min(kElementsAtATime, a.count() - first));
     buffers.a.resize(std::max(buffers.a.size(), n * item_a));
     buffers.b.resize(std::max(buffers.b.size(), n * item_b));
     if (const Status status = a.read(first, std::span(buffers.a).first(n * item_a)); !status.ok()) return status;

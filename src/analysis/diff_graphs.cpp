@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analysis/diff_parts.h"
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 #include "analysis/match_blind.h"
 
 namespace msdbg {

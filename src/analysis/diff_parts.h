@@ -92,6 +92,8 @@ class Blame {
   std::optional<Input> recorded_pair(size_t part, const TensorId& in_a, const TensorId& in_b);
   std::optional<Input> parameter_at_start(size_t part, NodeId parameter);
   bool is_behind_random(size_t part, NodeId node, uint32_t slot, uint32_t execution) const;
+  bool begins_behind_random(size_t part, NodeId parameter) const;
+  void note_parameter(const TensorDiff& entry, size_t part);
   const GraphPair& graphs(size_t part) const { return *plan_.graphs[plan_.parts[part].graphs]; }
 
   Session &a_, &b_;
@@ -100,6 +102,7 @@ class Blame {
   DiffResult& result_;
   const std::vector<size_t>& part_of_;
   std::map<TensorId, size_t> by_b_;  ///< entries
+  std::map<std::pair<int, std::string>, bool> left_random_;  ///< parameters that an optimizer wrote, by rank and name
   std::map<TensorId, std::optional<Input>> recorded_;  ///< by the tensor of b
   DiffBuffers buffers_;
   Status status_;

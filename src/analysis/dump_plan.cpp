@@ -215,7 +215,8 @@ DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse) {
 Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options) {
   const Version version = version_of(options.version);
   if (!options.version.empty() && version.major == 99) {
-    return Status(Code::kInvalidArgument, fmt::format("version '{}' is not a MindSpore version; use e.g. 2.7.1", printable(options.version)));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("version '{}' is not a MindSpore version; use e.g. 2.7.1", printable(options.version)));
   }
   if (Status status = check_words(options, version); !status.ok()) return status;
   DumpPlan plan;

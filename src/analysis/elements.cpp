@@ -8,7 +8,7 @@ namespace msdbg {
 namespace {
 
 constexpr uint64_t kBlock = 16384;  // elements
-constexpr size_t kMaxFirst = 8;
+constexpr size_t kMostFirstElements = 8;
 
 /// True if the elements that are bad in one tensor are exactly those that are zero in the other.
 bool same_places(ElementReader& bad, ElementReader& zeros, Predicate::Builtin which) {
@@ -56,7 +56,7 @@ void locate_bad_elements(Session& session, Predicate::Builtin which, Origin& ori
     if (!reader->read(at, std::span(block).first(n * size)).ok()) return;
     for (uint64_t i = 0; i < n; ++i) {
       if (!is_bad_element(which, element_as_double(dtype, block.data() + i * size))) continue;
-      if (first.size() < kMaxFirst) first.push_back(at + i);
+      if (first.size() < kMostFirstElements) first.push_back(at + i);
       if (per_row == 0) continue;
       if ((at + i) / per_row != row) {
         close_row();

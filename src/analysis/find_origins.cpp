@@ -15,7 +15,7 @@ namespace {
 class Search {
  public:
   Search(Session& session, const OriginOptions& options)
-      : session_(session), options_(options), evidence_(session, options), collectives_(session.graphs()) {}
+      : session_(session), options_(options), evidence_(session, options), collectives_(session.graphs()), writes_(session) {}
 
   Result<OriginResult> run() {
     result_.predicate = options_.predicate.text;
@@ -73,7 +73,7 @@ class Search {
     }
     std::vector<StepOrigins> found;
     for (const auto& model : models) {
-      StepOrigins origins = search_step(evidence_, *model, ranks);
+      StepOrigins origins = search_step(evidence_, *model, ranks, writes_);
       if (!origins.origins.empty() || !origins.arrivals.empty()) found.push_back(std::move(origins));
     }
     join_ranks(session_, collectives_, std::move(found), &result_);
@@ -85,6 +85,7 @@ class Search {
   const OriginOptions& options_;
   Evidence evidence_;
   Collectives collectives_;
+  ParameterWrites writes_;
   OriginResult result_;
   std::vector<int64_t> all_steps_;
   std::set<int64_t> judged_;

@@ -214,7 +214,9 @@ Result<HistogramResult> histograms(Session& session, const FollowTarget& target,
     return Status(Code::kNotFound, fmt::format("nothing of {} was dumped in steps {} (have steps {}); the command why gives the reason",
                                                target.text, options.steps.text(), numbers_text(session.steps())));
   }
-  const auto place = [](const TensorId& id) { return std::tuple(id.rank, id.graph, id.node, id.slot.io, id.slot.index, id.step, id.execution); };
+  const auto place = [](const TensorId& id) {
+    return std::tuple(id.rank, id.graph, id.node, id.slot.io, id.slot.index, id.step, id.execution);
+  };
   std::sort(tensors.begin(), tensors.end(), [&](const TensorId& a, const TensorId& b) { return place(a) < place(b); });
   HistogramResult result;
   result.target = target.text;

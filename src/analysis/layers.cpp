@@ -54,9 +54,9 @@ std::optional<TensorId> gradient_at(Session& session, const Trained& trained, in
   return std::nullopt;
 }
 
-class Finder {
+class LayerFinder {
  public:
-  Finder(Session& session, const LayersOptions& options) : session_(session), options_(options) {}
+  LayerFinder(Session& session, const LayersOptions& options) : session_(session), options_(options) {}
 
   Result<LayersResult> find() {
     if (options_.on) {
@@ -125,7 +125,8 @@ class Finder {
   Status nothing() const {
     if (options_.on) return Status(Code::kNotFound, fmt::format("layers: no trained parameter matches '{}'", options_.on->text()));
     if (frozen_.empty()) return Status(Code::kNotFound, "layers: the graph has no parameter that an optimizer updates");
-    return Status(Code::kNotFound, fmt::format("layers: no optimizer updates any of the {} weights; msdbg trend shows them", frozen_.size()));
+    return Status(Code::kNotFound,
+                  fmt::format("layers: no optimizer updates any of the {} weights; msdbg trend shows them", frozen_.size()));
   }
 
   /// All threads read what is missing; afterwards every statistic is known.
@@ -331,6 +332,6 @@ std::string layer_of(std::string_view parameter) {
   return std::string(last == std::string_view::npos || last == 0 ? parameter : parameter.substr(0, last));
 }
 
-Result<LayersResult> layers(Session& session, const LayersOptions& options) { return Finder(session, options).find(); }
+Result<LayersResult> layers(Session& session, const LayersOptions& options) { return LayerFinder(session, options).find(); }
 
 }  // namespace msdbg

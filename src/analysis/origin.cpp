@@ -7,7 +7,6 @@
 #include <set>
 
 #include "analysis/elements.h"
-#include "analysis/parameter_writes.h"
 
 namespace msdbg {
 namespace {
@@ -23,8 +22,8 @@ struct Source {
 
 class StepSearch {
  public:
-  StepSearch(Evidence& evidence, const StepModel& model, const RankModels& ranks)
-      : evidence_(evidence), model_(model), ranks_(ranks), graph_(model.graph()) {
+  StepSearch(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes)
+      : evidence_(evidence), model_(model), ranks_(ranks), writes_(writes), graph_(model.graph()) {
     found_.rank = graph_.rank();
     found_.graph = graph_.id();
     found_.step = model.step();
@@ -43,7 +42,8 @@ class StepSearch {
     for (const Candidate& candidate : arrivals_) store_arrival(candidate);
     if (found_.origins.empty() && found_.arrivals.empty()) add_fallback();
     found_.follows.assign(follows_.begin(), follows_.end());
-    if (!found_.origins.empty() || !found_.arrivals.empty()) find_losses();
+    if (found_.origins.empty() && found_.arrivals.empty()) return std::move(found_);
+    if (const auto loss = sound_loss(evidence_, model_)) found_.losses = {*loss};
     return std::move(found_);
   }
 
@@ -114,6 +114,11 @@ class StepSearch {
       std::erase_if(remote, [](const OriginInput& in) { return in.state != InputState::kUnknown; });
       inputs.insert(inputs.end(), std::make_move_iterator(remote.begin()), std::make_move_iterator(remote.end()));
       candidate.origin = describe(OriginKind::kOperator, *broken->value.tensor);
+      if (!is(InputState::kUnknown) && cannot_have_made(execution, candidate.origin)) {
+        OriginInput unseen;
+        unseen.reason = "nothing bad went into it on the ranks of this session: another rank may take part in it";
+        inputs.push_back(std::move(unseen));
+      }
       candidate.origin.certain = !is(InputState::kUnknown);
       for (OriginInput& input : inputs) {
         if (input.value) input.stats = evidence_.stats(*input.value);
@@ -124,6 +129,14 @@ class StepSearch {
       store_spread(candidate);
       operators_.push_back(std::move(candidate));
     }
+  }
+
+  /// A collective that copies makes nothing, and a sum of finite numbers may be infinite but is not NaN.
+  bool cannot_have_made(const Execution& execution, const Origin& origin) const {
+    const auto kind = collective_kind(graph_.node(execution.node));
+    if (!kind || *kind == CollectiveKind::kSend || evidence_.builtin() == nullptr) return false;
+    const bool sums = *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduceScatter || *kind == CollectiveKind::kReduce;
+    return !sums || origin.stats.nan_count > 0;
   }
 
   // ---- what was bad before ----
@@ -184,7 +197,7 @@ class StepSearch {
   }
 
   std::optional<ParameterWrite> write_before(NodeId parameter) const {
-    return ParameterWrites(evidence_.session(), graph_.rank(), graph_.node(parameter).name).before(graph_, model_.step());
+    return writes_.before(graph_, parameter, model_.step());
   }
 
   /// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
@@ -248,20 +261,10 @@ class StepSearch {
     }
   }
 
-  void find_losses() {
-    for (const Execution& execution : model_.executions()) {
-      if (!in_category(graph_.node(execution.node), Category::kLoss)) continue;
-      const Value value = model_.output(execution.node, execution.index, 0);
-      if (value.state != InputState::kGood || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
-      const std::optional<Stats> stats = evidence_.stats(*value.tensor);
-      // The loss is the scalar at the end; what led to it is an activation like any other.
-      if (stats && stats->count == 1) found_.losses = {*value.tensor};
-    }
-  }
-
   Evidence& evidence_;
   const StepModel& model_;
   const RankModels& ranks_;
+  ParameterWrites& writes_;
   const Graph& graph_;
   StepOrigins found_;
   std::map<TensorId, uint32_t> follows_;
@@ -270,8 +273,8 @@ class StepSearch {
 
 }  // namespace
 
-StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks) {
-  return StepSearch(evidence, model, ranks).run();
+StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes) {
+  return StepSearch(evidence, model, ranks, writes).run();
 }
 
 }  // namespace msdbg

@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {
-
-TensorId id_of(const Graph& graph, int64_t step, NodeId node, Slot slot) {
-  TensorId id;
-  id.rank = graph.rank();
-  id.graph = graph.id();
-  id.step = step;
-  id.node = node;
-  id.slot = slot;
-  return id;
-}
 
 /// The last operator of the graph that updates the parameter.
 NodeId last_updater(const Graph& graph, NodeId parameter) {
@@ -32,33 +22,27 @@ NodeId last_updater(const Graph& graph, NodeId parameter) {
 
 }  // namespace
 
-TensorId ParameterWrite::value() const { return id_of(*graph, step, parameter, Slot{}); }
+bool ParameterWrites::Writer::ran(int64_t step) const { return std::ranges::binary_search(steps, step); }
 
-ParameterWrites::ParameterWrites(Session& session, int rank, const std::string& name) : session_(session), name_(name) {
-  for (const GraphPtr& graph : session.graphs()) {
-    if (graph->rank() != rank) continue;
-    const Node* node = graph->find(name);
+const std::vector<ParameterWrites::Writer>& ParameterWrites::writers(int rank, const std::string& name) {
+  const auto [at, fresh] = writers_.try_emplace({rank, name});
+  if (!fresh) return at->second;
+  for (const GraphPtr& graph : session_.graphs()) {
+    const Node* const node = graph->rank() == rank ? graph->find(name) : nullptr;
     if (node == nullptr || node->kind != NodeKind::kParameter) continue;
     const NodeId updater = last_updater(*graph, node->id);
-    if (updater == kNoNode) continue;
-    for (const int64_t step : session.steps(rank, graph->id()))
-      writes_.push_back({graph.get(), step, node->id, updater, time_of(*graph, step, updater)});
+    if (updater != kNoNode) at->second.push_back({graph.get(), node->id, updater, session_.steps(rank, graph->id())});
   }
-  std::stable_sort(writes_.begin(), writes_.end(), [](const ParameterWrite& a, const ParameterWrite& b) {
-    return std::tuple(a.step, a.time, a.graph->id()) < std::tuple(b.step, b.time, b.graph->id());
-  });
+  return at->second;
 }
 
-/// When the last of a node's values was written.
+/// When the last of a node's values was written; 0 if that was not recorded.
 uint64_t ParameterWrites::time_of(const Graph& graph, int64_t step, NodeId node) const {
   uint64_t time = 0;
   const uint32_t executions = std::max(1u, session_.executions(graph.rank(), graph.id(), step, node));
   const auto look = [&](Io io, size_t slots) {
-    for (uint32_t slot = 0; slot < slots; ++slot) {
-      TensorId id = id_of(graph, step, node, {io, slot});
-      id.execution = executions - 1;
-      time = std::max(time, session_.written_at(id).value_or(0));
-    }
+    for (uint32_t slot = 0; slot < slots; ++slot)
+      time = std::max(time, session_.written_at({graph.rank(), graph.id(), step, executions - 1, node, {io, slot}}).value_or(0));
   };
   look(Io::kInput, graph.node(node).inputs.size());
   look(Io::kOutput, graph.node(node).outputs.size());
@@ -74,21 +58,58 @@ uint64_t ParameterWrites::first_use(const Graph& graph, int64_t step, NodeId par
   return first;
 }
 
-std::optional<ParameterWrite> ParameterWrites::before(const Graph& graph, int64_t step) const {
-  const Node* node = graph.find(name_);
-  const uint64_t used = node == nullptr ? 0 : first_use(graph, step, node->id);
-  for (auto at = writes_.rbegin(); at != writes_.rend(); ++at) {
-    if (at->step < step) return *at;
-    if (at->step == step && at->graph != &graph && at->time > 0 && at->time < used) return *at;
+/// The last write in the nearest step before `step`.
+std::optional<ParameterWrite> ParameterWrites::last_before(const std::vector<Writer>& writers, int64_t step) const {
+  std::vector<const Writer*> latest;
+  int64_t at = 0;
+  for (const Writer& writer : writers) {
+    const auto after = std::ranges::lower_bound(writer.steps, step);
+    if (after == writer.steps.begin()) continue;
+    const int64_t own = *std::prev(after);
+    if (!latest.empty() && own < at) continue;
+    if (latest.empty() || own > at) latest.clear();
+    at = own;
+    latest.push_back(&writer);
   }
-  return std::nullopt;
+  if (latest.empty()) return std::nullopt;
+  // Times decide only where several graphs wrote it.
+  if (latest.size() == 1) return latest.front()->in(at);
+  return (*std::ranges::max_element(latest, {}, [&](const Writer* writer) {
+           return std::tuple(time_of(*writer->graph, at, writer->updater), writer->graph->id());
+         }))->in(at);
 }
 
-std::optional<ParameterWrite> ParameterWrites::before(const ParameterWrite& write) const {
-  const auto same = [&](const ParameterWrite& other) { return other.graph == write.graph && other.step == write.step; };
-  const auto at = std::find_if(writes_.begin(), writes_.end(), same);
-  if (at == writes_.end() || at == writes_.begin()) return std::nullopt;
-  return *std::prev(at);
+std::optional<ParameterWrite> ParameterWrites::before(const Graph& graph, NodeId parameter, int64_t step) {
+  const std::vector<Writer>& all = writers(graph.rank(), graph.node(parameter).name);
+  std::optional<ParameterWrite> found;
+  uint64_t latest = 0;
+  std::optional<uint64_t> used;
+  for (const Writer& writer : all) {
+    if (writer.graph == &graph || !writer.ran(step)) continue;
+    if (!used) used = first_use(graph, step, parameter);
+    const uint64_t time = time_of(*writer.graph, step, writer.updater);
+    if (time == 0 || time >= *used || time < latest) continue;
+    latest = time;
+    found = writer.in(step);
+  }
+  return found ? found : last_before(all, step);
+}
+
+std::optional<ParameterWrite> ParameterWrites::before(const ParameterWrite& write) {
+  const std::vector<Writer>& all = writers(write.graph->rank(), write.graph->node(write.parameter).name);
+  const auto same_step = [&](const Writer& writer) { return writer.graph != write.graph && writer.ran(write.step); };
+  if (std::ranges::any_of(all, same_step)) {
+    const auto place = [&](const Writer& writer) {
+      return std::tuple(time_of(*writer.graph, write.step, writer.updater), writer.graph->id());
+    };
+    const std::tuple own(time_of(*write.graph, write.step, write.updater), write.graph->id());
+    const Writer* last = nullptr;
+    for (const Writer& writer : all) {
+      if (same_step(writer) && place(writer) < own && (last == nullptr || place(*last) < place(writer))) last = &writer;
+    }
+    if (last != nullptr) return last->in(write.step);
+  }
+  return last_before(all, write.step);
 }
 
 }  // namespace msdbg

@@ -1,10 +1,9 @@
-// What a bad tensor affected in its step, or where it came from.
+// What a bad tensor affected in its step, or where it came from, on all ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "analysis/collectives.h"
 #include "analysis/propagation_cone.h"
 #include "analysis/trail.h"
 
@@ -40,36 +39,28 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
 
   OriginOptions judged;
   judged.predicate = options.predicate;
-  // The way back may lead to other ranks.
-  if (!options.up || Collectives(session.graphs()).empty()) judged.ranks = IntSet::of(tensor.rank);
+  // Collectives lead to other ranks.
+  if (Collectives(session.graphs()).empty()) judged.ranks = IntSet::of(tensor.rank);
   judged.semantics = options.semantics;
   judged.mem_limit_bytes = options.mem_limit_bytes;
   judged.threads = options.threads;
   judged.progress = options.progress;
   Evidence evidence(session, judged);
   OriginResult seen;
-  const IntSet step = IntSet::of(tensor.step);
-  evidence.expect_steps(step);
-  if (Status status = evidence.judge_steps(step, seen); !status.ok()) return status;
+  evidence.expect_steps(IntSet::of(tensor.step));
+  StepModels models(evidence, seen);
+  const StepModel* const model = models.find(tensor);
+  if (!models.status().ok()) return models.status();
   Propagation result;
   result.tensor = tensor;
   result.predicate = options.predicate.text;
   result.up = options.up;
   result.edges_known = graph->from_file();
-  std::vector<TensorId> own;
-  for (const TensorId& id : evidence.listed()) {
-    if (id.graph == tensor.graph && id.rank == tensor.rank) own.push_back(id);
-  }
-  PreviousStep before = previous_step(session, *graph, tensor.step);
-  if (before.step && !seen.interrupted) {
-    if (Status status = evidence.judge_parameters(*before.step, seen); !status.ok()) return status;
-  }
   result.coverage = seen.coverage;
   result.not_checked = std::move(seen.not_checked);
   result.interrupted = seen.interrupted;
-  if (result.interrupted) return result;
+  if (model == nullptr) return result;
 
-  const StepModel model(evidence, *graph, tensor.step, std::move(before), own);
   result.stats = evidence.stats(tensor);
   const JudgedTensor* verdict = evidence.find(tensor);
   if (verdict && verdict->state == InputState::kUnknown) {
@@ -77,16 +68,21 @@ Result<Propagation> propagation(Session& session, const TensorId& tensor, const 
                   fmt::format("'{}' could not be judged on {}: {}", result.predicate, session.tensor_name(tensor), verdict->reason));
   }
   result.holds = evidence.is_bad(tensor);
-  if (result.holds) grow_cone(evidence, model, result);
+  if (result.holds) {
+    if (options.up) grow_cone_up(models, *model, result);
+    else grow_cone_down(models, *model, result);
+  }
   if (result.holds && options.up && result.edges_known) {
-    Result<Trail> trail = follow_trail(evidence, tensor);
+    Result<Trail> trail = follow_trail(models, tensor);
     if (!trail) return trail.status();
     result.trail = std::move(*trail);
   }
   std::set<std::pair<NodeId, uint32_t>> connected;
-  for (const PropagationNode& node : result.nodes) connected.insert({node.node, node.execution});
-  for (const TensorId& id : own) {
-    if (id.slot.io != Io::kOutput || model.is_unwritten(id)) continue;
+  for (const PropagationNode& node : result.nodes) {
+    if (node.rank == tensor.rank && node.graph == tensor.graph) connected.insert({node.node, node.execution});
+  }
+  for (const TensorId& id : model->tensors()) {
+    if (id.slot.io != Io::kOutput || model->is_unwritten(id)) continue;
     const JudgedTensor* found = evidence.find(id);
     if (!found) continue;
     if (found->state == InputState::kGood) ++result.clean_outputs;

@@ -50,13 +50,15 @@ class Joiner {
 
   void note_reach(const StepOrigins& step) {
     std::map<std::tuple<int, int, uint32_t>, RankReached> reached;
+    std::vector<uint64_t> tensors(step.origins.size() + step.arrivals.size());  // that follow from each
+    for (const auto& [id, index] : step.follows) ++tensors[index];
     for (size_t i = 0; i < step.arrivals.size(); ++i) {
       const Arrival& arrival = step.arrivals[i];
       if (!arrival.origin) continue;
       const auto [at, fresh] = reached.try_emplace({arrival.origin->rank, arrival.origin->graph, arrival.origin->index});
       RankReached& entry = at->second;
       ++entry.collectives;
-      for (const auto& [id, index] : step.follows) entry.tensors += index == step.origins.size() + i ? 1 : 0;
+      entry.tensors += tensors[step.origins.size() + i];
       if (!fresh) continue;
       entry.rank = step.rank;
       entry.through = arrival.tensor;
@@ -92,10 +94,8 @@ std::string story(const Session& session, const StepOrigins& step) {
 
 std::vector<OriginInput> RankModels::remote_inputs(const StepModel& model, const Execution& execution) const {
   std::vector<OriginInput> out;
-  const auto kind = collective_kind(model.graph().node(execution.node));
-  if (kind && *kind != CollectiveKind::kSend && collectives_.find(model.graph(), execution.node) == nullptr) {
-    out.push_back(unknown_input("the other ranks that take part in it are not in this session"));
-  }
+  if (std::string reason = collectives_.unknown_sources(model.graph(), execution.node); !reason.empty())
+    out.push_back(unknown_input(std::move(reason)));
   for (const NodeRef& source : collectives_.sources(model.graph(), execution.node)) {
     const auto at = models_.find(source.graph);
     std::vector<OriginInput> inputs;
@@ -107,6 +107,18 @@ std::vector<OriginInput> RankModels::remote_inputs(const StepModel& model, const
     }
   }
   return out;
+}
+
+std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model) {
+  std::optional<TensorId> found;
+  for (const Execution& execution : model.executions()) {
+    if (!in_category(model.graph().node(execution.node), Category::kLoss)) continue;
+    const Value value = model.output(execution.node, execution.index, 0);
+    if (value.state != InputState::kGood || !value.tensor || value.tensor->slot.io != Io::kOutput) continue;
+    const std::optional<Stats> stats = evidence.stats(*value.tensor);
+    if (stats && stats->count == 1) found = *value.tensor;
+  }
+  return found;
 }
 
 void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result) {

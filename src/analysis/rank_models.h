@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "analysis/collectives.h"
@@ -27,7 +28,10 @@ class RankModels {
   std::map<const Graph*, const StepModel*> models_;
 };
 
-/// Follows what reached each rank back to the origins on other ranks, fills their `ranks_reached`, and joins what several ranks tell alike.
+/// The loss of the step, if it is good: the scalar at the end; what led to it is an activation like any other.
+std::optional<TensorId> sound_loss(Evidence& evidence, const StepModel& model);
+
+/// Follows what reached each rank back to the origins on other ranks, fills their `ranks_reached`, and joins stories that several ranks share.
 /// `found` has all ranks of one step and is emptied into the lists of `result`.
 void join_ranks(const Session& session, const Collectives& collectives, std::vector<StepOrigins> found, OriginResult* result);
 

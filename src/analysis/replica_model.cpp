@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analysis/diff_parts.h"
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 #include "msdbg/gradients.h"
 
 namespace msdbg {
@@ -23,7 +23,7 @@ bool is_of_the_rank(const std::string& name) {
 std::string settings_of(const Graph& graph, const Node& node) {
   std::vector<std::string> parts;
   for (const Attribute& each : node.attributes) {
-    if (!is_of_the_rank(each.name)) parts.push_back(each.name + '=' + each.value);
+    if (!is_of_the_rank(each.name)) parts.push_back(each.name + "=" + each.value);
   }
   std::ranges::sort(parts);
   std::string out = node.op;
@@ -34,13 +34,6 @@ std::string settings_of(const Graph& graph, const Node& node) {
     out += fmt::format("\n{}: {}", slot, graph.node(producer).constant_value);
   }
   return out;
-}
-
-/// A loss scale steers the training like a learning rate, but no optimizer takes it.
-bool is_loss_scale(const Node& node) {
-  const std::string name = to_lower(node.name.substr(node.name.rfind('.') + 1));
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
 }
 
 /// Arguments of the program's call have Python names, without a dot; Parameter_12 and similar ones connect parts of a graph.
@@ -75,6 +68,12 @@ std::optional<NodeId> reduced_by(const Graph& graph, Edge at) {
 }
 
 }  // namespace
+
+bool is_loss_scale(const Node& node) {
+  const std::string name = to_lower(node.name.substr(node.name.rfind('.') + 1));
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  return name == "scale_value" || name == "scale_sense" || has("loss_scal") || has("lossscal");
+}
 
 const std::vector<int>* ReplicaValue::part_of(int rank) const {
   if (!parts) return nullptr;
@@ -248,7 +247,8 @@ void ReplicaModel::find_groups() {
   for (ReplicaValue& value : values_) {
     std::set<std::vector<int>> parts;
     std::set<std::string> groups;
-    bool assumed = false, known = true, scattered = false, trained = false;
+    std::vector<int64_t> unreduced;  // ranks whose graph reduces nothing here
+    bool assumed = false, scattered = false, trained = false;
     for (const auto& [rank, ref] : value.nodes) {
       std::optional<NodeId> call;
       if (value.collective) {
@@ -259,8 +259,11 @@ void ReplicaModel::find_groups() {
         if (gradient && gradient->producer.node != kNoNode) call = reduced_by(*ref.graph, gradient->producer);
       }
       const auto kind = call ? collective_kind(ref.graph->node(*call)) : std::nullopt;
-      known = known && (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter || (value.collective && kind));
-      if (!known) break;
+      if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter && !(value.collective && kind)) {
+        unreduced.push_back(rank);
+        parts.insert({rank});
+        continue;
+      }
       scattered = scattered || (kind == CollectiveKind::kReduceScatter);
       std::vector<int> part;
       const Exchange* const exchange = scattered ? nullptr : collectives_.find(*ref.graph, *call);
@@ -276,9 +279,14 @@ void ReplicaModel::find_groups() {
       groups.insert(group.empty() ? "an unnamed group" : group);
       parts.insert(std::move(part));
     }
+    const bool known = unreduced.size() < value.nodes.size();
     value.unreduced = trained && !known;
     value.untrained = value.what == ReplicaKind::kParameter && !trained;
     if (!known) continue;
+    if (!unreduced.empty()) {
+      note(fmt::format("on {} {} no collective reduces their gradients", unreduced.size() == 1 ? "rank" : "ranks", numbers_text(unreduced)),
+           {value.graph, value.name});
+    }
     any_reduced = any_reduced || !value.collective;
     value.parts.emplace(parts.begin(), parts.end());
     value.assumed = assumed;

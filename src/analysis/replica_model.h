@@ -15,6 +15,9 @@
 
 namespace msdbg {
 
+/// A loss scale steers the training like a learning rate, but no optimizer takes it.
+bool is_loss_scale(const Node& node);
+
 /// A node that several ranks have under the same name and whose outputs they may share.
 struct ReplicaValue {
   int graph = 0;                      ///< Graph::id()

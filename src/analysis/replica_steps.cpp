@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "msdbg/threads.h"
+#include "analysis/shared_work.h"
 
 namespace msdbg {
 
@@ -70,19 +70,16 @@ Result<std::vector<Sighting>> ReplicaReader::read(int64_t step, bool inputs) {
     copy.tensor = id;
     tasks.push_back(&copy);
   }
-  const unsigned threads = thread_count(options_.threads, tasks.size());
-  std::vector<ReplicaBuffers> buffers(threads);
-  std::vector<uint64_t> bytes(threads, 0);
-  const Status status = parallel_for(tasks.size(), threads, [&](uint64_t task, unsigned worker) {
-    ReplicaCopy& copy = *tasks[task];
-    Result<ReplicaPrint> print = fingerprint(session_, copy.tensor, buffers[worker], &bytes[worker]);
-    if (print) copy.print = std::move(*print);
-    else if (print.status().code() == Code::kInterrupted) return print.status();
-    else copy.reason = print.status().message();
-    return Status();
-  });
-  for (const uint64_t read : bytes) result_.coverage.bytes += read;
-  if (!status.ok()) return status;
+  std::vector<ReplicaRead> reads;
+  reads.reserve(tasks.size());
+  for (const ReplicaCopy* copy : tasks) reads.push_back({copy->tensor, {}, {}});
+  const Result<uint64_t> bytes = read_replicas(session_, options_.threads, reads);
+  if (!bytes) return bytes.status();
+  result_.coverage.bytes += *bytes;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i]->print = std::move(reads[i].print);
+    tasks[i]->reason = std::move(reads[i].reason);
+  }
   std::vector<Sighting> out;
   out.reserve(found.size());
   for (auto& [key, sighting] : found) out.push_back(std::move(sighting));

@@ -15,20 +15,11 @@ using Phase = Sighting::Phase;
 
 class Finder {
  public:
-  Finder(Session& session, const FollowOptions& options)
-      : session_(session), options_(options), model_(session, options.ranks), parts_(model_) {}
+  /// `result` has the ranks and steps to compare.
+  Finder(Session& session, const FollowOptions& options, ReplicasResult result)
+      : session_(session), options_(options), model_(session, options.ranks), parts_(model_), result_(std::move(result)) {}
 
   Result<ReplicasResult> run() {
-    for (const int rank : session_.ranks()) {
-      if (options_.ranks.contains(rank)) result_.ranks.push_back(rank);
-    }
-    for (const int64_t step : session_.steps()) {
-      if (options_.steps.contains(step)) result_.steps.push_back(step);
-    }
-    if (result_.ranks.size() < 2) {
-      result_.nothing = result_.ranks.empty() ? "no such rank" : fmt::format("rank {} is the only one", result_.ranks.front());
-      return std::move(result_);
-    }
     ReplicaReader reader(session_, model_, options_, &result_);
     for (size_t i = 0; i < result_.steps.size(); ++i) {
       const Status status = look_at(result_.steps[i], reader);
@@ -304,12 +295,12 @@ class Finder {
   std::map<std::string, std::vector<std::string>> alone_;
 };
 
-std::string ranks_text(const std::vector<int>& ranks) {
+}  // namespace
+
+std::string ranks_text(std::span<const int> ranks) {
   const std::vector<int64_t> numbers(ranks.begin(), ranks.end());
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", numbers_text(numbers));
 }
-
-}  // namespace
 
 std::string_view replica_kind_name(ReplicaKind kind) {
   switch (kind) {
@@ -357,6 +348,15 @@ std::string difference_sentence(const ReplicaDifference& difference) {
   return out;
 }
 
-Result<ReplicasResult> replicas(Session& session, const FollowOptions& options) { return Finder(session, options).run(); }
+Result<ReplicasResult> replicas(Session& session, const FollowOptions& options) {
+  ReplicasResult result;
+  std::ranges::copy_if(session.ranks(), std::back_inserter(result.ranks), [&](int rank) { return options.ranks.contains(rank); });
+  std::ranges::copy_if(session.steps(), std::back_inserter(result.steps), [&](int64_t step) { return options.steps.contains(step); });
+  if (result.ranks.size() < 2) {
+    result.nothing = result.ranks.empty() ? "no such rank" : fmt::format("rank {} is the only one", result.ranks.front());
+    return result;
+  }
+  return Finder(session, options, std::move(result)).run();
+}
 
 }  // namespace msdbg

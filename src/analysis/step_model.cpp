@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 
 namespace msdbg {
 namespace {

@@ -1,16 +1,11 @@
 #include "analysis/trail.h"
 
-#include "analysis/collectives.h"
 #include "analysis/parameter_writes.h"
-#include "analysis/step_model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <set>
-#include <tuple>
 
 namespace msdbg {
 namespace {
@@ -20,7 +15,8 @@ constexpr size_t kMostLinks = 10000;
 
 class Walk {
  public:
-  explicit Walk(Evidence& evidence) : evidence_(evidence), session_(evidence.session()), collectives_(session_.graphs()) {}
+  explicit Walk(StepModels& models)
+      : models_(models), evidence_(models.evidence()), session_(models.session()), writes_(models.session()) {}
 
   Result<Trail> run(const TensorId& tensor) {
     if (const StepModel* model = model_of(tensor)) {
@@ -29,33 +25,16 @@ class Walk {
       else if (tensor.slot.io == Io::kInput) from_input(*model, tensor);
       else from_operator(*model, {tensor.node, tensor.execution}, tensor);
     }
+    if (!models_.status().ok()) return models_.status();
     if (!status_.ok()) return status_;
     return std::move(trail_);
   }
 
  private:
   const StepModel* model_of(const TensorId& at) {
-    const auto [found, is_new] = models_.try_emplace({at.rank, at.graph, at.step});
-    if (!is_new) return found->second.get();
-    const Graph* graph = session_.graph(at.rank, at.graph);
-    std::vector<TensorId>& own = tensors_[{at.rank, at.graph, at.step}];
-    const auto judge = [&](const Status& status) {
-      if (status_.ok()) status_ = status;
-      return status_.ok() && !seen_.interrupted;
-    };
-    if (!judge(evidence_.judge_steps(IntSet::of(at.step), seen_))) return stop("interrupted");
-    for (const TensorId& id : evidence_.listed()) {
-      if (id.graph == at.graph && id.rank == at.rank) own.push_back(id);
-    }
-    PreviousStep before = previous_step(session_, *graph, at.step);
-    if (before.step && !judge(evidence_.judge_parameters(*before.step, seen_))) return stop("interrupted");
-    found->second = std::make_unique<StepModel>(evidence_, *graph, at.step, std::move(before), own);
-    return found->second.get();
-  }
-
-  const StepModel* stop(std::string_view why) {
-    end(TrailEnd::kUnknown, std::string(why));
-    return nullptr;
+    const StepModel* const model = models_.find(at);
+    if (model == nullptr && models_.status().ok()) end(TrailEnd::kUnknown, "interrupted");
+    return model;
   }
 
   void end(TrailEnd kind, std::string reason = "") {
@@ -108,22 +87,29 @@ class Walk {
     end(TrailEnd::kOrigin);
   }
 
-  /// Through a collective, to the first rank that brought something bad.
+  /// Through a collective, to the first rank that brought something bad. False if the inputs of all ranks are good.
   bool to_other_rank(const StepModel& model, const Execution& execution) {
-    for (const NodeRef& source : collectives_.sources(model.graph(), execution.node)) {
-      TensorId output = model.id(source.node, {Io::kOutput, 0}, execution.index);
-      output.rank = source.graph->rank();
-      output.graph = source.graph->id();
-      const StepModel* const other = model_of(output);
-      if (other == nullptr) return true;
-      const Execution sent{source.node, execution.index};
-      for (const OriginInput& input : other->inputs(sent)) {
-        if (input.state != InputState::kBad) continue;
-        if (add(output, input.value.value_or(output))) to_source(*other, sent, input);
+    std::string unknown = models_.collectives().unknown_sources(model.graph(), execution.node);
+    for (const NodeRef& source : models_.collectives().sources(model.graph(), execution.node)) {
+      const int rank = source.graph->rank();
+      const StepModel* const other = models_.find(rank, source.graph->id(), model.step());
+      if (other == nullptr) {
+        end(TrailEnd::kUnknown, "interrupted");
         return true;
       }
+      const Execution sent{source.node, execution.index};
+      const std::vector<OriginInput> inputs = other->inputs(sent);
+      if (const auto bad = std::ranges::find(inputs, InputState::kBad, &OriginInput::state); bad != inputs.end()) {
+        const TensorId output = other->id(source.node, {Io::kOutput, 0}, execution.index);
+        if (add(output, bad->value.value_or(output))) to_source(*other, sent, *bad);
+        return true;
+      }
+      const auto open = std::ranges::find(inputs, InputState::kUnknown, &OriginInput::state);
+      if (open != inputs.end() && unknown.empty()) unknown = fmt::format("rank {}: {}", rank, open->reason);
     }
-    return false;
+    if (unknown.empty()) return false;
+    end(TrailEnd::kUnknown, std::move(unknown));
+    return true;
   }
 
   void to_source(const StepModel& model, const Execution& execution, const OriginInput& input) {
@@ -175,14 +161,13 @@ class Walk {
   /// The parameter was bad when the step began: to the step that broke it.
   void written_before(const StepModel& model, NodeId parameter) {
     const std::string& name = model.graph().node(parameter).name;
-    const ParameterWrites writes(session_, model.graph().rank(), name);
-    std::optional<ParameterWrite> write = writes.before(model.graph(), model.step());
+    std::optional<ParameterWrite> write = writes_.before(model.graph(), parameter, model.step());
     if (!write) return end(TrailEnd::kInput, fmt::format("no dumped step before writes {}", name));
     if (!was_bad(*write)) {
       return end(TrailEnd::kUnknown, fmt::format("{} was sound or not dumped after step {}, and bad when step {} began", name, write->step,
                                                  model.step()));
     }
-    while (const std::optional<ParameterWrite> earlier = writes.before(*write)) {
+    while (const std::optional<ParameterWrite> earlier = writes_.before(*write)) {
       if (!was_bad(*earlier) || !status_.ok()) break;
       write = earlier;
     }
@@ -196,12 +181,11 @@ class Walk {
     from_operator(*then, {write->updater, runs == 0 ? 0 : runs - 1}, write->value());
   }
 
+  StepModels& models_;
   Evidence& evidence_;
   Session& session_;
-  Collectives collectives_;
   OriginResult seen_;
-  std::map<std::tuple<int, int, int64_t>, std::unique_ptr<StepModel>> models_;  // by rank, graph and step
-  std::map<std::tuple<int, int, int64_t>, std::vector<TensorId>> tensors_;      // what the models look at
+  ParameterWrites writes_;
   std::set<TensorId> visited_;
   Trail trail_;
   Status status_;
@@ -209,6 +193,6 @@ class Walk {
 
 }  // namespace
 
-Result<Trail> follow_trail(Evidence& evidence, const TensorId& tensor) { return Walk(evidence).run(tensor); }
+Result<Trail> follow_trail(StepModels& models, const TensorId& tensor) { return Walk(models).run(tensor); }
 
 }  // namespace msdbg

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/follow.h"
+#include "analysis/trend_ranks.h"
 
 namespace msdbg {
 namespace {
@@ -144,6 +145,7 @@ Result<TrendResult> trend(Session& session, const FollowTarget& target, std::str
     result.lines[at->second].points.push_back(std::move(point));
     steps.insert(id.step);
   }
+  join_ranks_of_lines(session, result.lines);
   for (TrendLine& line : result.lines) finish(line);
   auto place = [&](const TrendLine& line) {
     const TensorId& id = line.tensor;

@@ -118,6 +118,10 @@ class Why {
     conclude(WhyKind::kHasValue, fmt::format("it has a value in step {}: {}{}", id_.step, dtype_name(info.dtype), shape_text(info.shape)),
              info.source, "the file");
     if (!info.note.empty()) add(info.note, info.source);
+    if (const Result<Stats> stats = session_.stats(id_); stats && stats->nan_count + stats->inf_count() > 0) {
+      add(fmt::format("{} of {} elements are NaN or Inf", stats->nan_count + stats->inf_count(), stats->count));
+      answer_.next = "propagation with --up shows where they came from";
+    }
   }
 
   void explain_step(const std::vector<int64_t>& steps, const std::vector<int64_t>& all) {
@@ -304,6 +308,7 @@ Result<WhyAnswer> why(Session& session, std::string_view text, const WhyOptions&
     return answer;
   }
   Why(session, options, *id, answer).explain();
+  explain_ranks(session, *id, answer);
   return answer;
 }
 

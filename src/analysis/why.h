@@ -43,4 +43,7 @@ std::optional<size_t> listed_at(const std::string& rank_directory, const Graph& 
 /// A name that is in no graph: fused, optimised away, or never there.
 WhyAnswer explain_absent_name(const Session& session, std::string_view name, const WhyOptions& options);
 
+/// Adds what other ranks say: whether they have the tensor, and what a collective took from them. Reads the inputs of that collective.
+void explain_ranks(Session& session, const TensorId& id, WhyAnswer& answer);
+
 }  // namespace msdbg

@@ -59,7 +59,7 @@ Signs signs_of(const Graph& graph, const Node& node, const NameParts& asked) {
     break;
   }
   for (const StackFrame& frame : node.stack) {
-    if (frame.code.find("self." + asked.member + "(") == std::string::npos) continue;
+    if (frame.code->find("self." + asked.member + "(") == std::string::npos) continue;
     signs.weight += 1;
     signs.reasons.push_back(fmt::format("it comes from {}:{}   {}", frame.file, frame.line, frame.code));
     break;
@@ -113,7 +113,7 @@ bool find_removed(const Session& session, const NameParts& asked, const WhyOptio
       }
       if (asked.member.empty() || frame != nullptr) continue;
       for (const StackFrame& each : node.stack) {
-        if (each.code.find("self." + asked.member + "(") != std::string::npos) frame = &each;
+        if (each.code->find("self." + asked.member + "(") != std::string::npos) frame = &each;
       }
     }
   }

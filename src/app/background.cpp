@@ -14,6 +14,7 @@
 
 #include "app/live.h"
 #include "app/output.h"
+#include "app/program.h"
 
 extern char** environ;
 
@@ -78,7 +79,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const std::vector<int
   for (std::string& word : copies) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t process = 0;
-  const int error = ::posix_spawn(&process, "/proc/self/exe", &spawn.actions, &spawn.attributes, arguments.data(), environ);
+  const int error = ::posix_spawn(&process, program_file().start.c_str(), &spawn.actions, &spawn.attributes, arguments.data(), environ);
   if (error != 0) return Status(Code::kIoError, fmt::format("msdbg cannot be started in the background: {}", std::strerror(error)));
   return process;
 }
@@ -103,7 +104,8 @@ Result<pid_t> answer_in_background(LiveSession& session) {
   int number = kFirstDescriptor;
   for (size_t i = 0; i < passed->list().size(); ++i) numbers += fmt::format("{}{}", i == 0 ? "" : ",", number++);
   passed->add(pipe[1]);
-  const Result<pid_t> process = spawn({"msdbg", "listen", "--answer-only", "--sockets", numbers, "--ready", std::to_string(number)},
+  const Result<pid_t> process = spawn({"msdbg", "listen", "--answer-only", "--ranks", std::to_string(session.ranks().size()),
+                                       "--sockets", numbers, "--ready", std::to_string(number)},
                                       passed->list());
   if (!process) return process.status();
   passed.reset();  // from here on, the end of that process ends the wait

@@ -4,11 +4,11 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct BisectWords {
   std::string target, when = "nan or inf";
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_bisect(const BisectWords& words, Context& context) {
   const Options& options = context.options();
   const auto predicate = parse_predicate(words.when);
   if (!predicate) return predicate.status();
@@ -36,15 +36,15 @@ Result<int> run(const Words& words, Context& context) {
   return is_damaged(session) ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_bisect(const Declaration& to) {
+  auto words = std::make_shared<BisectWords>();
   add_selector(to.app, &words->target, "TENSOR", "NODE, NODE:1, NODE:input:0, or a selector: any of its tensors");
   to.app.get_option("TENSOR")->required();
   to.app.add_option("--when", words->when, "what to look for: 'nan or inf', nan, inf, a condition or an expression")
       ->capture_default_str()
       ->type_name("COND");
   add_graph(to);
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_bisect(*words, context); };
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ CommandEntry bisect_command() {
           .details = "Of 1000 steps 11 are read at most. Ends with status 1 when there is such a step.",
           .examples = {{"conv1.weight", "since when NaN or Inf"}, {"@weight --when 'TL abs_mean_gt=1'", "any of them"},
                        {"@gradient --when 'max(abs(x)) > 100' --steps 0:50"}},
-          .declare = declare,
+          .declare = declare_bisect,
           .steps = StepsWord::kAll,
           .selectors = true,
           .complete = "tensor"};

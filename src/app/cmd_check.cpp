@@ -29,7 +29,7 @@ void look_for_causes(Session& session, const CheckOptions& limits, CheckResult* 
   else if (!status.ok()) log(LogLevel::kWarning, fmt::format("causes are not known: {}", status.message()));
 }
 
-Result<int> run(Context& context) {
+Result<int> run_check(Context& context) {
   const Options& options = context.options();
   const auto files = read_gate_files(options);
   if (!files) return files.status();
@@ -100,7 +100,7 @@ Result<int> run(Context& context) {
   return style.exit_status;
 }
 
-Action declare(const Declaration& to) {
+Action declare_check(const Declaration& to) {
   CLI::App& app = to.app;
   Options& o = to.options;
   declare_rules_choice(app, o);
@@ -129,7 +129,7 @@ Action declare(const Declaration& to) {
   app.add_flag("--wide", o.wide, "full names");
   app.add_flag("--group", o.group, "hits grouped by scope");
   app.add_flag("--all", o.all, "list every hit, also those that follow from others");
-  return run;
+  return run_check;
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ CommandEntry check_command() {
                        {"--on @weight --when WNC --format json -o findings.json"},
                        {"--bless known.jsonl", "this run's findings are known from now on"},
                        {"--baseline known.jsonl --suppress suppress.txt --format junit -o msdbg.xml"}},
-          .declare = declare,
+          .declare = declare_check,
           .steps = StepsWord::kAllHeld,
           .formats = "table, json, jsonl, csv, markdown, junit or sarif",
           .last_format = Format::kSarif,

@@ -10,14 +10,14 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct CkptWords {
   std::string first, second;  // files
   std::string selector;
   bool by_content = true;
-  Result<int> (*verb)(const Words&, Context&) = nullptr;
+  Result<int> (*verb)(const CkptWords&, Context&) = nullptr;
 };
 
-Result<std::optional<Selector>> selector_of(const Words& words) {
+Result<std::optional<Selector>> selector_of(const CkptWords& words) {
   if (words.selector.empty()) return std::optional<Selector>();
   auto selector = Selector::parse(words.selector);
   if (!selector) return selector.status();
@@ -31,7 +31,7 @@ void print_problems(Context& context, const Checkpoint& checkpoint) {
   }
 }
 
-Result<int> show(const Words& words, Context& context) {
+Result<int> show(const CkptWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = open_checkpoint(words.first, options.checkpoint);
   if (!opened) return opened.status();
@@ -79,7 +79,7 @@ Result<int> show(const Words& words, Context& context) {
   return damaged ? kExitInput : kExitClean;
 }
 
-Result<int> diff(const Words& words, Context& context) {
+Result<int> diff(const CkptWords& words, Context& context) {
   const Options& options = context.options();
   const auto a = open_checkpoint(words.first, options.checkpoint);
   if (!a) return a.status();
@@ -102,7 +102,7 @@ Result<int> diff(const Words& words, Context& context) {
   return only_missing ? kExitInput : kExitFindings;
 }
 
-Result<int> match(const Words& words, Context& context) {
+Result<int> match(const CkptWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
@@ -134,10 +134,10 @@ Result<int> match(const Words& words, Context& context) {
   return best.absent > 0 && options.strict ? kExitIncomplete : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_ckpt(const Declaration& to) {
+  auto words = std::make_shared<CkptWords>();
   to.app.require_subcommand(1);
-  const auto add = [&](const char* name, const char* summary, Result<int> (*verb)(const Words&, Context&)) {
+  const auto add = [&](const char* name, const char* summary, Result<int> (*verb)(const CkptWords&, Context&)) {
     CLI::App* sub = to.app.add_subcommand(name, summary);
     sub->fallthrough();
     sub->callback([words, verb] { words->verb = verb; });
@@ -168,7 +168,7 @@ CommandEntry ckpt_command() {
           .examples = {{"show model.ckpt @weight"},
                        {"diff lenet-1_0.ckpt lenet-1_1.safetensors", "update ratio of each parameter"},
                        {"show secret.ckpt --key env:CKPT_KEY"}},
-          .declare = declare,
+          .declare = declare_ckpt,
           .first = FirstWord::kNone,
           .steps = StepsWord::kAll,
           .formats = "table, json, jsonl, csv or markdown",

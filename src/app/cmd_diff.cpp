@@ -98,7 +98,7 @@ std::string other_command(const std::string& path_a, const DiffWords& words) {
   return "";
 }
 
-Result<int> run(const DiffWords& words, Context& context) {
+Result<int> run_diff(const DiffWords& words, Context& context) {
   if (words.loss) return run_loss(words, context);
   const Options& common = context.options();
   if (!words.pattern.empty() || !words.column.empty()) {
@@ -146,7 +146,7 @@ Result<int> run(const DiffWords& words, Context& context) {
   return common.strict && !result->is_complete() ? kExitIncomplete : kExitClean;
 }
 
-Action declare(const Declaration& to) {
+Action declare_diff(const Declaration& to) {
   auto words = std::make_shared<DiffWords>();
   CLI::App& app = to.app;
   to.options.opens_all_ranks = true;
@@ -167,7 +167,7 @@ Action declare(const Declaration& to) {
   app.add_option("--pattern", words->pattern, "--loss: regular expression with the value, or step and value, as groups")
       ->type_name("REGEX");
   app.add_option("--column", words->column, "--loss: which column of csv")->type_name("NAME");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_diff(*words, context); };
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ CommandEntry diff_command() {
           .examples = {{"dumps/reference"},
                        {"dumps/reference @gradient --steps 0:2 --rtol 1e-3"},
                        {"--steps-a 0 --steps-b 1", "two steps of one dump"}},
-          .declare = declare,
+          .declare = declare_diff,
           .first_help = "dump directory A; with --loss a log",
           .steps = StepsWord::kAll,
           .formats = "table, json, jsonl, csv, markdown, junit or sarif",

@@ -8,12 +8,12 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct GuideWords {
   std::string loss, reference_loss, report;
   bool yes = false;
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_guide(const GuideWords& words, Context& context) {
   const Options& options = context.options();
   if (!words.report.empty()) {
     const auto form = page_form(words.report);
@@ -38,8 +38,8 @@ Result<int> run(const Words& words, Context& context) {
   return answer->exit_status;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_guide(const Declaration& to) {
+  auto words = std::make_shared<GuideWords>();
   CLI::App& app = to.app;
   app.add_flag("-y,--yes", words->yes, "ask nothing; what only a person can answer stays open, as it does without a terminal");
   app.add_option("--format", to.raw.format, "table, json or jsonl; only a table asks questions")
@@ -49,7 +49,7 @@ Action declare(const Declaration& to) {
   auto* loss = app.add_option("--loss", words->loss, "what the training printed: log or csv with its losses")->type_name("FILE");
   app.add_option("--reference-loss", words->reference_loss, "the same of the run that it should be like")->type_name("FILE")->needs(loss);
   app.add_option("-o,--report", words->report, "a page of it all: .html or .md; at a terminal you are asked")->type_name("FILE");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_guide(*words, context); };
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ CommandEntry guide_command() {
           .summary = "it trains but does not learn: a checklist of usual causes",
           .details = "At the prompt it asks nothing: what only a person knows stays open.",
           .examples = {{""}, {"--loss train.log --reference-loss good.log"}, {"--yes --report guide.html"}},
-          .declare = declare,
+          .declare = declare_guide,
           .formats = "",
           .last_format = Format::kJsonl};
 }

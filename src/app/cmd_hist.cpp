@@ -9,21 +9,25 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct HistWords {
   std::string tensor, slice;
   size_t bins = 20;
   std::optional<double> min, max;
   bool log = false, exponents = false, log_counts = false, ascii = false;
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_hist(const HistWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
   Session& session = **opened;
   const auto target = follow_target(session, words.tensor, options.ranks, options.graph);
   if (!target) return target.status();
-  const BinOptions bins{words.bins, words.exponents ? BinScale::kExponent : words.log ? BinScale::kLog : BinScale::kLinear, words.min, words.max};
+  const BinOptions bins{words.bins,
+                        words.exponents ? BinScale::kExponent
+                        : words.log     ? BinScale::kLog
+                                        : BinScale::kLinear,
+                        words.min, words.max};
   Result<HistogramResult> result = Status(Code::kInternal, "");
   {
     FollowOptions follow = follow_options(options);
@@ -31,7 +35,8 @@ Result<int> run(const Words& words, Context& context) {
     follow.progress = progress.callback();
     result = histograms(session, *target, bins, words.slice, follow);
   }
-  const bool none = !result || std::none_of(result->lines.begin(), result->lines.end(), [](const HistogramLine& line) { return line.histogram.has_value(); });
+  const bool none = !result || std::none_of(result->lines.begin(), result->lines.end(),
+                                            [](const HistogramLine& line) { return line.histogram.has_value(); });
   if (none && (!result || !result->interrupted)) {
     if (const Status why = keep_for_next_step(session, target->nodes); !why.ok()) return why;
   }
@@ -43,8 +48,8 @@ Result<int> run(const Words& words, Context& context) {
   return none ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_hist(const Declaration& to) {
+  auto words = std::make_shared<HistWords>();
   CLI::App& app = to.app;
   add_selector(app, &words->tensor, "TENSOR", "NODE, NODE:0, NODE:input:1 with a slice such as [0:2,:], or a selector");
   app.get_option("TENSOR")->required();
@@ -60,23 +65,24 @@ Action declare(const Declaration& to) {
   app.add_flag("--wide", to.options.wide, "full names");
   return [words](Context& context) -> Result<int> {
     if (const Status sliced = take_slice("hist", &words->tensor, &words->slice); !sliced.ok()) return sliced;
-    return run(*words, context);
+    return run_hist(*words, context);
   };
 }
 
 }  // namespace
 
 CommandEntry hist_command() {
-  return {.name = "hist",
-          .group = kTensorGroup,
-          .summary = "how the elements are distributed, over the steps",
-          .examples = {{"fc1.weight"}, {"fc1.weight --steps all --bins 40"}, {"@gradient --exponents"}, {"fc1.weight[0,:] --min -1 --max 1"}},
-          .declare = declare,
-          .steps = StepsWord::kCurrent,
-          .formats = "table, json, jsonl, csv or markdown",
-          .last_format = Format::kMarkdown,
-          .selectors = true,
-          .complete = "tensor"};
+  return {
+      .name = "hist",
+      .group = kTensorGroup,
+      .summary = "how the elements are distributed, over the steps",
+      .examples = {{"fc1.weight"}, {"fc1.weight --steps all --bins 40"}, {"@gradient --exponents"}, {"fc1.weight[0,:] --min -1 --max 1"}},
+      .declare = declare_hist,
+      .steps = StepsWord::kCurrent,
+      .formats = "table, json, jsonl, csv or markdown",
+      .last_format = Format::kMarkdown,
+      .selectors = true,
+      .complete = "tensor"};
 }
 
 }  // namespace msdbg::app

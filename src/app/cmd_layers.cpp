@@ -7,12 +7,12 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct LayersWords {
   std::string selector;
   bool by_layer = false, ascii = false;
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_layers(const LayersWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
@@ -38,13 +38,13 @@ Result<int> run(const Words& words, Context& context) {
   return session.info().kind == SessionKind::kCheckpoint && is_damaged(session) ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_layers(const Declaration& to) {
+  auto words = std::make_shared<LayersWords>();
   add_selector(to.app, &words->selector, "SEL", "only these parameters");
   to.app.add_flag("--by-layer", words->by_layer, "one line for encoder.layers.3, not for each of its parameters");
   to.app.add_flag("--ascii", words->ascii, "sparklines of plain characters");
   to.app.add_flag("--wide", to.options.wide, "all columns, full paths");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_layers(*words, context); };
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ CommandEntry layers_command() {
           .group = kLookGroup,
           .summary = "each trained parameter: size, gradient, update, NaN",
           .examples = {{""}, {"--by-layer"}, {"fc1 --steps 0:50"}, {"--format csv -o layers.csv"}},
-          .declare = declare,
+          .declare = declare_layers,
           .steps = StepsWord::kAll,
           .formats = "table, json, jsonl, csv or markdown",
           .last_format = Format::kMarkdown,

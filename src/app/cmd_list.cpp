@@ -5,13 +5,13 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct ListWords {
   SourceOptions source;
   size_t context = 2;
   bool all = false;
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_list(const ListWords& words, Context& context) {
   const auto result = findings(context, "checking");
   if (!result) return result.status();
   Session& session = **context.session();
@@ -26,8 +26,8 @@ Result<int> run(const Words& words, Context& context) {
   return is_damaged(session) ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_list(const Declaration& to) {
+  auto words = std::make_shared<ListWords>();
   CLI::App& app = to.app;
   app.add_option("FILE", words->source.file, "end of the path of a file, e.g. train.py; default: every file of the program");
   app.add_option("--root", words->source.root, "directory that holds the files now")->type_name("DIR");
@@ -37,7 +37,7 @@ Action declare(const Declaration& to) {
   app.add_flag("--all", words->all, "every line of the file");
   app.add_flag("--framework", words->source.framework, "files inside the framework, too");
   app.add_flag("--wide", to.options.wide, "long lines in full");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_list(*words, context); };
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ CommandEntry list_command() {
           .summary = "your program with findings and statistics next to its lines",
           .details = "At the prompt the findings are those of the last check, unless rules are named here.",
           .examples = {{"train.py --root ~/lenet"}, {"--rules TO,TZ --steps 0"}},
-          .declare = declare,
+          .declare = declare_list,
           .steps = StepsWord::kAllHeld,
           .formats = "table, json, jsonl or markdown",
           .last_format = Format::kMarkdown,

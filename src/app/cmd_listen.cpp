@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <clocale>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "app/background.h"
 #include "app/context.h"
+#include "app/line_editor.h"
 #include "app/live.h"
 #include "app/output.h"
 #include "app/raw_options.h"
@@ -25,6 +26,19 @@ void show_warnings(LiveSession& session, EventPrinter& events) {
   }
 }
 
+// Shows what happens meanwhile, such as a rank that is late.
+Status wait_for_training(LiveSession& session, std::optional<std::chrono::milliseconds> timeout, EventPrinter& events) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kSlice{500};
+  const auto deadline = timeout ? Clock::now() + *timeout : Clock::time_point::max();
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    Status held = session.wait_until_held(std::clamp(left, std::chrono::milliseconds(0), kSlice));
+    show_warnings(session, events);
+    if (held.ok() || held.code() == Code::kInterrupted || Clock::now() >= deadline) return held;
+  }
+}
+
 // After Ctrl-C in a script, a user at a terminal gets the prompt with the training held.
 bool hold_for_the_prompt(LiveSession& session) {
   clear_interrupt();
@@ -38,10 +52,10 @@ bool hold_for_the_prompt(LiveSession& session) {
   return true;
 }
 
-Result<int> run(Context& context) {
+Result<int> run_listen(Context& context) {
   const Options& options = context.options();
   if (options.answer_only) return run_answer_only(options);
-  std::setlocale(LC_CTYPE, "");
+  use_locale();
   // It may run for days with its output in a file or a pipe: flush every line.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !options.batch;
@@ -64,8 +78,7 @@ Result<int> run(Context& context) {
   std::fflush(stdout);
   std::optional<std::chrono::milliseconds> timeout;
   if (options.timeout_s) timeout = std::chrono::milliseconds(std::llround(*options.timeout_s * 1000));
-  const Status held = session.wait_until_held(timeout);
-  show_warnings(session, events);
+  const Status held = wait_for_training(session, timeout, events);
   if (!held.ok()) return held;
   if (!options.quiet) print(stdout, connected_text(session) + "\n");
   std::fflush(stdout);
@@ -81,10 +94,13 @@ Result<int> run(Context& context) {
   return end_trainings(**script, OnLeave::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
 }
 
-Action declare(const Declaration& to) {
+Action declare_listen(const Declaration& to) {
   CLI::App& app = to.app;
   Options& o = to.options;
   app.add_option("--port", to.raw.port, "port for the training to connect to; 0 is any free one")->capture_default_str()->type_name("PORT");
+  app.add_option("--ranks", to.raw.rank_count, "number of processes of the training; all are held and stepped together")
+      ->capture_default_str()
+      ->type_name("N");
   app.add_option("--bind", o.bind, "address to listen on; see below before you choose another")->capture_default_str()->type_name("ADDR");
   app.add_option("--script", o.script, "Lua file to run once the training is held, as s; - for standard input")->type_name("FILE");
   app.add_option("--record", o.record, "write the whole conversation there; msdbg open FILE plays it")->type_name("FILE");
@@ -100,7 +116,7 @@ Action declare(const Declaration& to) {
   app.add_option("--sockets", o.sockets, "")->delimiter(',')->group("");
   app.add_option("--ready", o.ready, "")->group("");
   declare_entries(to);
-  return run;
+  return run_listen;
 }
 
 }  // namespace
@@ -118,8 +134,9 @@ CommandEntry listen_command() {
           .examples = {{"", "the prompt, once a training has come"},
                        {"--script hunt.lua -- 100", "a script with its argument; its exit status is msdbg's"},
                        {"--record training.rec --timeout 60"},
+                       {"--ranks 4", "a training of four processes, as one session"},
                        {"-e 'watch @gradient TO' -e continue --batch"}},
-          .declare = declare,
+          .declare = declare_listen,
           .readers = Readers::kProgram,
           .first = FirstWord::kNone,
           .formats = "",

@@ -1,20 +1,24 @@
 // msdbg stats, nodes, doctor: show data without judging it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "app/follow_command.h"
 #include "app/live.h"
+#include "msdbg/settings_report.h"
+#include "msdbg/team.h"
+#include "msdbg/threads.h"
 
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct LookWords {
   std::string selector, slots = "output";
 };
 
 // The nodes that the positional selector names; without one, all nodes.
-Result<std::vector<NodeRef>> selected_nodes(const Words& words, const Options& options, const Session& session) {
+Result<std::vector<NodeRef>> selected_nodes(const LookWords& words, const Options& options, const Session& session) {
   auto selector = Selector::parse(words.selector.empty() ? "@all" : words.selector);
   if (!selector) return selector.status();
   auto nodes = resolve_or_explain(*selector, session.graphs());
@@ -27,8 +31,9 @@ Status no_such_step(const Options& options, const Session& session) {
   return Status(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
 }
 
-// Computes the statistics of the selected tensors on all threads and caches them in the session for stats().
-Status warm_statistics(const Words& words, const Options& options, Session& session) {
+// Computes the statistics of the selected tensors in a check, which fetches those of a training in batches and divides those of a dump
+// over the processes, and keeps them in the session.
+Status warm_statistics(const LookWords& words, const Options& options, Session& session) {
   Watchpoint watch;
   watch.id = 1;
   watch.on = *Selector::parse(words.selector.empty() ? "@all" : words.selector);
@@ -46,7 +51,64 @@ Status warm_statistics(const Words& words, const Options& options, Session& sess
   return check(session, std::span(&watch, 1), check_options).status();
 }
 
-Result<int> run_stats(const Words& words, Context& context) {
+/// Rows of statistics in order, computed on all threads, a batch at a time.
+class StatsReader {
+ public:
+  StatsReader(Session& session, std::vector<TensorId> ids, const Options& options)
+      : session_(session),
+        ids_(std::move(ids)),
+        threads_(session.can_step() ? 1 : thread_count(options.threads, std::max<uint64_t>(1, options.mem_limit_mb / kMegabytesPerThread))),
+        progress_(options, "reading") {}
+
+  std::optional<StatsRow> next() {
+    if (at_ == batch_.size() && !read_batch()) return std::nullopt;
+    return std::move(batch_[at_++]);
+  }
+  std::vector<StatsRow> all() {
+    std::vector<StatsRow> rows;
+    rows.reserve(ids_.size());
+    while (std::optional<StatsRow> row = next()) rows.push_back(std::move(*row));
+    return rows;
+  }
+  bool failed() const { return failed_; }  ///< a row had no statistics
+  size_t count() const { return ids_.size(); }
+
+ private:
+  static constexpr uint64_t kMegabytesPerThread = 1;  // for a block of elements
+
+  bool read_batch() {
+    constexpr size_t kBatch = 2048;
+    at_ = 0;
+    batch_.assign(std::min(kBatch, ids_.size() - read_), {});
+    const bool more = !batch_.empty() && !interrupt_requested();
+    if (!more || !parallel_for(batch_.size(), threads_, [&](uint64_t task, unsigned) {
+                    batch_[task] = session_.stats_row(ids_[read_ + task]);
+                    return Status();
+                  }).ok()) {
+      batch_.clear();
+      return false;
+    }
+    read_ += batch_.size();
+    for (const StatsRow& row : batch_) {
+      failed_ = failed_ || !row.stats;
+      bytes_ += row.info.bytes;
+    }
+    if (report_) report_(read_, ids_.size(), bytes_);
+    return true;
+  }
+
+  Session& session_;
+  const std::vector<TensorId> ids_;
+  const unsigned threads_;
+  Progress progress_;
+  const ProgressCallback report_ = progress_.callback();
+  std::vector<StatsRow> batch_;
+  size_t at_ = 0, read_ = 0;
+  uint64_t bytes_ = 0;
+  bool failed_ = false;
+};
+
+Result<int> run_stats(const LookWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
@@ -74,60 +136,62 @@ Result<int> run_stats(const Words& words, Context& context) {
                   fmt::format("none of the {} selected nodes has a dumped {} in these steps; try --slots all, or {}", nodes->size(),
                               words.slots == "all" ? "tensor" : words.slots, context.typed("doctor")));
   }
-  if (const Status warmed = warm_statistics(words, options, session); !warmed.ok()) return warmed;
-  std::vector<StatsRow> rows;
-  rows.reserve(tensors.size());
-  bool failed = false;
-  for (const TensorId& id : tensors) {
-    if (interrupt_requested()) break;
-    auto info = session.describe(id);
-    StatsRow row;
-    if (info) {
-      row.info = std::move(*info);
-    } else {
-      row.info.id = id;
-      row.info.problem = info.status();
-    }
-    if (row.info.problem.ok()) {
-      auto stats = session.stats(id);
-      if (stats) row.stats = std::move(*stats);
-      else row.info.problem = stats.status();
-    }
-    failed |= !row.stats;
-    rows.push_back(std::move(row));
+  if (session.can_step() || Team::current() != nullptr) {
+    if (const Status warmed = warm_statistics(words, options, session); !warmed.ok()) return warmed;
   }
-  context.list_rows("list_tensors", {words.selector.empty() ? "@all" : words.selector, options.steps.text(), options.ranks.text(),
-                                     words.slots});
-  if (const Status written = context.write(stats_report(session, rows, context.style())); !written.ok()) return written;
+  StatsReader reader(session, std::move(tensors), options);
+  const ReportStyle style = context.style();
+  Status written;
+  if (style.format == Format::kTable || context.at_prompt()) {
+    const std::vector<StatsRow> rows = reader.all();
+    if (context.at_prompt()) {
+      const std::string shown = fmt::format("{}", fmt::join(stats_rows(session, rows, style), " "));
+      context.list_rows("list_tensors", {words.selector.empty() ? "@all" : words.selector, options.steps.text(), options.ranks.text(),
+                                         words.slots, shown});
+    }
+    written = context.write(stats_report(session, rows, style, &query));
+  } else {
+    written = context.write_pieces([&](const TextSink& sink) {
+      return stream_stats(session, [&] { return reader.next(); }, style, &query, sink);
+    });
+  }
+  if (!written.ok()) return written;
   if (interrupt_requested()) return kExitInterrupted;
   const bool lost = session.info().kind == SessionKind::kCheckpoint && is_damaged(session);
-  return lost || (failed && rows.size() == 1) ? kExitInput : kExitClean;
+  return lost || (reader.failed() && reader.count() == 1) ? kExitInput : kExitClean;
 }
 
-Result<int> run_nodes(const Words& words, Context& context) {
+Result<int> run_nodes(const LookWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
   Session& session = **opened;
   const auto nodes = selected_nodes(words, options, session);
   if (!nodes) return nodes.status();
-  context.list_rows("list_nodes", {words.selector.empty() ? "@all" : words.selector});
+  context.list_rows("list_nodes", {words.selector.empty() ? "@all" : words.selector, options.ranks.text()});
   if (const Status written = context.write(nodes_report(session, *nodes, context.style())); !written.ok()) return written;
   return kExitClean;
 }
 
-Result<int> run_doctor(Context& context) {
+Result<int> run_doctor(bool values, Context& context) {
   const auto opened = context.session();
   if (!opened) return opened.status();
   Session& session = **opened;
   const SessionReport report = session.inspect();
-  if (const Status written = context.write(doctor_report(session, report, context.style())); !written.ok()) return written;
+  std::optional<SettingsResult> sheet;
+  if (values) {
+    auto found = settings(session, follow_options(context.options()));
+    if (!found) return found.status();
+    sheet = std::move(*found);
+  }
+  const std::string text = doctor_report(session, report, context.style(), sheet ? &*sheet : nullptr);
+  if (const Status written = context.write(text); !written.ok()) return written;
   const bool found = std::ranges::any_of(report.problems, [](const Problem& p) { return p.severity != Severity::kInfo; });
   return found ? kExitFindings : kExitClean;
 }
 
 Action declare_stats(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<LookWords>();
   add_selector(to.app, &words->selector, "SEL", "selector; default: every node");
   to.app.add_option("--slots", words->slots, "output, input, all, or one slot such as input:1")->capture_default_str()->type_name("WHICH");
   to.app.add_flag("--wide", to.options.wide, "full names, all columns");
@@ -135,7 +199,7 @@ Action declare_stats(const Declaration& to) {
 }
 
 Action declare_nodes(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<LookWords>();
   add_selector(to.app, &words->selector, "SEL", "selector; default: every node");
   add_ranks(to);
   to.app.add_flag("--wide", to.options.wide, "inputs and shapes too");
@@ -144,8 +208,10 @@ Action declare_nodes(const Declaration& to) {
 
 Action declare_doctor(const Declaration& to) {
   to.options.prints_damage = false;  // the report lists it
+  auto values = std::make_shared<bool>(false);
+  to.app.add_flag("--values", *values, "the learning rate and other settings, too: on each rank, in each step");
   to.app.add_flag("--wide", to.options.wide, "every problem, not only the first of each kind");
-  return run_doctor;
+  return [values](Context& context) { return run_doctor(*values, context); };
 }
 
 }  // namespace
@@ -180,7 +246,7 @@ CommandEntry doctor_command() {
           .group = kLookGroup,
           .summary = "what is in a dump, what is damaged or missing",
           .details = "Ends with status 1 when it found a problem.",
-          .examples = {{""}},
+          .examples = {{""}, {"--values", "does every rank have the same learning rate?"}},
           .declare = declare_doctor};
 }
 

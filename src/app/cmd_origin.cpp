@@ -5,7 +5,7 @@
 namespace msdbg::app {
 namespace {
 
-Result<int> run(const std::string& when, Context& context) {
+Result<int> run_origin(const std::string& when, Context& context) {
   const Options& options = context.options();
   auto predicate = parse_predicate(when);
   if (!predicate) return predicate.status();
@@ -35,14 +35,14 @@ Result<int> run(const std::string& when, Context& context) {
   return options.strict && !result->not_checked.empty() ? kExitIncomplete : kExitClean;
 }
 
-Action declare(const Declaration& to) {
+Action declare_origin(const Declaration& to) {
   auto when = std::make_shared<std::string>("nan or inf");
   to.app.add_option("--when", *when, "what counts as bad: 'nan or inf', nan, inf, or a condition")
       ->capture_default_str()
       ->type_name("COND");
   to.app.add_flag("--strict", to.options.strict, "status 4 if anything was not checked");
   to.app.add_flag("--wide", to.options.wide, "full names");
-  return [when](Context& context) { return run(*when, context); };
+  return [when](Context& context) { return run_origin(*when, context); };
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ CommandEntry origin_command() {
           .group = kWrongGroup,
           .summary = "the first tensor that broke, its source line, its spread",
           .examples = {{""}, {"--steps 4 --when inf"}, {"--when 'TL max_gt=1e6' --format json"}},
-          .declare = declare,
+          .declare = declare_origin,
           .steps = StepsWord::kAllHeld};
 }
 

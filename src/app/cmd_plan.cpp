@@ -8,7 +8,7 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct PlanWords {
   std::string selector, around, mode = "auto", slots = "both", path = DumpPlanOptions().path, net, version;
   int hops = 2;
   bool described = false;
@@ -44,7 +44,7 @@ Result<Source> open_source(Context& context) {
   return source;
 }
 
-Result<std::vector<NodeRef>> choose(const Words& words, std::span<const GraphPtr> graphs) {
+Result<std::vector<NodeRef>> choose(const PlanWords& words, std::span<const GraphPtr> graphs) {
   if (!words.around.empty()) {
     const auto centre = find_node(graphs, words.around);
     if (!centre) return centre.status();
@@ -55,7 +55,7 @@ Result<std::vector<NodeRef>> choose(const Words& words, std::span<const GraphPtr
   return resolve_or_explain(*selector, graphs);
 }
 
-DumpPlanOptions plan_options(const Words& words, const Options& options, const SessionInfo& info) {
+DumpPlanOptions plan_options(const PlanWords& words, const Options& options, const SessionInfo& info) {
   // A first look needs statistics of everything, not elements.
   DumpPlanOptions plan = plan_options_of(info, words.selector.empty() && words.around.empty());
   plan.steps = options.steps;
@@ -84,7 +84,7 @@ std::string summary(const DumpPlan& plan) {
   return out;
 }
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_plan(const PlanWords& words, Context& context) {
   const Options& options = context.options();
   auto source = open_source(context);
   if (!source) return source.status();
@@ -105,8 +105,8 @@ Result<int> run(const Words& words, Context& context) {
   return kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_plan(const Declaration& to) {
+  auto words = std::make_shared<PlanWords>();
   CLI::App& app = to.app;
   add_selector(app, &words->selector, "SEL", "nodes to dump; default: everything, as statistics where the device can");
   app.add_option("--around", words->around, "instead: this node and its neighbours")->type_name("NODE")->excludes(app.get_option("SEL"));
@@ -124,7 +124,7 @@ Action declare(const Declaration& to) {
   app.add_option("--ms-version", words->version, "MindSpore that will run; default: that of the dump")->type_name("V");
   app.add_option("-o,--output", to.options.output_file, "write to FILE instead of printing")->type_name("FILE");
   app.add_flag("--describe", words->described, "JSON of the plan and its cost instead of the configuration alone");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_plan(*words, context); };
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ CommandEntry plan_command() {
           .group = kResultGroup,
           .summary = "the dump configuration of the next run, with its cost",
           .examples = {{"@gradient --steps 0:10 -o dump.json"}, {"--around Log-op0 --hops 2", "a node and its neighbours"}},
-          .declare = declare,
+          .declare = declare_plan,
           .first_help = "dump directory, or a graph file (*.pb)",
           .steps = StepsWord::kAll,
           .formats = "",

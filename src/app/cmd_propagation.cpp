@@ -10,7 +10,7 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct PropagationWords {
   std::string tensor, when = "nan or inf";
   uint32_t execution = 0;
   bool up = false;
@@ -25,7 +25,7 @@ struct Found {
 };
 
 /// The first requested step in which the tensor exists and is bad; otherwise the first in which it exists.
-Result<Found> find_on(int rank, const Words& words, const Options& options, Session& session, const Predicate& predicate) {
+Result<Found> find_on(int rank, const PropagationWords& words, const Options& options, Session& session, const Predicate& predicate) {
   std::optional<Found> there;
   Status last(Code::kNotFound, fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
   for (const int64_t step : session.steps()) {
@@ -50,7 +50,7 @@ Result<Found> find_on(int rank, const Words& words, const Options& options, Sess
   return last;
 }
 
-Result<std::vector<Found>> find_tensors(const Words& words, const Options& options, Session& session, const Predicate& predicate) {
+Result<std::vector<Found>> find_tensors(const PropagationWords& words, const Options& options, Session& session, const Predicate& predicate) {
   std::vector<Found> all;
   const std::vector<int64_t> ranks(session.ranks().begin(), session.ranks().end());
   Status last(Code::kNotFound, fmt::format("no rank {}; have {}", options.ranks.text(), numbers_text(ranks)));
@@ -63,6 +63,17 @@ Result<std::vector<Found>> find_tensors(const Words& words, const Options& optio
   }
   if (all.empty()) return last;
   return all;
+}
+
+/// Nothing spreads on ranks where the tensor is good.
+void leave_out_good(Context& context, const PropagationWords& words, std::vector<Found>* tensors) {
+  if (std::ranges::none_of(*tensors, &Found::bad) || std::ranges::all_of(*tensors, &Found::bad)) return;
+  std::vector<int64_t> good;
+  for (const Found& found : *tensors) {
+    if (!found.bad) good.push_back(found.tensor.rank);
+  }
+  std::erase_if(*tensors, [](const Found& found) { return !found.bad; });
+  context.note(fmt::format("{} is good on {} {}", printable(words.tensor), good.size() == 1 ? "rank" : "ranks", numbers_text(good)));
 }
 
 Result<std::string> picture_text(const Options& options, Session& session, const Propagation& result) {
@@ -87,7 +98,7 @@ std::string joined(const std::vector<std::string>& texts, Format format) {
   return format == Format::kJson ? out + "\n]\n" : out;
 }
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_propagation(const PropagationWords& words, Context& context) {
   const Options& options = context.options();
   if (options.format == Format::kCsv)
     return Status(Code::kInvalidArgument, fmt::format("--format csv is not for this command; use {}", kFormats));
@@ -99,6 +110,7 @@ Result<int> run(const Words& words, Context& context) {
   auto tensors = find_tensors(words, options, session, *predicate);
   if (!tensors) return tensors.status();
   const bool draws = !options.picture.empty();
+  if (options.format != Format::kJson && options.format != Format::kJsonl) leave_out_good(context, words, &*tensors);
   if (draws && tensors->size() > 1) {
     // A picture shows one rank.
     const auto bad = std::find_if(tensors->begin(), tensors->end(), [](const Found& found) { return found.bad; });
@@ -138,8 +150,9 @@ Result<int> run(const Words& words, Context& context) {
   return is_damaged(session) ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_propagation(const Declaration& to) {
+  auto words = std::make_shared<PropagationWords>();
+  to.options.opens_all_ranks = true;  // collectives lead to the others
   CLI::App& app = to.app;
   app.add_option("TENSOR", words->tensor, "NODE, NODE:1 or NODE:input:0; NODE may be the end of the name")->required();
   app.add_option("--when", words->when, "what spreads: 'nan or inf', nan, inf, a condition or an expression")
@@ -149,7 +162,7 @@ Action declare(const Declaration& to) {
   add_graph(to);
   app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");
   app.add_flag("--wide", to.options.wide, "full names");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_propagation(*words, context); };
 }
 
 }  // namespace
@@ -161,7 +174,7 @@ CommandEntry propagation_command() {
           .examples = {{"Log-op0", "where it went, who absorbed it"},
                        {"fc2.weight --up --step 1", "where it came from"},
                        {"Log-op0 --format svg -o spread.svg"}},
-          .declare = declare,
+          .declare = declare_propagation,
           .steps = StepsWord::kCurrent,
           .formats = kFormats,
           .last_format = Format::kMarkdown,

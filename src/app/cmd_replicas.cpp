@@ -7,7 +7,7 @@
 namespace msdbg::app {
 namespace {
 
-Result<int> run(Context& context) {
+Result<int> run_replicas(Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
@@ -27,10 +27,10 @@ Result<int> run(Context& context) {
   return is_damaged(session) ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
+Action declare_replicas(const Declaration& to) {
   to.app.add_flag("--strict", to.options.strict, "status 4 when a rank lacks a value that others have");
   to.app.add_flag("--wide", to.options.wide, "full names, all elements and values");
-  return run;
+  return run_replicas;
 }
 
 }  // namespace
@@ -41,10 +41,11 @@ CommandEntry replicas_command() {
           .summary = "do all ranks hold the same weights, bit for bit",
           .details = "Weights, optimizer states, outputs of AllReduce and what is computed from them; docs/ranks.md.",
           .examples = {{""}, {"--steps 0:10 --ranks 0:3"}, {"--format json -o replicas.json"}},
-          .declare = declare,
+          .declare = declare_replicas,
           .steps = StepsWord::kAll,
           .formats = "table, json, jsonl, csv or markdown",
-          .last_format = Format::kMarkdown};
+          .last_format = Format::kMarkdown,
+          .every_rank = true};
 }
 
 }  // namespace msdbg::app

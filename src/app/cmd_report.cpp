@@ -11,7 +11,7 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct ReportWords {
   size_t max_hits = 300, tensors = 12, layers = 24;
 };
 
@@ -84,7 +84,7 @@ std::string rule_words(const Options& options) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_report(const ReportWords& words, Context& context) {
   const Options& options = context.options();
   const auto form = page_form(options.output_file);
   if (!form) return Status(form.status().code(), "-o " + form.status().message());
@@ -128,8 +128,8 @@ Result<int> run(const Words& words, Context& context) {
   return status_of(options, *found, gate, session);
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_report(const Declaration& to) {
+  auto words = std::make_shared<ReportWords>();
   CLI::App& app = to.app;
   Options& o = to.options;
   app.add_option("-o,--output", o.output_file, "the file: .html or .md")->type_name("FILE")->required();
@@ -151,7 +151,7 @@ Action declare(const Declaration& to) {
       ->type_name("N")
       ->check(CLI::Range(0, 500));
   app.add_flag("--strict", o.strict, "status 4 if nothing was found, but something was not checked");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_report(*words, context); };
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ CommandEntry report_command() {
           .examples = {{"-o report.html", "opens from disk, prints, loads nothing"},
                        {"-o report.md", "the same for a merge request or a mail"},
                        {"-o report.html --rules recommended --steps 0:10"}},
-          .declare = declare,
+          .declare = declare_report,
           .steps = StepsWord::kAllHeld,
           .formats = ""};
 }

@@ -7,14 +7,14 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct RulesWords {
   std::string verb = "list";
   std::vector<std::string> names;
 };
 
 std::string_view format_word(Format format) { return format == Format::kJson ? "json" : format == Format::kJsonl ? "jsonl" : "table"; }
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_rules(const RulesWords& words, Context& context) {
   const Options& options = context.options();
   const auto script = context.script();
   if (!script) return script.status();
@@ -41,8 +41,8 @@ Result<int> run(const Words& words, Context& context) {
   return answer->exit_status;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_rules(const Declaration& to) {
+  auto words = std::make_shared<RulesWords>();
   to.app.require_subcommand(0, 1);
   to.app.fallthrough();
   to.app.add_option("--rules", to.options.rules, "list: only those, e.g. 'default and not slow'")
@@ -60,7 +60,7 @@ Action declare(const Declaration& to) {
   verb("test", "run the cases of rules; status 1 when one fails")
       ->add_option("NAMES", words->names, "rules, rule files or directories; default: all");
   verb("new", "write a commented rule to start from")->add_option("NAME", words->names, "what it will be called")->required()->expected(1);
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_rules(*words, context); };
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ CommandEntry rules_command() {
                        {"list --rules 'default and not slow'"},
                        {"info dead-relu"},
                        {"new my-rule -o my-rule.lua"}},
-          .declare = declare,
+          .declare = declare_rules,
           .first = FirstWord::kNone,
           .complete = "rule"};
 }

@@ -29,7 +29,8 @@ Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOpt
 
 Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter* events) {
   ScriptOptions script_options;
-  script_options.open = [key = options.checkpoint](const std::string& path, const DumpOptions& asked) {
+  script_options.open = [key = options.checkpoint, index = options.index](const std::string& path, DumpOptions asked) {
+    asked.index = asked.index && index;
     return open_any(path, asked, key);
   };
   script_options.listen = [](const ListenOptions& asked) { return live_factories().listen(asked); };
@@ -53,7 +54,7 @@ Result<std::unique_ptr<Script>> make_script(const Options& options, EventPrinter
 
 namespace {
 
-Result<int> run(Context& context) {
+Result<int> run_script(Context& context) {
   const Options& options = context.options();
   EventPrinter events(stderr);
   auto script = make_script(options, &events);
@@ -66,12 +67,12 @@ Result<int> run(Context& context) {
   return end_trainings(**script, OnLeave::kTerminate, Leaving::kWhenItHasEnded, stderr, outcome.exit_status);
 }
 
-Action declare(const Declaration& to) {
+Action declare_script(const Declaration& to) {
   to.app.add_option("SCRIPT", to.options.script, "file, or - for standard input");
   repeated(to.app.add_option("-e", to.options.eval, "run this Lua instead of a file; all words are its arguments")->type_name("CODE"));
   repeated(to.app.add_option("--script-path", to.options.script_path, "directory searched by require")->type_name("DIR"));
   to.app.prefix_command();
-  return run;
+  return run_script;
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ CommandEntry run_command() {
           .examples = {{"gradient_health.lua dumps/lenet"},
                        {"count.lua -- --steps 3", "everything after -- goes to the script"},
                        {"-e 'print(#msdbg.open(arg[1]):nodes \"@weight\")' dumps/lenet"}},
-          .declare = declare,
+          .declare = declare_script,
           .readers = Readers::kProgram,
           .first = FirstWord::kNone,
           .formats = "",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kElementsWidth = 140;  // for a table of elements in a file or a pipe
 
-struct Words {
+struct ShowWords {
   std::string tensor, slice, sort;
   uint32_t execution = 0;
   size_t bins = 0, rows = 20;
@@ -22,7 +22,7 @@ struct Words {
 };
 
 // The first requested step and rank in which the node's graph has data and the tensor exists.
-Result<TensorId> find_shown(const Words& words, const Options& options, Session& session) {
+Result<TensorId> find_shown(const ShowWords& words, const Options& options, Session& session) {
   Status last(Code::kNotFound,
               fmt::format("no data for step {}; have steps {}", options.steps.text(), numbers_text(session.steps())));
   for (const int rank : session.ranks()) {
@@ -53,7 +53,7 @@ std::string source_line(const Node& node) {
 }
 
 // The Lua library shows elements next to those of the previous step.
-Result<int> show_with_previous(const Words& words, const TensorId& id, Context& context) {
+Result<int> show_with_previous(const ShowWords& words, const TensorId& id, Context& context) {
   Session& session = **context.session();
   const auto script = context.script();
   if (!script) return script.status();
@@ -68,7 +68,7 @@ Result<int> show_with_previous(const Words& words, const TensorId& id, Context& 
   return kExitClean;
 }
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_show(const ShowWords& words, Context& context) {
   const Options& options = context.options();
   if (!words.sort.empty() && !words.previous)
     return Status(Code::kInvalidArgument, "show: --sort orders the elements of --previous; worst lists the largest elements");
@@ -127,8 +127,8 @@ Result<int> run(const Words& words, Context& context) {
   return kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_show(const Declaration& to) {
+  auto words = std::make_shared<ShowWords>();
   CLI::App& app = to.app;
   app.add_option("TENSOR", words->tensor, "NODE, NODE:0, NODE:input:1 with a slice such as [0:2,:]; NODE may be the end of the name")
       ->required();
@@ -136,14 +136,17 @@ Action declare(const Declaration& to) {
   app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_option("--slice", words->slice, "a slice of it, e.g. 0:2,:,3")->type_name("SLICE");
   app.add_option("--bins", words->bins, "number of bins of the histogram")->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_option("--rows", words->rows, "maximum number of lines of elements")->capture_default_str()->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--rows", words->rows, "maximum number of lines of elements")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--previous", words->previous, "next to the value of the previous step");
   app.add_option("--sort", words->sort, "with --previous: place, value or difference")
       ->type_name("HOW")
       ->check(CLI::IsMember({"place", "value", "difference"}));
   return [words](Context& context) -> Result<int> {
     if (const Status sliced = take_slice("show", &words->tensor, &words->slice); !sliced.ok()) return sliced;
-    return run(*words, context);
+    return run_show(*words, context);
   };
 }
 
@@ -158,7 +161,7 @@ CommandEntry show_command() {
                        {"Log-op0:input:0[0:2,:] --step 1"},
                        {"conv1.weight --bins 20"},
                        {"conv1.weight --step 1 --previous --sort difference"}},
-          .declare = declare,
+          .declare = declare_show,
           .steps = StepsWord::kCurrent,
           .formats = "table, json, jsonl, csv or markdown",
           .last_format = Format::kMarkdown,

@@ -8,12 +8,12 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct TrendWords {
   std::string statistic, target = "@all";
   bool ascii = false;
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_trend(const TrendWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
@@ -43,14 +43,14 @@ Result<int> run(const Words& words, Context& context) {
   return session.info().kind == SessionKind::kCheckpoint && is_damaged(session) ? kExitInput : kExitClean;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_trend(const Declaration& to) {
+  auto words = std::make_shared<TrendWords>();
   to.app.add_option("STATISTIC", words->statistic, fmt::format("{}", fmt::join(statistic_names(), ", ")))->required();
   add_selector(to.app, &words->target, "SEL", "selector, or one tensor; default: every node");
   add_graph(to);
   to.app.add_flag("--ascii", words->ascii, "sparklines of plain characters");
   to.app.add_flag("--wide", to.options.wide, "full names");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_trend(*words, context); };
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ CommandEntry trend_command() {
           .group = kFollowGroup,
           .summary = "a statistic over the steps, with change points",
           .examples = {{"abs_mean @gradient"}, {"l2_norm fc1.weight --steps 0:50"}, {"zero_percentage op:ReLU --format csv -o zeros.csv"}},
-          .declare = declare,
+          .declare = declare_trend,
           .steps = StepsWord::kAll,
           .formats = "table, json, jsonl, csv or markdown",
           .last_format = Format::kMarkdown,

@@ -6,21 +6,21 @@
 namespace msdbg::app {
 namespace {
 
-struct Words {
+struct WhyWords {
   std::string tensor;
   std::optional<int64_t> step;
-  int rank = -1;
+  std::optional<int> rank;
   uint32_t execution = 0;
 };
 
-Result<int> run(const Words& words, Context& context) {
+Result<int> run_why(const WhyWords& words, Context& context) {
   const Options& options = context.options();
   const auto opened = context.session();
   if (!opened) return opened.status();
   Session& session = **opened;
   WhyOptions asked;
   asked.step = words.step ? words.step : context.current_step();
-  if (words.rank >= 0) asked.rank = words.rank;
+  asked.rank = words.rank ? words.rank : context.current_rank();
   asked.graph = options.graph;
   asked.execution = words.execution;
   asked.mem_limit_bytes = options.mem_limit_mb << 20;
@@ -31,16 +31,16 @@ Result<int> run(const Words& words, Context& context) {
   return answer->kind == WhyKind::kHasValue ? kExitClean : kExitFindings;
 }
 
-Action declare(const Declaration& to) {
-  auto words = std::make_shared<Words>();
+Action declare_why(const Declaration& to) {
+  auto words = std::make_shared<WhyWords>();
   to.app.add_option("TENSOR", words->tensor, "NODE, NODE:1, NODE:input:0; NODE may be the end of the name")->required();
   const bool here = to.place == Place::kPrompt;
   to.app.add_option("--step", words->step, here ? "default: the current one" : "default: the first with data of its graph")
       ->type_name("STEP");
-  to.app.add_option("--rank", words->rank, "default: the first that has the node")->type_name("RANK")->check(CLI::Range(0, 1000000000));
+  add_rank(to, &words->rank);
   add_graph(to);
   to.app.add_option("--execution", words->execution, "which run within the step (loop bodies)")->type_name("N");
-  return [words](Context& context) { return run(*words, context); };
+  return [words](Context& context) { return run_why(*words, context); };
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ CommandEntry why_command() {
           .summary = "why a tensor has no value",
           .details = "Ends with status 1 when there is no value, 0 when there is one.",
           .examples = {{"conv1.weight --step 7"}, {"fc1-Dense/MatMul-op0", "fused, perhaps"}},
-          .declare = declare,
+          .declare = declare_why,
           .complete = "tensor"};
 }
 

@@ -62,6 +62,7 @@ struct CommandEntry {
   std::string_view formats = "table, json or jsonl";  ///< "" without --format and -o
   Format last_format = Format::kJsonl;                ///< the formats after it are refused
   bool pictures = false;                              ///< --format also accepts svg and dot
+  bool every_rank = false;                            ///< compares ranks: all of them, even where the prompt has a current one
   bool selectors = false;                             ///< the help shows the forms of a selector
   bool common = true;                                 ///< accepts the options that every command has
   bool passes_words = false;                          ///< words after `--` are passed to a script

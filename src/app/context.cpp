@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "app/live.h"
 #include "app/output.h"
 #include "app/run.h"
 #include "app/scripting.h"
+#include "msdbg/atomic_file.h"
 
 namespace msdbg::app {
 
@@ -42,7 +45,30 @@ Result<Script*> ShellContext::script() {
   return script_.get();
 }
 
+Status Context::write_pieces(const std::function<Status(const TextSink&)>& make) {
+  std::string all;
+  const Status made = make([&](std::string_view text) { return all += text, Status(); });
+  return made.ok() ? write(all) : made;
+}
+
 Status ShellContext::write(std::string_view text) { return write_result(options(), text); }
+
+Status ShellContext::write_pieces(const std::function<Status(const TextSink&)>& make) {
+  if (!options().output_file.empty()) {
+    Result<AtomicFile> file = AtomicFile::create(options().output_file);
+    if (!file) return file.status();
+    const Status made = make([&](std::string_view text) { return file->append(text); });
+    return made.ok() ? file->commit() : made;
+  }
+  if (::isatty(STDOUT_FILENO) != 0) return Context::write_pieces(make);
+  constexpr size_t kPiece = 1 << 16;
+  std::string waiting;
+  const Status made = make([&](std::string_view text) {
+    waiting += text;
+    return waiting.size() < kPiece ? Status() : write(std::exchange(waiting, {}));
+  });
+  return made.ok() ? write(waiting) : made;
+}
 
 void ShellContext::note(std::string_view text) { app::note(options(), text); }
 
@@ -53,6 +79,7 @@ Result<std::unique_ptr<Session>> open_other(Context& context, const std::string&
   }
   DumpOptions dump_options;
   dump_options.net = context.options().net;
+  dump_options.index = context.options().index;
   if (!context.options().opens_all_ranks) dump_options.ranks = context.options().ranks;
   auto session = open_any(path, dump_options, context.options().checkpoint);
   if (session && context.options().prints_damage) print_damage(context, **session);

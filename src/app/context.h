@@ -1,6 +1,7 @@
 // Where a command runs, what it works on, and where its results go. A command never prints by itself.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +29,9 @@ class Context {
   /// The virtual machine that runs rules, with session() as its `s`: created on the first call, or the prompt's.
   virtual Result<Script*> script() = 0;
 
-  /// Prompt only: its current step, its watchpoints and the last result. The program has none of these.
+  /// Prompt only: its current step and rank, its watchpoints and the last result. The program has none of these.
   virtual std::optional<int64_t> current_step() { return std::nullopt; }
+  virtual std::optional<int> current_rank() { return std::nullopt; }
   virtual std::vector<Watchpoint> watchpoints() { return {}; }
   virtual const CheckResult* last_result() { return nullptr; }
   /// Makes this the last result.
@@ -46,6 +48,8 @@ class Context {
   std::string typed(std::string_view command) const;
   /// Writes the result to -o FILE, standard output or the prompt.
   virtual Status write(std::string_view text) = 0;
+  /// The same for a long result: `make` gives it to its argument, piece by piece.
+  virtual Status write_pieces(const std::function<Status(const TextSink&)>& make);
   /// Prints a line for people in addition to the result; nothing with --quiet.
   virtual void note(std::string_view text) = 0;
 
@@ -60,6 +64,7 @@ class ShellContext : public Context {
   Result<Session*> session() override;
   Result<Script*> script() override;
   Status write(std::string_view text) override;
+  Status write_pieces(const std::function<Status(const TextSink&)>& make) override;
   void note(std::string_view text) override;
 
  private:

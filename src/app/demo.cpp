@@ -5,6 +5,7 @@
 
 #include "app/context.h"
 #include "app/output.h"
+#include "app/program.h"
 #include "app/raw_options.h"
 
 namespace msdbg::app {
@@ -15,9 +16,8 @@ constexpr std::string_view kDumpName = "lenet-lognan";
 std::string demo_dump() {
   // Next to the installed program (works for a moved prefix), in the install location, in the build tree.
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   std::vector<std::filesystem::path> places;
-  if (!error) places.push_back(self.parent_path().parent_path() / "share/msdbg/demo-data");
+  if (!program_file().folder.empty()) places.push_back(program_file().folder.parent_path() / "share/msdbg/demo-data");
   places.emplace_back(MSDBG_DEMO_INSTALL_DIR);
   places.emplace_back(MSDBG_DEMO_BUILD_DIR);
   for (const auto& place : places) {
@@ -27,7 +27,8 @@ std::string demo_dump() {
 }
 
 // Shows a command as a user would type it, then runs it.
-int run_words(const Options& options, const std::vector<std::string>& words) {
+int run_words(Options options, const std::vector<std::string>& words) {
+  options.index = false;  // it would stay in the installed tree
   const Parsed parsed = parse_command(*find_command(words.front()), {words.begin() + 1, words.end()}, options);
   if (parsed.done) return report_failure(Status(Code::kInternal, "demo: " + parsed.err));
   return run_in_shell(parsed);
@@ -45,7 +46,7 @@ struct Stop {
   int expected;
 };
 
-Result<int> run(Context& context) {
+Result<int> run_demo(Context& context) {
   const Options& options = context.options();
   const std::string dump = demo_dump();
   if (dump.empty()) {
@@ -77,7 +78,7 @@ Result<int> run(Context& context) {
   return kExitClean;
 }
 
-Action declare(const Declaration&) { return run; }
+Action declare_demo(const Declaration&) { return run_demo; }
 
 }  // namespace
 
@@ -86,7 +87,7 @@ CommandEntry demo_command() {
           .group = kStartGroup,
           .summary = "find a planted log(0) in a dump that ships with msdbg",
           .examples = {{""}, {"--format json"}},
-          .declare = declare,
+          .declare = declare_demo,
           .readers = Readers::kProgram,
           .first = FirstWord::kNone};
 }

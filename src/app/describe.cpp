@@ -83,7 +83,7 @@ Action declare_command(const CommandEntry& entry, const Declaration& to) {
     app.add_option("DUMP", to.options.dump, std::string(entry.first_help))->required(entry.first == FirstWord::kDump);
   }
   Action action = entry.declare(to);
-  if (entry.steps != StepsWord::kNone) add_steps(entry.steps, to);
+  if (entry.steps != StepsWord::kNone) add_steps(entry, to);
   add_common(entry, to);
   for (CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) verb->set_help_flag("-h,--help", "this text");
   return action;

@@ -143,6 +143,18 @@ std::string program_help() {
   return out + std::string(kStart) + std::string(kStatuses);
 }
 
+std::vector<std::pair<std::string, std::string>> exit_statuses() {
+  std::vector<std::pair<std::string, std::string>> out;
+  std::string_view rest = kStatuses.substr(kStatuses.find(':') + 1);
+  while (!(rest = trim(rest)).empty()) {
+    const std::string_view entry = rest.substr(0, std::min(rest.find("   "), rest.find('\n')));
+    const size_t space = entry.find(' ');
+    out.emplace_back(entry.substr(0, space), trim(entry.substr(space)));
+    rest.remove_prefix(entry.size());
+  }
+  return out;
+}
+
 namespace {
 
 nlohmann::ordered_json json_of(const CommandInfo& info) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/command.h"
 
@@ -13,6 +15,8 @@ Action declare_command(const CommandEntry& entry, const Declaration& to);
 std::string command_help(const CommandEntry& entry, const CLI::App& app, Place place);
 /// What `msdbg --help` prints.
 std::string program_help();
+/// What each exit status means: "0" and "clean".
+std::vector<std::pair<std::string, std::string>> exit_statuses();
 /// All commands with their words, options and examples, for manual pages and shell completion.
 std::string commands_json();
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -114,6 +115,10 @@ std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& hist
   (void)completer;
 #endif
   return std::make_unique<PlainEditor>(terminal && !plain, std::move(news));
+}
+
+void use_locale() {
+  if (std::setlocale(LC_CTYPE, "") == nullptr) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 namespace {

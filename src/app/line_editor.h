@@ -34,6 +34,10 @@ class LineEditor {
 /// libedit on a terminal (history in `history_file` unless empty); otherwise, or with `plain`, plain reading.
 std::unique_ptr<LineEditor> make_line_editor(bool plain, const std::string& history_file, Completer completer, News news = {});
 
+/// The line editor counts columns in the user's encoding: that of the environment, or UTF-8 if this C library does not know the locale,
+/// as in a bundle. Numbers keep the C locale's decimal point.
+void use_locale();
+
 /// $XDG_STATE_HOME/msdbg/history or ~/.local/state/msdbg/history; creates the directory. "" without a home directory.
 std::string default_history_file();
 /// $XDG_CONFIG_HOME/msdbg/init.lua or ~/.config/msdbg/init.lua; "" when there is no such file.

@@ -74,6 +74,8 @@ ListenOptions listen_options(const Options& options) {
   ListenOptions out;
   out.bind = options.bind;
   out.port = options.port;
+  out.ranks = options.rank_count;
+  out.answer_only = options.answer_only;
   out.record = options.record;
   out.mem_limit_bytes = options.mem_limit_mb << 20;
   out.history_steps = options.history;
@@ -87,28 +89,42 @@ ListenOptions listen_options(const Options& options) {
 std::string held_text(LiveSession& session) {
   const LiveState state = session.state();
   if (state != LiveState::kHeld) return std::string(live_state_name(state));
-  if (session.completed_steps() == 0 && session.current_node().empty()) return "held before its first step";
-  return fmt::format("held in step {}, {} completed", session.current_step(), session.completed_steps());
+  std::string text = session.completed_steps() == 0 && session.current_node().empty()
+      ? "held before its first step"
+      : fmt::format("held in step {}, {} completed", session.current_step(), session.completed_steps());
+  for (const LiveRank& rank : session.live_ranks()) {
+    if (rank.state != LiveState::kHeld) text += fmt::format("; rank {} {}", rank.rank, live_state_name(rank.state));
+  }
+  return text;
 }
 
 // What the history keeps of each step, on its own line; "" when it keeps nothing.
-std::string history_text(const LiveHistory& history) {
+std::string history_text(const LiveHistory& history, size_t ranks) {
   if (history.tensors == 0) return "";
   std::string what = fmt::format("{} weight{}", history.weights, history.weights == 1 ? "" : "s");
   if (history.weights < history.all_weights) what = fmt::format("{} of {} weights", history.weights, history.all_weights);
   const size_t others = history.tensors - history.weights;
   if (others > 0) what += fmt::format(" and {} value{} of loss and learning rate", others, others == 1 ? "" : "s");
-  return fmt::format("\nhistory: statistics of {} over the last {} steps (goto -1); --history 0 turns it off", what, history.steps);
+  return fmt::format("\nhistory: statistics of {}{} over the last {} steps (goto -1); --history 0 turns it off", what,
+                     ranks > 1 ? " of each rank" : "", history.steps);
+}
+
+// The devices of all ranks: "0 1 2 3".
+std::string devices_text(LiveSession& session) {
+  std::string out;
+  for (const LiveRank& rank : session.live_ranks()) out += (out.empty() ? "" : " ") + printable(rank.peer.device);
+  return out;
 }
 
 std::string connected_text(LiveSession& session) {
   const LivePeer& peer = session.peer();
   size_t nodes = 0;
   for (const GraphPtr& graph : session.graphs()) nodes += graph->nodes().size();
-  const size_t graphs = session.graphs().size();
-  return fmt::format("connected: MindSpore {}, {} {}, {} graph{}, {} node{}. The training is {}.", printable(peer.version),
-                     printable(peer.backend), printable(peer.device), graphs, graphs == 1 ? "" : "s", nodes,
-                     nodes == 1 ? "" : "s", held_text(session)) + history_text(session.history());
+  const size_t graphs = session.graphs().size(), ranks = session.ranks().size();
+  return fmt::format("connected: MindSpore {}, {} {}, {}{} graph{}, {} node{}. The training is {}.", printable(peer.version),
+                     printable(peer.backend), ranks > 1 ? devices_text(session) : printable(peer.device),
+                     ranks > 1 ? fmt::format("{} ranks, ", ranks) : "", graphs, graphs == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
+                     held_text(session)) + history_text(session.history(), ranks);
 }
 
 Status keep_for_next_step(Session& session, std::span<const NodeRef> nodes) {

@@ -9,8 +9,11 @@
 
 #include "app/command.h"
 #include "app/help.h"
+#include "app/manual.h"
 #include "app/raw_options.h"
+#include "app/shell_completion.h"
 #include "app/suggestion.h"
+#include "app/version.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg::app {
@@ -68,6 +71,14 @@ Result<std::vector<std::string>> take_leading_options(std::vector<std::string>* 
   }
   words->erase(words->begin(), words->begin() + static_cast<std::ptrdiff_t>(at));
   return taken;
+}
+
+// --version [--format table|json]
+Parsed version_words(std::vector<std::string> words) {
+  if (words.size() == 1 && words[0].starts_with("--format=")) words = {"--format", words[0].substr(words[0].find('=') + 1)};
+  if (words.empty() || words == std::vector<std::string>{"--format", "table"}) return printed(version_text());
+  if (words == std::vector<std::string>{"--format", "json"}) return printed(version_json());
+  return usage_error("--version takes only --format table or --format json");
 }
 
 Parsed unknown_command(const std::string& word) {
@@ -132,7 +143,12 @@ Parsed parse_command(const CommandEntry& entry, const std::vector<std::string>& 
 Parsed parse_command_line(const std::vector<std::string>& raw_words) {
   std::vector<std::string> words = raw_words;
   if (words.size() == 1 && words[0] == "--dump-commands") return printed(commands_json());
-  if (!words.empty() && words[0] == "--version") return printed("msdbg " + std::string(kVersion) + "\n");
+  if (!words.empty() && words[0] == "--complete") return printed(complete_words({words.begin() + 1, words.end()}));
+  if (!words.empty() && words[0] == "--man" && words.size() <= 2) {
+    const Result<std::string> page = manual_page(words.size() == 2 ? words[1] : "");
+    return page ? printed(*page) : usage_error(page.status().message());
+  }
+  if (!words.empty() && words[0] == "--version") return version_words({words.begin() + 1, words.end()});
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) return printed(laid_out(program_help()));
   const auto leading = take_leading_options(&words);
   if (!leading) return usage_error(leading.status().message());

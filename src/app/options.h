@@ -38,8 +38,9 @@ struct Options {
   uint64_t mem_limit_mb = 16384;
   unsigned threads = 0;
   IntSet steps = IntSet::all(), ranks = IntSet::all();
-  bool steps_given = false;
+  bool steps_given = false, ranks_given = false;
   std::optional<std::string> net;
+  bool index = true;            ///< of the statistics of dumps
   bool pager = true;            ///< show long texts in a pager on a terminal
   bool quiet = false, strict = false, wide = false, group = false, all = false;
   int verbose = 0;
@@ -76,6 +77,7 @@ struct Options {
   int port = 50051, history = 16;
   std::string bind = "127.0.0.1", record, graph_from;
   bool answer_only = false;
+  int rank_count = 1;        ///< number of processes of the training
   std::vector<int> sockets;  ///< already listening, inherited from the process that started this one
   int ready = -1;            ///< descriptor on which the parent process waits until this one listens
   std::optional<double> timeout_s;  ///< until the training connects

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <clocale>
 #include <cstdio>
 #include <sstream>
 
@@ -15,6 +14,7 @@
 #include "app/run.h"
 #include "app/scripting.h"
 #include "msdbg/file.h"
+#include "msdbg/rank_report.h"
 
 namespace msdbg::app {
 namespace {
@@ -194,6 +194,7 @@ std::string greeting(Session& session) {
   else if (steps.back() - steps.front() + 1 == static_cast<int64_t>(steps.size()))
     out += fmt::format(", steps {}-{}", steps.front(), steps.back());
   else out += fmt::format(", {} steps from {} to {}", steps.size(), steps.front(), steps.back());
+  for (const std::string& line : missing_steps(session)) out += "\n" + line;
   return out + "\nType help, or Lua.";
 }
 
@@ -225,8 +226,7 @@ namespace {
 
 Result<int> run_prompt(Context& context) {
   const Options& options = context.options();
-  // The line editor counts columns in the user's encoding. Numbers keep the C locale's decimal point.
-  std::setlocale(LC_CTYPE, "");
+  use_locale();
   EventPrinter events(::isatty(STDOUT_FILENO) && !options.batch ? stdout : stderr);
   auto script = make_script(options, &events);
   if (!script) return script.status();
@@ -234,6 +234,7 @@ Result<int> run_prompt(Context& context) {
   if (!options.dump.empty()) {
     DumpOptions dump_options;
     dump_options.net = options.net;
+    dump_options.index = options.index;
     dump_options.ranks = options.ranks;
     auto session = open_any(options.dump, dump_options, options.checkpoint);
     if (!session) return session.status();

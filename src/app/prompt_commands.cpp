@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "app/context.h"
@@ -13,7 +14,11 @@ namespace {
 
 class PromptContext : public Context {
  public:
-  PromptContext(const Options& options, Script& script) : Context(options), script_(script) {}
+  // Within a command its --ranks alone decides: the rules and Lua modules that it calls see every rank.
+  PromptContext(const Options& options, Script& script) : Context(options), script_(script), rank_(script.current_rank()) {
+    script_.set_current_rank(std::nullopt);
+  }
+  ~PromptContext() override { script_.set_current_rank(rank_); }
 
   Result<Session*> session() override {
     Session* const open = script_.session();
@@ -22,6 +27,7 @@ class PromptContext : public Context {
   }
   Result<Script*> script() override { return &script_; }
   std::optional<int64_t> current_step() override { return script_.current_step(); }
+  std::optional<int> current_rank() override { return rank_; }
   std::vector<Watchpoint> watchpoints() override { return script_.watchpoints(); }
   const CheckResult* last_result() override { return script_.last_result(); }
   void keep(const CheckResult& result, const std::string& asked, const std::vector<std::string>& names) override {
@@ -54,6 +60,7 @@ class PromptContext : public Context {
 
  private:
   Script& script_;
+  const std::optional<int> rank_;
   std::string text_;
 };
 
@@ -66,17 +73,29 @@ Options base_options(const Options& options) {
   base.mem_limit_mb = options.mem_limit_mb;
   base.threads = options.threads;
   base.net = options.net;
+  base.index = options.index;
   base.checkpoint = options.checkpoint;
   base.quiet = options.quiet;
   return base;
 }
 
-/// Default of --steps: the current step of the prompt.
-void stay_at_the_step(const CommandEntry& entry, Script& script, Options* options) {
+/// Defaults of --steps and --ranks: the current step and rank of the prompt.
+void stay_at_the_place(const CommandEntry& entry, Script& script, Options* options) {
+  const auto rank = script.current_rank();
+  if (!options->ranks_given && rank && !entry.every_rank) options->ranks = IntSet::of(*rank);
   const auto step = script.current_step();
   if (options->steps_given || !step) return;
   const bool training = dynamic_cast<LiveSession*>(script.session()) != nullptr;
   if (entry.steps == StepsWord::kCurrent || (entry.steps == StepsWord::kAllHeld && training)) options->steps = IntSet::of(*step);
+}
+
+/// Error: --ranks names none of the session's ranks.
+Status ranks_exist(const Options& options, Script& script) {
+  Session* const session = script.session();
+  if (!options.ranks_given || session == nullptr) return {};
+  const std::vector<int64_t> ranks(session->ranks().begin(), session->ranks().end());
+  if (std::ranges::any_of(ranks, [&](int64_t rank) { return options.ranks.contains(rank); })) return {};
+  return Status(Code::kNotFound, fmt::format("--ranks {}: no such rank (have {})", options.ranks.text(), numbers_text(ranks)));
 }
 
 Result<std::string> run(Script& script, const std::vector<std::string>& words, const Options& base) {
@@ -89,7 +108,8 @@ Result<std::string> run(Script& script, const std::vector<std::string>& words, c
     return Status(Code::kInvalidArgument, parsed.err);
   }
   parsed.options.words = words;
-  stay_at_the_step(entry, script, &parsed.options);
+  if (const Status there = ranks_exist(parsed.options, script); !there.ok()) return there;
+  stay_at_the_place(entry, script, &parsed.options);
   PromptContext context(parsed.options, script);
   const auto status = parsed.action(context);
   if (!status) return status.status();

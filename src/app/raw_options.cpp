@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "msdbg/live.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -33,6 +35,7 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
       ->type_name("N")
       ->group(kCommonGroup);
   app.add_option("--net", to.raw.net, "the net to open, if the dump has several")->type_name("NAME")->group(kCommonGroup);
+  app.add_flag("--no-index{false}", o.index, "neither use nor write the index of the dump (docs/index.md)")->group(kCommonGroup);
   app.add_option("--key", to.raw.key, "key of an encrypted checkpoint: hexadecimal digits, @FILE or env:NAME")
       ->type_name("KEY")
       ->group(kCommonGroup);
@@ -49,16 +52,27 @@ void add_common(const CommandEntry& entry, const Declaration& to) {
   app.add_option("--log", o.log_file, "append a complete log with times to FILE")->type_name("FILE")->group(kCommonGroup);
 }
 
-void add_steps(StepsWord word, const Declaration& to) {
-  const bool here = to.place == Place::kPrompt && word == StepsWord::kCurrent;
+void add_steps(const CommandEntry& entry, const Declaration& to) {
+  const bool here = to.place == Place::kPrompt && entry.steps == StepsWord::kCurrent;
   to.app.add_option("--steps,--step", to.raw.steps, "steps: all, 3, 0:10 (both ends), 2:, 0,4,7:9")
       ->default_str(here ? "the current step" : "all")
       ->type_name("STEPS");
-  add_ranks(to);
+  add_ranks(to, entry.every_rank);
 }
 
-void add_ranks(const Declaration& to) {
-  to.app.add_option("--ranks,--rank", to.raw.ranks, "ranks, written like steps")->default_str("all")->type_name("RANKS");
+void add_ranks(const Declaration& to, bool every_rank) {
+  const bool here = to.place == Place::kPrompt && !every_rank;
+  to.app.add_option("--ranks,--rank", to.raw.ranks, "ranks, written like steps")
+      ->default_str(here ? "the current rank" : "all")
+      ->type_name("RANKS");
+}
+
+void add_rank(const Declaration& to, std::optional<int>* rank) {
+  const bool here = to.place == Place::kPrompt;
+  const char* const help = here ? "default: the current rank, else the first that has the node" : "default: the first that has the node";
+  to.app.add_option("--rank", *rank, help)
+      ->type_name("RANK")
+      ->check(CLI::Range(0, 1000000000));
 }
 
 void add_graph(const Declaration& to) {
@@ -117,6 +131,7 @@ Status finish(const CommandEntry& entry, const RawOptions& raw, Options& o) {
     *set = *parsed;
   }
   o.steps_given = !raw.steps.empty();
+  o.ranks_given = !raw.ranks.empty();
   if (!raw.net.empty()) o.net = raw.net;
   if (!raw.key.empty()) {
     const Status read = read_checkpoint_key(raw.key, &o.checkpoint);
@@ -140,6 +155,11 @@ Status finish(const CommandEntry& entry, const RawOptions& raw, Options& o) {
     return Status(Code::kInvalidArgument, fmt::format("--history {} is out of range; give 0 to 1000000 (steps)", raw.history));
   }
   o.history = static_cast<int>(raw.history);
+  if (raw.rank_count < 1 || raw.rank_count > kMostLiveRanks) {
+    return Status(Code::kInvalidArgument, fmt::format("--ranks {} is out of range; give the number of processes of the training, 1 to {}",
+                                                      raw.rank_count, kMostLiveRanks));
+  }
+  o.rank_count = static_cast<int>(raw.rank_count);
   if (raw.timeout_s) {
     if (!(*raw.timeout_s >= 0 && *raw.timeout_s <= 1e9)) {
       return Status(Code::kInvalidArgument,

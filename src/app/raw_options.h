@@ -14,7 +14,7 @@ namespace msdbg::app {
 struct RawOptions {
   std::string format, colour, semantics, nan, steps, ranks, net, key, dec_mode;
   std::vector<std::string> on, when;
-  int64_t graph = -1, port = 50051, history = 16;
+  int64_t graph = -1, port = 50051, history = 16, rank_count = 1;
   std::optional<double> timeout_s;
   double answer_timeout_s = 30;
 };
@@ -25,8 +25,10 @@ inline constexpr const char* kCommonGroup = "Common options";
 /// Adds --format and -o, and the options that every command has.
 void add_common(const CommandEntry& entry, const Declaration& to);
 /// --steps and --ranks.
-void add_steps(StepsWord word, const Declaration& to);
-void add_ranks(const Declaration& to);
+void add_steps(const CommandEntry& entry, const Declaration& to);
+void add_ranks(const Declaration& to, bool every_rank = false);
+/// --rank of a command on one node.
+void add_rank(const Declaration& to, std::optional<int>* rank);
 /// --graph N.
 void add_graph(const Declaration& to);
 /// Adds a selector as the last word. Its terms need no quotes: `nodes op:MatMul and @gradient`.

@@ -7,6 +7,7 @@
 
 #include "app/command.h"
 #include "app/context.h"
+#include "app/job.h"
 #include "app/output.h"
 #include "app/signals.h"
 #include "msdbg/log.h"
@@ -48,7 +49,7 @@ int run_guarded(const std::function<int()>& command) {
 }
 
 int run_program(const std::vector<std::string>& words) {
-  return run_guarded([&] { return run_words(words); });
+  return run_guarded([&] { return run_in_job([&] { return run_words(words); }); });
 }
 
 }  // namespace msdbg::app

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "msdbg/team.h"
+
 namespace msdbg {
 
 SignalsBlocked::SignalsBlocked() {
@@ -19,8 +21,15 @@ SignalsBlocked::SignalsBlocked() {
 
 SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
+namespace {
+std::atomic<unsigned> g_processors{0};
+}
+
+void set_processors(unsigned count) { g_processors = count; }
+
 unsigned thread_count(unsigned wanted, uint64_t tasks) {
-  const uint64_t most = wanted > 0 ? wanted : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned processors = g_processors > 0 ? g_processors.load() : std::max(1u, std::thread::hardware_concurrency());
+  const uint64_t most = wanted > 0 ? wanted : processors;
   return static_cast<unsigned>(std::clamp<uint64_t>(tasks, 1, most));
 }
 

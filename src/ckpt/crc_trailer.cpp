@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMark = "crc_num";
 constexpr size_t kTrailer = 17;
-constexpr size_t kBlock = 1 << 20;
+constexpr size_t kCrcBlock = 1 << 20;
 
 }  // namespace
 
@@ -27,10 +27,10 @@ Status strip_crc(Contents& contents, uint64_t& end) {
   uint64_t stored = 0;
   for (size_t i = kMark.size(); i < kTrailer; ++i) stored = stored << 8 | std::to_integer<uint64_t>(block[i]);
   Crc32 crc;
-  block.resize(kBlock);
-  for (uint64_t at = 0; at < end; at += kBlock) {
+  block.resize(kCrcBlock);
+  for (uint64_t at = 0; at < end; at += kCrcBlock) {
     if (interrupt_requested()) return Status(Code::kInterrupted, fmt::format("{}: interrupted while its CRC was computed", file.path()));
-    const std::span part(block.data(), std::min<uint64_t>(kBlock, end - at));
+    const std::span part(block.data(), std::min<uint64_t>(kCrcBlock, end - at));
     if (const Status status = file.read(at, part); !status.ok()) return status;
     crc.update(part);
   }

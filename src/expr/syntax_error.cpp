@@ -17,7 +17,7 @@ size_t columns(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), starts_character));
 }
 
-std::string one_line(std::string_view text) {
+std::string without_breaks(std::string_view text) {
   std::string line(text);
   for (char& c : line) {
     if (c == '\n' || c == '\r' || c == '\t') c = ' ';
@@ -34,8 +34,8 @@ Status describe(const Problem& problem, std::string_view expression) {
   size_t last = std::min(expression.size(), at + std::max(kShownAfter, std::min(problem.place.length, 2 * kShownAfter)));
   while (last < expression.size() && !starts_character(expression[last])) ++last;
 
-  const std::string before = (first > 0 ? "..." : "") + one_line(expression.substr(first, at - first));
-  const std::string after = one_line(expression.substr(at, last - at));
+  const std::string before = (first > 0 ? "..." : "") + without_breaks(expression.substr(first, at - first));
+  const std::string after = without_breaks(expression.substr(at, last - at));
   const std::string_view marked = expression.substr(at, std::min(problem.place.length, last - at));
   const size_t length = std::max<size_t>(1, columns(marked));
   return Status(msdbg::Code::kInvalidArgument,

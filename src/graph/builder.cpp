@@ -1,17 +1,23 @@
 // GraphBuilder: collects nodes, then builds the name index, the execution order and the lists of users.
 #include <algorithm>
-#include <unordered_set>
+#include <bit>
+#include <unordered_map>
 
+#include "graph/pool.h"
 #include "graph/roles.h"
 #include "msdbg/graph.h"
 
 namespace msdbg {
 
-GraphBuilder::GraphBuilder(int rank, int id) : graph_(std::make_unique<Graph>()) {
+GraphBuilder::GraphBuilder(int rank, int id) : graph_(std::make_unique<Graph>()), pool_(std::make_unique<Pool>()) {
   graph_->rank_ = rank;
   graph_->id_ = id;
   graph_->root_id_ = id;
 }
+
+GraphBuilder::GraphBuilder(GraphBuilder&& other) noexcept = default;
+GraphBuilder& GraphBuilder::operator=(GraphBuilder&& other) noexcept = default;
+GraphBuilder::~GraphBuilder() = default;
 
 void GraphBuilder::set_name(std::string name) { graph_->name_ = std::move(name); }
 void GraphBuilder::set_root_id(int id) { graph_->root_id_ = id; }
@@ -21,12 +27,17 @@ void GraphBuilder::set_source_path(std::string path) { graph_->source_path_ = st
 
 NodeId GraphBuilder::add(Node node) {
   node.id = static_cast<NodeId>(graph_->nodes_.size());
+  pool_->share(node);
   graph_->nodes_.push_back(std::move(node));
   return graph_->nodes_.back().id;
 }
 
 Node& GraphBuilder::node(NodeId id) { return graph_->nodes_[id]; }
+void GraphBuilder::set_outputs(NodeId id, std::vector<OutputType> outputs) {
+  graph_->nodes_[id].outputs = pool_->share(std::move(outputs));
+}
 size_t GraphBuilder::size() const { return graph_->nodes_.size(); }
+void GraphBuilder::reserve(size_t more) { graph_->nodes_.reserve(graph_->nodes_.size() + more); }
 
 std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::string> names) {
   // Operators may share a full name; the k-th line with that name then means the k-th operator.
@@ -55,10 +66,12 @@ GraphPtr GraphBuilder::build() {
   std::vector<Node>& nodes = graph.nodes_;
 
   // A Load may carry the name of the parameter it reads (1.3 to 1.5) and must not hide it.
-  graph.by_name_.reserve(nodes.size());
+  graph.by_name_.assign(std::bit_ceil(nodes.size() + nodes.size() / 2 + 1), kNoNode);
   for (const bool structural : {false, true}) {
     for (const Node& node : nodes) {
-      if (is_structural(node.op) == structural) graph.by_name_.try_emplace(node.name, node.id);
+      if (is_structural(node.op) != structural) continue;
+      NodeId& place = graph.by_name_[graph.place_of(node.name)];
+      if (place == kNoNode) place = node.id;
     }
   }
 
@@ -80,7 +93,9 @@ GraphPtr GraphBuilder::build() {
   for (Node& node : nodes) {
     for (Edge& edge : node.inputs) {
       if (edge.node != kNoNode && edge.node >= nodes.size()) edge.node = kNoNode;
-      if (edge.node != kNoNode) ++graph.use_begin_[edge.node + 1];
+      if (edge.node == kNoNode) continue;
+      edge.name = {};
+      ++graph.use_begin_[edge.node + 1];
     }
   }
   for (size_t i = 1; i < graph.use_begin_.size(); ++i) graph.use_begin_[i] += graph.use_begin_[i - 1];

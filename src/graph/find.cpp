@@ -190,7 +190,7 @@ std::string suggestion(const Selector::Term& term, Graphs graphs) {
       break;
     case Kind::kStack:
       each_named(graphs, [&](const Graph&, const Node& node) {
-        for (const StackFrame& frame : node.stack) known.insert(frame.file.substr(frame.file.rfind('/') + 1));
+        for (const StackFrame& frame : node.stack) known.insert(frame.file->substr(frame.file->rfind('/') + 1));
       });
       if (known.empty()) return "the graphs hold no source lines";
       if (term.line != 0 && known.contains(term.text.substr(term.text.rfind('/') + 1))) {

@@ -1,6 +1,9 @@
 #include "msdbg/gradients.h"
 
-#include <algorithm>
+#include <map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "graph/roles.h"
 
@@ -9,7 +12,7 @@ namespace {
 
 const std::optional<Shape>* shape_of(const Graph& graph, const Edge& edge) {
   if (edge.node == kNoNode) return nullptr;
-  const std::vector<OutputType>& outputs = graph.node(edge.node).outputs;
+  const SharedList<OutputType>& outputs = graph.node(edge.node).outputs;
   return edge.slot < outputs.size() ? &outputs[edge.slot].shape : nullptr;
 }
 
@@ -40,9 +43,8 @@ int fit(const Graph& graph, const Node& parameter, const Edge& input) {
 
 /// Of an optimizer that is several operators, the last of which assigns the weight: the value that enters it and fits best.
 std::optional<GradientOf> entering(const Graph& graph, const Node& parameter, NodeId assignment) {
-  std::vector<bool> seen(graph.nodes().size());
+  std::unordered_set<NodeId> seen{assignment};
   std::vector<NodeId> open{assignment};
-  seen[assignment] = true;
   GradientOf best;
   int best_fit = 0;
   while (!open.empty()) {
@@ -53,8 +55,7 @@ std::optional<GradientOf> entering(const Graph& graph, const Node& parameter, No
       if (producer.node == kNoNode) continue;
       const Node& from = graph.node(producer.node);
       if (from.kind == NodeKind::kOperator && in_optimizer_scope(from)) {
-        if (!seen[from.id]) open.push_back(from.id);
-        seen[from.id] = true;
+        if (seen.insert(from.id).second) open.push_back(from.id);
       } else if (const int fits = fit(graph, parameter, producer); fits > best_fit) {
         best_fit = fits;
         best = {node.id, slot, producer};
@@ -92,24 +93,35 @@ std::optional<GradientOf> gradient_of(const Graph& graph, NodeId id) {
   return std::nullopt;
 }
 
+/// By producer and output slot. Where several parameters have the same gradient: the first of them.
+class GradientTable {
+ public:
+  explicit GradientTable(const Graph& graph) {
+    for (const Node& parameter : graph.nodes()) {
+      if (parameter.kind != NodeKind::kParameter || !parameter.trainable) continue;
+      if (const auto gradient = gradient_of(graph, parameter.id)) {
+        parameters_.try_emplace({gradient->producer.node, gradient->producer.slot}, parameter.id);
+      }
+    }
+  }
+
+  std::optional<NodeId> find(NodeId node, uint32_t output_slot) const {
+    const auto found = parameters_.find({node, output_slot});
+    return found == parameters_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::map<std::pair<NodeId, uint32_t>, NodeId> parameters_;
+};
+
+const GradientTable& Graph::gradient_table() const {
+  std::call_once(gradients_paired_, [this] { gradient_table_ = std::make_shared<const GradientTable>(*this); });
+  return *gradient_table_;
+}
+
 std::optional<NodeId> parameter_of_gradient(const Graph& graph, NodeId id, uint32_t output_slot) {
-  for (const Use& use : graph.effective_users(id)) {
-    if (use.output_slot != output_slot) continue;
-    const Node& consumer = graph.node(use.node);
-    const std::optional<uint32_t> weight = optimizer_weight_slot(consumer.op);
-    if (!weight || *weight == use.slot || *weight >= consumer.inputs.size()) continue;
-    const NodeId parameter = graph.effective_producer(consumer.id, *weight).node;
-    if (parameter == kNoNode) continue;
-    const std::optional<GradientOf> gradient = gradient_of(graph, parameter);
-    if (gradient && gradient->optimizer == consumer.id && gradient->slot == use.slot) return parameter;
-  }
-  const bool enters = std::ranges::any_of(graph.effective_users(id), [&](const Use& use) { return in_optimizer_scope(graph.node(use.node)); });
-  for (const Node& parameter : graph.nodes()) {
-    if (!enters || parameter.kind != NodeKind::kParameter || !parameter.trainable) continue;
-    const std::optional<GradientOf> gradient = gradient_of(graph, parameter.id);
-    if (gradient && gradient->producer.node == id && gradient->producer.slot == output_slot) return parameter.id;
-  }
-  return std::nullopt;
+  if (id == kNoNode) return std::nullopt;
+  return graph.gradient_table().find(id, output_slot);
 }
 
 }  // namespace msdbg

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -63,8 +64,16 @@ bool is_structural(std::string_view op) {
 }
 
 const Node* Graph::find(std::string_view full_name) const {
-  const auto found = by_name_.find(std::string(full_name));
-  return found == by_name_.end() ? nullptr : &nodes_[found->second];
+  if (by_name_.empty()) return nullptr;
+  const NodeId found = by_name_[place_of(full_name)];
+  return found == kNoNode ? nullptr : &nodes_[found];
+}
+
+size_t Graph::place_of(std::string_view full_name) const {
+  const size_t mask = by_name_.size() - 1;
+  size_t at = std::hash<std::string_view>()(full_name) & mask;
+  while (by_name_[at] != kNoNode && nodes_[by_name_[at]].name != full_name) at = (at + 1) & mask;
+  return at;
 }
 
 std::span<const Use> Graph::users(NodeId id) const {
@@ -123,13 +132,13 @@ Edge Graph::effective_producer(NodeId id, uint32_t input_slot) const {
     const bool tuple = producer.op == "MakeTuple" || producer.op == "MakeList";
     if (!tuple && !forwards_first_input(producer.op)) return edge;
     const uint32_t input = tuple ? edge.slot : 0;
-    if (input >= producer.inputs.size()) return {kNoNode, 0, edge.name};
+    if (input >= producer.inputs.size()) return {kNoNode, 0, producer.name};
     const Edge& behind = producer.inputs[input];
     // Depend passes on its input tuple: its slots count from the input's slot.
     const uint32_t slot = producer.op == "Depend" ? behind.slot + edge.slot : behind.slot;
     edge = {behind.node, slot, behind.name};
   }
-  return {kNoNode, 0, edge.name};
+  return {kNoNode, 0, edge.node == kNoNode ? edge.name : SharedText(nodes_[edge.node].name)};
 }
 
 bool carries_value(const Graph& graph, const Edge& edge) {

@@ -76,7 +76,8 @@ std::vector<Roles> parameter_roles(const Graph& graph) {
       if (is_structural(consumer.op)) continue;  // in-place operators use the parameter itself, never a Load of it
       if (const auto slot = optimizer_weight_slot(consumer.op)) {
         role.trainable = role.trainable || (*slot == use.slot && !state_name);
-      } else if (use.slot == 0 && in_optimizer_scope(consumer) && !state_name && has_many_elements(node) && !belongs_to_another(graph, node)) {
+      } else if (use.slot == 0 && in_optimizer_scope(consumer) && !state_name && has_many_elements(node) &&
+                 !belongs_to_another(graph, node)) {
         role.trainable = true;  // an optimizer written as a chain of Assign, or one missing from this list
       }
     }

@@ -1,7 +1,9 @@
 // The meaning of selector terms, and resolving a selector to nodes.
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "graph/selector_term.h"
 #include "msdbg/graph.h"
@@ -27,11 +29,11 @@ bool in_stack(const Selector::Term& term, const Node& node) {
     if (frame.file == term.text) return true;
     if (term.has_glob) {
       // `train*.py` matches the file name; with '/' in the pattern it matches the path.
-      const size_t slash = term.text.find('/') == std::string::npos ? frame.file.rfind('/') : std::string::npos;
+      const size_t slash = term.text.find('/') == std::string::npos ? frame.file->rfind('/') : std::string::npos;
       return term.glob.matches(slash == std::string::npos ? std::string_view(frame.file)
                                                           : std::string_view(frame.file).substr(slash + 1));
     }
-    return frame.file.size() > term.text.size() && frame.file.ends_with(term.text) &&
+    return frame.file.size() > term.text.size() && frame.file->ends_with(term.text) &&
            frame.file[frame.file.size() - term.text.size() - 1] == '/';
   });
 }
@@ -57,6 +59,26 @@ std::string exact_text(std::string_view name) {
     text += c;
   }
   return text + '"';
+}
+
+bool is_op(const Selector::Term& term, std::string_view op) { return term.has_glob ? term.glob.matches(op) : equals_nocase(op, term.text); }
+
+// Whether a node of this operator type matches, if that alone decides it.
+std::optional<bool> decided_by_op(const Selector::Term& term, std::string_view op) {
+  using Kind = Selector::Term::Kind;
+  if (term.kind == Kind::kOp) return is_op(term, op);
+  if (term.kind == Kind::kNot) {
+    const std::optional<bool> part = decided_by_op(*term.parts[0], op);
+    return part ? std::optional(!*part) : std::nullopt;
+  }
+  if (term.kind != Kind::kAnd && term.kind != Kind::kOr) return std::nullopt;
+  bool open = false;
+  for (const auto& part : term.parts) {
+    const std::optional<bool> decided = decided_by_op(*part, op);
+    if (decided && *decided == (term.kind == Kind::kOr)) return decided;
+    open = open || !decided;
+  }
+  return open ? std::nullopt : std::optional(term.kind == Kind::kAnd);
 }
 
 using TermPtr = std::shared_ptr<const Selector::Term>;
@@ -101,7 +123,7 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
     case Kind::kCategory:
       return in_category(node, category);
     case Kind::kOp:
-      return has_glob ? glob.matches(node.op) : equals_nocase(node.op, text);
+      return is_op(*this, node.op);
     case Kind::kScope:
       return in_scope(*this, node.scope);
     case Kind::kStack:
@@ -187,8 +209,12 @@ std::vector<NodeRef> Selector::resolve(std::span<const GraphPtr> graphs) const {
   const std::shared_ptr<const Term> root = root_ == nullptr ? nullptr : with_names(root_, graphs);
   if (root == nullptr) return out;
   for (const GraphPtr& graph : graphs) {
+    // A graph has many nodes but few types, and each type's text once.
+    std::unordered_map<const char*, std::optional<bool>> by_op;
     const auto take = [&](const Node& node) {
-      if (root->matches(*graph, node)) out.push_back({graph.get(), node.id});
+      const auto [known, is_new] = by_op.try_emplace(node.op->data());
+      if (is_new) known->second = decided_by_op(*root, node.op);
+      if (known->second.value_or(false) || (!known->second && root->matches(*graph, node))) out.push_back({graph.get(), node.id});
     };
     for (const Node& node : graph->nodes()) {
       if (node.kind != NodeKind::kOperator) take(node);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "msdbg/node_names.h"
 #include "msdbg/terminal.h"
 
 namespace msdbg {
@@ -32,8 +33,6 @@ size_t common_ending(std::string_view a, std::string_view b) {
   const auto ends_here = [length](std::string_view name) { return length == name.size() || name[name.size() - length - 1] == '/'; };
   return ends_here(a) && ends_here(b) ? length : whole;
 }
-
-std::string_view last_component(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
 std::string elided_component(std::string_view component, size_t width) {
   const size_t columns = display_width(component), behind = (width - 1) / 2;

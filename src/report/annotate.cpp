@@ -28,7 +28,7 @@ const StackFrame* frame_of(const Node& node, const SourceOptions& options) {
   if (options.framework) return node.stack.empty() ? nullptr : &node.stack.front();
   const StackFrame* frame = user_frame(node);
   // Without a user frame, this is a framework frame.
-  const bool foreign = frame != nullptr && (frame->file.find("/mindspore/") != std::string::npos || frame->file.starts_with("mindspore/"));
+  const bool foreign = frame != nullptr && (frame->file->find("/mindspore/") != std::string::npos || frame->file->starts_with("mindspore/"));
   return foreign ? nullptr : frame;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "msdbg/answers.h"
+#include "msdbg/rank_report.h"
 #include "msdbg/table.h"
 #include "report/check_formats.h"
 #include "report/table.h"
@@ -142,6 +143,7 @@ Answer check_summary(const Session& session, const CheckResult& result, const Ga
   out["steps"] = result.steps;
   out["interrupted"] = result.interrupted;
   out["coverage"] = coverage_answer(result.coverage);
+  out["by_rank"] = by_rank_answer(hits_grid(session, result));
   out["total_hits"] = result.total_hits;
   out["causes"] = causes_answer(session, result);
   out["from_rules"] = !result.rules.empty();

@@ -32,8 +32,10 @@ Answer change_object(const ParameterChange& change) {
   out["name"] = change.name;
   out["change"] = change_kind_name(change.kind);
   out["new_name"] = text_answer(change.new_name);
-  out["a"] = side_object(change.kind != ChangeKind::kAdded && !(only_one && change.dtype_a == DType::kUnknown), change.dtype_a, change.shape_a);
-  out["b"] = side_object(change.kind != ChangeKind::kLost && !(only_one && change.dtype_b == DType::kUnknown), change.dtype_b, change.shape_b);
+  out["a"] =
+      side_object(change.kind != ChangeKind::kAdded && !(only_one && change.dtype_a == DType::kUnknown), change.dtype_a, change.shape_a);
+  out["b"] =
+      side_object(change.kind != ChangeKind::kLost && !(only_one && change.dtype_b == DType::kUnknown), change.dtype_b, change.shape_b);
   out["type"] = types_text(change);
   out["values"] = nullptr;
   if (change.values) {

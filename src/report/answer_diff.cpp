@@ -19,7 +19,8 @@ Answer nodes_without_match(Session& session, const std::vector<UnmatchedNode>& n
   for (const UnmatchedNode& unmatched : nodes) {
     const Graph* graph = session.graph(unmatched.rank, unmatched.graph);
     const Node& node = graph->node(unmatched.node);
-    out.push_back({{"rank", unmatched.rank}, {"graph", graph->name()}, {"graph_id", unmatched.graph}, {"node", node.name}, {"op", node.op}});
+    out.push_back(
+        {{"rank", unmatched.rank}, {"graph", graph->name()}, {"graph_id", unmatched.graph}, {"node", node.name}, {"op", node.op}});
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include "msdbg/follow_report.h"
 #include "msdbg/table.h"
 #include "report/follow_text.h"
+#include "report/origin_words.h"
 
 namespace msdbg {
 namespace {
@@ -41,6 +42,7 @@ Answer rank_object(Session& session, const BisectRank& rank) {
 Answer trend_entry_answer(const Session& session, const TrendResult& result, const TrendLine& line) {
   Answer out = place_answer(session, line.tensor);
   out.erase("step");
+  out["ranks"] = line.ranks;
   out["gradient_of"] = text_answer(gradient_of_name(session, line.tensor));
   out["statistic"] = result.statistic;
   out["first"] = number_answer(line.first);
@@ -57,6 +59,7 @@ Answer trend_entry_answer(const Session& session, const TrendResult& result, con
               {"log_scale", line.change->log_scale}};
   }
   out["change"] = std::move(change);
+  out["departs"] = line.departs ? Answer{{"step", *line.departs}, {"from", line.departs_from}} : Answer();
   Answer points = Answer::array();
   for (const TrendPoint& point : line.points) {
     points.push_back(
@@ -71,10 +74,11 @@ Answer trend_entry_answer(const Session& session, const TrendResult& result, con
 
 namespace {
 
-Answer propagation_node(Session& session, const Propagation& result, const PropagationNode& at, size_t index) {
-  const Node& node = session.graph(result.tensor.rank, result.tensor.graph)->node(at.node);
+Answer propagation_node(Session& session, const PropagationNode& at, size_t index) {
+  const Node& node = session.graph(at.rank, at.graph)->node(at.node);
   Answer out = {{"index", index},
-              {"rank", result.tensor.rank},
+              {"rank", at.rank},
+              {"graph_id", at.graph},
               {"node", node.name},
               {"op", node.op},
               {"kind", node_kind_name(node.kind)},
@@ -119,6 +123,7 @@ Answer trail_object(Session& session, const Trail& trail) {
     Answer entry = place_answer(session, link.tensor);
     entry["seen"] = place_answer(session, link.seen);
     entry["stats"] = stats_answer(session, link.stats, link.seen);
+    entry["not_finite"] = link.stats ? text_answer(nonfinite_text(*link.stats)) : Answer();
     links.push_back(std::move(entry));
   }
   return {{"links", std::move(links)}, {"ends_at", trail_end_name(trail.end)}, {"reason", text_answer(trail.reason)}};
@@ -133,6 +138,7 @@ Answer bisect_answer(Session& session, const BisectResult& result) {
           {"target", result.target},
           {"predicate", result.predicate},
           {"interrupted", result.interrupted},
+          {"first_ranks", result.first_ranks},
           {"ranks", std::move(ranks)}};
 }
 
@@ -145,15 +151,22 @@ Answer trend_answer(Session& session, const TrendResult& result) {
 
 Answer propagation_answer(Session& session, const Propagation& result) {
   Answer nodes = Answer::array();
-  for (size_t i = 0; i < result.nodes.size(); ++i) nodes.push_back(propagation_node(session, result, result.nodes[i], i));
+  for (size_t i = 0; i < result.nodes.size(); ++i) nodes.push_back(propagation_node(session, result.nodes[i], i));
+  const auto op_of = [&](size_t index) {
+    const PropagationNode& at = result.nodes[index];
+    return Answer(session.graph(at.rank, at.graph)->node(at.node).op);
+  };
   Answer edges = Answer::array();
   for (const PropagationEdge& edge : result.edges) {
     edges.push_back({{"from", edge.from},
                      {"to", edge.to},
-                     {"output", edge.update ? Answer() : Answer(slot_name({Io::kOutput, edge.output}))},
-                     {"input", slot_name({Io::kInput, edge.input})},
+                     {"output", edge.update || edge.collective ? Answer() : Answer(slot_name({Io::kOutput, edge.output}))},
+                     {"input", edge.collective ? Answer() : Answer(slot_name({Io::kInput, edge.input}))},
                      {"update", edge.update},
-                     {"bad", edge.bad}});
+                     {"bad", edge.bad},
+                     {"collective", edge.collective ? op_of(edge.from) : Answer()},
+                     {"group", edge.collective ? text_answer(edge.group) : Answer()},
+                     {"assumed", edge.assumed}});
   }
   Answer out = {{"dump", session.info().source},
               {"predicate", result.predicate},
@@ -166,6 +179,7 @@ Answer propagation_answer(Session& session, const Propagation& result) {
   out["nodes"] = result.edges_known ? std::move(nodes) : Answer();
   out["edges"] = result.edges_known ? std::move(edges) : Answer();
   out["trail"] = result.trail ? trail_object(session, *result.trail) : Answer();
+  out["ranks_reached"] = reached_answer(session, result.ranks_reached);
   out["bad_in_step"] = result.bad_in_step;
   out["bad_elsewhere"] = result.edges_known ? Answer(result.bad_elsewhere) : Answer();
   out["clean_outputs"] = result.clean_outputs;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "msdbg/answers.h"
+#include "msdbg/rank_report.h"
 #include "msdbg/table.h"
 
 namespace msdbg {
@@ -13,7 +14,7 @@ Answer node_answer(const NodeRef& ref) {
   for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
     const Edge edge = graph.effective_producer(node.id, slot);
     const bool known = edge.node != kNoNode;
-    inputs.push_back({{"node", known ? graph.node(edge.node).name : node.inputs[slot].name},
+    inputs.push_back({{"node", known ? graph.node(edge.node).name : edge.name.get()},
                       {"slot", known ? Answer(slot_name({Io::kOutput, edge.slot})) : Answer()}});
   }
   for (const OutputType& type : node.outputs)
@@ -39,18 +40,14 @@ Answer nodes_answer(const Session& session, std::span<const NodeRef> nodes) {
   return {{"dump", session.info().source}, {"nodes", std::move(list)}};
 }
 
-Answer tensors_answer(const Session& session, std::span<const StatsRow> rows) {
-  Answer tensors = Answer::array();
-  for (const StatsRow& row : rows) {
-    Answer out = place_answer(session, row.info.id);
-    out["gradient_of"] = text_answer(gradient_of_name(session, row.info.id));
-    out["dtype"] = dtype_name(row.info.dtype);
-    out["shape"] = row.info.shape;
-    out["stats"] = row.stats ? stats_answer(*row.stats, row.info.shape) : Answer();
-    out["problem"] = row.stats ? Answer() : Answer(row.info.problem.message());
-    tensors.push_back(std::move(out));
-  }
-  return {{"dump", session.info().source}, {"tensors", std::move(tensors)}};
+Answer tensor_answer(const Session& session, const StatsRow& row) {
+  Answer out = place_answer(session, row.info.id);
+  out["gradient_of"] = text_answer(gradient_of_name(session, row.info.id));
+  out["dtype"] = dtype_name(row.info.dtype);
+  out["shape"] = row.info.shape;
+  out["stats"] = row.stats ? stats_answer(*row.stats, row.info.shape) : Answer();
+  out["problem"] = row.stats ? Answer() : Answer(row.info.problem.message());
+  return out;
 }
 
 Answer session_answer(const Session& session) {
@@ -79,7 +76,7 @@ Answer session_answer(const Session& session) {
   return out;
 }
 
-Answer doctor_answer(const Session& session, const SessionReport& report) {
+Answer doctor_answer(const Session& session, const SessionReport& report, const RankGrid& tensors) {
   Answer problems = Answer::array();
   for (const Problem& problem : report.problems)
     problems.push_back({{"severity", severity_name(problem.severity)}, {"path", problem.path}, {"message", problem.message}});
@@ -87,6 +84,7 @@ Answer doctor_answer(const Session& session, const SessionReport& report) {
   out["files"] = {{"tensors", report.tensor_files},       {"parameters", report.parameter_files},
                   {"constants", report.constant_files},   {"statistics", report.statistic_rows},
                   {"device_format", report.device_files}, {"other", report.other_files}};
+  out["by_rank"] = by_rank_answer(tensors);
   out["problems"] = std::move(problems);
   return out;
 }

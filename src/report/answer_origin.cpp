@@ -43,20 +43,6 @@ Answer chains_answer(Session& session, const Origin& origin) {
   return chains;
 }
 
-Answer reached_answer(const Session& session, const Origin& origin) {
-  Answer out = Answer::array();
-  for (const RankReached& rank : origin.ranks_reached) {
-    out.push_back({{"rank", rank.rank},
-                   {"through", place_answer(session, rank.through)},
-                   {"group", text_answer(rank.group)},
-                   {"assumed", rank.assumed},
-                   {"collectives", rank.collectives},
-                   {"tensors", rank.tensors},
-                   {"sound_loss", rank.sound_loss}});
-  }
-  return out;
-}
-
 Answer loss_answer(Session& session, const TensorId& loss) {
   Answer out = place_answer(session, loss);
   const Result<Stats> stats = session.stats(loss);
@@ -91,7 +77,7 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
   out["inputs"] = std::move(inputs);
   out["chains"] = chains_answer(session, origin);
   out["reached"] = origin.reached;
-  out["ranks_reached"] = reached_answer(session, origin);
+  out["ranks_reached"] = reached_answer(session, origin.ranks_reached);
   out["update"] = origin.update ? place_answer(session, *origin.update) : Answer();
   out["source"] = source_answer(session.node(origin.tensor));
   out["stack"] = stack_answer(session.node(origin.tensor));

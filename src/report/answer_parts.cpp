@@ -38,13 +38,13 @@ std::string dumped(const Answer& value, int indent) {
   return value.dump(indent, ' ', false, Answer::error_handler_t::replace) + "\n";
 }
 
-std::string csv_field(const Answer& value) {
+std::string csv_text_of(const Answer& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return printable(value.get<std::string>());
   if (value.is_number_float()) return format_double(value.get<double>());
   if (!value.is_array()) return value.dump();
   std::vector<std::string> parts;
-  for (const Answer& element : value) parts.push_back(csv_field(element));
+  for (const Answer& element : value) parts.push_back(csv_text_of(element));
   return fmt::format("[{}]", fmt::join(parts, ","));
 }
 
@@ -63,7 +63,7 @@ std::string csv_text(std::span<const CsvColumn> columns, const Answer& rows) {
   for (const CsvColumn& column : columns) fields.emplace_back(column.title);
   std::string out = csv_line(fields);
   for (const Answer& row : rows) {
-    for (size_t i = 0; i < columns.size(); ++i) fields[i] = csv_field(value_at(row, columns[i].path));
+    for (size_t i = 0; i < columns.size(); ++i) fields[i] = csv_text_of(value_at(row, columns[i].path));
     out += csv_line(fields);
   }
   return out;
@@ -76,7 +76,7 @@ std::string markdown_table(std::span<const CsvColumn> columns, const Answer& row
   for (const Answer& row : rows) {
     for (size_t i = 0; i < columns.size(); ++i) {
       const Answer value = value_at(row, columns[i].path);
-      fields[i] = value.is_number_float() ? format_short(value.get<double>()) : csv_field(value);
+      fields[i] = value.is_number_float() ? format_short(value.get<double>()) : csv_text_of(value);
     }
     out += follow::markdown_line(fields);
   }
@@ -97,6 +97,50 @@ std::string json_lines(const Answer& answer, std::string_view entries) {
     for (const Answer& entry : *it) out += dumped(entry, -1);
   }
   return out + dumped(Answer{{"summary", std::move(summary)}}, -1);
+}
+
+RowWriter::RowWriter(Format format, Answer head, std::string key, std::span<const CsvColumn> columns)
+    : format_(format), head_(std::move(head)), key_(std::move(key)), columns_(columns) {}
+
+std::string RowWriter::start() {
+  started_ = true;
+  if (format_ == Format::kCsv || format_ == Format::kMarkdown) {
+    const Answer none = Answer::array();
+    std::string titles = format_ == Format::kCsv ? csv_text(columns_, none) : markdown_table(columns_, none);
+    titles_ = titles.size();
+    return titles;
+  }
+  if (format_ != Format::kJson) return "";
+  Answer empty = head_;
+  empty[key_] = Answer::array();
+  const std::string text = json_text(empty);
+  return text.substr(0, text.rfind("]"));
+}
+
+std::string RowWriter::add(const Answer& row) {
+  const std::string separator = started_ ? "," : "";
+  std::string out = started_ ? "" : start();
+  if (format_ == Format::kJsonl) return json_line(row);
+  const Answer rows = Answer::array({row});
+  if (format_ == Format::kJson) {
+    const std::string text = json_text({{key_, rows}});
+    const size_t begin = text.find('\n', 2), end = text.rfind("\n  ]");
+    return out + separator + text.substr(begin, end - begin);
+  }
+  return out + (format_ == Format::kCsv ? csv_text(columns_, rows) : markdown_table(columns_, rows)).substr(titles_);
+}
+
+std::string RowWriter::finish(const Answer& rest) {
+  const bool any = started_;
+  std::string out = started_ ? "" : start();
+  if (format_ == Format::kCsv || format_ == Format::kMarkdown) return out;
+  Answer all = head_;
+  for (auto it = rest.begin(); it != rest.end(); ++it) all[it.key()] = *it;
+  if (format_ == Format::kJsonl) return json_line({{"summary", std::move(all)}});
+  Answer after = {{key_, Answer::array()}};
+  for (auto it = rest.begin(); it != rest.end(); ++it) after[it.key()] = *it;
+  const std::string text = json_text(after);
+  return out + (any ? "\n  " : "") + text.substr(text.find(']'));
 }
 
 Answer number_answer(const std::optional<double>& value) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "msdbg/rank_report.h"
 #include "report/chapters.h"
 #include "report/table.h"
 
@@ -51,7 +52,7 @@ void add_not_checked(Context& context, const std::vector<NotChecked>& entries, s
 
 void add_problems(Context& context, Section* section) {
   if (context.session.can_step()) return;
-  const Answer report = doctor_answer(context.session, context.session.inspect());
+  const Answer report = doctor_answer(context.session, context.session.inspect(), {});
   const Answer& problems = report["problems"];
   if (problems.empty()) return;
   Sheet sheet;

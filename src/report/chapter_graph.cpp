@@ -21,6 +21,7 @@ std::string graph_text(const PictureGraph& picture) {
   for (const PictureEdge& edge : picture.edges) {
     if (!named.insert({edge.to, edge.from}).second) continue;
     from[edge.to] += fmt::format("{}{}", from[edge.to].empty() ? "" : ", ", picture.nodes[edge.from].label);
+    if (!edge.label.empty()) from[edge.to] += fmt::format(" by {}", edge.label);
   }
   std::string out;
   for (size_t i = 0; i < picture.nodes.size(); ++i) {
@@ -119,14 +120,11 @@ bool story_graph(Context& context, const StepOrigins& step, Section* section) {
     return false;
   }
   if (!cone->holds || cone->nodes.empty()) return false;
-  PictureGraph picture = propagation_picture(context.session, *cone, context.input.check, kMostBoxes);
-  for (size_t i = 0; i < picture.nodes.size() && i < cone->nodes.size(); ++i) {
-    const auto& tensor = cone->nodes[i].tensor;
-    if (tensor && !context.anchor(*tensor).empty()) picture.nodes[i].link = "#" + context.anchor(*tensor);
-  }
+  const auto link = [&](const TensorId& tensor) { return context.anchor(tensor).empty() ? std::string() : "#" + context.anchor(tensor); };
+  PictureGraph picture = propagation_picture(context.session, *cone, context.input.check, kMostBoxes, link);
   if (!cone->up && cone->nodes.front().role == PropagationRole::kOrigin) add_inputs(context, origin, &picture);
   std::string title = fmt::format("What {} did to {}", context.short_name(origin.tensor), context.when_text(origin.tensor, step));
-  if (cone->nodes.size() > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, cone->nodes.size());
+  if (picture.total > kMostBoxes) title += fmt::format(": the nearest {} of {} operators", kMostBoxes, picture.total);
   OfStep part{step.step, {}};
   if (context.stories.size() > 1)
     part.blocks.push_back(

@@ -43,10 +43,11 @@ std::optional<Section> layers_chapter(Context& context) {
   sheet.open = kOpen;
   sheet.sorts = true;
   const Answer answer = layers_answer(context.session, *result);
+  std::vector<RankRow> texts;
+  std::vector<std::vector<Line>> rows;
   for (const Answer& layer : answer["layers"]) {
     std::vector<Line> row;
     const bool broken = !layer["first_bad"].is_null();
-    if (ranks) row.push_back({plain(layer["rank"].dump())});
     const std::string name = layer["name"].get<std::string>();
     row.push_back({broken ? bad(name) : code(name)});
     for (const char* key : {"weight", "gradient", "update", "gradient_zero_percentage"}) row.push_back({plain(number_at(layer, key))});
@@ -58,6 +59,14 @@ std::optional<Section> layers_chapter(Context& context) {
       place = fmt::format("{}:{}", file.substr(file.rfind('/') + 1), source["line"].get<int>());
     }
     row.push_back({code(place, source.is_object() ? source["file"].get<std::string>() : "")});
+    RankRow text{fmt::format("{} {}", layer["graph_id"].get<int>(), name), layer["rank"].get<int>(), {}};
+    for (const Line& line : row) text.cells.emplace_back(line.front().text);
+    texts.push_back(std::move(text));
+    rows.push_back(std::move(row));
+  }
+  for (const JoinedRow& joined : join_ranks(texts)) {
+    std::vector<Line> row = std::move(rows[joined.first]);
+    if (ranks) row.insert(row.begin(), Line{plain(ranks_numbers(joined.ranks))});
     sheet.rows.push_back(std::move(row));
   }
   Section section{"layers", "Layers", {}};

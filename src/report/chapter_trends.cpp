@@ -13,10 +13,10 @@
 namespace msdbg::page {
 namespace {
 
-struct Group {
+struct TrendGroup {
   std::string_view selector, statistic, title, axis, text;
 };
-constexpr Group kGroups[] = {
+constexpr TrendGroup kTrendGroups[] = {
     {"@loss", "mean", "Loss", "loss", "its value"},
     {"@weight", "abs_mean", "Weights", "mean |x|", "mean of |x| over the finite elements, after the step"},
     {"@gradient", "abs_mean", "Gradients", "mean |x|", "mean of |x| over the finite elements"},
@@ -64,7 +64,7 @@ Card card_of(Context& context, const TrendLine& line, const Answer& said, std::s
   if (line.tensor.slot == Slot{}) name.text = context.short_name(line.tensor);
   card.title = {std::move(name)};
   std::string where;
-  if (context.several_ranks()) where += fmt::format("rank {}", line.tensor.rank);
+  if (context.several_ranks()) where += ranks_text(line.ranks);
   if (context.several_graphs()) where += fmt::format("{}graph {}", where.empty() ? "" : ", ", line.tensor.graph);
   if (line.tensor.execution > 0) where += fmt::format("{}execution {}", where.empty() ? "" : ", ", line.tensor.execution);
   card.role = where;
@@ -99,7 +99,7 @@ void add_growth(Context& context, const std::vector<TrendLine>& lines) {
        plain(fmt::format(" from {} in step {} to {} in step {}.", format_short(*most->first), from, format_short(*most->last), to))});
 }
 
-bool add_group(Context& context, const Group& group, Section* section) {
+bool add_group(Context& context, const TrendGroup& group, Section* section) {
   const auto target = follow_target(context.session, group.selector);
   if (!target) return false;
   FollowOptions options;
@@ -155,7 +155,7 @@ std::optional<Section> trend_chapter(Context& context) {
   if (context.session.can_step() || context.steps_looked_at().size() < 2) return std::nullopt;
   Section section{"trends", "Over the steps", {}};
   bool any = false;
-  for (const Group& group : kGroups) any |= context.failure.ok() && add_group(context, group, &section);
+  for (const TrendGroup& group : kTrendGroups) any |= context.failure.ok() && add_group(context, group, &section);
   if (!any) return std::nullopt;
   return section;
 }

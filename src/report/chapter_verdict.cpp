@@ -118,7 +118,8 @@ void cause_remarks(Context& context, const CheckResult& check, Document* documen
   for (const Cause& cause : check.causes.value_or(std::vector<Cause>{})) {
     if (!is_worth_telling(cause)) continue;
     if (++told > kMost) break;
-    Line line{plain(fmt::format("{} of {} {} from ", cause.findings, counted(cause.total, "finding"), cause.findings == 1 ? "follows" : "follow")),
+    Line line{plain(fmt::format("{} of {} {} from ", cause.findings, counted(cause.total, "finding"),
+                                cause.findings == 1 ? "follows" : "follow")),
               context.cause_run(cause), plain(fmt::format(", step{} {}", cause.steps.size() > 1 ? "s" : "", numbers_text(cause.steps)))};
     add_source(context, cause.tensor, &line);
     line.push_back(plain(": "));

@@ -82,6 +82,7 @@ void add_verdict(Context& context, Document* document);
 Status add_provenance(Context& context, Document* document);
 // nullopt if there is nothing to report.
 std::optional<Section> origin_chapter(Context& context);
+std::optional<Section> ranks_chapter(Context& context);
 std::optional<Section> graph_chapter(Context& context);
 std::optional<Section> tensor_chapter(Context& context);
 std::optional<Section> trend_chapter(Context& context);

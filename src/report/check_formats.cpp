@@ -92,7 +92,8 @@ std::vector<bool> folded_hits(const CheckResult& result, const ReportStyle& styl
   }
   for (size_t i = 0; i < result.hits.size(); ++i) {
     const Hit& hit = result.hits[i];
-    folded[i] = hit.follows && (*result.causes)[*hit.follows].findings > 1 && !is_own(hit) && shown.contains({*hit.follows, gate_status_of(style, i)});
+    folded[i] = hit.follows && (*result.causes)[*hit.follows].findings > 1 && !is_own(hit) &&
+                shown.contains({*hit.follows, gate_status_of(style, i)});
   }
   return folded;
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "msdbg/answers.h"
+#include "msdbg/rank_report.h"
 #include "msdbg/report.h"
 #include "msdbg/short_names.h"
 #include "report/check_formats.h"
@@ -69,7 +70,7 @@ class CheckText {
   std::string text() {
     std::string out = causes();
     if (!result_.hits.empty()) out += style_.group ? groups() : table();
-    out += steps_and_ranks();
+    out += rank_table_text(hits_grid(session_, result_), style_);
     out += not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += problems();
     if (style_.gate) {
@@ -140,38 +141,6 @@ class CheckText {
     return out;
   }
 
-  /// How many hits each rank has in each step, where several ranks have any.
-  std::string steps_and_ranks() const {
-    constexpr size_t kMostRanks = 16, kMostSteps = 12;
-    std::map<int64_t, std::map<int, std::pair<uint64_t, uint64_t>>> counts;  // hits, not checked
-    std::set<int> with;
-    for (const Hit& hit : result_.hits) {
-      ++counts[hit.tensor.step][hit.tensor.rank].first;
-      with.insert(hit.tensor.rank);
-    }
-    if (with.size() < 2 || session_.ranks().size() > kMostRanks) return "";
-    for (const NotChecked& entry : result_.not_checked) ++counts[entry.tensor.step][entry.tensor.rank].second;
-    std::vector<Table::Column> columns = {{"hits in step", Align::kRight}};
-    for (const int rank : session_.ranks()) columns.push_back({fmt::format("rank {}", rank), Align::kRight});
-    Table table(std::move(columns));
-    size_t shown = 0;
-    for (const auto& [step, ranks] : counts) {
-      if (++shown > kMostSteps && !style_.wide && !style_.all) break;
-      std::vector<Table::Cell> row = {std::to_string(step)};
-      for (const int rank : session_.ranks()) {
-        const auto at = ranks.find(rank);
-        const auto [hits, not_checked] = at == ranks.end() ? std::pair<uint64_t, uint64_t>{0, 0} : at->second;
-        row.emplace_back(std::to_string(hits) + (not_checked > 0 ? fmt::format(" ({} not checked)", not_checked) : ""));
-      }
-      table.add(std::move(row));
-    }
-    std::string out = table.text(style_);
-    if (counts.size() > kMostSteps && shown > kMostSteps && !style_.wide && !style_.all) {
-      out += fmt::format("  ... {} more{}\n", counted(counts.size() - kMostSteps, "step"), all_);
-    }
-    return out;
-  }
-
   std::string table() {
     const std::vector<Hit>& hits = result_.hits;
     const bool ranks = session_.ranks().size() > 1;
@@ -218,7 +187,8 @@ class CheckText {
       if (executions) row.emplace_back(std::to_string(hit.tensor.execution));
       if (style_.wide) row.emplace_back(fmt::format("{}{}", dtype_name(hit.dtype), shape_text(hit.shape)));
       std::string what = what_text(hit);
-      if (const std::string parameter = gradient_of_name(session_, hit.tensor); !parameter.empty() && what.find("gradient of") == std::string::npos) {
+      if (const std::string parameter = gradient_of_name(session_, hit.tensor);
+          !parameter.empty() && what.find("gradient of") == std::string::npos) {
         what = fmt::format("gradient of {}: {}", printable(parameter), what);
       }
       if (first) {

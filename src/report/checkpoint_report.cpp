@@ -149,7 +149,8 @@ std::string checkpoint_report(Checkpoint& checkpoint, const std::vector<StatsRow
     case Format::kJsonl: return json_lines(answer, "parameters");
     case Format::kCsv: return csv_text(kParameterColumns, answer["parameters"]);
     default:
-      return fmt::format("{}, {}\n\n{}", file_text(checkpoint.facts()), totals_text(rows), markdown_table(kParameterColumns, answer["parameters"]));
+      return fmt::format("{}, {}\n\n{}", file_text(checkpoint.facts()), totals_text(rows),
+                         markdown_table(kParameterColumns, answer["parameters"]));
   }
 }
 

@@ -29,7 +29,8 @@ constexpr Role kRoles[] = {
 std::string diff_sarif(Session& a, Session& b, const DiffResult& result) {
   sarif::Run run;
   for (const Role& role : kRoles)
-    run.rules.push_back({{"id", role.id}, {"shortDescription", {{"text", role.summary}}}, {"defaultConfiguration", {{"level", role.level}}}});
+    run.rules.push_back(
+        {{"id", role.id}, {"shortDescription", {{"text", role.summary}}}, {"defaultConfiguration", {{"level", role.level}}}});
   for (const TensorDiff& entry : result.tensors) {
     if (entry.state != DiffState::kDifferent && entry.state != DiffState::kReshaped) continue;
     const auto role = std::find_if(std::begin(kRoles), std::end(kRoles), [&](const Role& each) { return each.role == entry.role; });
@@ -54,7 +55,8 @@ std::string diff_sarif(Session& a, Session& b, const DiffResult& result) {
   for (const std::string& text : result.unknown_edges) run.notes.push_back(sarif::notification("warning", "edges unknown: " + text));
   for (const DiffNote& note : result.notes) run.notes.push_back(sarif::notification("warning", note.text));
   for (const auto& [reason, entries] : diff_uncompared(result))
-    run.notes.push_back(sarif::notification("warning", fmt::format("{} not compared: {}", counted(entries.size(), "tensor"), printable(reason))));
+    run.notes.push_back(
+        sarif::notification("warning", fmt::format("{} not compared: {}", counted(entries.size(), "tensor"), printable(reason))));
   const auto unmatched = [&](Session& session, const std::vector<UnmatchedNode>& nodes, const char* side) {
     for (const UnmatchedNode& entry : nodes)
       run.notes.push_back(sarif::notification(

@@ -52,8 +52,8 @@ std::string diff_verdict(Session& a, Session& b, const DiffResult& result) {
     if (result.interrupted)
       return fmt::format("interrupted: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
     if (result.uncompared > 0) {
-      return fmt::format("equal as far as could be compared: {}: {}; {} not compared{}", counted(compared, "tensor"), all, result.uncompared,
-                         unmatched);
+      return fmt::format("equal as far as could be compared: {}: {}; {} not compared{}", counted(compared, "tensor"), all,
+                         result.uncompared, unmatched);
     }
     const bool complete = result.is_complete();
     return fmt::format("equal: {}: {}{}{}", counted(compared, "tensor"), all, unmatched,

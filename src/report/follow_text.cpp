@@ -5,6 +5,7 @@
 #include "msdbg/report.h"
 #include "msdbg/table.h"
 #include "report/markup.h"
+#include "report/table.h"
 
 namespace msdbg::follow {
 
@@ -26,9 +27,13 @@ std::string tensor_text(const Session& session, const TensorId& id, bool full) {
 }
 
 std::string name_suffix(const Session& session, const TensorId& id, std::string out) {
+  return name_suffix(session, id, std::move(out), std::span(&id.rank, 1));
+}
+
+std::string name_suffix(const Session& session, const TensorId& id, std::string out, std::span<const int> ranks) {
   if (id.execution > 0) out += fmt::format(" execution {}", id.execution);
   if (session.graphs().size() > session.ranks().size()) out += fmt::format(" graph {}", id.graph);
-  if (session.ranks().size() > 1) out += fmt::format(" rank {}", id.rank);
+  if (session.ranks().size() > 1 && !ranks.empty()) out += " " + ranks_text(ranks);
   return out;
 }
 

@@ -214,7 +214,9 @@ std::string_view gate_status_name(GateStatus status) {
   return "new";
 }
 
-bool nothing_checked(const CheckResult& result) { return result.coverage.verdicts == 0 && result.coverage.checked == 0 && result.total_hits == 0; }
+bool nothing_checked(const CheckResult& result) {
+  return result.coverage.verdicts == 0 && result.coverage.checked == 0 && result.total_hits == 0;
+}
 
 bool is_incomplete(const CheckResult& result) {
   return nothing_checked(result) || result.coverage.not_checked > 0 ||

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "msdbg/follow_report.h"
 #include "report/markup.h"
 #include "report/table.h"
 
@@ -15,14 +16,12 @@ namespace msdbg {
 namespace {
 
 constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-constexpr std::string_view kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-constexpr std::string_view kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
 constexpr size_t kBarsWidth = 80;
 
-constexpr CsvColumn kColumns[] = {{"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"node", "node"}, {"op", "op"},
+constexpr CsvColumn kHistogramColumns[] = {{"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"node", "node"}, {"op", "op"},
                                   {"slot", "slot"}, {"step", "step"}, {"execution", "execution"}, {"scale", "scale"}, {"from", "from"},
                                   {"to", "to"}, {"count", "count"}, {"reason", "reason"}};
-constexpr CsvColumn kMarkdownColumns[] = {{"tensor", "node"}, {"step", "step"}, {"from", "from"}, {"to", "to"}, {"count", "count"}};
+constexpr CsvColumn kHistogramMarkdownColumns[] = {{"tensor", "node"}, {"step", "step"}, {"from", "from"}, {"to", "to"}, {"count", "count"}};
 
 std::string edge_text(double edge, BinScale scale) {
   return scale == BinScale::kExponent ? fmt::format("2^{}", std::ilogb(edge)) : format_short(edge);
@@ -45,8 +44,7 @@ std::string bar(double share, size_t width, bool ascii) {
 std::string blocks(const Histogram& histogram, uint64_t most, bool log_counts, bool ascii) {
   std::string out;
   for (const uint64_t count : histogram.counts) {
-    const auto level = std::min<size_t>(7, static_cast<size_t>(height(count, most, log_counts) * 8));
-    out += count == 0 ? (ascii ? " " : "·") : ascii ? kAscii[level] : kBlocks[level];
+    out += count == 0 ? (ascii ? " " : "·") : bar_character(height(count, most, log_counts), ascii);
   }
   return out;
 }
@@ -70,14 +68,17 @@ std::string percent_text(double share) { return share > 0 && share < 0.01 ? "les
 std::string advice_text(const HistogramResult& result) {
   if (!result.advice) return "";
   const LossScaleAdvice& advice = *result.advice;
-  const bool half = std::all_of(result.lines.begin(), result.lines.end(), [](const HistogramLine& line) { return line.dtype == DType::kFloat16; });
+  const bool half =
+      std::all_of(result.lines.begin(), result.lines.end(), [](const HistogramLine& line) { return line.dtype == DType::kFloat16; });
   const std::string_view scale = half ? "a further loss scale" : "a loss scale";
   if (!advice.fits()) {
     return fmt::format("float16: no loss scale suits all of these values; at 2^{}, {} of those other than 0 are subnormal, {} become 0\n",
                        advice.most, percent_text(advice.subnormal - advice.lost), percent_text(advice.lost));
   }
   if (advice.most < 0) return fmt::format("float16: too large without {} of 2^{} to 2^{}\n", scale, advice.least, advice.most);
-  if (advice.least > 0) return fmt::format("float16: {} of 2^{} to 2^{} keeps these values normal, with room for a factor of 2\n", scale, advice.least, advice.most);
+  if (advice.least > 0)
+    return fmt::format("float16: {} of 2^{} to 2^{} keeps these values normal, with room for a factor of 2\n", scale, advice.least,
+                       advice.most);
   return fmt::format("float16: these values fit; {} may be up to 2^{}, with room for a factor of 2\n", scale, advice.most);
 }
 
@@ -182,11 +183,12 @@ std::string histogram_report(Session& session, const HistogramResult& result, co
     const Answer answer = histogram_answer(session, result);
     if (style.format == Format::kJson) return json_text(answer);
     if (style.format == Format::kJsonl) return json_lines(answer, "tensors");
-    if (style.format == Format::kCsv) return csv_text(kColumns, rows_of(answer));
-    return fmt::format("## Histogram of {}\n\n{}\n{}{}", printable(result.target), markdown_table(kMarkdownColumns, rows_of(answer)),
+    if (style.format == Format::kCsv) return csv_text(kHistogramColumns, rows_of(answer));
+    return fmt::format("## Histogram of {}\n\n{}\n{}{}", printable(result.target), markdown_table(kHistogramMarkdownColumns, rows_of(answer)),
                        missing_text(result), advice_text(result));
   }
-  const std::string tail = missing_text(result) + advice_text(result) + (result.interrupted ? "interrupted: not every tensor was read\n" : "");
+  const std::string tail =
+      missing_text(result) + advice_text(result) + (result.interrupted ? "interrupted: not every tensor was read\n" : "");
   if (result.lines.size() == 1 && result.lines.front().histogram) {
     const HistogramLine& line = result.lines.front();
     const size_t width = std::min(style.width, kBarsWidth);

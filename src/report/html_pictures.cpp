@@ -14,7 +14,7 @@
 namespace msdbg::page {
 namespace {
 
-constexpr int kWidth = 416, kHeat = 400, kHeatHigh = 192, kLevels = 5;
+constexpr int kFigureWidth = 416, kHeat = 400, kHeatHigh = 192, kLevels = 5;
 constexpr size_t kMostTextRows = 24;
 
 /// The value with the darkest colour: a few outliers lie beyond it and cannot fade the others.
@@ -192,7 +192,7 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
   uint64_t finite = 0, most = 1, all = bins.nan + bins.pos_inf + bins.neg_inf;
   for (uint64_t count : bins.counts) finite += count, most = std::max(most, count);
   all = std::max<uint64_t>(1, all + finite);
-  const int room = kWidth - kLeft - kOutside * static_cast<int>(outside.size());
+  const int room = kFigureWidth - kLeft - kOutside * static_cast<int>(outside.size());
   const double step = static_cast<double>(room) / static_cast<double>(bins.counts.size());
   // The numbers have their own scale, or a tensor full of NaN would flatten them; the columns next to it are shares of all.
   const auto height_of = [&](uint64_t count, uint64_t full) {
@@ -210,7 +210,7 @@ Figure histogram_figure(const Bins& bins, std::string_view name) {
     zones += svg_zone(x, kTop, step, kHigh,
                   fmt::format("{} to {}: {}", format_short(from), format_short(from + span * share), counted(bins.counts[i], "element")));
   }
-  figure.svg = svg_begin(kWidth, base + kBottom, fmt::format("Histogram of {}", name));
+  figure.svg = svg_begin(kFigureWidth, base + kBottom, fmt::format("Histogram of {}", name));
   if (finite > 0) {
     figure.svg += fmt::format("<path class=\"bar\" d=\"{}\"/><path class=\"axis\" d=\"M{} {}.5h{}M{} {}.5h-4\"/>", path, kLeft, base,
                               room - 4, kLeft, kTop);

@@ -80,10 +80,10 @@ Result<std::string> page_text(Session& session, const PageInput& input, const Pa
   const auto add = [&](std::optional<page::Section> section) {
     if (section) document.sections.push_back(std::move(*section));
   };
-  for (const Chapter chapter : {page::origin_chapter, page::graph_chapter}) add(chapter(context));
+  for (const Chapter chapter : {page::origin_chapter, page::ranks_chapter, page::graph_chapter}) add(chapter(context));
   add(std::move(tensors));
-  for (const Chapter chapter : {page::trend_chapter, page::layers_chapter, page::hit_chapter, page::guide_chapter, page::source_chapter, page::coverage_chapter,
-                                page::environment_chapter, page::command_chapter}) {
+  for (const Chapter chapter : {page::trend_chapter, page::layers_chapter, page::hit_chapter, page::guide_chapter, page::source_chapter,
+                                page::coverage_chapter, page::environment_chapter, page::command_chapter}) {
     if (interrupt_requested()) context.failure = Status(Code::kInterrupted, "report: interrupted");
     if (!context.failure.ok()) return context.failure;
     add(chapter(context));

@@ -13,14 +13,14 @@
 namespace msdbg {
 namespace {
 
-constexpr size_t kSparkWidth = 16;
-constexpr CsvColumn kColumns[] = {{"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"step", "step"}, {"name", "name"},
+constexpr size_t kLayerSparkWidth = 16;
+constexpr CsvColumn kLayersColumns[] = {{"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"step", "step"}, {"name", "name"},
                                   {"elements", "elements"}, {"weight", "weight"}, {"gradient", "gradient"}, {"update", "update"},
                                   {"updates", "updates"}, {"zero_percentage", "zero_percentage"},
                                   {"gradient_zero_percentage", "gradient_zero_percentage"}, {"first_bad", "first_bad"},
                                   {"gradient_node", "gradient_node"}, {"gradient_slot", "gradient_slot"}, {"source", "source.file"},
                                   {"line", "source.line"}, {"problem", "problem"}};
-constexpr CsvColumn kMarkdownColumns[] = {{"name", "name"}, {"elements", "elements"}, {"mean abs weight", "weight"},
+constexpr CsvColumn kLayersMarkdownColumns[] = {{"name", "name"}, {"elements", "elements"}, {"mean abs weight", "weight"},
                                           {"mean abs gradient", "gradient"}, {"update", "update"},
                                           {"gradient zeros, %", "gradient_zero_percentage"}, {"NaN from step", "first_bad"},
                                           {"source", "source.file"}, {"line", "source.line"}};
@@ -38,7 +38,7 @@ std::string trend_text(const Layer& layer, bool ascii) {
   const std::vector<std::optional<double>>& shown = std::ranges::count_if(gradients, known) >= 2 ? gradients : weights;
   if (std::ranges::count_if(shown, known) < 2) return "";
   const bool log = shows_logarithms(shown);
-  return sparkline(shown, kSparkWidth, ascii, log) + (log ? " log" : "");
+  return sparkline(shown, kLayerSparkWidth, ascii, log) + (log ? " log" : "");
 }
 
 std::string remarks(const LayersResult& result) {
@@ -99,13 +99,13 @@ Answer layers_answer(Session& session, const LayersResult& result) {
 std::string layers_report(Session& session, const LayersResult& result, const ReportStyle& style, bool ascii) {
   if (style.format == Format::kJson) return json_text(layers_answer(session, result));
   if (style.format == Format::kJsonl) return json_lines(layers_answer(session, result), "layers");
-  if (style.format == Format::kCsv) return csv_text(kColumns, layers_answer(session, result)["layers"]);
+  if (style.format == Format::kCsv) return csv_text(kLayersColumns, layers_answer(session, result)["layers"]);
   const std::string head = fmt::format("{} {}, step{} {}", result.layers.size(),
                                        result.by_layer ? "layers" : result.layers.size() == 1 ? "trained parameter" : "trained parameters",
                                        result.steps.size() == 1 ? "" : "s", numbers_text(result.steps));
   if (style.format == Format::kMarkdown) {
     const std::string tail = remarks(result);
-    return fmt::format("## {}\n\n{}{}", head, markdown_table(kMarkdownColumns, layers_answer(session, result)["layers"]),
+    return fmt::format("## {}\n\n{}{}", head, markdown_table(kLayersMarkdownColumns, layers_answer(session, result)["layers"]),
                        tail.empty() ? "" : "\n" + tail);
   }
   const bool ranks = session.ranks().size() > 1;
@@ -121,10 +121,10 @@ std::string layers_report(Session& session, const LayersResult& result, const Re
                                  {.title = "trend", .drop = 2},
                                  {.title = "source", .drop = 1}});
   Table table(std::move(columns));
+  std::vector<RankRow> rows;
   for (const Layer& layer : result.layers) {
     const Paint paint = layer.first_bad ? Paint::kError : Paint::kNone;
     std::vector<Table::Cell> row;
-    if (ranks) row.emplace_back(std::to_string(layer.parameters.front().rank));
     row.emplace_back(printable(layer.name), paint);
     row.emplace_back(std::to_string(layer.elements));
     row.emplace_back(number_text(layer.weight));
@@ -134,6 +134,12 @@ std::string layers_report(Session& session, const LayersResult& result, const Re
     row.emplace_back(layer.first_bad ? fmt::format("step {}", *layer.first_bad) : "", paint);
     row.emplace_back(trend_text(layer, ascii));
     row.emplace_back(layer.used_by != nullptr ? source_place(*layer.used_by, style.wide) : "");
+    const TensorId& id = layer.parameters.front();
+    rows.push_back({fmt::format("{} {}", id.graph, layer.name), id.rank, std::move(row)});
+  }
+  for (const JoinedRow& joined : join_ranks(rows)) {
+    std::vector<Table::Cell> row = std::move(rows[joined.first].cells);
+    if (ranks) row.insert(row.begin(), ranks_numbers(joined.ranks));
     table.add(std::move(row));
   }
   const std::string legend =

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "msdbg/answers.h"
 #include "msdbg/report.h"
@@ -33,7 +32,7 @@ constexpr size_t kFurtherOrigins = 6, kRepeatedSteps = 10;
 constexpr size_t kLongChain = 9, kChainHead = 4, kChainTail = 3;
 constexpr std::string_view kIndent = "             ";
 
-std::string field(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
+std::string origin_line(std::string_view name, std::string_view text) { return fmt::format("  {:<11}{}\n", name, text); }
 std::string more(std::string_view text) { return fmt::format("{}{}\n", kIndent, text); }
 
 class OriginText {
@@ -138,7 +137,7 @@ class OriginText {
     if (origin.tensor.execution > 0 || session_.executions(step.rank, step.graph, step.step, origin.tensor.node) > 1) {
       full += fmt::format("  execution {}", origin.tensor.execution);
     }
-    std::string out = field(
+    std::string out = origin_line(
         "first bad", painted(full, Paint::kError, style_.colour) +
                          fmt::format("        {}{}", dtype_name(origin.info.dtype), shape_text(origin.info.shape)));
     out += more(broken_text(origin));
@@ -146,11 +145,11 @@ class OriginText {
     if (origin.kind == OriginKind::kParameter) out += more("it was so already when the step began");
     if (origin.kind == OriginKind::kInput) out += more("it came into the step like this");
     if (origin.update)
-      out += field("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
+      out += origin_line("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
     if (!origin.certain) out += uncertain_text(origin);
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
-      out += field("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
+      out += origin_line("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
     }
     bool titled = false;
     for (const OriginInput& input : origin.inputs) {
@@ -158,7 +157,7 @@ class OriginText {
       // All that is known of it is above: why it is unknown.
       if (input.state == InputState::kUnknown && input.producer.node == kNoNode && input.producer.name.empty()) continue;
       const std::string line = input_line(origin, input);
-      out += titled ? more(line) : field("inputs", line);
+      out += titled ? more(line) : origin_line("inputs", line);
       titled = true;
     }
     return out;
@@ -175,9 +174,9 @@ class OriginText {
       const std::string line =
           fmt::format("not later than this node: input:{}{} is unknown ({})", input.slot,
                                            input.rank ? fmt::format(" of rank {}", *input.rank) : "", printable(input.reason));
-      out += out.empty() ? field("certain?", line) : more(line);
+      out += out.empty() ? origin_line("certain?", line) : more(line);
     }
-    if (out.empty()) out = field("certain?", "not later than this node: its inputs do not explain it");
+    if (out.empty()) out = origin_line("certain?", "not later than this node: its inputs do not explain it");
     return out;
   }
 
@@ -190,7 +189,8 @@ class OriginText {
       producer.rank = input.rank.value_or(producer.rank);
       from = session_.node(producer).kind == NodeKind::kParameter ? node_name(producer) : name(producer);
     }
-    return fmt::format("input:{}{}  {}   {}", input.slot, input.rank ? fmt::format(" of rank {}", *input.rank) : "", from, input_text(input));
+    return fmt::format("input:{}{}  {}   {}", input.slot, input.rank ? fmt::format(" of rank {}", *input.rank) : "", from,
+                       input_text(input));
   }
 
   std::string further_phrase(const Origin& origin) const {
@@ -218,7 +218,7 @@ class OriginText {
       if (origin.update) line += fmt::format("; written by {} in step {}", name(*origin.update), origin.update->step);
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;
-      out += out.empty() ? field("also", line) : more(line);
+      out += out.empty() ? origin_line("also", line) : more(line);
     }
     if (shown < step.origins.size()) out += more(fmt::format("... {} more (all: --wide)", step.origins.size() - shown));
     return out;
@@ -227,7 +227,7 @@ class OriginText {
   std::string spread_text(const Origin& origin, const StepOrigins& step) const {
     std::string line = fmt::format("{} in this step", counted(step.bad_tensors, "tensor"));
     if (origin.reached < step.bad_tensors) line += fmt::format(", {} of them from here", origin.reached);
-    std::string out = field("spread", line);
+    std::string out = origin_line("spread", line);
     for (const std::vector<ChainLink>& chain : origin.chains) out += more(chain_text(chain));
     return out;
   }
@@ -236,22 +236,8 @@ class OriginText {
   std::string reached_text(const StepOrigins& step) const {
     std::string out;
     for (const Origin& origin : step.origins) {
-      // Ranks that one collective reached have one line.
-      std::map<std::tuple<NodeId, int, uint64_t, uint64_t, bool>, std::vector<const RankReached*>> lines;
-      for (const RankReached& rank : origin.ranks_reached) {
-        lines[{rank.through.node, rank.through.graph, rank.collectives, rank.tensors, rank.sound_loss}].push_back(&rank);
-      }
-      for (const auto& [key, ranks] : lines) {
-        const RankReached& first = *ranks.front();
-        std::vector<int> numbers;
-        for (const RankReached* rank : ranks) numbers.push_back(rank->rank);
-        std::string line = fmt::format("{} got it through {}", ranks_text(numbers), name(first.through));
-        if (first.collectives > 1) line += fmt::format(" and {} more", first.collectives - 1);
-        line += first.group.empty() ? ", whose group is assumed to be all ranks" : fmt::format(" ({})", printable(first.group));
-        line += fmt::format(": {}{}", counted(first.tensors, "tensor"), ranks.size() > 1 ? " each" : "");
-        if (first.sound_loss) line += ranks.size() > 1 ? "; their losses are finite" : "; its loss is finite";
-        out += out.empty() ? field("elsewhere", line) : more(line);
-      }
+      const auto lines = reached_lines(origin.ranks_reached, [&](const TensorId& id) { return name(id); });
+      for (const std::string& line : lines) out += out.empty() ? origin_line("elsewhere", line) : more(line);
     }
     return out;
   }
@@ -280,7 +266,7 @@ class OriginText {
   std::string loss_text(const TensorId& loss) const {
     const Result<Stats> stats = session_.stats(loss);
     const std::string value = stats && stats->min == stats->min ? format_short(stats->min, 5) + ", finite" : "sound";
-    return field("the loss", fmt::format("{}: it does not show the fault", value));
+    return origin_line("the loss", fmt::format("{}: it does not show the fault", value));
   }
 
   std::string healthy_line() const {

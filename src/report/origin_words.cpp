@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "report/table.h"
 
@@ -51,6 +53,45 @@ std::string input_text(const OriginInput& input) {
 std::string absorbed_text(const Stats& stats) {
   if (stats.count > 0 && stats.zero_count == stats.count) return "has no NaN, it is all zero";
   return stats.min == stats.min ? fmt::format("is finite, min {}, max {}", format_short(stats.min), format_short(stats.max)) : "is sound";
+}
+
+std::string in_group(std::string_view group, bool assumed) {
+  const std::string text = group_text(group, assumed);
+  return text.empty() ? "" : fmt::format(" ({})", printable(text));
+}
+
+std::vector<std::string> reached_lines(std::span<const RankReached> ranks, const std::function<std::string(const TensorId&)>& name) {
+  std::map<std::tuple<NodeId, int, uint64_t, uint64_t, bool>, std::vector<const RankReached*>> joined;
+  for (const RankReached& rank : ranks) {
+    joined[{rank.through.node, rank.through.graph, rank.collectives, rank.tensors, rank.sound_loss}].push_back(&rank);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [key, same] : joined) {
+    const RankReached& first = *same.front();
+    std::vector<int> numbers;
+    for (const RankReached* rank : same) numbers.push_back(rank->rank);
+    std::string line = fmt::format("{} got it through {}", ranks_text(numbers), name(first.through));
+    if (first.collectives > 1) line += fmt::format(" and {} more", first.collectives - 1);
+    line += in_group(first.group, first.assumed);
+    line += fmt::format(": {}{}", counted(first.tensors, "tensor"), same.size() > 1 ? " each" : "");
+    if (first.sound_loss) line += same.size() > 1 ? "; their losses are finite" : "; its loss is finite";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+Answer reached_answer(const Session& session, std::span<const RankReached> ranks) {
+  Answer out = Answer::array();
+  for (const RankReached& rank : ranks) {
+    out.push_back({{"rank", rank.rank},
+                   {"through", place_answer(session, rank.through)},
+                   {"group", text_answer(rank.group)},
+                   {"assumed", rank.assumed},
+                   {"collectives", rank.collectives},
+                   {"tensors", rank.tensors},
+                   {"sound_loss", rank.sound_loss}});
+  }
+  return out;
 }
 
 bool worth_showing(const OriginInput& input) { return input.stats && (is_float(input.stats->dtype) || input.stats->count > 1); }

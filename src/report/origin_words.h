@@ -1,9 +1,12 @@
 // Wording shared by the text and the page of an origin.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "msdbg/report.h"
+#include "msdbg/answers.h"
 
 namespace msdbg {
 
@@ -15,5 +18,12 @@ std::string input_text(const OriginInput& input);
 std::string absorbed_text(const Stats& stats);
 /// Flags and axes are inputs too, but their values are irrelevant.
 bool worth_showing(const OriginInput& input);
+
+/// group_text() behind a blank, in parentheses.
+std::string in_group(std::string_view group, bool assumed);
+/// `ranks 0-1, 3 got it through AllReduce-op2:output:0 and 7 more (mccl_world_group): 72 tensors each; their losses are finite`, a line
+/// for all ranks that it says the same of.
+std::vector<std::string> reached_lines(std::span<const RankReached> ranks, const std::function<std::string(const TensorId&)>& name);
+Answer reached_answer(const Session& session, std::span<const RankReached> ranks);
 
 }  // namespace msdbg

@@ -79,7 +79,7 @@ std::string table(const ParameterDiff& diff, const ReportStyle& style) {
   return fitted(sheet.empty() ? out : out + sheet.text(style), style);
 }
 
-constexpr CsvColumn kColumns[] = {{"parameter", "name"},
+constexpr CsvColumn kParameterDiffColumns[] = {{"parameter", "name"},
                                   {"change", "change"},
                                   {"new_name", "new_name"},
                                   {"type", "type"},
@@ -101,8 +101,8 @@ std::string parameter_diff_report(const ParameterDiff& diff, const ReportStyle& 
   switch (style.format) {
     case Format::kJson: return json_text(answer);
     case Format::kJsonl: return json_lines(answer, "parameters");
-    case Format::kCsv: return csv_text(kColumns, answer["parameters"]);
-    default: return verdict_text(diff) + "\n\n" + markdown_table(kColumns, answer["parameters"]);
+    case Format::kCsv: return csv_text(kParameterDiffColumns, answer["parameters"]);
+    default: return verdict_text(diff) + "\n\n" + markdown_table(kParameterDiffColumns, answer["parameters"]);
   }
 }
 

@@ -42,7 +42,9 @@ BoxSize size_of(const PictureNode& node) {
   return {2 * kPadding + std::max({words, marks_width(node), 40.0}) + (node.parameter ? 18 : 0), 12 + kLine * lines};
 }
 
-std::string slots_text(const PictureEdge& edge) {
+/// What an edge carries: the slots, or the collective.
+std::string edge_text(const PictureEdge& edge) {
+  if (!edge.label.empty()) return edge.label;
   if (edge.from_slot.empty() && edge.to_slot.empty()) return "";
   if (edge.from_slot.empty() || edge.to_slot.empty()) return edge.from_slot + edge.to_slot;
   return edge.from_slot + " \u2192 " + edge.to_slot;
@@ -89,10 +91,16 @@ std::string edge_svg(const PictureGraph& graph, const PictureEdge& edge, const s
   const Point tip = curve.back(), foot = curve[curve.size() - 2];
   const double nx = (tip.y - foot.y) * 0.45, ny = (foot.x - tip.x) * 0.45;
   const std::string title = fmt::format("{} to {}{}{}", graph.nodes[edge.from].label, graph.nodes[edge.to].label,
-                                        slots_text(edge).empty() ? "" : ": ", slots_text(edge));
-  std::string out = fmt::format("<g class=\"edge{}\"><title>{}</title><path d=\"{}\"/>", edge.bad ? " bad" : "", xml_text(title), path);
+                                        edge_text(edge).empty() ? "" : ": ", edge_text(edge));
+  std::string out = fmt::format("<g class=\"edge{}{}\"><title>{}</title><path d=\"{}\"/>", edge.bad ? " bad" : "",
+                                edge.label.empty() ? "" : " ranks", xml_text(title), path);
   out += fmt::format("<polygon points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>", tip.x, tip.y, foot.x + nx, foot.y + ny, foot.x - nx,
                      foot.y - ny);
+  if (!edge.label.empty()) {
+    const Point middle = curve[curve.size() / 2];
+    out +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", middle.x, middle.y, xml_text(line_of(edge.label)));
+  }
   return out + "</g>\n";
 }
 
@@ -180,6 +188,8 @@ std::string_view picture_style() {
 .msdbg-graph .edge polygon{fill:var(--g-line)}
 .msdbg-graph .edge.bad path{stroke:var(--g-bad-line);stroke-width:1.6}
 .msdbg-graph .edge.bad polygon{fill:var(--g-bad-line)}
+.msdbg-graph .edge.ranks path{stroke-dasharray:5 3}
+.msdbg-graph .edge text{fill:var(--g-faint);font-size:10px}
 .msdbg-graph .hit rect{fill:var(--g-bad-line)}
 .msdbg-graph .origin .hit rect{fill:#fff}
 .msdbg-graph .hit text,.msdbg-graph .origin .hit text{font-size:10px;font-weight:600;fill:#fff}
@@ -244,7 +254,8 @@ std::string graph_dot(const PictureGraph& graph) {
                        node.parameter ? " parameter" : "", node.parameter ? ", style=\"filled,rounded\"" : "");
   }
   for (const PictureEdge& edge : graph.edges) {
-    out += fmt::format("  n{} -> n{} [tooltip={}{}];\n", edge.from, edge.to, dot_word(slots_text(edge)),
+    out += fmt::format("  n{} -> n{} [tooltip={}{}{}];\n", edge.from, edge.to, dot_word(edge_text(edge)),
+                       edge.label.empty() ? "" : fmt::format(", label={}, style=dashed", dot_word(edge.label)),
                        edge.bad ? ", color=\"#c4342b\", penwidth=1.6" : "");
   }
   return out + "}\n";

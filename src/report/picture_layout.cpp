@@ -1,8 +1,10 @@
 #include "report/picture_layout.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <graphviz/gvc.h>
 
+#include <filesystem>
 #include <memory>
 #include <mutex>
 
@@ -17,6 +19,7 @@ namespace msdbg {
 namespace {
 
 constexpr double kPerInch = 72;
+constexpr const char* kLayoutSymbol = "gvplugin_dot_layout_LTX_library";
 
 class LeakPause {
  public:
@@ -48,6 +51,21 @@ int drop_message(char* text) {
   return 0;
 }
 
+/// In a bundle (tools/bundle), the plugin lies next to Graphviz's library. Elsewhere null: Graphviz then loads the plugins in its own list.
+void* bundled_layout() {
+  Dl_info graphviz = {};
+  if (::dladdr(reinterpret_cast<void*>(&gvContext), &graphviz) == 0) return nullptr;
+  const std::filesystem::path file = std::filesystem::path(graphviz.dli_fname).parent_path() / "libgvplugin_dot_layout.so.6";
+  void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // until the process ends
+  return plugin == nullptr ? nullptr : ::dlsym(plugin, kLayoutSymbol);
+}
+
+GVC_t* start_graphviz() {
+  static void* const layout = bundled_layout();
+  const lt_symlist_t plugins[] = {{kLayoutSymbol, layout}, {nullptr, nullptr}};
+  return layout == nullptr ? gvContext() : gvContextPlugins(plugins, 0);
+}
+
 struct Job {
   GVC_t* context = nullptr;
   Agraph_t* graph = nullptr;
@@ -69,7 +87,7 @@ Result<PictureLayout> layout_picture(const PictureGraph& picture, const std::vec
   if (picture.nodes.empty()) return layout;
   agseterrf(drop_message);
   Job job;
-  job.context = gvContext();
+  job.context = start_graphviz();
   std::string name = "g";
   job.graph = agopen(word(name), Agdirected, nullptr);
   if (!job.context || !job.graph) return Status(Code::kInternal, "picture: Graphviz could not be started");

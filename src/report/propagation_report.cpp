@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "msdbg/answers.h"
 #include "msdbg/follow_report.h"
 #include "report/follow_text.h"
+#include "report/origin_words.h"
 #include "report/table.h"
 
 namespace msdbg {
@@ -18,12 +21,21 @@ constexpr size_t kNamesPerLine = 4;
 struct View {
   Session& session;
   const Propagation& result;
+  std::vector<int> ranks;  ///< of its nodes, ascending
 
-  const Graph& graph() const { return *session.graph(result.tensor.rank, result.tensor.graph); }
-  const Node& node(const PropagationNode& at) const { return graph().node(at.node); }
+  View(Session& of, const Propagation& cone) : session(of), result(cone) {
+    std::set<int> found{cone.tensor.rank};
+    for (const PropagationNode& node : cone.nodes) found.insert(node.rank);
+    ranks.assign(found.begin(), found.end());
+  }
+
+  bool several() const { return ranks.size() > 1; }
+  const Node& node(const PropagationNode& at) const { return session.graph(at.rank, at.graph)->node(at.node); }
   TensorId id(const PropagationNode& at) const {
     if (at.tensor && at.tensor->node == at.node) return *at.tensor;
     TensorId id = result.tensor;
+    id.rank = at.rank;
+    id.graph = at.graph;
     id.node = at.node;
     id.execution = at.execution;
     id.slot = {};
@@ -41,9 +53,14 @@ struct View {
     }
     return found;
   }
+  /// Nodes of other ranks come with their rank.
   std::string names(const std::vector<const PropagationNode*>& nodes) const {
     std::string out;
-    for (size_t i = 0; i < nodes.size() && i < kNamesPerLine; ++i) out += (i > 0 ? ", " : "") + name(*nodes[i], false);
+    for (size_t i = 0; i < nodes.size() && i < kNamesPerLine; ++i) {
+      out += i > 0 ? ", " : "";
+      if (nodes[i]->rank != result.tensor.rank) out += fmt::format("rank {}: ", nodes[i]->rank);
+      out += name(*nodes[i], false);
+    }
     if (nodes.size() > kNamesPerLine) out += fmt::format(" and {} more", nodes.size() - kNamesPerLine);
     return out;
   }
@@ -57,6 +74,46 @@ std::string values_text(const PropagationNode& node) {
   if (node.stats->knows(kStatZero | kStatCount) && node.stats->count > 0 && node.stats->zero_count == node.stats->count)
     return fmt::format("all {} zero", node.stats->count);
   return fmt::format("min {}  max {}", format_short(node.stats->min), format_short(node.stats->max));
+}
+
+/// What ranks say of a node in the same words: one line of the table, one box of the picture.
+struct Row {
+  const PropagationNode* first = nullptr;
+  std::vector<int> ranks;
+  std::set<int> from;  ///< ranks whose call of the collective brought it
+  std::string group;   ///< of that collective
+};
+struct Rows {
+  std::vector<Row> rows;
+  std::vector<size_t> of;  ///< by node
+};
+
+Rows joined_rows(const View& view) {
+  Rows out;
+  std::map<std::tuple<uint32_t, std::string, uint32_t, PropagationRole, std::string, std::set<int>>, size_t> known;
+  std::vector<std::set<int>> from(view.result.nodes.size());
+  std::vector<std::string> groups(view.result.nodes.size());
+  for (const PropagationEdge& edge : view.result.edges) {
+    if (!edge.collective) continue;
+    from[edge.to].insert(view.result.nodes[edge.from].rank);
+    groups[edge.to] = in_group(edge.group, edge.assumed);
+  }
+  for (size_t i = 0; i < view.result.nodes.size(); ++i) {
+    const PropagationNode& at = view.result.nodes[i];
+    const auto [found, fresh] =
+        known.try_emplace({at.distance, view.node(at).name, at.execution, at.role, values_text(at), from[i]}, out.rows.size());
+    if (fresh) out.rows.push_back({&at, {}, from[i], groups[i]});
+    out.rows[found->second].ranks.push_back(at.rank);
+    out.of.push_back(found->second);
+  }
+  return out;
+}
+
+/// `AllReduce of rank 2 (mccl_world_group)`: how the value came to another rank.
+std::string op_text(const View& view, const Row& row) {
+  std::string out = printable(view.node(*row.first).op);
+  if (row.from.empty()) return out;
+  return fmt::format("{} of {}{}", out, ranks_text(std::vector<int>(row.from.begin(), row.from.end())), row.group);
 }
 
 /// "fc2.weight <- step 0: ApplyMomentum-op3 <- ... <- Log-op0", where the way back leaves the step.
@@ -106,15 +163,19 @@ std::vector<std::string> summary(const View& view) {
     }
     if (!clean.empty()) add("sound inputs", fmt::format("{}: {}", clean.size(), view.names(clean)));
   } else {
-    const auto parameters =
-        static_cast<size_t>(std::count_if(passed.begin(), passed.end(), [](const PropagationNode* node) { return node->parameter; }));
-    add("passed on by", fmt::format("{}, {} reached", counted(passed.size() - parameters, "operator"), counted(parameters, "parameter")));
+    const auto here = [&](const PropagationNode* node) { return node->rank == result.tensor.rank; };
+    const auto parameters = std::ranges::count_if(passed, [&](const PropagationNode* node) { return node->parameter && here(node); });
+    const auto operators = std::ranges::count_if(passed, [&](const PropagationNode* node) { return !node->parameter && here(node); });
+    add("passed on by", fmt::format("{}, {} reached", counted(static_cast<uint64_t>(operators), "operator"),
+                                    counted(static_cast<uint64_t>(parameters), "parameter")));
+    const auto name = [&](const TensorId& id) { return brief_name(view.session, view.session.node(id).name); };
+    for (const std::string& line : reached_lines(result.ranks_reached, name)) add("other ranks", line);
     add("absorbed by", absorbed.empty() ? std::string("nobody") : fmt::format("{}: {}", absorbed.size(), view.names(absorbed)));
     if (!cannot.empty()) add("cannot hold it", fmt::format("{}: {}", cannot.size(), view.names(cannot)));
     if (!clean.empty()) add("clean after", fmt::format("{}: {}", clean.size(), view.names(clean)));
     std::vector<const PropagationNode*> losses;
     for (const PropagationNode& node : result.nodes) {
-      if (in_category(view.node(node), Category::kLoss)) losses.push_back(&node);
+      if (node.rank == result.tensor.rank && in_category(view.node(node), Category::kLoss)) losses.push_back(&node);
     }
     if (losses.empty() && !absorbed.empty()) add("the loss", "not reached: it does not show the fault");
     for (const PropagationNode* loss : losses) {
@@ -147,6 +208,23 @@ Paint paint_of(PropagationRole role) {
   return role == PropagationRole::kUnknown ? Paint::kWarning : Paint::kNone;
 }
 
+PictureState picture_state(PropagationRole role) {
+  switch (role) {
+    case PropagationRole::kOrigin:
+      return PictureState::kOrigin;
+    case PropagationRole::kPassed:
+      return PictureState::kBad;
+    case PropagationRole::kAbsorbed:
+      return PictureState::kAbsorbed;
+    case PropagationRole::kCannot:
+    case PropagationRole::kClean:
+      return PictureState::kClean;
+    case PropagationRole::kUnknown:
+      return PictureState::kUnknown;
+  }
+  return PictureState::kUnknown;
+}
+
 std::string text_of(const View& view, const ReportStyle& style) {
   const Propagation& result = view.result;
   const bool markdown = style.format == Format::kMarkdown;
@@ -157,23 +235,39 @@ std::string text_of(const View& view, const ReportStyle& style) {
   const std::vector<std::string> lines = summary(view);
   for (const std::string& line : lines) out += (markdown ? "- " : "  ") + line + "\n";
   if (!result.edges_known) return out;
+  const std::vector<Row> rows = joined_rows(view).rows;
   if (markdown) {
-    out += "\n" + follow::markdown_head({"hops", "what", "node", "op", "values"});
-    for (const PropagationNode& node : result.nodes) {
-      out += follow::markdown_line({std::to_string(node.distance), std::string(propagation_role_name(node.role)), view.name(node, true),
-                                    view.node(node).op, values_text(node)});
+    std::vector<std::string> titles{"hops", "ranks", "what", "node", "op", "values"};
+    if (!view.several()) titles.erase(titles.begin() + 1);
+    out += "\n" + follow::markdown_head(titles);
+    for (const Row& row : rows) {
+      const PropagationNode& node = *row.first;
+      std::vector<std::string> cells{std::to_string(node.distance), ranks_numbers(row.ranks), std::string(propagation_role_name(node.role)),
+                                     view.name(node, true), op_text(view, row), values_text(node)};
+      if (!view.several()) cells.erase(cells.begin() + 1);
+      out += follow::markdown_line(cells);
     }
     return out;
   }
-  Table table({{"hops", Align::kRight},
-               {"what"},
-               {.title = "node", .fit = Fit::kName},
-               {.title = "op", .fit = Fit::kText, .drop = 1, .least = 12},
-               {.title = "values", .fit = Fit::kText}});
-  for (const PropagationNode& node : result.nodes) {
-    table.add({std::to_string(node.distance), Table::Cell(std::string(propagation_role_name(node.role)), paint_of(node.role)),
-               name_cell(view.session, view.id(node), node.execution > 0 ? fmt::format(" execution {}", node.execution) : ""),
-               printable(view.node(node).op), values_text(node)});
+  std::vector<Table::Column> columns{{"hops", Align::kRight},
+                                     {"ranks"},
+                                     {"what"},
+                                     {.title = "node", .fit = Fit::kName},
+                                     {.title = "op", .fit = Fit::kText, .drop = 1, .least = 12},
+                                     {.title = "values", .fit = Fit::kText}};
+  if (!view.several()) columns.erase(columns.begin() + 1);
+  Table table(std::move(columns));
+  for (const Row& row : rows) {
+    const PropagationNode& node = *row.first;
+    std::vector<Table::Cell> cells{
+        std::to_string(node.distance),
+        ranks_numbers(row.ranks),
+        Table::Cell(std::string(propagation_role_name(node.role)), paint_of(node.role)),
+        name_cell(view.session, view.id(node), node.execution > 0 ? fmt::format(" execution {}", node.execution) : ""),
+        op_text(view, row),
+        values_text(node)};
+    if (!view.several()) cells.erase(cells.begin() + 1);
+    table.add(std::move(cells));
   }
   return out + table.text(style);
 }
@@ -187,57 +281,53 @@ std::string propagation_report(Session& session, const Propagation& result, cons
   return style.format == Format::kMarkdown ? text_of(view, style) : fitted(text_of(view, style), style);
 }
 
-PictureGraph propagation_picture(Session& session, const Propagation& result, const CheckResult* hits, size_t limit) {
+PictureGraph propagation_picture(Session& session, const Propagation& result, const CheckResult* hits, size_t limit,
+                                 const std::function<std::string(const TensorId&)>& link) {
   const View view{session, result};
+  const Rows joined = joined_rows(view);
   PictureGraph picture;
-  const size_t shown = std::min(limit, result.nodes.size());  // sorted by distance
+  const size_t shown = std::min(limit, joined.rows.size());  // sorted by distance
   picture.title = head_text(view, true);
+  picture.total = joined.rows.size();
   if (!result.edges_known) picture.title += " (edges unknown: there is no readable graph file)";
-  if (shown < result.nodes.size()) picture.title += fmt::format(" (the nearest {} of {} operators)", shown, result.nodes.size());
-  std::map<std::pair<NodeId, uint32_t>, std::set<std::string>> marks;
+  if (shown < joined.rows.size()) picture.title += fmt::format(" (the nearest {} of {} operators)", shown, joined.rows.size());
+  std::map<std::tuple<int, int, NodeId, uint32_t>, std::set<std::string>> marks;
   if (hits != nullptr) {
     for (const Hit& hit : hits->hits) {
       const TensorId& id = hit.tensor;
-      if (id.rank != result.tensor.rank || id.graph != result.tensor.graph || id.step != result.tensor.step || id.slot.io != Io::kOutput)
-        continue;
-      marks[{id.node, id.execution}].insert(hit.abbr.empty() ? hit.rule : hit.abbr);
+      if (id.step != result.tensor.step || id.slot.io != Io::kOutput) continue;
+      marks[{id.rank, id.graph, id.node, id.execution}].insert(hit.abbr.empty() ? hit.rule : hit.abbr);
     }
   }
   for (size_t i = 0; i < shown; ++i) {
-    const PropagationNode& at = result.nodes[i];
+    const Row& row = joined.rows[i];
+    const PropagationNode& at = *row.first;
     PictureNode box;
     box.id = view.node(at).name;
     box.label = view.name(at, false);
+    if (view.several()) box.label = fmt::format("{}: {}", ranks_text(row.ranks), box.label);
     box.detail = values_text(at);
     if (!at.parameter) box.detail = view.node(at).op + (box.detail.empty() ? "" : "  " + box.detail);
     box.parameter = at.parameter;
     box.title = fmt::format("{}  {}{}", view.node(at).name, propagation_role_name(at.role), at.stats ? "  " + stats_line(*at.stats) : "");
-    switch (at.role) {
-      case PropagationRole::kOrigin:
-        box.state = PictureState::kOrigin;
-        break;
-      case PropagationRole::kPassed:
-        box.state = PictureState::kBad;
-        break;
-      case PropagationRole::kAbsorbed:
-        box.state = PictureState::kAbsorbed;
-        break;
-      case PropagationRole::kCannot:
-      case PropagationRole::kClean:
-        box.state = PictureState::kClean;
-        break;
-      case PropagationRole::kUnknown:
-        box.state = PictureState::kUnknown;
-        break;
-    }
-    if (const auto found = marks.find({at.node, at.execution}); found != marks.end())
+    box.state = picture_state(at.role);
+    if (at.tensor && link) box.link = link(*at.tensor);
+    if (const auto found = marks.find({at.rank, at.graph, at.node, at.execution}); found != marks.end())
       box.hits.assign(found->second.begin(), found->second.end());
     picture.nodes.push_back(std::move(box));
   }
+  std::set<std::tuple<size_t, size_t, uint32_t, uint32_t>> drawn;
   for (const PropagationEdge& edge : result.edges) {
-    if (edge.from >= shown || edge.to >= shown) continue;
-    picture.edges.push_back({edge.from, edge.to, edge.update ? "update" : slot_name({Io::kOutput, edge.output}),
-                             slot_name({Io::kInput, edge.input}), edge.bad});
+    const size_t from = joined.of[edge.from], to = joined.of[edge.to];
+    if (from >= shown || to >= shown || !drawn.insert({from, to, edge.output, edge.input}).second) continue;
+    PictureEdge line{from, to, "", "", edge.bad};
+    if (edge.collective) {
+      line.label = view.node(result.nodes[edge.from]).op + in_group(edge.group, edge.assumed);
+    } else {
+      line.from_slot = edge.update ? "update" : slot_name({Io::kOutput, edge.output});
+      line.to_slot = slot_name({Io::kInput, edge.input});
+    }
+    picture.edges.push_back(std::move(line));
   }
   return picture;
 }

@@ -12,13 +12,13 @@
 namespace msdbg {
 namespace {
 
-constexpr CsvColumn kColumns[] = {{"step", "step"}, {"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"node", "node"},
+constexpr CsvColumn kReplicasColumns[] = {{"step", "step"}, {"rank", "rank"}, {"graph", "graph"}, {"graph_id", "graph_id"}, {"node", "node"},
                                   {"slot", "slot"}, {"cause", "cause"}, {"odd_ranks", "odd_ranks"}, {"other_ranks", "other_ranks"},
                                   {"decided", "decided"}, {"assumed", "assumed"}, {"elements", "elements"}, {"of", "of"},
                                   {"first", "first"}, {"bits", "bits"}, {"single_flip", "single_flip"}, {"steps", "steps"},
                                   {"first_operator", "first_operator"}, {"source", "source.file"}, {"line", "source.line"},
                                   {"problem", "problem"}, {"text", "text"}};
-constexpr CsvColumn kMarkdownColumns[] = {{"step", "step"}, {"rank", "rank"}, {"value", "node"}, {"first operator", "first_operator"},
+constexpr CsvColumn kReplicasMarkdownColumns[] = {{"step", "step"}, {"rank", "rank"}, {"value", "node"}, {"first operator", "first_operator"},
                                           {"what", "text"}, {"source", "source.file"}, {"line", "source.line"}};
 constexpr size_t kNamed = 3;
 
@@ -63,26 +63,6 @@ std::string bit_words(const ReplicaDifference& difference, DType dtype) {
   return out;
 }
 
-std::string headline(const Session& session, const ReplicaDifference& difference, const ReportStyle& style) {
-  const std::string name = value_name(session, difference.tensor, style);
-  const int64_t step = difference.tensor.step;
-  const std::string odd = ranks_text(difference.odd);
-  if (!difference.decided) {
-    return fmt::format("{} differs between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", name,
-                       ranks_numbers(difference.others), ranks_numbers(difference.odd), step);
-  }
-  switch (difference.cause) {
-    case ReplicaCause::kSetting:
-      return fmt::format("{} has another {} from step {} on", odd, name, step);
-    case ReplicaCause::kOperator:
-      return fmt::format("{} computed another {} in step {}, from inputs equal on all ranks", odd, name, step);
-    case ReplicaCause::kCollective:
-      return fmt::format("{} got another result of {} in step {}", odd, name, step);
-    default:
-      return fmt::format("{} of {} differs from the other replicas from step {} on", name, odd, step);
-  }
-}
-
 std::string place_text(const Session& session, const ReplicaDifference& difference, const ReportStyle& style) {
   const TensorId& seen = difference.seen;
   const Node& node = session.node(seen);
@@ -93,7 +73,7 @@ std::string place_text(const Session& session, const ReplicaDifference& differen
 }
 
 std::string difference_text(Session const& session, const ReplicaDifference& difference, const ReportStyle& style) {
-  std::string out = painted(headline(session, difference, style), Paint::kError, style.colour) + "\n";
+  std::string out = painted(replica_headline(session, difference, style), Paint::kError, style.colour) + "\n";
   const auto line = [&](std::string_view title, const std::string& text) { out += fmt::format("  {:<13}{}\n", title, text); };
   line("first seen", place_text(session, difference, style));
   const std::string_view plural = difference.others.size() == 1 ? "" : "s";
@@ -173,14 +153,34 @@ std::string hints(const Session& session, const ReplicasResult& result, const Re
 
 }  // namespace
 
+std::string replica_headline(const Session& session, const ReplicaDifference& difference, const ReportStyle& style) {
+  const std::string name = value_name(session, difference.tensor, style);
+  const int64_t step = difference.tensor.step;
+  const std::string odd = ranks_text(difference.odd);
+  if (!difference.decided) {
+    return fmt::format("{} differs between ranks {} and {} from step {} on; without a majority nobody can tell which is wrong", name,
+                       ranks_numbers(difference.others), ranks_numbers(difference.odd), step);
+  }
+  switch (difference.cause) {
+    case ReplicaCause::kSetting:
+      return fmt::format("{} has another {} from step {} on", odd, name, step);
+    case ReplicaCause::kOperator:
+      return fmt::format("{} computed another {} in step {}, from inputs equal on all ranks", odd, name, step);
+    case ReplicaCause::kCollective:
+      return fmt::format("{} got another result of {} in step {}", odd, name, step);
+    default:
+      return fmt::format("{} of {} differs from the other replicas from step {} on", name, odd, step);
+  }
+}
+
 std::string replicas_report(const Session& session, const ReplicasResult& result, const ReportStyle& style) {
   if (style.format == Format::kJson) return json_text(replicas_answer(session, result));
   if (style.format == Format::kJsonl) return json_lines(replicas_answer(session, result), "differences");
-  if (style.format == Format::kCsv) return csv_text(kColumns, replicas_answer(session, result)["differences"]);
+  if (style.format == Format::kCsv) return csv_text(kReplicasColumns, replicas_answer(session, result)["differences"]);
   const std::string coverage = not_checked_text(session, result.not_checked, result.coverage, style);
   if (style.format == Format::kMarkdown) {
     const std::string rows =
-        result.differences.empty() ? "" : markdown_table(kMarkdownColumns, replicas_answer(session, result)["differences"]) + "\n";
+        result.differences.empty() ? "" : markdown_table(kReplicasMarkdownColumns, replicas_answer(session, result)["differences"]) + "\n";
     const std::string rest = left_out_text(result) + coverage;
     return fmt::format("## {}\n{}{}", verdict_line(result), rows, rest.empty() ? "" : rest);
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kShownRows = 16;
 
-struct Row {
+struct SeriesRow {
   int64_t step;
   double a, b;
   /// NaN if either value is not finite: there is no relative error then.
@@ -30,8 +30,8 @@ struct Row {
   }
 };
 
-std::vector<Row> rows_of(const Series& a, const Series& b) {
-  std::vector<Row> rows;
+std::vector<SeriesRow> rows_of(const Series& a, const Series& b) {
+  std::vector<SeriesRow> rows;
   for (size_t i = 0, k = 0; i < a.points.size() && k < b.points.size();) {
     if (a.points[i].step == b.points[k].step) {
       rows.push_back({a.points[i].step, a.points[i].value, b.points[k].value});
@@ -65,12 +65,12 @@ std::string verdict(const SeriesComparison& result) {
   }
 }
 
-std::string markdown_text(const Series& a, const Series& b, const SeriesComparison& result, const std::vector<Row>& rows) {
+std::string markdown_text(const Series& a, const Series& b, const SeriesComparison& result, const std::vector<SeriesRow>& rows) {
   std::string out = fmt::format("**{}**\n\nA: {}, {}  \nB: {}, {} (the reference)\n\n", markdown_cell(verdict(result)),
                                 markdown_cell(a.source), counted(a.points.size(), "value"), markdown_cell(b.source),
                                 counted(b.points.size(), "value"));
   out += follow::markdown_head({"step", "A", "B", "error", ""});
-  for (const Row& row : rows) {
+  for (const SeriesRow& row : rows) {
     out += follow::markdown_line({std::to_string(row.step), format_short(row.a, 7), format_short(row.b, 7), share(row.relative()),
                                   result.diverges_at == row.step     ? "diverges here"
                                   : row.diverges(result.tolerance) ? "beyond"
@@ -91,7 +91,7 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
   align_series(a, b);
   if (style.format == Format::kJson) return json_text(series_answer(a, b, result));
   if (style.format == Format::kJsonl) return json_lines(series_answer(a, b, result), "steps");
-  const std::vector<Row> rows = rows_of(a, b);
+  const std::vector<SeriesRow> rows = rows_of(a, b);
   if (style.format == Format::kCsv) {
     static constexpr CsvColumn kColumns[] = {{"step", "step"}, {"a", "a"}, {"b", "b"}, {"rel_error", "rel_error"}};
     return csv_text(kColumns, series_answer(a, b, result)["steps"]);
@@ -120,13 +120,13 @@ std::string series_report(const Series& left, const Series& right, const SeriesC
   // The first rows and those around the divergence.
   Table table({{"step", Align::kRight}, {"A", Align::kRight}, {"B", Align::kRight}, {"error", Align::kRight}, {""}});
   const auto at =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return result.diverges_at && row.step == *result.diverges_at; });
+      std::find_if(rows.begin(), rows.end(), [&](const SeriesRow& row) { return result.diverges_at && row.step == *result.diverges_at; });
   const auto diverged = static_cast<size_t>(at - rows.begin());
   const bool from_start = style.wide || rows.size() <= kShownRows || diverged < kShownRows / 2 || at == rows.end();
   const size_t begin = from_start ? 0 : diverged - kShownRows / 2;
   const size_t end = style.wide ? rows.size() : std::min(rows.size(), begin + kShownRows);
   for (size_t i = begin; i < end; ++i) {
-    const Row& row = rows[i];
+    const SeriesRow& row = rows[i];
     const bool diverges = row.diverges(result.tolerance);
     table.add({std::to_string(row.step),
                format_short(row.a, 7),

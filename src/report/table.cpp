@@ -42,7 +42,27 @@ std::string ranks_numbers(std::span<const int> ranks) {
   return numbers_text(numbers);
 }
 
-std::string ranks_text(std::span<const int> ranks) { return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranks_numbers(ranks)); }
+std::vector<JoinedRow> join_ranks(std::span<const RankRow> rows) {
+  std::map<std::string_view, size_t> known;
+  std::vector<std::vector<JoinedRow>> things;
+  const auto read_the_same = [&](size_t a, size_t b) {
+    return std::equal(rows[a].cells.begin(), rows[a].cells.end(), rows[b].cells.begin(), rows[b].cells.end(),
+                      [](const Table::Cell& x, const Table::Cell& y) { return x.text == y.text; });
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto [found, is_new] = known.try_emplace(rows[i].about, things.size());
+    if (is_new) things.emplace_back();
+    std::vector<JoinedRow>& joined = things[found->second];
+    const auto same = std::find_if(joined.begin(), joined.end(), [&](const JoinedRow& row) { return read_the_same(row.first, i); });
+    if (same == joined.end()) joined.push_back({{rows[i].rank}, i});
+    else same->ranks.push_back(rows[i].rank);
+  }
+  std::vector<JoinedRow> out;
+  for (std::vector<JoinedRow>& joined : things) {
+    for (JoinedRow& row : joined) out.push_back(std::move(row));
+  }
+  return out;
+}
 
 std::string shell_word(std::string_view text) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,=@%+";
@@ -63,7 +83,7 @@ std::string hint_text(const Session& session, const Hint& hint, Place place) {
 
 const StackFrame* user_frame(const Node& node) {
   const auto outside = std::find_if(node.stack.begin(), node.stack.end(), [](const StackFrame& frame) {
-    return frame.file.find("/mindspore/") == std::string::npos && frame.file.rfind("mindspore/", 0) != 0;
+    return frame.file->find("/mindspore/") == std::string::npos && frame.file->rfind("mindspore/", 0) != 0;
   });
   if (outside != node.stack.end()) return &*outside;
   return node.stack.empty() ? nullptr : &node.stack.front();
@@ -73,8 +93,8 @@ std::string source_place(const Node& node, bool full) {
   const StackFrame* found = user_frame(node);
   if (!found) return "";
   const StackFrame& frame = *found;
-  const size_t slash = full ? std::string::npos : frame.file.rfind('/');
-  const std::string file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
+  const size_t slash = full ? std::string::npos : frame.file->rfind('/');
+  const std::string file = frame.file->substr(slash + 1);
   return printable(frame.line > 0 ? fmt::format("{}:{}", file, frame.line) : file);
 }
 
@@ -118,7 +138,8 @@ std::string not_checked_text(const Session& session, const std::vector<NotChecke
                          place.rules.empty() ? "" : "  " + place.rules, lines_text(reason));
     }
     if (shown < list.size())
-      out += fmt::format("  ... {} more for the same reason{}\n", list.size() - shown, style.place == Place::kScript ? "" : " (all: --wide)");
+      out +=
+          fmt::format("  ... {} more for the same reason{}\n", list.size() - shown, style.place == Place::kScript ? "" : " (all: --wide)");
   }
   return out;
 }

@@ -19,8 +19,17 @@ std::string counted(uint64_t n, std::string_view word);
 std::string bad_text(const Stats& stats);
 /// "0, 2-3".
 std::string ranks_numbers(std::span<const int> ranks);
-/// "rank 2", "ranks 0, 2-3".
-std::string ranks_text(std::span<const int> ranks);
+/// Rows of one table that read the same but for their rank.
+struct RankRow {
+  std::string about;  ///< a tensor, a parameter: rows about the same thing stand together
+  int rank = 0;
+  std::vector<Table::Cell> cells;
+};
+struct JoinedRow {
+  std::vector<int> ranks;
+  size_t first;  ///< index of its first row
+};
+std::vector<JoinedRow> join_ranks(std::span<const RankRow> rows);
 /// A word quoted for a POSIX shell.
 std::string shell_word(std::string_view text);
 /// user_frame() as "train.py:70", "" without a stack; `full` keeps the directories.

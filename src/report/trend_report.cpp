@@ -15,8 +15,6 @@ namespace {
 
 
 constexpr size_t kSparkWidth = 32;
-constexpr std::string_view kBlocks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
-constexpr std::string_view kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
 constexpr double kDecades = 100;
 constexpr double kLeastChange = 1e-3;  // of the largest magnitude; less is drawn as a flat line
 
@@ -42,6 +40,11 @@ std::string change_text(const TrendLine& line) {
   // All elements being NaN is the reason why there is no value.
   const bool told = worst != line.points.end() && worst->count > 0 && worst->not_finite == worst->count && worst->step == line.ends;
   if (line.ends && !told) out += fmt::format("{}no value from step {} on", out.empty() ? "" : ", ", *line.ends);
+  if (line.departs && !line.departs_from.empty()) {
+    out += fmt::format("{}departs from {} in step {}", out.empty() ? "" : ", ", ranks_text(line.departs_from), *line.departs);
+  } else if (line.departs) {
+    out += fmt::format("{}the ranks differ from step {} on, without a majority", out.empty() ? "" : ", ", *line.departs);
+  }
   return out;
 }
 
@@ -52,10 +55,12 @@ std::string csv(const Session& session, const TrendResult& result) {
     const TensorId& id = line.tensor;
     const Graph* graph = session.graph(id.rank, id.graph);
     const Node& node = session.node(id);
-    for (const TrendPoint& point : line.points) {
-      out += csv_line({std::to_string(id.rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op,
-                               slot_name(id.slot), std::to_string(id.execution), result.statistic, std::to_string(point.step),
-                               point.value ? format_double(*point.value) : "", point.reason});
+    for (const int rank : line.ranks) {
+      for (const TrendPoint& point : line.points) {
+        out += csv_line({std::to_string(rank), graph ? graph->name() : "", std::to_string(id.graph), node.name, node.op, slot_name(id.slot),
+                         std::to_string(id.execution), result.statistic, std::to_string(point.step),
+                         point.value ? format_double(*point.value) : "", point.reason});
+      }
     }
   }
   return out;
@@ -88,6 +93,13 @@ bool shows_logarithms(std::span<const std::optional<double>> series) {
   return low > 0 && high / low > kDecades;
 }
 
+std::string_view bar_character(double height, bool ascii) {
+  constexpr std::string_view kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::string_view kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
+  const auto level = std::min<size_t>(7, static_cast<size_t>(height * 8));
+  return ascii ? kAscii[level] : kBlocks[level];
+}
+
 std::string sparkline(std::span<const std::optional<double>> series, size_t width, bool ascii, bool log_scale) {
   if (series.empty() || width == 0) return "";
   const size_t columns = std::min(width, series.size());
@@ -112,8 +124,7 @@ std::string sparkline(std::span<const std::optional<double>> series, size_t widt
       continue;
     }
     const double height = high > low && !flat ? (*value - low) / (high - low) : 0;
-    const auto level = std::min<size_t>(7, static_cast<size_t>(height * 8));
-    out += ascii ? kAscii[level] : kBlocks[level];
+    out += bar_character(height, ascii);
   }
   return out;
 }
@@ -147,11 +158,13 @@ std::string trend_report(Session& session, const TrendResult& result, const Repo
     if (log) spark += " log";
     const std::string change = change_text(line);
     if (markdown) {
-      const std::string tensor = follow::tensor_text(session, line.tensor, true);
+      const std::string tensor = printable(session.node(line.tensor).name) +
+                                 follow::name_suffix(session, line.tensor, ":" + slot_name(line.tensor.slot), line.ranks);
       rows += follow::markdown_line(
           {tensor, value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark, change});
     } else {
-      std::vector<Table::Cell> row{name_cell(session, line.tensor, follow::name_suffix(session, line.tensor, slot_suffix(line.tensor.slot)))};
+      std::vector<Table::Cell> row{
+          name_cell(session, line.tensor, follow::name_suffix(session, line.tensor, slot_suffix(line.tensor.slot), line.ranks))};
       if (any_gradient) row.emplace_back(std::move(gradients[static_cast<size_t>(&line - result.lines.data())]));
       row.insert(row.end(), {value_text(line.first), value_text(line.last), value_text(line.min), value_text(line.max), spark,
                              Table::Cell(change, change.empty() ? Paint::kNone : Paint::kWarning)});

@@ -19,7 +19,7 @@ int find_origin(lua_State* L) {
   OriginOptions made;
   CheckOptions common = box->defaults;
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
-  if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
+  made.ranks = ranks_option(options, *box);
   read_check_options(options, &common);
   made.semantics = common.semantics;
   made.threads = common.threads;
@@ -43,7 +43,7 @@ int find_origin(lua_State* L) {
 Answer answer_of(const OriginBox& box) { return origin_answer(*box.session->session, box.result); }
 
 template <Key key>
-constexpr auto get = answer_field<OriginBox, answer_of, key>;
+constexpr auto origin_field = answer_field<OriginBox, answer_of, key>;
 
 int origin_text(lua_State* L) {
   const OriginBox& box = self<OriginBox>(L);
@@ -51,13 +51,13 @@ int origin_text(lua_State* L) {
 }
 
 constexpr Member kOriginFields[] = {
-    {"dump", guard<get<"dump">>},
-    {"predicate", guard<get<"predicate">>},
-    {"interrupted", guard<get<"interrupted">>},
-    {"coverage", guard<get<"coverage">>},
-    {"steps", guard<get<"steps">>},
-    {"origins", guard<get<"origins">>},
-    {"not_checked", guard<get<"not_checked">>}};
+    {"dump", guard<origin_field<"dump">>},
+    {"predicate", guard<origin_field<"predicate">>},
+    {"interrupted", guard<origin_field<"interrupted">>},
+    {"coverage", guard<origin_field<"coverage">>},
+    {"steps", guard<origin_field<"steps">>},
+    {"origins", guard<origin_field<"origins">>},
+    {"not_checked", guard<origin_field<"not_checked">>}};
 constexpr Member kOriginMeta[] = {{"__tostring", guard<origin_text>}};
 
 // ---- report --------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ CheckOptions check_options_at(lua_State* L, int index, const SessionBox& box, co
   CheckOptions made = box.defaults;
   if (box.live != nullptr && box.current_step) made.steps = IntSet::of(*box.current_step);
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
-  if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
+  made.ranks = ranks_option(options, box);
   if (const auto missing = options.boolean("report_missing")) made.report_missing = *missing;
   if (const auto most = options.integer("max_hits", 0, INT64_MAX)) made.max_hits = static_cast<size_t>(*most);
   read_check_options(options, &made);
@@ -82,7 +82,9 @@ int recheck_session(lua_State* L) {
   if (!lua_isnoneornil(L, 2))
     misuse(
         "recheck: takes no options, it looks at the steps of the last check; use s:check { steps = ... } for others");
-  return run_check(L, box, box.last_check.value_or(box.defaults));
+  CheckOptions again = box.defaults;
+  if (box.current_rank) again.ranks = IntSet::of(*box.current_rank);
+  return run_check(L, box, box.last_check.value_or(std::move(again)));
 }
 
 int get_last_result(lua_State* L) {

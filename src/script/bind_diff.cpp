@@ -31,8 +31,9 @@ NameMap read_map(lua_State* L) {
   return map;
 }
 
-DiffOptions read_diff_options(OptionTable& options) {
+DiffOptions read_diff_options(OptionTable& options, const SessionBox& a) {
   DiffOptions made;
+  if (a.current_rank) made.ranks_a = made.ranks_b = IntSet::of(*a.current_rank);
   if (const auto steps = options.numbers("steps")) made.steps_a = made.steps_b = *steps;
   if (const auto ranks = options.numbers("ranks")) made.ranks_a = made.ranks_b = *ranks;
   for (const auto& [key, into] : {std::pair("steps_a", &made.steps_a), std::pair("steps_b", &made.steps_b),
@@ -61,7 +62,7 @@ int diff(lua_State* L) {
   const bool alone = lua_isnoneornil(L, 2) || (lua_istable(L, 2) && lua_isnoneornil(L, 3));
   box->b = alone ? box->a : object_argument<SessionBox>(L, 2, "diff: second session");
   OptionTable options(L, alone && lua_istable(L, 2) ? 2 : 3, "diff");
-  DiffOptions made = read_diff_options(options);
+  DiffOptions made = read_diff_options(options, *box->a);
   made.progress = progress_of(vm_of(L), "comparing");
   Session &a = box->a->open(), &b = box->b->open();
   const InUse guard_a(*box->a, "diff");
@@ -76,7 +77,7 @@ int diff(lua_State* L) {
 Answer answer_of(const DiffBox& box) { return diff_answer(*box.a->session, *box.b->session, box.result); }
 
 template <Key key, Key as = key>
-constexpr auto get = answer_field<DiffBox, answer_of, key, as>;
+constexpr auto diff_field = answer_field<DiffBox, answer_of, key, as>;
 
 template <Format format>
 int render(lua_State* L) {
@@ -88,23 +89,23 @@ int render(lua_State* L) {
 }
 
 constexpr Member kFields[] = {
-    {"a", guard<get<"a">>},
-    {"b", guard<get<"b">>},
-    {"verdict", guard<get<"verdict">>},
-    {"equal", guard<get<"equal">>},
-    {"complete", guard<get<"complete">>},
-    {"interrupted", guard<get<"interrupted">>},
-    {"edges_known", guard<get<"edges_known">>},
-    {"first", guard<get<"first", "tensors">>},
-    {"culprits", guard<get<"culprits">>},
-    {"random", guard<get<"random">>},
-    {"matched", guard<get<"matched">>},
-    {"matched_by", guard<get<"matched_by">>},
-    {"counts", guard<get<"counts">>},
-    {"only_a", guard<get<"only_a">>},
-    {"only_b", guard<get<"only_b">>},
-    {"notes", guard<get<"notes">>},
-    {"tensors", guard<get<"tensors">>}};
+    {"a", guard<diff_field<"a">>},
+    {"b", guard<diff_field<"b">>},
+    {"verdict", guard<diff_field<"verdict">>},
+    {"equal", guard<diff_field<"equal">>},
+    {"complete", guard<diff_field<"complete">>},
+    {"interrupted", guard<diff_field<"interrupted">>},
+    {"edges_known", guard<diff_field<"edges_known">>},
+    {"first", guard<diff_field<"first", "tensors">>},
+    {"culprits", guard<diff_field<"culprits">>},
+    {"random", guard<diff_field<"random">>},
+    {"matched", guard<diff_field<"matched">>},
+    {"matched_by", guard<diff_field<"matched_by">>},
+    {"counts", guard<diff_field<"counts">>},
+    {"only_a", guard<diff_field<"only_a">>},
+    {"only_b", guard<diff_field<"only_b">>},
+    {"notes", guard<diff_field<"notes">>},
+    {"tensors", guard<diff_field<"tensors">>}};
 constexpr Member kMethods[] = {{"table", guard<render<Format::kTable>>},       {"json", guard<render<Format::kJson>>},
                                {"jsonl", guard<render<Format::kJsonl>>},       {"csv", guard<render<Format::kCsv>>},
                                {"markdown", guard<render<Format::kMarkdown>>}, {"junit", guard<render<Format::kJunit>>},

@@ -1,5 +1,5 @@
-// msdbg.bisect, trend, histogram, layers, replicas, propagation, why, source and plan. The object of an answer provides its tables and renders
-// the other formats; scripts/msdbg/follow.lua combines the two.
+// msdbg.bisect, trend, histogram, layers, replicas, settings, propagation, why, source and plan. The object of an answer provides its
+// tables and renders the other formats; scripts/msdbg/follow.lua combines the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "msdbg/layers_report.h"
 #include "script/bins.h"
 #include "msdbg/replicas_report.h"
+#include "msdbg/settings_report.h"
 #include "script/predicate.h"
 #include "script/push_answer.h"
 
@@ -18,7 +19,8 @@ namespace msdbg::script {
 
 struct FollowBox {
   std::shared_ptr<SessionBox> session;
-  std::variant<BisectResult, TrendResult, HistogramResult, LayersResult, ReplicasResult, Propagation, WhyAnswer, std::vector<SourceFile>> answer;
+  std::variant<BisectResult, TrendResult, HistogramResult, LayersResult, ReplicasResult, SettingsResult, Propagation, WhyAnswer,
+               std::vector<SourceFile>> answer;
   CheckResult check;  ///< source: what it was made from
 };
 
@@ -34,7 +36,7 @@ FollowOptions follow_options(OptionTable& options, const SessionBox& box) {
   FollowOptions made;
   CheckOptions common = box.defaults;
   if (const auto steps = options.numbers("steps")) made.steps = *steps;
-  if (const auto ranks = options.numbers("ranks")) made.ranks = *ranks;
+  made.ranks = ranks_option(options, box);
   read_check_options(options, &common);
   made.semantics = common.semantics;
   made.threads = common.threads;
@@ -146,12 +148,23 @@ int run_replicas(lua_State* L) {
   box->open();
   OptionTable options(L, 2, "replicas");
   FollowOptions asked = follow_options(options, *box);
+  asked.ranks = options.numbers("ranks").value_or(IntSet::all());  // one rank has nothing to be compared with
   options.finish();
   const InUse guard(*box, "replicas");
   asked.progress = progress_of(vm_of(L), "comparing", "step");
   ReplicasResult result = value_or_throw(replicas(*box->session, asked));
   if (result.interrupted) throw ScriptError(Status(Code::kInterrupted, "replicas: interrupted"));
   return give_followed(L, box, std::move(result));
+}
+
+int run_settings(lua_State* L) {
+  const auto box = object_argument<SessionBox>(L, 1, "settings: session");
+  box->open();
+  OptionTable options(L, 2, "settings");
+  const FollowOptions asked = follow_options(options, *box);
+  options.finish();
+  const InUse guard(*box, "settings");
+  return give_followed(L, box, value_or_throw(settings(*box->session, asked)));
 }
 
 int run_propagation(lua_State* L) {
@@ -164,7 +177,7 @@ int run_propagation(lua_State* L) {
   asked.predicate = predicate.predicate();
   asked.up = options.boolean("up").value_or(false);
   const std::optional<int> graph = options.id("graph");
-  const auto rank = options.id("rank");
+  const auto rank = rank_option(options, *box);
   const auto execution = options.integer("execution", 0, UINT32_MAX);
   TensorId id;
   if (const auto* tensor = holder_at<TensorBox>(L, 2)) {
@@ -196,7 +209,7 @@ int run_why(lua_State* L) {
   WhyOptions asked;
   asked.step = options.integer("step");
   if (!asked.step) asked.step = tensor != nullptr ? std::optional((*tensor)->info.id.step) : box->current_step;
-  asked.rank = options.id("rank");
+  asked.rank = rank_option(options, *box);
   asked.graph = options.id("graph");
   asked.execution = static_cast<uint32_t>(options.integer("execution", 0, UINT32_MAX).value_or(0));
   options.finish();
@@ -278,6 +291,8 @@ std::string rendered(lua_State* L, FollowBox& box, const std::string& format, si
           return layers_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, ReplicasResult>)
           return replicas_report(session, answer, style);
+        else if constexpr (std::is_same_v<Answer, SettingsResult>)
+          return settings_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, Propagation>)
           return propagation_report(session, answer, style);
         else if constexpr (std::is_same_v<Answer, WhyAnswer>)
@@ -300,6 +315,7 @@ int tree(lua_State* L) {
                              else if constexpr (std::is_same_v<Found, HistogramResult>) return histogram_answer(session, found);
                              else if constexpr (std::is_same_v<Found, LayersResult>) return layers_answer(session, found);
                              else if constexpr (std::is_same_v<Found, ReplicasResult>) return replicas_answer(session, found);
+                             else if constexpr (std::is_same_v<Found, SettingsResult>) return settings_answer(session, found);
                              else if constexpr (std::is_same_v<Found, Propagation>) return propagation_answer(session, found);
                              else if constexpr (std::is_same_v<Found, WhyAnswer>) return why_answer(session, found);
                              else return lines_answer(session, found, box->check);
@@ -319,8 +335,10 @@ int render(lua_State* L) {
 
 void bind_follow(lua_State* L) {
   define_class<FollowBox>(L, {});
-  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"histogram", guard<run_histogram>}, {"layers", guard<run_layers>}, {"replicas", guard<run_replicas>}, {"why", guard<run_why>},
-                    {"propagation", guard<run_propagation>}, {"source", guard<run_source>}, {"follow_render", guard<render>}, {"follow_tree", guard<tree>},
+  add_functions(L, {{"bisect", guard<run_bisect>}, {"trend", guard<run_trend>}, {"histogram", guard<run_histogram>},
+                    {"layers", guard<run_layers>}, {"replicas", guard<run_replicas>}, {"settings", guard<run_settings>},
+                    {"why", guard<run_why>}, {"propagation", guard<run_propagation>}, {"source", guard<run_source>},
+                    {"follow_render", guard<render>}, {"follow_tree", guard<tree>},
                     {"plan", guard<run_plan>}});
 }
 

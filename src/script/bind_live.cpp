@@ -10,10 +10,10 @@
 namespace msdbg::script {
 namespace {
 
-constexpr double kMostSeconds = 1e9;
+constexpr double kMostWaitSeconds = 1e9;
 
 std::chrono::milliseconds milliseconds_of(double seconds, std::string_view what) {
-  if (!(seconds >= 0 && seconds <= kMostSeconds))
+  if (!(seconds >= 0 && seconds <= kMostWaitSeconds))
     misuse(fmt::format("{}: seconds from 0 to 1e9 are expected, not {}", what, format_double(seconds)));
   return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
@@ -39,6 +39,7 @@ Wait read_wait(lua_State* L, OptionTable& options) {
 ListenOptions read_listen_options(OptionTable& options, CheckOptions* defaults) {
   ListenOptions listen;
   if (const auto port = options.integer("port", 0, 65535)) listen.port = static_cast<int>(*port);
+  if (const auto ranks = options.integer("ranks", 1, kMostLiveRanks)) listen.ranks = static_cast<int>(*ranks);
   if (const auto bind = options.text("bind")) listen.bind = *bind;
   if (const auto record = options.text("record")) listen.record = *record;
   if (const auto history = options.integer("history", 0, 1000000)) listen.history_steps = static_cast<int>(*history);

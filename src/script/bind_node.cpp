@@ -39,7 +39,7 @@ int get_unwritten(lua_State* L) {
 int get_attributes(lua_State* L) {
   const Node& node = self<NodeBox>(L).node();
   lua_createtable(L, 0, static_cast<int>(node.attributes.size()));
-  for (const Attribute& attribute : node.attributes) set_field(L, attribute.name.c_str(), attribute.value);
+  for (const Attribute& attribute : node.attributes) set_field(L, attribute.name->c_str(), attribute.value);
   return 1;
 }
 
@@ -55,7 +55,7 @@ int get_inputs(lua_State* L) {
       lua_setfield(L, -2, "node");
       set_field(L, "slot", slot_name({Io::kOutput, edge.slot}));
     }
-    set_field(L, "name", edge.node != kNoNode ? box.graph->node(edge.node).name : node.inputs[i].name);
+    set_field(L, "name", edge.node != kNoNode ? box.graph->node(edge.node).name : edge.name.get());
     set_result_class(L, "edge");
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
@@ -159,7 +159,7 @@ int session_node(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   const std::string name = text_argument(L, 2, "node: name");
   OptionTable options(L, 3, "node");
-  const auto rank = options.id("rank"), graph = options.id("graph");
+  const auto rank = rank_option(options, box), graph = options.id("graph");
   options.finish();
   const NodeRef ref = value_or_throw(find_node(box.open().graphs(), name, rank, graph));
   push_node(L, box.shared_from_this(), graph_pointer(box, ref.graph), ref.node);

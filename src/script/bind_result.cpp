@@ -34,13 +34,13 @@ int get_causes(lua_State* L) {
   return 1;
 }
 
-int get_hits(lua_State* L) { return self<ResultBox>(L), push_hits(L, 1), 1; }
-int get_not_checked(lua_State* L) { return self<ResultBox>(L), push_all_not_checked(L, 1), 1; }
+int get_result_hits(lua_State* L) { return self<ResultBox>(L), push_hits(L, 1), 1; }
+int get_result_not_checked(lua_State* L) { return self<ResultBox>(L), push_all_not_checked(L, 1), 1; }
 
 Answer summary_of(const ResultBox& box) { return check_summary(*box.session->session, box.result); }
 
 template <Key key>
-constexpr auto get = answer_field<ResultBox, summary_of, key>;
+constexpr auto result_field = answer_field<ResultBox, summary_of, key>;
 
 int result_text(lua_State* L) {
   ResultBox& box = self<ResultBox>(L);
@@ -52,20 +52,21 @@ int result_text(lua_State* L) {
   return give(L, without_last_newline(check_report(box.session->open(), box.result, style)));
 }
 
-constexpr Member kFields[] = {
+constexpr Member kResultFields[] = {
     {"causes", guard<get_causes>},
-    {"hits", guard<get_hits>},
-    {"not_checked", guard<get_not_checked>},
-    {"dump", guard<get<"dump">>},
-    {"semantics", guard<get<"semantics">>},
-    {"steps", guard<get<"steps">>},
-    {"interrupted", guard<get<"interrupted">>},
-    {"coverage", guard<get<"coverage">>},
-    {"total_hits", guard<get<"total_hits">>},
-    {"from_rules", guard<get<"from_rules">>},
-    {"rules", guard<get<"rules">>},
-    {"rule_problems", guard<get<"rule_problems">>}};
-constexpr Member kMeta[] = {{"__tostring", guard<result_text>}};
+    {"hits", guard<get_result_hits>},
+    {"not_checked", guard<get_result_not_checked>},
+    {"dump", guard<result_field<"dump">>},
+    {"semantics", guard<result_field<"semantics">>},
+    {"steps", guard<result_field<"steps">>},
+    {"interrupted", guard<result_field<"interrupted">>},
+    {"coverage", guard<result_field<"coverage">>},
+    {"by_rank", guard<result_field<"by_rank">>},
+    {"total_hits", guard<result_field<"total_hits">>},
+    {"from_rules", guard<result_field<"from_rules">>},
+    {"rules", guard<result_field<"rules">>},
+    {"rule_problems", guard<result_field<"rule_problems">>}};
+constexpr Member kResultMeta[] = {{"__tostring", guard<result_text>}};
 
 }  // namespace
 
@@ -106,7 +107,7 @@ void push_result(lua_State* L, std::shared_ptr<ResultBox> result) {
 }
 
 void define_check_result(lua_State* L) {
-  define_class<ResultBox>(L, {.fields = kFields, .meta = kMeta});
+  define_class<ResultBox>(L, {.fields = kResultFields, .meta = kResultMeta});
 }
 
 }  // namespace msdbg::script

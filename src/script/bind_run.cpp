@@ -227,7 +227,7 @@ int continue_session(lua_State* L) {
   return run(L, box, "continue", std::move(request));
 }
 
-int next_node(lua_State* L) {
+int run_next_node(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   live_of(box, "next_node");
   RunRequest request;
@@ -303,7 +303,7 @@ int recheck_live(lua_State* L, SessionBox& box) {
 
 void bind_run(lua_State* L) {
   define_run_result(L);
-  add_methods<SessionBox>(L, {{"step", guard<step>}, {"continue", guard<continue_session>}, {"next_node", guard<next_node>},
+  add_methods<SessionBox>(L, {{"step", guard<step>}, {"continue", guard<continue_session>}, {"next_node", guard<run_next_node>},
                               {"run_to", guard<run_to>}, {"finish", guard<finish>}, {"pause", guard<pause>}, {"attach", guard<attach>},
                               {"terminate", guard<terminate>}, {"on", guard<on_event>}});
   add_functions(L, {{"due_commands", guard<due_commands>}, {"run_count", guard<run_count>}});

@@ -9,8 +9,8 @@ namespace msdbg::script {
 namespace {
 
 int get_check(lua_State* L) { return self<RunBox>(L), push_check_of_run(L, 1), 1; }
-int get_hits(lua_State* L) { return get_check(L), push_hits(L, -1), 1; }
-int get_not_checked(lua_State* L) { return get_check(L), push_all_not_checked(L, -1), 1; }
+int get_run_hits(lua_State* L) { return get_check(L), push_hits(L, -1), 1; }
+int get_run_not_checked(lua_State* L) { return get_check(L), push_all_not_checked(L, -1), 1; }
 
 int get_state(lua_State* L) { return give(L, live_state_name(self<RunBox>(L).result.state)); }
 int get_reason(lua_State* L) { return give(L, stop_reason_name(self<RunBox>(L).result.reason)); }
@@ -52,6 +52,8 @@ std::string stop_text(const RunBox& run) {
     case StopReason::kEnded:
       return fmt::format("training has ended after {}", count_text(result.completed_steps, "step"));
     case StopReason::kLost:
+      if (result.state != LiveState::kLost)
+        return fmt::format("a rank was lost in step {}; the rest of the training is {}", result.step, live_state_name(result.state));
       return fmt::format("the connection to the training broke in step {}, after {}", result.step,
                          count_text(result.completed_steps, "step"));
   }
@@ -74,7 +76,8 @@ std::string hit_line(Session& session, const Hit& hit, bool fetch) {
     what += fmt::format("{}{} {}", what.empty() ? "" : ", ", printable(name), printable(value));
   if (const std::string bad = nonfinite_text(stats); !bad.empty())
     what += fmt::format("{}{}", what.empty() ? "" : ", ", bad);
-  return fmt::format("\n  {}:{}  {}{}{}", printable(short_name(session, hit.tensor)), slot_name(hit.tensor.slot),
+  const std::string rank = session.ranks().size() > 1 ? fmt::format("rank {}  ", hit.tensor.rank) : "";
+  return fmt::format("\n  {}{}:{}  {}{}{}", rank, printable(short_name(session, hit.tensor)), slot_name(hit.tensor.slot),
                      printable(hit.abbr.empty() ? hit.rule : hit.abbr), what.empty() ? "" : "  ", what);
 }
 
@@ -97,17 +100,17 @@ int run_text(lua_State* L) {
   return give(L, text);
 }
 
-constexpr Member kFields[] = {{"state", guard<get_state>},
+constexpr Member kRunFields[] = {{"state", guard<get_state>},
                               {"reason", guard<get_reason>},
                               {"step", guard<get_step>},
                               {"completed_steps", guard<get_completed>},
                               {"steps_run", guard<get_steps_run>},
                               {"node", guard<get_node>},
                               {"held", guard<get_held>},
-                              {"hits", guard<get_hits>},
-                              {"not_checked", guard<get_not_checked>},
+                              {"hits", guard<get_run_hits>},
+                              {"not_checked", guard<get_run_not_checked>},
                               {"check", guard<get_check>}};
-constexpr Member kMeta[] = {{"__tostring", guard<run_text>}};
+constexpr Member kRunMeta[] = {{"__tostring", guard<run_text>}};
 
 }  // namespace
 
@@ -125,7 +128,7 @@ void push_check_of_run(lua_State* L, int index) {
 }
 
 void define_run_result(lua_State* L) {
-  define_class<RunBox>(L, {.fields = kFields, .meta = kMeta});
+  define_class<RunBox>(L, {.fields = kRunFields, .meta = kRunMeta});
 }
 
 }  // namespace msdbg::script

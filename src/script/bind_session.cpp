@@ -19,6 +19,7 @@ int open_session(lua_State* L) {
   DumpOptions dump;
   dump.net = options.text("net");
   if (auto ranks = options.numbers("rank")) dump.ranks = *ranks;
+  dump.index = options.boolean("index").value_or(true);
   CheckOptions defaults = vm.options.check_defaults;
   read_check_options(options, &defaults);
   options.finish();
@@ -31,8 +32,8 @@ int open_session(lua_State* L) {
 
 // ---- fields --------------------------------------------------------------------------------------------------------
 
-int get_kind(lua_State* L) { return give(L, session_kind_name(self<SessionBox>(L).kind)); }
-int get_state(lua_State* L) {
+int get_session_kind(lua_State* L) { return give(L, session_kind_name(self<SessionBox>(L).kind)); }
+int get_session_state(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   if (box.live != nullptr && box.in_use.empty()) box.refresh_state();
   if (!box.session) return give(L, "closed");
@@ -47,6 +48,12 @@ int get_current_step(lua_State* L) {
   SessionBox& box = self<SessionBox>(L);
   box.open();
   return give(L, box.current_step);
+}
+
+int get_current_rank(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  box.open();
+  return give(L, box.current_rank);
 }
 
 int get_graphs(lua_State* L) {
@@ -97,6 +104,18 @@ int get_info(lua_State* L) {
   if (box.live != nullptr) {
     push_peer(L, box.live->peer());
     lua_setfield(L, -2, "peer");
+    push_list(L, box.live->live_ranks(), [L](const LiveRank& rank) {
+      lua_newtable(L);
+      set_field(L, "rank", rank.rank);
+      set_field(L, "state", live_state_name(rank.state));
+      set_field(L, "step", rank.step);
+      set_field(L, "completed_steps", rank.completed_steps);
+      if (!rank.node.empty()) set_field(L, "current_node", rank.node);
+      push_peer(L, rank.peer);
+      lua_setfield(L, -2, "peer");
+      set_result_class(L, "live_rank");
+    });
+    lua_setfield(L, -2, "ranks");
   }
   set_result_class(L, "info");
   return 1;
@@ -137,17 +156,32 @@ int goto_step(lua_State* L) {
     return 0;
   }
   if (!std::binary_search(steps.begin(), steps.end(), step)) {
-    std::string have;
-    for (const int64_t other : steps) have += fmt::format("{}{}", have.empty() ? "" : ",", other);
-    if (have.size() > 60 && !steps.empty())
-      have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
-    if (have.empty()) have = "none";
-    if (step == asked) misuse(fmt::format("goto_step: no step {} (have {})", step, have));
+    std::string have = steps.empty() ? "none" : numbers_text(steps);
+    if (have.size() > 60) have = fmt::format("{} steps from {} to {}", steps.size(), steps.front(), steps.back());
+    if (step == asked) misuse(fmt::format("no step {} (have {})", step, have));
     const std::string which = fmt::format("{} before step {}", -asked, box.live->current_step());
-    if (step < 0) misuse(fmt::format("goto_step: no step {} (have {})", which, have));
-    misuse(fmt::format("goto_step: nothing is kept of step {}, {}: its statistics were not requested (have {})", step, which, have));
+    if (step < 0) misuse(fmt::format("no step {} (have {})", which, have));
+    misuse(fmt::format("nothing is kept of step {}, {}: its statistics were not requested (have {})", step, which, have));
   }
   box.current_step = step;
+  return 0;
+}
+
+// s:goto_rank(2); without an argument or with "all", every rank again.
+int goto_rank(lua_State* L) {
+  SessionBox& box = self<SessionBox>(L);
+  const std::span<const int> ranks = box.open().ranks();
+  std::optional<int> rank;
+  if (!lua_isnoneornil(L, 2) && text_at(L, 2) != "all") {
+    const int64_t asked = integer_argument(L, 2, "goto_rank: rank (a number, or 'all')");
+    if (std::find(ranks.begin(), ranks.end(), asked) == ranks.end()) {
+      misuse(fmt::format("no rank {} (have {})", asked, numbers_text(std::vector<int64_t>(ranks.begin(), ranks.end()))));
+    }
+    rank = static_cast<int>(asked);
+  }
+  box.current_rank = rank;
+  // The last check again is one of these ranks.
+  if (box.last_check) box.last_check->ranks = rank ? IntSet::of(*rank) : box.defaults.ranks;
   return 0;
 }
 
@@ -157,7 +191,7 @@ int find_tensor(lua_State* L) {
   const std::string name = text_argument(L, 2, "tensor: name");
   OptionTable options(L, 3, "tensor");
   const int64_t step = step_option(options, box);
-  const auto rank = options.id("rank"), graph = options.id("graph");
+  const auto rank = rank_option(options, box), graph = options.id("graph");
   const auto execution = static_cast<uint32_t>(options.integer("execution", 0, UINT32_MAX).value_or(0));
   options.finish();
   const TensorId id = value_or_throw(resolve_tensor(session, name, step, rank, graph, execution));
@@ -174,7 +208,7 @@ int list_tensors(lua_State* L) {
     query.steps = *steps;
   else if (box.current_step)
     query.steps = IntSet::of(*box.current_step);
-  if (auto ranks = options.numbers("ranks")) query.ranks = *ranks;
+  query.ranks = ranks_option(options, box);
   std::vector<NodeRef> nodes;
   options.with("on", [&](int at) {
     nodes = value_or_throw(resolve_or_explain(selector_argument(L, at, options.what("on")), session.graphs()));
@@ -208,15 +242,17 @@ int session_text(lua_State* L) {
   return give(L, fmt::format("{} of {}>", head, box.session->steps().size()));
 }
 
-constexpr Member kMethods[] = {{"close", guard<close_session>},
+constexpr Member kSessionMethods[] = {{"close", guard<close_session>},
                                {"goto_step", guard<goto_step>},
+                               {"goto_rank", guard<goto_rank>},
                                {"tensor", guard<find_tensor>},
                                {"tensors", guard<list_tensors>}};
-constexpr Member kFields[] = {
-    {"kind", guard<get_kind>},   {"state", guard<get_state>}, {"current_step", guard<get_current_step>},
+constexpr Member kSessionFields[] = {
+    {"kind", guard<get_session_kind>},   {"state", guard<get_session_state>}, {"current_step", guard<get_current_step>},
+    {"current_rank", guard<get_current_rank>},
     {"steps", guard<get_steps>}, {"ranks", guard<get_ranks>}, {"graphs", guard<get_graphs>},
     {"info", guard<get_info>},   {"can", guard<get_can>}};
-constexpr Member kMeta[] = {{"__tostring", guard<session_text>}};
+constexpr Member kSessionMeta[] = {{"__tostring", guard<session_text>}};
 
 }  // namespace
 
@@ -237,8 +273,18 @@ int64_t step_option(OptionTable& options, const SessionBox& session) {
   return *session.current_step;
 }
 
+IntSet ranks_option(OptionTable& options, const SessionBox& session) {
+  if (const auto ranks = options.numbers("ranks")) return *ranks;
+  return session.current_rank ? IntSet::of(*session.current_rank) : session.defaults.ranks;
+}
+
+std::optional<int> rank_option(OptionTable& options, const SessionBox& session) {
+  const auto rank = options.id("rank");
+  return rank ? rank : session.current_rank;
+}
+
 void bind_session(lua_State* L) {
-  define_class<SessionBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  define_class<SessionBox>(L, {.methods = kSessionMethods, .fields = kSessionFields, .meta = kSessionMeta});
   add_functions(L, {{"open", guard<open_session>}});
 }
 

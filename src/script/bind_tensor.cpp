@@ -18,11 +18,11 @@ int get_dtype(lua_State* L) { return give(L, dtype_name(self<TensorBox>(L).info.
 int get_shape(lua_State* L) { return push_shape(L, self<TensorBox>(L).info.shape), 1; }
 int get_size(lua_State* L) { return give(L, self<TensorBox>(L).info.count); }
 int get_bytes(lua_State* L) { return give(L, self<TensorBox>(L).info.bytes); }
-int get_step(lua_State* L) { return give(L, self<TensorBox>(L).info.id.step); }
-int get_rank(lua_State* L) { return give(L, self<TensorBox>(L).info.id.rank); }
+int get_tensor_step(lua_State* L) { return give(L, self<TensorBox>(L).info.id.step); }
+int get_tensor_rank(lua_State* L) { return give(L, self<TensorBox>(L).info.id.rank); }
 int get_slot(lua_State* L) { return give(L, slot_name(self<TensorBox>(L).info.id.slot)); }
 int get_execution(lua_State* L) { return give(L, self<TensorBox>(L).info.id.execution); }
-int get_name(lua_State* L) { return give(L, self<TensorBox>(L).name); }
+int get_tensor_name(lua_State* L) { return give(L, self<TensorBox>(L).name); }
 int get_source(lua_State* L) { return give(L, self<TensorBox>(L).info.source); }
 
 int get_note(lua_State* L) { return give(L, text_or_nil(self<TensorBox>(L).info.note)); }
@@ -31,7 +31,7 @@ int get_problem(lua_State* L) {
   return give(L, problem.ok() ? std::nullopt : std::optional(problem.message()));
 }
 
-int get_node(lua_State* L) {
+int get_tensor_node(lua_State* L) {
   const TensorBox& tensor = self<TensorBox>(L);
   const Session& session = tensor.session->open();
   const Graph* graph = session.graph(tensor.info.id.rank, tensor.info.id.graph);
@@ -230,16 +230,16 @@ int tensor_text(lua_State* L) {
   return 1;
 }
 
-constexpr Member kMethods[] = {
+constexpr Member kTensorMethods[] = {
     {"at", guard<at>},     {"slice", guard<slice_tensor>}, {"release", guard<release>},
     {"save", guard<save>}, {"previous", guard<previous>},  {"change_ratio", guard<change_ratio>}};
-constexpr Member kFields[] = {
+constexpr Member kTensorFields[] = {
     {"dtype", guard<get_dtype>}, {"shape", guard<get_shape>},         {"size", guard<get_size>},
-    {"bytes", guard<get_bytes>}, {"step", guard<get_step>},           {"rank", guard<get_rank>},
-    {"slot", guard<get_slot>},   {"execution", guard<get_execution>}, {"name", guard<get_name>},
-    {"node", guard<get_node>},   {"stats", guard<get_stats>},         {"source", guard<get_source>},
+    {"bytes", guard<get_bytes>}, {"step", guard<get_tensor_step>},           {"rank", guard<get_tensor_rank>},
+    {"slot", guard<get_slot>},   {"execution", guard<get_execution>}, {"name", guard<get_tensor_name>},
+    {"node", guard<get_tensor_node>},   {"stats", guard<get_stats>},         {"source", guard<get_source>},
     {"note", guard<get_note>},   {"problem", guard<get_problem>}};
-constexpr Member kMeta[] = {{"__tostring", guard<tensor_text>}};
+constexpr Member kTensorMeta[] = {{"__tostring", guard<tensor_text>}};
 
 }  // namespace
 
@@ -320,7 +320,7 @@ void push_stats(lua_State* L, const Stats& stats, std::span<const int64_t> shape
 }
 
 void bind_tensor(lua_State* L) {
-  define_class<TensorBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  define_class<TensorBox>(L, {.methods = kTensorMethods, .fields = kTensorFields, .meta = kTensorMeta});
   define_class<ViewBox>(L, {});
   add_functions(L, {{"view_memory", guard<view_memory>}});
 }

@@ -3,13 +3,14 @@
 
 #include "msdbg/atomic_directory.h"
 #include "msdbg/atomic_file.h"
+#include "msdbg/rank_report.h"
 #include "msdbg/terminal.h"
 #include "script/objects.h"
 
 namespace msdbg::script {
 namespace {
 
-constexpr size_t kPlainWidth = 100;  // for a table of elements in a file or a pipe
+constexpr size_t kPlainTableWidth = 100;  // for a table of elements in a file or a pipe
 
 // core.stats_line(tensor) -> text; or nil, reason
 int tensor_line(lua_State* L) {
@@ -26,15 +27,21 @@ int elements_text(lua_State* L) {
     return push_absence(L, Status(Code::kNoData, "only statistics were dumped, no elements"));
   }
   if (!tensor->memory && !tensor->info.problem.ok()) return push_absence(L, tensor->info.problem);
-  const size_t width = layout_width().value_or(kPlainWidth);
+  const size_t width = layout_width().value_or(kPlainTableWidth);
   return give(L, without_last_newline(elements_table(tensor->session->elements(*tensor)->view(), static_cast<size_t>(rows), width)));
 }
 
-// core.doctor_text(session)
+// core.doctor_text(session): also the hits of the last check, if there are several ranks
 int doctor_text(lua_State* L) {
   const auto session = object_argument<SessionBox>(L, 1, "info: session");
-  return give(L, without_last_newline(doctor_report(session->open(), session->open().inspect(), table_style(L))));
+  const ReportStyle style = table_style(L);
+  std::string text = doctor_report(session->open(), session->open().inspect(), style);
+  if (session->last_result) text += rank_table_text(hits_grid(session->open(), session->last_result->result), style);
+  return give(L, without_last_newline(std::move(text)));
 }
+
+// core.missing_steps(session) -> a line for each set of ranks that lacks steps
+int list_missing_steps(lua_State* L) { return give(L, missing_steps(object_argument<SessionBox>(L, 1, "rank: session")->open())); }
 
 // core.short_node_name(session, full name): a unique suffix of it, and a form that is always short
 int short_node_name(lua_State* L) {
@@ -79,7 +86,8 @@ int in_new_directory(lua_State* L) {
 
 void bind_text(lua_State* L) {
   add_functions(L, {{"stats_line", guard<tensor_line>}, {"elements_text", guard<elements_text>},
-                    {"doctor_text", guard<doctor_text>}, {"short_name", guard<short_tensor_name>},
+                    {"doctor_text", guard<doctor_text>}, {"missing_steps", guard<list_missing_steps>},
+                    {"short_name", guard<short_tensor_name>},
                     {"short_node_name", guard<short_node_name>},
                     {"session_of", guard<session_of>}, {"write_file", guard<write_whole_file>},
                     {"in_new_directory", guard<in_new_directory>}});

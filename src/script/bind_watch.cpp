@@ -225,7 +225,7 @@ int get_enabled(lua_State* L) { return give(L, self<WatchBox>(L).point.enabled);
 int get_rule(lua_State* L) { return give(L, self<WatchBox>(L).point.rule); }
 int get_nodes(lua_State* L) { return give(L, self<WatchBox>(L).nodes); }
 
-int get_name(lua_State* L) { return give(L, text_or_nil(self<WatchBox>(L).point.name)); }
+int get_watch_name(lua_State* L) { return give(L, text_or_nil(self<WatchBox>(L).point.name)); }
 
 int get_when(lua_State* L) {
   const WatchBox& watch = self<WatchBox>(L);
@@ -317,19 +317,19 @@ int watch_text(lua_State* L) {
   return give(L, text);
 }
 
-constexpr Member kMethods[] = {
+constexpr Member kWatchMethods[] = {
     {"set", guard<set_watch>}, {"enable", guard<enable>}, {"disable", guard<disable>}, {"remove", guard<remove_watch>},
     {"ignore", guard<ignore_hits>}};
-constexpr Member kFields[] = {{"id", guard<get_id>},     {"name", guard<get_name>},     {"on", guard<get_on>},
+constexpr Member kWatchFields[] = {{"id", guard<get_id>},     {"name", guard<get_watch_name>},     {"on", guard<get_on>},
                               {"when", guard<get_when>}, {"slots", guard<get_slots>},   {"enabled", guard<get_enabled>},
                               {"rule", guard<get_rule>}, {"params", guard<get_params>}, {"nodes", guard<get_nodes>},
                               {"once", guard<get_once>}, {"ignores", guard<get_ignores>}, {"commands", guard<get_commands>}};
-constexpr Member kMeta[] = {{"__tostring", guard<watch_text>}};
+constexpr Member kWatchMeta[] = {{"__tostring", guard<watch_text>}};
 
 }  // namespace
 
 void bind_watch(lua_State* L) {
-  define_class<WatchBox>(L, {.methods = kMethods, .fields = kFields, .meta = kMeta});
+  define_class<WatchBox>(L, {.methods = kWatchMethods, .fields = kWatchFields, .meta = kWatchMeta});
   add_methods<SessionBox>(L, {{"watch", guard<add_watch>}, {"watches", guard<list_watches>}});
   bind_conditions(L);
   add_functions(L, {{"watch_rule", guard<watch_rule>}});

@@ -206,6 +206,15 @@ std::optional<int64_t> Script::current_step() {
   return box != nullptr ? box->current_step : std::nullopt;
 }
 
+std::optional<int> Script::current_rank() {
+  const SessionBox* box = at_hand(state_->vm);
+  return box != nullptr ? box->current_rank : std::nullopt;
+}
+
+void Script::set_current_rank(std::optional<int> rank) {
+  if (SessionBox* box = at_hand(state_->vm); box != nullptr) box->current_rank = rank;
+}
+
 std::vector<Watchpoint> Script::watchpoints() {
   SessionBox* box = at_hand(state_->vm);
   return box != nullptr ? watchpoints_of(*box) : std::vector<Watchpoint>();

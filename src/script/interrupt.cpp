@@ -62,7 +62,7 @@ void arm_hook(Vm& vm) {
   struct sigaction profiler = {};
   if (vm.options.interruptible && sigaction(SIGPROF, nullptr, &profiler) == 0 && profiler.sa_handler != SIG_DFL &&
       profiler.sa_handler != SIG_IGN)
-    raise(SIGPROF);
+    ::raise(SIGPROF);
 }
 
 Entry::Entry(Vm& vm) : vm_(vm), outer_(g_running.load()) {

@@ -68,16 +68,12 @@ std::optional<Found> find_module(const Vm& vm, const std::string& module, std::s
 }
 
 int search(lua_State* L) {
-  bool isolated = false;
-  {
-    const std::string module = text_argument(L, 1, "require: module name");
-    std::string tried;
-    const auto found = find_module(vm_of(L), module, &tried);
-    if (!found) return give(L, tried);
-    if (!load_text(L, found->text, found->chunk)) throw PendingError();
-    isolated = module != "msdbg.strict";
-  }
-  if (isolated) isolate(L);  // may raise: no destructor is pending here
+  const std::string module = text_argument(L, 1, "require: module name");
+  std::string tried;
+  const auto found = find_module(vm_of(L), module, &tried);
+  if (!found) return give(L, tried);
+  if (!load_text(L, found->text, found->chunk)) throw PendingError();
+  if (module != "msdbg.strict" && !isolate(L)) throw PendingError();
   return 1;
 }
 
@@ -118,14 +114,15 @@ bool load_text(lua_State* L, std::string_view text, const std::string& chunk) {
   return false;
 }
 
-void isolate(lua_State* L) {
+bool isolate(lua_State* L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "msdbg.strict");
-  lua_call(L, 1, 1);
+  if (!protected_call(L, 1, 1)) return false;
   push_raw(L, -1, "environment");
   lua_remove(L, -2);
-  lua_call(L, 0, 1);
+  if (!protected_call(L, 0, 1)) return false;
   lua_setfenv(L, -2);
+  return true;
 }
 
 void install_loader(Vm& vm) {

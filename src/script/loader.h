@@ -15,8 +15,8 @@ void install_loader(Vm& vm);
 /// an error object.  [-0, +1, -]
 bool load_text(lua_State* L, std::string_view text, const std::string& chunk);
 
-/// Gives the function on top its own environment (scripts/msdbg/strict.lua).  [-0, +0, e]
-void isolate(lua_State* L);
+/// Gives the function on top its own environment (scripts/msdbg/strict.lua). False: pushes an error object.  [-0, +(0|1), -]
+bool isolate(lua_State* L);
 
 /// MSDBG_DEV_SCRIPTS: a directory whose `msdbg/*.lua` and `rules/*.lua` replace the embedded ones, for development without
 /// rebuilding; "" if unset.

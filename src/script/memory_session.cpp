@@ -34,7 +34,7 @@ GraphPtr graph_of(const std::vector<MemoryTensor>& tensors, int rank) {
     }
     Node& node = builder.node(ids.at(tensor.node));
     const size_t slots = tensor.slot.index + 1;
-    if (tensor.slot.io == Io::kOutput && node.outputs.size() < slots) node.outputs.resize(slots);
+    if (tensor.slot.io == Io::kOutput && node.outputs.size() < slots) node.outputs = std::vector<OutputType>(slots);
     if (tensor.slot.io == Io::kInput && node.inputs.size() < slots) node.inputs.resize(slots);
   }
   for (const MemoryTensor& tensor : tensors) {

@@ -145,6 +145,7 @@ struct SessionBox : std::enable_shared_from_this<SessionBox> {
   SessionKind kind = SessionKind::kDump;
   std::string source;
   std::optional<int64_t> current_step;
+  std::optional<int> current_rank;   ///< nullopt: all ranks
   CheckOptions defaults;
   std::vector<std::shared_ptr<WatchBox>> watches;
   int next_watch_id = 1;
@@ -271,6 +272,10 @@ void push_node(lua_State* L, const std::shared_ptr<SessionBox>& session, GraphPt
 int push_tensor(lua_State* L, const std::shared_ptr<SessionBox>& session, const TensorId& id);
 /// The step for a call: option `step`, else the current one.
 int64_t step_option(OptionTable& options, const SessionBox& session);
+/// The ranks for a call: option `ranks`, else the current one, else all.
+IntSet ranks_option(OptionTable& options, const SessionBox& session);
+/// The rank for a call: option `rank`, else the current one.
+std::optional<int> rank_option(OptionTable& options, const SessionBox& session);
 const Stats& stats_of(TensorBox& tensor);
 inline constexpr uint64_t kPollEvery = 1 << 16;    ///< elements between two checks of the interrupt flag
 inline constexpr uint64_t kMostPlaces = 1'000'000;  ///< limit against accidental huge results

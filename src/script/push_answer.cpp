@@ -13,13 +13,12 @@ struct Classes {
   const char *list, *element;
 };
 constexpr Classes kClasses[] = {
-    {"causes", "hits", "cause"},           {"chain", nullptr, "tensor_place"},    {"coverage", nullptr, "coverage"},        {"culprits", "hits", "diff_entry"},
-    {"hits", "hits", "hit"},               {"inputs", nullptr, "origin_input"},      {"losses", nullptr, "tensor_place"},
-    {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"},        {"only_b", nullptr, "unmatched"},
-    {"origins", "hits", "origin"},         {"parameter_diff", nullptr, "parameter_diff"},
-    {"params", nullptr, "param"},             {"random", "hits", "diff_entry"},      {"source", nullptr, "source"},
-    {"stack", nullptr, "frame"},           {"stats", nullptr, "stats"},              {"tensors", "hits", "diff_entry"},
-    {"update", nullptr, "tensor_place"}};
+    {"causes", "hits", "cause"}, {"chain", nullptr, "tensor_place"}, {"coverage", nullptr, "coverage"},
+    {"culprits", "hits", "diff_entry"}, {"hits", "hits", "hit"}, {"inputs", nullptr, "origin_input"}, {"losses", nullptr, "tensor_place"},
+    {"not_checked", "hits", "not_checked"}, {"only_a", nullptr, "unmatched"}, {"only_b", nullptr, "unmatched"},
+    {"origins", "hits", "origin"}, {"parameter_diff", nullptr, "parameter_diff"}, {"params", nullptr, "param"},
+    {"random", "hits", "diff_entry"}, {"source", nullptr, "source"}, {"stack", nullptr, "frame"}, {"stats", nullptr, "stats"},
+    {"tensors", "hits", "diff_entry"}, {"update", nullptr, "tensor_place"}};
 
 Classes classes_of(std::string_view key) {
   const auto* found = std::find_if(std::begin(kClasses), std::end(kClasses), [&](const Classes& each) { return each.key == key; });

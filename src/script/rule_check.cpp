@@ -41,15 +41,15 @@ int make_plan(lua_State* L) {
   return 0;
 }
 
-struct CheckCall {
+struct RuleCheck {
   std::vector<Watchpoint> points;
   const CheckOptions* options;
   Result<CheckResult> result = Status(Code::kInternal, "");
 };
 
 // (call, session) -> nothing
-int run_check(lua_State* L) {
-  auto& call = *static_cast<CheckCall*>(lua_touserdata(L, 1));
+int check_with_rules(lua_State* L) {
+  auto& call = *static_cast<RuleCheck*>(lua_touserdata(L, 1));
   const auto box = object_argument<SessionBox>(L, 2, "check: session");
   lua_settop(L, 2);
   push_module_function(L, "msdbg.rule_run", "prepare");
@@ -93,8 +93,8 @@ Result<CheckResult> Script::check_rules(std::vector<Watchpoint> also, const Chec
   lua_State* L = state_->vm.L;
   const Entry entry(state_->vm);
   const StackMark mark(L);
-  CheckCall call{std::move(also), &options};
-  lua_pushcfunction(L, guard<run_check>);
+  RuleCheck call{std::move(also), &options};
+  lua_pushcfunction(L, guard<check_with_rules>);
   lua_pushlightuserdata(L, &call);
   push_session(state_->vm);
   if (!protected_call(L, 2, 0)) return status_of_error(L);

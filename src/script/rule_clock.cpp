@@ -19,7 +19,7 @@ using Limit = RuleCall::Limit;
 
 namespace {
 
-constexpr double kMostSeconds = 1e9;
+constexpr double kMostRuleSeconds = 1e9;
 constexpr long kTickNs = 20'000'000;
 constexpr int64_t kPatienceNs = 5'000'000'000;  ///< time past the limit before a message is printed
 
@@ -112,7 +112,8 @@ double set_rule_memory(double mb) { return g_memory_mb.exchange(mb); }
 RuleCall::RuleCall(Vm& vm, double seconds, const char* rule) : vm_(vm) {
   thread_local Timer timer;  // per thread: its signals go to the thread that created it
   outer_ = {g_vm.load(), g_deadline_ns.load(), g_passed.load(), g_seconds.load(), g_rule.load(), g_reported.load()};
-  Running inner = {&vm, now_ns() + static_cast<int64_t>((seconds >= 0 ? std::min(seconds, kMostSeconds) : 0) * 1e9), Limit::kNone, seconds, rule, false};
+  Running inner = {
+      &vm, now_ns() + static_cast<int64_t>((seconds >= 0 ? std::min(seconds, kMostRuleSeconds) : 0) * 1e9), Limit::kNone, seconds, rule, false};
   // A nested call ends no later than the outer one.
   if (outer_.vm == &vm && outer_.deadline_ns < inner.deadline_ns) {
     inner.deadline_ns = outer_.deadline_ns;

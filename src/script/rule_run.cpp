@@ -20,7 +20,7 @@ struct RuleState {
   double budget = kDefaultRuleBudget;
   bool needs_previous = false, needs_elements = false;
   uint32_t fields = 0;   ///< required statistics
-  Function check, step_end, finish;
+  Function check, except, step_end, finish;
   std::string given_up;  ///< reason why it is no longer called
 
   std::string broken(const RuleCall& call) {
@@ -31,7 +31,7 @@ struct RuleState {
 };
 
 // clang-format off
-constexpr std::pair<std::string_view, uint32_t> kFields[] = {
+constexpr std::pair<std::string_view, uint32_t> kStatFields[] = {
     {"count", kStatCount},          {"min", kStatMin},              {"max", kStatMax},         {"mean", kStatMean},
     {"abs_mean", kStatAbsMean},     {"std", kStatStd},              {"l2_norm", kStatL2Norm},  {"nan_count", kStatNan},
     {"pos_inf_count", kStatPosInf}, {"neg_inf_count", kStatNegInf}, {"zero_count", kStatZero}, {"pos_count", kStatPos},
@@ -48,7 +48,7 @@ void read_needs(lua_State* L, int index, RuleState& rule, Watchpoint& point) {
     for (const std::string& word : list_argument<std::string>(L, at, fmt::format("rule '{}': field 'needs'", rule.info->name))) {
       if (word == "previous") rule.needs_previous = true;
       else if (word == "elements") rule.needs_elements = true;
-      for (const auto& [name, bits] : kFields) {
+      for (const auto& [name, bits] : kStatFields) {
         if (name == word) rule.fields |= bits;
       }
     }
@@ -98,6 +98,24 @@ std::optional<std::pair<Stats, Shape>> previous_stats(SessionBox& box, const Che
   return std::pair(*stats, info->shape);
 }
 
+// `previous` may be null.
+ScriptVerdict call_with_tensor(SessionBox& box, RuleState& rule, const Function& function, const CheckedTensor& tensor,
+                               const std::pair<Stats, Shape>* previous) {
+  lua_State* L = box.thread;
+  const int top = lua_gettop(L);
+  if (!lua_checkstack(L, 20)) return not_checked("rule error: the Lua stack is full");
+  function->push(L);
+  push_checked_tensor(L, box, tensor);
+  if (previous != nullptr) push_stats(L, previous->first, previous->second);
+  else lua_pushnil(L);
+  RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
+  ScriptVerdict verdict;
+  if (call.call(L, 2, 1)) verdict = read_verdict(L);
+  else verdict = not_checked(call.cancelled() ? "interrupted" : rule.broken(call));
+  lua_settop(L, top);
+  return verdict;
+}
+
 ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor) {
   if (!rule.given_up.empty()) return not_checked(rule.given_up);
   const bool elements = tensor.info == nullptr || tensor.info->availability != Availability::kStatisticsOnly;
@@ -109,19 +127,7 @@ ScriptVerdict ask(SessionBox& box, RuleState& rule, const CheckedTensor& tensor)
     previous = previous_stats(box, tensor, &why);
     if (!previous) return why;
   }
-  lua_State* L = box.thread;
-  const int top = lua_gettop(L);
-  if (!lua_checkstack(L, 20)) return not_checked("rule error: the Lua stack is full");
-  rule.check->push(L);
-  push_checked_tensor(L, box, tensor);
-  if (previous) push_stats(L, previous->first, previous->second);
-  else lua_pushnil(L);
-  RuleCall call(*box.vm, rule.budget, rule.info->name.c_str());
-  ScriptVerdict verdict;
-  if (call.call(L, 2, 1)) verdict = read_verdict(L);
-  else verdict = not_checked(call.cancelled() ? "interrupted" : rule.broken(call));
-  lua_settop(L, top);
-  return verdict;
+  return call_with_tensor(box, rule, rule.check, tensor, previous ? &*previous : nullptr);
 }
 
 // ---- findings at the end of a step or of the run
@@ -210,7 +216,10 @@ struct ComparedRanks {
   /// Error: that of replicas().
   ScriptPhase findings(Session& session) {
     ScriptPhase out;
-    if (ranks.size() < 2) return out;
+    if (ranks.size() < 2) {
+      if (!ranks.empty()) out.problem = fmt::format("only rank {} was checked; it compares ranks", *ranks.begin());
+      return out;
+    }
     limits.steps = set_of(steps);
     limits.ranks = set_of(ranks);
     const Result<ReplicasResult> found = replicas(session, limits);
@@ -335,6 +344,12 @@ Watchpoint rule_watchpoint(lua_State* L, int index, SessionBox& box, int id) {
   state->budget = instance.number("budget").value_or(kDefaultRuleBudget);
   set_slots(&point, instance.text("slots").value_or("output"));
   point.inputs_instead = instance.boolean("inputs_instead").value_or(false);
+  state->except = function_field(L, index, "except", vm);
+  if (state->except) {
+    point.except = [&box, state](const CheckedTensor& tensor) {
+      return state->given_up.empty() ? call_with_tensor(box, *state, state->except, tensor, nullptr) : not_checked(state->given_up);
+    };
+  }
   if (const std::string when = text_field(L, index, "when"); !when.empty()) {
     When parsed = value_or_throw(parse_when(when));
     if (Condition* condition = std::get_if<Condition>(&parsed)) point.condition = std::move(*condition);

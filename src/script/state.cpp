@@ -228,7 +228,7 @@ ScriptOutcome Script::run_text(std::string_view text, const std::string& chunk_n
   if (!load_text(L, text, chunk)) return failure();
   lua_pushcfunction(L, [](lua_State* state) {
     lua_pushvalue(state, 1);
-    isolate(state);
+    if (!isolate(state)) return lua_error(state);
     lua_getfenv(state, 1);
     lua_pushliteral(state, "arg");  // [0] is the script
     lua_pushvalue(state, 2);

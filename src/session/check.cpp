@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "msdbg/log.h"
@@ -15,6 +16,7 @@
 #include "session/answer.h"
 #include "session/check_plan.h"
 #include "session/check_tensor.h"
+#include "session/shared_measure.h"
 #include "session/stats_cache.h"
 #include "session/verdict.h"
 
@@ -22,6 +24,11 @@ namespace msdbg {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+/// A worker keeps this many results for itself, or for this long.
+constexpr size_t kMostReady = 64;
+constexpr std::chrono::microseconds kWait{500};
+/// While other processes measure, too: how often their results are taken in.
+constexpr std::chrono::milliseconds kPoll{1};
 /// Memory for one block of the widest elements and one of its previous value.
 constexpr uint64_t kBytesPerWorker = 2 * 8 * kElementsPerBlock;
 
@@ -50,17 +57,27 @@ class CheckRun {
         measured_(plan.tensors.size()),
         verdicts_(session, options) {}
 
-  ~CheckRun() { stop_ = true; }  // the threads are declared last: they are joined before other members are destroyed
+  ~CheckRun() {  // the threads are declared last: they are joined before other members are destroyed
+    stop_ = true;
+    if (shared_) shared_->stop();
+  }
 
   /// Rethrows exceptions of workers.
   CheckResult run() {
     result_.semantics = options_.semantics;
     result_.steps = plan_.steps;
+    for (const int rank : session_.ranks()) {
+      if (options_.ranks.contains(rank)) result_.ranks.push_back(rank);
+    }
     result_.inputs_instead = plan_.inputs_instead;
     result_.rule_problems = plan_.problems;
     result_.coverage.tensors = plan_.tensors.size();
     session_.stats_cache_->begin_check();
     announced_.emplace(session_, reads());
+    if (Team* team = Team::current(); team != nullptr && session_.info().kind == SessionKind::kDump) {
+      shared_.emplace(*team, session_, *session_.stats_cache_, plan_, options_.threads,
+                      [this](size_t at, Measured measured) { arrived(at, std::make_unique<Measured>(std::move(measured))); });
+    }
     start_workers();
     collect();
     workers_.join();
@@ -103,6 +120,7 @@ class CheckRun {
   }
 
   // ---- workers ----
+  using Ready = std::vector<std::pair<size_t, std::unique_ptr<Measured>>>;
   void start_workers() {
     const auto guarded = [this](unsigned) {
       try {
@@ -117,22 +135,51 @@ class CheckRun {
 
   void work() {
     PassBuffers buffers;
+    Ready ready;
+    auto handed_over = std::chrono::steady_clock::now();
     for (;;) {
       // Recorded here because the interrupt handler may clear the flag before the owner sees it.
       if (interrupt_requested()) stop_ = true;
-      const size_t at = next_.fetch_add(1, std::memory_order_relaxed);
-      if (at >= plan_.tensors.size() || stop_) return;
-      const PlannedTensor& planned = plan_.tensors[at];
+      const std::optional<size_t> at = next_tensor();
+      if (!at || stop_) return hand_over(ready);
+      const PlannedTensor& planned = plan_.tensors[*at];
       auto measured = std::make_unique<Measured>();
       if (!planned.missing) {
         *measured = measure(session_, *session_.stats_cache_, planned.id, plan_.sets[planned.set], buffers);
       }
-      std::lock_guard lock(mutex_);
+      ready.emplace_back(*at, std::move(measured));
+      // Waking the owner takes longer than measuring a small tensor.
+      const auto now = std::chrono::steady_clock::now();
+      if (!shared_ && ready.size() < kMostReady && now - handed_over < kWait) continue;
+      handed_over = now;
+      hand_over(ready);
+    }
+  }
+
+  void hand_over(Ready& ready) {
+    if (ready.empty()) return;
+    std::lock_guard lock(mutex_);
+    for (auto& [at, measured] : ready) {
       ++arrived_;
       bytes_ += measured->bytes;
       measured_[at] = std::move(measured);
-      changed_.notify_one();
     }
+    ready.clear();
+    changed_.notify_one();
+  }
+
+  std::optional<size_t> next_tensor() {
+    if (shared_) return shared_->next();
+    const size_t at = next_.fetch_add(1, std::memory_order_relaxed);
+    return at < plan_.tensors.size() ? std::optional(at) : std::nullopt;
+  }
+
+  void arrived(size_t at, std::unique_ptr<Measured> measured) {
+    std::lock_guard lock(mutex_);
+    ++arrived_;
+    bytes_ += measured->bytes;
+    measured_[at] = std::move(measured);
+    changed_.notify_one();
   }
 
   // ---- the owner's thread ----
@@ -176,8 +223,9 @@ class CheckRun {
   }
 
   std::unique_ptr<Measured> wait_for(size_t at) {
+    if (shared_) shared_->poll();
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kTick, [&] { return measured_[at] != nullptr; });
+    changed_.wait_for(lock, shared_ ? kPoll : kTick, [&] { return measured_[at] != nullptr; });
     return std::move(measured_[at]);
   }
 
@@ -222,6 +270,7 @@ class CheckRun {
   CheckResult result_;
   Stopwatch watch_;
   std::optional<Announced> announced_;
+  std::optional<SharedMeasure> shared_;  // with other processes
   Workers workers_;
 };
 

@@ -180,6 +180,7 @@ class Planner {
     if (watched_.empty()) return;
     std::vector<TensorId> listed = session_.tensors(query);
     if (instead) list_inputs_instead(query, &listed);
+    plan_.tensors.reserve(listed.size());
     for (const TensorId& id : listed) {
       const Graph* graph = session_.graph(id.rank, id.graph);
       if (!graph || by_node_.count(graph) == 0) continue;

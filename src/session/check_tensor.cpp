@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -32,6 +33,7 @@ struct PreviousValue {
   Previous state = Previous::kNotNeeded;
   std::string reason;
   std::optional<TensorId> id;
+  uint64_t bytes = 0;
   std::unique_ptr<TracedReader> reader;
 
   void set_missing(std::string why) {
@@ -63,6 +65,7 @@ PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count
   } else if (opened->info.count != count) {
     previous.state = Previous::kSizeDiffers;
   } else {
+    previous.bytes = opened->info.bytes;
     previous.reader = std::make_unique<TracedReader>(std::move(opened->reader));
     previous.state = Previous::kPresent;
   }
@@ -71,16 +74,18 @@ PreviousValue find_previous(Session& session, const TensorId& id, uint64_t count
 
 class Measurement {
  public:
-  Measurement(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set, PassBuffers& buffers)
-      : session_(session), table_(table), id_(id), set_(set), buffers_(buffers) {}
+  Measurement(Session& session, StatsCache& cache, const TensorId& id, const WatchSet& set, PassBuffers& buffers)
+      : session_(session), cache_(cache), id_(id), set_(set), buffers_(buffers) {}
 
   Measured run() {
-    KeptStatsPtr old = table_.find(id_);
+    const auto enough = [&](const KeptStats& entry) { return !reads_elements(&entry, set_); };
+    auto [old, from_store] = set_.needs_stats ? cache_.look_up(session_, id_, set_.needs_previous, enough)
+                                              : StatsCache::Found{cache_.find(id_)};
     if (!reads_elements(old.get(), set_)) {
       if (!old || !old->answers(set_.request)) return described();
-      if (!old->holds(set_.expressions)) return from_kept(*old);
-      result_.kept = std::move(old);
-      result_.from_cache = true;
+      result_.from_cache = !from_store;
+      if (from_store) result_.bytes = reading(*old);
+      result_.kept = old->holds(set_.expressions) ? std::move(old) : with_values(*old);
       return std::move(result_);
     }
     Result<OpenTensor> opened = session_.open(id_);
@@ -94,26 +99,33 @@ class Measurement {
     PreviousValue previous;
     // An empty tensor is clean whatever its previous value.
     if (set_.needs_previous && kept.info.count > 0) previous = find_previous(session_, id_, kept.info.count);
-    kept.request = set_.request;
-    if (old && old->request.ranges.size() + old->request.close.size() < kMaxCounts)
-      merge_request(old->request, kept.request);
-
+    kept.request = extended_request(old.get(), set_);
     Result<Stats> stats = pass(*opened->reader, previous, kept);
     if (!stats) {
       result_.info = std::move(kept.info);
       return fail(stats.status());
     }
     kept.stats = std::move(*stats);
-    if (old && old->values.size() < kMaxCounts) kept.values.insert(old->values.begin(), old->values.end());
+    if (old) keep_values(*old, kept);
     kept.previous = previous.state;
     kept.previous_reason = std::move(previous.reason);
-    kept.previous_id = previous.state == Previous::kPresent ? previous.id : std::nullopt;
+    if (previous.state == Previous::kPresent) {
+      kept.previous_id = previous.id;
+      kept.previous_bytes = previous.bytes;
+    }
     result_.kept = std::make_shared<const KeptStats>(std::move(kept));
-    table_.put(result_.kept);
+    cache_.keep(result_.kept);
     return std::move(result_);
   }
 
  private:
+  /// The bytes that would be read without the store.
+  uint64_t reading(const KeptStats& kept) const {
+    const bool both = set_.needs_previous && kept.previous == Previous::kPresent;
+    const auto passes = static_cast<uint64_t>(set_.compiled ? std::max(1, set_.compiled->passes()) : 1);
+    return passes * (kept.info.bytes + (both ? kept.previous_bytes : 0));
+  }
+
   Measured described() {
     Result<TensorInfo> info = session_.describe(id_);
     if (!info) return fail(info.status());
@@ -131,28 +143,26 @@ class Measurement {
     return {kept.info.dtype, previous, kept.info.count, static_cast<double>(id_.step), static_cast<double>(id_.rank)};
   }
 
-  void keep_values(const ExpressionRun& run, KeptStats& kept) const {
+  void keep_results(const ExpressionRun& run, KeptStats& kept) const {
     for (size_t i = 0; i < set_.expressions.size(); ++i)
       kept.values.insert_or_assign(set_.expressions[i].text(), run.value(i));
   }
 
-  /// For when the statistics are cached and the expressions need nothing else.
-  Measured from_kept(const KeptStats& old) {
+  /// For when the expressions need nothing but the statistics.
+  KeptStatsPtr with_values(const KeptStats& old) {
     auto kept = std::make_shared<KeptStats>(old);
     ExpressionRun run(*set_.compiled, inputs(*kept, DType::kUnknown));
     run.end_pass(kept->stats, kept->request);
-    keep_values(run, *kept);
-    result_.kept = kept;
-    result_.from_cache = true;
-    table_.put(std::move(kept));
-    return std::move(result_);
+    keep_results(run, *kept);
+    cache_.put(kept);
+    return kept;
   }
 
   Result<Stats> walk(ElementReader& reader, TracedReader* previous, const StatsRequest& request, KeptStats& kept) {
     if (!set_.compiled) return run_pass(reader, previous, request, buffers_, &result_.bytes);
     ExpressionRun run(*set_.compiled, inputs(kept, previous ? previous->dtype() : DType::kUnknown));
     Result<Stats> stats = run_pass(reader, previous, request, buffers_, &result_.bytes, &run);
-    if (stats) keep_values(run, kept);
+    if (stats) keep_results(run, kept);
     return stats;
   }
 
@@ -168,7 +178,7 @@ class Measurement {
   }
 
   Session& session_;
-  KeptStatsTable& table_;
+  StatsCache& cache_;
   const TensorId& id_;
   const WatchSet& set_;
   PassBuffers& buffers_;
@@ -192,10 +202,20 @@ bool reads_elements(const KeptStats* kept, const WatchSet& set) {
   return kept == nullptr || !kept->answers(set.request) || !(kept->holds(set.expressions) || set.compiled->decided_by_stats());
 }
 
-Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
+StatsRequest extended_request(const KeptStats* old, const WatchSet& set) {
+  StatsRequest request = set.request;
+  if (old != nullptr && old->request.ranges.size() + old->request.close.size() < kMaxCounts) merge_request(old->request, request);
+  return request;
+}
+
+void keep_values(const KeptStats& old, KeptStats& kept) {
+  if (old.values.size() < kMaxCounts) kept.values.insert(old.values.begin(), old.values.end());
+}
+
+Measured measure(Session& session, StatsCache& cache, const TensorId& id, const WatchSet& set,
                  PassBuffers& buffers) noexcept {
   try {
-    return Measurement(session, table, id, set, buffers).run();
+    return Measurement(session, cache, id, set, buffers).run();
   } catch (const std::bad_alloc&) {
     return failed(Code::kOutOfMemory, "out of memory");
   } catch (const std::exception& error) {

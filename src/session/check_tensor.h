@@ -21,8 +21,13 @@ struct Measured {
 /// True if measure() will open the tensor. `kept`: its cached statistics, or null.
 bool reads_elements(const KeptStats* kept, const WatchSet& set);
 
+/// What one pass computes for the set; with `old`, so much of it again that the result replaces it. `old` may be null.
+StatsRequest extended_request(const KeptStats* old, const WatchSet& set);
+/// Adds the values of expressions that the entry to be replaced holds.
+void keep_values(const KeptStats& old, KeptStats& kept);
+
 /// Any thread, with its own `buffers`. Does not throw.
-Measured measure(Session& session, KeptStatsTable& table, const TensorId& id, const WatchSet& set,
+Measured measure(Session& session, StatsCache& cache, const TensorId& id, const WatchSet& set,
                  PassBuffers& buffers) noexcept;
 
 }  // namespace msdbg

@@ -59,8 +59,9 @@ OpenTensor OpenTensor::in_memory(TensorInfo info, TensorPtr tensor) {
   info.count = tensor->count();
   info.bytes = tensor->bytes().size();
   if (info.problem.ok() && !is_evaluable(info.dtype)) {
-    info.problem = {Code::kUnsupported, info.dtype == DType::kUnknown ? "elements of an unknown type are not evaluated"
-                                                                      : fmt::format("{} elements are not evaluated", dtype_name(info.dtype))};
+    info.problem = {Code::kUnsupported, info.dtype == DType::kUnknown
+                                            ? "elements of an unknown type are not evaluated"
+                                            : fmt::format("{} elements are not evaluated", dtype_name(info.dtype))};
   }
   if (!info.problem.ok()) info.availability = Availability::kUnreadable;
   const bool readable = info.elements().ok();

@@ -39,10 +39,22 @@ std::string Session::tensor_name(const TensorId& id) const {
 }
 
 Result<TensorInfo> Session::describe(const TensorId& id) {
+  if (!stats_cache_->stores.empty()) {
+    const StatsCache::Found found = stats_cache_->look_up(*this, id, false, [](const KeptStats&) { return true; });
+    if (found.kept) return found.kept->info;
+  }
   Result<OpenTensor> tensor = open(id);
   if (!tensor) return tensor.status();
   return std::move(tensor->info);
 }
+
+TensorInfo Session::identify(const TensorId& id) {
+  TensorInfo info;
+  info.id = id;
+  return info;
+}
+
+void Session::add_stats_store(std::shared_ptr<StatsStore> store) { stats_cache_->stores.push_back(std::move(store)); }
 
 Result<OpenTensor> Session::open_elements(const TensorId& id) {
   Result<OpenTensor> tensor = open(id);
@@ -81,25 +93,43 @@ Result<TensorPtr> Session::load(const TensorId& id, uint64_t mem_limit_bytes) {
 }
 
 Result<Stats> Session::stats(const TensorId& id) {
-  return answer([&]() -> Result<Stats> {
-    if (KeptStatsPtr kept = stats_cache_->find(id)) return kept->stats;
+  StatsRow row = stats_row(id);
+  if (!row.stats) return row.info.problem;
+  return std::move(*row.stats);
+}
+
+StatsRow Session::stats_row(const TensorId& id) {
+  Result<StatsRow> row = answer([&]() -> Result<StatsRow> {
+    const StatsCache::Found found = stats_cache_->look_up(*this, id, false, [](const KeptStats&) { return true; });
+    if (found.kept) return StatsRow{found.kept->info, found.kept->stats};
     Result<OpenTensor> tensor = open(id);
     if (!tensor) return tensor.status();
+    StatsRow made{std::move(tensor->info), std::nullopt};
     if (!tensor->reader) {
-      const TensorInfo& info = tensor->info;
-      if (!info.problem.ok() || info.availability != Availability::kStatisticsOnly) return info.elements();
-      if (std::optional<Stats> given = given_statistics(id)) return *given;
-      return Status(Code::kNoData, fmt::format("{} has no elements and no statistics", tensor_name(id)));
+      if (!made.info.problem.ok()) return made;
+      if (made.info.availability != Availability::kStatisticsOnly) made.info.problem = made.info.elements();
+      else if (!(made.stats = given_statistics(id)))
+        made.info.problem = Status(Code::kNoData, fmt::format("{} has no elements and no statistics", tensor_name(id)));
+      return made;
     }
     PassBuffers buffers;
     Result<Stats> stats = run_pass(*tensor->reader, nullptr, {}, buffers, nullptr);
-    if (!stats) return stats.status();
+    if (!stats) {
+      made.info.problem = stats.status();
+      return made;
+    }
     KeptStats kept;
-    kept.info = std::move(tensor->info);
+    kept.info = made.info;
     kept.stats = *stats;
-    stats_cache_->put(std::make_shared<const KeptStats>(std::move(kept)));
-    return stats;
+    stats_cache_->keep(std::make_shared<const KeptStats>(std::move(kept)));
+    made.stats = std::move(*stats);
+    return made;
   });
+  if (row) return std::move(*row);
+  StatsRow missing;
+  missing.info.id = id;
+  missing.info.problem = row.status();
+  return missing;
 }
 
 Result<Stats> Session::stats(const TensorId& id, const TensorId& previous, const StatsRequest& request) {

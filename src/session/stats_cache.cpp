@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "session/kept_stats_bytes.h"
+
 namespace msdbg {
 namespace {
 
@@ -112,6 +114,34 @@ void KeptStatsTable::erase_if(const std::function<bool(const TensorId&)>& stale)
 std::vector<TensorId> KeptStatsTable::ids() const {
   std::lock_guard lock(mutex_);
   return {queue_.begin(), queue_.end()};
+}
+
+StatsCache::Found StatsCache::look_up(Session& session, const TensorId& id, bool previous,
+                                                        const std::function<bool(const KeptStats&)>& enough) {
+  Found found{find(id), false};
+  if (found.kept && enough(*found.kept)) return found;
+  for (size_t at = 0; at < stores.size(); ++at) {
+    const std::string bytes = stores[at]->find(id, previous);
+    if (bytes.empty()) continue;
+    Result<KeptStats> entry = decode(bytes, session.identify(id));
+    if (!entry) continue;
+    const bool suffices = enough(*entry);
+    if (!suffices && found.kept) continue;
+    found = {std::make_shared<const KeptStats>(std::move(*entry)), true};
+    if (!suffices) continue;
+    for (size_t earlier = 0; earlier < at; ++earlier) stores[earlier]->put(id, bytes);
+    put(found.kept);
+    return found;
+  }
+  return found;
+}
+
+void StatsCache::keep(KeptStatsPtr entry) {
+  if (!stores.empty()) {
+    const std::string bytes = encode(*entry);
+    for (const std::shared_ptr<StatsStore>& store : stores) store->put(entry->info.id, bytes);
+  }
+  put(std::move(entry));
 }
 
 }  // namespace msdbg

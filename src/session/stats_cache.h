@@ -33,6 +33,7 @@ struct KeptStats {
   Previous previous = Previous::kNotNeeded;
   std::string previous_reason;          ///< why the previous value is missing
   std::optional<TensorId> previous_id;  ///< set if `previous` is kPresent
+  uint64_t previous_bytes = 0;          ///< of the elements of the previous value
   /// Values of expressions, by text; nullopt if a required previous value is missing.
   std::map<std::string, std::optional<ExpressionValue>, std::less<>> values;
 
@@ -72,8 +73,21 @@ class KeptStatsTable {
   std::deque<TensorId> queue_;  ///< eviction candidates, next one first
 };
 
-struct Session::StatsCache : KeptStatsTable {
+/// The table, and the stores behind it.
+class StatsCache : public KeptStatsTable {
+ public:
   using KeptStatsTable::KeptStatsTable;
+
+  struct Found {
+    KeptStatsPtr kept;
+    bool from_store = false;
+  };
+  /// The first entry that `enough` accepts, from the table or else from a store. Without one, any entry: what is read now may extend it.
+  Found look_up(Session& session, const TensorId& id, bool previous, const std::function<bool(const KeptStats&)>& enough);
+  /// Puts statistics of a tensor that was read into the table and into all stores.
+  void keep(KeptStatsPtr entry);
+
+  std::vector<std::shared_ptr<StatsStore>> stores;
 };
 
 }  // namespace msdbg

@@ -26,7 +26,8 @@ bool is_per_step(const Watchpoint& watch, Semantics semantics) {
 
 /// The number of steps that a change spans, if more than one.
 std::string steps_text(const Condition& condition, int64_t steps, bool per_step) {
-  return fmt::format("{} {} steps", per_step && condition.spec->enumerator == condition_number::kChangeTooLarge ? "for each of" : "in", steps);
+  return fmt::format("{} {} steps", per_step && condition.spec->enumerator == condition_number::kChangeTooLarge ? "for each of" : "in",
+                     steps);
 }
 
 std::string_view abbr_of(const Watchpoint& watch) {
@@ -74,6 +75,13 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
       continue;
     }
     Outcome outcome = judge_one(*watch, planned, evidence);
+    if (watch->except && outcome.verdict != Verdict::kClean && evidence.stats) {
+      if (!scripts) {
+        decided = false;
+        continue;
+      }
+      apply_exception(*watch, planned.id, evidence, outcome);
+    }
     if (outcome.verdict != Verdict::kNotChecked) ++result.coverage.verdicts;
     if (outcome.verdict == Verdict::kHit) {
       add_hit(*watch, planned.id, evidence, std::move(outcome), result);
@@ -84,6 +92,12 @@ bool Verdicts::judge(const PlannedTensor& planned, const WatchSet& set, const Me
     }
   }
   return decided;
+}
+
+void Verdicts::apply_exception(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome& outcome) {
+  ScriptVerdict answer = watch.except(CheckedTensor{id, evidence.info, evidence.stats});
+  if (answer.verdict == Verdict::kHit) outcome = {};
+  if (answer.verdict == Verdict::kNotChecked) outcome = {Verdict::kNotChecked, answer.error_code, std::move(answer.reason), {}, {}};
 }
 
 Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence) {

@@ -31,6 +31,7 @@ class Verdicts {
   struct Evidence;
 
   Outcome judge_one(const Watchpoint& watch, const PlannedTensor& planned, const Evidence& evidence);
+  static void apply_exception(const Watchpoint& watch, const TensorId& id, const Evidence& evidence, Outcome& outcome);
   Outcome judge_condition(const Watchpoint& watch, const TensorId& id, const Evidence& evidence);
   int64_t steps_since_previous(const TensorId& id, const Evidence& evidence);
   static std::string blinded(const Expression& expression, const ExpressionValue& value, const Evidence& evidence);

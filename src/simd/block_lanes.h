@@ -24,9 +24,16 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Batch add(Batch a, Batch b) { return a + b; }
   MSDBG_EXPR_INLINE Batch sub(Batch a, Batch b) { return a - b; }
   MSDBG_EXPR_INLINE Batch mul(Batch a, Batch b) { return a * b; }
-  MSDBG_EXPR_INLINE Batch div(Batch a, Batch b) { return a / b; }
+  // Where xsimd's version is an approximation, the target has one that rounds correctly.
+  MSDBG_EXPR_INLINE Batch div(Batch a, Batch b) {
+    if constexpr (requires { simd::Ops<A>::quotient(a, b); }) return simd::Ops<A>::quotient(a, b);
+    else return a / b;
+  }
   MSDBG_EXPR_INLINE Batch abs(Batch a) { return xsimd::abs(a); }
-  MSDBG_EXPR_INLINE Batch sqrt(Batch a) { return xsimd::sqrt(a); }
+  MSDBG_EXPR_INLINE Batch sqrt(Batch a) {
+    if constexpr (requires { simd::Ops<A>::root(a); }) return simd::Ops<A>::root(a);
+    else return xsimd::sqrt(a);
+  }
   // xsimd's exp gives 0 for denormal results: split those into two factors.
   static constexpr T kLowExponent = kWide ? T(-708) : T(-87);
   MSDBG_EXPR_INLINE Batch exp(Batch a) {
@@ -60,9 +67,8 @@ struct SimdLanes {
   MSDBG_EXPR_INLINE Mask either(Mask a, Mask b) { return a | b; }
   MSDBG_EXPR_INLINE Mask negation(Mask a) { return !a; }
   MSDBG_EXPR_INLINE Batch select(Mask mask, Batch a, Batch b) { return xsimd::select(mask, a, b); }
-  // The instruction returns its second operand if the first is NaN or not better, like a comparison.
-  MSDBG_EXPR_INLINE Batch lower(Batch a, Batch b) { return xsimd::min(a, b); }
-  MSDBG_EXPR_INLINE Batch higher(Batch a, Batch b) { return xsimd::max(a, b); }
+  MSDBG_EXPR_INLINE Batch lower(Batch a, Batch b) { return simd::lower<A>(a, b); }
+  MSDBG_EXPR_INLINE Batch higher(Batch a, Batch b) { return simd::higher<A>(a, b); }
   // xsimd computes exp(b * log(a)), which loses digits with large exponents; powers other than squares are rare.
   static Batch pow(Batch a, Batch b) {
     alignas(64) T bases[kSize], exponents[kSize];

@@ -21,6 +21,9 @@ extern const Target kSse2Target;
 extern const Target kAvx2Target;
 extern const Target kAvx512Target;
 #endif
+#ifdef MSDBG_SIMD_NEON
+extern const Target kNeonTarget;
+#endif
 
 namespace {
 
@@ -50,6 +53,11 @@ constexpr Row kRows[] = {
        return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
      }},
+#endif
+#ifdef MSDBG_SIMD_NEON
+    // Part of every AArch64 processor. No SVE: xsimd's batches need a register length that is known when they are compiled, and the
+    // Kunpeng 920 of most Ascend servers has none.
+    {&kNeonTarget, [] { return true; }},
 #endif
 };
 

@@ -67,14 +67,14 @@ struct ErrorsKernel {
     lanes.a_squares = Ops<A>::fma(a, a, lanes.a_squares);
     lanes.b_squares = Ops<A>::fma(b, b, lanes.b_squares);
     lanes.product = Ops<A>::fma(a, b, lanes.product);
-    lanes.max_abs = xsimd::max(error, lanes.max_abs);
+    lanes.max_abs = higher<A>(error, lanes.max_abs);
     // Also exceeded where b is 0; the second pass handles that.
-    if constexpr (!E::kWide) lanes.excess = xsimd::max(Ops<A>::fma(size, least, error), lanes.excess);
+    if constexpr (!E::kWide) lanes.excess = higher<A>(Ops<A>::fma(size, least, error), lanes.excess);
   }
 
   static double greatest(Double a, Double b) {
     alignas(64) double parts[Double::size];
-    xsimd::max(a, b).store_aligned(parts);
+    higher<A>(a, b).store_aligned(parts);
     double most = parts[0];
     for (size_t i = 1; i < Double::size; ++i) most = parts[i] > most ? parts[i] : most;
     return most;
@@ -236,8 +236,8 @@ double RelKernel<A, T>::run(const void* data_a, const void* data_b, size_t n, do
     if constexpr (!Ratio<A, T>::kFloatLanes) {
       if (!xsimd::any(ratio.above(a, b) | ratio.above(c, d))) continue;
     }
-    first = xsimd::max(rel(a, b), first);
-    second = xsimd::max(rel(c, d), second);
+    first = higher<A>(rel(a, b), first);
+    second = higher<A>(rel(c, d), second);
   }
   return ErrorsKernel<A, T, true>::greatest(first, second);
 }

@@ -154,7 +154,7 @@ Status GraphReader::read_parameters(GraphBuilder& builder) {
       std::vector<uint32_t> widths;
       node.outputs = output_types(proto.type(), flavour_, &widths);
     } else {
-      node.outputs.emplace_back();
+      node.outputs = std::vector<OutputType>(1);
     }
     note_name(node.name);
     by_key_.try_emplace(proto.name(), builder.add(std::move(node)));
@@ -199,18 +199,18 @@ void GraphReader::read_operator(const debugger::NodeProto& proto, GraphBuilder& 
   if (proto.has_output_type()) {
     node.outputs = output_types(proto.output_type(), flavour_, &widths);
   } else {
-    node.outputs.emplace_back();
+    node.outputs = std::vector<OutputType>(1);
   }
   const auto parts = static_cast<uint64_t>(proto.input_size()) + static_cast<uint64_t>(proto.attribute_size());
   if (spend(parts + node.outputs.size(), node.name)) {
     node.inputs.reserve(static_cast<size_t>(proto.input_size()));
     for (const auto& input : proto.input()) node.inputs.push_back({kNoNode, 0, input.name()});
-    node.attributes.reserve(static_cast<size_t>(proto.attribute_size()));
-    for (const auto& attribute : proto.attribute()) {
-      node.attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
-    }
-  } else {
-    node.outputs.resize(std::min<size_t>(node.outputs.size(), 1));
+    std::vector<Attribute> attributes;
+    attributes.reserve(static_cast<size_t>(proto.attribute_size()));
+    for (const auto& attribute : proto.attribute()) attributes.push_back({attribute.name(), value_text(attribute.value(), flavour_)});
+    node.attributes = std::move(attributes);
+  } else if (node.outputs.size() > 1) {
+    node.outputs = {node.outputs.front()};
   }
   node.stack = parse_source_address(proto.source_address());
   const bool pick = node.op == "TupleGetItem";
@@ -290,6 +290,7 @@ void GraphReader::look_through_tuples(GraphBuilder& builder) {
       edge.slot = pick->second.slot;
     }
   }
+  std::unordered_map<NodeId, std::vector<OutputType>> completed;
   for (const NodeId id : pick_nodes_) {
     const auto pick = picks_.find(id);
     if (pick == picks_.end()) continue;
@@ -297,7 +298,7 @@ void GraphReader::look_through_tuples(GraphBuilder& builder) {
     Node& node = builder.node(id);
     node.inputs[0].node = from.tuple;
     node.inputs[0].slot = from.slot;
-    std::vector<OutputType>& outputs = builder.node(from.tuple).outputs;
+    std::vector<OutputType>& outputs = completed.try_emplace(from.tuple, builder.node(from.tuple).outputs.get()).first->second;
     if (node.outputs.size() != 1 || from.slot >= kMaxTupleIndex) continue;
     // A producer without a type in the file has at least the slots that are used.
     if (from.slot >= outputs.size()) {
@@ -308,6 +309,7 @@ void GraphReader::look_through_tuples(GraphBuilder& builder) {
     if (slot.dtype == DType::kUnknown) slot.dtype = node.outputs[0].dtype;
     if (!slot.shape) slot.shape = node.outputs[0].shape;
   }
+  for (auto& [id, outputs] : completed) builder.set_outputs(id, std::move(outputs));
 }
 
 Result<GraphBuilder> GraphReader::finish() {
@@ -328,6 +330,7 @@ Result<GraphBuilder> GraphReader::finish() {
   if (id_ >= 0 && named_id >= 0 && named_id != id_) {
     note(fmt::format("graph {} calls itself '{}'", id_, printable(name_)));
   }
+  builder.reserve(count);
   builder.set_name(name_);
   if (const auto root = parse_int(root_name_); root && *root >= 0 && *root <= INT32_MAX) {
     builder.set_root_id(static_cast<int>(*root));

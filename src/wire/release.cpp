@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "msdbg/base.h"
+#include "msdbg/supported.h"
 
 namespace msdbg {
 namespace {
@@ -54,6 +55,12 @@ std::optional<std::pair<int, int>> release_number(std::string_view version) {
   const auto minor = parse_int(parts[1].substr(0, parts[1].find_first_not_of("0123456789")));
   if (!major || !minor || *major < 0 || *minor < 0 || *major > 1000 || *minor > 1000) return std::nullopt;
   return std::pair(static_cast<int>(*major), static_cast<int>(*minor));
+}
+
+std::vector<std::pair<int, int>> release_generations() {
+  std::vector<std::pair<int, int>> out;
+  for (const Row& row : kRows) out.emplace_back(row.major, row.minor);
+  return out;
 }
 
 Release release_of(int major, int minor, bool ascend) {

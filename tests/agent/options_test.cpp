@@ -13,7 +13,7 @@ struct Environment : testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"ENABLE_MS_DEBUGGER", "MS_DEBUGGER_HOST", "MS_DEBUGGER_PORT"}) unsetenv(name);
+    for (const char* name : {"ENABLE_MS_DEBUGGER", "MS_DEBUGGER_HOST", "MS_DEBUGGER_PORT", "RANK_ID"}) unsetenv(name);
   }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 };
@@ -33,6 +33,24 @@ TEST_F(Environment, OneAndTrueSwitchOn) {
     set("ENABLE_MS_DEBUGGER", value);
     EXPECT_FALSE(options_from_environment()->enabled) << value;
   }
+}
+
+TEST_F(Environment, TheRankIsRankId) {
+  set("ENABLE_MS_DEBUGGER", "1");
+  EXPECT_FALSE(options_from_environment()->rank);
+  set("RANK_ID", "12");
+  EXPECT_EQ(options_from_environment()->rank, 12);
+  for (const char* value : {"-1", "01", "one", "123456"}) {
+    set("RANK_ID", value);
+    const auto options = options_from_environment();
+    ASSERT_FALSE(options.ok()) << value;
+    EXPECT_NE(options.status().message().find("RANK_ID is '"), std::string::npos);
+  }
+  // Without a debugger it is only a variable.
+  unsetenv("ENABLE_MS_DEBUGGER");
+  EXPECT_TRUE(options_from_environment().ok());
+  set("RANK_ID", "3");
+  EXPECT_EQ(options_from_environment()->rank, 3);
 }
 
 TEST_F(Environment, DefaultsAreLoopbackAndTheKnownPort) {

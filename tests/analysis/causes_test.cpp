@@ -140,7 +140,9 @@ GraphPtr net() {
 }
 
 void put_step(FakeSession& s, int64_t step, double x, double w, double product, double rate = 0.1) {
-  const auto put = [&](const char* name, double value) { s.put(name, step, make_tensor(DType::kFloat32, {1, 1}, std::vector<double>{value})); };
+  const auto put = [&](const char* name, double value) {
+    s.put(name, step, make_tensor(DType::kFloat32, {1, 1}, std::vector<double>{value}));
+  };
   put("x", x);
   put("w", w);
   put("moments.w", w);
@@ -248,8 +250,9 @@ TEST(Causes, VanishingByDepth) {
                             {"Gradients/MatMul-op1", "MatMul", {"Gradients/SigmoidGrad-op1"}},
                             {"Gradients/MatMul-op9", "MatMul", {"Default/loss"}}}));
   for (const char* name : {"Gradients/MatMul-op1", "Gradients/MatMul-op2", "Gradients/MatMul-op9"}) s.put(name, 0, f32({1e-9f}));
-  const Found found = causes_of(s, {hit(s, "vanishing-by-depth", "Gradients/MatMul-op1"), hit(s, "vanishing-gradient", "Gradients/MatMul-op2"),
-                                    hit(s, "vanishing-gradient", "Gradients/MatMul-op9")});
+  const Found found =
+      causes_of(s, {hit(s, "vanishing-by-depth", "Gradients/MatMul-op1"), hit(s, "vanishing-gradient", "Gradients/MatMul-op2"),
+                    hit(s, "vanishing-gradient", "Gradients/MatMul-op9")});
   EXPECT_EQ(found.kinds(), "vanishing");
   EXPECT_EQ(found.follows(), "0 0 -");
 }

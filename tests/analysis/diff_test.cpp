@@ -105,6 +105,61 @@ TEST(DiffSessions, WhereOnlyRandomOperatorsDifferNobodyIsToBlame) {
   EXPECT_TRUE(find(result, b, "net/MatMul-op0")->behind_random);
 }
 
+// x -> Dropout -> MatMul with w -> its gradient -> the optimizer, which writes w
+GraphPtr trained_with_dropout() {
+  return fake_graph({{"x", "Parameter"},
+                     {"w", "Parameter"},
+                     {"net/Dropout-op0", "Dropout", {"x"}},
+                     {"net/MatMul-op0", "MatMul", {"net/Dropout-op0", "w"}},
+                     {"Gradients/MatMul-op1", "MatMul", {"net/MatMul-op0"}},
+                     {"optimizer/Assign-op0", "Assign", {"w", "Gradients/MatMul-op1"}}});
+}
+
+void fill_trained(FakeSession& session, int64_t step, double dropped, double before, double after) {
+  session.put("x", step, f32({1, 1}));
+  session.put("net/Dropout-op0", step, f32({dropped, 1}));
+  session.put(session.id("net/MatMul-op0", step, {Io::kInput, 1}), f32({before, 1}));
+  session.put("net/MatMul-op0", step, f32({dropped * before, 1}));
+  session.put("Gradients/MatMul-op1", step, f32({dropped * before, 2}));
+  session.put("optimizer/Assign-op0", step, f32({after, 1}));
+  session.put("w", step, f32({after, 1}));
+}
+
+TEST(DiffSessions, WhatTheOptimizerMadeOfARandomOperatorIsBehindItInTheNextStep) {
+  FakeSession a(trained_with_dropout()), b(trained_with_dropout());
+  fill_trained(a, 0, 2, 3, 4);
+  fill_trained(b, 0, 5, 3, 7);
+  // The same draw, but other weights.
+  fill_trained(a, 1, 2, 4, 8);
+  fill_trained(b, 1, 2, 7, 9);
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  EXPECT_TRUE(find(result, b, "w", 0)->behind_random);
+  EXPECT_TRUE(find(result, b, "net/MatMul-op0", 1)->behind_random);
+  EXPECT_TRUE(find(result, b, "w", 1)->behind_random);
+  EXPECT_TRUE(result.is_only_random());
+  EXPECT_TRUE(result.culprits.empty());
+}
+
+TEST(DiffSessions, AnotherGraphThatReadsSuchAWeightIsBehindItToo) {
+  const auto graphs = [] {
+    GraphPtr evaluation = fake_graph({{"x", "Parameter"}, {"w", "Parameter"}, {"net/MatMul-op9", "MatMul", {"x", "w"}}}, 0, 1);
+    return std::vector<GraphPtr>{trained_with_dropout(), evaluation};
+  };
+  FakeSession a(graphs()), b(graphs());
+  const auto fill_both = [](FakeSession& session, double dropped, double after) {
+    fill_trained(session, 0, dropped, 3, after);
+    session.put(session.id("x", 1, {}, 0, 0, 1), f32({1, 1}));
+    session.put(session.id("w", 1, {}, 0, 0, 1), f32({after, 1}));
+    session.put(session.id("net/MatMul-op9", 1, {}, 0, 0, 1), f32({after, 2}));
+  };
+  fill_both(a, 2, 4);
+  fill_both(b, 5, 7);
+  const DiffResult result = diff_sessions(a, b, {}).value();
+  EXPECT_TRUE(find(result, b, "w", 1)->behind_random);
+  EXPECT_TRUE(find(result, b, "net/MatMul-op9", 1)->behind_random);
+  EXPECT_TRUE(result.culprits.empty());
+}
+
 TEST(DiffSessions, AnotherSeedIsAnotherDraw) {
   const GraphPtr graph = fake_graph({{"x", "Parameter"}, {"data-5", "Const"}, {"net/Dropout-op0", "Dropout", {"x", "data-5"}}});
   FakeSession a(graph), b(graph);

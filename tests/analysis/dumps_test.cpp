@@ -135,7 +135,7 @@ TEST(LognanOrigin, SourceLineIsTheOneOfTheScript) {
   const Node& node = dump.node(dump.step(0)->origins.at(0).tensor);
   ASSERT_FALSE(node.stack.empty());
   EXPECT_EQ(node.stack.front().line, 70);
-  EXPECT_EQ(node.stack.front().code.rfind("x = self.log(x)", 0), 0u);
+  EXPECT_EQ(node.stack.front().code->rfind("x = self.log(x)", 0), 0u);
 }
 
 TEST(LognanOrigin, WaysEndAtTheReluAndAtTheWeight) {

@@ -292,7 +292,7 @@ TEST(Propagation, WithoutAGraphFileNoNodeAbsorbsIt) {
     Node node;
     node.name = name;
     node.op = name == std::string("Default/Log-op0") ? "Log" : "ReLU";
-    node.outputs.resize(1);
+    node.outputs = std::vector<OutputType>(1);
     builder.add(std::move(node));
   }
   FakeSession session(builder.build());

@@ -131,7 +131,7 @@ GraphPtr blind_graph(const std::vector<std::pair<std::string, std::string>>& nod
     node.name = name;
     node.op = op;
     node.kind = op == "Parameter" ? NodeKind::kParameter : op == "Const" ? NodeKind::kConstant : NodeKind::kOperator;
-    node.outputs.resize(1);
+    node.outputs = std::vector<OutputType>(1);
     builder.add(std::move(node));
   }
   return builder.build();
@@ -191,7 +191,9 @@ Node shaped(std::string name, std::string op, std::vector<Shape> outputs, std::v
   node.name = std::move(name);
   node.op = std::move(op);
   node.kind = node.op == "Parameter" ? NodeKind::kParameter : NodeKind::kOperator;
-  for (Shape& shape : outputs) node.outputs.push_back({DType::kFloat32, std::move(shape)});
+  std::vector<OutputType> types;
+  for (Shape& shape : outputs) types.push_back({DType::kFloat32, std::move(shape)});
+  node.outputs = std::move(types);
   for (NodeId input : inputs) node.inputs.push_back({input, 0, ""});
   return node;
 }

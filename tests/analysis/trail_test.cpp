@@ -103,8 +103,9 @@ TEST(Trail, GraphsOfAStepAreOrderedByTheirTime) {
     s.set_time(s.id("Default/optimizer-M/ApplyMomentum-op0", 0), 50);
     s.set_time(result, before ? 300 : 100);
     const std::string fault = "w@1 <- ApplyMomentum-op0@1 <- Mul-op0@1 <- MatMul-op0@1 <- Log-op0@1: origin";
-    EXPECT_EQ(trail_of(s, result), before ? "MatMul-op0@1 <- " + fault
-                                          : "MatMul-op0@1 <- w@1: unknown, w was sound or not dumped after step 0, and bad when step 1 began");
+    EXPECT_EQ(trail_of(s, result), before
+                                       ? "MatMul-op0@1 <- " + fault
+                                       : "MatMul-op0@1 <- w@1: unknown, w was sound or not dumped after step 0, and bad when step 1 began");
     if (!before) continue;
     OriginOptions options;
     const OriginResult origins = find_origins(s, options).value();

@@ -90,9 +90,13 @@ TEST_P(CheckInterrupted, EndsWithWhatItHasAndSaysSo) {
   process.send_signal(SIGINT);
   ASSERT_EQ(process.wait(), 130) << process.output();
   const std::string text = read(report);
-  const std::map<std::string, std::string> marks = {
-      {"table", "interrupted: "},           {"json", "\"interrupted\":true"}, {"jsonl", "\"interrupted\":true"}, {"csv", "\r\ninterrupted,"},
-      {"markdown", "**interrupted: "}, {"junit", "<error type=\"interrupted\""}, {"sarif", "\"executionSuccessful\": false"}};
+  const std::map<std::string, std::string> marks = {{"table", "interrupted: "},
+                                                    {"json", "\"interrupted\":true"},
+                                                    {"jsonl", "\"interrupted\":true"},
+                                                    {"csv", "\r\ninterrupted,"},
+                                                    {"markdown", "**interrupted: "},
+                                                    {"junit", "<error type=\"interrupted\""},
+                                                    {"sarif", "\"executionSuccessful\": false"}};
   std::string searched = text;
   if (format == "json") std::erase_if(searched, [](char c) { return c == ' ' || c == '\n'; });
   EXPECT_NE(searched.find(marks.at(format)), std::string::npos) << text;
@@ -208,8 +212,8 @@ TEST_F(Verdict, OfAnExpressionOnNanAloneIsThatNothingCouldBeChecked) {
 }
 
 TEST_F(Verdict, OfADumpOfInputsComesFromTheInputs) {
-  const std::string only_inputs =
-      "cp -r --no-preserve=mode " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") + " dump && find dump -name '*.output.*' -delete && ";
+  const std::string only_inputs = "cp -r --no-preserve=mode " + quoted(MSDBG_TEST_DATA "/dumps/lenet-2.7.1-lognan") +
+                                  " dump && find dump -name '*.output.*' -delete && ";
   const auto run = [&](const std::string& arguments) {
     return shell("cd " + quoted(dir_.file("")) + " && rm -rf dump && " + only_inputs + "\"$0\" check dump --strict " + arguments, &output_);
   };

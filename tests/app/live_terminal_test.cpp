@@ -83,6 +83,37 @@ TEST_F(LiveTerminal, ATrainingThatRunsOnIsAnsweredInTheBackground) {
   EXPECT_TRUE(ends(behind)) << "the process in the background stayed";
 }
 
+TEST_F(LiveTerminal, SeveralRanksThatRunOnAreAnsweredInTheBackground) {
+  start({"--ranks", "3"}, {"--ranks", "3", "--steps", "60", "--step-sleep-ms", "10"});
+  ASSERT_TRUE(terminal->see("step 0 held 3 ranks > ")) << terminal->screen();
+  terminal->type("step 2\r");
+  ASSERT_TRUE(terminal->see("step 1 is done; training is held")) << terminal->screen();
+  terminal->type("quit\r");
+  ASSERT_TRUE(terminal->see("Detach (d) or terminate (t)?")) << terminal->screen();
+  terminal->type("d\r");
+  EXPECT_EQ(terminal->wait_for_exit(), 0) << terminal->screen();
+  const pid_t behind = process_in(terminal->screen());
+  ASSERT_GT(behind, 0) << terminal->screen();
+  EXPECT_EQ(training->wait(), 0) << training->output();
+  for (const char* rank : {"rank 0: done: 60 steps", "rank 1: done: 60 steps", "rank 2: done: 60 steps"})
+    EXPECT_NE(training->output().find(rank), std::string::npos) << training->output();
+  EXPECT_TRUE(ends(behind)) << "the process in the background stayed";
+}
+
+TEST_F(LiveTerminal, ControlCHoldsAllRanks) {
+  start({"--ranks", "2"}, {"--ranks", "2", "--steps", kForever, "--step-sleep-ms", "2"});
+  ASSERT_TRUE(terminal->see("step 0 held 2 ranks > ")) << terminal->screen();
+  terminal->type("c\r");
+  ASSERT_TRUE(terminal->see(" a second, ")) << terminal->screen();
+  terminal->type("\x03");
+  ASSERT_TRUE(terminal->see("interrupted ")) << terminal->screen();
+  terminal->type("pause\r");
+  ASSERT_TRUE(terminal->see("training is held")) << terminal->screen();
+  terminal->type("terminate\r");
+  EXPECT_TRUE(terminal->see("training has ended after ")) << terminal->screen();
+  EXPECT_EQ(training->wait(), 0) << training->output();
+}
+
 TEST_F(LiveTerminal, WhatADebuggerInTheBackgroundAnswersEndsItWhenItIsKilled) {
   start_prompt({"--steps", kForever, "--step-sleep-ms", "2"});
   terminal->type("detach\r");

@@ -37,14 +37,14 @@ TEST(Log, VerboseLogsWhatWasReadAndHowLongItTook) {
 }
 
 TEST(Log, TwiceVerboseNamesEveryFile) {
-  const std::string said = output_of({"check", kChecked, "-vv"});
+  const std::string said = output_of({"check", kChecked, "-vv", "--no-index"});
   EXPECT_TRUE(contains(said, "msdbg: listed ")) << said;
   EXPECT_TRUE(std::regex_search(said, std::regex("msdbg: read [^\n]*\\.npy: [0-9.]+ [KMi]*B in "))) << said;
 }
 
 TEST(Log, FileHasEverythingWithTimes) {
   const test::TempDir dir;
-  const std::string said = output_of({"check", kChecked, "--log", dir.file("log")});
+  const std::string said = output_of({"check", kChecked, "--no-index", "--log", dir.file("log")});
   EXPECT_FALSE(contains(said, "msdbg: ")) << said;
   const auto log = read_text(dir.file("log"));
   ASSERT_TRUE(log) << log.status().message();

@@ -46,6 +46,7 @@ const Typed kTyped[] = {
     {"nodes", "relu and not @gradient"},
     {"nodes", "nothing-like-it"},
     {"doctor", ""},
+    {"doctor", "--values"},
     {"diff", "dumps/lenet-2.7.1-ok conv1.weight or fc2.weight"},
     {"diff", "--steps-a 0 --steps-b 1 @loss --format json"},
     {"bisect", "fc2.weight"},

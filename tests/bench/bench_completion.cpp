@@ -32,7 +32,7 @@ std::unique_ptr<msdbg::Session> large_session() {
     node.scope = "Default/network-WithLossCell/_backbone-Transformer/encoder-Encoder/" + std::to_string(layer) + "-Block/attention" +
                  std::to_string(cell) + "-Attention";
     node.name = node.scope + "/" + node.op + "-op" + std::to_string(i);
-    node.outputs.push_back({msdbg::DType::kFloat32, msdbg::Shape{1}});
+    node.outputs = {{msdbg::DType::kFloat32, msdbg::Shape{1}}};
     builder.add(std::move(node));
   }
   auto session = std::make_unique<msdbg::testing::FakeSession>(builder.build());

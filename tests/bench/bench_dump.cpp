@@ -5,56 +5,17 @@
 //   RATIO <name> <msdbg time / plain time> target <= t   (memory if the question has a limit)
 //
 //   bench_dump MSDBG [FOLDER] [--small]
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <random>
-#include <string>
-#include <vector>
+
+#include "bench/made_dump.h"
 
 namespace fs = std::filesystem;
+using namespace msdbg::bench;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-std::string npy_header(size_t elements) {
-  std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(elements) + ",), }";
-  while ((10 + dict.size() + 1) % 64 != 0) dict += ' ';
-  dict += '\n';
-  const char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(dict.size() & 255), static_cast<char>(dict.size() >> 8)};
-  return std::string(magic, sizeof magic) + dict;
-}
-
-// A dump of `tensors` parameters in each of `steps` steps, `elements` float32 each, in the layout of MindSpore 2.0.
-void make_dump(const fs::path& root, size_t tensors, size_t steps, size_t elements) {
-  std::mt19937_64 random(7);
-  std::vector<float> values(elements);
-  for (float& v : values) v = static_cast<float>(random() % 2000001) / 1e6f - 1.0f;
-  const std::string header = npy_header(elements);
-  for (size_t step = 0; step < steps; ++step) {
-    const fs::path folder = root / "rank_0/Net/0" / std::to_string(step);
-    fs::create_directories(folder);
-    for (size_t i = 0; i < tensors; ++i) {
-      values[i % elements] += 0.001f;
-      std::ofstream file(folder / ("Parameter.w" + std::to_string(i) + ".weight.0.0.16500000000" + std::to_string(10000 + i) +
-                                   ".output.0.DefaultFormat.npy"),
-                         std::ios::binary);
-      file.write(header.data(), static_cast<std::streamsize>(header.size()));
-      file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(elements * sizeof(float)));
-    }
-  }
-}
 
 std::vector<fs::path> files_below(const fs::path& root) {
   std::vector<fs::path> files;
@@ -78,38 +39,6 @@ double plain_read(const std::vector<fs::path>& files) {
   return seconds_since(start);
 }
 
-struct Run {
-  double seconds = 0;
-  long peak_mb = 0;
-  int status = 0;
-};
-
-// Runs a program and discards its output.
-Run run_program(const std::vector<std::string>& words) {
-  const auto start = Clock::now();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    const int null = ::open("/dev/null", O_RDWR);
-    ::dup2(null, 1);
-    ::dup2(null, 2);
-    std::vector<char*> argv;
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    ::execvp(argv[0], argv.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  struct rusage usage = {};
-  ::wait4(pid, &status, 0, &usage);
-  return {seconds_since(start), usage.ru_maxrss / 1024, WIFEXITED(status) ? WEXITSTATUS(status) : 255};
-}
-
-template <typename T>
-T median(std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void compare(const char* name, const std::vector<std::string>& words, const std::vector<fs::path>& files, double target, int rounds) {
   plain_read(files);  // into the page cache
   std::vector<double> plain, ours;
@@ -122,7 +51,7 @@ void compare(const char* name, const std::vector<std::string>& words, const std:
       return;
     }
     ours.push_back(run.seconds);
-    peak = std::max(peak, run.peak_mb);
+    peak = std::max(peak, run.peak_kb / 1024);
   }
   char limit[32] = "target none";
   if (target > 0) std::snprintf(limit, sizeof limit, "target <= %.2f", target);
@@ -148,6 +77,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> eight = {program,  "check",
                                           large,    "--mem-limit",
                                           "256",    "-q",
+                                          "--no-index",
                                           "--on",   "@parameter",
                                           "--when", "TO",
                                           "--on",   "@parameter",
@@ -169,16 +99,38 @@ int main(int argc, char** argv) {
 
   const fs::path many = scratch / "many";
   make_dump(many, small ? 2000 : 20000, 1, 1024);
-  compare("check_20000_tensors_of_4KiB", {program, "check", many, "-q"}, files_below(many), 0, 7);
+  compare("check_20000_tensors_of_4KiB", {program, "check", many, "-q", "--no-index"}, files_below(many), 0, 7);
   // Compares with cat, as a user would.
   {
     std::vector<double> cat, ours;
     for (int i = 0; i < 7; ++i) {
       cat.push_back(run_program({"sh", "-c", "find '" + many.string() + "' -name '*.npy' -print0 | xargs -0 cat"}).seconds);
-      ours.push_back(run_program({program, "check", many, "-q"}).seconds);
+      ours.push_back(run_program({program, "check", many, "-q", "--no-index"}).seconds);
     }
     std::printf("RATIO check_20000_tensors_against_cat %.2f target <= 3.00   (cat %.3f s, msdbg %.3f s)\n", median(ours) / median(cat),
                 median(cat), median(ours));
+  }
+  // With the index: what writing it adds to a first check, and what later commands take.
+  {
+    ::sleep(3);  // files that changed a moment ago are not kept
+    const fs::path index = many / ".msdbg-index.sqlite";
+    std::vector<double> without, first;
+    for (int i = 0; i < 7; ++i) {
+      without.push_back(run_program({program, "check", many, "-q", "--no-index"}).seconds);
+      fs::remove(index);
+      first.push_back(run_program({program, "check", many, "-q"}).seconds);
+    }
+    std::printf("RATIO first_check_that_writes_the_index %.2f target <= 1.05   (without %.3f s, with %.3f s, %.0f bytes a tensor)\n",
+                median(first) / median(without), median(without), median(first),
+                static_cast<double>(fs::file_size(index)) / (small ? 2000 : 20000));
+    const auto time = [&](const char* name, const std::vector<std::string>& words, const char* target) {
+      std::vector<double> seconds;
+      for (int i = 0; i < 7; ++i) seconds.push_back(run_program(words).seconds);
+      std::printf("TIME %s %.1f ms target %s\n", name, median(seconds) * 1e3, target);
+    };
+    time("recheck_20000_tensors_from_the_index", {program, "check", many, "-q", "--on", "@all", "--when", "TL max_gt=7"}, "<= 100 ms");
+    time("show_among_20000_files", {program, "show", many, "w3.weight"}, "<= 50 ms");
+    time("stats_as_json_of_20000_tensors", {program, "stats", many, "-q", "--format", "json"}, "<= 1000 ms");
   }
   fs::remove_all(many);
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "msdbg/dump.h"
@@ -134,6 +135,7 @@ struct PbNode {
   std::vector<std::string> inputs{};  ///< full names of earlier nodes, or names of parameters
   int data_type = 11;                 ///< MindSpore's number; float32
   std::vector<int> shape{};
+  std::vector<std::pair<std::string, std::variant<std::string, int>>> attributes{};
 };
 
 /// The bytes of a `.pb`, with the field numbers of proto/debug_graph.proto.
@@ -149,7 +151,14 @@ inline std::string graph_pb(const std::string& name, const std::string& root,
     }
     for (int length : node.shape) shape += pb_text(1, pb_number(1, static_cast<uint64_t>(length)));
     const std::string tensor = pb_number(1, static_cast<uint64_t>(node.data_type)) + pb_text(2, shape);
-    body += pb_text(2, number) + pb_text(3, node.op) + pb_text(6, pb_number(1, 14) + pb_text(2, tensor));
+    body += pb_text(2, number) + pb_text(3, node.op);
+    for (const auto& [key, value] : node.attributes) {
+      const int* const integer = std::get_if<int>(&value);
+      const std::string held = integer ? pb_number(1, 4) + pb_number(3, static_cast<uint64_t>(*integer))
+                                       : pb_number(1, 13) + pb_text(7, std::get<std::string>(value));
+      body += pb_text(5, pb_text(1, key) + pb_text(2, held));
+    }
+    body += pb_text(6, pb_number(1, 14) + pb_text(2, tensor));
     body += pb_text(8, node.full_name);
     numbers[node.full_name] = number;
     graph += pb_text(1, body);

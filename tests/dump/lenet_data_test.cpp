@@ -261,7 +261,7 @@ TEST(OldLenetData, ConstantsAndTheMissingInput) {
   size_t constants = 0, fused = 0;
   for (const TensorId& id : all_tensors(*session, 0, false)) {
     const Node& node = session->node(id);
-    if (node.op.find("Fusion") != std::string::npos) ++fused;
+    if (node.op->find("Fusion") != std::string::npos) ++fused;
     if (node.kind != NodeKind::kConstant) continue;
     ++constants;
     EXPECT_NE(session->describe(id)->source.find("/constants/"), std::string::npos);

@@ -43,7 +43,8 @@ TEST(Evaluate, ExpGivesDenormalNumbers) {
   EXPECT_EQ(found[4], 0);
   EXPECT_TRUE(std::isnan(found[5]));
   EXPECT_NEAR(found[6], std::exp(1.0), 1e-14);
-  const std::vector<double> narrow = *evaluate_elements(*Expression::parse("exp(x)", ExpressionKind::kAny), floats({-100, -103, -87.2F}).view());
+  const std::vector<double> narrow =
+      *evaluate_elements(*Expression::parse("exp(x)", ExpressionKind::kAny), floats({-100, -103, -87.2F}).view());
   EXPECT_NEAR(narrow[0] / std::exp(-100.0), 1, 0.05);
   EXPECT_GT(narrow[1], 0);
   EXPECT_NEAR(narrow[2] / std::exp(-87.2), 1, 1e-5);

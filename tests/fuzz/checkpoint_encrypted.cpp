@@ -40,7 +40,11 @@ std::string encrypt(std::string_view plain, const EVP_CIPHER* cipher, bool gcm, 
 std::string block(std::string_view plain, CipherMode mode, bool tagged) {
   const bool gcm = mode == CipherMode::kGcm;
   std::string tag;
-  const std::string cipher = encrypt(plain, gcm ? EVP_aes_128_gcm() : mode == CipherMode::kCbc ? EVP_aes_128_cbc() : EVP_sm4_cbc(), gcm, &tag);
+  const std::string cipher = encrypt(plain,
+                                     gcm                        ? EVP_aes_128_gcm()
+                                     : mode == CipherMode::kCbc ? EVP_aes_128_cbc()
+                                                                : EVP_sm4_cbc(),
+                                     gcm, &tag);
   const uint64_t magic = gcm ? 0x7F3A5ED8 : mode == CipherMode::kCbc ? 0x7F3A5ED9 : 0x7F3A5EDA;
   return number(magic) + (tagged ? tag : "") + number(4 + kIv.size() + 4 + cipher.size()) + number(kIv.size()) + std::string(kIv) +
          number(cipher.size()) + cipher;

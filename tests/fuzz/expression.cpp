@@ -35,8 +35,8 @@ bool is_narrow(DType dtype) { return item_size(dtype) <= 2 || dtype == DType::kF
 void compare(double got, test::Number want, std::string_view target, std::string_view text) {
   if (std::isinf(want.error) || (std::isnan(got) && std::isnan(want.value)) || got == want.value) return;
   if (std::isfinite(want.value) && std::fabs(got - want.value) <= want.error) return;
-  fuzz::finding(std::string(target) + " gives " + format_double(got) + ", the interpreter " + format_double(want.value) + " with an error of " +
-                format_double(want.error) + ": " + std::string(text));
+  fuzz::finding(std::string(target) + " gives " + format_double(got) + ", the interpreter " + format_double(want.value) +
+                " with an error of " + format_double(want.error) + ": " + std::string(text));
 }
 
 }  // namespace

@@ -8,9 +8,14 @@
 namespace msdbg::fuzz {
 
 inline std::vector<Watchpoint> watchpoints(uint8_t which) {
-  static constexpr std::string_view kWhen[] = {"TO", "WNC", "WCL abs_mean_update_ratio_gt=0.1",
-                                               "mean(abs(x)) > 1",     "WI zero_percentage_ge=50", "TR range_percentage_lt=50 range_start_inclusive=0 range_end_inclusive=1",
-                                               "any(x != prev)",       "OO"};
+  static constexpr std::string_view kWhen[] = {"TO",
+                                               "WNC",
+                                               "WCL abs_mean_update_ratio_gt=0.1",
+                                               "mean(abs(x)) > 1",
+                                               "WI zero_percentage_ge=50",
+                                               "TR range_percentage_lt=50 range_start_inclusive=0 range_end_inclusive=1",
+                                               "any(x != prev)",
+                                               "OO"};
   std::vector<Watchpoint> points;
   for (size_t i = 0; i < std::size(kWhen); ++i) {
     if ((which >> i & 1) == 0) continue;

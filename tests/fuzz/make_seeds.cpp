@@ -1,4 +1,5 @@
 // Writes the first inputs of the fuzz targets from the test data: make_seeds DATA OUT. tools/fuzz --seeds calls it.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -7,6 +8,9 @@
 
 #include "fuzz/input.h"
 #include "fuzz/prompt_commands.h"
+#include "msdbg/shared.h"
+#include "session/dump/index_bytes.h"
+#include "session/kept_stats_bytes.h"
 #include "session/live/recorder.h"
 #include "support/recorded_conversation.h"
 
@@ -39,13 +43,17 @@ class Seeds {
     texts();
     prompt();
     calls();
+    statistics();
+    jobs();
+    index();
   }
 
  private:
   void put(const std::string& target, std::string_view bytes) {
     if (bytes.size() > kLargest) return;
     fs::create_directories(out_ / target);
-    std::ofstream(out_ / target / std::to_string(next_[target]++), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(out_ / target / std::to_string(next_[target]++), std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
   void files() {
@@ -149,14 +157,14 @@ class Seeds {
         if (message.is_client()) {
           if (message.index <= 0) open[message.rpc] = ++calls;
           const std::string_view bytes = message.bytes;
-          (*recorder)->client(message.rpc, open[message.rpc], static_cast<uint32_t>(std::max(message.index, 0)), {&bytes, 1});
+          (*recorder)->client(0, message.rpc, open[message.rpc], static_cast<uint32_t>(std::max(message.index, 0)), {&bytes, 1});
         } else if (message.is_server()) {
-          (*recorder)->server(message.rpc, open[message.rpc], message.bytes);
+          (*recorder)->server(0, message.rpc, open[message.rpc], message.bytes);
         } else {
-          (*recorder)->note(message.text);
+          (*recorder)->note(0, message.text);
         }
       }
-      (*recorder)->disconnected("the training has closed its connection");
+      (*recorder)->disconnected(0, "the training has closed its connection");
       if (!(*recorder)->flush().ok()) fuzz::finding("no recording can be written");
     }
     const std::string content = content_of(path);
@@ -165,24 +173,38 @@ class Seeds {
   }
 
   void texts() {
-    for (const char* text : {"any(isnan(x))", "percent(abs(x) > 3 * std(x)) > 5", "mean(abs(x - prev)) / mean(abs(prev)) > 0.1", "x * 2 + 1",
-                             "count(finite(x) == 0)", "sqrt(sum(x ^ 2)) == norm2(x)", "max(x) - min(x) < dtype_eps and size > 3",
-                             "not all(isfinite(x)) or step >= 10 and rank == 0", "x > 1 != (prev > 1)", "floor(exp(-x)) + log2(abs(x))",
-                             "min(x, 0.5) <= max(prev, -inf)", "norm1(x) + norminf(x)"}) {
+    for (const char* text :
+         {"any(isnan(x))", "percent(abs(x) > 3 * std(x)) > 5", "mean(abs(x - prev)) / mean(abs(prev)) > 0.1", "x * 2 + 1",
+          "count(finite(x) == 0)", "sqrt(sum(x ^ 2)) == norm2(x)", "max(x) - min(x) < dtype_eps and size > 3",
+          "not all(isfinite(x)) or step >= 10 and rank == 0", "x > 1 != (prev > 1)", "floor(exp(-x)) + log2(abs(x))",
+          "min(x, 0.5) <= max(prev, -inf)", "norm1(x) + norminf(x)"}) {
       for (const char type : {0, 9, 10, 11, 12}) {
-        put("expression", std::string{type, type} + text + "\n" + std::string("\0\0\x80\x3f\xcd\xcc\x4c\xbe\0\0\xc0\x7f\0\0\x80\xff\1\2\3\4\5\6\7\x08", 24) +
+        put("expression", std::string{type, type} + text + "\n" +
+                              std::string("\0\0\x80\x3f\xcd\xcc\x4c\xbe\0\0\xc0\x7f\0\0\x80\xff\1\2\3\4\5\6\7\x08", 24) +
                               std::string("\0\0\x80\xbf\x9a\x99\x19\x3e\0\0\x20\x41\0\0\0\0\x08\7\6\5\4\3\2\1", 24));
       }
     }
-    for (const char* text : {"*", "ReLU", "=Log-op0", "/fc[12].*op0$/", "@weight", "op:MatMul or op:ReLU", "scope:Default/network-Net", "stack:train.py:12",
-                             "rank:1 and not graph:0", "(@gradient or @parameter) and Default/*", "/(a*)*b/i", "\"quoted name\"", "op:{MatMul,ReLU}"}) {
+    for (const char* text :
+         {"*", "ReLU", "=Log-op0", "/fc[12].*op0$/", "@weight", "op:MatMul or op:ReLU", "scope:Default/network-Net", "stack:train.py:12",
+          "rank:1 and not graph:0", "(@gradient or @parameter) and Default/*", "/(a*)*b/i", "\"quoted name\"", "op:{MatMul,ReLU}"}) {
       put("selector", text);
     }
   }
 
   void prompt() {
-    const char* const words[] = {"",       "fc.weight",     "Log-op0:0",          "* tensor_overflow", "** --when x > 1", "@weight TL max_gt=3", "#1",
-                                 "--help", "mean fc.weight", "op:ReLU --steps 0:3", "2",                 "Log-op0:0[0:2,:]", "--format json"};
+    const char* const words[] = {"",
+                                 "fc.weight",
+                                 "Log-op0:0",
+                                 "* tensor_overflow",
+                                 "** --when x > 1",
+                                 "@weight TL max_gt=3",
+                                 "#1",
+                                 "--help",
+                                 "mean fc.weight",
+                                 "op:ReLU --steps 0:3",
+                                 "2",
+                                 "Log-op0:0[0:2,:]",
+                                 "--format json"};
     std::mt19937 random(1);
     for (size_t command = 0; command < std::size(fuzz::kCommands); ++command) {
       std::string lines(1, static_cast<char>(command % 2));
@@ -203,6 +225,74 @@ class Seeds {
       for (char& byte : bytes) byte = static_cast<char>(random() % 256);
       put("lua_arguments", bytes);
     }
+  }
+
+  void statistics() {
+    const std::vector<float> elements = {1, -2, 0, INFINITY, NAN, 3, 4, 5};
+    const TensorView view{DType::kFloat32, {}, reinterpret_cast<const std::byte*>(elements.data()), 8};
+    const StatsRequest request{{{0, 3}}, {{1e-5, 1e-8}}, true};
+    for (const bool previous : {false, true}) {
+      KeptStats entry;
+      entry.info.dtype = view.dtype;
+      entry.info.shape = {2, 4};
+      entry.info.count = 8;
+      if (previous) entry.request = request;
+      entry.stats = previous ? compute_stats(view, view, request) : compute_stats(view);
+      entry.previous = previous ? Previous::kPresent : Previous::kMissing;
+      if (previous) entry.previous_id = TensorId{};
+      entry.values = {{"max(x) > 2", ExpressionValue{true, 1, true, 5.0, 2.0}}, {"x == prev", std::nullopt}};
+      put("kept_stats", encode(entry));
+    }
+  }
+
+  // Handler, what items have in common, and two items, the second with the first as its previous value.
+  void jobs() {
+    TensorId id;
+    id.step = 3;
+    ByteWriter sets;
+    sets.number(1);
+    write_counts(sets, {{{0, 3}}, {{1e-5, 1e-8}}, true});
+    sets.flag(true);   // change
+    sets.flag(true);   // needs the previous value
+    sets.number(1);
+    sets.text("max(x) > 2");
+    std::string measure = std::string(1, '\0') + chunk(sets.take());
+    for (const bool previous : {false, true}) {
+      ByteWriter item;
+      write(item, id);
+      item.text("");
+      item.number(0);
+      item.number(previous ? 2 : 0);
+      if (previous) {
+        write(item, TensorId{});
+        item.text("");
+      }
+      item.flag(false);
+      measure += chunk(item.take());
+    }
+    put("job_messages", measure);
+    ByteWriter tolerance;
+    for (const bool given : {true, false}) {
+      tolerance.flag(given);
+      if (given) tolerance.real(1e-3);
+    }
+    ByteWriter pair, single;
+    for (int side = 0; side < 2; ++side) {
+      write(pair, id);
+      pair.text("");
+    }
+    pair.number(1);  // additions and operators on the path
+    pair.number(1);
+    put("job_messages", "\1" + chunk(tolerance.take()) + chunk(pair.take()));
+    write(single, id);
+    single.text("");
+    put("job_messages", "\2" + chunk("") + chunk(single.take()));
+  }
+
+  void index() {
+    std::vector<dump::DirectoryEntry> entries = {{"Add.Default_Add-op1.npy"}, {"Add.Default_Add-op10.npy"}, {"step", true}};
+    put("index_bytes", dump::encode_listing(1, entries));
+    put("index_bytes", dump::encode_part(2, std::vector<dump::IndexEntry>{{1, 100, 0, "first"}, {2, 100, 1, "second"}}));
   }
 
   const fs::path data_, out_;

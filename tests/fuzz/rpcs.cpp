@@ -77,7 +77,8 @@ class CallsInProcess final : public Transport {
   explicit CallsInProcess(fuzz::Input& input) : input_(input) {
     auto acceptor = Acceptor::open("127.0.0.1", 0);
     fuzz::require(acceptor.ok(), "no port to listen on");
-    inner_.reset(new GrpcTransport(std::move(*acceptor), nullptr, kMemory));
+    listener_.reset(new GrpcListener(std::move(*acceptor), nullptr, 1, kMemory));
+    inner_ = std::make_unique<GrpcTransport>(listener_, 0);
     connect();
   }
 
@@ -126,11 +127,14 @@ class CallsInProcess final : public Transport {
   static constexpr const char* kPeers[] = {"fd:1", "fd:2"};
 
   void connect() {
-    for (const char* peer : kPeers) inner_->addresses_[peer] = "127.0.0.1:1";
+    // A connection that is open keeps its rank.
+    for (const char* peer : kPeers) {
+      if (listener_->connections_.count(peer) == 0) listener_->connections_[peer] = {"127.0.0.1:1", nullptr, false, false};
+    }
     connected_ = true;
   }
   void close() {
-    for (const char* peer : kPeers) inner_->on_disconnected(peer);
+    for (const char* peer : kPeers) listener_->on_disconnected(peer);
     streams_.clear();
   }
 
@@ -139,8 +143,8 @@ class CallsInProcess final : public Transport {
     std::erase_if(streams_, [](const auto& stream) { return stream->finished(); });
     if (streams_.size() >= 8) streams_.erase(streams_.begin());
     const uint64_t number = next_call_++;
-    if (!inner_->may_call(rpc, peer, number).ok()) return nullptr;
-    CallHandler& handler = *inner_;
+    if (!listener_->may_call(rpc, peer, number).ok()) return nullptr;
+    CallHandler& handler = *listener_;
     return streams_.emplace_back(std::make_unique<Stream>(handler, rpc, number, peer)).get();
   }
 
@@ -216,8 +220,9 @@ class CallsInProcess final : public Transport {
   }
 
   fuzz::Input& input_;
+  std::shared_ptr<GrpcListener> listener_;
   std::unique_ptr<GrpcTransport> inner_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // declared after inner_: destroyed before it
+  std::vector<std::unique_ptr<Stream>> streams_;  // declared after listener_: destroyed before it
   uint64_t next_call_ = 1;
   std::string wait_;
   bool connected_ = false;

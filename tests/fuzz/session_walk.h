@@ -22,7 +22,8 @@ inline void walk(Session& session) {
       expect_no_defect(opened->info.problem);
     }
     if (opened && opened->reader && opened->info.count * item_size(opened->info.dtype) <= kMemory) {
-      require(opened->reader->dtype() == opened->info.dtype && opened->reader->count() == opened->info.count, "elements that are not as they are described");
+      require(opened->reader->dtype() == opened->info.dtype && opened->reader->count() == opened->info.count,
+              "elements that are not as they are described");
       std::vector<std::byte> elements(opened->info.count * item_size(opened->info.dtype));
       expect_no_defect(opened->reader->read(0, elements));
     }

@@ -12,7 +12,8 @@ std::string gradient_text(const Graph& graph, const char* parameter) {
   const auto found = gradient_of(graph, graph.find(parameter)->id);
   if (!found) return "none";
   const std::string producer = found->producer.node == kNoNode ? "?" : graph.node(found->producer.node).name;
-  return producer + ":" + std::to_string(found->producer.slot) + " -> " + graph.node(found->optimizer).name + ":" + std::to_string(found->slot);
+  return producer + ":" + std::to_string(found->producer.slot) + " -> " + graph.node(found->optimizer).name + ":" +
+         std::to_string(found->slot);
 }
 
 constexpr const char* kMomentum = R"(
@@ -82,7 +83,7 @@ w Parameter
 rate Gather
 Default/optimizer-SGD/SGD-op3 SGD in=w,rate
 )");
-  builder.node(1).outputs[0].shape = Shape{};
+  builder.set_outputs(1, {{DType::kFloat32, Shape{}}});
   EXPECT_EQ(gradient_text(*builder.build(), "w"), "none");
 }
 

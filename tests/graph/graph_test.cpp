@@ -74,6 +74,37 @@ TEST(GraphBuilder, TheFirstOfTwoEqualNamesIsFound) {
   EXPECT_EQ(graph->find("y"), nullptr);
 }
 
+TEST(GraphBuilder, WhatNodesHaveInCommonIsStoredOnce) {
+  GraphBuilder builder(0, 0);
+  for (const char* name : {"D/a", "D/b"}) {
+    Node node;
+    node.name = name;
+    node.op = std::string("MatMul");
+    node.scope = std::string("D");
+    node.outputs = {{DType::kFloat32, Shape{2}}};
+    node.stack = {{"/data/net.py", 7, "x = self.fc(x)"}};
+    node.attributes = {{"transpose", "true"}};
+    builder.add(std::move(node));
+  }
+  builder.set_outputs(1, {{DType::kFloat32, Shape{2}}});
+  const GraphPtr graph = builder.build();
+  const Node &a = graph->node(0), &b = graph->node(1);
+  EXPECT_EQ(&a.op.get(), &b.op.get());
+  EXPECT_EQ(&a.scope.get(), &b.scope.get());
+  EXPECT_EQ(&a.outputs.get(), &b.outputs.get());
+  EXPECT_EQ(&a.stack.get(), &b.stack.get());
+  EXPECT_EQ(&a.attributes.get(), &b.attributes.get());
+  EXPECT_EQ(b.stack[0].code, "x = self.fc(x)");
+}
+
+TEST(GraphBuilder, ANodeKeepsItsListWhenAnotherGetsItsOwn) {
+  GraphBuilder builder = builder_from_text("a A\nb A\n");
+  builder.set_outputs(0, {{DType::kInt8, std::nullopt}});
+  const GraphPtr graph = builder.build();
+  EXPECT_EQ(graph->node(0).outputs[0].dtype, DType::kInt8);
+  EXPECT_EQ(graph->node(1).outputs[0].dtype, DType::kFloat32);
+}
+
 TEST(Graph, UsersNameTheInputAndTheOutputSlot) {
   const GraphPtr graph = graph_from_text("s Split out=2\na A in=s:1\nb B in=a,s:0\n");
   const auto users = graph->users(0);
@@ -143,7 +174,7 @@ TEST(Graph, AHundredThousandNodesKeepTheirOrderAndUsers) {
     Node node;
     node.name = "Default/layer" + std::to_string(i / 100) + "/Add-op" + std::to_string(i);
     node.op = "Add";
-    node.outputs.resize(1);
+    node.outputs = std::vector<OutputType>(1);
     if (i >= 2) node.inputs = {{i - 1, 0, ""}, {i - 2, 0, ""}};
     reversed.push_back(node.name);
     builder.add(std::move(node));

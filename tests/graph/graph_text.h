@@ -22,7 +22,9 @@ inline GraphBuilder builder_from_text(const std::string& text, int rank = 0, int
     std::istringstream words(line);
     Node node;
     std::string word, inputs;
-    if (!(words >> node.name >> node.op)) continue;
+    std::string op;
+    if (!(words >> node.name >> op)) continue;
+    node.op = op;
     const size_t slash = node.name.rfind('/');
     if (slash != std::string::npos) node.scope = node.name.substr(0, slash);
     if (node.op == "Parameter") node.kind = NodeKind::kParameter;
@@ -32,7 +34,7 @@ inline GraphBuilder builder_from_text(const std::string& text, int rank = 0, int
       if (word.starts_with("in=")) inputs = word.substr(3);
       if (word.starts_with("out=")) outputs = std::stoul(word.substr(4));
     }
-    for (size_t i = 0; i < outputs; ++i) node.outputs.push_back({DType::kFloat32, Shape{2, 3}});
+    node.outputs = std::vector<OutputType>(outputs, {DType::kFloat32, Shape{2, 3}});
     const std::string name = node.name;
     const NodeId id_of_node = builder.add(std::move(node));
     ids.try_emplace(name, id_of_node);

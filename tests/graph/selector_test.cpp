@@ -47,6 +47,22 @@ TEST_F(SelectorTest, ABareWordIsASubstringInAnyCase) {
   EXPECT_EQ(select("relugrad"), kReluGrad);
 }
 
+// resolve() judges most nodes by the type alone; matches() judges each.
+TEST_F(SelectorTest, TypesAloneDecideAsTheWholeSelectorDoes) {
+  for (const char* text : {"op:MatMul", "not op:MatMul", "op:re*", "op:ReLU or fc1", "op:ReLU and fc1", "not (op:MatMul or relu1)",
+                           "not (op:MatMul and fc1) and not op:Const", "op:relu and not @gradient", "(op:Tanh or op:Add) and rank:1"}) {
+    const Selector selector = Selector::parse(text).value();
+    Names expected;
+    for (const GraphPtr& graph : graphs_) {
+      for (const Node& node : graph->nodes()) {
+        if (selector.in(graphs_).matches(*graph, node)) expected.push_back(node.name);
+      }
+    }
+    EXPECT_EQ(select(text), expected) << text;
+  }
+  EXPECT_EQ(select("op:re*"), (Names{kRelu[0], kReluGrad[0]}));
+}
+
 TEST_F(SelectorTest, ANameOrItsUniqueEndingMeansExactlyThatNode) {
   EXPECT_EQ(select("ReLU-op0"), kRelu);
   EXPECT_EQ(select("relu1-ReLU/ReLU-op0"), kRelu);
@@ -229,7 +245,8 @@ TEST_F(SelectorTest, TextOfASelectorIsTheSameSelector) {
     const Result<Selector> selector = Selector::parse(text);
     ASSERT_TRUE(selector.ok()) << text;
     EXPECT_EQ(Selector::parse(selector->text())->text(), selector->text());
-    EXPECT_EQ(selector->text().find_first_of("\v\f") == std::string::npos, std::string_view(text).find_first_of("\v\f") == std::string_view::npos);
+    EXPECT_EQ(selector->text().find_first_of("\v\f") == std::string::npos,
+              std::string_view(text).find_first_of("\v\f") == std::string_view::npos);
   }
 }
 

@@ -58,7 +58,8 @@ TEST(ShortNames, AgreeWithTheSearchThroughAllNames) {
 
 TEST(ShortNames, LongOnesKeepTheirBeginningAndTheirEnd) {
   const std::string last = "/SparseSoftmaxCrossEntropyWithLogits-op0";
-  const std::vector<std::string> all = {"D/_loss_fn-SoftmaxCrossEntropyWithLogits" + last, "D/_loss_fn-SoftmaxCrossEntropyWithLogits/Grad_SparseSoftmaxCrossEntropyWithLogits" + last,
+  const std::vector<std::string> all = {"D/_loss_fn-SoftmaxCrossEntropyWithLogits" + last,
+                                        "D/_loss_fn-SoftmaxCrossEntropyWithLogits/Grad_SparseSoftmaxCrossEntropyWithLogits" + last,
                                         "D/fc1/MatMul-op0"};
   const std::vector<GraphPtr> graphs = {graph_of(all)};
   const ShortNames names(graphs);

@@ -31,21 +31,21 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 }
 
 void client(Recorder& recorder, Rpc rpc, uint64_t call, uint32_t index, std::string_view payload) {
-  recorder.client(rpc, call, index, {&payload, 1});
+  recorder.client(0, rpc, call, index, {&payload, 1});
 }
 
 /// A note, a call with its reply, a stream of three messages and a refused call.
 void write_sample(const std::string& path) {
   auto recorder = Recorder::create(path);
   ASSERT_TRUE(recorder.ok()) << recorder.status().message();
-  (*recorder)->note("connected from 127.0.0.1:1234");
+  (*recorder)->note(0, "connected from 127.0.0.1:1234");
   client(**recorder, Rpc::kSendMetadata, 1, 0, "meta");
-  (*recorder)->server(Rpc::kSendMetadata, 1, "\x30\x01");
+  (*recorder)->server(0, Rpc::kSendMetadata, 1, "\x30\x01");
   for (uint32_t i = 0; i < 3; ++i)
     client(**recorder, Rpc::kSendTensors, 2, i, std::string(100, static_cast<char>('a' + i)));
-  (*recorder)->server(Rpc::kSendTensors, 2, "");
+  (*recorder)->server(0, Rpc::kSendTensors, 2, "");
   client(**recorder, Rpc::kWaitCmd, 3, 0, "");
-  (*recorder)->status(Rpc::kWaitCmd, 3, 14, "gone \xff");
+  (*recorder)->status(0, Rpc::kWaitCmd, 3, 14, "gone \xff");
   EXPECT_TRUE((*recorder)->flush().ok());
 }
 
@@ -93,7 +93,7 @@ TEST(Recording, PartsOfOneMessageAreJoined) {
     auto recorder = Recorder::create(dir.file("a"));
     ASSERT_TRUE(recorder.ok());
     const std::vector<std::string_view> parts = {"one ", "", "two ", "three"};
-    (*recorder)->client(Rpc::kSendGraph, 7, 4, parts);
+    (*recorder)->client(0, Rpc::kSendGraph, 7, 4, parts);
   }
   const std::vector<Frame> frames = read_all(dir.file("a"));
   ASSERT_EQ(frames.size(), 1u);
@@ -109,7 +109,7 @@ TEST(Recording, FramesLargerThanTheBufferSurvive) {
     auto recorder = Recorder::create(dir.file("a"));
     ASSERT_TRUE(recorder.ok());
     for (uint32_t i = 0; i < 3; ++i) client(**recorder, Rpc::kSendTensors, 1, i, big);
-    (*recorder)->note("end");
+    (*recorder)->note(0, "end");
   }
   const std::vector<Frame> frames = read_all(dir.file("a"));
   ASSERT_EQ(frames.size(), 4u);
@@ -220,14 +220,39 @@ TEST(Recording, AHugeLengthIsRefusedWithoutReservingIt) {
   EXPECT_EQ((*reader)->problem().code(), Code::kCorrupt);
 }
 
+TEST(Recording, EachFrameHasItsRank) {
+  const TempDir dir;
+  {
+    const auto recorder = Recorder::create(dir.file("a"), 3);
+    ASSERT_TRUE(recorder.ok());
+    (*recorder)->note(2, "two");
+    (*recorder)->note(0, "zero");
+    (*recorder)->note(3, "damage");
+  }
+  const auto reader = RecordingReader::open(dir.file("a"));
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ((*reader)->ranks(), 3);
+  Frame frame;
+  ASSERT_TRUE((*reader)->next(&frame));
+  EXPECT_EQ(frame.rank, 2);
+  ASSERT_TRUE((*reader)->next(&frame));
+  EXPECT_EQ(frame.rank, 0);
+  EXPECT_FALSE((*reader)->next(&frame));
+  EXPECT_EQ((*reader)->problem().code(), Code::kCorrupt);
+}
+
 TEST(Recording, OtherFilesAreRefused) {
   const TempDir dir;
   EXPECT_EQ(RecordingReader::open(dir.file("none")).status().code(), Code::kNotFound);
   write_bytes(dir.file("text"), "step,loss\n0,2.3\n");
   EXPECT_EQ(RecordingReader::open(dir.file("text")).status().code(), Code::kCorrupt);
   EXPECT_FALSE(RecordingReader::begins_as_recording(dir.file("text")));
-  write_bytes(dir.file("next"), std::string(kRecordingMagic) + "\x02");
+  write_bytes(dir.file("next"), std::string(kRecordingMagic) + "\x03");
   EXPECT_EQ(RecordingReader::open(dir.file("next")).status().code(), Code::kUnsupported);
+  for (const char* ranks : {"", "\x81\x02"}) {
+    write_bytes(dir.file("ranks"), std::string(kRecordingMagic) + "\x02" + ranks);
+    EXPECT_EQ(RecordingReader::open(dir.file("ranks")).status().code(), Code::kCorrupt) << "257 ranks, or no number";
+  }
   write_bytes(dir.file("short"), std::string(kRecordingMagic));
   EXPECT_EQ(RecordingReader::open(dir.file("short")).status().code(), Code::kCorrupt);
   EXPECT_EQ(RecordingReader::open(dir.file(".")).status().code(), Code::kIoError) << "a directory";

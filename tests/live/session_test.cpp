@@ -88,6 +88,7 @@ TEST(LiveSession, SecondClientIsRefusedWithAMessage) {
   const RawReply reply = second->unary(live::Rpc::kSendMetadata, d.metadata("2.0.0").SerializeAsString());
   EXPECT_NE(reply.code, 0);
   EXPECT_NE(reply.text.find("msdbg debugs the training at"), std::string::npos) << reply.text;
+  EXPECT_NE(reply.text.find("needs --ranks N"), std::string::npos) << reply.text;
   EXPECT_EQ(d.session->state(), LiveState::kHeld);
   bool told = false;
   for (const LiveEvent& event : d.session->take_events()) told = told || event.text.find("refused a second training") == 0;

@@ -189,25 +189,26 @@ TEST(ValueSlice, RecordedSliceWithALyingLengthIsAProblemOfThatTensor) {
     ASSERT_TRUE(recorder.ok()) << recorder.status().message();
     const auto client = [&](live::Rpc rpc, uint64_t call, const std::string& message) {
       const std::string_view part = message;
-      (*recorder)->client(rpc, call, 0, {&part, 1});
+      (*recorder)->client(0, rpc, call, 0, {&part, 1});
     };
     debugger::Metadata metadata;
     metadata.set_backend("GPU");
     client(live::Rpc::kWaitCmd, 1, metadata.SerializeAsString());
     debugger::EventReply reply;
     *reply.mutable_view_cmd() = view;
-    (*recorder)->server(live::Rpc::kWaitCmd, 1, reply.SerializeAsString());
+    (*recorder)->server(0, live::Rpc::kWaitCmd, 1, reply.SerializeAsString());
     client(live::Rpc::kSendTensors, 2, lying_lengths().front());
-    (*recorder)->server(live::Rpc::kSendTensors, 2, "");
+    (*recorder)->server(0, live::Rpc::kSendTensors, 2, "");
     client(live::Rpc::kWaitCmd, 3, metadata.SerializeAsString());
   }
-  Result<std::unique_ptr<live::ReplayTransport>> replay = live::ReplayTransport::open(path);
-  ASSERT_TRUE(replay.ok()) << replay.status().message();
+  auto replays = live::ReplayTransport::open(path);
+  ASSERT_TRUE(replays.ok()) << replays.status().message();
+  live::ReplayTransport& replay = *replays->front();
   auto upload = std::make_shared<live::ValueUpload>(upload_for({""}));
-  (*replay)->expect(upload);
+  replay.expect(upload);
   debugger::EventReply question;
   *question.mutable_view_cmd() = view;
-  ASSERT_TRUE((*replay)->answer(question).ok());
+  ASSERT_TRUE(replay.answer(question).ok());
   EXPECT_NE(upload->values[0].problem, "");
   EXPECT_TRUE(upload->buffer.bytes().empty());
 }

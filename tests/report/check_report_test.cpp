@@ -52,13 +52,14 @@ TEST(CheckReport, FirstOverflowOfAStepShowsItsInputs) {
   s.put("Default/fc/MatMul-op0", 2, f32({NAN, NAN}));
   s.put("Default/fc/MatMul-op0", 2, f32({-3.4e36, 5}), {Io::kInput, 0});
   s.put("Default/fc/Add-op0", 2, f32({NAN, 1}));
-  EXPECT_EQ(check_report(s, run(s, {watch("TO")}), {}),
-            "step  severity  rule  tensor                 what\n"
-            "   2  error     TO    Default/fc/MatMul-op0  2 of 2 NaN   input finite, up to 3.4e+36\n"
-            "   2  error     TO    Default/fc/Add-op0     1 of 2 NaN\n"
-            "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2, Default/fc/MatMul-op0:output:0. Grouped by scope: --group; all "
-            "columns: --wide; "
-            "machine readable: --format json\n");
+  EXPECT_EQ(
+      check_report(s, run(s, {watch("TO")}), {}),
+      "step  severity  rule  tensor                 what\n"
+      "   2  error     TO    Default/fc/MatMul-op0  2 of 2 NaN   input finite, up to 3.4e+36\n"
+      "   2  error     TO    Default/fc/Add-op0     1 of 2 NaN\n"
+      "2 hits in 1 of 1 step, on 2 tensors; 0 not checked. First: step 2, Default/fc/MatMul-op0:output:0. Grouped by scope: --group; all "
+      "columns: --wide; "
+      "machine readable: --format json\n");
 }
 
 TEST(CheckReport, ThresholdsAreShownWithTheirValues) {
@@ -132,8 +133,9 @@ TEST(CheckReport, GroupsJoinTheHitsOfAScope) {
   EXPECT_NE(text.find("Default/fc       6  0-2    TO     MatMul-op0  1 of 1 NaN\n"), std::string::npos)
       << text;
   EXPECT_NE(text.find("(parameters)     1  2      TO     w           1 of 1 +Inf\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0, Default/fc/MatMul-op0:output:0. All columns: --wide"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("7 hits in 3 of 3 steps, on 7 tensors; 0 not checked. First: step 0, Default/fc/MatMul-op0:output:0. All columns: --wide"),
+      std::string::npos)
       << text;
 }
 

@@ -36,7 +36,8 @@ TEST(DiffReport, NodesOfOneRunArePartOfTheVerdict) {
 }
 
 TEST(DiffReport, RandomOperatorsAreNamedAndNotBlamed) {
-  const std::vector<FakeNode> nodes = {{"x", "Parameter"}, {"net/Dropout-op0", "Dropout", {"x"}}, {"net/Abs-op0", "Abs", {"net/Dropout-op0"}}};
+  const std::vector<FakeNode> nodes = {
+      {"x", "Parameter"}, {"net/Dropout-op0", "Dropout", {"x"}}, {"net/Abs-op0", "Abs", {"net/Dropout-op0"}}};
   FakeSession a(fake_graph(nodes)), b(fake_graph(nodes));
   for (FakeSession* s : {&a, &b}) {
     s->put("x", 0, f32({1, 2}));

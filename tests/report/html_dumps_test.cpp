@@ -4,6 +4,7 @@
 #include "msdbg/dump.h"
 #include "msdbg/html_report.h"
 #include "report/html_support.h"
+#include "support/rank_dumps.h"
 
 namespace msdbg {
 namespace {
@@ -54,7 +55,41 @@ TEST(HtmlDumps, HealthyDumpIsReportedAsClean) {
   const Pages pages = pages_of("lenet-2.7.1-ok");
   EXPECT_TRUE(pages.markdown.starts_with("# Nothing found among 198 tensors of 3 steps, 0 not checked.\n"))
       << pages.markdown.substr(0, 120);
-  EXPECT_EQ(contents(pages.html, "h2"), (std::vector<std::string>{"Over the steps", "Layers", "Coverage", "Environment", "To see it again"}));
+  EXPECT_EQ(contents(pages.html, "h2"),
+            (std::vector<std::string>{"Over the steps", "Layers", "Coverage", "Environment", "To see it again"}));
+}
+
+TEST(HtmlDumps, RanksHaveAChapter) {
+  const Pages bad = pages_of("ranks-2.7.1-badbatch");
+  for (const char* part : {"## Ranks", "hits in step", "rank 2", "### From rank to rank",
+                           "ranks 0-1, 3 got it through AllReduce-op2", "72 tensors each; their losses are finite"}) {
+    EXPECT_NE(bad.markdown.find(part), std::string::npos) << part << "\n" << bad.markdown;
+  }
+  const Pages flip = pages_of("ranks-2.7.1-flip");
+  for (const char* part :
+       {"fc1.weight of rank 1 differs from the other replicas from step 1 on", "a single flipped bit (24)", "bit for bit"}) {
+    EXPECT_NE(flip.html.find(part), std::string::npos) << part;
+    EXPECT_NE(flip.markdown.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(flip.markdown.find("From rank to rank"), std::string::npos);
+  for (const Pages& pages : {bad, flip}) {
+    EXPECT_EQ(testing::malformed(pages.html), "");
+    EXPECT_EQ(testing::lost_places(pages.html), std::vector<std::string>{});
+  }
+}
+
+TEST(HtmlDumps, MissingStepsAndOtherSettingsAreInTheChapter) {
+  test::RankDump dump("ranks-2.7.1-ok");
+  dump.copy_ranks(3).remove_step(1, 1);
+  for (const char* step : {"0", "1"}) dump.set(dump.file(2, std::stoi(step), "Parameter.learning_rate"), 0, 0.5F);
+  auto session = open_dump(dump.path());
+  ASSERT_TRUE(session) << session.status().message();
+  const PageFindings findings = look_for_page(**session, default_watchpoints(), {}).value();
+  const std::string page = page_text(**session, {&findings.check, &findings.origin}, {}, PageForm::kMarkdown).value();
+  for (const char* part :
+       {"rank 1 has no step 1.", "### Settings that differ", "| `learning_rate` | 0-1 | 0.05 |", "| `learning_rate` | 2 | **0.5** |"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
+  }
 }
 
 TEST(HtmlDumps, EveryKindOfDumpGivesAWholePage) {

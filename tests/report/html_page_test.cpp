@@ -185,7 +185,9 @@ TEST(HtmlPage, WhatWasMadeOfABrokenInputFollowsFromTheOriginToo) {
   check.hits.push_back(swallowed);
   ASSERT_TRUE(find_causes(s, {}, &check, &findings.origin).ok());
   const std::string text = page_text(s, {&check, &findings.origin}, {}, PageForm::kMarkdown).value();
-  EXPECT_NE(text.find("| `Log-op0` | logarithm of 0 (2 zeros in input:0, at the same places) | 3 | TO 2, swallowed 1 | 0 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| `Log-op0` | logarithm of 0 (2 zeros in input:0, at the same places) | 3 | TO 2, swallowed 1 | 0 |"),
+            std::string::npos)
+      << text;
 }
 
 TEST(HtmlPage, FindingsBeforeTheFaultAreShownWithTheVerdict) {

@@ -61,16 +61,16 @@ TEST(Json, CheckHasTheAgreedKeysInOrder) {
   FakeSession s(net());
   put_broken(s);
   const Json out = Json::parse(check_report(s, checked(s, "TO"), json_style()));
-  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "causes", "from_rules",
-                             "rules", "rule_problems", "gate", "hits", "not_checked"}));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "by_rank", "total_hits", "causes",
+                             "from_rules", "rules", "rule_problems", "gate", "hits", "not_checked"}));
   EXPECT_EQ(keys(out["coverage"]), (Keys{"tensors", "checked", "not_checked", "bytes", "from_cache"}));
   EXPECT_EQ(out["coverage"]["tensors"], 3);
   EXPECT_EQ(out["semantics"], "compat");
   ASSERT_EQ(out["hits"].size(), 2u);
   const Json& hit = out["hits"][0];
-  EXPECT_EQ(keys(hit), (Keys{"watch", "watch_name", "rule", "abbr", "severity", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
-                             "gradient_of", "dtype", "shape", "message", "actual", "params", "details", "stats", "not_finite", "summary", "advice",
-                             "follows", "source", "stack"}));
+  EXPECT_EQ(keys(hit), (Keys{"watch",     "watch_name", "rule",  "abbr",       "severity",    "rank",   "graph",   "graph_id", "step",
+                             "execution", "node",       "op",    "slot",       "gradient_of", "dtype",  "shape",   "message",  "actual",
+                             "params",    "details",    "stats", "not_finite", "summary",     "advice", "follows", "source",   "stack"}));
   EXPECT_EQ(hit["node"], "D/a");
   EXPECT_EQ(hit["slot"], "output:0");
   EXPECT_EQ(hit["severity"], "error");
@@ -108,8 +108,8 @@ TEST(Json, ThresholdConditionCarriesItsParametersAndNotCheckedItsReason) {
   EXPECT_EQ(out["hits"][0]["actual"], 5.0);
   EXPECT_EQ(out["hits"][0]["message"], "max 5 > 1");
   ASSERT_EQ(out["not_checked"].size(), 2u);
-  EXPECT_EQ(keys(out["not_checked"][0]), (Keys{"watch", "rule", "abbr", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot",
-                                                 "reason", "error_code", "errors"}));
+  EXPECT_EQ(keys(out["not_checked"][0]), (Keys{"watch", "rule", "abbr", "rank", "graph", "graph_id", "step", "execution", "node", "op",
+                                               "slot", "reason", "error_code", "errors"}));
   EXPECT_EQ(out["not_checked"][0]["error_code"], 2);
 }
 
@@ -120,8 +120,8 @@ TEST(Json, CheckLinesAreOneHitEachAndASummary) {
   ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(Json::parse(text.substr(0, text.find('\n')))["node"], "D/a");
   const Json last = Json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1));
-  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "total_hits", "causes",
-                                         "from_rules", "rules", "rule_problems", "gate", "not_checked"}));
+  EXPECT_EQ(keys(last["summary"]), (Keys{"msdbg", "dump", "semantics", "steps", "interrupted", "coverage", "by_rank", "total_hits",
+                                         "causes", "from_rules", "rules", "rule_problems", "gate", "not_checked"}));
   EXPECT_EQ(last["summary"]["total_hits"], 2);
 }
 
@@ -133,10 +133,12 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
-  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "ranks", "dtype", "shape",
-                                "message", "not_finite", "stats", "bad_count", "first", "rows", "inputs", "chains", "reached", "ranks_reached", "update", "source", "stack"}));
+  EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank",   "graph",   "graph_id",      "step",       "execution", "node",
+                                "op",    "slot", "ranks",   "dtype",  "shape",   "message",       "not_finite", "stats",     "bad_count",
+                                "first", "rows", "inputs",  "chains", "reached", "ranks_reached", "update",     "source",    "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
-  EXPECT_EQ(keys(origin["inputs"][0]), (Keys{"slot", "rank", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));
+  EXPECT_EQ(keys(origin["inputs"][0]),
+            (Keys{"slot", "rank", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));
   EXPECT_EQ(origin["message"], "1 of 2 elements are -Inf, none NaN; first at [0]");
   EXPECT_EQ(origin["not_finite"], "1 of 2 -Inf");
   EXPECT_EQ(origin["inputs"][0]["message"], "finite, min 0, max 1, 1 zero at the same places");
@@ -157,8 +159,8 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
   const TensorId id = s.id("D/a", 0);
   const Json stats = Json::parse(stats_report(s, {{s.describe(id).value(), s.stats(id).value()}}, json_style()));
   EXPECT_EQ(keys(stats), (Keys{"dump", "tensors"}));
-  EXPECT_EQ(keys(stats["tensors"][0]),
-            (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "gradient_of", "dtype", "shape", "stats", "problem"}));
+  EXPECT_EQ(keys(stats["tensors"][0]), (Keys{"rank", "graph", "graph_id", "step", "execution", "node", "op", "slot", "gradient_of", "dtype",
+                                             "shape", "stats", "problem"}));
 
   const GraphPtr graph = s.graphs()[0];
   const Json nodes = Json::parse(nodes_report(s, {{graph.get(), id.node}}, json_style()));
@@ -169,7 +171,8 @@ TEST(Json, StatsNodesAndDoctorHaveTheAgreedKeysInOrder) {
   EXPECT_EQ(nodes["nodes"][0]["outputs"], Json::parse(R"json([{"dtype": "unknown", "shape": null}])json"));
 
   const Json doctor = Json::parse(doctor_report(s, s.inspect(), json_style()));
-  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "device_target", "nets", "ranks", "graphs", "files", "problems"}));
+  EXPECT_EQ(keys(doctor), (Keys{"dump", "layout", "epoch", "framework_version", "device_target", "nets", "ranks", "graphs", "files",
+                                "by_rank", "problems", "settings"}));
   EXPECT_EQ(keys(doctor["graphs"][0]), (Keys{"rank", "graph", "graph_id", "kernels", "steps", "from_file"}));
   EXPECT_EQ(keys(doctor["files"]),
             (Keys{"tensors", "parameters", "constants", "statistics", "device_format", "other"}));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "msdbg/answers.h"
 #include "msdbg/report.h"
 #include "support/fake_session.h"
 
@@ -27,6 +28,32 @@ TEST(StatsReport, OneLinePerTensor) {
             "step  tensor  type        min  max  mean    std  not finite\n"
             "   0  D/a     float32[2]    1    3     2  1.414\n"
             "   0  D/b     float32[1]    -    -     -      -  1 of 1 NaN\n");
+}
+
+std::string written_by_rows(Format format, const Answer& head, const Answer& rows, const Answer& rest) {
+  constexpr CsvColumn kColumns[] = {{"a", "a"}, {"b", "b.c"}};
+  RowWriter writer(format, head, "rows", kColumns);
+  std::string out;
+  for (const Answer& row : rows) out += writer.add(row);
+  return out + writer.finish(rest);
+}
+
+TEST(RowWriter, WritesWhatTheWholeAnswerWouldBe) {
+  const Answer head = {{"dump", "a]b"}, {"list", Answer::array({1})}}, rest = {{"ranks", Answer::array({1, 2})}};
+  for (const size_t count : {0, 1, 3}) {
+    Answer rows = Answer::array();
+    for (size_t i = 0; i < count; ++i) rows.push_back({{"a", i}, {"b", {{"c", "x]\n  ]"}, {"d", Answer::array({NAN, 2})}}}});
+    Answer whole = head;
+    whole["rows"] = rows;
+    const std::string open_ended = json_text(whole);
+    EXPECT_EQ(written_by_rows(Format::kJson, head, rows, Answer::object()), open_ended);
+    whole["ranks"] = rest["ranks"];
+    EXPECT_EQ(written_by_rows(Format::kJson, head, rows, rest), json_text(whole));
+    EXPECT_EQ(written_by_rows(Format::kJsonl, head, rows, rest), json_lines(whole, "rows"));
+    constexpr CsvColumn kColumns[] = {{"a", "a"}, {"b", "b.c"}};
+    EXPECT_EQ(written_by_rows(Format::kCsv, head, rows, rest), csv_text(kColumns, rows));
+    EXPECT_EQ(written_by_rows(Format::kMarkdown, head, rows, rest), markdown_table(kColumns, rows));
+  }
 }
 
 TEST(StatsReport, UnreadableTensorSaysWhy) {
@@ -57,7 +84,8 @@ TEST(LookReports, CsvAndMarkdownHaveTheRowsOfTheJson) {
   EXPECT_NE(nodes_report(s, nodes, style).find(",D/a|b,X,operator,/data/train.py,71,"), std::string::npos);
   style.format = Format::kMarkdown;
   const std::string markdown = stats_report(s, rows, style);
-  EXPECT_TRUE(markdown.starts_with("| rank | graph | graph\\_id | step | execution | node | op | slot | gradient\\_of | dtype | shape | count | min | max |"));
+  EXPECT_TRUE(markdown.starts_with(
+      "| rank | graph | graph\\_id | step | execution | node | op | slot | gradient\\_of | dtype | shape | count | min | max |"));
   EXPECT_NE(markdown.find(" | 0.1235 | 1 | "), std::string::npos) << markdown;
   EXPECT_NE(nodes_report(s, nodes, style).find("| D/a\\|b | X | operator | /data/train.py | 71 |"), std::string::npos)
       << nodes_report(s, nodes, style);

@@ -50,9 +50,10 @@ class PrintedNames : public ::testing::TestWithParam<std::string> {
         word.erase(0, word.find_first_not_of('\''));
         const std::string name = without_slot(word);
         const size_t mark = name.find("\u2026");
-        const bool is_name = (mark != std::string::npos && mark + 3 < name.size()) || (!name.empty() && std::any_of(all_.begin(), all_.end(), [&](const std::string& full) {
-          return full == name || full.ends_with("/" + name);
-        }));
+        const bool is_name = (mark != std::string::npos && mark + 3 < name.size()) ||
+                             (!name.empty() && std::any_of(all_.begin(), all_.end(), [&](const std::string& full) {
+                               return full == name || full.ends_with("/" + name);
+                             }));
         if (is_name) found.push_back(pasted(word));
       }
     }

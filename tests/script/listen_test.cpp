@@ -18,9 +18,10 @@ TEST_F(Listen, ReturnsWhenATrainingIsHeld) {
 }
 
 TEST_F(Listen, OptionsArePassedOn) {
-  run("msdbg.listen { port = 0, bind = '0.0.0.0', record = 'x.rec', mem_limit = 512, history = 4, answer_timeout = 2.5,"
+  run("msdbg.listen { port = 0, ranks = 3, bind = '0.0.0.0', record = 'x.rec', mem_limit = 512, history = 4, answer_timeout = 2.5,"
       " wait = 5 }:terminate()");
   EXPECT_EQ(listened.port, 0);
+  EXPECT_EQ(listened.ranks, 3);
   EXPECT_EQ(listened.bind, "0.0.0.0");
   EXPECT_EQ(listened.record, "x.rec");
   EXPECT_EQ(listened.mem_limit_bytes, uint64_t{512} << 20);
@@ -53,6 +54,7 @@ TEST_F(Listen, RefusedPeersAndClosedPortsAreErrors) {
 
 TEST_F(Listen, WrongOptionsAreNamed) {
   EXPECT_TRUE(contains(failure("msdbg.listen { port = 70000 }"), "0 to 65535 is expected, not 70000"));
+  EXPECT_TRUE(contains(failure("msdbg.listen { ranks = 0 }"), "1 to 256 is expected, not 0"));
   EXPECT_TRUE(contains(failure("msdbg.listen { prot = 1 }"), "did you mean 'port'"));
   EXPECT_TRUE(contains(failure("msdbg.listen { wait = 'x' }"), "seconds or false is expected"));
   EXPECT_TRUE(contains(failure("msdbg.listen { history = -1 }"), "option 'history'"));

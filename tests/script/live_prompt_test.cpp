@@ -84,7 +84,8 @@ TEST_F(LivePrompt, GotoCountsBack) {
 }
 
 TEST_F(LivePrompt, DetachLetsTheTrainingRun) {
-  EXPECT_EQ(type("detach"), "the training runs on without watchpoints, as long as msdbg stays; attach holds it again, wait follows it to its end");
+  EXPECT_EQ(type("detach"),
+            "the training runs on without watchpoints, as long as msdbg stays; attach holds it again, wait follows it to its end");
   EXPECT_EQ(type("wait"), "ended");
 }
 

@@ -36,7 +36,8 @@ TEST(CheckPrevious, IsTheLastStepThatWasDumped) {
 
 TEST(CheckPrevious, AChangeOfManyStepsIsJudgedByWhatEachOfThemIsWorth) {
   Weight session{{0, f32({1, 1})}, {50, f32({3, 3})}, {100, f32({3, 3})}};
-  std::vector<Watchpoint> watches = {watch(1, "**", "WCL abs_mean_update_ratio_gt=0.3"), watch(2, "**", "WCL abs_mean_update_ratio_gt=0.03"),
+  std::vector<Watchpoint> watches = {watch(1, "**", "WCL abs_mean_update_ratio_gt=0.3"),
+                                     watch(2, "**", "WCL abs_mean_update_ratio_gt=0.03"),
                                      watch(3, "**", "WCS abs_mean_update_ratio_lt=0.1")};
   Watchpoint expression;
   expression.id = 4;

@@ -48,6 +48,27 @@ TEST(CheckRun, ResultsDoNotDependOnTheNumberOfThreads) {
   EXPECT_FALSE(one.not_checked.empty());
 }
 
+TEST(CheckRun, AnExceptionIsAskedAboutTensorsThatAreNotClean) {
+  auto session = wide(7, 1);
+  session->put("Default/op3", 0, f32({NAN, 1}));
+  Watchpoint large = watch(1, "**", "TL max_gt=4.5");
+  std::vector<std::string> asked;
+  large.except = [&](const CheckedTensor& tensor) {
+    asked.push_back(session->tensor_name(tensor.id));
+    ScriptVerdict verdict;
+    if (asked.back() == "Default/op5:output:0") verdict.verdict = Verdict::kHit;
+    if (asked.back() == "Default/op6:output:0") verdict = {Verdict::kNotChecked, "cannot be told", {}, {}, 0};
+    return verdict;
+  };
+  const CheckResult result = checked(*session, {large});
+  // 0 and 3 hold NaN; 5 and 6 are larger than the limit.
+  EXPECT_EQ(asked, (Lines{"Default/op0:output:0", "Default/op3:output:0", "Default/op5:output:0", "Default/op6:output:0"}));
+  EXPECT_TRUE(hits(*session, result).empty());
+  ASSERT_EQ(result.not_checked.size(), 3u);
+  EXPECT_EQ(result.not_checked.back().reason, "cannot be told");
+  EXPECT_EQ(result.coverage.checked, 4u);
+}
+
 TEST(CheckRun, RecheckWithOtherThresholdsReadsNothing) {
   auto session = wide(10, 3);
   checked(*session, {watch(1, "**", "TL max_gt=5"), watch(2, "**", "WCL")});

@@ -75,7 +75,8 @@ std::string verdict_on(std::initializer_list<double> values, const std::string& 
 }
 
 TEST(ExpressionOnNan, IsNeverCleanWhereNothingWasCompared) {
-  for (const char* when : {"mean(abs(x)) > 0.05", "max(x) > 3", "any(x > 3)", "not (mean(x) < 3)", "percent(x == 0) < 5", "count(x < 0) == 0"}) {
+  for (const char* when :
+       {"mean(abs(x)) > 0.05", "max(x) > 3", "any(x > 3)", "not (mean(x) < 3)", "percent(x == 0) < 5", "count(x < 0) == 0"}) {
     EXPECT_EQ(verdict_on({NAN, NAN}, when), "NaN in the tensor") << when;
   }
   for (const char* when : {"mean(x) > 3", "any(x > 3)", "percent(abs(x) > 3 * std(x)) > 5"}) {
@@ -144,7 +145,8 @@ TEST_F(ExpressionCheck, StatisticsOfNoKnownTypeDecideNoExpression) {
   for (const DType dtype : {DType::kFloat32, DType::kUnknown}) {
     row.dtype = dtype;
     session_.set_statistics_only(id, row, {3});
-    const CheckResult result = check(session_, std::vector<Watchpoint>{watch(1, "max(x) > 6", "op:ReLU")}, {.steps = IntSet::of(2)}).value();
+    const CheckResult result =
+        check(session_, std::vector<Watchpoint>{watch(1, "max(x) > 6", "op:ReLU")}, {.steps = IntSet::of(2)}).value();
     const bool known = dtype == DType::kFloat32;
     ASSERT_EQ(result.hits.size() + result.not_checked.size(), 1u) << known;
     EXPECT_EQ(result.hits.size(), known ? 1u : 0u);

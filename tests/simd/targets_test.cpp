@@ -324,8 +324,8 @@ TEST_P(EveryTarget, AllPatternsOf16BitsTogether) {
 // The extremes of 16-bit floats are computed from their bits, whose order depends on the signs.
 TEST_P(EveryTarget, ExtremesWhateverTheSigns) {
   for (DType dtype : kHalves) {
-    for (const auto& [low, high] : {std::pair(0.5, 3.0), std::pair(-3.0, -0.5), std::pair(-3.0, 0.5),
-                                    std::pair(-0.0, 2.0), std::pair(-2.0, -0.0), std::pair(-0.0, 0.0), std::pair(-0.0, -0.0), std::pair(0.0, 0.0)}) {
+    for (const auto& [low, high] : {std::pair(0.5, 3.0), std::pair(-3.0, -0.5), std::pair(-3.0, 0.5), std::pair(-0.0, 2.0),
+                                    std::pair(-2.0, -0.0), std::pair(-0.0, 0.0), std::pair(-0.0, -0.0), std::pair(0.0, 0.0)}) {
       for (size_t n : {size_t{64}, size_t{65}, size_t{4096}, size_t{4099}}) {
         Tensor x(dtype, n);
         for (size_t i = 0; i < n; ++i) x.set(i, i == n / 3 ? low : high);

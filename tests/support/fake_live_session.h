@@ -102,6 +102,7 @@ class FakeLiveSession : public LiveSession {
   // ---- LiveSession ----
   LiveState state() override { return state_; }
   const LivePeer& peer() const override { return peer_; }
+  std::vector<LiveRank> live_ranks() override { return {{0, state_, step_, completed_, "", peer_}}; }
   std::string address() const override { return info().source; }
   int64_t current_step() const override { return step_; }
   int64_t completed_steps() const override { return completed_; }
@@ -326,8 +327,8 @@ class FakeLiveSession : public LiveSession {
   }
 
   Status not_held() const {
-    return Status(state_ == LiveState::kEnded ? Code::kUnsupported : Code::kPeerLost, "the training is not held (" + std::string(live_state_name(state_)) +
-                                       "): the command was not delivered");
+    return Status(state_ == LiveState::kEnded ? Code::kUnsupported : Code::kPeerLost,
+                  "the training is not held (" + std::string(live_state_name(state_)) + "): the command was not delivered");
   }
 
   RunResult result(StopReason reason, int64_t first, CheckResult found) const {

@@ -115,7 +115,7 @@ inline GraphPtr fake_graph(const std::vector<FakeNode>& nodes, int rank = 0, int
     node.kind = from.op == "Parameter" ? NodeKind::kParameter
                 : from.op == "Const"   ? NodeKind::kConstant
                                        : NodeKind::kOperator;
-    node.outputs.resize(from.outputs);
+    node.outputs = std::vector<OutputType>(from.outputs);
     node.stack = from.stack;
     node.attributes = from.attributes;
     ids[from.name] = builder.add(std::move(node));
@@ -129,7 +129,7 @@ inline GraphPtr fake_graph(const std::vector<FakeNode>& nodes, int rank = 0, int
       Edge edge;
       edge.name = input.substr(0, colon);
       if (colon != std::string::npos) edge.slot = static_cast<uint32_t>(std::stoul(input.substr(colon + 1)));
-      if (auto it = ids.find(edge.name); it != ids.end()) edge.node = it->second;
+      if (auto it = ids.find(edge.name.get()); it != ids.end()) edge.node = it->second;
       node.inputs.push_back(std::move(edge));
     }
   }

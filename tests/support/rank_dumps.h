@@ -38,6 +38,13 @@ class RankDump {
     fs::remove(target / "execution_order/ms_global_execution_order_graph_0.csv");
     return *this;
   }
+  /// A rank of another dump, with its own graph.
+  RankDump& copy_foreign(const std::string& dump, int from, int to) {
+    const std::filesystem::path source = std::filesystem::path(MSDBG_TEST_DATA) / "dumps" / dump / ("rank_" + std::to_string(from));
+    std::filesystem::create_directories(rank(to).parent_path());
+    std::filesystem::copy(source, rank(to), std::filesystem::copy_options::recursive);
+    return *this;
+  }
   RankDump& copy_ranks(int count) {
     for (int i = 0; i < count; ++i) copy_rank(i % 4, i, i == 0);
     return *this;

@@ -32,6 +32,36 @@ TEST(Description, EveryShownSlotIsDescribedWithItsSize) {
   }
 }
 
+/// The sum of one rank.
+struct Alone : Reducer {
+  int ranks() const override { return 1; }
+  void sum(const Values& in, Values& out) override { out = in; }
+};
+
+TEST(Description, GradientsOfSeveralRanksPassAllReduce) {
+  Alone alone;
+  Net net(NetOptions{.width = 24, .batch = 7}, &alone);
+  Data(1).fill(0, net.batch);
+  const GraphDescription graph = describe(net, {.group = "nccl_world_group"});
+  ASSERT_EQ(graph.nodes.size(), static_cast<size_t>(place_of(kFc3BiasUpdate, true)) + 1);
+  Recorder recorder;
+  net.train_step(&recorder);
+  for (const auto& [key, bytes] : recorder.bytes()) {
+    const auto& node = graph.nodes.at(place_of(static_cast<Op>(key.first), true));
+    EXPECT_EQ(*msdbg::element_count(*node.outputs.at(key.second).shape) * msdbg::item_size(node.outputs[key.second].dtype), bytes)
+        << node.full_name;
+  }
+  const auto& reduce = graph.nodes.at(place_of(kFc2WeightReduce, true));
+  EXPECT_EQ(reduce.op, "AllReduce");
+  ASSERT_FALSE(reduce.attributes.empty());
+  EXPECT_EQ(reduce.attributes[0].name, "group");
+  EXPECT_EQ(reduce.attributes[0].value, "nccl_world_group");
+  EXPECT_EQ(reduce.inputs[0].name, graph.nodes.at(kFc2WeightGrad).full_name);
+  const auto& update = graph.nodes.at(place_of(kFc2WeightUpdate, true));
+  EXPECT_EQ(update.op, "ApplyMomentum");
+  EXPECT_EQ(update.inputs[3].name, graph.nodes.at(place_of(kFc2WeightMean, true)).full_name);
+}
+
 TEST(Description, ParametersPointToTheNetworksMemory) {
   Net net(NetOptions{.width = 24});
   const GraphDescription graph = describe(net);
@@ -81,10 +111,10 @@ TEST(Description, StackPointsToTheLineThatComputes) {
   const GraphDescription graph = describe(net);
   for (const auto& node : graph.nodes) {
     ASSERT_EQ(node.stack.size(), 1U) << node.full_name;
-    EXPECT_NE(node.stack[0].file.find("net.cpp"), std::string::npos);
+    EXPECT_NE(node.stack[0].file->find("net.cpp"), std::string::npos);
     EXPECT_GT(node.stack[0].line, 0);
   }
-  EXPECT_NE(graph.nodes[kLog].stack[0].code.find("std::log"), std::string::npos) << graph.nodes[kLog].stack[0].code;
+  EXPECT_NE(graph.nodes[kLog].stack[0].code->find("std::log"), std::string::npos) << graph.nodes[kLog].stack[0].code.get();
   EXPECT_EQ(graph.nodes[kFc2MatMul].stack[0].code, "multiply(relu1_, fc2);");
 }
 

@@ -186,7 +186,8 @@ s:terminate()
 
 // The next debugger starts before the training gives up, and ends it.
 TEST(LiveProgram, EndsWellThoughTheDebuggerWasRestarted) {
-  Live live("print 'held'; io.stdout:flush(); while true do end", {"--retry-unit-ms", "300", "--steps", "5"});
+  // A busy machine may take seconds to start the second debugger: the attempts last 15 s.
+  Live live("print 'held'; io.stdout:flush(); while true do end", {"--retry-unit-ms", "1000", "--steps", "5"});
   ASSERT_TRUE(live.pair->listen().wait_for("held"));
   const std::string port = live.pair->port();
   live.pair->listen().send_signal(SIGKILL);

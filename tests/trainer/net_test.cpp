@@ -1,13 +1,18 @@
 #include "net.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "data.h"
 #include "faults.h"
+#include "group.h"
 #include "trainer/recorder.h"
 
 namespace trainer {
@@ -167,6 +172,40 @@ TEST(Trainer, FaultNamesAreThoseOfTheOption) {
   EXPECT_EQ(fault_from_name("log-of-zero"), Fault::kLogOfZero);
   EXPECT_EQ(fault_from_name("none"), Fault::kNone);
   EXPECT_EQ(fault_from_name("log of zero"), std::nullopt);
+}
+
+/// Two ranks in this process, each on its own thread.
+TEST(Ranks, TheirWeightsStayEqualAndTheirDataDiffers) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  std::array<Values, 2> inputs, weights;
+  const auto train = [&](int rank) {
+    Group group(rank, 2, {ends[rank]});
+    Net net(NetOptions{.width = 8, .batch = 4}, &group);
+    const Data data(1);
+    for (int64_t step = 0; step < 5; ++step) {
+      data.fill(step, rank, 2, net.batch);
+      net.train_step(nullptr);
+    }
+    EXPECT_FALSE(group.broken());
+    inputs[static_cast<size_t>(rank)] = net.batch.inputs;
+    weights[static_cast<size_t>(rank)] = net.fc1.weight;
+  };
+  std::thread other([&] { train(1); });
+  train(0);
+  other.join();
+  EXPECT_NE(inputs[0], inputs[1]);
+  EXPECT_EQ(weights[0], weights[1]);
+}
+
+TEST(Ranks, TheEndOfOneIsNoticedByTheOther) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  ::close(ends[1]);
+  Group group(0, 2, {ends[0]});
+  Values in(4), out(4);
+  group.sum(in, out);
+  EXPECT_TRUE(group.broken());
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(GraphFiles, EveryFileIsReadWithoutANote) {
     EXPECT_EQ(graph->root_id(), graph->id()) << file;
     for (const Node& node : graph->nodes()) {
       for (const Edge& edge : node.inputs) {
-        ASSERT_NE(edge.node, kNoNode) << file << " " << node.name << " <- " << edge.name;
+        ASSERT_NE(edge.node, kNoNode) << file << " " << node.name << " <- " << edge.name.get();
         EXPECT_EQ(graph->node(edge.node).op == "TupleGetItem", false) << file << " " << node.name;
       }
     }
@@ -127,7 +127,7 @@ TEST(GraphFiles, TheLogNodeOfLognanHasItsProducerStackAndAttributes) {
                                   [](const StackFrame& f) { return f.file == "/data/lenet/train.py"; });
   ASSERT_NE(frame, log.stack.end());
   EXPECT_EQ(frame->line, 70);
-  EXPECT_TRUE(frame->code.starts_with("x = self.log(x)")) << frame->code;
+  EXPECT_TRUE(frame->code->starts_with("x = self.log(x)")) << frame->code.get();
   const Node& conv = node_of(*graph, kBackbone + "conv1-Conv2d/Conv2D-op0");
   EXPECT_EQ(producer(*graph, conv.name, 1), "conv1.weight:0") << "through the Load";
   const auto attribute = std::find_if(conv.attributes.begin(), conv.attributes.end(),
@@ -237,9 +237,9 @@ TEST(GraphFiles, StacksOfAllReleasesNameTheTrainingScript) {
     size_t with_script = 0;
     for (const Node& node : graph->nodes()) {
       with_script += std::any_of(node.stack.begin(), node.stack.end(),
-                                 [](const StackFrame& f) { return f.file.ends_with("train.py") && f.line > 0; });
+                                 [](const StackFrame& f) { return f.file->ends_with("train.py") && f.line > 0; });
       for (const StackFrame& frame : node.stack)
-        EXPECT_FALSE(frame.code.starts_with("def ")) << path << " " << frame.code;
+        EXPECT_FALSE(frame.code->starts_with("def ")) << path << " " << frame.code.get();
     }
     EXPECT_GE(with_script, 6u) << path;
   }

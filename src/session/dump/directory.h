@@ -21,6 +21,13 @@ struct DirectoryEntry {
 /// kNotFound or kIoError with the system's message.
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path);
 
+/// list_directory(), unless something knows better.
+class DirectoryLister {
+ public:
+  virtual ~DirectoryLister() = default;
+  virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) { return list_directory(path); }
+};
+
 bool is_directory(const std::string& path);  ///< follows links
 bool exists(const std::string& path);
 

@@ -8,30 +8,6 @@
 #include "session/dump/directory.h"
 
 namespace msdbg::dump {
-namespace {
-
-std::string_view note_text(Note note) {
-  switch (note) {
-    case Note::kNone:
-      return "";
-    case Note::kUncertainNumber:
-      return "uncertain pairing: not every kernel of this scope and type was dumped, so the file was given to the node "
-             "of equal number, which newer releases do not promise";
-    case Note::kSharedName:
-      return "uncertain pairing: several nodes of the graph write files of this name";
-    case Note::kOtherType:
-      return "uncertain pairing: the file's element type is not the node's";
-  }
-  return "";
-}
-
-void append(std::string& text, std::string_view more) {
-  if (more.empty()) return;
-  if (!text.empty()) text += "; ";
-  text += more;
-}
-
-}  // namespace
 
 const GraphData* DumpSession::graph_data(int rank, int graph) const {
   const auto found = data_.data.find({rank, graph});
@@ -90,53 +66,56 @@ Status DumpSession::not_dumped(const TensorId& id) const {
   }
   if (is_structural(node.op))
     return absent(fmt::format("{} only orders or groups values and has none of its own", node.name));
-  const std::span<const SlotValues> slots = index->slots_of(id.node);
-  if (slots.empty()) {
+  const std::span<const Value> values = index->values_of(id.node);
+  if (values.empty()) {
     std::vector<int64_t> others;
     for (const auto& [step, other] : data->steps) {
-      if (!other.slots_of(id.node).empty()) others.push_back(step);
+      if (!other.values_of(id.node).empty()) others.push_back(step);
     }
     return absent(others.empty() ? fmt::format("{} has no file in any step", node.name)
                                  : fmt::format("{} has no file in step {} (have steps {})", node.name, id.step,
                                                numbers_text(others)));
   }
   std::string there;
-  for (const SlotValues& slot : slots) {
-    if (slot.slot == id.slot) {
-      return absent(fmt::format("{}:{} has {} executions in step {}; number {} does not exist", node.name,
-                                slot_name(id.slot), slot.count, id.step, id.execution));
-    }
-    there += (there.empty() ? "" : ", ") + slot_name(slot.slot);
+  const auto executions = std::ranges::count(values, id.slot, &Value::slot);
+  if (executions > 0) {
+    return absent(fmt::format("{}:{} has {} executions in step {}; number {} does not exist", node.name, slot_name(id.slot), executions,
+                              id.step, id.execution));
+  }
+  for (const Value& value : values) {
+    if (value.execution == 0) there += (there.empty() ? "" : ", ") + slot_name(value.slot);
   }
   return absent(
       fmt::format("{}:{} has no file in step {} (there are {})", node.name, slot_name(id.slot), id.step, there));
 }
 
 std::string DumpSession::path_of(const Value& value) const {
-  return join_path(data_.directories[value.directory].path, value.file);
+  return join_path(data_.directories[value.directory].path, std::string(value.file()));
 }
 
-Status DumpSession::format_problem(const Value& value) const {
-  if (value.kind == FileKind::kDevice) {
-    return Status(Code::kUnsupported, "device format: a container of the Ascend runtime, which is not read");
+FileHints DumpSession::hints_of(const Value& value) {
+  return {value.kind, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
+}
+
+Status DumpSession::format_problem(const Value& value) const { return content_problem(value.kind, data_.formats[value.format]); }
+
+TensorInfo DumpSession::identify(const TensorId& id) {
+  TensorInfo info;
+  info.id = id;
+  if (const Value* value = find(id)) {
+    info.source = path_of(*value);
+    info.format = data_.formats[value->format];
   }
-  const std::string& format = data_.formats[value.format];
-  if (!is_host_format(format)) {
-    return Status(Code::kUnsupported,
-                  fmt::format("device format {}: its elements are not in the tensor's order", format));
-  }
-  return {};
+  return info;
 }
 
 Result<OpenTensor> DumpSession::open(const TensorId& id) {
   const Value* value = find(id);
   if (!value) return not_dumped(id);
-  TensorInfo info;
-  info.id = id;
-  info.format = data_.formats[value->format];
+  TensorInfo info = identify(id);
   info.note = note_text(value->note);
   if (value->kind != FileKind::kStatistics) {
-    auto reader = open_content(info, *value, graph_data(id.rank, id.graph)->graph->node(id.node));
+    auto reader = open_value(info, hints_of(*value), type_of(id));
     return OpenTensor(std::move(info), std::move(reader));
   }
   describe_row(info, *value);
@@ -157,38 +136,6 @@ void DumpSession::describe_row(TensorInfo& info, const Value& value) const {
     info.problem =
         Status(Code::kUnsupported, fmt::format("elements of type '{}' are not evaluated", printable(row.dtype_text)));
   }
-}
-
-std::unique_ptr<ElementReader> DumpSession::open_content(TensorInfo& info, const Value& value, const Node& node) const {
-  info.source = path_of(value);
-  const bool output = info.id.slot.io == Io::kOutput && info.id.slot.index < node.outputs.size();
-  const OutputType* type = output ? &node.outputs[info.id.slot.index] : nullptr;
-  info.problem = format_problem(value);
-  if (value.kind == FileKind::kDevice) {
-    info.availability = Availability::kUnreadable;
-    if (type) info.dtype = type->dtype;
-    return nullptr;
-  }
-  auto [content, reader] = open_tensor_file(info.source, {value.kind, value.dtype, value.shape});
-  info.dtype = content.dtype;
-  info.shape = std::move(content.shape);
-  info.count = content.count;
-  info.bytes = content.bytes;
-  append(info.note, content.note);
-  if (info.problem.ok()) info.problem = std::move(content.problem);
-  if (!info.problem.ok()) {
-    info.availability = Availability::kUnreadable;
-    reader.reset();
-  }
-  if (type && info.dtype == DType::kUnknown) info.dtype = type->dtype;
-  if (!type || !type->shape) return std::move(reader);
-  // Kernels that only reinterpret memory may record the shape of their input.
-  if (*type->shape != info.shape && info.count > 1 && element_count(*type->shape) == info.count) {
-    append(info.note,
-           fmt::format("the file's header says {}, the graph {}", shape_text(info.shape), shape_text(*type->shape)));
-    info.shape = *type->shape;
-  }
-  return std::move(reader);
 }
 
 std::optional<uint64_t> DumpSession::written_at(const TensorId& id) {

@@ -1,6 +1,6 @@
 // The session on a dump directory. Opening reads everything except the content of tensor files.
 //
-// Immutable after open_dump(), except for the overflow records, which only the owner's thread reads.
+// Immutable after open_dump(), except for the overflow records, which only the owner's thread reads, and the index.
 #pragma once
 
 #include <map>
@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "msdbg/session.h"
+#include "msdbg/shared.h"
 #include "session/dump/history.h"
+#include "session/dump/stats_index.h"
 #include "session/dump/step_files.h"
 #include "session/dump/step_index.h"
 #include "session/dump/tensor_file.h"
@@ -48,13 +50,17 @@ struct DumpData {
   std::map<int, History> history;                               ///< rank
   std::map<std::pair<int, int64_t>, OverflowRecords> overflow;  ///< (rank, step)
   std::vector<KnownDirectory> directories;
+  TextArena names;  ///< of files
   std::vector<std::string> formats;
   std::vector<Problem> problems;
 };
 
-class DumpSession : public Session {
+class DumpSession : public Session, public SharedFiles, private FilePlaces {
  public:
   explicit DumpSession(DumpData data) : data_(std::move(data)) {}
+  ~DumpSession() override;
+  /// From now on, statistics come from the index and go there. `complete`: all of the dump is open.
+  void use_index(std::shared_ptr<StatsIndex> index, bool plain, bool complete);
 
   const SessionInfo& info() const override { return data_.info; }
   std::span<const int> ranks() const override { return data_.ranks; }
@@ -64,25 +70,41 @@ class DumpSession : public Session {
   std::vector<TensorId> tensors(const TensorQuery& query) override;
   uint32_t executions(int rank, int graph, int64_t step, NodeId node) override;
   Result<OpenTensor> open(const TensorId& id) override;
+  TensorInfo identify(const TensorId& id) override;
+  std::string location(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   std::optional<uint64_t> written_at(const TensorId& id) override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
+  void check_ends() override;
 
  private:
+  std::optional<FilePlace> locate(const TensorId& id) const override;
+  Result<TensorId> earlier(const TensorId& id, bool* history_missing) const override;
+  void for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const override;
+
   const GraphData* graph_data(int rank, int graph) const;
   const StepIndex* step_index(int rank, int graph, int64_t step) const;
   /// The value of a tensor; constants that were written once apply to every step.
   const Value* find(const TensorId& id) const;
   Status not_dumped(const TensorId& id) const;
   std::string path_of(const Value& value) const;
+  static FileHints hints_of(const Value& value);
   Status format_problem(const Value& value) const;
-  /// Null if the elements are not available; `info` has the reason.
-  std::unique_ptr<ElementReader> open_content(TensorInfo& info, const Value& value, const Node& node) const;
+  /// What the graph says about an output; null for other values.
+  const OutputType* type_of(const TensorId& id) const;
   void describe_row(TensorInfo& info, const Value& value) const;
 
   DumpData data_;
+  std::shared_ptr<StatsIndex> index_;  // null without one
 };
+
+std::string_view note_text(Note note);
+/// Why files of this kind and format are not read.
+Status content_problem(FileKind kind, std::string_view format);
+
+/// Opens the file `info.source`; null if the elements are not available, and `info` has the reason. `type`: may be null.
+std::unique_ptr<ElementReader> open_value(TensorInfo& info, const FileHints& hints, const OutputType* type);
 
 }  // namespace msdbg::dump

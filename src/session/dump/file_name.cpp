@@ -15,43 +15,49 @@ std::optional<uint64_t> parse_timestamp(std::string_view text) {
   return static_cast<uint64_t>(*value);
 }
 
-/// The components from the task on are counted from the right: an operator's name may contain dots.
-bool parse_head(const std::vector<std::string_view>& parts, size_t end, FileName& name) {
-  if (end < 4) return false;
-  const std::optional<uint64_t> timestamp = parse_timestamp(parts[end - 1]);
-  const std::optional<int64_t> stream = parse_digits(parts[end - 2]);
-  const std::optional<int64_t> task = parse_digits(parts[end - 3]);
+/// Takes the last component off `text`, which lost none before if it has no dot; false then.
+bool take_last(std::string_view& text, std::string_view& part) {
+  const size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  part = text.substr(dot + 1);
+  text = text.substr(0, dot);
+  return true;
+}
+
+/// `{type}.{op}.{task}.{stream}.{ts}` or, without a name, `{type}.{task}.{stream}.{ts}`: an operator's name may contain dots.
+bool parse_head(std::string_view text, FileName& name) {
+  std::string_view timestamp_text, stream_text, task_text;
+  if (!take_last(text, timestamp_text) || !take_last(text, stream_text) || !take_last(text, task_text)) return false;
+  const std::optional<uint64_t> timestamp = parse_timestamp(timestamp_text);
+  const std::optional<int64_t> stream = parse_digits(stream_text);
+  const std::optional<int64_t> task = parse_digits(task_text);
   if (!timestamp || !stream || !task) return false;
   name.timestamp = *timestamp;
   name.stream = *stream;
   name.task = *task;
-  name.op_type = parts[0];
-  if (end > 4) {
-    const char* begin = parts[1].data();
-    const std::string_view last = parts[end - 4];
-    name.op = std::string_view(begin, static_cast<size_t>(last.data() + last.size() - begin));
-  }
+  const size_t dot = text.find('.');
+  name.op_type = text.substr(0, dot);
+  if (dot != std::string_view::npos) name.op = text.substr(dot + 1);
   return true;
 }
 
+/// `{head}.{io}.{slot}.{format}`, and since 2.0 `.{dtype}`.
 bool parse_npy(std::string_view text, FileName& name) {
-  const std::vector<std::string_view> parts = split(text, '.');
-  const size_t n = parts.size();
-  size_t io = 0;
-  if (n >= 7 && is_io(parts[n - 3])) {
-    io = n - 3;
-  } else if (n >= 8 && is_io(parts[n - 4])) {
-    io = n - 4;
-    name.dtype = parts[n - 1];
-  } else {
-    return false;
+  std::string_view last, format, slot_text, io;
+  if (!take_last(text, last) || !take_last(text, slot_text) || !take_last(text, io)) return false;
+  format = last;
+  if (!is_io(io)) {
+    name.dtype = last;
+    format = slot_text;
+    slot_text = io;
+    if (!take_last(text, io) || !is_io(io)) return false;
   }
-  const std::optional<int64_t> slot = parse_digits(parts[io + 1]);
+  const std::optional<int64_t> slot = parse_digits(slot_text);
   if (!slot || *slot > kMaxSlot) return false;
-  name.io = parts[io] == "input" ? Io::kInput : Io::kOutput;
+  name.io = io == "input" ? Io::kInput : Io::kOutput;
   name.slot = static_cast<uint32_t>(*slot);
-  name.format = parts[io + 2];
-  if (!parse_head(parts, io, name)) return false;
+  name.format = format;
+  if (!parse_head(text, name)) return false;
   name.kind = FileKind::kNpy;
   return true;
 }
@@ -98,11 +104,11 @@ bool parse_raw(std::string_view text, FileName& name) {
 
 /// `{type}.{op}.{task}.{stream}.{ts}` or, before 1.3, without the stream.
 bool parse_device(std::string_view text, FileName& name) {
-  const std::vector<std::string_view> parts = split(text, '.');
-  if (parts.size() >= 5 && !parts.back().empty() && parse_head(parts, parts.size(), name)) {
+  if (std::count(text.begin(), text.end(), '.') >= 4 && !text.ends_with('.') && parse_head(text, name)) {
     name.kind = FileKind::kDevice;
     return true;
   }
+  const std::vector<std::string_view> parts = split(text, '.');
   if (parts.size() != 4 || parts[1].empty()) return false;
   const std::optional<int64_t> task = parse_digits(parts[2]), timestamp = parse_digits(parts[3]);
   if (!task || !timestamp) return false;

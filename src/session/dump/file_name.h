@@ -24,18 +24,19 @@ enum class FileKind : uint8_t {
   kOther,
 };
 
+/// Its texts are parts of the one that was parsed.
 struct FileName {
   FileKind kind = FileKind::kOther;
-  std::string op_type;  ///< "" in the headerless form
-  std::string op;       ///< as spelled in this epoch; may be empty or contain dots
+  Io io = Io::kOutput;
+  bool scalar = false;  ///< kRaw: `shape_0`; the file's size determines the element count
+  uint32_t slot = 0;
+  std::string_view op_type;  ///< "" in the headerless form
+  std::string_view op;       ///< as spelled in this epoch; may be empty or contain dots
   int64_t task = 0, stream = 0;
   uint64_t timestamp = 0;  ///< microseconds; 0 if the name has none
-  Io io = Io::kOutput;
-  uint32_t slot = 0;
-  std::string format;   ///< "DefaultFormat", "NCHW", ...
-  std::string dtype;    ///< "" if the name has none
-  Shape shape;          ///< kRaw only
-  bool scalar = false;  ///< kRaw: `shape_0`; the file's size determines the element count
+  std::string_view format;  ///< "DefaultFormat", "NCHW", ...
+  std::string_view dtype;   ///< "" if the name has none
+  SharedList<int64_t> shape;  ///< kRaw only
 };
 
 /// `name` is the base name after applying mapping.csv. For a parameter with slashes in its name (1.3 to 1.5), it is the path below

@@ -66,11 +66,10 @@ SessionReport DumpSession::inspect() {
     uint64_t uncertain = 0;
     std::string first_uncertain;
     const auto look = [&](int64_t step, const StepIndex& index) {
-      for (const StepIndex::Listed& listed : index.listed()) {
+      for (const Value& value : index.listed()) {
         if (interrupt_requested()) return;
-        const TensorId id{key.first, key.second, step, listed.execution, listed.node, listed.slot};
-        const Value& value = *index.find(listed.node, listed.slot, listed.execution);
-        const NodeKind kind = data.graph->node(listed.node).kind;
+        const TensorId id{key.first, key.second, step, value.execution, value.node, value.slot};
+        const NodeKind kind = data.graph->node(value.node).kind;
         if (value.note != Note::kNone && uncertain++ == 0) first_uncertain = tensor_name(id);
         if (value.kind == FileKind::kStatistics) continue;
         if (value.kind == FileKind::kDevice) {
@@ -81,7 +80,7 @@ SessionReport DumpSession::inspect() {
          : kind == NodeKind::kParameter ? report.parameter_files
                                         : report.constant_files)++;
         const Status format = format_problem(value);
-        const FileContent content = open_tensor_file(path_of(value), {value.kind, value.dtype, value.shape}).content;
+        const FileContent content = open_tensor_file(path_of(value), hints_of(value)).content;
         std::string message = !content.problem.ok() ? content.problem.message() : format.message();
         if (message.empty()) continue;
         const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;

@@ -45,7 +45,7 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
       ++nodes_known_;
       const std::string full = underscored(node.name);
       const NumberedName numbered = split_number(full);
-      by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, &node.outputs});
+      by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, node.outputs});
       by_last_[last_dashed_component(node.name)].emplace_back(joined, node.op);
       by_dashed_[with_dashes(node.name)].emplace_back(joined, node.op);
       continue;
@@ -57,7 +57,7 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
     } else {
       constants_[node.file_key].push_back(joined);
     }
-    by_dashed_[with_dashes(node.kind == NodeKind::kConstant ? node.file_key : node.name)].emplace_back(joined, node.op);
+    by_dashed_[with_dashes(node.kind == NodeKind::kConstant ? node.file_key.get() : node.name)].emplace_back(joined, node.op);
   }
 }
 
@@ -70,14 +70,16 @@ void Joiner::announce(const FileName& name) {
     return;
   }
   const NumberedName numbered = split_number(name.op);
-  Announced& announced = announced_[{std::string(numbered.stem), name.op_type}];
-  announced.op_type = name.op_type;
-  if (numbered.number) {
-    std::map<uint32_t, DType>& outputs = announced.numbers[*numbered.number];
-    if (name.io == Io::kOutput && !name.dtype.empty()) outputs[name.slot] = dtype_from_name(name.dtype);
+  const auto stem = by_stem_.find(numbered.stem);
+  if (stem != by_stem_.end()) {
+    Announced& announced = announced_[{stem->first, std::string(name.op_type)}];
+    announced.op_type = name.op_type;
+    if (numbered.number) {
+      std::map<uint32_t, DType>& outputs = announced.numbers[*numbered.number];
+      if (name.io == Io::kOutput && !name.dtype.empty()) outputs[name.slot] = dtype_from_name(name.dtype);
+    }
   }
   // A scope in underscored form proves the newer epochs; without a scope, the underscored name is the last component.
-  const auto stem = by_stem_.find(std::string(numbered.stem));
   if (stem != by_stem_.end() && by_last_.count(name.op) == 0) underscored_ = true;
   if (name.op.empty() || (by_last_.count(name.op) > 0 && stem == by_stem_.end())) last_component_ = true;
 }
@@ -92,7 +94,7 @@ std::string Joiner::finish() {
 }
 
 /// The nodes of the stem with this type, or all of them if no node has it.
-const std::vector<Joiner::Numbered>* Joiner::nodes_of(const std::string& key, const std::string& op_type,
+const std::vector<Joiner::Numbered>* Joiner::nodes_of(std::string_view key, std::string_view op_type,
                                                       std::vector<Numbered>& of_type) const {
   const auto stem = by_stem_.find(key);
   if (stem == by_stem_.end()) return nullptr;
@@ -109,7 +111,7 @@ void Joiner::pair(const std::string& key, const Announced& announced) {
   if (!nodes || announced.numbers.empty()) return;
   const auto agrees = [](const Numbered& node, const std::map<uint32_t, DType>& types) {
     return std::all_of(types.begin(), types.end(), [&](const auto& slot) {
-      return slot.first >= node.outputs->size() || same_type((*node.outputs)[slot.first].dtype, slot.second);
+      return slot.first >= node.outputs.size() || same_type(node.outputs[slot.first].dtype, slot.second);
     });
   };
   std::map<int64_t, JoinedNode>& pairs = paired_[{key, announced.op_type}];
@@ -141,6 +143,7 @@ void Joiner::pair(const std::string& key, const Announced& announced) {
 }
 
 std::vector<JoinedNode> Joiner::find(const FileName& name) const {
+  if (by_dashed_.empty()) return {};  // no node at all
   if (name.kind == FileKind::kRaw) {
     const auto found = by_dashed_.find(name.op);
     return found == by_dashed_.end() ? Nodes() : Nodes{found->second.front().first};
@@ -155,15 +158,14 @@ std::vector<JoinedNode> Joiner::find(const FileName& name) const {
 
 Joiner::Nodes Joiner::find_by_number(const FileName& name) const {
   const NumberedName numbered = split_number(name.op);
-  const std::string stem(numbered.stem);
   if (numbered.number) {
-    const auto pairs = paired_.find({stem, name.op_type});
+    const auto pairs = paired_.find({std::string(numbered.stem), std::string(name.op_type)});
     if (pairs == paired_.end()) return {};
     const auto found = pairs->second.find(*numbered.number);
     return found == pairs->second.end() ? Nodes() : Nodes{found->second};
   }
   std::vector<Numbered> of_type;
-  const std::vector<Numbered>* nodes = nodes_of(stem, name.op_type, of_type);
+  const std::vector<Numbered>* nodes = nodes_of(numbered.stem, name.op_type, of_type);
   Nodes found;
   if (!nodes) return found;
   for (const Numbered& node : *nodes) {

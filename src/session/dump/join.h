@@ -42,8 +42,15 @@ class Joiner {
     JoinedNode node;
     std::optional<int64_t> number;
     std::string_view op;
-    const std::vector<OutputType>* outputs;
+    SharedList<OutputType> outputs;
   };
+  /// Finds texts without a copy of them.
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  };
+  template <typename Value>
+  using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
   struct Announced {
     std::map<int64_t, std::map<uint32_t, DType>> numbers;  // number -> types of the output slots
     std::string op_type;
@@ -53,13 +60,12 @@ class Joiner {
   Nodes find_by_last_component(const FileName& name) const;
   Nodes find_parameter(const FileName& name) const;
   void pair(const std::string& key, const Announced& announced);
-  const std::vector<Numbered>* nodes_of(const std::string& key, const std::string& op_type,
-                                        std::vector<Numbered>& of_type) const;
+  const std::vector<Numbered>* nodes_of(std::string_view key, std::string_view op_type, std::vector<Numbered>& of_type) const;
 
-  std::unordered_map<std::string, std::vector<Numbered>> by_stem_;  // underscored full name without its number
-  std::unordered_map<std::string, std::vector<std::pair<JoinedNode, std::string_view>>> by_last_, by_dashed_;
-  std::unordered_map<std::string, Nodes> parameters_, folded_parameters_, constants_;
-  std::map<std::pair<std::string, std::string>, Announced> announced_;  // (stem, type)
+  ByText<std::vector<Numbered>> by_stem_;  // underscored full name without its number
+  ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_last_, by_dashed_;
+  ByText<Nodes> parameters_, folded_parameters_, constants_;
+  std::map<std::pair<std::string, std::string>, Announced> announced_;  // (stem, type); only stems of nodes
   std::map<std::pair<std::string, std::string>, std::map<int64_t, JoinedNode>> paired_;
   size_t nodes_known_ = 0;
   bool underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;

@@ -21,8 +21,8 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::optional<Layout> classify(const std::string& path, const Entries& entries) {
-  if (std::optional<Layout> layout = find_rank_layout(path, entries)) return layout;
+std::optional<Layout> classify(const std::string& path, const Entries& entries, DirectoryLister& lister) {
+  if (std::optional<Layout> layout = find_rank_layout(path, entries, lister)) return layout;
   if (std::optional<Layout> layout = find_old_layout(path, entries)) return layout;
   if (std::optional<Layout> layout = find_ge_layout(path, entries)) return layout;
   return find_plain_files(path, entries);
@@ -109,7 +109,13 @@ std::vector<std::string> find_candidates(const std::string& path) {
   return found;
 }
 
-Result<Layout> find_layout(const std::string& given, const DumpOptions& options) {
+std::string likely_root(const std::string& given) {
+  std::string path = given;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return number_after(base_name(path), "rank_") && path.find('/') != std::string::npos ? parent_path(path) : path;
+}
+
+Result<Layout> find_layout(const std::string& given, const DumpOptions& options, DirectoryLister& lister) {
   std::string path = given;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const Result<Entries> entries = list_directory(path);
@@ -120,7 +126,7 @@ Result<Layout> find_layout(const std::string& given, const DumpOptions& options)
     }
     return entries.status();
   }
-  std::optional<Layout> layout = classify(path, *entries);
+  std::optional<Layout> layout = classify(path, *entries, lister);
   if (!layout) {
     const std::vector<std::string> candidates = find_candidates(path);
     return Status(Code::kNotFound,

@@ -38,7 +38,10 @@ struct Layout {
 };
 
 /// Error: kNotFound "no dump here" with the nearest dumps below the path; kIoError.
-Result<Layout> find_layout(const std::string& path, const DumpOptions& options);
+Result<Layout> find_layout(const std::string& path, const DumpOptions& options, DirectoryLister& lister);
+
+/// The root of the dump at `path`, as far as its name tells.
+std::string likely_root(const std::string& path);
 
 /// Dumps below `path`: directories named rank_N, or with an older layout. Depth and number are limited.
 std::vector<std::string> find_candidates(const std::string& path);
@@ -46,7 +49,7 @@ std::vector<std::string> find_candidates(const std::string& path);
 // ---- one function per family; nullopt: another layout ------------------------------------------------------------------
 
 using Entries = std::vector<DirectoryEntry>;
-std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries);
+std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries, DirectoryLister& lister);
 std::optional<Layout> find_old_layout(const std::string& path, const Entries& entries);
 std::optional<Layout> find_ge_layout(const std::string& path, const Entries& entries);
 std::optional<Layout> find_plain_files(const std::string& path, const Entries& entries);

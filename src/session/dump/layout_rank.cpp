@@ -16,7 +16,8 @@ std::optional<int> small_number(std::optional<int64_t> value) {
 
 class RankScan {
  public:
-  RankScan(RankDirectory& rank, std::vector<Problem>& problems) : rank_(rank), problems_(problems) {}
+  RankScan(RankDirectory& rank, std::vector<Problem>& problems, DirectoryLister& lister)
+      : rank_(rank), problems_(problems), lister_(lister) {}
 
   void run() {
     visited_.enter(rank_.path);
@@ -32,7 +33,7 @@ class RankScan {
 
  private:
   Entries list(const std::string& path) {
-    Result<Entries> entries = list_directory(path);
+    Result<Entries> entries = lister_.list(path);
     if (entries) return std::move(*entries);
     add_problem(problems_, Severity::kError, path, "cannot be listed: " + entries.status().message());
     return {};
@@ -71,6 +72,7 @@ class RankScan {
 
   RankDirectory& rank_;
   std::vector<Problem>& problems_;
+  DirectoryLister& lister_;
   Visited visited_;
 };
 
@@ -85,7 +87,7 @@ bool has(const Entries& entries, std::string_view name) {
 
 }  // namespace
 
-std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries) {
+std::optional<Layout> find_rank_layout(const std::string& path, const Entries& entries, DirectoryLister& lister) {
   Layout layout;
   layout.kind = "R";
   layout.root = path;
@@ -105,7 +107,7 @@ std::optional<Layout> find_rank_layout(const std::string& path, const Entries& e
     if (rank && path.find('/') != std::string::npos) layout.root = parent_path(path);
     layout.ranks.push_back({rank.value_or(0), path, {}});
   }
-  for (RankDirectory& rank : layout.ranks) RankScan(rank, layout.problems).run();
+  for (RankDirectory& rank : layout.ranks) RankScan(rank, layout.problems, lister).run();
   if (!rank_of(base_name(path)) && layout.root == path && layout.ranks.size() == 1 && layout.ranks[0].path == path &&
       layout.ranks[0].data.empty()) {
     return std::nullopt;  // `graphs` or `execution_order` alone do not make a dump

@@ -65,7 +65,10 @@ std::string find_epoch(const std::vector<std::string>& epochs, const DumpData& d
 Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOptions& options) {
   using namespace dump;
   const Stopwatch watch;
-  Result<Layout> layout = find_layout(path, options);
+  const auto index = options.index ? std::make_shared<StatsIndex>(likely_root(path), options.settled) : nullptr;
+  DirectoryLister plain_lister;
+  DirectoryLister& lister = index ? *index : plain_lister;
+  Result<Layout> layout = find_layout(path, options, lister);
   if (!layout) return layout.status();
 
   DumpData data;
@@ -90,7 +93,7 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
   for (const RankDirectory& rank : layout->ranks) {
     if (interrupt_requested()) return Status(Code::kInterrupted, "interrupted while opening " + path);
     data.ranks.push_back(rank.rank);
-    RankOpener opener(*layout, rank, data);
+    RankOpener opener(*layout, rank, lister, data);
     opener.run();
     epochs.insert(epochs.end(), opener.epochs().begin(), opener.epochs().end());
     if (rank.data.empty()) {
@@ -104,7 +107,9 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
                                      data.ranks.size(), data.ranks.size() == 1 ? "" : "s", data.directories.size(),
                                      data.directories.size() == 1 ? "y" : "ies"));
   }
-  return std::unique_ptr<Session>(std::make_unique<DumpSession>(std::move(data)));
+  auto session = std::make_unique<DumpSession>(std::move(data));
+  if (index && index->root() == layout->root) session->use_index(index, layout->kind == "files", !options.net && options.ranks.is_all());
+  return std::unique_ptr<Session>(std::move(session));
 }
 
 }  // namespace msdbg

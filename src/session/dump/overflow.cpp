@@ -32,11 +32,13 @@ Result<bool> DumpSession::operator_overflow(const TensorId& id) {
   }
   // The records contain a task and a stream; the kernel's own files have the same two numbers.
   bool numbered = false;
-  for (const SlotValues& slot : index->slots_of(id.node)) {
-    const uint32_t execution = std::min(id.execution, slot.count - 1);
-    const Value* value = index->find(slot.node, slot.slot, execution);
-    numbered = numbered || value->task != 0 || value->stream != 0;
-    const std::pair<int64_t, int64_t> own(value->task, value->stream);
+  const std::span<const Value> values = index->values_of(id.node);
+  for (size_t at = 0; at < values.size(); ++at) {
+    // Of each slot, the value of this execution, or the last one.
+    const bool last = at + 1 == values.size() || values[at + 1].slot != values[at].slot;
+    if (values[at].execution != id.execution && !(last && values[at].execution < id.execution)) continue;
+    numbered = numbered || values[at].task != 0 || values[at].stream != 0;
+    const std::pair<int64_t, int64_t> own(values[at].task, values[at].stream);
     if (std::find(records.flagged->begin(), records.flagged->end(), own) != records.flagged->end()) return true;
   }
   if (!records.problem.empty()) return unsupported("an overflow record cannot be read: " + records.problem);

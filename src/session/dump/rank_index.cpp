@@ -29,14 +29,12 @@ void RankOpener::note_graphs() {
                             graph));
   }
   for (const auto& [graph, strangers] : unmatched_) {
-    if (from_file_.count(graph) == 0 || strangers.empty()) continue;
-    size_t files = 0;
-    for (const auto& [key, unmatched] : strangers) files += unmatched.items.size();
-    const auto& [type, op] = strangers.begin()->first;
+    if (from_file_.count(graph) == 0 || strangers.items.empty()) continue;
+    const FileName& first = name_of(items_[strangers.items.front()]);
     add_problem(out_.problems, Severity::kInfo, rank_.path,
                 fmt::format("{} files of graph {} match no node of its graph file and got {} nodes of their own, the "
                             "first is {}.{}",
-                            files, graph, strangers.size(), printable(type), printable(op)));
+                            strangers.items.size(), graph, strangers.names, printable(first.op_type), printable(first.op)));
   }
 }
 
@@ -46,9 +44,11 @@ void RankOpener::fill_indexes() {
     out_.data[{rank_.rank, id}].graph = graph;
     out_.graphs.push_back(std::move(graph));
   }
-  std::vector<std::vector<Item*>> by_directory(rank_.data.size());
-  for (Item& item : items_) by_directory[item.directory].push_back(&item);
-  for (size_t d = 0; d < by_directory.size(); ++d) fill_directory(d, by_directory[d]);
+  // The items of a directory follow one another.
+  for (size_t first = 0, last = 0; first < items_.size(); first = last) {
+    while (last < items_.size() && items_[last].directory == items_[first].directory) ++last;
+    fill_directory(std::span(items_).subspan(first, last - first));
+  }
   for (size_t d = 0; d < listed_.size(); ++d) out_.directories[directory_index_[d]].rows = std::move(listed_[d].rows);
   for (auto& [id, builder] : builders_) {
     GraphData& data = out_.data[{rank_.rank, id}];
@@ -57,69 +57,75 @@ void RankOpener::fill_indexes() {
   }
 }
 
-void RankOpener::fill_directory(size_t directory, std::vector<Item*>& items) {
-  const DataDirectory& data = rank_.data[directory];
-  const auto add = [&](const Item& item, Value value) {
+void RankOpener::fill_directory(std::span<const Item> items) {
+  const DataDirectory& data = rank_.data[items.front().directory];
+  const auto index_of = [&](const Item& item) -> StepIndex& {
     GraphData& target = out_.data[{rank_.rank, item.node.graph}];
-    StepIndex& index = data.constants ? target.constants : target.steps[data.step];
-    index.add(item.node.node, Slot{item.name->io, item.name->slot}, std::move(value));
+    return data.constants ? target.constants : target.steps[data.step];
   };
-  if (listed_[directory].rows.empty()) {
-    for (const Item* item : items) add(*item, value_of(*item));
+  if (listed_[items.front().directory].rows.empty()) {
+    index_of(items.front()).reserve(items.size());
+    for (const Item& item : items) index_of(item).add(value_of(item));
     return;
   }
   // Matches files and rows of one slot: one to one if their numbers agree, else by nearest time.
   struct Group {
-    std::vector<Item*> files, rows;
+    std::vector<const Item*> files, rows;
   };
   std::map<std::tuple<int, NodeId, Io, uint32_t>, Group> groups;
-  for (Item* item : items) {
-    Group& group = groups[{item->node.graph, item->node.node, item->name->io, item->name->slot}];
-    (item->file >= 0 ? group.files : group.rows).push_back(item);
+  for (const Item& item : items) {
+    Group& group = groups[{item.node.graph, item.node.node, name_of(item).io, name_of(item).slot}];
+    (item.is_file ? group.files : group.rows).push_back(&item);
   }
-  const auto earlier = [](const Item* a, const Item* b) { return a->name->timestamp < b->name->timestamp; };
+  const auto time_of = [this](const Item* item) { return name_of(*item).timestamp; };
+  const auto earlier = [&](const Item* a, const Item* b) { return time_of(a) < time_of(b); };
   for (auto& [key, group] : groups) {
     std::stable_sort(group.files.begin(), group.files.end(), earlier);
     std::stable_sort(group.rows.begin(), group.rows.end(), earlier);
     for (size_t k = 0; k < group.files.size(); ++k) {
       Value value = value_of(*group.files[k]);
       if (group.files.size() == group.rows.size()) {
-        value.row = group.rows[k]->row;
+        value.row = static_cast<int32_t>(group.rows[k]->at);
       } else if (!group.rows.empty()) {
-        const uint64_t time = group.files[k]->name->timestamp;
-        value.row = (*std::min_element(group.rows.begin(), group.rows.end(), [&](const Item* a, const Item* b) {
-                      return distance(a->name->timestamp, time) < distance(b->name->timestamp, time);
-                    }))->row;
+        const uint64_t time = time_of(group.files[k]);
+        const Item* const nearest = *std::min_element(group.rows.begin(), group.rows.end(), [&](const Item* a, const Item* b) {
+          return distance(time_of(a), time) < distance(time_of(b), time);
+        });
+        value.row = static_cast<int32_t>(nearest->at);
       }
-      add(*group.files[k], std::move(value));
+      index_of(*group.files[k]).add(std::move(value));
     }
     if (!group.files.empty()) continue;
-    for (const Item* row : group.rows) add(*row, value_of(*row));
+    for (const Item* row : group.rows) index_of(*row).add(value_of(*row));
   }
 }
 
 Value RankOpener::value_of(const Item& item) {
-  const FileName& name = *item.name;
+  const FileName& name = name_of(item);
+  const auto narrow = [](int64_t number) { return static_cast<uint32_t>(std::min<int64_t>(number, UINT32_MAX)); };
   Value value;
-  value.kind = item.file >= 0 ? name.kind : FileKind::kStatistics;
+  value.node = item.node.node;
+  value.slot = {name.io, name.slot};
+  value.kind = item.is_file ? name.kind : FileKind::kStatistics;
   value.note = item.node.note;
   value.dtype = dtype_from_name(name.dtype);
   value.format = format_index(name.format);
   value.directory = directory_index_[item.directory];
-  value.row = item.row;
   value.timestamp = name.timestamp;
-  value.task = name.task;
-  value.stream = name.stream;
-  if (item.file >= 0) value.file = std::move(listed_[item.directory].files[static_cast<size_t>(item.file)].path);
-  if (name.kind == FileKind::kRaw && !name.scalar) value.shape = name.shape;
+  value.task = narrow(name.task);
+  value.stream = narrow(name.stream);
+  if (item.is_file) value.set_file(listed_[item.directory].files[item.at].path);
+  else value.row = static_cast<int32_t>(item.at);
+  value.shape = name.shape;
+  value.has_shape = name.kind == FileKind::kRaw && !name.scalar;
   return value;
 }
 
-uint16_t RankOpener::format_index(const std::string& format) {
+uint16_t RankOpener::format_index(std::string_view format) {
   const auto found = std::find(out_.formats.begin(), out_.formats.end(), format);
   if (found != out_.formats.end()) return static_cast<uint16_t>(found - out_.formats.begin());
   if (out_.formats.size() >= UINT16_MAX) return 0;
-  out_.formats.push_back(format);
+  out_.formats.emplace_back(format);
   return static_cast<uint16_t>(out_.formats.size() - 1);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -28,8 +29,8 @@ std::string type_in_name(std::string_view name) {
 
 }  // namespace
 
-RankOpener::RankOpener(const Layout& layout, const RankDirectory& rank, DumpData& out)
-    : layout_(layout), rank_(rank), out_(out) {}
+RankOpener::RankOpener(const Layout& layout, const RankDirectory& rank, DirectoryLister& lister, DumpData& out)
+    : layout_(layout), rank_(rank), lister_(lister), out_(out) {}
 
 void RankOpener::run() {
   read_graphs();
@@ -40,7 +41,7 @@ void RankOpener::run() {
   // Joins all names before adding any node: the joiners look into the builders.
   for (int graph : graphs) join_graph(graph);
   for (int graph : graphs) add_unmatched_names(graph);
-  for (const Item& item : items_) add_slot(builder_of(item.node.graph), item.node.node, *item.name);
+  add_slots();
   note_graphs();
   fill_indexes();
   read_history();
@@ -130,7 +131,7 @@ GraphBuilder& RankOpener::builder_of(int graph) {
 void RankOpener::list_directories() {
   listed_.reserve(rank_.data.size());
   for (const DataDirectory& data : rank_.data) {
-    listed_.push_back(list_step(data.path, layout_.kind == "files"));
+    listed_.push_back(list_step(data.path, layout_.kind == "files", lister_, out_.names));
     StepFiles& step = listed_.back();
     for (Problem& problem : step.problems) out_.problems.push_back(std::move(problem));
     directory_index_.push_back(static_cast<uint32_t>(out_.directories.size()));
@@ -148,7 +149,7 @@ void RankOpener::list_directories() {
   for (const DirectoryEntry& entry : *steps) {
     const std::optional<int64_t> step = parse_digits(entry.name);
     if (!entry.directory || !step) continue;
-    for (const std::string& name : list_step(join_path(debug, entry.name), false).overflow) {
+    for (const std::string& name : list_step(join_path(debug, entry.name), false, lister_, out_.names).overflow) {
       OverflowRecords& records = out_.overflow[{rank_.rank, *step}];
       (name.ends_with(".json") ? records.readable : records.containers)
           .push_back(join_path(join_path(debug, entry.name), name));
@@ -164,39 +165,41 @@ void RankOpener::join_graph(int graph) {
     if (id != graph && (shared_directories || builder.root_id() == graph)) joiner.add_graph(id, builder);
   }
   const size_t first = items_.size();
-  for (size_t d = 0; d < rank_.data.size(); ++d) {
+  size_t more = 0;
+  for (const StepFiles& step : listed_) more += step.files.size() + step.rows.size();
+  if (first == 0) items_.reserve(more);
+  for (uint32_t d = 0; d < rank_.data.size(); ++d) {
     if (!shared_directories && rank_.data[d].graph != graph) continue;
-    for (size_t i = 0; i < listed_[d].files.size(); ++i) {
-      items_.push_back({&listed_[d].files[i].name, d, static_cast<int>(i), -1, {graph, kNoNode, Note::kNone}});
-    }
-    for (size_t i = 0; i < listed_[d].rows.size(); ++i) {
-      items_.push_back({&listed_[d].rows[i].name, d, -1, static_cast<int>(i), {graph, kNoNode, Note::kNone}});
-    }
+    for (uint32_t i = 0; i < listed_[d].files.size(); ++i) items_.push_back({d, i, true, {graph, kNoNode, Note::kNone}});
+    for (uint32_t i = 0; i < listed_[d].rows.size(); ++i) items_.push_back({d, i, false, {graph, kNoNode, Note::kNone}});
   }
-  for (size_t i = first; i < items_.size(); ++i) joiner.announce(*items_[i].name);
+  for (size_t i = first; i < items_.size(); ++i) joiner.announce(name_of(items_[i]));
   epochs_.push_back(joiner.finish());
 
   // On GPU the parameters of every graph are in the directory of the step's first graph.
-  Joiner elsewhere;
-  if (from_file_.count(graph) > 0) {
-    for (auto& [id, builder] : builders_) elsewhere.add_graph(id, builder);
-  }
+  std::optional<Joiner> every_graph;
+  const auto elsewhere = [&](const FileName& name) -> std::vector<JoinedNode> {
+    if (from_file_.count(graph) == 0 || builders_.size() == 1) return {};
+    if (!every_graph) {
+      every_graph.emplace();
+      for (auto& [id, builder] : builders_) every_graph->add_graph(id, builder);
+    }
+    return every_graph->find(name);
+  };
   std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>> shared;
   for (size_t i = first; i < items_.size(); ++i) {
-    const FileName& name = *items_[i].name;
+    const FileName& name = name_of(items_[i]);
     std::vector<JoinedNode> nodes = joiner.find(name);
     if (nodes.empty() && name.op_type == "Parameter" && !rank_.data[items_[i].directory].constants &&
         !is_constant_name(name.op)) {
-      nodes = elsewhere.find(name);
+      nodes = elsewhere(name);
     }
     if (nodes.size() == 1) {
       items_[i].node = nodes[0];
     } else if (nodes.empty()) {
-      UnmatchedName& unmatched = unmatched_[graph][{name.op_type, name.op}];
-      unmatched.items.push_back(i);
-      unmatched.first_timestamp = std::min(unmatched.first_timestamp, name.timestamp);
+      unmatched_[graph].items.push_back(static_cast<uint32_t>(i));
     } else {
-      const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].file >= 0,
+      const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", items_[i].directory, items_[i].is_file,
                                           name.op_type, name.op, static_cast<int>(name.io), name.slot);
       auto& entry = shared[key];
       entry.first = std::move(nodes);
@@ -211,7 +214,7 @@ void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector
   for (auto& [key, entry] : shared) {
     auto& [nodes, items] = entry;
     std::sort(items.begin(), items.end(),
-              [&](size_t a, size_t b) { return items_[a].name->timestamp < items_[b].name->timestamp; });
+              [&](size_t a, size_t b) { return name_of(items_[a]).timestamp < name_of(items_[b]).timestamp; });
     for (size_t k = 0; k < items.size(); ++k) {
       items_[items[k]].node = nodes[items.size() == nodes.size() ? k : 0];
       items_[items[k]].node.note = Note::kSharedName;
@@ -221,45 +224,81 @@ void RankOpener::assign_shared_names(std::map<std::string, std::pair<std::vector
 
 /// Adds nodes for names that no graph contains, in the order in which they were first written.
 void RankOpener::add_unmatched_names(int graph) {
-  std::vector<std::pair<const UnmatchedKey*, UnmatchedName*>> order;
-  for (auto& [key, unmatched] : unmatched_[graph]) order.emplace_back(&key, &unmatched);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.second->first_timestamp, *a.first) < std::tie(b.second->first_timestamp, *b.first);
+  UnmatchedNames& unmatched = unmatched_[graph];
+  const auto named = [&](uint32_t item) -> const FileName& { return name_of(items_[item]); };
+  const auto key = [&](uint32_t item) { return std::tie(named(item).op_type, named(item).op); };
+  std::sort(unmatched.items.begin(), unmatched.items.end(), [&](uint32_t a, uint32_t b) {
+    return std::tuple(key(a), named(a).timestamp, a) < std::tuple(key(b), named(b).timestamp, b);
+  });
+  struct Group {
+    uint32_t begin, end;  // in unmatched.items; the earliest is first
+  };
+  std::vector<Group> order;
+  for (uint32_t at = 0; at < unmatched.items.size(); ++at) {
+    if (order.empty() || key(unmatched.items[at]) != key(unmatched.items[order.back().begin])) order.push_back({at, at});
+    order.back().end = at + 1;
+  }
+  unmatched.names = order.size();
+  std::sort(order.begin(), order.end(), [&](const Group& a, const Group& b) {
+    return std::pair(named(unmatched.items[a.begin]).timestamp, a.begin) <
+           std::pair(named(unmatched.items[b.begin]).timestamp, b.begin);
   });
   GraphBuilder& builder = builder_of(graph);
-  for (const auto& [key, unmatched] : order) {
-    const auto& [type, op] = *key;
-    Node node;
-    std::string name = op;
-    if (type.empty()) {  // the headerless form uses dashes for the slashes of the whole name
-      for (size_t at = name.find("--"); at != std::string::npos; at = name.find("--", at + 1)) name.replace(at, 2, "/");
-    }
-    const bool parameter = type == "Parameter" || (type.empty() && !split_number(name).number);
-    if (parameter) {
-      node.kind = is_constant_name(op) ? NodeKind::kConstant : NodeKind::kParameter;
-      node.op = node.kind == NodeKind::kConstant ? "Const" : "Parameter";
-      if (node.kind == NodeKind::kConstant) node.file_key = op;
-    } else {
-      node.op = type.empty() ? type_in_name(name) : type;
-    }
-    node.name = name.empty() ? type : name;
-    node.scope = parameter ? std::string_view() : scope_of(node.name);
-    const NodeId id = builder.add(std::move(node));
-    for (size_t item : unmatched->items) items_[item].node = {graph, id, Note::kNone};
+  builder.reserve(order.size());
+  for (const Group& group : order) {
+    const FileName& first = named(unmatched.items[group.begin]);
+    const NodeId id = builder.add(node_named(first.op_type, first.op));
+    for (uint32_t at = group.begin; at < group.end; ++at) items_[unmatched.items[at]].node = {graph, id, Note::kNone};
   }
 }
 
-/// A node has at least its dumped slots.
-void RankOpener::add_slot(GraphBuilder& builder, NodeId id, const FileName& name) {
-  if (name.kind == FileKind::kDevice) return;
-  Node& node = builder.node(id);
-  if (name.io == Io::kInput) {
-    if (node.inputs.size() <= name.slot) node.inputs.resize(name.slot + 1);
-    return;
+Node RankOpener::node_named(std::string_view type, std::string_view op) {
+  Node node;
+  std::string name(op);
+  if (type.empty()) {  // the headerless form uses dashes for the slashes of the whole name
+    for (size_t at = name.find("--"); at != std::string::npos; at = name.find("--", at + 1)) name.replace(at, 2, "/");
   }
-  if (node.outputs.size() <= name.slot) node.outputs.resize(name.slot + 1);
-  OutputType& type = node.outputs[name.slot];
-  if (type.dtype == DType::kUnknown) type.dtype = dtype_from_name(name.dtype);
+  const bool parameter = type == "Parameter" || (type.empty() && !split_number(name).number);
+  if (parameter) {
+    node.kind = is_constant_name(op) ? NodeKind::kConstant : NodeKind::kParameter;
+    node.op = node.kind == NodeKind::kConstant ? "Const" : "Parameter";
+    if (node.kind == NodeKind::kConstant) node.file_key = op;
+  } else {
+    node.op = type.empty() ? type_in_name(name) : std::string(type);
+  }
+  node.name = name.empty() ? std::string(type) : std::move(name);
+  node.scope = parameter ? std::string_view() : scope_of(node.name);
+  return node;
+}
+
+/// A node has at least its dumped slots.
+void RankOpener::add_slots() {
+  // Nodes share their lists of types, so a list is changed as a whole, once; most nodes have one output and need no other list.
+  std::map<std::pair<int, NodeId>, std::vector<OutputType>> changed;
+  for (const Item& item : items_) {
+    const FileName& name = name_of(item);
+    if (name.kind == FileKind::kDevice) continue;
+    GraphBuilder& builder = builder_of(item.node.graph);
+    Node& node = builder.node(item.node.node);
+    if (name.io == Io::kInput) {
+      if (node.inputs.size() <= name.slot) node.inputs.resize(name.slot + 1);
+      continue;
+    }
+    const DType dtype = dtype_from_name(name.dtype);
+    auto outputs = changed.find({item.node.graph, node.id});
+    if (outputs == changed.end()) {
+      if (name.slot < node.outputs.size() && (node.outputs[name.slot].dtype != DType::kUnknown || dtype == DType::kUnknown)) continue;
+      if (name.slot == 0 && node.outputs.empty()) {
+        builder.set_outputs(node.id, {OutputType{dtype, {}}});
+        continue;
+      }
+      outputs = changed.emplace(std::pair(item.node.graph, node.id), node.outputs.get()).first;
+    }
+    if (outputs->second.size() <= name.slot) outputs->second.resize(name.slot + 1);
+    OutputType& type = outputs->second[name.slot];
+    if (type.dtype == DType::kUnknown) type.dtype = dtype;
+  }
+  for (auto& [place, outputs] : changed) builder_of(place.first).set_outputs(place.second, std::move(outputs));
 }
 
 }  // namespace msdbg::dump

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace msdbg::dump {
 
 class RankOpener {
  public:
-  RankOpener(const Layout& layout, const RankDirectory& rank, DumpData& out);
+  RankOpener(const Layout& layout, const RankDirectory& rank, DirectoryLister& lister, DumpData& out);
   void run();
   /// Epochs proven by the file names, in order of graph.
   const std::vector<std::string>& epochs() const { return epochs_; }
@@ -21,18 +22,20 @@ class RankOpener {
  private:
   /// A file or a row that has no node yet.
   struct Item {
-    const FileName* name;
-    size_t directory;  // in listed_
-    int file = -1, row = -1;
+    uint32_t directory;  // in listed_
+    uint32_t at;         // in its files or rows
+    bool is_file;
     JoinedNode node;
   };
-  /// A name that no graph contains.
-  struct UnmatchedName {
-    std::vector<size_t> items;
-    uint64_t first_timestamp = UINT64_MAX;
+  /// Files whose name no graph contains. By type and name.
+  struct UnmatchedNames {
+    std::vector<uint32_t> items;
+    size_t names = 0;
   };
-  using UnmatchedKey = std::pair<std::string, std::string>;  // type, op
 
+  const FileName& name_of(const Item& item) const {
+    return item.is_file ? listed_[item.directory].files[item.at].name : listed_[item.directory].rows[item.at].name;
+  }
   void read_graphs();
   void read_orders();
   void borrow_order(int id, GraphBuilder& builder);
@@ -40,24 +43,26 @@ class RankOpener {
   void join_graph(int graph);
   void assign_shared_names(std::map<std::string, std::pair<std::vector<JoinedNode>, std::vector<size_t>>>& shared);
   void add_unmatched_names(int graph);
-  void add_slot(GraphBuilder& builder, NodeId node, const FileName& name);
+  static Node node_named(std::string_view type, std::string_view op);
+  void add_slots();
   void fill_indexes();
-  void fill_directory(size_t directory, std::vector<Item*>& items);
+  void fill_directory(std::span<const Item> items);
   void read_history();
   void note_graphs();
   GraphBuilder& builder_of(int graph);
   Value value_of(const Item& item);
-  uint16_t format_index(const std::string& format);
+  uint16_t format_index(std::string_view format);
 
   const Layout& layout_;
   const RankDirectory& rank_;
+  DirectoryLister& lister_;
   DumpData& out_;
   std::map<int, GraphBuilder> builders_;
   std::map<int, bool> from_file_;
   std::vector<StepFiles> listed_;          // per rank_.data
   std::vector<uint32_t> directory_index_;  // into out_.directories
   std::vector<Item> items_;
-  std::map<int, std::map<UnmatchedKey, UnmatchedName>> unmatched_;
+  std::map<int, UnmatchedNames> unmatched_;
   std::vector<std::string> epochs_;
 };
 

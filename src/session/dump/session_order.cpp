@@ -57,20 +57,21 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
         const auto index = data->steps.find(step);
         if (index == data->steps.end()) continue;
         const Graph& graph = *data->graph;
-        const auto add = [&](const StepIndex::Listed& listed) {
+        if (query.nodes == nullptr && found.empty()) found.reserve(index->second.values().size());
+        const auto add = [&](const Value& listed) {
           if (!wants(query, listed.slot) || !filter.contains(graph, listed.node)) return;
           found.push_back({rank, graph.id(), step, listed.execution, listed.node, listed.slot});
         };
         // Constants in their own directory are listed with the first step; those of 1.3 to 1.5 are in every step.
         if (seen.insert(data).second) {
-          for (const StepIndex::Listed& listed : data->constants.listed()) {
-            if (!index->second.slots_of(listed.node).empty()) continue;
+          for (const Value& listed : data->constants.listed()) {
+            if (!index->second.values_of(listed.node).empty()) continue;
             add(listed);
             constants_listed.insert({data, listed.node});
           }
         }
         std::vector<NodeId> now;
-        for (const StepIndex::Listed& listed : index->second.listed()) {
+        for (const Value& listed : index->second.listed()) {
           if (graph.node(listed.node).kind == NodeKind::kConstant) {
             if (constants_listed.count({data, listed.node}) > 0) continue;
             now.push_back(listed.node);
@@ -84,7 +85,9 @@ std::vector<TensorId> DumpSession::tensors(const TensorQuery& query) {
   return found;
 }
 
-Result<TensorId> DumpSession::previous(const TensorId& id, bool* history_missing) {
+Result<TensorId> DumpSession::previous(const TensorId& id, bool* history_missing) { return earlier(id, history_missing); }
+
+Result<TensorId> DumpSession::earlier(const TensorId& id, bool* history_missing) const {
   if (history_missing) *history_missing = false;
   const GraphData* data = graph_data(id.rank, id.graph);
   if (!data || id.node >= data->graph->nodes().size()) return not_dumped(id);

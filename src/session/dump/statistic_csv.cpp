@@ -118,8 +118,8 @@ class RowReader {
     const std::optional<int64_t> slot = parse_digits(text(kSlot));
     if (text(kOpType).empty() || (io != "input" && io != "output") || !slot || *slot > kMaxSlot) return std::nullopt;
     name.kind = FileKind::kStatistics;
-    name.op_type = text(kOpType);
-    name.op = text(kOpName);
+    row.op_type = text(kOpType);
+    row.op = text(kOpName);
     name.io = io == "input" ? Io::kInput : Io::kOutput;
     name.slot = static_cast<uint32_t>(*slot);
     name.task = parse_digits(text(kTask)).value_or(0);
@@ -269,6 +269,10 @@ StatisticTable parse_statistics(std::span<const std::string> lines) {
     } else if (bad++ == 0) {
       first_bad = i + 1;
     }
+  }
+  for (StatisticRow& row : table.rows) {
+    row.name.op_type = row.op_type;
+    row.name.op = row.op;
   }
   if (bad > 0) table.problems.push_back(fmt::format("{} lines cannot be read, the first is line {}", bad, first_bad));
   if (contradictions > 0)

@@ -13,7 +13,8 @@
 namespace msdbg::dump {
 
 struct StatisticRow {
-  FileName name;  ///< the fields that a tensor file's name would have
+  std::string op_type, op;
+  FileName name;  ///< the fields that a tensor file's name would have; its texts are those of this row
   Shape shape;
   DType dtype = DType::kUnknown;
   uint64_t bytes = 0;

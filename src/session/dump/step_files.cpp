@@ -12,12 +12,13 @@ namespace {
 
 constexpr int kParameterDepth = 8;  // path components of a parameter's name with slashes
 
-class Lister {
+class StepLister {
  public:
-  Lister(const std::string& directory, bool plain) : directory_(directory), plain_(plain) {}
+  StepLister(const std::string& directory, bool plain, DirectoryLister& lister, TextArena& names)
+      : directory_(directory), plain_(plain), lister_(lister), names_(names) {}
 
   StepFiles run() {
-    Result<Entries> entries = list_directory(directory_);
+    Result<Entries> entries = lister_.list(directory_);
     if (!entries) {
       add_problem(out_.problems, Severity::kError, directory_, "cannot be listed: " + entries.status().message());
       return std::move(out_);
@@ -60,10 +61,13 @@ class Lister {
 
   void add(const DirectoryEntry& entry, const std::string& prefix, int depth) {
     const std::string path = prefix + entry.name;
-    std::string name = path;
-    if (auto found = mapping_.find(path); found != mapping_.end()) {
-      found->second.found = true;
-      name = found->second.name;
+    const std::string_view kept = names_.add(path);
+    std::string_view name = kept;
+    if (!mapping_.empty()) {
+      if (auto found = mapping_.find(path); found != mapping_.end()) {
+        found->second.found = true;
+        name = names_.add(found->second.name);
+      }
     }
     FileName parsed = parse_file_name(name);
     // 1.3 to 1.5 keep the slashes of a parameter's name, which creates directories.
@@ -79,7 +83,7 @@ class Lister {
       case FileKind::kNpy:
       case FileKind::kRaw:
       case FileKind::kDevice:
-        out_.files.push_back({path, std::move(parsed)});
+        out_.files.push_back({kept, std::move(parsed)});
         break;
       case FileKind::kStatistics:
         read_statistics();
@@ -90,13 +94,13 @@ class Lister {
       case FileKind::kMapping:
         break;
       case FileKind::kOther:
-        add_other(path);
+        add_other(kept);
         break;
     }
   }
 
   void descend(const std::string& path, int depth) {
-    Result<Entries> entries = list_directory(join_path(directory_, path));
+    Result<Entries> entries = lister_.list(join_path(directory_, path));
     if (!entries) {
       add_problem(out_.problems, Severity::kError, join_path(directory_, path),
                   "cannot be listed: " + entries.status().message());
@@ -119,7 +123,7 @@ class Lister {
     }
   }
 
-  void add_other(const std::string& path) {
+  void add_other(std::string_view path) {
     if (plain_ && path.ends_with(".npy")) {
       FileName name;
       name.kind = FileKind::kNpy;
@@ -127,18 +131,22 @@ class Lister {
       name.op = path.substr(0, path.size() - 4);
       out_.files.push_back({path, std::move(name)});
     } else if (!plain_) {
-      out_.others.push_back(path);
+      out_.others.emplace_back(path);
     }
   }
 
   const std::string& directory_;
   const bool plain_;
+  DirectoryLister& lister_;
+  TextArena& names_;
   std::unordered_map<std::string, Original> mapping_;
   StepFiles out_;
 };
 
 }  // namespace
 
-StepFiles list_step(const std::string& directory, bool plain) { return Lister(directory, plain).run(); }
+StepFiles list_step(const std::string& directory, bool plain, DirectoryLister& lister, TextArena& names) {
+  return StepLister(directory, plain, lister, names).run();
+}
 
 }  // namespace msdbg::dump

@@ -5,15 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "session/dump/directory.h"
 #include "session/dump/file_name.h"
 #include "session/dump/layout.h"
 #include "session/dump/statistic_csv.h"
+#include "session/dump/text_arena.h"
 
 namespace msdbg::dump {
 
 struct ListedFile {
-  std::string path;  ///< below the directory, as on disk
-  FileName name;     ///< parsed from the original name if mapping.csv has one
+  std::string_view path;  ///< below the directory, as on disk
+  FileName name;          ///< parsed from the original name if mapping.csv has one
 };
 
 struct StepFiles {
@@ -26,6 +28,7 @@ struct StepFiles {
 };
 
 /// `plain` accepts .npy files of any name as separate tensors (a directory filled by hand).
-StepFiles list_step(const std::string& directory, bool plain);
+/// Names of tensor files are kept by `names`.
+StepFiles list_step(const std::string& directory, bool plain, DirectoryLister& lister, TextArena& names);
 
 }  // namespace msdbg::dump

@@ -18,7 +18,6 @@
 #include <set>
 
 #include "msdbg/threads.h"
-#include "session/live/limits.h"
 
 namespace msdbg::live {
 namespace {
@@ -163,8 +162,9 @@ Acceptor::~Acceptor() {
   if (wake_ >= 0) ::close(wake_);
 }
 
-Status Acceptor::start(Callbacks callbacks) {
+Status Acceptor::start(Callbacks callbacks, size_t most) {
   callbacks_ = std::move(callbacks);
+  most_ = most;
   return start_thread(thread_, "listener", [this] { run(); });
 }
 
@@ -213,7 +213,7 @@ void Acceptor::drop(std::map<int, Connection>::iterator connection) {
 
 /// A client that keeps opening connections must not lock others out: close the oldest one that is not the training's.
 void Acceptor::make_room() {
-  if (watched_.size() < limits::kConnections) return;
+  if (watched_.size() < most_) return;
   auto oldest = watched_.end();
   for (auto it = watched_.begin(); it != watched_.end(); ++it) {
     if (oldest != watched_.end() && oldest->second.number < it->second.number) continue;

@@ -36,8 +36,9 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  /// Starts accepting. The callbacks run on a thread of the acceptor. Error: kInternal if the thread cannot be started.
-  Status start(Callbacks callbacks);
+  /// Starts accepting up to `most` connections at once. The callbacks run on a thread of the acceptor. Error: kInternal if the thread
+  /// cannot be started.
+  Status start(Callbacks callbacks, size_t most);
   void stop();
 
   /// For take_over() in another process. The caller closes the descriptors.
@@ -63,6 +64,7 @@ class Acceptor {
   std::string host_;
   int port_ = 0;
   Callbacks callbacks_;
+  size_t most_ = 0;
   std::map<int, Connection> watched_;  // by our copy of the descriptor
   uint64_t next_number_ = 0;
   std::thread thread_;

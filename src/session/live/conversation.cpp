@@ -15,8 +15,8 @@ constexpr size_t kMaxEvents = 1000;  ///< texts kept for a session that never fe
 
 }  // namespace
 
-Conversation::Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline)
-    : transport_(std::move(transport)), view_deadline_(view_deadline) {}
+Conversation::Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline, std::string who)
+    : transport_(std::move(transport)), view_deadline_(view_deadline), who_(std::move(who)) {}
 Conversation::~Conversation() = default;
 
 // ---- requests of the owner -------------------------------------------------------------------------------------------
@@ -82,11 +82,11 @@ std::vector<LiveEvent> Conversation::take_events() {
 }
 void Conversation::report(Severity severity, std::string text) {
   std::lock_guard lock(mutex_);
-  add_event(severity, std::move(text));
+  add_event(severity, text);
 }
 
 // A misbehaving peer may cause the same message a thousand times in one step.
-void Conversation::add_event(Severity severity, std::string text) {
+void Conversation::add_text(Severity severity, std::string text) {
   if (const auto known = event_counts_.find(text); known != event_counts_.end()) {
     ++known->second;
     return;
@@ -154,7 +154,7 @@ void Conversation::handle(WireEvent event) {
       if (state_ == LiveState::kEnded || state_ == LiveState::kWaiting) return;
       lost_held_ = state_ == LiveState::kHeld;
       state_ = LiveState::kLost;
-      return add_event(Severity::kError, std::move(event.text));
+      return add_event(Severity::kError, event.text);
     case Kind::kGraphs:
       late_graph_ = ran_ && state_ == LiveState::kRunning;
       if (event.graphs.empty()) add_event(Severity::kWarning, "the training sent an empty graph; nodes are known from hits only");
@@ -176,8 +176,9 @@ void Conversation::handle(WireEvent event) {
     case Kind::kHeartbeat:
       return;
     case Kind::kRefused:
+      return add_text(Severity::kWarning, std::move(event.text));  // about another process
     case Kind::kProblem:
-      return add_event(Severity::kWarning, std::move(event.text));
+      return add_event(Severity::kWarning, event.text);
   }
 }
 

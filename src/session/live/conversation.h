@@ -44,7 +44,8 @@ struct ValueItem : ViewItem {
 
 class Conversation {
  public:
-  Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline);
+  /// `who` begins every text about this process: "rank 1: ", or "" for the only one.
+  Conversation(std::unique_ptr<Transport> transport, std::chrono::milliseconds view_deadline, std::string who = "");
   ~Conversation();
 
   /// Processes what has arrived.
@@ -110,7 +111,8 @@ class Conversation {
   void handle_wait(WireEvent event);
   void note_passed();
   bool is_known(const WireEvent& wait) const;
-  void add_event(Severity severity, std::string text);
+  void add_event(Severity severity, const std::string& text) { add_text(severity, who_ + text); }
+  void add_text(Severity severity, std::string text);
   Status ensure_held(std::string_view what);
   Status await_answer(std::string_view what, bool stop_on_interrupt);
   Status not_held(std::string_view what) const;
@@ -121,6 +123,7 @@ class Conversation {
 
   const std::unique_ptr<Transport> transport_;
   const std::chrono::milliseconds view_deadline_;
+  const std::string who_;
 
   mutable std::mutex mutex_;
   LiveState state_ = LiveState::kWaiting;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "session/live/graph_assembly.h"
-#include "session/live/grpc_transport.h"
+#include "session/live/grpc_listener.h"
 #include "session/live/limits.h"
 #include "session/live/peer_profile.h"
 #include "session/live/value_slice.h"
@@ -39,16 +39,19 @@ struct Pieces {
 
 }  // namespace
 
-void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
-  const bool admitted = call.rpc == Rpc::kSendHeartbeat || is_current(call.peer);
+void GrpcListener::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
+  bool admitted = call.rpc == Rpc::kSendHeartbeat;
+  {
+    std::lock_guard lock(mutex_);
+    call.line = line_of(call.peer);
+    admitted = admitted || call.line != nullptr;
+    if (call.line != nullptr && call.messages == 1 && is_streaming(call.rpc)) call.event.charge = Charge(call.line->waiting);
+  }
+  if (!admitted && is_streaming(call.rpc)) return fail(call, grpc::StatusCode::FAILED_PRECONDITION, "another connection took its place");
   if (admitted) record(call, message);
   if (!is_streaming(call.rpc) && call.messages > 1)
     return fail(call, grpc::StatusCode::INVALID_ARGUMENT, fmt::format("{} takes one message", rpc_name(call.rpc)));
   call.bytes += message.Length() + limits::kMessageOverhead;
-  if (call.messages == 1 && is_streaming(call.rpc)) {
-    std::lock_guard lock(mutex_);
-    call.event.charge = Charge(waiting_);
-  }
   const bool long_ones = call.rpc == Rpc::kSendTensors || call.rpc == Rpc::kSendGraph || call.rpc == Rpc::kSendMultiGraphs;
   if (!long_ones && message.Length() > limits::kSmallMessageBytes)
     return refuse(call, fmt::format("a message of {}, more than {}", format_bytes(message.Length()),
@@ -57,7 +60,7 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
   const bool decoded = decode(call, message, &too_much);
   if (!too_much.empty()) return refuse(call, too_much);
   if (!decoded) {
-    note(WireEvent::Kind::kProblem,
+    note(call.line,
          fmt::format("{}: message {} cannot be decoded ({} bytes)", rpc_name(call.rpc), call.messages.load(), message.Length()));
     return fail(call, grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be decoded");
   }
@@ -67,28 +70,28 @@ void GrpcTransport::on_message(IncomingCall& call, grpc::ByteBuffer& message) {
   record(call, message);
 }
 
-void GrpcTransport::record(const IncomingCall& call, grpc::ByteBuffer& message) {
-  if (!recorder_) return;
+void GrpcListener::record(const IncomingCall& call, grpc::ByteBuffer& message) {
+  if (!recorder_ || call.line == nullptr) return;
   const Pieces pieces(message);
   std::vector<std::string_view> parts;
   for (const auto& piece : pieces.bytes) parts.emplace_back(reinterpret_cast<const char*>(piece.data()), piece.size());
-  recorder_->client(call.rpc, call.number, call.messages - 1, parts);
+  recorder_->client(call.line->rank, call.rpc, call.number, call.messages - 1, parts);
 }
 
 /// Ends a call that needs more memory than its limit.
-void GrpcTransport::refuse(IncomingCall& call, const std::string& what) {
-  note(WireEvent::Kind::kProblem, fmt::format("{}: {}; refused", rpc_name(call.rpc), what));
-  if (call.rpc == Rpc::kSendTensors && call.event.values) {
+void GrpcListener::refuse(IncomingCall& call, const std::string& what) {
+  note(call.line, fmt::format("{}: {}; refused", rpc_name(call.rpc), what));
+  if (call.line != nullptr && call.rpc == Rpc::kSendTensors && call.event.values) {
     // A reader waits for these values: wake it before the client continues.
     call.event.values->problem = what;
     call.event.kind = WireEvent::Kind::kValues;
-    (void)mailbox_.put(std::move(call.event));
+    (void)call.line->mailbox.put(std::move(call.event));
   }
   fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, what);
 }
 
 /// False if the message has another type. `too_much` gets the reason if it exceeds a limit.
-bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
+bool GrpcListener::decode(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
   WireEvent& event = call.event;
   const auto keep = [&](uint64_t bytes) {
     if (event.charge.add(bytes)) return true;
@@ -134,11 +137,11 @@ bool GrpcTransport::decode(IncomingCall& call, grpc::ByteBuffer& message, std::s
   return false;
 }
 
-bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
+bool GrpcListener::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, std::string* too_much) {
   WireEvent& event = call.event;
   if (call.messages == 1) {
     std::lock_guard lock(mutex_);
-    event.values = std::exchange(upload_, nullptr);
+    event.values = std::exchange(call.line->upload, nullptr);
   }
   // Without an upload nothing was requested: skip the elements, and refuse far more than a mistake.
   const uint64_t most = event.values ? event.values->most_bytes() : 0;
@@ -146,14 +149,20 @@ bool GrpcTransport::decode_slice(IncomingCall& call, grpc::ByteBuffer& message, 
     *too_much = event.values ? "far more than was requested" : "a tensor that was not requested";
     return false;
   }
-  const SliceResult taken = take_slice(Pieces(message).bytes, event.values.get(), received_);
+  const SliceResult taken = take_slice(Pieces(message).bytes, event.values.get(), call.line->received);
   if (taken == SliceResult::kTooMuch)
     *too_much = fmt::format("more than the {} that the tensor has", format_bytes(event.values->values[event.values->at].most_bytes));
   return taken == SliceResult::kTaken;
 }
 
-void GrpcTransport::on_complete(IncomingCall& call) {
+void GrpcListener::on_complete(IncomingCall& call) {
   forget_unknown_call(call);  // before on_closed(): the client may see the reply and send its next call first
+  if (call.messages == 0 && is_streaming(call.rpc)) {
+    std::lock_guard lock(mutex_);
+    call.line = line_of(call.peer);
+  }
+  if (call.line == nullptr && is_streaming(call.rpc))
+    return fail(call, grpc::StatusCode::FAILED_PRECONDITION, "another connection took its place");
   switch (call.rpc) {
     case Rpc::kSendHeartbeat:
       return reply(call, {});
@@ -169,7 +178,7 @@ void GrpcTransport::on_complete(IncomingCall& call) {
     case Rpc::kSendTensors:
       if (call.messages == 0) {  // no tensor has elements; the client reports that by sending nothing
         std::lock_guard lock(mutex_);
-        call.event.values = std::exchange(upload_, nullptr);
+        call.event.values = std::exchange(call.line->upload, nullptr);
       }
       call.event.kind = WireEvent::Kind::kValues;
       break;
@@ -186,79 +195,90 @@ void GrpcTransport::on_complete(IncomingCall& call) {
   post_and_reply(call, {});
 }
 
-void GrpcTransport::on_cancelled(IncomingCall& call) {
+void GrpcListener::on_cancelled(IncomingCall& call) {
+  Line* line = nullptr;
   {
     std::lock_guard lock(mutex_);
-    if (held_ == &call) held_ = nullptr;
+    line = call.line;
+    if (line != nullptr && line->held == &call) line->held = nullptr;
   }
   // A call opened before its message exists ends silently.
-  if (recorder_ && call.messages > 0)
-    recorder_->status(call.rpc, call.number, grpc::StatusCode::CANCELLED, "given up by the client");
+  if (recorder_ && line != nullptr && call.messages > 0)
+    recorder_->status(line->rank, call.rpc, call.number, grpc::StatusCode::CANCELLED, "given up by the client");
   if (call.rpc == Rpc::kWaitCmd) return;
   // The library silently drops a message that is too long, together with its call.
-  note(WireEvent::Kind::kProblem, fmt::format("{} was broken off after {} messages; the next one may have been above {}, which is refused",
-                                              rpc_name(call.rpc), call.messages.load(), format_bytes(limits::kMessageBytes)));
+  note(line, fmt::format("{} was broken off after {} messages; the next one may have been above {}, which is refused",
+                         rpc_name(call.rpc), call.messages.load(), format_bytes(limits::kMessageBytes)));
 }
 
-void GrpcTransport::on_closed(IncomingCall& call) noexcept { forget_unknown_call(call); }
+void GrpcListener::on_closed(IncomingCall& call) noexcept { forget_unknown_call(call); }
 
-void GrpcTransport::forget_unknown_call(const IncomingCall& call) noexcept {
+void GrpcListener::forget_unknown_call(const IncomingCall& call) noexcept {
   std::lock_guard lock(mutex_);
   if (const auto it = unknown_calls_.find(call.number); it != unknown_calls_.end()) unknown_calls_.erase(it);
 }
 
-void GrpcTransport::on_exception(IncomingCall& call, const char* what) noexcept {
+void GrpcListener::on_exception(IncomingCall& call, const char* what) noexcept {
+  Line* line = nullptr;
   {
     std::lock_guard lock(mutex_);
-    if (held_ == &call) held_ = nullptr;
+    line = call.line;
+    if (line != nullptr && line->held == &call) line->held = nullptr;
   }
   try {
-    note(WireEvent::Kind::kProblem, fmt::format("{} was ended by an error in msdbg: {}", rpc_name(call.rpc), what));
+    note(line, fmt::format("{} was ended by an error in msdbg: {}", rpc_name(call.rpc), what));
   } catch (...) {  // without memory for the text, still end the call
   }
   call.fail(grpc::StatusCode::INTERNAL, "an error in msdbg");
 }
 
-void GrpcTransport::complete_wait(IncomingCall& call) {
+void GrpcListener::complete_wait(IncomingCall& call) {
+  Line& line = *call.line;
   if (recorder_) {
-    if (const Status written = recorder_->flush(); !written.ok()) note(WireEvent::Kind::kProblem, written.message());
+    if (const Status written = recorder_->flush(); !written.ok()) note(&line, written.message());
   }
   std::lock_guard lock(mutex_);
+  const auto connection = connections_.find(call.peer);
+  const bool refused_before = connection != connections_.end() && connection->second.turned_away;
   // A new connection is the same training, unless it has sent a handshake before.
-  if (unattended_ && call.peer != unattended_key_ && turned_away_.count(call.peer) > 0) unattended_ = false;
-  if (unattended_) {
-    unattended_key_ = call.peer;
-    return reply(call, next_unattended_reply());
+  if (line.unattended && call.peer != line.unattended_key && refused_before) line.unattended = false;
+  if (line.unattended) {
+    line.unattended_key = call.peer;
+    return reply(call, next_unattended_reply(line));
   }
-  if (call.cancelled()) return;  // from here on, on_cancelled() removes it from held_
-  if (ahead_times_ > 0) {
-    --ahead_times_;
-    ++passed_.count;
-    passed_.last.Swap(&call.event.metadata);
-    return reply(call, ahead_);
+  if (call.cancelled()) return;  // from here on, on_cancelled() removes it from the line
+  if (line.ahead_times > 0) {
+    --line.ahead_times;
+    ++line.passed.count;
+    line.passed.last.Swap(&call.event.metadata);
+    return reply(call, line.ahead);
   }
-  if (held_ != nullptr) fail(*held_, grpc::StatusCode::ABORTED, "another WaitCMD took its place");
-  held_ = &call;
-  ended_ = false;
+  if (line.held != nullptr) fail(*line.held, grpc::StatusCode::ABORTED, "another WaitCMD took its place");
+  line.held = &call;
+  line.ended = false;
   WireEvent event = std::move(call.event);
-  if (const auto refused = turned_away_.extract(call.peer)) event.turned_away = refused.mapped();
+  if (refused_before) {
+    event.turned_away = std::exchange(connection->second.handshake_refused, false);
+    connection->second.turned_away = false;
+  }
   event.kind = WireEvent::Kind::kWait;
   event.peer = address_of(call.peer);
   // Posted under the lock: its answer must not come before the call is known to be open.
-  if (mailbox_.put(std::move(event))) return;
-  held_ = nullptr;
+  if (line.mailbox.put(std::move(event))) return;
+  line.held = nullptr;
   fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
 }
 
-void GrpcTransport::complete_metadata(IncomingCall& call) {
+void GrpcListener::complete_metadata(IncomingCall& call) {
   debugger::EventReply message;
   WireEvent& event = call.event;
   {
     std::lock_guard lock(mutex_);
+    Line& line = *call.line;
     event.peer = address_of(call.peer);
-    ended_ = event.metadata.training_done();
-    ahead_times_ = 0;
-    if (ended_ || call.peer != unattended_key_) unattended_ = false;  // later suspensions are held again
+    line.ended = event.metadata.training_done();
+    line.ahead_times = 0;
+    if (line.ended || call.peer != line.unattended_key) line.unattended = false;  // later suspensions are held again
   }
   if (event.metadata.training_done()) {
     event.kind = WireEvent::Kind::kFarewell;
@@ -269,47 +289,48 @@ void GrpcTransport::complete_metadata(IncomingCall& call) {
   post_and_reply(call, message);
 }
 
-void GrpcTransport::complete_graphs(IncomingCall& call) {
+void GrpcListener::complete_graphs(IncomingCall& call) {
   call.event.kind = WireEvent::Kind::kGraphs;
   if (call.assembly) call.event.graphs = call.assembly->finish();
   post_and_reply(call, {});
 }
 
-void GrpcTransport::post_and_reply(IncomingCall& call, const debugger::EventReply& message) {
+void GrpcListener::post_and_reply(IncomingCall& call, const debugger::EventReply& message) {
   bool wanted = true;
   {
     std::lock_guard lock(mutex_);
     if (call.event.peer.empty()) call.event.peer = address_of(call.peer);
-    ahead_times_ = 0;  // the session must process this before the training continues
+    call.line->ahead_times = 0;  // the session must process this before the training continues
     // Hits of a detached training are not read.
-    wanted = !unattended_ || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
+    wanted = !call.line->unattended || call.event.kind == WireEvent::Kind::kFarewell || call.event.kind == WireEvent::Kind::kHandshake;
   }
   // Posted first: the client continues only after the reply, so its next message follows this one.
-  if (wanted && !mailbox_.put(std::move(call.event)))
+  if (wanted && !call.line->mailbox.put(std::move(call.event)))
     return fail(call, grpc::StatusCode::RESOURCE_EXHAUSTED, "too many messages wait to be processed");
   reply(call, message);
 }
 
-void GrpcTransport::reply(IncomingCall& call, const debugger::EventReply& message) {
+void GrpcListener::reply(IncomingCall& call, const debugger::EventReply& message) {
   const std::string payload = message.SerializeAsString();
-  if (recorder_) recorder_->server(call.rpc, call.number, payload);
+  if (recorder_ && call.line != nullptr) recorder_->server(call.line->rank, call.rpc, call.number, payload);
   call.reply(payload);
 }
 
-void GrpcTransport::fail(IncomingCall& call, grpc::StatusCode code, const std::string& text) {
-  if (recorder_) recorder_->status(call.rpc, call.number, code, text);
+void GrpcListener::fail(IncomingCall& call, grpc::StatusCode code, const std::string& text) {
+  if (recorder_ && call.line != nullptr) recorder_->status(call.line->rank, call.rpc, call.number, code, text);
   call.fail(code, text);
 }
 
-void GrpcTransport::note(WireEvent::Kind kind, std::string text) {
-  const size_t reported = notes_.fetch_add(1);
+void GrpcListener::note(Line* about, std::string text) {
+  Line& line = about != nullptr ? *about : *lines_.front();
+  const size_t reported = line.notes.fetch_add(1);
   if (reported > limits::kNotes) return;
   if (reported == limits::kNotes) text = fmt::format("{} problems and refusals were reported; further ones are not", reported);
-  if (recorder_) recorder_->note(text);
+  if (recorder_) recorder_->note(line.rank, text);
   WireEvent event;
-  event.kind = kind;
+  event.kind = about != nullptr ? WireEvent::Kind::kProblem : WireEvent::Kind::kRefused;
   event.text = std::move(text);
-  (void)mailbox_.put(std::move(event));  // a full mailbox reports enough trouble already
+  (void)line.mailbox.put(std::move(event));  // a full mailbox reports enough trouble already
 }
 
 }  // namespace msdbg::live

@@ -16,6 +16,7 @@
 namespace msdbg::live {
 
 class IncomingCall;
+struct Line;
 
 /// Runs on gRPC's threads. The functions of one call run one after the other, except that on_cancelled() may come between them.
 class CallHandler {
@@ -95,6 +96,7 @@ class IncomingCall final : public grpc::ServerGenericBidiReactor {
   const std::string peer;  ///< key of the connection
   std::atomic<uint32_t> messages{0};
   uint64_t bytes = 0;
+  Line* line = nullptr;    ///< of its connection, from the first message on; set under the listener's mutex
   WireEvent event;         ///< what has been decoded so far
   std::unique_ptr<GraphAssembly> assembly;
 

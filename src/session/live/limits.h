@@ -15,13 +15,15 @@ inline constexpr uint64_t kUnaskedBytes = uint64_t{64} << 20;                   
 inline constexpr size_t kHits = 200000;                      // in one suspension
 inline constexpr size_t kAnswers = 4096;                     // shapes or statistics in one call; at most 2000 are requested
 inline constexpr size_t kAxes = 64;                          // of a tensor
-inline constexpr size_t kConnections = 64;                   // open at once
+inline constexpr size_t kConnections = 63;                   // open at once besides those of the ranks
 inline constexpr int kCallsPerConnection = 8;                // a client has two or three
-inline constexpr size_t kUnknownCalls = 4;               // open at once before a training has sent a handshake
-inline constexpr size_t kNotes = 1000;                       // problems and refusals reported about one training
+inline constexpr size_t kUnknownCalls = 4;                   // open at once and per rank, of connections without a rank
+inline constexpr size_t kNotes = 1000;                       // problems and refusals reported about one process
 
 inline constexpr uint64_t kGraphBytesPerNode = 1024;         // approximate memory of a node
 inline constexpr uint64_t kGraphBytesPerByte = 3;            // and of a byte of its message, with names in several tables
+
+inline size_t connections(int ranks) { return kConnections + static_cast<size_t>(ranks); }
 
 /// For all graphs of a session together, including earlier trainings.
 inline uint64_t graph_bytes(uint64_t mem_limit) { return std::max(mem_limit / 2, uint64_t{128} << 20); }

@@ -95,7 +95,7 @@ Status LiveSessionImpl::find_recurring() {
   if (searches_ >= kSearches || recurring_.size() == history_nodes_.size()) return {};
   ++searches_;
   std::vector<TensorId> ids;
-  for (const NodeRef& ref : history_nodes_) ids.push_back({0, ref.graph->id(), step_, 0, ref.node, {Io::kOutput, 0}});
+  for (const NodeRef& ref : history_nodes_) ids.push_back({options_.rank, ref.graph->id(), step_, 0, ref.node, {Io::kOutput, 0}});
   ask_bases(ids);
   std::lock_guard lock(cache_mutex_);
   recurring_.clear();

@@ -68,8 +68,8 @@ std::vector<LiveSessionImpl::Asked> LiveSessionImpl::reads_from(const Key& key, 
     const Key each{id.rank, id.graph, source->node->id, source->slot};
     const auto known = known_.find(each);
     // A tensor without elements sends no slice that could say so.
-    const bool small = known != known_.end() && known->second.exists && known->second.info.elements().ok() && known->second.info.bytes > 0 &&
-                       known->second.info.bytes <= most.each_bytes;
+    const bool small = known != known_.end() && known->second.exists && known->second.info.elements().ok() &&
+                       known->second.info.bytes > 0 && known->second.info.bytes <= most.each_bytes;
     if (!small && each == key) return row;
     if (!small || (most.elements && (values_.contains(each) || lost_.count(each) > 0))) continue;
     const auto& [info, exists, name] = known->second;

@@ -8,17 +8,6 @@
 namespace msdbg::live {
 namespace {
 
-/// After Ctrl-C the training is usually held by the end of its step; do not wait for longer steps.
-constexpr std::chrono::milliseconds kGrace{500};
-constexpr std::chrono::milliseconds kTick{250};
-
-bool is_node_level(RunKind kind) { return kind == RunKind::kNextNode || kind == RunKind::kToNode; }
-
-const char* word_of(RunKind kind) {
-  constexpr const char* kWords[] = {"step", "continue", "next", "run_to", "finish"};
-  return kWords[static_cast<size_t>(kind)];
-}
-
 constexpr uint32_t kErrorBad = kErrorNan | kErrorInf;
 
 bool broken(const CheckResult& check) {
@@ -34,6 +23,11 @@ int64_t steps_passed(int64_t before, int64_t completed, int64_t suspensions) {
 
 }  // namespace
 
+const char* word_of(RunKind kind) {
+  constexpr const char* kWords[] = {"step", "continue", "next", "run_to", "finish"};
+  return kWords[static_cast<size_t>(kind)];
+}
+
 RunResult LiveSessionImpl::snapshot(StopReason reason) const {
   RunResult result;
   result.state = talk_.state();
@@ -46,25 +40,34 @@ RunResult LiveSessionImpl::snapshot(StopReason reason) const {
   return result;
 }
 
+bool LiveSessionImpl::is_over(StopReason* reason) {
+  const LiveState now = talk_.state();
+  if (now == LiveState::kEnded) *reason = StopReason::kEnded;
+  else if (now == LiveState::kLost) *reason = StopReason::kLost;
+  else return false;
+  return true;
+}
+
 bool LiveSessionImpl::await_hold(std::optional<Clock::time_point> deadline, StopReason* reason, const std::function<void()>& tick) {
   const Clock::time_point end = deadline.value_or(Clock::time_point::max());
   bool settled = false;
   while (!settled) {
-    settled = talk_.wait_settled(tick ? std::min(end, Clock::now() + kTick) : end, true);
+    settled = talk_.wait_settled(tick ? std::min(end, Clock::now() + kProgressTick) : end, true);
     if (settled || interrupt_requested() || Clock::now() >= end) break;
     if (tick) tick();
   }
   if (!settled) {
     talk_.stop_ahead();
     *reason = interrupt_requested() ? StopReason::kInterrupted : StopReason::kPaused;
-    if (*reason == StopReason::kInterrupted) (void)talk_.wait_settled(Clock::now() + kGrace, false);
+    if (*reason == StopReason::kInterrupted) (void)talk_.wait_settled(Clock::now() + kInterruptGrace, false);
   }
   process_events();
-  const LiveState now = talk_.state();
-  if (now == LiveState::kEnded) *reason = StopReason::kEnded;
-  else if (now == LiveState::kLost) *reason = StopReason::kLost;
-  else return settled;
-  return false;
+  return !is_over(reason) && settled;
+}
+
+bool LiveSessionImpl::settled(StopReason* reason) {
+  process_events();
+  return is_over(reason) || talk_.state() == LiveState::kHeld;
 }
 
 // How many suspensions need no action here: nothing is judged locally after a step, and no callback runs.
@@ -102,7 +105,7 @@ Result<std::string> LiveSessionImpl::node_to_reach(const RunRequest& request) co
   const Node& named = found->graph->node(found->node);
   if (named.kind == NodeKind::kOperator && !is_structural(named.op)) return named.name;
   return Status(Code::kInvalidArgument, fmt::format("{} is a {} and never runs: name an operator", named.name,
-                                                    named.kind == NodeKind::kOperator ? named.op : node_kind_name(named.kind)));
+                                                    named.kind == NodeKind::kOperator ? std::string_view(named.op) : node_kind_name(named.kind)));
 }
 
 /// The operators that need a stop by watchpoint because a stop at level "node" might run past the end of the step: a training that
@@ -140,136 +143,154 @@ void LiveSessionImpl::report_unjudged(int64_t steps) {
                      steps == 1 ? fmt::format("step {}", completed_ - 1) : fmt::format("{} steps", steps)));
 }
 
+/// Passes new hits to the caller, who may remove some.
+void LiveSessionImpl::sift(RunInProgress& run) {
+  if (run.request.on_hits && run.result.check.hits.size() > run.looked_at) run.request.on_hits(run.result.check, run.looked_at);
+  run.looked_at = run.result.check.hits.size();
+}
+
+void LiveSessionImpl::show_progress(RunInProgress& run, bool running) {
+  const Clock::time_point now = Clock::now();
+  if (!run.request.on_progress || now - run.shown < kProgressTick) return;
+  run.shown = now;
+  int64_t step = step_;
+  const auto passed = running ? static_cast<int64_t>(talk_.passed(&step)) : 0;
+  const Clock::duration ran = run.ran + (running ? now - run.released : Clock::duration{});
+  run.request.on_progress({step, run.steps_run + passed, now - run.began, now - run.began - ran, ""});
+}
+
+Result<RunResult> LiveSessionImpl::finish(RunInProgress& run, StopReason reason) const {
+  RunResult end = snapshot(reason);
+  end.steps_run = run.steps_run;
+  end.check = std::move(run.result.check);
+  end.check.steps = {step_};
+  return end;
+}
+
+/// Results found before a command fails are worth more than the failure.
+Result<RunResult> LiveSessionImpl::failed(RunInProgress& run, const Status& status) {
+  const bool found = !run.result.check.hits.empty() || !run.result.check.not_checked.empty();
+  if (run.first && !found) return status;
+  report(Severity::kWarning, status.message());
+  StopReason reason = StopReason::kPaused;
+  (void)is_over(&reason);
+  return finish(run, run.result.check.hits.empty() ? reason : StopReason::kHit);
+}
+
 Result<RunResult> LiveSessionImpl::run(const RunRequest& request) {
+  RunInProgress run(request);
+  if (request.timeout) run.deadline = Clock::now() + *request.timeout;
+  const std::function<void()> tick = request.on_progress ? std::function<void()>([&] { show_progress(run, true); }) : nullptr;
+  RunEnd end = begin(run);
+  while (!end) {
+    StopReason reason = StopReason::kDone;
+    const bool held = await_hold(run.deadline, &reason, tick);
+    end = arrived(run, held, reason);
+  }
+  return std::move(*end);
+}
+
+RunEnd LiveSessionImpl::begin(RunInProgress& run) {
   process_events();
   if (detached_) return Status(Code::kUnsupported, "the session is detached: the training runs on its own; attach holds it again");
-  const Result<std::string> target = node_to_reach(request);
+  Result<std::string> target = node_to_reach(run.request);
   if (!target) return target.status();
-  const std::string& node = *target;
-  std::optional<Clock::time_point> deadline;
-  if (request.timeout) deadline = Clock::now() + *request.timeout;
-
-  RunResult result = snapshot(StopReason::kDone);
-  size_t looked_at = 0;  // hits already passed to on_hits
-  const auto sift = [&] {
-    if (request.on_hits && result.check.hits.size() > looked_at) request.on_hits(result.check, looked_at);
-    looked_at = result.check.hits.size();
-  };
+  run.node = std::move(*target);
+  run.result = snapshot(StopReason::kDone);
   // The training reached a hit while no command waited, after an interrupt or a timeout: report that first.
   if (!raw_hits_.empty()) {
-    collect_hits(result.check);
-    sift();
-    result.reason = StopReason::kHit;
-    if (!result.check.hits.empty()) return result;
+    collect_hits(run.result.check);
+    sift(run);
+    run.result.reason = StopReason::kHit;
+    if (!run.result.check.hits.empty()) return std::move(run.result);
   }
-  const bool by_steps = request.kind == RunKind::kStep || request.kind == RunKind::kFinish;
-  int64_t steps_run = 0;
-  const Clock::time_point began = Clock::now();
-  Clock::time_point shown = began, released = began;
-  Clock::duration ran{};
-  const auto show = [&](bool running) {
-    const Clock::time_point now = Clock::now();
-    if (!request.on_progress || now - shown < kTick) return;
-    shown = now;
-    int64_t step = step_;
-    const auto passed = running ? static_cast<int64_t>(talk_.passed(&step)) : 0;
-    request.on_progress({step, steps_run + passed, now - began, now - began - ran - (running ? now - released : Clock::duration{})});
-  };
-  const std::function<void()> tick = request.on_progress ? std::function<void()>([&] { show(true); }) : nullptr;
-  StopReason reason = StopReason::kDone;
-  const auto finish = [&] {
-    RunResult end = snapshot(reason);
-    end.steps_run = steps_run;
-    end.check = std::move(result.check);
-    end.check.steps = {step_};
-    return end;
-  };
-  // Results found before a command fails are worth more than the failure.
-  const auto failed = [&](const Status& status, bool first) -> Result<RunResult> {
-    const bool found = !result.check.hits.empty() || !result.check.not_checked.empty();
-    if (first && !found) return status;
-    const LiveState now = talk_.state();
-    report(Severity::kWarning, status.message());
-    reason = !result.check.hits.empty() ? StopReason::kHit : now == LiveState::kEnded ? StopReason::kEnded
-             : now == LiveState::kLost  ? StopReason::kLost : StopReason::kPaused;
-    return finish();
-  };
+  run.began = run.shown = run.released = Clock::now();
   if (talk_.state() == LiveState::kHeld) {
-    if (Status status = flush(); !status.ok()) return failed(status, true);
+    if (Status status = flush(); !status.ok()) return failed(run, status);
   }
-  if (Status status = check_initial(result); !status.ok()) return failed(status, true);
-  sift();
-  const bool initial_hits = !result.check.hits.empty();
-  const std::string address = profile_.peer.address;
-  for (bool first = true;; first = false) {
-    // Older releases repeat the handshake for every new graph and have then lost all watchpoints.
-    if (!first) {
-      if (Status status = flush(); !status.ok()) return failed(status, false);
-    }
-    const std::vector<WatchedName> stops = stops_for(request, node);
-    Status status = arm_stop(stops);
-    const bool node_level = is_node_level(request.kind) && stops.empty();
-    const int64_t completed = completed_;
-    if (status.ok()) status = talk_.release(make_run(node_level ? "node" : "step", node), word_of(request.kind), unseen(request, steps_run));
-    if (!status.ok()) {
-      disarm_stop();
-      return failed(status, first);
-    }
-    released = Clock::now();
-    const bool held = await_hold(deadline, &reason, tick);
-    ran += Clock::now() - released;
+  if (Status status = check_initial(run.result); !status.ok()) return failed(run, status);
+  sift(run);
+  run.initial_hits = !run.result.check.hits.empty();
+  run.address = profile_.peer.address;
+  return release(run);
+}
+
+RunEnd LiveSessionImpl::release(RunInProgress& run) {
+  // Older releases repeat the handshake for every new graph and have then lost all watchpoints.
+  if (!run.first) {
+    if (Status status = flush(); !status.ok()) return failed(run, status);
+  }
+  const std::vector<WatchedName> stops = stops_for(run.request, run.node);
+  run.stops_armed = !stops.empty();
+  Status status = arm_stop(stops);
+  const bool node_level = is_node_level(run.request.kind) && stops.empty();
+  run.completed = completed_;
+  if (status.ok()) {
+    status = talk_.release(make_run(node_level ? "node" : "step", run.node), word_of(run.request.kind), unseen(run.request, run.steps_run));
+  }
+  if (!status.ok()) {
     disarm_stop();
-    int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
-    if (!held) steps_run += steps_passed(completed, completed_, suspensions);
-    if (!held && (reason == StopReason::kEnded || reason == StopReason::kLost)) {
-      if (reason == StopReason::kEnded) report_unjudged(completed_ - completed - suspensions);
-      const size_t before = result.check.hits.size();
-      collect_last_hits(result.check);
-      sift();
-      if (result.check.hits.size() > before) reason = StopReason::kHit;
-    } else if (!held) {
-      collect_hits(result.check);  // interrupted at a hit
-      sift();
-    }
-    if (!held) break;
-    if (profile_.peer.address != address) {  // the training ended, and another one is already held
-      reason = StopReason::kLost;
-      break;
-    }
-    const bool step_end = hold_ == HoldKind::kStepEnd;
-    if (step_end) {
-      ++suspensions;
-    } else if (hold_ == HoldKind::kNode && completed_ - completed > suspensions) {
-      report_unjudged(completed_ - completed - suspensions);
-      if (is_node_level(request.kind)) suspensions = completed_ - completed;
-    }
-    steps_run += steps_passed(completed, completed_, suspensions);
-    if (suspension_.late_graph) continue;  // nothing of the step has run yet
-    CheckResult& check = result.check;
-    const size_t hits_before = initial_hits && first ? check.hits.size() : 0;
-    collect_hits(check);
-    if (step_end) judge_locally(check);
-    if (step_end) keep_step();
-    sift();
-    show(false);
-    const bool late = deadline && Clock::now() >= *deadline;
-    if (check.hits.size() > hits_before) reason = StopReason::kHit;
-    else if (broken(check)) reason = StopReason::kNotChecked;
-    else if (check.interrupted || interrupt_requested()) reason = StopReason::kInterrupted;
-    else if (request.kind == RunKind::kToNode && suspension_.cur_node != node) {
-      if (!step_end && !late) continue;  // held for a hit that is not ours
-      reason = step_end ? StopReason::kNodeNotMet : StopReason::kPaused;
-    } else if (request.kind == RunKind::kNextNode && step_end && !stops.empty()) {
-      if (!late) continue;  // the next operator is the first of the next step
-      reason = StopReason::kPaused;
-    } else if (!is_node_level(request.kind) && !(by_steps && steps_run >= request.count)) {
-      if (late) reason = StopReason::kPaused;
-      else if (step_end && request.on_step && !request.on_step(step_)) reason = StopReason::kPaused;
-      else continue;
-    }
-    break;
+    return failed(run, status);
   }
-  return finish();
+  run.released = Clock::now();
+  return std::nullopt;
+}
+
+RunEnd LiveSessionImpl::arrived(RunInProgress& run, bool held, StopReason reason) {
+  const RunRequest& request = run.request;
+  CheckResult& check = run.result.check;
+  run.ran += Clock::now() - run.released;
+  disarm_stop();
+  int64_t suspensions = static_cast<int64_t>(talk_.take_passed());
+  const auto release_again = [&] {
+    run.first = false;
+    return release(run);
+  };
+  if (!held) {
+    run.steps_run += steps_passed(run.completed, completed_, suspensions);
+    if (reason == StopReason::kEnded || reason == StopReason::kLost) {
+      if (reason == StopReason::kEnded) report_unjudged(completed_ - run.completed - suspensions);
+      const size_t before = check.hits.size();
+      collect_last_hits(check);
+      sift(run);
+      if (check.hits.size() > before) reason = StopReason::kHit;
+    } else {
+      collect_hits(check);  // interrupted at a hit
+      sift(run);
+    }
+    return finish(run, reason);
+  }
+  if (profile_.peer.address != run.address) return finish(run, StopReason::kLost);  // the training ended, and another one is already held
+  const bool step_end = hold_ == HoldKind::kStepEnd;
+  if (step_end) {
+    ++suspensions;
+  } else if (hold_ == HoldKind::kNode && completed_ - run.completed > suspensions) {
+    report_unjudged(completed_ - run.completed - suspensions);
+    if (is_node_level(request.kind)) suspensions = completed_ - run.completed;
+  }
+  run.steps_run += steps_passed(run.completed, completed_, suspensions);
+  if (suspension_.late_graph) return release_again();  // nothing of the step has run yet
+  const size_t hits_before = run.initial_hits && run.first ? check.hits.size() : 0;
+  collect_hits(check);
+  if (step_end) judge_locally(check);
+  if (step_end) keep_step();
+  sift(run);
+  show_progress(run, false);
+  const bool late = run.deadline && Clock::now() >= *run.deadline;
+  const bool by_steps = request.kind == RunKind::kStep || request.kind == RunKind::kFinish;
+  if (check.hits.size() > hits_before) return finish(run, StopReason::kHit);
+  if (broken(check)) return finish(run, StopReason::kNotChecked);
+  if (check.interrupted || interrupt_requested()) return finish(run, StopReason::kInterrupted);
+  if (request.kind == RunKind::kToNode && suspension_.cur_node != run.node) {
+    if (step_end || late) return finish(run, step_end ? StopReason::kNodeNotMet : StopReason::kPaused);
+    return release_again();  // held for a hit that is not ours
+  }
+  if (request.kind == RunKind::kNextNode && step_end && run.stops_armed) {
+    return late ? finish(run, StopReason::kPaused) : release_again();  // the next operator is the first of the next step
+  }
+  if (is_node_level(request.kind) || (by_steps && run.steps_run >= request.count)) return finish(run, StopReason::kDone);
+  if (late || (step_end && request.on_step && !request.on_step(step_))) return finish(run, StopReason::kPaused);
+  return release_again();
 }
 
 Result<RunResult> LiveSessionImpl::recheck() {

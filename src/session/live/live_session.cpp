@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "msdbg/in_place.h"
 #include "msdbg/wire.h"
 #include "msdbg/wire_fields.h"
-#include "session/live/grpc_transport.h"
 #include "session/live/limits.h"
 
 namespace msdbg::live {
@@ -26,7 +27,7 @@ uint64_t expected_memory(const std::string& bytes, uint64_t* nodes) {
 }  // namespace
 
 LiveSessionImpl::LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOptions options)
-    : options_(std::move(options)), talk_(std::move(transport), options_.view_deadline) {
+    : options_(std::move(options)), talk_(std::move(transport), options_.view_deadline, options_.who), ranks_{options_.rank} {
   info_.kind = options_.kind;
   info_.source = options_.source.empty() ? talk_.address() : options_.source;
   info_.short_name = "training";
@@ -45,6 +46,11 @@ LiveSessionImpl::~LiveSessionImpl() {
 LiveState LiveSessionImpl::state() {
   process_events();
   return talk_.state();
+}
+
+std::vector<LiveRank> LiveSessionImpl::live_ranks() {
+  const LiveState now = state();
+  return {{options_.rank, now, step_, completed_, suspension_.cur_node, profile_.peer}};
 }
 
 void LiveSessionImpl::process_events() {
@@ -77,8 +83,9 @@ void LiveSessionImpl::process_events() {
       retired_.insert(retired_.end(), graphs_.begin(), graphs_.end());
       graphs_.clear();
       names_.rebuild(graphs_);
+      find_writers();
       for (Wanted& wanted : wanted_) wanted.nodes.clear();
-      forget_stats([](const TensorId&) { return true; });
+      forget_statistics([](const TensorId&) { return true; });
       readable_.clear();
       history_failed_ = false;
       choose_history();
@@ -100,13 +107,14 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   uint64_t nodes = 0;
   const uint64_t memory = expected_memory(bytes, &nodes), most = limits::graph_bytes(options_.mem_limit_bytes);
   if (memory > most - std::min(most, graph_bytes_)) {
-    return report(Severity::kError, fmt::format("a graph of about {} nodes and {} is left out: all graphs of the session may take {}; a higher "
-                                                "memory limit lets in more. The training can be run, continued and ended",
-                                                nodes, format_bytes(bytes.size()), format_bytes(most)));
+    return report(Severity::kError,
+                  fmt::format("a graph of about {} nodes and {} is left out: all graphs of the session may take {}; a higher "
+                              "memory limit lets in more. The training can be run, continued and ended",
+                              nodes, format_bytes(bytes.size()), format_bytes(most)));
   }
   std::vector<std::string> notes;
   const auto data = std::as_bytes(std::span(bytes));
-  Result<GraphBuilder> builder = parse_graph(data, 0, -1, &notes);
+  Result<GraphBuilder> builder = parse_graph(data, options_.rank, -1, &notes);
   if (!builder) {
     report(Severity::kError, fmt::format("a graph of {} bytes cannot be read: {}; it can be run, continued and ended",
                                          bytes.size(), builder.status().message()));
@@ -119,7 +127,7 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   if (old == graphs_.end() && std::any_of(graphs_.begin(), graphs_.end(), same_id(graph->id()))) {
     int id = 0;
     while (std::any_of(graphs_.begin(), graphs_.end(), same_id(id))) ++id;
-    if (Result<GraphBuilder> again = parse_graph(data, 0, id, nullptr); again) graph = again->build();
+    if (Result<GraphBuilder> again = parse_graph(data, options_.rank, id, nullptr); again) graph = again->build();
   }
   for (const std::string& note : notes) report(Severity::kWarning, fmt::format("graph {}: {}", printable(graph->name()), note));
   report(Severity::kInfo, fmt::format("graph {}: {} nodes", printable(graph->name()), graph->nodes().size()));
@@ -131,12 +139,25 @@ void LiveSessionImpl::add_graph(const std::string& bytes) {
   }
   std::sort(graphs_.begin(), graphs_.end(), [](const GraphPtr& a, const GraphPtr& b) { return a->id() < b->id(); });
   names_.rebuild(graphs_);
+  find_writers();
   // Selectors may match more now, and nodes of a replaced graph no longer exist.
   for (Wanted& wanted : wanted_) wanted.nodes.clear();
   stale_ = true;
   choose_history();
   std::lock_guard lock(cache_mutex_);
   known_.clear();
+}
+
+void LiveSessionImpl::find_writers() {
+  writers_.clear();
+  for (const GraphPtr& graph : graphs_) {
+    for (const Node& node : graph->nodes()) {
+      for (const uint32_t slot : updated_slots(*graph, node)) {
+        NodeId& last = writers_.try_emplace({graph->id(), node.inputs[slot].node}, node.id).first->second;
+        if (graph->node(last).order < node.order) last = node.id;
+      }
+    }
+  }
 }
 
 void LiveSessionImpl::arrive(const Suspension& suspension) {
@@ -163,7 +184,7 @@ void LiveSessionImpl::arrive(const Suspension& suspension) {
   // The same number does not mean the same values: both the first suspension and the end of the first step may report 0.
   const int64_t oldest = step_ - std::max(1, options_.history_steps) + 1;
   const auto stale = [&](const TensorId& id) { return id.step == step_ || id.step < oldest || id.step > step_; };
-  forget_stats(stale);
+  forget_statistics(stale);
   std::lock_guard lock(cache_mutex_);
   std::erase_if(past_, [&](const auto& past) { return stale(past.first); });
   // Values at the end of a step become previous values as soon as the next step runs, even if that is held after an operator first.
@@ -184,11 +205,18 @@ void LiveSessionImpl::forget_values() {
   lost_.clear();
 }
 
+void LiveSessionImpl::forget_statistics(const std::function<bool(const TensorId&)>& stale) {
+  forget_stats(stale);
+  if (all_ranks_ != nullptr) all_ranks_->forget_kept([&](const TensorId& id) { return id.rank == options_.rank && stale(id); });
+}
+
 /// Tensors of earlier steps with cached statistics, including the history; each once.
 std::vector<TensorId> LiveSessionImpl::tensors_of_before() const {
   std::set<TensorId> ids;
-  for (const TensorId& id : tensors_with_stats()) {
-    if (id.step != step_) ids.insert(id);
+  std::vector<TensorId> kept = tensors_with_stats();
+  if (all_ranks_ != nullptr) std::ranges::copy(all_ranks_->kept_tensors(), std::back_inserter(kept));
+  for (const TensorId& id : kept) {
+    if (id.rank == options_.rank && id.step != step_) ids.insert(id);
   }
   std::lock_guard lock(cache_mutex_);
   for (const auto& [id, past] : past_) {
@@ -253,27 +281,3 @@ std::vector<LiveEvent> LiveSessionImpl::take_events() {
 }
 
 }  // namespace msdbg::live
-
-namespace msdbg {
-
-Result<std::unique_ptr<LiveSession>> listen(const ListenOptions& options) {
-  // Read it before the file is overwritten.
-  const bool again = options.graph_from.empty() && !options.record.empty() && is_recording(options.record);
-  std::shared_ptr<const live::RecordedTraining> graph_from;
-  if (again || !options.graph_from.empty()) {
-    Result<live::RecordedTraining> before = live::read_recorded_training(again ? options.record : options.graph_from);
-    if (!before && !again) return before.status();
-    if (before) graph_from = std::make_shared<const live::RecordedTraining>(std::move(*before));
-  }
-  Result<std::unique_ptr<live::GrpcTransport>> transport = live::GrpcTransport::open(options);
-  if (!transport) return transport.status();
-  live::SessionOptions session;
-  session.mem_limit_bytes = options.mem_limit_bytes;
-  session.history_steps = options.history_steps;
-  session.history_tensors = options.history_tensors;
-  session.graph_from = std::move(graph_from);
-  session.view_deadline = options.view_deadline;
-  return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), session));
-}
-
-}  // namespace msdbg

@@ -3,6 +3,7 @@
 // live_watch.cpp (watchpoints), live_run.cpp and live_detach.cpp (commands).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,8 @@ namespace msdbg::live {
 
 struct SessionOptions {
   SessionKind kind = SessionKind::kLive;
+  int rank = 0;
+  std::string who;            ///< begins every text about this process: "rank 1: ", or "" for the only one
   bool recorded = false;      ///< a recording: hits need no watchpoint of ours, and only tensors that were read exist
   std::string source;
   uint64_t mem_limit_bytes = uint64_t{16384} << 20;
@@ -32,6 +35,43 @@ struct SessionOptions {
   std::chrono::milliseconds view_deadline{30000};
 };
 
+/// A session of several ranks, which keeps the statistics that its checks computed.
+class StatsKeeper {
+ public:
+  virtual ~StatsKeeper() = default;
+  virtual void forget_kept(const std::function<bool(const TensorId&)>& stale) = 0;
+  virtual std::vector<TensorId> kept_tensors() const = 0;
+  virtual std::optional<TensorInfo> kept_info(const TensorId& id) const = 0;
+};
+
+/// A run command on its way. The training runs between begin() and arrived(), and between two calls of arrived().
+struct RunInProgress {
+  explicit RunInProgress(RunRequest what) : request(std::move(what)) {}
+  RunRequest request;
+  std::string node;                    ///< the full name of the node to reach
+  std::optional<Clock::time_point> deadline{};
+  RunResult result{};                  ///< what it has found so far
+  size_t looked_at = 0;                ///< hits that were passed to on_hits
+  int64_t steps_run = 0;
+  bool first = true;                   ///< until the second release
+  bool initial_hits = false;           ///< found before anything ran
+  bool stops_armed = false;
+  std::string address{};               ///< of the process when the command began
+  int64_t completed = 0;               ///< when the training was released last
+  Clock::time_point began{}, shown{}, released{};
+  Clock::duration ran{};
+};
+inline bool is_node_level(RunKind kind) { return kind == RunKind::kNextNode || kind == RunKind::kToNode; }
+/// The command in messages: "step", "continue", ...
+const char* word_of(RunKind kind);
+/// How often the progress of a command is shown.
+inline constexpr std::chrono::milliseconds kProgressTick{250};
+/// After Ctrl-C the training is usually held by the end of its step; do not wait for longer steps.
+inline constexpr std::chrono::milliseconds kInterruptGrace{500};
+/// The end of a run command; nullopt while the training runs.
+using RunEnd = std::optional<Result<RunResult>>;
+
+/// The session of one training process.
 class LiveSessionImpl final : public LiveSession {
  public:
   LiveSessionImpl(std::unique_ptr<Transport> transport, SessionOptions options);
@@ -57,6 +97,7 @@ class LiveSessionImpl final : public LiveSession {
   // ---- LiveSession ----
   LiveState state() override;
   const LivePeer& peer() const override { return profile_.peer; }
+  std::vector<LiveRank> live_ranks() override;
   std::string address() const override { return talk_.address(); }
   int64_t current_step() const override { return step_; }
   int64_t completed_steps() const override { return completed_; }
@@ -78,6 +119,23 @@ class LiveSessionImpl final : public LiveSession {
   void drop_elements(const TensorId& id) override;
   std::vector<LiveEvent> take_events() override;
   int event_descriptor() const override { return talk_.descriptor(); }
+
+  // ---- for the session of several ranks ----
+  void keep_stats_in(StatsKeeper& keeper) { all_ranks_ = &keeper; }
+  /// Sends the first command of a run.
+  RunEnd begin(RunInProgress& run);
+  /// Processes what came of the command: the training is held (`held`), or it did not come so far, for `reason`.
+  RunEnd arrived(RunInProgress& run, bool held, StopReason reason);
+  /// True if the training is held, or has ended or is lost; does not wait. `reason` is set for the last two.
+  bool settled(StopReason* reason);
+  RunResult held_again(bool held, StopReason reason);
+  /// Releases a held training: to its end, or for a step without watching it.
+  Status send_exit() { return talk_.release(make_exit(), "terminate"); }
+  Status pass_step() { return talk_.release(make_run("step"), "step"); }
+  uint64_t processes() const { return talk_.processes(); }
+  bool orphan() const { return talk_.orphan(); }
+  bool refused() const { return talk_.refused(); }
+  bool held_after_operator() const { return hold_ == HoldKind::kNode; }
 
  private:
   /// A watchpoint with its nodes and what was sent to the peer for it.
@@ -112,13 +170,18 @@ class LiveSessionImpl final : public LiveSession {
   // Owner only: processes graphs, suspensions, handshakes. Does nothing during a check, whose workers read this state.
   void process_events();
   void add_graph(const std::string& bytes);
+  void find_writers();
   void arrive(const Suspension& suspension);
   void forget_values();               ///< under cache_mutex_
+  /// Drops the statistics of tensors for which `stale` is true, here and in the session of all ranks.
+  void forget_statistics(const std::function<bool(const TensorId&)>& stale);
   std::vector<TensorId> tensors_of_before() const;
   void report(Severity severity, std::string text) { talk_.report(severity, std::move(text)); }
 
   // live_tensors.cpp
   struct Source { const Graph* graph; const Node* node; uint32_t slot; };
+  /// The operator that changes a parameter last.
+  const Node* last_writer(const Graph& graph, NodeId parameter) const;
   Result<Source> source_of(const TensorId& id) const;
   void ask_bases(std::span<const TensorId> ids);
   Known known_from(const Source& source, const TensorId& id, const debugger::TensorBase& base) const;
@@ -185,7 +248,12 @@ class LiveSessionImpl final : public LiveSession {
   RunResult snapshot(StopReason reason) const;
   /// Calls `tick` a few times per second.
   bool await_hold(std::optional<Clock::time_point> deadline, StopReason* reason, const std::function<void()>& tick = {});
-  RunResult held_again(bool held, StopReason reason);
+  bool is_over(StopReason* reason);
+  RunEnd release(RunInProgress& run);
+  Result<RunResult> finish(RunInProgress& run, StopReason reason) const;
+  Result<RunResult> failed(RunInProgress& run, const Status& status);
+  static void sift(RunInProgress& run);
+  void show_progress(RunInProgress& run, bool running);
   Status check_initial(RunResult& result);
   uint64_t unseen(const RunRequest& request, int64_t steps_run) const;
   Result<std::string> node_to_reach(const RunRequest& request) const;
@@ -194,10 +262,12 @@ class LiveSessionImpl final : public LiveSession {
   void report_unjudged(int64_t steps);
 
   SessionOptions options_;
+  StatsKeeper* all_ranks_ = nullptr;  // the session of several ranks that this one is part of
   Conversation talk_;
   SessionInfo info_;
-  std::vector<int> ranks_{0};
+  std::vector<int> ranks_;
   std::vector<GraphPtr> graphs_;
+  std::map<std::pair<int, NodeId>, NodeId> writers_;  // of parameters, by graph and parameter: the operator that changes it last
   std::vector<GraphPtr> retired_;     // of earlier processes; Lua objects may still refer to their nodes
   uint64_t graph_bytes_ = 0;          // approximate memory of all graphs
   NameTable names_;

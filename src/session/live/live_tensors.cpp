@@ -19,7 +19,20 @@ Result<LiveSessionImpl::Source> LiveSessionImpl::source_of(const TensorId& id) c
   const Edge edge = graph->effective_producer(id.node, id.slot.index);
   if (edge.node == kNoNode)
     return Status(Code::kNotFound, fmt::format("the producer of input {} of {} is unknown", id.slot.index, node.name));
-  return Source{graph, &graph->node(edge.node), edge.slot};
+  const Source source{graph, &graph->node(edge.node), edge.slot};
+  const Node* writer = id.step == step_ ? last_writer(*graph, edge.node) : nullptr;
+  const bool writes_it = writer == &node;  // its own input is the changed value, as in a dump
+  if (writer == nullptr || writes_it || node.order >= writer->order) return source;
+  const auto current = names_.find(suspension_.cur_node);
+  const bool is_past = current && current->graph == graph && graph->node(current->node).order >= writer->order;
+  if (hold_ != HoldKind::kStepEnd && (hold_ != HoldKind::kNode || !is_past)) return source;
+  return Status(Code::kNotFound,
+                fmt::format("not available: {} has changed {} since {} read it", writer->name, source.node->name, node.name));
+}
+
+const Node* LiveSessionImpl::last_writer(const Graph& graph, NodeId parameter) const {
+  const auto found = writers_.find({graph.id(), parameter});
+  return found == writers_.end() ? nullptr : &graph.node(found->second);
 }
 
 bool LiveSessionImpl::is_watched(const Node& node) const {
@@ -149,7 +162,9 @@ std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
   };
   std::set<std::pair<int, NodeId>> nodes;
   if (query.nodes != nullptr) {
-    for (const NodeRef& ref : *query.nodes) nodes.emplace(ref.graph->id(), ref.node);
+    for (const NodeRef& ref : *query.nodes) {
+      if (ref.graph->rank() == options_.rank) nodes.emplace(ref.graph->id(), ref.node);
+    }
   }
   const auto is_named = [&](int graph, NodeId node) { return query.nodes == nullptr || nodes.count({graph, node}) > 0; };
 
@@ -160,7 +175,7 @@ std::vector<TensorId> LiveSessionImpl::tensors(const TensorQuery& query) {
         if (!is_named(graph->id(), node.id) || view_names(node).empty()) continue;
         auto add = [&](Io io, size_t count) {
           for (uint32_t slot = 0; slot < count; ++slot) {
-            const TensorId id{0, graph->id(), step_, 0, node.id, {io, slot}};
+            const TensorId id{options_.rank, graph->id(), step_, 0, node.id, {io, slot}};
             if (wants(id)) candidates.push_back(id);
           }
         };
@@ -204,7 +219,7 @@ Result<TensorInfo> LiveSessionImpl::describe(const TensorId& id) {
       info.bytes = before->second.tensor->bytes().size();
     } else if (id.step == step_ - 1 && profile_.keeps_previous && source->node->kind == NodeKind::kParameter && now != known_.end()) {
       info = now->second.info;
-    } else if (std::optional<TensorInfo> kept = info_of_kept(id)) {
+    } else if (std::optional<TensorInfo> kept = all_ranks_ != nullptr ? all_ranks_->kept_info(id) : info_of_kept(id)) {
       info = *kept;
       info.availability = Availability::kStatisticsOnly;
       info.note = "of this step only the statistics are kept";

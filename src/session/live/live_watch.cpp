@@ -113,7 +113,7 @@ Status LiveSessionImpl::flush() {
     if (wanted.local && looks_back) {
       for (const NodeRef& ref : wanted.nodes) {
         for (uint32_t slot = 0; slot < ref.graph->node(ref.node).outputs.size(); ++slot)
-          keep_.insert({0, ref.graph->id(), ref.node, slot});
+          keep_.insert({options_.rank, ref.graph->id(), ref.node, slot});
       }
     }
     if (Status status = send_watchpoint(wanted); !status.ok()) return status;
@@ -223,7 +223,7 @@ void LiveSessionImpl::add_hit(const Wanted& wanted, const debugger::WatchpointHi
     return;
   }
   if (wanted.watch.slot && *wanted.watch.slot != static_cast<uint32_t>(*slot)) return;
-  const TensorId id{0, node->graph->id(), step_, 0, node->node, {Io::kOutput, static_cast<uint32_t>(*slot)}};
+  const TensorId id{options_.rank, node->graph->id(), step_, 0, node->node, {Io::kOutput, static_cast<uint32_t>(*slot)}};
   const std::string abbr(wanted.watch.condition->spec->abbr);
   if (hit.error_code() != 0) {
     const auto code = static_cast<uint32_t>(hit.error_code());

@@ -59,22 +59,27 @@ bool RecordedTraining::may_be(const debugger::Metadata& wait) const {
   return ascend == was_ascend && (wait.cur_node().empty() || operators.count(wait.cur_node()) > 0);
 }
 
-Result<RecordedTraining> read_recorded_training(const std::string& path) {
+Result<std::vector<RecordedTraining>> read_recorded_trainings(const std::string& path) {
   Result<std::unique_ptr<RecordingReader>> reader = RecordingReader::open(path);
   if (!reader) return reader.status();
-  const RecordingIndex index = index_recording(**reader);
-  Search search(**reader);
-  for (const RecordedHold& hold : index.holds) search.take(hold.before);
-  for (const std::string& bytes : search.found.graphs) {
-    Result<GraphBuilder> builder = parse_graph(std::as_bytes(std::span(bytes)), 0, -1, nullptr);
-    if (!builder) continue;
-    const GraphPtr graph = builder->build();
-    for (const Node& node : graph->nodes()) {
-      if (node.kind == NodeKind::kOperator) search.found.operators.insert(node.name);
+  std::vector<RecordedTraining> out;
+  bool any = false;
+  for (const RecordingIndex& index : index_recording(**reader)) {
+    Search search(**reader);
+    for (const RecordedHold& hold : index.holds) search.take(hold.before);
+    for (const std::string& bytes : search.found.graphs) {
+      Result<GraphBuilder> builder = parse_graph(std::as_bytes(std::span(bytes)), 0, -1, nullptr);
+      if (!builder) continue;
+      const GraphPtr graph = builder->build();
+      for (const Node& node : graph->nodes()) {
+        if (node.kind == NodeKind::kOperator) search.found.operators.insert(node.name);
+      }
     }
+    any = any || !search.found.operators.empty();
+    out.push_back(std::move(search.found));
   }
-  if (search.found.operators.empty()) return Status(Code::kNotFound, fmt::format("{}: the recording has no graph", path));
-  return std::move(search.found);
+  if (!any) return Status(Code::kNotFound, fmt::format("{}: the recording has no graph", path));
+  return out;
 }
 
 }  // namespace msdbg::live

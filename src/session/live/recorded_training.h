@@ -18,7 +18,8 @@ struct RecordedTraining {
   bool may_be(const debugger::Metadata& wait) const;
 };
 
-/// The last training in the recording that sent a graph. Error: kNotFound without one; errors of opening the file.
-Result<RecordedTraining> read_recorded_training(const std::string& path);
+/// The last training in the recording that sent a graph; one entry per rank. Error: kNotFound without any graph; errors of opening
+/// the file.
+Result<std::vector<RecordedTraining>> read_recorded_trainings(const std::string& path);
 
 }  // namespace msdbg::live

@@ -30,6 +30,7 @@ bool may_overwrite(int descriptor) {
 
 struct Recorder::Head {
   RecordedFrame::Direction direction;
+  int rank = 0;
   Rpc rpc{};
   uint64_t call = 0;
   uint32_t index = 0;
@@ -37,7 +38,7 @@ struct Recorder::Head {
   std::string_view text;
 };
 
-Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path) {
+Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path, int ranks) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) {
     return Status(Code::kIoError, fmt::format("record: cannot write '{}': {}", path, std::strerror(errno)));
@@ -52,7 +53,9 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path) {
     return Status(Code::kIoError, fmt::format("record: cannot empty '{}': {}", path, std::strerror(errno)));
   }
   recorder->buffer_.append(kRecordingMagic);
-  WireWriter(recorder->buffer_).number(kRecordingVersion);
+  WireWriter head(recorder->buffer_);
+  head.number(ranks == 1 ? kRecordingVersion : kRecordingOfRanksVersion);
+  if (ranks != 1) head.number(static_cast<uint64_t>(ranks));
   Status written = recorder->flush();
   if (!written.ok()) return written;
   return recorder;
@@ -66,26 +69,26 @@ Recorder::~Recorder() {
   ::close(descriptor_);
 }
 
-void Recorder::client(Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept {
-  append({.direction = RecordedFrame::client, .rpc = rpc, .call = call, .index = index, .text = {}}, parts,
+void Recorder::client(int rank, Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept {
+  append({.direction = RecordedFrame::client, .rank = rank, .rpc = rpc, .call = call, .index = index, .text = {}}, parts,
          rpc == Rpc::kWaitCmd);
 }
 
-void Recorder::server(Rpc rpc, uint64_t call, std::string_view payload) noexcept {
-  append({.direction = RecordedFrame::server, .rpc = rpc, .call = call, .text = {}}, {&payload, 1}, false);
+void Recorder::server(int rank, Rpc rpc, uint64_t call, std::string_view payload) noexcept {
+  append({.direction = RecordedFrame::server, .rank = rank, .rpc = rpc, .call = call, .text = {}}, {&payload, 1}, false);
 }
 
-void Recorder::status(Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept {
-  append({.direction = RecordedFrame::server, .rpc = rpc, .call = call, .grpc_status = grpc_code, .text = text}, {},
+void Recorder::status(int rank, Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept {
+  append({.direction = RecordedFrame::server, .rank = rank, .rpc = rpc, .call = call, .grpc_status = grpc_code, .text = text}, {},
          false);
 }
 
-void Recorder::note(std::string_view text) noexcept {
-  append({.direction = RecordedFrame::note, .text = text}, {}, false);
+void Recorder::note(int rank, std::string_view text) noexcept {
+  append({.direction = RecordedFrame::note, .rank = rank, .text = text}, {}, false);
 }
 
-void Recorder::disconnected(std::string_view text) noexcept {
-  append({.direction = RecordedFrame::note, .grpc_status = kDisconnectedStatus, .text = text}, {}, false);
+void Recorder::disconnected(int rank, std::string_view text) noexcept {
+  append({.direction = RecordedFrame::note, .rank = rank, .grpc_status = kDisconnectedStatus, .text = text}, {}, false);
 }
 
 Status Recorder::flush() noexcept {
@@ -103,6 +106,7 @@ void Recorder::append(const Head& head, std::span<const std::string_view> parts,
   try {
     RecordedFrame frame;
     frame.set_direction(head.direction);
+    frame.set_rank(static_cast<uint32_t>(head.rank));
     frame.set_rpc(static_cast<uint32_t>(head.rpc));
     frame.set_call(head.call);
     frame.set_index(head.index);

@@ -20,20 +20,20 @@ namespace msdbg::live {
 class Recorder {
  public:
   /// Error: kIoError; kInvalidArgument if the file exists and is not a recording (it is not overwritten).
-  static Result<std::unique_ptr<Recorder>> create(const std::string& path);
+  static Result<std::unique_ptr<Recorder>> create(const std::string& path, int ranks = 1);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// One message of the training; `parts` are its bytes in order. A WaitCMD flushes: the training is now held, and the messages
+  /// One message of the process of `rank`; `parts` are its bytes in order. A WaitCMD flushes: the training is now held, and the messages
   /// before it survive the end of this process.
-  void client(Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept;
-  void server(Rpc rpc, uint64_t call, std::string_view payload) noexcept;
+  void client(int rank, Rpc rpc, uint64_t call, uint32_t index, std::span<const std::string_view> parts) noexcept;
+  void server(int rank, Rpc rpc, uint64_t call, std::string_view payload) noexcept;
   /// The call ended with a status instead of a reply.
-  void status(Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept;
-  void note(std::string_view text) noexcept;
+  void status(int rank, Rpc rpc, uint64_t call, int grpc_code, std::string_view text) noexcept;
+  void note(int rank, std::string_view text) noexcept;
   /// The connection of the training ended.
-  void disconnected(std::string_view text) noexcept;
+  void disconnected(int rank, std::string_view text) noexcept;
 
   /// Passes buffered data to the operating system. One flush() returns the first problem; later calls return ok.
   Status flush() noexcept;

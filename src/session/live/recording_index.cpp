@@ -171,15 +171,16 @@ bool RecordedHold::has_hits() const {
                      [](const RecordedCall& call) { return call.kind == WireEvent::Kind::kHits; });
 }
 
-RecordingIndex index_recording(RecordingReader& reader) {
-  Indexer indexer;
-  for (Frame frame; reader.next(&frame);) indexer.take(frame);
-  RecordingIndex index = indexer.finish();
+std::vector<RecordingIndex> index_recording(RecordingReader& reader) {
+  std::vector<Indexer> indexers(static_cast<size_t>(reader.ranks()));
+  for (Frame frame; reader.next(&frame);) indexers[static_cast<size_t>(frame.rank)].take(frame);
+  std::vector<RecordingIndex> out;
+  for (Indexer& indexer : indexers) out.push_back(indexer.finish());
   if (!reader.problem().ok())
-    index.note = reader.problem().message();
+    out.front().note = reader.problem().message();
   else if (reader.truncated())
-    index.note = "the recording ends in the middle of a message; it is played up to there";
-  return index;
+    out.front().note = "the recording ends in the middle of a message; it is played up to there";
+  return out;
 }
 
 }  // namespace msdbg::live

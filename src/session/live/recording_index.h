@@ -40,10 +40,10 @@ struct RecordedHold {
 struct RecordingIndex {
   std::vector<RecordedHold> holds;
   std::vector<RecordedCall> tail;   ///< after the last suspension: a farewell, or the end of the recording
-  std::string note;                 ///< why reading stopped early; "" if it did not
+  std::string note;                 ///< why reading stopped early; "" if it did not, and in all but the first rank
 };
 
-/// Reads `reader` to its end. Skips inconsistent messages: the recorder wrote whatever peers sent.
-RecordingIndex index_recording(RecordingReader& reader);
+/// Reads `reader` to its end; one index per rank. Skips inconsistent messages: the recorder wrote whatever peers sent.
+std::vector<RecordingIndex> index_recording(RecordingReader& reader);
 
 }  // namespace msdbg::live

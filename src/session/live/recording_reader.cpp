@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "msdbg/live.h"
 #include "recording.pb.h"
 #include "session/live/recording_format.h"
 
@@ -30,10 +31,14 @@ Result<std::unique_ptr<RecordingReader>> RecordingReader::open(const std::string
   WireReader head = reader->rest();
   uint64_t version = 0;
   if (!head.number(version)) return Status(Code::kCorrupt, fmt::format("recording: '{}' ends before its version", path));
-  if (version != kRecordingVersion) {
-    return Status(Code::kUnsupported, fmt::format("recording: '{}' has version {}, this msdbg reads version {}", path,
-                                                  version, kRecordingVersion));
+  if (version != kRecordingVersion && version != kRecordingOfRanksVersion) {
+    return Status(Code::kUnsupported, fmt::format("recording: '{}' has version {}, this msdbg reads versions {} and {}", path,
+                                                  version, kRecordingVersion, kRecordingOfRanksVersion));
   }
+  uint64_t ranks = 1;
+  if (version == kRecordingOfRanksVersion && (!head.number(ranks) || ranks < 1 || ranks > kMostLiveRanks))
+    return Status(Code::kCorrupt, fmt::format("recording: '{}' does not say how many ranks it has, 1 to {}", path, kMostLiveRanks));
+  reader->ranks_ = static_cast<int>(ranks);
   reader->offset_ = head.at();
   return reader;
 }
@@ -70,7 +75,7 @@ bool RecordingReader::next(Frame* frame) {
 }
 
 bool RecordingReader::read_frame(WireReader reader, Frame* frame) {
-  uint64_t direction = RecordedFrame::client, rpc = 0;
+  uint64_t direction = RecordedFrame::client, rpc = 0, rank = 0;
   WireField field;
   while (reader.next(field)) {
     const bool bytes = field.type == WireType::kBytes;
@@ -83,6 +88,9 @@ bool RecordingReader::read_frame(WireReader reader, Frame* frame) {
         break;
       case RecordedFrame::kRpcFieldNumber:
         rpc = field.value;
+        break;
+      case RecordedFrame::kRankFieldNumber:
+        rank = field.value;
         break;
       case RecordedFrame::kCallFieldNumber:
         frame->call = field.value;
@@ -105,6 +113,8 @@ bool RecordingReader::read_frame(WireReader reader, Frame* frame) {
   if (direction > RecordedFrame::note || rpc >= kRpcCount) {
     return stop(fmt::format("a frame of direction {} and rpc {}", direction, rpc));
   }
+  if (rank >= static_cast<uint64_t>(ranks_)) return stop(fmt::format("a frame of rank {}, and {} ranks", rank, ranks_));
+  frame->rank = static_cast<int>(rank);
   frame->direction = static_cast<Frame::Direction>(direction);
   frame->rpc = static_cast<Rpc>(rpc);
   return true;

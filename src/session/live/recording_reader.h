@@ -16,6 +16,7 @@ namespace msdbg::live {
 struct Frame {
   enum class Direction : uint8_t { kClient, kServer, kNote };
   Direction direction = Direction::kNote;
+  int rank = 0;
   Rpc rpc = Rpc::kWaitCmd;
   uint64_t call = 0;
   uint32_t index = 0;
@@ -35,6 +36,8 @@ class RecordingReader {
   RecordingReader(const RecordingReader&) = delete;
   RecordingReader& operator=(const RecordingReader&) = delete;
 
+  /// Number of ranks; every frame is of one of them.
+  int ranks() const { return ranks_; }
   /// False at the end of the file, at a truncated end (truncated()) or at damage (problem()).
   bool next(Frame* frame);
   /// The file ends in the middle of a frame: the recorder could not finish it.
@@ -54,6 +57,7 @@ class RecordingReader {
   const File file_;
   FileWindow window_;
   uint64_t offset_;         // of the next frame
+  int ranks_ = 1;
   bool truncated_ = false;
   Status problem_;
 };

@@ -7,16 +7,21 @@
 
 #include "msdbg/live.h"
 #include "session/live/graph_assembly.h"
-#include "session/live/live_session.h"
 #include "session/live/value_slice.h"
 
 namespace msdbg::live {
 
-Result<std::unique_ptr<ReplayTransport>> ReplayTransport::open(const std::string& path) {
+Result<std::vector<std::unique_ptr<ReplayTransport>>> ReplayTransport::open(const std::string& path) {
   Result<std::unique_ptr<RecordingReader>> reader = RecordingReader::open(path);
   if (!reader) return reader.status();
-  RecordingIndex index = index_recording(**reader);
-  return std::unique_ptr<ReplayTransport>(new ReplayTransport(std::move(*reader), std::move(index), path));
+  std::vector<RecordingIndex> indexes = index_recording(**reader);
+  std::vector<std::unique_ptr<ReplayTransport>> out;
+  for (RecordingIndex& index : indexes) {
+    Result<std::unique_ptr<RecordingReader>> own = RecordingReader::open(path);
+    if (!own) return own.status();
+    out.emplace_back(new ReplayTransport(std::move(*own), std::move(index), path));
+  }
+  return out;
 }
 
 ReplayTransport::ReplayTransport(std::unique_ptr<RecordingReader> reader, RecordingIndex index, std::string path)
@@ -272,20 +277,3 @@ void ReplayTransport::fill(const debugger::TensorProto& asked, ValueUpload& into
 }
 
 }  // namespace msdbg::live
-
-namespace msdbg {
-
-Result<std::unique_ptr<LiveSession>> open_recording(const std::string& path) {
-  Result<std::unique_ptr<live::ReplayTransport>> transport = live::ReplayTransport::open(path);
-  if (!transport) return transport.status();
-  live::SessionOptions options;
-  options.kind = SessionKind::kRecording;
-  options.source = path;
-  options.recorded = true;
-  options.history_tensors = kHistoryTensors;
-  return std::unique_ptr<LiveSession>(std::make_unique<live::LiveSessionImpl>(std::move(*transport), options));
-}
-
-bool is_recording(const std::string& path) { return live::RecordingReader::begins_as_recording(path); }
-
-}  // namespace msdbg

@@ -1,4 +1,4 @@
-// Replays a recording in place of a training process: the session's commands move through the recorded suspensions.
+// Replays a recording in place of a training process, that of one rank: the session's commands move through the recorded suspensions.
 //
 // The run is fixed; queries about it are free. Every run command goes to the next recorded suspension that fits it, views return
 // what was read in that suspension, a recheck returns the recorded hits. Nothing is ever written.
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "session/live/mailbox.h"
 #include "session/live/recording_index.h"
@@ -18,7 +19,8 @@ namespace msdbg::live {
 
 class ReplayTransport final : public Transport {
  public:
-  static Result<std::unique_ptr<ReplayTransport>> open(const std::string& path);
+  /// One transport per rank.
+  static Result<std::vector<std::unique_ptr<ReplayTransport>>> open(const std::string& path);
 
   bool next(WireEvent* event, Clock::time_point deadline, bool stop_on_interrupt) override;
   Status answer(const debugger::EventReply& reply) override;

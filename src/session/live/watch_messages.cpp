@@ -11,9 +11,9 @@ namespace {
 
 /// Space for names in one message; the other part of the 4 MiB is for the fields around them.
 constexpr size_t kBytesPerMessage = size_t{3} << 20;
-constexpr size_t kBytesAroundName = 16;
+constexpr size_t kBytesAroundWatched = 16;
 
-size_t cost(const WatchedName& watched) { return watched.name.size() + watched.type.size() + kBytesAroundName; }
+size_t cost(const WatchedName& watched) { return watched.name.size() + watched.type.size() + kBytesAroundWatched; }
 
 /// Calls take(first, last) for each part.
 template <typename Take>

@@ -1,4 +1,4 @@
-#include "analysis/in_place.h"
+#include "msdbg/in_place.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,30 @@
+# Writes the manual pages and the completion scripts of PROGRAM below SHARE. EMULATOR runs it, if it is for another processor.
+set(pages ${SHARE}/man/man1)
+file(MAKE_DIRECTORY ${pages} ${SHARE}/bash-completion/completions ${SHARE}/zsh/vendor-completions ${SHARE}/fish/vendor_completions.d)
+
+# print(FILE WORDS...): the program's output.
+function(print file)
+  execute_process(COMMAND ${EMULATOR} ${PROGRAM} ${ARGN} OUTPUT_FILE ${file} RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${PROGRAM} ${ARGN} ended with '${status}'")
+  endif()
+endfunction()
+
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} --dump-commands OUTPUT_VARIABLE commands RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} --dump-commands ended with '${status}'")
+endif()
+string(JSON count LENGTH "${commands}")
+math(EXPR last "${count} - 1")
+print(${pages}/msdbg.1 --man)
+set(written ${pages}/msdbg.1)
+foreach(i RANGE ${last})
+  string(JSON name GET "${commands}" ${i} name)
+  print(${pages}/msdbg-${name}.1 --man ${name})
+  list(APPEND written ${pages}/msdbg-${name}.1)
+endforeach()
+execute_process(COMMAND gzip -9nf ${written} COMMAND_ERROR_IS_FATAL ANY)
+
+print(${SHARE}/bash-completion/completions/msdbg completion bash)
+print(${SHARE}/zsh/vendor-completions/_msdbg completion zsh)
+print(${SHARE}/fish/vendor_completions.d/msdbg.fish completion fish)

@@ -1,0 +1,70 @@
+// Numbers and texts as bytes for another process or a later one: little endian, whatever the machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "msdbg/base.h"
+
+namespace msdbg {
+
+/// Appends values to a string.
+class ByteWriter {
+ public:
+  void byte(unsigned value) { out_ += static_cast<char>(value); }
+  void flag(bool value) { byte(value ? 1 : 0); }
+  /// Small numbers take one byte.
+  void number(uint64_t value);
+  /// Small negative numbers are short, too.
+  void whole(int64_t value) { number((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63)); }
+  void real(double value);
+  void text(std::string_view value);
+  void status(const Status& value);
+
+  size_t size() const { return out_.size(); }
+  std::string take() { return std::exchange(out_, {}); }
+
+ private:
+  std::string out_;
+};
+
+/// Reads them again and trusts none of them. After the first fault everything is zero or empty.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
+
+  uint8_t byte();
+  bool flag();
+  uint64_t number();
+  /// A number up to `most`; anything larger is a fault.
+  uint64_t number(uint64_t most);
+  int64_t whole();
+  /// A whole number that fits into an int.
+  int small();
+  double real();
+  std::string_view text();
+  Status status();
+  /// A count of items that take at least one byte each.
+  size_t items(uint64_t most);
+
+  void require(bool holds) {
+    if (!holds) fail();
+  }
+  void fail() {
+    good_ = false;
+    rest_ = {};
+  }
+  bool good() const { return good_; }
+  /// True if everything was read without a fault.
+  bool at_end() const { return good_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace msdbg

@@ -1,0 +1,97 @@
+// Collective operators by their type and attributes.
+#include <algorithm>
+#include <array>
+
+#include "analysis/collectives.h"
+#include "msdbg/analysis.h"
+
+namespace msdbg {
+namespace {
+
+struct Spelling {
+  std::string_view op;  ///< lower case
+  CollectiveKind kind;
+};
+constexpr std::array<Spelling, 32> kSpellings = {{
+    {"allreduce", CollectiveKind::kAllReduce},
+    {"distcommallreduce", CollectiveKind::kAllReduce},
+    {"innercommallreduce", CollectiveKind::kAllReduce},
+    {"allgather", CollectiveKind::kAllGather},
+    {"allgatherv", CollectiveKind::kAllGather},
+    {"distcommallgather", CollectiveKind::kAllGather},
+    {"distcommallgatherintotensor", CollectiveKind::kAllGather},
+    {"innercommallgather", CollectiveKind::kAllGather},
+    {"allswap", CollectiveKind::kAllToAll},
+    {"alltoall", CollectiveKind::kAllToAll},
+    {"alltoallv", CollectiveKind::kAllToAll},
+    {"alltoallvc", CollectiveKind::kAllToAll},
+    {"distcommalltoallv", CollectiveKind::kAllToAll},
+    {"distcommalltoallvsingle", CollectiveKind::kAllToAll},
+    {"innercommalltoallv", CollectiveKind::kAllToAll},
+    {"neighborexchange", CollectiveKind::kAllToAll},
+    {"neighborexchangev2", CollectiveKind::kAllToAll},
+    {"reducescatter", CollectiveKind::kReduceScatter},
+    {"reducescatterv", CollectiveKind::kReduceScatter},
+    {"distcommreducescatter", CollectiveKind::kReduceScatter},
+    {"innercommreducescatter", CollectiveKind::kReduceScatter},
+    {"broadcast", CollectiveKind::kBroadcast},
+    {"distcommbroadcast", CollectiveKind::kBroadcast},
+    {"reduce", CollectiveKind::kReduce},
+    {"collectivegather", CollectiveKind::kGather},
+    {"collectivescatter", CollectiveKind::kScatter},
+    {"send", CollectiveKind::kSend},
+    {"innercommisend", CollectiveKind::kSend},
+    {"distcommisend", CollectiveKind::kSend},
+    {"receive", CollectiveKind::kReceive},
+    {"innercommirecv", CollectiveKind::kReceive},
+    {"distcommirecv", CollectiveKind::kReceive},
+}};
+
+constexpr std::array<std::string_view, 4> kWorldGroups = {"hccl_world_group", "mccl_world_group", "nccl_world_group", "lccl_world_group"};
+
+}  // namespace
+
+const std::string* collective_attribute(const Node& node, std::string_view name) {
+  for (const Attribute& each : node.attributes) {
+    if (each.name == name) return &each.value.get();
+  }
+  return nullptr;
+}
+
+std::optional<CollectiveKind> collective_kind(const Node& node) {
+  if (node.kind != NodeKind::kOperator) return std::nullopt;
+  const std::string op = to_lower(node.op);
+  const auto found = std::ranges::find(kSpellings, op, &Spelling::op);
+  if (found == kSpellings.end()) return std::nullopt;
+  // Operators of other meaning share these names: a collective names its group.
+  const bool shared = op == "reduce" || op == "send" || op == "receive" || op == "broadcast";
+  if (shared && collective_attribute(node, "group") == nullptr && collective_attribute(node, "sr_tag") == nullptr) return std::nullopt;
+  return found->kind;
+}
+
+bool gives_all_the_same(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather || kind == CollectiveKind::kBroadcast;
+}
+
+std::string collective_group(const Node& node) {
+  const std::string* const text = collective_attribute(node, "group");
+  if (text == nullptr) return "";
+  std::string_view group = trim(*text);
+  if (group.size() >= 2 && group.front() == '"' && group.back() == '"') group = group.substr(1, group.size() - 2);
+  return std::string(group);
+}
+
+bool is_world_group(std::string_view group) { return std::ranges::find(kWorldGroups, group) != kWorldGroups.end(); }
+
+std::string_view collective_kind_name(CollectiveKind kind) {
+  constexpr std::string_view kNames[] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "Broadcast",
+                                         "Reduce",    "Gather",    "Scatter",       "Send",     "Receive"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string group_text(std::string_view group, bool assumed) {
+  if (group.empty()) return assumed ? "all ranks, assumed" : "";
+  return std::string(group) + (assumed ? ", ranks assumed" : "");
+}
+
+}  // namespace msdbg

@@ -1,0 +1,109 @@
+#include "msdbg/bytes.h"
+
+#include <bit>
+#include <limits>
+
+namespace msdbg {
+
+void ByteWriter::number(uint64_t value) {
+  for (; value >= 0x80; value >>= 7) byte(static_cast<unsigned>(value & 0x7f) | 0x80);
+  byte(static_cast<unsigned>(value));
+}
+
+void ByteWriter::real(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  for (int shift = 0; shift < 64; shift += 8) byte(static_cast<unsigned>(bits >> shift & 0xff));
+}
+
+void ByteWriter::text(std::string_view value) {
+  number(value.size());
+  out_ += value;
+}
+
+void ByteWriter::status(const Status& value) {
+  byte(static_cast<unsigned>(value.code()));
+  text(value.message());
+}
+
+uint8_t ByteReader::byte() {
+  if (rest_.empty()) {
+    fail();
+    return 0;
+  }
+  const auto value = static_cast<uint8_t>(rest_.front());
+  rest_.remove_prefix(1);
+  return value;
+}
+
+bool ByteReader::flag() {
+  const uint8_t value = byte();
+  require(value <= 1);
+  return value == 1;
+}
+
+uint64_t ByteReader::number() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    const uint8_t next = byte();
+    if (shift == 63 && next > 1) break;
+    value |= uint64_t{next & 0x7fu} << shift;
+    if (next < 0x80) return value;
+  }
+  fail();
+  return 0;
+}
+
+uint64_t ByteReader::number(uint64_t most) {
+  const uint64_t value = number();
+  require(value <= most);
+  return good_ ? value : 0;
+}
+
+int64_t ByteReader::whole() {
+  const uint64_t value = number();
+  return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+}
+
+int ByteReader::small() {
+  const int64_t value = whole();
+  require(value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max());
+  return good_ ? static_cast<int>(value) : 0;
+}
+
+double ByteReader::real() {
+  if (rest_.size() < 8) {
+    fail();
+    return 0;
+  }
+  uint64_t bits = 0;
+  for (int shift = 0; shift < 64; shift += 8) bits |= uint64_t{byte()} << shift;
+  return std::bit_cast<double>(bits);
+}
+
+std::string_view ByteReader::text() {
+  const uint64_t size = number();
+  if (size > rest_.size()) {
+    fail();
+    return {};
+  }
+  const std::string_view value = rest_.substr(0, size);
+  rest_.remove_prefix(size);
+  return value;
+}
+
+Status ByteReader::status() {
+  const auto code = static_cast<Code>(number(static_cast<uint64_t>(Code::kInternal)));
+  std::string message(text());
+  return code == Code::kOk ? Status() : Status(code, std::move(message));
+}
+
+size_t ByteReader::items(uint64_t most) {
+  const uint64_t count = number();
+  if (count > most || count > rest_.size()) {
+    fail();
+    return 0;
+  }
+  return static_cast<size_t>(count);
+}
+
+}  // namespace msdbg

@@ -1,0 +1,46 @@
+// What a dump session tells its index.
+#include "session/dump/dump_session.h"
+
+namespace msdbg::dump {
+
+DumpSession::~DumpSession() {
+  if (index_) index_->detach();
+}
+
+void DumpSession::use_index(std::shared_ptr<StatsIndex> index, bool plain, bool complete) {
+  std::vector<std::string> directories;
+  for (const KnownDirectory& directory : data_.directories) directories.push_back(directory.path);
+  index->attach(*this, directories, plain, complete);
+  add_stats_store(index);
+  index_ = std::move(index);
+}
+
+void DumpSession::check_ends() {
+  if (index_) index_->save();
+}
+
+std::optional<FilePlace> DumpSession::locate(const TensorId& id) const {
+  const Value* value = find(id);
+  if (value == nullptr || value->kind == FileKind::kStatistics || !format_problem(*value).ok()) return std::nullopt;
+  const Node& node = graph_data(id.rank, id.graph)->graph->node(id.node);
+  uint64_t context = static_cast<uint64_t>(value->note);
+  if (id.slot.io == Io::kOutput && id.slot.index < node.outputs.size() && node.outputs[id.slot.index].shape) {
+    const Shape& shape = *node.outputs[id.slot.index].shape;
+    context = hash_of({reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof shape[0]}, context + 1);
+  }
+  return FilePlace{value->directory, value->file(), context};
+}
+
+void DumpSession::for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const {
+  const auto walk = [&](const StepIndex& index) {
+    for (const Value& value : index.values()) {
+      if (value.kind != FileKind::kStatistics) take(value.directory, value.file());
+    }
+  };
+  for (const auto& [key, data] : data_.data) {
+    walk(data.constants);
+    for (const auto& [step, index] : data.steps) walk(index);
+  }
+}
+
+}  // namespace msdbg::dump

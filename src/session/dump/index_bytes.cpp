@@ -1,0 +1,199 @@
+#include "session/dump/index_bytes.h"
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <cstring>
+
+namespace msdbg::dump {
+namespace {
+
+constexpr uint64_t kFactor = 0x9fb21c651e98df25u;
+constexpr size_t kChecksumBytes = 8;
+
+uint64_t mixed(uint64_t h, uint64_t word) {
+  h ^= word * kFactor;
+  h = std::rotl(h, 29) * 0xff51afd7ed558ccdu;
+  return h;
+}
+
+uint64_t finished(uint64_t h) {
+  h ^= h >> 32;
+  h *= 0xd6e8feb86659fd93u;
+  return h ^ (h >> 29);
+}
+
+uint64_t fixed(std::string_view bytes, size_t at) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < 8; ++i) value |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
+  return value;
+}
+
+void put_fixed(std::string& out, uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xff);
+}
+
+void put_number(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>((value & 0x7f) | 0x80);
+  out += static_cast<char>(value);
+}
+
+/// Reads a number and moves `at` behind it. False beyond the end, and for numbers above 32 bits.
+bool number(std::string_view bytes, size_t& at, uint32_t& value) {
+  uint64_t found = 0;
+  for (int shift = 0; shift < 35; shift += 7) {
+    if (at >= bytes.size()) return false;
+    const auto next = static_cast<uint8_t>(bytes[at++]);
+    found |= uint64_t{next & 0x7fu} << shift;
+    if (next < 0x80) {
+      value = static_cast<uint32_t>(found);
+      return found <= UINT32_MAX;
+    }
+  }
+  return false;
+}
+
+/// The bytes behind a checksum that matches; nullopt otherwise.
+std::optional<std::string_view> checked(std::string_view bytes) {
+  if (bytes.size() < kChecksumBytes) return std::nullopt;
+  const std::string_view rest = bytes.substr(kChecksumBytes);
+  if (fixed(bytes, 0) != hash_of(rest)) return std::nullopt;
+  return rest;
+}
+
+void seal(std::string& bytes) {
+  std::string sum;
+  put_fixed(sum, hash_of(std::string_view(bytes).substr(kChecksumBytes)));
+  bytes.replace(0, kChecksumBytes, sum);
+}
+
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() <= NAME_MAX && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+int64_t nanoseconds(const struct timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+}  // namespace
+
+FileStamp FileStamp::of(const struct stat& info) {
+  return {static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_ino), nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
+}
+
+uint64_t FileStamp::digest(uint64_t seed) const {
+  uint64_t h = seed ^ 0x51ed270b27d5ad35u;
+  for (const uint64_t word : {size, inode, static_cast<uint64_t>(modified), static_cast<uint64_t>(changed)}) h = mixed(h, word);
+  return std::max(finished(h), kFirstDigest);
+}
+
+uint64_t hash_of(std::string_view bytes, uint64_t seed) {
+  uint64_t h = seed ^ (bytes.size() * kFactor);
+  size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data() + at, 8);
+    if constexpr (std::endian::native == std::endian::big) word = fixed(bytes, at);
+    h = mixed(h, word);
+  }
+  uint64_t last = 0;
+  for (size_t i = 0; at + i < bytes.size(); ++i) last |= uint64_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
+  return finished(mixed(h, last));
+}
+
+std::string encode_listing(uint64_t stamp, std::span<const DirectoryEntry> entries) {
+  std::string out(kChecksumBytes, '\0');
+  put_fixed(out, stamp);
+  put_number(out, entries.size());
+  std::string_view before;
+  for (const DirectoryEntry& entry : entries) {
+    // Neighbours in the order of names share most of them.
+    const auto differs = std::mismatch(before.begin(), before.end(), entry.name.begin(), entry.name.end());
+    const auto shared = static_cast<size_t>(differs.first - before.begin());
+    put_number(out, shared * 2 + (entry.directory ? 1 : 0));
+    put_number(out, entry.name.size() - shared);
+    out.append(entry.name, shared);
+    before = entry.name;
+  }
+  seal(out);
+  return out;
+}
+
+uint64_t stamp_of_listing(std::string_view bytes) { return bytes.size() < 2 * kChecksumBytes ? 0 : fixed(bytes, kChecksumBytes); }
+
+std::optional<std::vector<DirectoryEntry>> decode_listing(std::string_view bytes) {
+  const std::optional<std::string_view> rest = checked(bytes);
+  if (!rest || rest->size() < 8) return std::nullopt;
+  size_t at = 8;
+  uint32_t count = 0;
+  if (!number(*rest, at, count) || count > rest->size()) return std::nullopt;
+  std::vector<DirectoryEntry> entries(count);
+  std::string_view before;
+  for (DirectoryEntry& entry : entries) {
+    uint32_t shared = 0, more = 0;
+    if (!number(*rest, at, shared) || !number(*rest, at, more)) return std::nullopt;
+    entry.directory = shared % 2 == 1;
+    shared /= 2;
+    if (shared > before.size() || more > rest->size() - at) return std::nullopt;
+    entry.name.reserve(shared + more);
+    entry.name.append(before.substr(0, shared)).append(rest->substr(at, more));
+    at += more;
+    if (!is_name(entry.name)) return std::nullopt;
+    before = entry.name;
+  }
+  if (at != rest->size()) return std::nullopt;
+  return entries;
+}
+
+std::string encode_part(uint32_t parts, std::span<const IndexEntry> entries) {
+  size_t size = kChecksumBytes + 16;
+  for (const IndexEntry& entry : entries) size += 28 + entry.bytes.size();
+  std::string out(kChecksumBytes, '\0');
+  out.reserve(size);
+  put_number(out, parts);
+  put_number(out, entries.size());
+  for (const IndexEntry& entry : entries) {
+    put_fixed(out, entry.name);
+    put_fixed(out, entry.digest);
+    put_fixed(out, entry.previous);
+    put_number(out, entry.bytes.size());
+    out += entry.bytes;
+  }
+  seal(out);
+  return out;
+}
+
+std::optional<IndexPart> decode_part(std::string_view bytes) {
+  if (!checked(bytes)) return std::nullopt;
+  IndexPart part;
+  size_t at = kChecksumBytes;
+  uint32_t count = 0;
+  if (!number(bytes, at, part.parts) || !number(bytes, at, count) || count > bytes.size() / 24) return std::nullopt;
+  if (bytes.size() > UINT32_MAX || !std::has_single_bit(part.parts)) return std::nullopt;
+  part.offsets.reserve(count);
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    part.offsets.push_back(static_cast<uint32_t>(at));
+    if (bytes.size() - at < 24) return std::nullopt;
+    const uint64_t name = fixed(bytes, at);
+    if (i > 0 && name <= before) return std::nullopt;
+    before = name;
+    at += 24;
+    uint32_t size = 0;
+    if (!number(bytes, at, size) || size > bytes.size() - at) return std::nullopt;
+    at += size;
+  }
+  if (at != bytes.size()) return std::nullopt;
+  return part;
+}
+
+IndexEntry entry_at(std::string_view bytes, uint32_t offset) {
+  size_t at = offset;
+  IndexEntry entry{fixed(bytes, at), fixed(bytes, at + 8), fixed(bytes, at + 16), {}};
+  at += 24;
+  uint32_t size = 0;
+  number(bytes, at, size);
+  entry.bytes = bytes.substr(at, size);
+  return entry;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,304 @@
+#include "session/dump/index_file.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace msdbg::dump {
+namespace sql {
+
+struct CloseDatabase {
+  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+}  // namespace sql
+
+namespace {
+
+using sql::Database, sql::Statement;
+
+constexpr int kWaitToRead = 200, kWaitToWrite = 1000;  // milliseconds
+constexpr const char* kTable =
+    "CREATE TABLE entry(directory TEXT NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(directory, number))";
+
+/// Null if the file cannot be opened.
+Database open_database(const std::string& path, int flags, int wait) {
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nullptr);
+  Database database(opened);
+  if (code != SQLITE_OK) return nullptr;
+  sqlite3_busy_timeout(opened, wait);
+  // The file may come from anywhere.
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  return database;
+}
+
+int prepare(sqlite3* database, const char* text, Statement& statement) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = sqlite3_prepare_v2(database, text, -1, &prepared, nullptr);
+  statement.reset(prepared);
+  return code;
+}
+
+int run(sqlite3* database, const char* text) { return sqlite3_exec(database, text, nullptr, nullptr, nullptr); }
+
+enum class Contents { kOurs, kEmpty, kOlder, kNewer, kDamaged, kBusy };
+
+Contents contents_of(sqlite3* database) {
+  const auto failed = [](int code) { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? Contents::kDamaged : Contents::kBusy; };
+  Statement version, schema;
+  if (const int code = prepare(database, "PRAGMA user_version", version); code != SQLITE_OK) return failed(code);
+  if (const int code = sqlite3_step(version.get()); code != SQLITE_ROW) return failed(code);
+  const int number = sqlite3_column_int(version.get(), 0);
+  version.reset();
+  if (number > IndexFile::kVersion) return Contents::kNewer;
+  int code = prepare(database, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", schema);
+  if (code != SQLITE_OK) return failed(code);
+  code = sqlite3_step(schema.get());
+  if (code == SQLITE_DONE) return number == 0 ? Contents::kEmpty : Contents::kDamaged;
+  if (code != SQLITE_ROW) return failed(code);
+  if (number < IndexFile::kVersion) return number == 0 ? Contents::kDamaged : Contents::kOlder;
+  const unsigned char* text = sqlite3_column_text(schema.get(), 0);
+  const bool ours = text != nullptr && std::string_view(reinterpret_cast<const char*>(text)) == kTable;
+  return ours && sqlite3_step(schema.get()) == SQLITE_DONE ? Contents::kOurs : Contents::kDamaged;
+}
+
+bool is_damage(int code) { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
+
+std::string blob(sqlite3_stmt* row, int column) {
+  const void* bytes = sqlite3_column_blob(row, column);
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(row, column));
+  return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
+}
+
+void bind_text(sqlite3_stmt* statement, int place, const std::string& text) {
+  sqlite3_bind_text64(statement, place, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+}
+
+}  // namespace
+
+IndexFile::IndexFile(std::string path) : path_(std::move(path)) { open(); }
+
+IndexFile::~IndexFile() { close(); }
+
+void IndexFile::close() {
+  sqlite3_finalize(select_);
+  sqlite3_finalize(select_parts_);
+  sqlite3_close_v2(database_);
+  select_ = select_parts_ = nullptr;
+  database_ = nullptr;
+}
+
+void IndexFile::open() {
+  struct stat info {};
+  if (::lstat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  // To write, because a writer that was killed left its changes to be rolled back.
+  Database database = open_database(path_, SQLITE_OPEN_READWRITE, kWaitToRead);
+  if (!database) return;
+  switch (contents_of(database.get())) {
+    case Contents::kOurs: break;
+    case Contents::kNewer: log(LogLevel::kInfo, fmt::format("{}: is the index of a newer msdbg and not used", path_)); return;
+    case Contents::kDamaged: damaged_ = true; [[fallthrough]];
+    default: return;
+  }
+  Statement select, parts;
+  if (prepare(database.get(), "SELECT bytes FROM entry WHERE directory = ?1 AND number = 0", select) != SQLITE_OK) return;
+  if (prepare(database.get(), "SELECT bytes FROM entry WHERE directory = ?1 AND number > 0 ORDER BY number", parts) != SQLITE_OK) return;
+  select_ = select.release();
+  select_parts_ = parts.release();
+  database_ = database.release();
+}
+
+void IndexFile::give_up() {
+  std::lock_guard lock(mutex_);
+  damaged_ = true;
+  close();
+}
+
+std::optional<std::string> IndexFile::listing(const std::string& directory) {
+  std::lock_guard lock(mutex_);
+  if (database_ == nullptr) return std::nullopt;
+  bind_text(select_, 1, directory);
+  const int code = sqlite3_step(select_);
+  std::optional<std::string> bytes;
+  if (code == SQLITE_ROW) bytes = blob(select_, 0);
+  sqlite3_reset(select_);
+  if (is_damage(code)) {
+    damaged_ = true;
+    close();
+  }
+  return bytes;
+}
+
+std::vector<std::string> IndexFile::parts(const std::string& directory) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> found;
+  if (database_ == nullptr) return found;
+  bind_text(select_parts_, 1, directory);
+  int code;
+  while ((code = sqlite3_step(select_parts_)) == SQLITE_ROW) found.push_back(blob(select_parts_, 0));
+  sqlite3_reset(select_parts_);
+  if (is_damage(code)) {
+    damaged_ = true;
+    close();
+  }
+  if (code != SQLITE_DONE) found.clear();
+  return found;
+}
+
+namespace {
+
+/// The file and what an unfinished transaction left beside it.
+void remove_database(const std::string& path) {
+  std::remove(path.c_str());
+  std::remove((path + "-journal").c_str());
+}
+
+void set_aside(const std::string& path, Contents why) {
+  if (why == Contents::kNewer) {
+    const std::string kept = path + ".newer";
+    log(LogLevel::kWarning, fmt::format("{}: is the index of a newer msdbg: kept as {}, and built again", path, kept));
+    std::rename(path.c_str(), kept.c_str());
+  } else if (why == Contents::kDamaged) {
+    log(LogLevel::kWarning, fmt::format("{}: the index is damaged and built again", path));
+  }
+  remove_database(path);
+}
+
+}  // namespace
+
+struct IndexWriter::State {
+  explicit State(const std::string& where) : path(where) {}
+  ~State() {
+    if (!database) return;
+    insert.reset();
+    remove.reset();
+    run(database.get(), "ROLLBACK");
+    database.reset();
+    if (created) remove_database(path);
+  }
+
+  Status failure(const char* what, int code) const {
+    const char* why = database ? sqlite3_errmsg(database.get()) : sqlite3_errstr(code);
+    return Status(is_damage(code) ? Code::kCorrupt : Code::kIoError, fmt::format("{}: the index cannot be {}: {}", path, what, why));
+  }
+
+  /// kOurs if the transaction has begun; else what is wrong, with a status.
+  Contents begin(Status& status) {
+    database = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, kWaitToWrite);
+    if (!database) return status = failure("opened", SQLITE_CANTOPEN), Contents::kBusy;
+    // A killed process leaves a journal that is rolled back; only a crash of the machine can damage the file, which is noticed.
+    run(database.get(), "PRAGMA synchronous = OFF");
+    int code = run(database.get(), "BEGIN IMMEDIATE");
+    if (code != SQLITE_OK) {
+      status = failure("locked", code);
+      database.reset();
+      return is_damage(code) ? Contents::kDamaged : Contents::kBusy;
+    }
+    Contents contents = contents_of(database.get());
+    if (contents == Contents::kEmpty) {
+      code = run(database.get(), kTable);
+      if (code == SQLITE_OK) code = run(database.get(), fmt::format("PRAGMA user_version = {}", IndexFile::kVersion).c_str());
+      contents = code == SQLITE_OK ? Contents::kOurs : Contents::kBusy;
+    }
+    if (contents == Contents::kOurs) code = prepare(database.get(), "INSERT OR REPLACE INTO entry VALUES(?1, ?2, ?3)", insert);
+    if (contents == Contents::kOurs && code == SQLITE_OK)
+      code = prepare(database.get(), "DELETE FROM entry WHERE directory = ?1 AND number > ?2", remove);
+    if (contents != Contents::kOurs || code != SQLITE_OK) {
+      status = failure("read", code);
+      insert.reset();
+      remove.reset();
+      run(database.get(), "ROLLBACK");
+      database.reset();
+      return contents == Contents::kOurs ? Contents::kBusy : contents;
+    }
+    return contents;
+  }
+
+  Status step(sqlite3_stmt* statement) {
+    const int code = sqlite3_step(statement);
+    const Status status = code == SQLITE_DONE ? Status() : failure("written", code);
+    sqlite3_reset(statement);
+    return status;
+  }
+
+  const std::string path;
+  bool created = false;
+  Database database;
+  Statement insert, remove;
+};
+
+IndexWriter::IndexWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+IndexWriter::~IndexWriter() = default;
+IndexWriter::IndexWriter(IndexWriter&&) noexcept = default;
+
+Result<IndexWriter> IndexWriter::begin(const std::string& path, bool replace) {
+  auto state = std::make_unique<State>(path);
+  struct stat info {};
+  state->created = ::lstat(path.c_str(), &info) != 0;
+  if (!state->created && !S_ISREG(info.st_mode)) return Status(Code::kIoError, path + ": is not a regular file, there is no index");
+  if (replace && !state->created) set_aside(path, Contents::kDamaged);
+  Status status;
+  Contents contents = state->begin(status);
+  if (contents == Contents::kNewer || contents == Contents::kOlder || contents == Contents::kDamaged) {
+    set_aside(path, contents);
+    contents = state->begin(status);
+  }
+  if (contents == Contents::kOurs) return IndexWriter(std::move(state));
+  if (state->created) remove_database(path);
+  return status;
+}
+
+Status IndexWriter::put(const std::string& directory, int64_t number, std::string_view bytes) {
+  sqlite3_stmt* insert = state_->insert.get();
+  bind_text(insert, 1, directory);
+  sqlite3_bind_int64(insert, 2, number);
+  sqlite3_bind_blob64(insert, 3, bytes.data(), bytes.size(), SQLITE_STATIC);
+  return state_->step(insert);
+}
+
+Status IndexWriter::remove_after(const std::string& directory, int64_t number) {
+  bind_text(state_->remove.get(), 1, directory);
+  sqlite3_bind_int64(state_->remove.get(), 2, number);
+  return state_->step(state_->remove.get());
+}
+
+Status IndexWriter::keep_only(const std::set<std::string>& directories) {
+  Statement all;
+  std::vector<std::string> gone;
+  int code = prepare(state_->database.get(), "SELECT DISTINCT directory FROM entry", all);
+  if (code != SQLITE_OK) return state_->failure("read", code);
+  while ((code = sqlite3_step(all.get())) == SQLITE_ROW) {
+    std::string name = blob(all.get(), 0);
+    if (directories.count(name) == 0) gone.push_back(std::move(name));
+  }
+  if (code != SQLITE_DONE) return state_->failure("read", code);
+  all.reset();
+  for (const std::string& name : gone) {
+    if (Status status = remove_after(name, -1); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status IndexWriter::commit() {
+  const int code = run(state_->database.get(), "COMMIT");
+  if (code != SQLITE_OK) return state_->failure("written", code);
+  state_->insert.reset();
+  state_->remove.reset();
+  state_->database.reset();
+  return {};
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,126 @@
+// The index of a dump: listings of its directories, and statistics of its tensors, from one run of the program to the next.
+//
+// Whatever it says is true of files and directories that have not changed: each answer compares size, times and inode. What changed so
+// recently that a further change might not show is not kept. docs/index.md describes it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "msdbg/session.h"
+#include "session/dump/directory.h"
+#include "session/dump/index_bytes.h"
+#include "session/dump/index_file.h"
+#include "session/dump/index_place.h"
+
+namespace msdbg::dump {
+
+/// The file of a value.
+struct FilePlace {
+  uint32_t directory = 0;  ///< index into the session's list
+  std::string_view file;   ///< below the directory
+  uint64_t context = 0;    ///< hash of what the graph adds to the description
+};
+
+/// What the index asks the session. Any thread.
+class FilePlaces {
+ public:
+  virtual ~FilePlaces() = default;
+  /// nullopt if the value has no file with elements that can be read.
+  virtual std::optional<FilePlace> locate(const TensorId& id) const = 0;
+  virtual Result<TensorId> earlier(const TensorId& id, bool* history_missing) const = 0;
+  virtual void for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const = 0;
+};
+
+class StatsIndex : public DirectoryLister, public StatsStore {
+ public:
+  /// `settled`: for how long a file must not have changed when it is read.
+  StatsIndex(std::string root, std::chrono::nanoseconds settled);
+  ~StatsIndex() override;
+
+  const std::string& root() const { return root_; }
+  /// Once the dump is open. `plain`: its root is a directory of tensors. `complete`: all of it is open.
+  void attach(const FilePlaces& places, std::span<const std::string> directories, bool plain, bool complete);
+  /// Writes what is new, in the background.
+  void save();
+  /// Waits for save(), writes the rest and forgets the session.
+  void detach();
+
+  /// The owner's thread only.
+  Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
+  std::string find(const TensorId& id, bool previous) override;
+  void put(const TensorId& id, std::string_view entry) override;
+
+ private:
+  /// A file as it was before it was read.
+  struct Seen {
+    uint64_t digest = 0, previous = 0;
+    int64_t youngest = 0;  ///< last change of the file and of the previous value's file
+    int64_t when = 0;
+  };
+  /// New statistics: `size` bytes from `offset` of the directory's.
+  struct Fresh {
+    uint64_t name = 0;
+    Seen seen;
+    size_t offset = 0, size = 0;
+  };
+  struct Listing {
+    std::string bytes;
+    Seen seen;
+  };
+  struct Reference {
+    uint64_t name;
+    uint32_t part, offset;
+  };
+  struct Directory {
+    Directory(std::string path_to_it, std::optional<std::string> name) : path(std::move(path_to_it)), key(std::move(name)) {}
+    ~Directory();
+    std::string path;
+    std::optional<std::string> key;  ///< below the root; nullopt if it is elsewhere
+    std::mutex mutex;                // for everything below
+    int descriptor = -1;
+    bool loaded = false;
+    std::vector<std::string> parts;
+    std::vector<Reference> references;  // by name
+    std::unordered_map<uint64_t, Seen> seen;
+    std::vector<Fresh> fresh;
+    std::string fresh_bytes;
+  };
+
+  std::optional<std::string> key_of(const std::string& path) const;
+  std::optional<FileStamp> stamp_of(Directory& directory, std::string_view file);
+  std::optional<Seen> look(const FilePlace& place);
+  uint64_t look_at_previous(const TensorId& id, int64_t& youngest);
+  void load(Directory& directory);
+  static std::optional<IndexEntry> entry_of(const Directory& directory, uint64_t name);
+  void save_now();
+  Status write(IndexWriter& writer);
+  Status write_statistics(IndexWriter& writer, uint32_t number, uint64_t files);
+  void remove_lost(uint32_t number, std::vector<IndexEntry>& entries) const;
+
+  const std::string root_;
+  const std::chrono::nanoseconds settled_;
+  std::unique_ptr<IndexFile> file_;
+  std::map<std::string, Listing> listings_;  // new ones
+  std::set<std::string> keys_;               // of everything that was listed
+  const FilePlaces* places_ = nullptr;
+  std::vector<std::unique_ptr<Directory>> directories_;
+  std::optional<IndexPlace> write_;
+  bool complete_ = false;
+  std::atomic<bool> changed_{false};
+  std::thread writer_;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,37 @@
+// Texts that live as long as their owner, without an allocation for each.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace msdbg::dump {
+
+class TextArena {
+ public:
+  /// A copy that stays where it is. One thread.
+  std::string_view add(std::string_view text) {
+    if (text.size() > left_) grow(text.size());
+    char* const at = next_;
+    std::memcpy(at, text.data(), text.size());
+    next_ += text.size();
+    left_ -= text.size();
+    return {at, text.size()};
+  }
+
+ private:
+  void grow(size_t least) {
+    const size_t size = least > kBlock ? least : kBlock;
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(size));
+    next_ = blocks_.back().get();
+    left_ = size;
+  }
+
+  static constexpr size_t kBlock = 64 << 10;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  char* next_ = nullptr;
+  size_t left_ = 0;
+};
+
+}  // namespace msdbg::dump

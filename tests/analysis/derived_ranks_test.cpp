@@ -1,0 +1,242 @@
+// What origin, check and replicas say of dumps made from the real ones and of networks that a test writes down: other numbers of
+// ranks, ranks and steps that are missing, faults that other ranks see first, shards, pipelines.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "msdbg/analysis.h"
+#include "msdbg/dump.h"
+#include "msdbg/replicas.h"
+#include "support/made_ranks.h"
+#include "support/rank_dumps.h"
+
+namespace msdbg {
+namespace {
+
+using test::MadeNode;
+using test::MadeRanks;
+using test::RankDump;
+using Ranks = std::vector<int>;
+const std::string kReducer = "Default/grad_reducer-DistributedGradReducer/";
+
+/// The answers to all three questions.
+struct Answers {
+  std::unique_ptr<Session> session;
+  OriginResult origins;
+  CheckResult checked;  ///< for NaN and Inf, with causes
+  ReplicasResult replicas;
+
+  std::string name(const TensorId& id) const { return session->tensor_name(id); }
+  std::vector<const StepOrigins*> stories(int64_t step) const {
+    std::vector<const StepOrigins*> out;
+    for (const StepOrigins& each : origins.steps) {
+      if (each.step == step) out.push_back(&each);
+    }
+    return out;
+  }
+  /// `RANK TENSOR` of each cause.
+  std::set<std::string> causes() const {
+    std::set<std::string> out;
+    if (!checked.causes) return out;
+    for (const Cause& cause : *checked.causes) out.insert(std::to_string(cause.tensor.rank) + " " + name(cause.tensor));
+    return out;
+  }
+  uint64_t findings_with_cause() const {
+    uint64_t sum = 0;
+    for (const Hit& hit : checked.hits) sum += hit.follows ? 1 : 0;
+    return sum;
+  }
+};
+
+Answers ask(const std::string& path) {
+  Answers out;
+  out.session = testing::open(path);
+  if (Result<OriginResult> found = find_origins(*out.session, {}); found) out.origins = std::move(*found);
+  else ADD_FAILURE() << found.status().message();
+  Watchpoint point;
+  point.id = 1;
+  point.rule = "tensor_overflow";
+  point.on = Selector::parse("@all").value();
+  point.condition = make_condition("tensor_overflow", {}).value();
+  if (Result<CheckResult> checked = check(*out.session, std::span(&point, 1), {}); checked) out.checked = std::move(*checked);
+  else ADD_FAILURE() << checked.status().message();
+  EXPECT_TRUE(find_causes(*out.session, {}, &out.checked).ok());
+  if (Result<ReplicasResult> compared = replicas(*out.session, {}); compared) out.replicas = std::move(*compared);
+  else ADD_FAILURE() << compared.status().message();
+  return out;
+}
+
+Ranks reached(const Origin& origin) {
+  Ranks out;
+  for (const RankReached& rank : origin.ranks_reached) out.push_back(rank.rank);
+  return out;
+}
+
+TEST(DerivedRanks, OneBadBatchAmongTwoThreeOrEightRanks) {
+  for (const int ranks : {2, 3, 8}) {
+    RankDump dump("ranks-2.7.1-badbatch");
+    Ranks others;
+    for (int rank = 0; rank < ranks; ++rank) {
+      dump.copy_rank(rank == 1 ? 2 : rank == 0 ? 0 : 3, rank);
+      if (rank != 1) others.push_back(rank);
+    }
+    const Answers answers = ask(dump.path());
+    ASSERT_EQ(answers.stories(1).size(), 1u) << ranks;
+    EXPECT_EQ(answers.stories(1)[0]->rank, 1);
+    ASSERT_EQ(answers.stories(1)[0]->origins.size(), 1u);
+    EXPECT_EQ(reached(answers.stories(1)[0]->origins[0]), others);
+    EXPECT_EQ(answers.causes(), std::set<std::string>{"1 inputs0:output:0"}) << ranks;
+    EXPECT_EQ(answers.findings_with_cause(), answers.checked.hits.size()) << ranks;
+    EXPECT_TRUE(answers.replicas.differences.empty()) << ranks;
+    EXPECT_EQ(answers.replicas.ranks.size(), static_cast<size_t>(ranks));
+  }
+}
+
+TEST(DerivedRanks, NumbersWithGaps) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_rank(0, 1).copy_rank(2, 4).copy_rank(3, 6);
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  EXPECT_EQ(answers.stories(1)[0]->rank, 4);
+  EXPECT_TRUE(answers.stories(1)[0]->origins[0].certain);
+  EXPECT_EQ(reached(answers.stories(1)[0]->origins[0]), (Ranks{1, 6}));
+  EXPECT_EQ(answers.replicas.ranks, (Ranks{1, 4, 6}));
+  EXPECT_TRUE(answers.replicas.differences.empty());
+}
+
+TEST(DerivedRanks, TheRankThatBrokeFirstIsMissing) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(3, 3);
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  const StepOrigins& story = *answers.stories(1)[0];
+  EXPECT_EQ(story.ranks, (Ranks{0, 1, 3}));
+  EXPECT_FALSE(story.origins[0].certain);
+  EXPECT_EQ(answers.name(story.origins[0].tensor), kReducer + "AllReduce-op2:output:0");
+  EXPECT_TRUE(std::ranges::any_of(story.origins[0].inputs, [](const OriginInput& input) {
+    return input.reason == "rank 2 takes part in it and has no such call in this session";
+  }));
+}
+
+TEST(DerivedRanks, AStepOfARankIsMissing) {
+  RankDump victim("ranks-2.7.1-badbatch");
+  victim.copy_ranks(4).remove_step(3, 1);
+  const Answers without = ask(victim.path());
+  ASSERT_EQ(without.stories(1).size(), 1u);
+  EXPECT_EQ(without.stories(1)[0]->rank, 2);
+  EXPECT_EQ(reached(without.stories(1)[0]->origins[0]), (Ranks{0, 1}));
+  EXPECT_TRUE(without.replicas.differences.empty());
+  EXPECT_TRUE(
+      std::ranges::any_of(without.replicas.not_checked, [](const NotChecked& each) { return each.reason == "rank 3 has no step 1"; }));
+
+  // Without the step in which it broke, nobody knows where it came from.
+  RankDump culprit("ranks-2.7.1-badbatch");
+  culprit.copy_ranks(4).remove_step(2, 1);
+  const Answers open = ask(culprit.path());
+  ASSERT_EQ(open.stories(1).size(), 1u);
+  EXPECT_EQ(open.stories(1)[0]->ranks, (Ranks{0, 1, 3}));
+  EXPECT_FALSE(open.stories(1)[0]->origins[0].certain);
+}
+
+TEST(DerivedRanks, ARankWithAnotherGraph) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_rank(0, 0).copy_rank(1, 1).copy_rank(2, 2).copy_foreign("lenet-2.7.1-ok", 0, 3);
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  EXPECT_EQ(answers.stories(1)[0]->rank, 2);
+  EXPECT_EQ(reached(answers.stories(1)[0]->origins[0]), (Ranks{0, 1}));
+  EXPECT_EQ(answers.causes(), std::set<std::string>{"2 inputs0:output:0"});
+  for (const ReplicaDifference& difference : answers.replicas.differences) ADD_FAILURE() << answers.name(difference.tensor);
+  EXPECT_TRUE(std::ranges::any_of(answers.replicas.not_replicated, [](const NotReplicated& each) {
+    return each.reason == "on rank 3 no collective reduces their gradients";
+  }));
+}
+
+TEST(DerivedRanks, TwoFaultsOnTwoRanksOfOneStep) {
+  RankDump dump("ranks-2.7.1-badbatch");
+  dump.copy_ranks(4);
+  dump.set(dump.file(0, 1, "Parameter.inputs0"), 5, NAN);
+  const Answers answers = ask(dump.path());
+  std::set<int> ranks;
+  for (const StepOrigins* story : answers.stories(1)) ranks.insert(story->rank);
+  EXPECT_EQ(ranks, (std::set<int>{0, 2}));
+  const std::set<std::string> causes = answers.causes();
+  EXPECT_TRUE(causes.contains("0 inputs0:output:0"));
+  EXPECT_TRUE(causes.contains("2 inputs0:output:0"));
+}
+
+// ---- networks that the test writes down
+
+/// Data-parallel: x -> Log -> Tanh, and the gradient of w, reduced by `reduce`, into Momentum.
+MadeRanks trained(int ranks, const std::string& reduce) {
+  MadeRanks dump(2);
+  for (int rank = 0; rank < ranks; ++rank) {
+    dump.rank(rank, {"x", "w", "moments.w", "learning_rate", "momentum"},
+              {{"Default/Log-op0", "Log", {"x"}},
+               {"Default/Tanh-op0", "Tanh", {"Default/Log-op0"}},
+               {"Default/MatMul-op0", "MatMul", {"Default/Tanh-op0", "w"}},
+               {"Gradients/Default/MatMul-op1", "MatMul", {"Default/Log-op0", "Default/MatMul-op0"}},
+               {kReducer + reduce + "-op0", reduce, {"Gradients/Default/MatMul-op1"}, {{"group", std::string("hccl_world_group")}}},
+               {kReducer + "Mul-op0", "Mul", {kReducer + reduce + "-op0"}},
+               {"Default/optimizer-Momentum/ApplyMomentum-op0", "ApplyMomentum",
+                {"w", "moments.w", "learning_rate", kReducer + "Mul-op0", "momentum"}}});
+  }
+  return dump;
+}
+
+TEST(DerivedRanks, WhatTheForwardAbsorbsShowsInAGradientOfAllRanks) {
+  MadeRanks dump = trained(3, "AllReduce");
+  dump.value(1, 1, "Default/Log-op0", {-INFINITY}).value(1, 1, "Gradients/Default/MatMul-op1", {INFINITY});
+  for (int rank = 0; rank < 3; ++rank) {
+    for (const std::string& name : {kReducer + "AllReduce-op0", kReducer + "Mul-op0", std::string("w"), std::string("moments.w")})
+      dump.value(rank, 1, name, {INFINITY});
+  }
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(1).size(), 1u);
+  const StepOrigins& story = *answers.stories(1)[0];
+  EXPECT_EQ(story.rank, 1);
+  ASSERT_EQ(story.origins.size(), 1u);
+  EXPECT_EQ(answers.name(story.origins[0].tensor), "Default/Log-op0:output:0");
+  EXPECT_EQ(reached(story.origins[0]), (Ranks{0, 2}));
+  EXPECT_EQ(answers.causes().size(), 1u);
+  EXPECT_EQ(answers.findings_with_cause(), answers.checked.hits.size());
+  EXPECT_TRUE(answers.replicas.differences.empty());
+}
+
+TEST(DerivedRanks, ShardsAreNoReplicas) {
+  for (const bool sharded : {true, false}) {
+    MadeRanks dump = trained(3, sharded ? "ReduceScatter" : "AllReduce");
+    for (int step = 0; step < 2; ++step) {
+      for (int rank = 0; rank < 3; ++rank) {
+        dump.value(rank, step, "w", {rank + 0.5, 1}).value(rank, step, "moments.w", {rank + 0.25, 1});
+        dump.value(rank, step, "x", {rank + 0.1});
+      }
+    }
+    const Answers answers = ask(dump.path());
+    std::string found;
+    for (const ReplicaDifference& difference : answers.replicas.differences) found += answers.name(difference.tensor) + " ";
+    EXPECT_EQ(found.empty(), sharded) << found;
+    EXPECT_TRUE(answers.origins.steps.empty());
+  }
+}
+
+TEST(DerivedRanks, AFaultOfOneStageOfAPipeline) {
+  const std::pair<std::string, std::variant<std::string, int>> group{"group", std::string("2-7253829371234567")}, tag{"sr_tag", 0};
+  MadeRanks dump;
+  dump.rank(0, {"x"},
+            {{"Default/Log-op0", "Log", {"x"}}, {"Default/Send-op0", "Send", {"Default/Log-op0"}, {{"dest_rank", 1}, tag, group}}});
+  dump.rank(4, {}, {{"Default/Receive-op0", "Receive", {}, {{"src_rank", 0}, tag, group}},
+                    {"Default/Exp-op0", "Exp", {"Default/Receive-op0"}}});
+  dump.value(0, 0, "Default/Log-op0", {-INFINITY}).value(4, 0, "Default/Receive-op0", {-INFINITY});
+  const Answers answers = ask(dump.path());
+  ASSERT_EQ(answers.stories(0).size(), 1u);
+  EXPECT_EQ(answers.stories(0)[0]->rank, 0);
+  EXPECT_EQ(reached(answers.stories(0)[0]->origins[0]), Ranks{4}) << "places in a group of two ranks";
+  EXPECT_EQ(answers.causes().size(), 1u);
+  EXPECT_EQ(answers.findings_with_cause(), answers.checked.hits.size());
+  EXPECT_TRUE(answers.replicas.differences.empty());
+}
+
+}  // namespace
+}  // namespace msdbg

@@ -1,0 +1,79 @@
+// What do very many tensors cost?
+//
+// Creates dumps in a scratch directory and runs commands on them in turn with `find | xargs cat` of the same files, all in the page
+// cache. Compares CPU seconds, which other programs disturb least, and prints one line per question:
+//   RATIO <name> <msdbg / cat> target <= t
+//   TIME <name> <value> bytes target <= t bytes
+//
+//   bench_many MSDBG [FOLDER] [--small]
+#include <cstdio>
+#include <cstring>
+
+#include "bench/made_dump.h"
+
+namespace fs = std::filesystem;
+using namespace msdbg::bench;
+
+namespace {
+
+constexpr int kRounds = 5;
+using Words = std::vector<std::string>;
+
+Words cat(const fs::path& dump) { return {"sh", "-c", "find '" + dump.string() + "' -name '*.npy' -print0 | xargs -0 cat"}; }
+
+double cpu_seconds(const Words& words) {
+  const Run run = run_program(words);
+  if (run.status > 1) std::printf("FAILED %s %s: status %d\n", words[0].c_str(), words[1].c_str(), run.status);
+  return run.cpu_seconds;
+}
+
+void compare(const char* name, const Words& ours, const Words& baseline, const char* what, const char* target) {
+  std::vector<double> left, right;
+  for (int i = 0; i < kRounds; ++i) {
+    left.push_back(cpu_seconds(ours));
+    right.push_back(cpu_seconds(baseline));
+  }
+  std::printf("RATIO %s %.2f target <= %s   (%s %.3f CPU s, msdbg %.3f CPU s)\n", name, median(left) / median(right), target, what,
+              median(right), median(left));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: bench_many MSDBG [FOLDER] [--small]\n");
+    return 2;
+  }
+  const std::string program = fs::absolute(argv[1]);
+  const bool small = std::strcmp(argv[argc - 1], "--small") == 0;
+  const fs::path scratch = fs::path(argc > 2 && std::strcmp(argv[2], "--small") != 0 ? argv[2] : fs::temp_directory_path().c_str()) /
+                           ("msdbg-bench-" + std::to_string(::getpid()));
+  const auto command = [&](const char* verb, const fs::path& dump, const Words& more) {
+    Words words = {program, verb, dump, "-q", "--no-index"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+
+  const size_t count = small ? 2000 : 20000;
+  const fs::path few = scratch / "few", many = scratch / "many", steps = scratch / "steps";
+  make_dump(few, count / 10, 1, 64);
+  make_dump(many, count, 1, 64);
+  for (const char* format : {"json", "jsonl", "csv"}) {
+    const std::string name = "stats_as_" + std::string(format) + "_of_20000_tensors";
+    compare(name.c_str(), command("stats", many, {"--format", format}), cat(many), "cat", "2");
+  }
+  compare("nodes_of_20000_tensors", command("nodes", many, {}), cat(many), "cat", "2");
+  compare("report_of_20000_tensors", command("report", many, {"-o", (scratch / "page.html").string()}), cat(many), "cat", "2");
+  compare("stats_of_ten_times_as_many_tensors", command("stats", many, {"--format", "json"}), command("stats", few, {"--format", "json"}),
+          "of 2000", "12");
+
+  const auto peak = [&](const fs::path& dump) { return run_program(command("show", dump, {"w3.weight"})).peak_kb; };
+  std::printf("TIME memory_of_a_listed_tensor %.0f bytes target <= 400 bytes\n",
+              static_cast<double>(peak(many) - peak(few)) * 1024 / static_cast<double>(count - count / 10));
+
+  make_dump(steps, small ? 20 : 200, small ? 100 : 1000, 64);
+  compare("trend_of_1000_steps_of_200_tensors", command("trend", steps, {"mean"}), cat(steps), "cat", "2");
+  fs::remove_all(scratch);
+  return 0;
+}
