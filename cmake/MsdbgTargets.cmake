@@ -19,6 +19,9 @@ if(MSDBG_SANITIZE)
   target_compile_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(msdbg_sanitizers INTERFACE -fsanitize=${MSDBG_SANITIZE})
 endif()
+if(MSDBG_SANITIZE MATCHES "thread")
+  target_link_options(msdbg_sanitizers INTERFACE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/tsan.map")
+endif()
 
 # Only the product is checked for undefined behaviour; in test code the checks would take a third of the compile time.
 # Linked last: the later of two such options counts.
