@@ -22,6 +22,28 @@ bool asks_for_constant(std::string_view selector, const Node& node) {
          selector.find("=" + node.name) != std::string_view::npos;
 }
 
+/// Sets of watchpoints by number, each stored once: a graph may have a million nodes, but few different sets.
+class WatchGroups {
+ public:
+  using Watches = std::vector<const Watchpoint*>;
+  static constexpr uint32_t kNone = 0;
+
+  const Watches& operator[](uint32_t group) const { return groups_[group]; }
+  /// The number of the set with one more watchpoint.
+  uint32_t with(uint32_t group, const Watchpoint* watch) {
+    const auto [known, inserted] = larger_.try_emplace({group, watch}, static_cast<uint32_t>(groups_.size()));
+    if (inserted) {
+      groups_.push_back(groups_[group]);
+      groups_.back().push_back(watch);
+    }
+    return known->second;
+  }
+
+ private:
+  std::vector<Watches> groups_{1};
+  std::map<std::pair<uint32_t, const Watchpoint*>, uint32_t> larger_;
+};
+
 class Planner {
  public:
   Planner(Session& session, std::span<const Watchpoint> watchpoints, const CheckOptions& options)
@@ -41,17 +63,19 @@ class Planner {
     list_tensors();
     if (options_.report_missing) list_missing();
     report_idle_rules();
-    std::sort(plan_.tensors.begin(), plan_.tensors.end(), [](const PlannedTensor& a, const PlannedTensor& b) {
-      auto key = [](const PlannedTensor& t) {
-        return std::tuple(t.id.rank, t.id.step, t.id.graph, t.place, t.id.node, t.id.execution, t.id.slot);
+    const auto earlier = [](const PlannedTensor& a, const PlannedTensor& b) {
+      const auto key = [](const PlannedTensor& t) {
+        return std::tie(t.id.rank, t.id.step, t.id.graph, t.place, t.id.node, t.id.execution, t.id.slot);
       };
       return key(a) < key(b);
-    });
+    };
+    // Sessions list tensors in almost this order.
+    if (!std::is_sorted(plan_.tensors.begin(), plan_.tensors.end(), earlier)) std::sort(plan_.tensors.begin(), plan_.tensors.end(), earlier);
     return std::move(plan_);
   }
 
  private:
-  using Watches = std::vector<const Watchpoint*>;
+  using Watches = WatchGroups::Watches;
 
   Status choose_graphs() {
     std::set<int64_t> ranks;
@@ -59,7 +83,7 @@ class Planner {
       ranks.insert(graph->rank());
       if (!options_.ranks.contains(graph->rank())) continue;
       graphs_.push_back(graph);
-      by_node_.emplace(graph.get(), std::vector<Watches>(graph->nodes().size()));
+      by_node_.emplace(graph.get(), std::vector<uint32_t>(graph->nodes().size(), WatchGroups::kNone));
     }
     const std::vector<int64_t> available(ranks.begin(), ranks.end());
     if (!graphs_.empty()) report_absent("rank", options_.ranks, available);
@@ -123,9 +147,9 @@ class Planner {
     for (const NodeRef& ref : nodes) {
       const Node& node = ref.graph->node(ref.node);
       if (node.kind == NodeKind::kConstant && !asks_for_constant(watch.on.text(), node)) continue;
-      Watches& watches = by_node_.at(ref.graph)[ref.node];
-      if (watches.empty()) watched_.push_back(ref);
-      watches.push_back(&watch);
+      uint32_t& group = by_node_.at(ref.graph)[ref.node];
+      if (group == WatchGroups::kNone) watched_.push_back(ref);
+      group = groups_.with(group, &watch);
       if (ran_.count(ref.graph) > 0) selected_in_run_.insert(&watch);
       ++kept;
     }
@@ -141,12 +165,18 @@ class Planner {
     return !watch.slot || *watch.slot == id.slot.index;
   }
 
-  Watches watches_of(const TensorId& id, const Graph& graph) const {
-    const Watches& of_node = by_node_.at(&graph)[id.node];
+  static constexpr uint32_t kNoSet = UINT32_MAX;
+
+  /// The set for one slot of a node of this group; kNoSet if no watchpoint looks at it.
+  uint32_t set_of_slot(uint32_t group, const TensorId& id) {
+    if (group == WatchGroups::kNone) return kNoSet;
+    const auto [known, inserted] = set_of_slot_.try_emplace({group, id.slot, without_outputs_.count(id.rank) > 0}, kNoSet);
+    if (!inserted) return known->second;
     Watches watches;
-    std::copy_if(of_node.begin(), of_node.end(), std::back_inserter(watches),
+    std::copy_if(groups_[group].begin(), groups_[group].end(), std::back_inserter(watches),
                  [&](const Watchpoint* watch) { return names_slot(*watch, id); });
-    return watches;
+    if (!watches.empty()) known->second = set_of(std::move(watches));
+    return known->second;
   }
 
   /// If only the inputs of operators were dumped, they are the only record of the values in between.
@@ -181,17 +211,23 @@ class Planner {
     std::vector<TensorId> listed = session_.tensors(query);
     if (instead) list_inputs_instead(query, &listed);
     plan_.tensors.reserve(listed.size());
+    const Graph* graph = nullptr;
+    const std::vector<uint32_t>* groups = nullptr;
     for (const TensorId& id : listed) {
-      const Graph* graph = session_.graph(id.rank, id.graph);
-      if (!graph || by_node_.count(graph) == 0) continue;
+      if (graph == nullptr || graph->rank() != id.rank || graph->id() != id.graph) {
+        graph = session_.graph(id.rank, id.graph);
+        const auto known = by_node_.find(graph);
+        groups = known == by_node_.end() ? nullptr : &known->second;
+      }
+      if (groups == nullptr) continue;
       plan_.inputs_instead = plan_.inputs_instead || (id.slot.io == Io::kInput && without_outputs_.count(id.rank) > 0);
-      add(id, *graph, watches_of(id, *graph), false);
+      add(id, *graph, (*groups)[id.node], false);
     }
   }
 
-  void add(const TensorId& id, const Graph& graph, Watches watches, bool missing) {
-    if (watches.empty()) return;
-    plan_.tensors.push_back({id, place_in_step(graph.node(id.node)), set_of(std::move(watches)), missing});
+  void add(const TensorId& id, const Graph& graph, uint32_t group, bool missing) {
+    const uint32_t set = set_of_slot(group, id);
+    if (set != kNoSet) plan_.tensors.push_back({id, place_in_step(graph.node(id.node)), set, missing});
   }
 
   static void add_expression(const Expression& expression, WatchSet& set) {
@@ -242,7 +278,7 @@ class Planner {
           const size_t slots = io == Io::kInput ? node.inputs.size() : node.outputs.size();
           for (uint32_t index = 0; index < slots; ++index) {
             const TensorId id{graph.rank(), graph.id(), step, 0, node.id, Slot{io, index}};
-            if (available.count(id) == 0) add(id, graph, watches_of(id, graph), true);
+            if (available.count(id) == 0) add(id, graph, by_node_.at(&graph)[id.node], true);
           }
         }
       }
@@ -253,12 +289,14 @@ class Planner {
   std::span<const Watchpoint> watchpoints_;
   const CheckOptions& options_;
   std::vector<GraphPtr> graphs_;
-  std::map<const Graph*, std::vector<Watches>> by_node_;
+  WatchGroups groups_;
+  std::map<const Graph*, std::vector<uint32_t>> by_node_;  // the group of each node
   std::vector<NodeRef> watched_;
   std::set<const Watchpoint*> has_nodes_, selected_in_run_;  // selected_in_run_: nodes of a graph that has data
   std::set<const Graph*> ran_;
   std::set<int> without_outputs_;  // ranks, where a watchpoint looks at inputs instead
   std::map<Watches, uint32_t> set_index_;
+  std::map<std::tuple<uint32_t, Slot, bool>, uint32_t> set_of_slot_;
   CheckPlan plan_;
 };
 

@@ -79,9 +79,11 @@ std::string normalised(std::string text) {
 }
 
 std::string run_command(const std::string& typed) {
+  // The shell is that of the machine. When the program is for another one, only the emulator can start it.
+  const std::string program = std::string(MSDBG_EMULATOR " ") + MSDBG_PROGRAM;
   std::string command = typed;
-  if (command.rfind("msdbg", 0) == 0) command.replace(0, 5, MSDBG_PROGRAM);
-  replace_all(&command, "| msdbg ", std::string("| ") + MSDBG_PROGRAM + " ");
+  if (command.rfind("msdbg", 0) == 0) command.replace(0, 5, program);
+  replace_all(&command, "| msdbg ", "| " + program + " ");
   replace_all(&command, "EXAMPLES/", std::string(MSDBG_EXAMPLES_DIR) + "/");
   // `exec` would lose pipes; a subshell collects both streams in order.
   const std::string shell = "{ " + command + "; } 2>&1 < /dev/null";
