@@ -3,6 +3,7 @@
 // A Graph is built once (GraphBuilder), then immutable, and may be read from any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -94,6 +95,9 @@ struct Use {
 
 class GradientTable;
 
+enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss };
+inline constexpr size_t kCategories = 8;
+
 class Graph {
  public:
   int rank() const { return rank_; }
@@ -120,6 +124,8 @@ class Graph {
 
   /// The parameters by their gradients, paired when first asked for; see parameter_of_gradient(). Any thread.
   const GradientTable& gradient_table() const;
+  /// in_category() of the node, decided for all nodes when a category is first asked for. Any thread.
+  bool in(NodeId id, Category category) const;
 
  private:
   friend class GraphBuilder;
@@ -138,6 +144,11 @@ class Graph {
   std::vector<uint32_t> use_begin_;  // nodes_.size() + 1
   mutable std::once_flag gradients_paired_;
   mutable std::shared_ptr<const GradientTable> gradient_table_;
+  struct Members {
+    std::once_flag decided;
+    std::vector<bool> nodes;
+  };
+  mutable std::array<Members, kCategories> members_;
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 
@@ -182,7 +193,6 @@ class GraphBuilder {
 
 // ---- categories --------------------------------------------------------------------------------------------------
 
-enum class Category : uint8_t { kAll, kWeight, kGradient, kActivation, kParameter, kConstant, kOptimizer, kLoss };
 /// MindInsight's name rules, after the facts in the graph. See docs/selectors.md.
 bool in_category(const Node& node, Category category);
 
@@ -195,7 +205,7 @@ struct NodeRef {
 };
 
 /// A parsed selector; cheap to copy. Forms: glob on the full name, bare word (substring, case ignored), `=NAME`,
-/// `/regex/`, `@collection`, `op:`, `scope:`, `stack:FILE[:LINE]`, `rank:`, `graph:`, joined by `and or not ( )`.
+/// `/regex/`, `@collection`, `op:`, `dtype:`, `scope:`, `stack:FILE[:LINE]`, `rank:`, `graph:`, joined by `and or not ( )`.
 class Selector {
  public:
   /// Error: kInvalidArgument with the position and, for an unknown collection or prefix, the nearest known one.

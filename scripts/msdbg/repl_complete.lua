@@ -16,7 +16,7 @@ local M = {}
 local MOST = 200
 
 local collections = { "@weight", "@gradient", "@activation", "@parameter", "@constant", "@optimizer", "@loss", "@all" }
-local prefixes = { "op:", "scope:", "stack:", "rank:", "graph:" }
+local prefixes = { "op:", "dtype:", "scope:", "stack:", "rank:", "graph:" }
 local functions = { "abs(", "sqrt(", "exp(", "log(", "log2(", "sign(", "floor(", "min(", "max(", "isnan(", "isinf(", "isfinite(",
   "any(", "all(", "count(", "percent(", "sum(", "mean(",
   "std(", "norm1(", "norm2(", "norminf(", "finite(", "prev", "size", "step", "rank", "dtype_max",

@@ -9,7 +9,7 @@ namespace {
 
 bool is_selector(std::string_view text) {
   if (text.find_first_of("@*?=/\"( ") == 0 || text.find_first_of("*?") != std::string_view::npos) return true;
-  for (std::string_view prefix : {"op:", "scope:", "stack:", "rank:", "graph:", "not "}) {
+  for (std::string_view prefix : {"op:", "dtype:", "scope:", "stack:", "rank:", "graph:", "not "}) {
     if (text.starts_with(prefix)) return true;
   }
   return false;

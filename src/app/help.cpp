@@ -28,7 +28,8 @@ constexpr std::string_view kSelectors =
     "  =NAME                exactly this node\n"
     "  '/conv[12]/'         regular expression\n"
     "  @weight @gradient @activation @parameter @constant @optimizer @loss @all\n"
-    "  op:MatMul  scope:Default/network  stack:train.py:70  rank:0  graph:0\n"
+    "  op:MatMul  dtype:float16  scope:Default/network  stack:train.py:70\n"
+    "  rank:0  graph:0\n"
     "  joined by and, or, not, ( )\n";
 
 constexpr std::string_view kStart =

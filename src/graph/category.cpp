@@ -88,4 +88,13 @@ bool in_category(const Node& node, Category category) {
   return false;
 }
 
+bool Graph::in(NodeId id, Category category) const {
+  Members& members = members_[static_cast<size_t>(category)];
+  std::call_once(members.decided, [&] {
+    members.nodes.resize(nodes_.size());
+    for (const Node& node : nodes_) members.nodes[node.id] = in_category(node, category);
+  });
+  return members.nodes[id];
+}
+
 }  // namespace msdbg

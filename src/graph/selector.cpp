@@ -63,6 +63,13 @@ std::string exact_text(std::string_view name) {
 
 bool is_op(const Selector::Term& term, std::string_view op) { return term.has_glob ? term.glob.matches(op) : equals_nocase(op, term.text); }
 
+bool has_dtype(const Selector::Term& term, const Node& node) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](const OutputType& output) {
+    const std::string_view name = dtype_name(output.dtype);
+    return term.has_glob ? term.glob.matches(name) : equals_nocase(name, term.text);
+  });
+}
+
 // Whether a node of this operator type matches, if that alone decides it.
 std::optional<bool> decided_by_op(const Selector::Term& term, std::string_view op) {
   using Kind = Selector::Term::Kind;
@@ -121,9 +128,11 @@ bool Selector::Term::matches(const Graph& graph, const Node& node) const {
     case Kind::kRegex:
       return regex->occurs_in(node.name);
     case Kind::kCategory:
-      return in_category(node, category);
+      return graph.in(node.id, category);
     case Kind::kOp:
       return is_op(*this, node.op);
+    case Kind::kDtype:
+      return has_dtype(*this, node);
     case Kind::kScope:
       return in_scope(*this, node.scope);
     case Kind::kStack:

@@ -33,8 +33,9 @@ struct Prefix {
   std::string_view name;
   Term::Kind kind;
 };
-constexpr std::array<Prefix, 5> kPrefixes = {{
+constexpr std::array<Prefix, 6> kPrefixes = {{
     {"op", Term::Kind::kOp},
+    {"dtype", Term::Kind::kDtype},
     {"scope", Term::Kind::kScope},
     {"stack", Term::Kind::kStack},
     {"rank", Term::Kind::kRank},
@@ -317,6 +318,13 @@ class Parser {
         value->resize(last);
       }
       if (value->empty()) return error(colon + 1, "stack: needs a file, e.g. stack:train.py:42");
+    }
+    if (term->kind == Term::Kind::kDtype && !Glob::has_wildcard(*value)) {
+      const DType dtype = dtype_from_name(*value);
+      if (dtype == DType::kUnknown) {
+        return error(colon + 1, fmt::format("no element type '{}'; there are float16, bfloat16, float32, int64 and others", printable(*value)));
+      }
+      *value = dtype_name(dtype);
     }
     if (term->kind == Term::Kind::kScope) {
       while (value->size() > 1 && value->back() == '/') value->pop_back();

@@ -26,6 +26,7 @@ struct Selector::Term {
     kRegex,
     kCategory,
     kOp,
+    kDtype,
     kScope,
     kStack,
     kRank,
@@ -36,7 +37,7 @@ struct Selector::Term {
   Kind kind = Kind::kSubstring;
   std::string text;                                ///< as typed, without prefix and quotes
   std::vector<std::shared_ptr<const Term>> parts;  ///< kAnd, kOr: two or more; kNot: one
-  Glob glob;                                       ///< kGlob, kOp, kScope, kStack, kGraph
+  Glob glob;                                       ///< kGlob, kOp, kDtype, kScope, kStack, kGraph
   bool has_glob = false;
   Category category = Category::kAll;
   std::shared_ptr<const NameRegex> regex;

@@ -19,6 +19,8 @@ class SelectorTest : public testing::Test {
         "Default/optimizer-Momentum/ApplyMomentum-op0 ApplyMomentum in=fc1.weight\n");
     builder.node(2).stack = {{"/opt/lib/basic.py", 595, ""}, {"/data/lenet/train.py", 42, "x = self.fc1(x)"}};
     builder.node(3).stack = {{"train.py", 43, ""}};
+    builder.set_outputs(2, {{DType::kFloat16, {}}});
+    builder.set_outputs(3, {{DType::kFloat16, {}}, {DType::kInt32, {}}});
     graphs_ = {builder.build(), graph_from_text("Default/and/Tanh-op1 Tanh\nDefault/with(paren)/Add-op1 Add\n", 1, 7)};
   }
 
@@ -130,6 +132,10 @@ TEST_F(SelectorTest, PrefixesAskForTypeScopeLineRankAndGraph) {
   EXPECT_EQ(select("op:matmul"), kMatMul);
   EXPECT_EQ(select("op:ReLU"), kRelu) << "the whole type, not a part";
   EXPECT_EQ(select("op:relu*"), (Names{kRelu[0], kReluGrad[0]}));
+  EXPECT_EQ(select("dtype:float16"), (Names{kMatMul[0], kRelu[0]}));
+  EXPECT_EQ(select("dtype:Float16 and op:ReLU"), kRelu);
+  EXPECT_EQ(select("dtype:int*"), kRelu);
+  EXPECT_EQ(select("dtype:float64"), Names{});
   EXPECT_EQ(select("scope:Default/net"), (Names{kMatMul[0], kRelu[0]}));
   EXPECT_EQ(select("scope:Default/ne"), Names{});
   EXPECT_EQ(select("scope:**/relu1-*/"), (Names{kRelu[0], kReluGrad[0]}));
@@ -238,6 +244,7 @@ TEST_F(SelectorTest, ErrorsSayWhereAndWhat) {
   EXPECT_NE(parse_error("rank:x").find("(at character 6)"), std::string::npos);
   EXPECT_NE(parse_error("stack:train.py:0").find("lines count from 1"), std::string::npos);
   EXPECT_NE(parse_error("op:").find("needs a value"), std::string::npos);
+  EXPECT_NE(parse_error("dtype:float17").find("no element type 'float17'"), std::string::npos);
 }
 
 TEST_F(SelectorTest, TextOfASelectorIsTheSameSelector) {

@@ -1,6 +1,7 @@
 #include "session/dump/join.h"
 
 #include <algorithm>
+#include <span>
 
 #include "msdbg/node_names.h"
 
@@ -37,6 +38,8 @@ bool is_constant_name(std::string_view op) {
 }
 
 void Joiner::add_graph(int graph, GraphBuilder& builder) {
+  graphs_.emplace_back(graph, &builder);
+  old_names_.reset();
   for (NodeId id = 0; id < builder.size(); ++id) {
     const Node& node = builder.node(id);
     const JoinedNode joined{graph, id, Note::kNone};
@@ -45,20 +48,32 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
       ++nodes_known_;
       const std::string full = underscored(node.name);
       const NumberedName numbered = split_number(full);
-      by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, node.outputs});
-      by_last_[last_dashed_component(node.name)].emplace_back(joined, node.op);
-      by_dashed_[with_dashes(node.name)].emplace_back(joined, node.op);
-      continue;
-    }
-    if (node.kind == NodeKind::kParameter) {
+      auto stem = by_stem_.find(numbered.stem);
+      if (stem == by_stem_.end()) stem = by_stem_.try_emplace(std::string(numbered.stem)).first;
+      stem->second.nodes.push_back({joined, numbered.number, node.op, node.outputs});
+    } else if (node.kind == NodeKind::kParameter) {
       parameters_[node.name].push_back(joined);
-      if (with_dashes(node.name) != node.name) parameters_[with_dashes(node.name)].push_back(joined);
+      if (std::string dashed = with_dashes(node.name); dashed != node.name) parameters_[std::move(dashed)].push_back(joined);
       folded_parameters_[underscored(node.name)].push_back(joined);
     } else {
       constants_[node.file_key].push_back(joined);
     }
-    by_dashed_[with_dashes(node.kind == NodeKind::kConstant ? node.file_key.get() : node.name)].emplace_back(joined, node.op);
   }
+}
+
+const Joiner::OldNames& Joiner::old_names() const {
+  if (old_names_) return *old_names_;
+  OldNames& names = old_names_.emplace();
+  for (const auto& [graph, builder] : graphs_) {
+    for (NodeId id = 0; id < builder->size(); ++id) {
+      const Node& node = builder->node(id);
+      const JoinedNode joined{graph, id, Note::kNone};
+      if (node.kind == NodeKind::kOperator && is_structural(node.op)) continue;
+      if (node.kind == NodeKind::kOperator) names.by_last[last_dashed_component(node.name)].emplace_back(joined, node.op);
+      names.by_dashed.try_emplace(with_dashes(node.kind == NodeKind::kConstant ? node.file_key.get() : node.name), joined);
+    }
+  }
+  return names;
 }
 
 void Joiner::announce(const FileName& name) {
@@ -71,21 +86,24 @@ void Joiner::announce(const FileName& name) {
   }
   const NumberedName numbered = split_number(name.op);
   const auto stem = by_stem_.find(numbered.stem);
-  if (stem != by_stem_.end()) {
-    Announced& announced = announced_[{stem->first, std::string(name.op_type)}];
-    announced.op_type = name.op_type;
-    if (numbered.number) {
-      std::map<uint32_t, DType>& outputs = announced.numbers[*numbered.number];
-      if (name.io == Io::kOutput && !name.dtype.empty()) outputs[name.slot] = dtype_from_name(name.dtype);
-    }
+  if (stem != by_stem_.end() && numbered.number) {
+    std::vector<Announced>& all = stem->second.announced;
+    auto announced = std::ranges::find(all, name.op_type, &Announced::op_type);
+    if (announced == all.end()) announced = all.insert(all.end(), Announced{std::string(name.op_type), {}, {}});
+    const bool output = name.io == Io::kOutput && !name.dtype.empty();
+    announced->files.push_back({*numbered.number, name.slot, output ? dtype_from_name(name.dtype) : DType::kUnknown});
   }
+  if (typed_) return;  // that decides the epoch
   // A scope in underscored form proves the newer epochs; without a scope, the underscored name is the last component.
-  if (stem != by_stem_.end() && by_last_.count(name.op) == 0) underscored_ = true;
-  if (name.op.empty() || (by_last_.count(name.op) > 0 && stem == by_stem_.end())) last_component_ = true;
+  const bool is_last = old_names().by_last.count(name.op) > 0;
+  if (stem != by_stem_.end() && !is_last) underscored_ = true;
+  if (name.op.empty() || (is_last && stem == by_stem_.end())) last_component_ = true;
 }
 
 std::string Joiner::finish() {
-  for (const auto& [key, announced] : announced_) pair(key.first, announced);
+  for (auto& [key, stem] : by_stem_) {
+    for (Announced& announced : stem.announced) pair(stem, announced);
+  }
   if (typed_) return "E";
   if (underscored_) return "D";
   // Without a graph to compare with, a name made of a whole scope cannot be told from a bare one.
@@ -93,60 +111,60 @@ std::string Joiner::finish() {
   return "";
 }
 
-/// The nodes of the stem with this type, or all of them if no node has it.
-const std::vector<Joiner::Numbered>* Joiner::nodes_of(std::string_view key, std::string_view op_type,
-                                                      std::vector<Numbered>& of_type) const {
-  const auto stem = by_stem_.find(key);
-  if (stem == by_stem_.end()) return nullptr;
-  for (const Numbered& node : stem->second) {
-    if (node.op == op_type) of_type.push_back(node);
+std::vector<const Joiner::Numbered*> Joiner::nodes_of(const Stem& stem, std::string_view op_type) {
+  std::vector<const Numbered*> all, of_type;
+  for (const Numbered& node : stem.nodes) {
+    all.push_back(&node);
+    if (node.op == op_type) of_type.push_back(&node);
   }
-  return of_type.empty() || of_type.size() == stem->second.size() ? &stem->second : &of_type;
+  return of_type.empty() ? all : of_type;
 }
 
 /// Maps the k-th smallest number of the files to the k-th node of the graph; see the header.
-void Joiner::pair(const std::string& key, const Announced& announced) {
-  std::vector<Numbered> of_type;
-  const std::vector<Numbered>* nodes = nodes_of(key, announced.op_type, of_type);
-  if (!nodes || announced.numbers.empty()) return;
-  const auto agrees = [](const Numbered& node, const std::map<uint32_t, DType>& types) {
-    return std::all_of(types.begin(), types.end(), [&](const auto& slot) {
-      return slot.first >= node.outputs.size() || same_type(node.outputs[slot.first].dtype, slot.second);
+void Joiner::pair(const Stem& stem, Announced& announced) {
+  std::vector<FileNumber>& files = announced.files;
+  std::stable_sort(files.begin(), files.end(), [](const FileNumber& a, const FileNumber& b) { return a.number < b.number; });
+  std::vector<std::span<const FileNumber>> numbers;
+  for (auto first = files.begin(); first != files.end();) {
+    const auto last = std::find_if(first, files.end(), [&](const FileNumber& file) { return file.number != first->number; });
+    numbers.emplace_back(first, last);
+    first = last;
+  }
+  const auto agrees = [](const Numbered& node, std::span<const FileNumber> of_number) {
+    return std::all_of(of_number.begin(), of_number.end(), [&](const FileNumber& file) {
+      return file.slot >= node.outputs.size() || same_type(node.outputs[file.slot].dtype, file.dtype);
     });
   };
-  std::map<int64_t, JoinedNode>& pairs = paired_[{key, announced.op_type}];
-  if (announced.numbers.size() == nodes->size()) {
-    size_t k = 0;
-    for (const auto& [number, types] : announced.numbers) {
-      const Numbered& node = (*nodes)[k++];
-      JoinedNode joined = node.node;
-      if (!agrees(node, types)) joined.note = Note::kOtherType;
-      pairs[number] = joined;
+  const std::vector<const Numbered*> nodes = nodes_of(stem, announced.op_type);
+  if (numbers.size() == nodes.size()) {
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      JoinedNode joined = nodes[k]->node;
+      if (!agrees(*nodes[k], numbers[k])) joined.note = Note::kOtherType;
+      announced.paired.emplace_back(numbers[k].front().number, joined);
     }
     return;
   }
   // A filtered dump, or kernels that did not run. Then equal numbers are a guess, made only if all of them exist.
-  std::map<int64_t, const Numbered*> by_number;
-  for (const Numbered& node : *nodes) {
-    if (node.number) by_number.emplace(*node.number, &node);
+  std::unordered_map<int64_t, const Numbered*> by_number;
+  for (const Numbered* node : nodes) {
+    if (node->number) by_number.emplace(*node->number, node);
   }
-  for (const auto& [number, types] : announced.numbers) {
-    if (by_number.count(number) == 0) return;
+  std::vector<const Numbered*> same(numbers.size());
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    const auto found = by_number.find(numbers[k].front().number);
+    if (found == by_number.end()) return;
+    same[k] = found->second;
   }
-  for (const auto& [number, types] : announced.numbers) {
-    const Numbered& node = *by_number[number];
-    if (!agrees(node, types)) continue;
-    JoinedNode joined = node.node;
-    joined.note = Note::kUncertainNumber;
-    pairs[number] = joined;
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    if (!agrees(*same[k], numbers[k])) continue;
+    announced.paired.emplace_back(numbers[k].front().number, same[k]->node).second.note = Note::kUncertainNumber;
   }
 }
 
 std::vector<JoinedNode> Joiner::find(const FileName& name) const {
-  if (by_dashed_.empty()) return {};  // no node at all
   if (name.kind == FileKind::kRaw) {
-    const auto found = by_dashed_.find(name.op);
-    return found == by_dashed_.end() ? Nodes() : Nodes{found->second.front().first};
+    const auto found = old_names().by_dashed.find(name.op);
+    return found == old_names().by_dashed.end() ? Nodes() : Nodes{found->second};
   }
   if (name.op_type == "Parameter") return find_parameter(name);
   // The epoch's own rule comes first; converted Ascend files may follow the other one.
@@ -158,26 +176,28 @@ std::vector<JoinedNode> Joiner::find(const FileName& name) const {
 
 Joiner::Nodes Joiner::find_by_number(const FileName& name) const {
   const NumberedName numbered = split_number(name.op);
-  if (numbered.number) {
-    const auto pairs = paired_.find({std::string(numbered.stem), std::string(name.op_type)});
-    if (pairs == paired_.end()) return {};
-    const auto found = pairs->second.find(*numbered.number);
-    return found == pairs->second.end() ? Nodes() : Nodes{found->second};
-  }
-  std::vector<Numbered> of_type;
-  const std::vector<Numbered>* nodes = nodes_of(numbered.stem, name.op_type, of_type);
   Nodes found;
-  if (!nodes) return found;
-  for (const Numbered& node : *nodes) {
-    if (!node.number) found.push_back(node.node);
+  const auto stem = by_stem_.find(numbered.stem);
+  if (stem == by_stem_.end()) return found;
+  if (numbered.number) {
+    const std::vector<Announced>& all = stem->second.announced;
+    const auto announced = std::ranges::find(all, name.op_type, &Announced::op_type);
+    if (announced == all.end()) return found;
+    const auto& paired = announced->paired;
+    const auto at = std::ranges::lower_bound(paired, *numbered.number, {}, [](const auto& each) { return each.first; });
+    if (at != paired.end() && at->first == *numbered.number) found.push_back(at->second);
+    return found;
+  }
+  for (const Numbered* node : nodes_of(stem->second, name.op_type)) {
+    if (!node->number) found.push_back(node->node);
   }
   return found;
 }
 
 Joiner::Nodes Joiner::find_by_last_component(const FileName& name) const {
-  const auto same_name = by_last_.find(name.op);
+  const auto same_name = old_names().by_last.find(name.op);
   Nodes found, others;
-  if (same_name == by_last_.end()) return found;
+  if (same_name == old_names().by_last.end()) return found;
   for (const auto& [node, op] : same_name->second) (op == name.op_type ? found : others).push_back(node);
   // Without a name, only the type remains, and must match.
   if (found.empty() && !name.op.empty()) found = std::move(others);

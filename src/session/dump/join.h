@@ -3,11 +3,11 @@
 // The rules differ by epoch; docs/dump-format.md describes them in "From file to node".
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "msdbg/graph.h"
@@ -25,7 +25,7 @@ struct JoinedNode {
 
 class Joiner {
  public:
-  /// Adds the nodes of a graph that may have files in the directory, in list order.
+  /// Adds the nodes of a graph that may have files in the directory, in list order. The builder must stay until the last find().
   void add_graph(int graph, GraphBuilder& builder);
   /// Announces a name; announce all names of all steps before the first find().
   void announce(const FileName& name);
@@ -51,22 +51,40 @@ class Joiner {
   };
   template <typename Value>
   using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+  /// A number after `-op` in file names, and the type of one output.
+  struct FileNumber {
+    int64_t number = 0;
+    uint32_t slot = 0;
+    DType dtype = DType::kUnknown;
+  };
+  /// The files of a stem with one operator type.
   struct Announced {
-    std::map<int64_t, std::map<uint32_t, DType>> numbers;  // number -> types of the output slots
     std::string op_type;
+    std::vector<FileNumber> files;                       // as announced
+    std::vector<std::pair<int64_t, JoinedNode>> paired;  // by number; from finish() on
+  };
+  struct Stem {
+    std::vector<Numbered> nodes;
+    std::vector<Announced> announced;
+  };
+  /// Names that only old releases and headerless files use.
+  struct OldNames {
+    ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_last;
+    ByText<JoinedNode> by_dashed;
   };
 
   Nodes find_by_number(const FileName& name) const;
   Nodes find_by_last_component(const FileName& name) const;
   Nodes find_parameter(const FileName& name) const;
-  void pair(const std::string& key, const Announced& announced);
-  const std::vector<Numbered>* nodes_of(std::string_view key, std::string_view op_type, std::vector<Numbered>& of_type) const;
+  static void pair(const Stem& stem, Announced& announced);
+  /// The nodes of the stem with this type, or all of them if no node has it.
+  static std::vector<const Numbered*> nodes_of(const Stem& stem, std::string_view op_type);
+  const OldNames& old_names() const;
 
-  ByText<std::vector<Numbered>> by_stem_;  // underscored full name without its number
-  ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_last_, by_dashed_;
+  ByText<Stem> by_stem_;  // underscored full name without its number
   ByText<Nodes> parameters_, folded_parameters_, constants_;
-  std::map<std::pair<std::string, std::string>, Announced> announced_;  // (stem, type); only stems of nodes
-  std::map<std::pair<std::string, std::string>, std::map<int64_t, JoinedNode>> paired_;
+  std::vector<std::pair<int, GraphBuilder*>> graphs_;
+  mutable std::optional<OldNames> old_names_;  // when first asked for
   size_t nodes_known_ = 0;
   bool underscored_ = false, typed_ = false, untyped_ = false, last_component_ = false, constant_in_step_ = false;
 };
