@@ -1,5 +1,5 @@
 -- Facts about a training from its graph and values: its data, its weights, its loss scale, the updates between two dumped steps.
-local ipairs, next, table, tonumber = ipairs, next, table, tonumber
+local ipairs, next, setmetatable, table, tonumber = ipairs, next, setmetatable, table, tonumber
 
 local M = {}
 
@@ -7,6 +7,20 @@ local M = {}
 M.relu = "(op:ReLU or op:ReLUV2 or op:ReLU6 or op:*ReluFusion) and not @gradient"
 
 local function nodes(s, selector) return s:nodes(selector, { optional = true }) end
+
+--- Asks once per session: several rules need the same facts, and a graph may have a million nodes. Graphs of a training may still arrive.
+local function once(find)
+  local known = setmetatable({}, { __mode = "k" })
+  return function(s)
+    if s.kind ~= "dump" then return find(s) end
+    local answer = known[s]
+    if not answer then
+      answer = { find(s) }
+      known[s] = answer
+    end
+    return answer[1], answer[2]
+  end
+end
 
 local function names(list)
   local set = {}
@@ -25,11 +39,11 @@ local function last_part(name) return name:match "[^.]*$" end
 --- A parameter that holds the factor for the loss: `scale_value` of ms.amp, `scale_sense` of TrainOneStepWithLossScaleCell,
 --- `loss_scale` of the user's programs.
 function M.is_loss_scale(node)
+  local name = last_part(node.name):lower()
+  if name ~= "scale_value" and name ~= "scale_sense" and not name:find "loss_?scal" then return false end
   local output = node.outputs[1]
   local dtype = output and output.dtype or "unknown"
-  if dtype ~= "unknown" and not dtype:find "^float" or output and #(output.shape or {}) > 1 then return false end
-  local name = last_part(node.name):lower()
-  return name == "scale_value" or name == "scale_sense" or name:find "loss_?scal" ~= nil
+  return (dtype == "unknown" or dtype:find "^float" ~= nil) and #(output and output.shape or {}) <= 1
 end
 
 -- Written by the network itself: counters, moving averages.
@@ -42,25 +56,26 @@ end
 
 --- Parameters that the program passes to the network in each call. A graph does not distinguish them from the network's own: their
 --- names are Python arguments, therefore without a dot, and nothing writes them.
-function M.inputs(s)
+M.inputs = once(function(s)
   local own = {}
   local candidates = nodes(s, "@parameter and not @weight and not @optimizer")
   for node in nodes(s, "@parameter"):each() do
     if node.trainable or is_written(node) or M.is_loss_scale(node) then own[node.rank .. " " .. node.name] = true end
   end
   return candidates:filter(function(node)
-    local name, output = node.name, node.outputs[1]
+    local name = node.name
     -- Parameter_12 and similar names are values that one part of a graph passes to another.
-    return name:match "^[%a_][%w_]*$" and not name:match "^Parameter_%d+$" and not STATE[name]
-      and output and output.dtype and not own[node.rank .. " " .. name]
+    if not name:match "^[%a_][%w_]*$" or name:match "^Parameter_%d+$" or STATE[name] or own[node.rank .. " " .. name] then return false end
+    local output = node.outputs[1]
+    return output and output.dtype and true or false
   end)
-end
+end)
 
 --- Each weight once per rank, even if several graphs use it, split into trained ones and those without an optimizer. Of several
 --- nodes for one weight, returns that of the graph with the most steps: an optimizer inside a condition does not run in each step.
 ---@return msdbg.Node[] trained
 ---@return msdbg.Node[] frozen  without an optimizer in any graph; empty if nothing is trained at all
-function M.weights(s)
+M.weights = once(function(s)
   local steps, of, order = {}, {}, {}
   for _, graph in ipairs(s.graphs) do steps[graph.rank .. " " .. graph.id] = #graph.steps end
   for node in nodes(s, "@weight"):each() do
@@ -89,13 +104,13 @@ function M.weights(s)
     if entry.trains or not is_copy(entry.node) then list[#list + 1] = entry.node end
   end
   return trained, #trained > 0 and frozen or {}
-end
+end)
 
 local function key(node) return node.rank .. " " .. node.graph_id .. " " .. node.name end
 
 --- A function that returns the number of updates between two values of a weight. The optimizer counts them in `global_step`; if
 --- that was not dumped, the difference of the step numbers is used, without the steps in which only other graphs ran.
-function M.updates_between(s)
+M.updates_between = once(function(s)
   local counters, single, ran = {}, {}, {}
   for node in nodes(s, "@parameter"):each() do
     if last_part(node.name) == "global_step" then
@@ -125,10 +140,10 @@ function M.updates_between(s)
     end
     return count
   end
-end
+end)
 
 --- A function that returns a weight as the forward pass of its step took it, before the update; nil if that was not dumped.
-function M.before_updates(s)
+M.before_updates = once(function(s)
   local updates = {}
   for node in nodes(s, "@optimizer and not @parameter and not @constant"):each() do updates[key(node)] = true end
   return function(t)
@@ -140,7 +155,7 @@ function M.before_updates(s)
       end
     end
   end
-end
+end)
 
 --- The minimum change of at least one of `n` updates that together changed a weight by `ratio` times its magnitude: n changes by r
 --- each give at most (1 + r)^n - 1.
@@ -163,7 +178,7 @@ end
 --- gradients, the optimizer's own.
 ---@return msdbg.Node[] operators
 ---@return fun(node: msdbg.Node): table<string, msdbg.Node>? weights_of  the weight of each slot that is a gradient
-function M.gradients(s)
+M.gradients = once(function(s)
   local list, weights = {}, {}
   for weight in nodes(s, "@weight"):each() do
     local node, slot = weight:gradient()
@@ -176,10 +191,10 @@ function M.gradients(s)
     end
   end
   return list, function(node) return weights[key(node)] end
-end
+end)
 
 --- A function that returns the position in execution order where the forward pass first uses a weight, or nil.
-function M.depths(s)
+M.depths = once(function(s)
   local place, n, depth = {}, 0, {}
   for node in nodes(s, "not @parameter and not @constant"):each() do
     n = n + 1
@@ -197,7 +212,7 @@ function M.depths(s)
     end
   end
   return function(node) return depth[node.rank .. " " .. node.name] end
-end
+end)
 
 local function value_of(node, step)
   local t = node:value { step = step }

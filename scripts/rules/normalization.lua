@@ -2,7 +2,7 @@
 local rule = require "msdbg.rule"
 
 local nan = 0 / 0
-local variances = "@parameter and /moving_variance$|running_var$/ and not @optimizer"
+local variances = "@parameter and (**moving_variance or **running_var) and not @optimizer"
 
 local negative = rule {
   name     = "batch-norm-variance-negative",

@@ -25,6 +25,8 @@ Glob::Glob(std::string_view pattern, bool ignore_case) : ignore_case_(ignore_cas
       }
     }
   }
+  if (prefix_.size() == tokens_.size()) return;
+  for (auto token = tokens_.rbegin(); token->kind == Kind::kLiteral; ++token) suffix_.insert(suffix_.begin(), token->literal);
 }
 
 // A state is the index of the token to match next; entering a state also enters its successor if its token may match nothing.
@@ -38,8 +40,10 @@ void Glob::enter(std::vector<char>& states, size_t state) const {
 }
 
 bool Glob::matches(std::string_view text) const {
-  if (text.size() < prefix_.size() ||
-      !std::equal(prefix_.begin(), prefix_.end(), text.begin(), [this](char a, char b) { return a == fold(b); })) {
+  if (text.size() < prefix_.size() + suffix_.size()) return false;
+  const auto same = [this](char a, char b) { return a == fold(b); };
+  if (!std::equal(prefix_.begin(), prefix_.end(), text.begin(), same) ||
+      !std::equal(suffix_.rbegin(), suffix_.rend(), text.rbegin(), same)) {
     return false;
   }
   std::vector<char> now(tokens_.size() + 1, 0), next(tokens_.size() + 1, 0);

@@ -28,7 +28,7 @@ class Glob {
   char fold(char c) const { return ignore_case_ && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
   std::vector<Token> tokens_;
-  std::string prefix_;  // literal start; compared first because it excludes most names
+  std::string prefix_, suffix_;  // literal start and end; compared first because they exclude most names
   bool ignore_case_ = false;
 };
 
