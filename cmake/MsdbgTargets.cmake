@@ -9,9 +9,10 @@ target_compile_options(msdbg_warnings INTERFACE
   $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow>
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-subobject-linkage>
   $<$<BOOL:${MSDBG_WERROR}>:-Werror>)
-# AArch64 has a fused multiply-add in its baseline. g++ would use it wherever it can, and the results would not be those of x86.
+# AArch64 has a fused multiply-add in its baseline. g++ would use it wherever it can, and the results would not be those of x86. Its
+# `char` has no sign, which bytes above 0x7F would show.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-  add_compile_options(-ffp-contract=off)
+  add_compile_options(-ffp-contract=off -fsigned-char)
 endif()
 
 add_library(msdbg_sanitizers INTERFACE)
@@ -69,6 +70,8 @@ function(msdbg_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main msdbg_warnings msdbg_sanitizers msdbg_unwatched)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  # QEMU does not pass on every limit and failure.
+  target_compile_definitions(${name} PRIVATE $<$<BOOL:${CMAKE_CROSSCOMPILING}>:MSDBG_EMULATED>)
   # The tested code is optimised according to the preset; the tests themselves must only compile quickly.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(ARG_NO_UNITY)

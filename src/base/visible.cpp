@@ -27,7 +27,7 @@ size_t colour_length(std::string_view text) {
 
 // The number of plain ASCII characters at the start of `text`.
 size_t plain_length(std::string_view text) {
-  const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c == 0x7F; });
+  const auto end = std::find_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c >= 0x7F; });
   return static_cast<size_t>(end - text.begin());
 }
 

@@ -105,8 +105,8 @@ TEST(Workers, ExceptionsAreKeptForTheOwner) {
   EXPECT_NO_THROW(workers.join());
 }
 
-// The sanitizers' runtimes need address space for each thread and abort without it.
-#if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN)
+// The sanitizers' runtimes need address space for each thread and abort without it. QEMU ignores the limit.
+#if !defined(MSDBG_ASAN) && !defined(MSDBG_TSAN) && !defined(MSDBG_EMULATED)
 // In a separate process, because its limit cannot be undone.
 [[noreturn]] void work_without_threads() {
   const rlimit none{1 << 20, 1 << 20};  // less than a thread's stack
