@@ -10,7 +10,7 @@ namespace msdbg::test {
 
 inline std::string little_endian(uint64_t value, size_t width) {
   std::string out;
-  for (size_t i = 0; i < width; ++i) out += static_cast<char>(value >> (8 * i));
+  for (size_t i = 0; i < width; ++i) out += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
   return out;
 }
 

@@ -1,0 +1,213 @@
+#include "msdbg/device_format.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tensor/device_layout_builder.h"
+
+namespace msdbg {
+namespace {
+
+// By the runtime's number (enum OutputFormat of its dump_data.proto).
+constexpr std::array<std::string_view, 41> kFormats = {
+    "NCHW", "NHWC", "ND", "NC1HWC0", "FRACTAL_Z", "NC1C0HWPAD", "NHWC1C0", "FSR_NCHW", "FRACTAL_DECONV", "C1HWNC0",
+    "FRACTAL_DECONV_TRANSPOSE", "FRACTAL_DECONV_SP_STRIDE_TRANS", "NC1HWC0_C04", "FRACTAL_Z_C04", "CHWN",
+    "FRACTAL_DECONV_SP_STRIDE8_TRANS", "HWCN", "NC1KHKWHWC0", "BN_WEIGHT", "FILTER_HWCK", "HASHTABLE_LOOKUP_LOOKUPS",
+    "HASHTABLE_LOOKUP_KEYS", "HASHTABLE_LOOKUP_VALUE", "HASHTABLE_LOOKUP_OUTPUT", "HASHTABLE_LOOKUP_HITS", "C1HWNCoC0", "MD", "NDHWC",
+    "FRACTAL_ZZ", "FRACTAL_NZ", "NCDHW", "DHWCN", "NDC1HWC0", "FRACTAL_Z_3D", "CN", "NC", "DHWNC", "FRACTAL_Z_3D_TRANSPOSE",
+    "FRACTAL_ZN_LSTM", "FRACTAL_Z_G", "RESERVED"};
+
+/// Elements of one size, copied `step` elements apart.
+template <size_t kItem>
+void copy_apart(const std::byte* from, uint64_t step, uint64_t count, std::byte* to) {
+  if (step == 1) {
+    std::memcpy(to, from, count * kItem);
+    return;
+  }
+  const uint64_t bytes = step * kItem;
+  for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * kItem, from + i * bytes, kItem);
+}
+
+/// Whole blocks of kBytes each, `bytes` apart.
+template <size_t kBytes>
+void copy_blocks(const std::byte* from, uint64_t bytes, uint64_t count, std::byte* to) {
+  for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, from + i * bytes, kBytes);
+}
+
+void copy_whole_blocks(const std::byte* from, uint64_t bytes, uint64_t block, uint64_t count, std::byte* to) {
+  switch (block) {
+    case 16: return copy_blocks<16>(from, bytes, count, to);
+    case 32: return copy_blocks<32>(from, bytes, count, to);
+    case 64: return copy_blocks<64>(from, bytes, count, to);
+    case 128: return copy_blocks<128>(from, bytes, count, to);
+    default:
+      for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * block, from + i * bytes, block);
+  }
+}
+
+}  // namespace
+
+std::string_view device_format_name(uint64_t number) { return number < kFormats.size() ? kFormats[number] : ""; }
+
+bool is_plain_device_format(std::string_view format) {
+  return format == "ND" || format == "NCHW" || format == "NCDHW" || format == "NC" || format == "DefaultFormat";
+}
+
+uint64_t default_block(DType dtype) {
+  if (dtype == DType::kInt4) return 64;
+  return dtype == DType::kInt8 || dtype == DType::kUInt8 ? 32 : 16;
+}
+
+Result<DeviceLayout> DeviceLayout::create(std::string_view format, std::span<const int64_t> device_shape, std::span<const int64_t> host_shape,
+                                          DType dtype, uint64_t groups) {
+  return LayoutBuilder(format, device_shape, host_shape, dtype, groups).build();
+}
+
+/// The places of elements in a band, in the tensor's order.
+class DeviceLayout::Walk {
+ public:
+  Walk(const DeviceLayout& layout, const Band& band) : layout_(layout) {
+    for (const Axis& axis : layout.axes_) {
+      outer_.push_back(axis.outer.pieces * band.piece + axis.outer.elements);
+      inner_.push_back(axis.inner.pieces * band.piece + axis.inner.elements);
+    }
+    // Whole slabs are one piece, whose pieces are where they are on the device.
+    if (band.pieces == 1 && layout.pieces_ > 1) {
+      for (size_t i = 0; i < layout.axes_.size(); ++i) {
+        outer_[i] = layout.axes_[i].outer.pieces * layout.piece_ + layout.axes_[i].outer.elements;
+        inner_[i] = layout.axes_[i].inner.pieces * layout.piece_ + layout.axes_[i].inner.elements;
+      }
+    }
+    slab_ = band.slab;
+    row_elements_ = band.row * layout.row_device_;
+    place_.resize(layout.axes_.size());
+  }
+
+  /// Goes to an element; its place among those of the band.
+  void seek(uint64_t host) {
+    at_slab_ = host / layout_.slab_host_;
+    uint64_t rest = host % layout_.slab_host_;
+    for (size_t i = place_.size(); i-- > 0;) {
+      place_[i] = rest % layout_.axes_[i].length;
+      rest /= layout_.axes_[i].length;
+    }
+  }
+  /// To the beginning of the next row of the last axis.
+  void next_row() {
+    place_.back() = 0;
+    for (size_t i = place_.size() - 1; i-- > 0;) {
+      if (++place_[i] < layout_.axes_[i].length) return;
+      place_[i] = 0;
+    }
+    ++at_slab_;
+  }
+  uint64_t along() const { return place_.back(); }
+  /// Where the row of the last axis begins.
+  uint64_t row_base() const {
+    uint64_t base = (at_slab_ - slab_) * layout_.slab_device_ - row_elements_;
+    for (size_t i = 0; i + 1 < place_.size(); ++i) base += offset(i, place_[i]);
+    return base;
+  }
+  uint64_t offset(size_t axis, uint64_t at) const {
+    const Axis& of = layout_.axes_[axis];
+    if (!of.table.empty()) return of.table[at];
+    if (of.block >= of.length) return at * inner_[axis];
+    return at / of.block * outer_[axis] + at % of.block * inner_[axis];
+  }
+  uint64_t outer() const { return outer_.back(); }
+  uint64_t inner() const { return inner_.back(); }
+
+ private:
+  const DeviceLayout& layout_;
+  std::vector<uint64_t> outer_, inner_, place_;
+  uint64_t slab_ = 0, at_slab_ = 0, row_elements_ = 0;
+};
+
+uint64_t DeviceLayout::device_index(uint64_t host) const {
+  if (identity_) return host;
+  Band whole;
+  whole.pieces = 1;
+  whole.piece = device_count_;
+  Walk walk(*this, whole);
+  walk.seek(host);
+  return walk.row_base() + walk.offset(axes_.size() - 1, walk.along());
+}
+
+DeviceLayout::Band DeviceLayout::band_at(uint64_t host, uint64_t most) const {
+  Band band;
+  if (identity_) {
+    band = {0, host_count_, 0, 1, device_count_, device_count_, 0, 0};
+    return band;
+  }
+  band.slab = host / slab_host_;
+  // A slab in pieces is read as a whole up to a larger size: many small reads cost more.
+  const uint64_t whole = pieces_ > 1 ? 4 * most : most;
+  if (slab_device_ <= whole || rows_ == 1) {
+    const uint64_t slabs = std::clamp<uint64_t>(most / slab_device_, 1, slabs_ - band.slab);
+    band.first = band.slab * slab_host_;
+    band.end = (band.slab + slabs) * slab_host_;
+    band.start = band.slab * slab_device_;
+    band.pieces = 1;
+    band.piece = band.pitch = slabs * slab_device_;
+    return band;
+  }
+  band.row = host % slab_host_ / row_host_;
+  const uint64_t rows = std::clamp<uint64_t>(whole / (pieces_ * row_device_), 1, rows_ - band.row);
+  band.first = band.slab * slab_host_ + band.row * row_host_;
+  band.end = band.slab * slab_host_ + std::min(slab_host_, (band.row + rows) * row_host_);
+  band.start = band.slab * slab_device_ + band.row * row_device_;
+  band.pieces = pieces_;
+  band.piece = rows * row_device_;
+  band.pitch = piece_;
+  return band;
+}
+
+void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, size_t item, uint64_t first, std::span<std::byte> out) const {
+  if (out.empty()) return;
+  if (identity_) {
+    std::memcpy(out.data(), stored.data() + (first - band.first) * item, out.size());
+    return;
+  }
+  Walk walk(*this, band);
+  walk.seek(first);
+  const Axis& axis = axes_.back();
+  const auto copy = [&](uint64_t from, uint64_t step, uint64_t count, std::byte* to) {
+    const std::byte* const begin = stored.data() + from * item;
+    switch (item) {
+      case 1: return copy_apart<1>(begin, step, count, to);
+      case 2: return copy_apart<2>(begin, step, count, to);
+      case 4: return copy_apart<4>(begin, step, count, to);
+      default: return copy_apart<8>(begin, step, count, to);
+    }
+  };
+  for (uint64_t done = 0, total = out.size() / item; done < total; walk.next_row()) {
+    const uint64_t base = walk.row_base();
+    uint64_t at = walk.along();
+    const uint64_t end = std::min(axis.length, at + (total - done));
+    std::byte* to = out.data() + done * item;
+    done += end - at;
+    if (!axis.table.empty()) {
+      for (; at < end; ++at, to += item) copy(base + axis.table[at], 1, 1, to);
+    } else if (axis.block >= axis.length) {
+      copy(base + at * walk.inner(), walk.inner(), end - at, to);
+    } else {
+      while (at < end) {
+        const uint64_t within = at % axis.block, blocks = (end - at) / axis.block;
+        const uint64_t from = base + at / axis.block * walk.outer() + within * walk.inner();
+        if (within == 0 && blocks > 0 && walk.inner() == 1) {
+          copy_whole_blocks(stored.data() + from * item, walk.outer() * item, axis.block * item, blocks, to);
+          at += blocks * axis.block;
+          to += blocks * axis.block * item;
+          continue;
+        }
+        const uint64_t count = std::min(axis.block - within, end - at);
+        copy(from, walk.inner(), count, to);
+        at += count;
+        to += count * item;
+      }
+    }
+  }
+}
+
+}  // namespace msdbg
