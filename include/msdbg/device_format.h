@@ -40,18 +40,22 @@ class DeviceLayout {
   /// The place of element `host` on the device. Precondition: it exists.
   uint64_t device_index(uint64_t host) const;
 
-  /// Part of the device's memory: `pieces` of `piece` elements each, `pitch` apart, that hold the elements from `first` up to `end`.
+  /// Part of the device's memory that holds the elements from `first` up to `end`: `pieces` of `piece` elements each, from `start` on and
+  /// `pitch` apart on the device, and `stored_pitch` apart in the buffer of the reader.
   struct Band {
     uint64_t first = 0, end = 0;
-    uint64_t start = 0, pieces = 0, piece = 0, pitch = 0;
+    uint64_t start = 0, pieces = 0, piece = 0, pitch = 0, stored_pitch = 0;
     uint64_t slab = 0, row = 0;
     bool holds(uint64_t host) const { return host >= first && host < end; }
-    uint64_t elements() const { return pieces * piece; }
+    /// Elements of the buffer.
+    uint64_t elements() const { return pieces == 0 ? 0 : (pieces - 1) * stored_pitch + piece; }
   };
   /// The band with element `host`, with about `most` elements on the device, more if the format needs them. Precondition: it exists.
   Band band_at(uint64_t host, uint64_t most) const;
-  /// Fills `out` with elements from `first` on. `stored`: the pieces of `band`, one after another. `item`: bytes of an element: 1, 2, 4
-  /// or 8. Precondition: the band holds all of them.
+  /// True if a band is best converted at once, and not in parts.
+  bool wants_whole_bands() const;
+  /// Fills `out` with elements from `first` on. `stored`: the buffer with the pieces of `band`. `item`: bytes of an element: 1, 2, 4 or 8.
+  /// Precondition: the band holds all of them.
   void convert(const Band& band, std::span<const std::byte> stored, size_t item, uint64_t first, std::span<std::byte> out) const;
 
  private:

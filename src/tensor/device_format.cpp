@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tensor/device_layout_builder.h"
+#include "tensor/transpose.h"
 
 namespace msdbg {
 namespace {
@@ -17,6 +18,11 @@ constexpr std::array<std::string_view, 41> kFormats = {
     "HASHTABLE_LOOKUP_KEYS", "HASHTABLE_LOOKUP_VALUE", "HASHTABLE_LOOKUP_OUTPUT", "HASHTABLE_LOOKUP_HITS", "C1HWNCoC0", "MD", "NDHWC",
     "FRACTAL_ZZ", "FRACTAL_NZ", "NCDHW", "DHWCN", "NDC1HWC0", "FRACTAL_Z_3D", "CN", "NC", "DHWNC", "FRACTAL_Z_3D_TRANSPOSE",
     "FRACTAL_ZN_LSTM", "FRACTAL_Z_G", "RESERVED"};
+
+/// Elements of a piece that are worth a read of their own.
+constexpr uint64_t kShortPiece = 2048;
+constexpr uint64_t kFewPieces = 8;
+constexpr uint64_t kGap = 48;
 
 /// Elements of one size, copied `step` elements apart.
 template <size_t kItem>
@@ -68,16 +74,11 @@ Result<DeviceLayout> DeviceLayout::create(std::string_view format, std::span<con
 class DeviceLayout::Walk {
  public:
   Walk(const DeviceLayout& layout, const Band& band) : layout_(layout) {
+    // The pieces of whole slabs, which are read at once, are as far apart as on the device.
+    const uint64_t pitch = band.pieces > 1 ? band.stored_pitch : layout.piece_;
     for (const Axis& axis : layout.axes_) {
-      outer_.push_back(axis.outer.pieces * band.piece + axis.outer.elements);
-      inner_.push_back(axis.inner.pieces * band.piece + axis.inner.elements);
-    }
-    // Whole slabs are one piece, whose pieces are where they are on the device.
-    if (band.pieces == 1 && layout.pieces_ > 1) {
-      for (size_t i = 0; i < layout.axes_.size(); ++i) {
-        outer_[i] = layout.axes_[i].outer.pieces * layout.piece_ + layout.axes_[i].outer.elements;
-        inner_[i] = layout.axes_[i].inner.pieces * layout.piece_ + layout.axes_[i].inner.elements;
-      }
+      outer_.push_back(axis.outer.pieces * pitch + axis.outer.elements);
+      inner_.push_back(axis.inner.pieces * pitch + axis.inner.elements);
     }
     slab_ = band.slab;
     row_elements_ = band.row * layout.row_device_;
@@ -103,6 +104,12 @@ class DeviceLayout::Walk {
     ++at_slab_;
   }
   uint64_t along() const { return place_.back(); }
+  /// Elements of the second last axis from here on that follow each other.
+  uint64_t left_in_block() const {
+    const Axis& axis = layout_.axes_[place_.size() - 2];
+    const uint64_t at = place_[place_.size() - 2];
+    return std::min(axis.block - at % axis.block, axis.length - at);
+  }
   /// Where the row of the last axis begins.
   uint64_t row_base() const {
     uint64_t base = (at_slab_ - slab_) * layout_.slab_device_ - row_elements_;
@@ -128,38 +135,47 @@ uint64_t DeviceLayout::device_index(uint64_t host) const {
   if (identity_) return host;
   Band whole;
   whole.pieces = 1;
-  whole.piece = device_count_;
   Walk walk(*this, whole);
   walk.seek(host);
   return walk.row_base() + walk.offset(axes_.size() - 1, walk.along());
 }
 
+bool DeviceLayout::wants_whole_bands() const {
+  if (identity_ || axes_.size() < 2) return false;
+  const Axis &channels = axes_[axes_.size() - 2], &places = axes_.back();
+  return channels.inner.elements == 1 && channels.inner.pieces == 0 && channels.table.empty() && places.table.empty() &&
+         places.block >= places.length && places.inner.elements > 1;
+}
+
 DeviceLayout::Band DeviceLayout::band_at(uint64_t host, uint64_t most) const {
   Band band;
   if (identity_) {
-    band = {0, host_count_, 0, 1, device_count_, device_count_, 0, 0};
+    band = {0, host_count_, 0, 1, device_count_, device_count_, device_count_, 0, 0};
     return band;
   }
   band.slab = host / slab_host_;
-  // A slab in pieces is read as a whole up to a larger size: many small reads cost more.
-  const uint64_t whole = pieces_ > 1 ? 4 * most : most;
-  if (slab_device_ <= whole || rows_ == 1) {
+  const bool in_pieces = pieces_ >= kFewPieces && piece_ >= kShortPiece;
+  if (rows_ == 1 || (slab_device_ <= most && !in_pieces)) {
     const uint64_t slabs = std::clamp<uint64_t>(most / slab_device_, 1, slabs_ - band.slab);
     band.first = band.slab * slab_host_;
     band.end = (band.slab + slabs) * slab_host_;
     band.start = band.slab * slab_device_;
     band.pieces = 1;
-    band.piece = band.pitch = slabs * slab_device_;
+    band.piece = band.pitch = band.stored_pitch = slabs * slab_device_;
     return band;
   }
   band.row = host % slab_host_ / row_host_;
-  const uint64_t rows = std::clamp<uint64_t>(whole / (pieces_ * row_device_), 1, rows_ - band.row);
+  // Many small reads cost more than a larger buffer.
+  const uint64_t least = pieces_ > 1 ? (kShortPiece + row_device_ - 1) / row_device_ : 1;
+  const uint64_t rows = std::min(std::max(most / (pieces_ * row_device_), least), rows_ - band.row);
   band.first = band.slab * slab_host_ + band.row * row_host_;
   band.end = band.slab * slab_host_ + std::min(slab_host_, (band.row + rows) * row_host_);
   band.start = band.slab * slab_device_ + band.row * row_device_;
   band.pieces = pieces_;
   band.piece = rows * row_device_;
   band.pitch = piece_;
+  // Pieces that are a power of two apart would compete for the same lines of the cache.
+  band.stored_pitch = band.piece + kGap;
   return band;
 }
 
@@ -172,6 +188,7 @@ void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, 
   Walk walk(*this, band);
   walk.seek(first);
   const Axis& axis = axes_.back();
+  const uint64_t tile = wants_whole_bands() ? tile_of(item) : 0;
   const auto copy = [&](uint64_t from, uint64_t step, uint64_t count, std::byte* to) {
     const std::byte* const begin = stored.data() + from * item;
     switch (item) {
@@ -184,6 +201,14 @@ void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, 
   for (uint64_t done = 0, total = out.size() / item; done < total; walk.next_row()) {
     const uint64_t base = walk.row_base();
     uint64_t at = walk.along();
+    // Several channels at once, if the range holds all of their elements.
+    const uint64_t tiles = tile > 1 && at == 0 ? std::min((total - done) / axis.length, walk.left_in_block()) / tile : 0;
+    if (tiles > 0) {
+      transpose(stored.data() + base * item, walk.inner(), axis.length, tiles, item, out.data() + done * item);
+      done += tiles * tile * axis.length;
+      for (uint64_t i = 1; i < tiles * tile; ++i) walk.next_row();
+      continue;
+    }
     const uint64_t end = std::min(axis.length, at + (total - done));
     std::byte* to = out.data() + done * item;
     done += end - at;

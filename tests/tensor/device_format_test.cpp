@@ -34,13 +34,14 @@ class DeviceFormat : public ::testing::Test {
     for (uint64_t first = 0; first < host.size();) {
       const DeviceLayout::Band band = layout.band_at(first, most);
       ASSERT_TRUE(band.holds(first));
-      std::vector<T> stored;
+      std::vector<T> stored(band.elements());
       for (uint64_t piece = 0; piece < band.pieces; ++piece) {
         const uint64_t from = band.start + piece * band.pitch;
         ASSERT_LE(from + band.piece, device.size());
-        stored.insert(stored.end(), device.begin() + static_cast<ptrdiff_t>(from), device.begin() + static_cast<ptrdiff_t>(from + band.piece));
+        std::copy_n(device.begin() + static_cast<ptrdiff_t>(from), band.piece, stored.begin() + static_cast<ptrdiff_t>(piece * band.stored_pitch));
       }
-      const auto count = static_cast<uint64_t>(any(1, static_cast<int64_t>(band.end - first)));
+      const auto left = static_cast<int64_t>(band.end - first);
+      const auto count = static_cast<uint64_t>(any(0, 2) == 0 ? left : any(1, left));
       layout.convert(band, std::as_bytes(std::span(stored)), sizeof(T), first, std::as_writable_bytes(std::span(host).subspan(first, count)));
       first += count;
     }
