@@ -82,7 +82,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
  private:
   std::optional<FilePlace> locate(const TensorId& id) const override;
   Result<TensorId> earlier(const TensorId& id, bool* history_missing) const override;
-  void for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const override;
+  void for_each_file(const std::function<void(const FilePlace& place)>& take) const override;
 
   const GraphData* graph_data(int rank, int graph) const;
   const StepIndex* step_index(int rank, int graph, int64_t step) const;
@@ -106,5 +106,8 @@ Status content_problem(FileKind kind, std::string_view format);
 
 /// Opens the file `info.source`; null if the elements are not available, and `info` has the reason. `type`: may be null.
 std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type);
+
+/// The content of a value's file and its elements, if they can be read.
+TensorFile open_content(const std::string& path, FileKind kind, Slot slot, const FileHints& hints);
 
 }  // namespace msdbg::dump

@@ -72,15 +72,12 @@ SessionReport DumpSession::inspect() {
         const NodeKind kind = data.graph->node(value.node).kind;
         if (value.note != Note::kNone && uncertain++ == 0) first_uncertain = tensor_name(id);
         if (value.kind == FileKind::kStatistics) continue;
-        if (value.kind == FileKind::kDevice) {
-          ++report.device_files;
-          continue;
-        }
-        (kind == NodeKind::kOperator    ? report.tensor_files
-         : kind == NodeKind::kParameter ? report.parameter_files
-                                        : report.constant_files)++;
+        (value.kind == FileKind::kDevice  ? report.device_files
+         : kind == NodeKind::kOperator    ? report.tensor_files
+         : kind == NodeKind::kParameter   ? report.parameter_files
+                                          : report.constant_files)++;
         const Status format = format_problem(value);
-        const FileContent content = open_tensor_file(path_of(value), hints_of(value)).content;
+        const FileContent content = open_content(path_of(value), value.kind, value.slot, hints_of(value)).content;
         std::string message = !content.problem.ok() ? content.problem.message() : format.message();
         if (message.empty()) continue;
         const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;

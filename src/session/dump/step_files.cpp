@@ -83,6 +83,7 @@ class StepLister {
       case FileKind::kNpy:
       case FileKind::kRaw:
       case FileKind::kDevice:
+      case FileKind::kContainer:
         out_.files.push_back({kept, std::move(parsed)});
         break;
       case FileKind::kStatistics:
