@@ -233,5 +233,63 @@ TEST_F(Containers, NodesOfTheGraphGetTheirTensors) {
   EXPECT_EQ(elements(*session, "Default/net/ReLU-op2:input:0", 3), (std::vector<double>{1, -2}));
 }
 
+TEST_F(Containers, CollectiveOperatorsHaveNoInputs) {
+  dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
+            graph_pb("g", "0", {"x"}, {{"Default/Mul-op1", "Mul", {"x"}, 43, {2}}, {"Default/AllReduce-op2", "AllReduce", {"Default/Mul-op1"}, 43, {2}}}));
+  StoredContainer reduce;
+  reduce.outputs = {plain_floats({2}, {1, 0})};
+  put("HcomAllReduce.Default_AllReduce-op2.2.0.101", reduce);
+  put("Mul.Default_Mul-op1.1.0.100", reduce);
+  auto session = open_all();
+  TensorId input = id_of(*session, "Default/AllReduce-op2:output:0", 3);
+  input.slot = {Io::kInput, 0};
+  EXPECT_EQ(session->open(input).status().message(),
+            "not dumped: Default/AllReduce-op2:input:0 has no file in step 3 (there are output:0); the Ascend runtime does not record the "
+            "inputs of collective operators, it was made by Default/Mul-op1:output:0");
+}
+
+class Converted : public Containers {
+ protected:
+  void SetUp() override {
+    container_.outputs = {plain_floats({2, 3}, counting(6)), plain_floats({1}, {7})};
+    put("Conv2D.Default_net_Conv2D-op1.12.7.100", container_);
+  }
+  StoredContainer container_;
+};
+
+TEST_F(Converted, FilesOfTheConverterTakeTheContainersPlace) {
+  dir_.npy(step_ + "Conv2D.Default_net_Conv2D-op1.12.7.100.output.0.2x3.npy", f32({1, 2, 3, 4, 5, 6}));
+  auto session = open_all();
+  EXPECT_EQ(names(*session, 3), (std::vector<std::string>{"Default_net_Conv2D-op1:output:0", "Default_net_Conv2D-op1:output:1"}));
+  const Result<TensorInfo> info = session->describe(id_of(*session, "Default_net_Conv2D-op1:output:0", 3));
+  EXPECT_TRUE(info->source.ends_with("2x3.npy"));
+  EXPECT_EQ(info->format, "ND");
+}
+
+TEST_F(Converted, NamesThatMindInsightCutAreFound) {
+  dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
+            graph_pb("g", "0", {"x"}, {{"Default/conv_bn-op3", "BNTrain", {"x"}, 43, {2}}, {"Default/last_bn-op4", "BNInfer", {"x"}, 43, {2}}}));
+  dir_.npy(step_ + "BNTrain.bn-op3.1.2.200.output.0.NCHW.npy", {5});
+  auto session = open_all();
+  EXPECT_EQ(elements(*session, "Default/conv_bn-op3", 3), (std::vector<double>{5}));
+}
+
+TEST_F(Converted, NamesThatBecameEqualAreUncertain) {
+  dir_.text("rank_0/graphs/ms_output_trace_code_graph_0.pb",
+            graph_pb("g", "0", {"x"}, {{"Default/a_bn-op3", "BN", {"x"}, 43, {2}}, {"Default/b_bn-op3", "BN", {"x"}, 43, {2}}}));
+  dir_.npy(step_ + "BN.bn-op3.1.2.200.output.0.NCHW.npy", {5});
+  auto session = open_all();
+  const Result<TensorInfo> info = session->describe(id_of(*session, "Default/a_bn-op3", 3));
+  EXPECT_NE(info->note.find("uncertain pairing: several nodes"), std::string::npos);
+}
+
+TEST_F(Converted, WhatTheConverterCouldNotDoIsReported) {
+  const std::string list = step_ + "convert_failed_file_list.txt";
+  dir_.text(list, "/data/3/Conv2D.Default_net_Conv2D-op1.12.7.100\n\n");
+  EXPECT_TRUE(reports(*open_all(), "convert_failed_file_list.txt", "could not convert 1 files; their containers are here and are read"));
+  dir_.text(list, "Conv2D.Default_net_Conv2D-op1.12.7.100\nAdd.Default_Add-op9.1.2.3\n");
+  EXPECT_TRUE(reports(*open_all(), "convert_failed_file_list.txt", "2 files, and 1 of these containers are not here: Add.Default_Add-op9.1.2.3"));
+}
+
 }  // namespace
 }  // namespace msdbg::testing

@@ -1,6 +1,8 @@
 #include "session/dump/container_list.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "msdbg/threads.h"
 #include "session/dump/container.h"
@@ -13,13 +15,23 @@ namespace {
 /// Fewer are not worth a thread.
 constexpr uint64_t kContainersPerTask = 64;
 
-/// The files of the tensors of one container.
-std::vector<ListedFile> tensors_of(const std::string& directory, const ListedFile& file) {
-  std::vector<ListedFile> out;
+/// What the name of a converted tensor keeps of its container's: MindInsight cuts the operator's name.
+using ConvertedKey = std::tuple<int64_t, int64_t, uint64_t, std::string_view, Io, uint32_t>;
+ConvertedKey key_of(const FileName& name) { return {name.task, name.stream, name.timestamp, name.op_type, name.io, name.slot}; }
+
+struct Unpacked {
+  bool read = false;
+  std::vector<ListedFile> tensors;
+};
+
+/// The tensors of one container as files.
+Unpacked unpack(const std::string& directory, const ListedFile& file) {
+  Unpacked out;
   const Result<File> opened = File::open(join_path(directory, std::string(file.path)));
   if (!opened) return out;
   const Result<Container> container = read_container(*opened);
   if (!container) return out;
+  out.read = !container->tensors.empty();
   for (const ContainerTensor& tensor : container->tensors) {
     ListedFile listed = file;
     listed.name.kind = FileKind::kContainer;
@@ -28,7 +40,7 @@ std::vector<ListedFile> tensors_of(const std::string& directory, const ListedFil
     listed.name.format = container_host_format(tensor);
     const DType dtype = container_dtype(tensor.type);
     listed.name.dtype = dtype == DType::kUnknown ? "" : dtype_name(dtype == DType::kInt4 ? DType::kInt8 : dtype);
-    out.push_back(std::move(listed));
+    out.tensors.push_back(std::move(listed));
   }
   return out;
 }
@@ -41,14 +53,19 @@ void list_containers(const std::string& directory, std::vector<ListedFile>& file
     if (files[at].name.kind == FileKind::kDevice) containers.push_back(at);
   }
   if (containers.empty()) return;
-  std::vector<std::vector<ListedFile>> tensors(containers.size());
+  std::vector<Unpacked> unpacked(containers.size());
   const uint64_t tasks = (containers.size() + kContainersPerTask - 1) / kContainersPerTask;
   // An interrupt leaves the rest as containers that were not read; the command ends anyway.
   (void)parallel_for(tasks, 0, [&](uint64_t task, unsigned) {
     const uint64_t end = std::min<uint64_t>(containers.size(), (task + 1) * kContainersPerTask);
-    for (uint64_t at = task * kContainersPerTask; at < end; ++at) tensors[at] = tensors_of(directory, files[containers[at]]);
+    for (uint64_t at = task * kContainersPerTask; at < end; ++at) unpacked[at] = unpack(directory, files[containers[at]]);
     return Status();
   });
+  // The converter writes next to the containers; its files come first.
+  std::set<ConvertedKey> converted;
+  for (const ListedFile& file : files) {
+    if (file.name.kind == FileKind::kNpy) converted.insert(key_of(file.name));
+  }
   std::vector<ListedFile> all;
   all.reserve(files.size());
   size_t next = 0;
@@ -57,9 +74,11 @@ void list_containers(const std::string& directory, std::vector<ListedFile>& file
       all.push_back(std::move(files[at]));
       continue;
     }
-    std::vector<ListedFile>& of_this = tensors[next++];
-    if (of_this.empty()) all.push_back(std::move(files[at]));
-    else std::move(of_this.begin(), of_this.end(), std::back_inserter(all));
+    Unpacked& container = unpacked[next++];
+    if (!container.read) all.push_back(std::move(files[at]));
+    for (ListedFile& tensor : container.tensors) {
+      if (!converted.contains(key_of(tensor.name))) all.push_back(std::move(tensor));
+    }
   }
   files = std::move(all);
 }

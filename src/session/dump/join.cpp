@@ -46,7 +46,9 @@ void Joiner::add_graph(int graph, GraphBuilder& builder) {
       const std::string full = underscored(node.name);
       const NumberedName numbered = split_number(full);
       by_stem_[std::string(numbered.stem)].push_back({joined, numbered.number, node.op, node.outputs});
-      by_last_[last_dashed_component(node.name)].emplace_back(joined, node.op);
+      const std::string last = last_dashed_component(node.name);
+      by_last_[last].emplace_back(joined, node.op);
+      if (const size_t at = last.rfind('_'); at != std::string::npos) by_tail_[last.substr(at + 1)].emplace_back(joined, node.op);
       by_dashed_[with_dashes(node.name)].emplace_back(joined, node.op);
       continue;
     }
@@ -153,7 +155,19 @@ std::vector<JoinedNode> Joiner::find(const FileName& name) const {
   const bool newer = typed_ || underscored_;
   Nodes nodes = newer ? find_by_number(name) : find_by_last_component(name);
   if (nodes.empty() && !typed_) nodes = newer ? find_by_last_component(name) : find_by_number(name);
+  if (nodes.empty() && !typed_) nodes = find_by_tail(name);
   return nodes;
+}
+
+/// MindInsight renames what the converter wrote, and cuts names at their last `_`: `conv_bn-op3` becomes `bn-op3`.
+Joiner::Nodes Joiner::find_by_tail(const FileName& name) const {
+  const auto same_tail = by_tail_.find(name.op);
+  Nodes found;
+  if (same_tail == by_tail_.end()) return found;
+  for (const auto& [node, op] : same_tail->second) {
+    if (op == name.op_type) found.push_back(node);
+  }
+  return found;
 }
 
 Joiner::Nodes Joiner::find_by_number(const FileName& name) const {

@@ -58,12 +58,14 @@ class Joiner {
 
   Nodes find_by_number(const FileName& name) const;
   Nodes find_by_last_component(const FileName& name) const;
+  Nodes find_by_tail(const FileName& name) const;
   Nodes find_parameter(const FileName& name) const;
   void pair(const std::string& key, const Announced& announced);
   const std::vector<Numbered>* nodes_of(std::string_view key, std::string_view op_type, std::vector<Numbered>& of_type) const;
 
   ByText<std::vector<Numbered>> by_stem_;  // underscored full name without its number
   ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_last_, by_dashed_;
+  ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_tail_;  // the last component after its last `_`
   ByText<Nodes> parameters_, folded_parameters_, constants_;
   std::map<std::pair<std::string, std::string>, Announced> announced_;  // (stem, type); only stems of nodes
   std::map<std::pair<std::string, std::string>, std::map<int64_t, JoinedNode>> paired_;
