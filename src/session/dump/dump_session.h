@@ -41,9 +41,25 @@ struct OverflowRecords {
   std::string problem;
 };
 
+/// The files of chosen tensors, for the converter.
+struct DumpPlaces {
+  struct Chosen {
+    std::string file;   ///< below the directory
+    bool in_container = false;
+    Slot slot;
+    std::string format;
+  };
+  std::string root;
+  std::vector<std::string> homes;  ///< directories that may contain graphs and metadata
+  bool plain = false;              ///< a directory of files with any name
+  std::map<std::string, std::vector<Chosen>> chosen;  ///< by directory
+};
+
 /// Everything that opening collects.
 struct DumpData {
   SessionInfo info;
+  std::string root;                ///< of the layout
+  std::vector<std::string> homes;  ///< the root and the ranks' directories
   std::vector<int> ranks;
   std::vector<GraphPtr> graphs;                                 ///< by rank, then id
   std::map<std::pair<int, int>, GraphData> data;                ///< (rank, graph)
@@ -78,6 +94,7 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
   void check_ends() override;
+  DumpPlaces places(const TensorQuery& query);
 
  private:
   std::optional<FilePlace> locate(const TensorId& id) const override;
