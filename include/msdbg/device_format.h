@@ -17,6 +17,8 @@ namespace msdbg {
 std::string_view device_format_name(uint64_t number);
 /// True for formats whose elements are in the order of their shape: ND, NCHW, NHWC of a tensor that has that shape, ...
 bool is_plain_device_format(std::string_view format);
+/// True for formats whose elements are blocked, padded or permuted, and for numbers that are not known.
+bool is_blocked_device_format(std::string_view format);
 /// Elements of a type in the innermost block of a format, unless the device's shape says otherwise: 16; 32 for 8-bit types; 64 for int4.
 uint64_t default_block(DType dtype);
 

@@ -60,6 +60,14 @@ bool is_plain_device_format(std::string_view format) {
   return format == "ND" || format == "NCHW" || format == "NCDHW" || format == "NC" || format == "DefaultFormat";
 }
 
+bool is_blocked_device_format(std::string_view format) {
+  constexpr std::string_view kAxes = "NCDHW";
+  if (format.starts_with("format ") || format == "unknown format") return true;
+  const bool known = std::find(kFormats.begin(), kFormats.end(), format) != kFormats.end();
+  // The others have the names of their axes only.
+  return known && format != "ND" && format != "MD" && format.find_first_not_of(kAxes) != std::string_view::npos;
+}
+
 uint64_t default_block(DType dtype) {
   if (dtype == DType::kInt4) return 64;
   return dtype == DType::kInt8 || dtype == DType::kUInt8 ? 32 : 16;

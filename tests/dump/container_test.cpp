@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "dump/dump_support.h"
+#include "msdbg/check.h"
 #include "session/dump/container_value.h"
 #include "support/container_file.h"
 
@@ -136,6 +137,26 @@ TEST_F(Containers, AnUnknownFormatIsShownInTheOrderOfTheDevice) {
   auto number = value_of({test::kTypeFloat, 77, {4}, std::vector<int64_t>{4}, test::plain_bytes(counting(4))});
   EXPECT_EQ(number.format, "format 77");
   EXPECT_TRUE(number.device_order);
+}
+
+TEST_F(Containers, InTheOrderOfTheDeviceOnlyNanAndInfAreJudged) {
+  StoredContainer container;
+  container.outputs = {{test::kTypeFloat, test::kFormatZnLstm, {1, 1, 4}, std::vector<int64_t>{3}, test::plain_bytes(std::vector<float>{1, INFINITY, 3, 0})}};
+  put("LSTM.Default_LSTM-op1.12.7.100", container);
+  auto session = open_all();
+  const auto verdict = [&](const char* condition, std::map<std::string, double, std::less<>> params) {
+    Watchpoint watch;
+    watch.id = 1;
+    watch.on = *Selector::parse("*");
+    watch.condition = *make_condition(condition, params);
+    return *check(*session, std::span(&watch, 1), {});
+  };
+  EXPECT_EQ(verdict("tensor_overflow", {}).hits.size(), 1u);
+  const CheckResult zeros = verdict("tensor_all_zero", {{"zero_percentage_ge", 20}});
+  EXPECT_TRUE(zeros.hits.empty());
+  ASSERT_EQ(zeros.not_checked.size(), 1u);
+  EXPECT_TRUE(reports(*session, "", "judged for NaN, Inf and overflow only: 1 of the tensors, the first is Default_LSTM-op1:output:0"));
+  EXPECT_EQ(zeros.not_checked[0].reason, "the elements are in the order of the device, with its padding: format FRACTAL_ZN_LSTM");
 }
 
 TEST_F(Containers, AShapeThatIsNotKnownLeavesTheDevices) {
