@@ -56,6 +56,15 @@ class DeviceLayout {
   Band band_at(uint64_t host, uint64_t most) const;
   /// True if a band is best converted at once, and not in parts.
   bool wants_whole_bands() const;
+  /// A band of one block of channels: `places` times `step` elements on the device, of which the first `channels` count.
+  struct Columns {
+    uint64_t places = 0, step = 0, channels = 0;
+  };
+  /// Without places for bands that are anything else.
+  Columns columns_of(const Band& band) const;
+  /// Converts `count` of the places from `first` on into `whole`, the whole band in the tensor's order. `stored`: only these places.
+  void convert_columns(const Columns& columns, std::span<const std::byte> stored, size_t item, uint64_t first, uint64_t count,
+                       std::span<std::byte> whole) const;
   /// Fills `out` with elements from `first` on. `stored`: the buffer with the pieces of `band`. `item`: bytes of an element: 1, 2, 4 or 8.
   /// Precondition: the band holds all of them.
   void convert(const Band& band, std::span<const std::byte> stored, size_t item, uint64_t first, std::span<std::byte> out) const;

@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 41> kFormats = {
     "FRACTAL_ZZ", "FRACTAL_NZ", "NCDHW", "DHWCN", "NDC1HWC0", "FRACTAL_Z_3D", "CN", "NC", "DHWNC", "FRACTAL_Z_3D_TRANSPOSE",
     "FRACTAL_ZN_LSTM", "FRACTAL_Z_G", "RESERVED"};
 
-/// Elements of a piece that are worth a read of their own.
-constexpr uint64_t kShortPiece = 2048;
+/// A piece is worth a read of its own if it is at least this part of a band.
+constexpr uint64_t kPiecesPerBand = 32;
 constexpr uint64_t kFewPieces = 8;
 constexpr uint64_t kGap = 48;
 
@@ -35,20 +35,28 @@ void copy_apart(const std::byte* from, uint64_t step, uint64_t count, std::byte*
   for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * kItem, from + i * bytes, kItem);
 }
 
-/// Whole blocks of kBytes each, `bytes` apart.
+/// Rows of whole blocks, in bytes. A block is `block` long, the next one of its row `apart` away, and the one below it `below`.
+struct BlockRows {
+  uint64_t block, blocks, apart, rows, below, row;  // `row`: length of a row in the tensor
+};
+
+/// Column of blocks by column of blocks: those of a column are neighbours on the device.
 template <size_t kBytes>
-void copy_blocks(const std::byte* from, uint64_t bytes, uint64_t count, std::byte* to) {
-  for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, from + i * bytes, kBytes);
+void copy_block_rows(const std::byte* from, const BlockRows& of, std::byte* to) {
+  for (uint64_t i = 0; i < of.blocks; ++i) {
+    for (uint64_t row = 0; row < of.rows; ++row) {
+      std::memcpy(to + row * of.row + i * of.block, from + i * of.apart + row * of.below, kBytes == 0 ? of.block : kBytes);
+    }
+  }
 }
 
-void copy_whole_blocks(const std::byte* from, uint64_t bytes, uint64_t block, uint64_t count, std::byte* to) {
-  switch (block) {
-    case 16: return copy_blocks<16>(from, bytes, count, to);
-    case 32: return copy_blocks<32>(from, bytes, count, to);
-    case 64: return copy_blocks<64>(from, bytes, count, to);
-    case 128: return copy_blocks<128>(from, bytes, count, to);
-    default:
-      for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * block, from + i * bytes, block);
+void copy_block_rows(const std::byte* from, const BlockRows& of, std::byte* to) {
+  switch (of.block) {
+    case 16: return copy_block_rows<16>(from, of, to);
+    case 32: return copy_block_rows<32>(from, of, to);
+    case 64: return copy_block_rows<64>(from, of, to);
+    case 128: return copy_block_rows<128>(from, of, to);
+    default: return copy_block_rows<0>(from, of, to);
   }
 }
 
@@ -130,6 +138,13 @@ class DeviceLayout::Walk {
     if (of.block >= of.length) return at * inner_[axis];
     return at / of.block * outer_[axis] + at % of.block * inner_[axis];
   }
+  /// Rows of the last axis from here on that are below() apart.
+  uint64_t rows_left() const {
+    if (place_.size() < 2) return 1;
+    const Axis& axis = layout_.axes_[place_.size() - 2];
+    return axis.table.empty() && axis.block >= axis.length ? axis.length - place_[place_.size() - 2] : 1;
+  }
+  uint64_t below() const { return place_.size() < 2 ? 0 : inner_[place_.size() - 2]; }
   uint64_t outer() const { return outer_.back(); }
   uint64_t inner() const { return inner_.back(); }
 
@@ -155,6 +170,21 @@ bool DeviceLayout::wants_whole_bands() const {
          places.block >= places.length && places.inner.elements > 1;
 }
 
+DeviceLayout::Columns DeviceLayout::columns_of(const Band& band) const {
+  Columns columns;
+  if (!wants_whole_bands() || pieces_ > 1 || band.piece != row_device_) return columns;
+  const Axis& places = axes_.back();
+  columns.places = places.length;
+  columns.step = places.inner.elements;
+  columns.channels = (band.end - band.first) / places.length;
+  return columns;
+}
+
+void DeviceLayout::convert_columns(const Columns& columns, std::span<const std::byte> stored, size_t item, uint64_t first, uint64_t count,
+                                   std::span<std::byte> whole) const {
+  transpose(stored.data(), columns.step, count, columns.channels, item, whole.data() + first * item, columns.places);
+}
+
 DeviceLayout::Band DeviceLayout::band_at(uint64_t host, uint64_t most) const {
   Band band;
   if (identity_) {
@@ -162,7 +192,8 @@ DeviceLayout::Band DeviceLayout::band_at(uint64_t host, uint64_t most) const {
     return band;
   }
   band.slab = host / slab_host_;
-  const bool in_pieces = pieces_ >= kFewPieces && piece_ >= kShortPiece;
+  const uint64_t short_piece = most / kPiecesPerBand;
+  const bool in_pieces = pieces_ >= kFewPieces && piece_ >= short_piece;
   if (rows_ == 1 || (slab_device_ <= most && !in_pieces)) {
     const uint64_t slabs = std::clamp<uint64_t>(most / slab_device_, 1, slabs_ - band.slab);
     band.first = band.slab * slab_host_;
@@ -174,7 +205,7 @@ DeviceLayout::Band DeviceLayout::band_at(uint64_t host, uint64_t most) const {
   }
   band.row = host % slab_host_ / row_host_;
   // Many small reads cost more than a larger buffer.
-  const uint64_t least = pieces_ > 1 ? (kShortPiece + row_device_ - 1) / row_device_ : 1;
+  const uint64_t least = pieces_ > 1 ? short_piece / row_device_ + 1 : 1;
   const uint64_t rows = std::min(std::max(most / (pieces_ * row_device_), least), rows_ - band.row);
   band.first = band.slab * slab_host_ + band.row * row_host_;
   band.end = band.slab * slab_host_ + std::min(slab_host_, (band.row + rows) * row_host_);
@@ -212,9 +243,24 @@ void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, 
     // Several channels at once, if the range holds all of their elements.
     const uint64_t tiles = tile > 1 && at == 0 ? std::min((total - done) / axis.length, walk.left_in_block()) / tile : 0;
     if (tiles > 0) {
-      transpose(stored.data() + base * item, walk.inner(), axis.length, tiles, item, out.data() + done * item);
+      transpose(stored.data() + base * item, walk.inner(), axis.length, tiles * tile, item, out.data() + done * item, axis.length);
       done += tiles * tile * axis.length;
       for (uint64_t i = 1; i < tiles * tile; ++i) walk.next_row();
+      continue;
+    }
+    // Several rows of blocks at once.
+    const bool split = axis.table.empty() && axis.block < axis.length && walk.inner() == 1;
+    const uint64_t rows = split && at == 0 ? std::min((total - done) / axis.length, walk.rows_left()) : 0;
+    if (rows > 0) {
+      const uint64_t blocks = axis.length / axis.block, rest = axis.length % axis.block;
+      const std::byte* const from = stored.data() + base * item;
+      std::byte* const to = out.data() + done * item;
+      BlockRows whole{axis.block * item, blocks, walk.outer() * item, rows, walk.below() * item, axis.length * item};
+      copy_block_rows(from, whole, to);
+      const BlockRows last{rest * item, 1, 0, rows, whole.below, whole.row};
+      if (rest > 0) copy_block_rows<0>(from + blocks * whole.apart, last, to + blocks * whole.block);
+      done += rows * axis.length;
+      for (uint64_t i = 1; i < rows; ++i) walk.next_row();
       continue;
     }
     const uint64_t end = std::min(axis.length, at + (total - done));
@@ -226,14 +272,8 @@ void DeviceLayout::convert(const Band& band, std::span<const std::byte> stored, 
       copy(base + at * walk.inner(), walk.inner(), end - at, to);
     } else {
       while (at < end) {
-        const uint64_t within = at % axis.block, blocks = (end - at) / axis.block;
+        const uint64_t within = at % axis.block;
         const uint64_t from = base + at / axis.block * walk.outer() + within * walk.inner();
-        if (within == 0 && blocks > 0 && walk.inner() == 1) {
-          copy_whole_blocks(stored.data() + from * item, walk.outer() * item, axis.block * item, blocks, to);
-          at += blocks * axis.block;
-          to += blocks * axis.block * item;
-          continue;
-        }
         const uint64_t count = std::min(axis.block - within, end - at);
         copy(from, walk.inner(), count, to);
         at += count;

@@ -44,9 +44,12 @@ struct Tile<T, std::index_sequence<kRow...>, std::index_sequence<kPair...>> {
 };
 
 template <typename T>
-void transpose_all(const std::byte* from, uint64_t step, uint64_t places, uint64_t tiles, std::byte* to) {
+void transpose_all(const std::byte* from, uint64_t step, uint64_t places, uint64_t channels, std::byte* to, uint64_t pitch) {
   constexpr size_t kLanes = Tile<T>::kLanes;
-  const uint64_t apart = step * sizeof(T), row = places * sizeof(T);
+  const uint64_t apart = step * sizeof(T), row = pitch * sizeof(T), tiles = channels / kLanes;
+  const auto copy = [&](uint64_t place, uint64_t channel) {
+    std::memcpy(to + channel * row + place * sizeof(T), from + place * apart + channel * sizeof(T), sizeof(T));
+  };
   uint64_t at = 0;
   for (; at + kLanes <= places; at += kLanes) {
     // All tiles of these places: their channels share lines of the cache.
@@ -57,7 +60,10 @@ void transpose_all(const std::byte* from, uint64_t step, uint64_t places, uint64
     }
   }
   for (; at < places; ++at) {
-    for (size_t i = 0; i < tiles * kLanes; ++i) std::memcpy(to + i * row + at * sizeof(T), from + at * apart + i * sizeof(T), sizeof(T));
+    for (uint64_t channel = 0; channel < tiles * kLanes; ++channel) copy(at, channel);
+  }
+  for (uint64_t channel = tiles * kLanes; channel < channels; ++channel) {
+    for (at = 0; at < places; ++at) copy(at, channel);
   }
 }
 
@@ -65,12 +71,12 @@ void transpose_all(const std::byte* from, uint64_t step, uint64_t places, uint64
 
 uint64_t tile_of(size_t item) { return item == 1 || item == 2 || item == 4 || item == 8 ? kTileBytes / item : 0; }
 
-void transpose(const std::byte* from, uint64_t step, uint64_t places, uint64_t tiles, size_t item, std::byte* to) {
+void transpose(const std::byte* from, uint64_t step, uint64_t places, uint64_t channels, size_t item, std::byte* to, uint64_t pitch) {
   switch (item) {
-    case 1: return transpose_all<uint8_t>(from, step, places, tiles, to);
-    case 2: return transpose_all<uint16_t>(from, step, places, tiles, to);
-    case 4: return transpose_all<uint32_t>(from, step, places, tiles, to);
-    default: return transpose_all<uint64_t>(from, step, places, tiles, to);
+    case 1: return transpose_all<uint8_t>(from, step, places, channels, to, pitch);
+    case 2: return transpose_all<uint16_t>(from, step, places, channels, to, pitch);
+    case 4: return transpose_all<uint32_t>(from, step, places, channels, to, pitch);
+    default: return transpose_all<uint64_t>(from, step, places, channels, to, pitch);
   }
 }
 

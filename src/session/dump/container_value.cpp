@@ -90,20 +90,45 @@ Status DeviceElements::read_device(uint64_t first, std::span<std::byte> out) {
   return {};
 }
 
+std::span<std::byte> DeviceElements::Buffer::room(size_t bytes) {
+  constexpr size_t kLine = 64;
+  if (bytes_.size() < bytes + kLine) bytes_.resize(bytes + kLine);
+  void* at = bytes_.data();
+  size_t space = bytes_.size();
+  return {static_cast<std::byte*>(std::align(kLine, bytes, at, space)), bytes};
+}
+
+/// A large block of channels, a part of its places at a time: the parts stay in the cache until they are converted.
+Status DeviceElements::load_columns(const DeviceLayout::Columns& columns) {
+  const uint64_t most = std::max<uint64_t>(1, kBandBytes / 4 / item_ / columns.step);
+  const auto stored = stored_.room(most * columns.step * item_);
+  converted_ = whole_.room((band_.end - band_.first) * item_);
+  for (uint64_t first = 0; first < columns.places; first += most) {
+    const uint64_t count = std::min(most, columns.places - first);
+    const auto part = stored.first(count * columns.step * item_);
+    if (Status status = read_device(band_.start + first * columns.step, part); !status.ok()) {
+      band_ = {};
+      return status;
+    }
+    layout_.convert_columns(columns, part, item_, first, count, converted_);
+  }
+  return {};
+}
+
 Status DeviceElements::load(uint64_t host) {
   band_ = layout_.band_at(host, kBandBytes / item_);
-  stored_.resize(std::max<size_t>(stored_.size(), band_.elements() * item_));
+  if (const DeviceLayout::Columns columns = layout_.columns_of(band_); columns.places > 0) return load_columns(columns);
+  loaded_ = stored_.room(band_.elements() * item_);
   for (uint64_t piece = 0; piece < band_.pieces; ++piece) {
-    const auto to = std::span(stored_).subspan(piece * band_.stored_pitch * item_, band_.piece * item_);
+    const auto to = loaded_.subspan(piece * band_.stored_pitch * item_, band_.piece * item_);
     if (Status status = read_device(band_.start + piece * band_.pitch, to); !status.ok()) {
       band_ = {};
       return status;
     }
   }
   if (!layout_.wants_whole_bands()) return {};
-  const uint64_t bytes = (band_.end - band_.first) * item_;
-  whole_.resize(std::max<size_t>(whole_.size(), bytes));
-  layout_.convert(band_, stored_, item_, band_.first, std::span(whole_).first(bytes));
+  converted_ = whole_.room((band_.end - band_.first) * item_);
+  layout_.convert(band_, loaded_, item_, band_.first, converted_);
   return {};
 }
 
@@ -115,8 +140,8 @@ Status DeviceElements::read(uint64_t first, std::span<std::byte> out) {
     }
     const uint64_t count = std::min<uint64_t>(out.size() / item_, band_.end - first);
     const auto part = out.first(count * item_);
-    if (layout_.wants_whole_bands()) std::memcpy(part.data(), whole_.data() + (first - band_.first) * item_, part.size());
-    else layout_.convert(band_, stored_, item_, first, part);
+    if (layout_.wants_whole_bands()) std::memcpy(part.data(), converted_.data() + (first - band_.first) * item_, part.size());
+    else layout_.convert(band_, loaded_, item_, first, part);
     first += count;
     out = out.subspan(part.size());
   }

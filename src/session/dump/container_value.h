@@ -24,7 +24,17 @@ class DeviceElements {
   Status read(uint64_t first, std::span<std::byte> out);
 
  private:
+  /// Memory that begins with a line of the cache: blocks of the device do not share lines then.
+  class Buffer {
+   public:
+    std::span<std::byte> room(size_t bytes);
+
+   private:
+    std::vector<std::byte> bytes_;
+  };
+
   Status load(uint64_t host);
+  Status load_columns(const DeviceLayout::Columns& columns);
   Status read_device(uint64_t first, std::span<std::byte> out);
 
   File file_;
@@ -33,7 +43,9 @@ class DeviceElements {
   size_t item_;
   bool packed_;
   DeviceLayout::Band band_;
-  std::vector<std::byte> stored_, whole_, nibbles_;
+  Buffer stored_, whole_;
+  std::span<std::byte> loaded_, converted_;  // of the band: as on the device, and in the tensor's order where bands are converted at once
+  std::vector<std::byte> nibbles_;
 };
 
 struct ContainerValue {
