@@ -9,6 +9,7 @@ CommandEntry bisect_command();
 CommandEntry check_command();
 CommandEntry ckpt_command();
 CommandEntry completion_command();
+CommandEntry convert_command();
 CommandEntry demo_command();
 CommandEntry diff_command();
 CommandEntry doctor_command();
@@ -38,7 +39,7 @@ std::span<const CommandEntry> command_table() {
       origin_command(), check_command(), replicas_command(), demo_command(), repl_command(), open_command(), listen_command(),
       run_command(), nodes_command(), stats_command(), layers_command(), doctor_command(), show_command(), hist_command(),
       rules_command(), diff_command(), bisect_command(), trend_command(), propagation_command(), why_command(), list_command(),
-      report_command(), repro_command(), guide_command(), plan_command(), ckpt_command(), completion_command(),
+      report_command(), repro_command(), convert_command(), guide_command(), plan_command(), ckpt_command(), completion_command(),
   };
   return kTable;
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "msdbg/condition_numbers.h"
+#include "msdbg/device_format.h"
 
 namespace msdbg {
 namespace {
@@ -22,6 +23,14 @@ uint32_t code_of(const Status& status) {
 /// Rules judge the change for each step.
 bool is_per_step(const Watchpoint& watch, Semantics semantics) {
   return semantics == Semantics::kFinite || (watch.info && !watch.info->file.empty());
+}
+
+/// True for conditions that padding does not change and that ask for no place.
+bool asks_for_bad_elements(const Watchpoint& watch) {
+  using namespace condition_number;
+  if (!watch.condition) return false;
+  const int asked = watch.condition->spec->enumerator;
+  return asked == kNan || asked == kInf || asked == kTensorOverflow || asked == kOperatorOverflow;
 }
 
 /// The number of steps that a change spans, if more than one.
@@ -109,6 +118,9 @@ Verdicts::Outcome Verdicts::judge_one(const Watchpoint& watch, const PlannedTens
     return outcome;
   };
   if (planned.missing) return not_checked(evidence.problem.message(), kErrorNoValue);
+  if (!watch.script && evidence.stats && evidence.info && is_blocked_device_format(evidence.info->format) && !asks_for_bad_elements(watch)) {
+    return not_checked(fmt::format("the elements are in the order of the device, with its padding: format {}", evidence.info->format), 0);
+  }
   if (watch.condition) {
     const int enumerator = watch.condition->spec->enumerator;
     if (enumerator == condition_number::kOperatorOverflow) return judge_flag(planned.id);

@@ -52,6 +52,8 @@ const Typed kTyped[] = {
     {"bisect", "fc2.weight"},
     {"bisect", "@gradient --when 'max(abs(x)) > 100' --format json"},
     {"repro", "Log-op0 -o /dev/null/bundle"},
+    {"convert", "Log-op0 -o dumps/lenet-2.7.1-lognan/converted"},
+    {"convert", "Log-op0 --steps 0 -o /dev/null/converted"},
     {"hist", "fc1.weight --steps 0"},
     {"hist", "fc1.weight --steps all --bins 10 --format csv"},
     {"hist", "@gradient --exponents --step 1 --format json"},

@@ -100,6 +100,19 @@ TEST(FileName, DeviceContainersHaveNoEnding) {
   EXPECT_EQ(four.op, "Default_MatMul-op1");
 }
 
+TEST(FileName, TheConverterWritesAShapeForTheFormat) {
+  const FileName name = parse_file_name("MatMul.Default_MatMul-op1.12.7.1700000000000000.output.1.4x20x3.npy");
+  EXPECT_EQ(name.kind, FileKind::kNpy);
+  EXPECT_EQ(name.op, "Default_MatMul-op1");
+  EXPECT_EQ(name.slot, 1u);
+  EXPECT_EQ(name.format, "ND");
+  const FileName old = parse_file_name("MatMul.Default_MatMul-op1.12.1700000000000000.input.0.5.npy");
+  EXPECT_EQ(old.kind, FileKind::kNpy);
+  EXPECT_EQ(old.task, 12);
+  EXPECT_EQ(old.timestamp, 1700000000000000u);
+  EXPECT_EQ(parse_file_name("MatMul.Default_MatMul-op1.12.7.5.output.0..npy").format, "ND");
+}
+
 TEST(FileName, CompanionsAreTold) {
   EXPECT_EQ(parse_file_name("mapping.csv").kind, FileKind::kMapping);
   EXPECT_EQ(parse_file_name("statistic.csv").kind, FileKind::kStatistics);

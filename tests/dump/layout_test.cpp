@@ -146,7 +146,7 @@ TEST(OldLayout, SynchronousOf12WithItsGraphs) {
   }
 }
 
-TEST(OldLayout, AsynchronousOf12IsListedAndNotEvaluated) {
+TEST(OldLayout, ADamagedContainerOf12IsListed) {
   TempDir dir;
   dir.text("device_0/Net_graph_2/2/5/MatMul.Default_MatMul-op1.12.1700000000000000", "container");
   auto session = open(dir.path());
@@ -156,9 +156,9 @@ TEST(OldLayout, AsynchronousOf12IsListedAndNotEvaluated) {
   const Result<TensorInfo> info = session->describe(id);
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->availability, Availability::kUnreadable);
-  EXPECT_EQ(info->problem.code(), Code::kUnsupported);
-  EXPECT_TRUE(info->problem.message().starts_with("device format")) << info->problem.message();
-  EXPECT_EQ(session->open_elements(id).status().code(), Code::kUnsupported);
+  EXPECT_EQ(info->problem.code(), Code::kCorrupt);
+  EXPECT_TRUE(info->problem.message().starts_with("the container is cut off")) << info->problem.message();
+  EXPECT_EQ(session->open_elements(id).status().code(), Code::kCorrupt);
   EXPECT_EQ(session->inspect().device_files, 1u);
 }
 

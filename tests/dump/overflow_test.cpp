@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dump/dump_support.h"
+#include "support/container_file.h"
 
 namespace msdbg::testing {
 namespace {
@@ -49,10 +50,58 @@ TEST_F(Overflow, RecordsMayLieInDebugFiles) {
   EXPECT_FALSE(flag(*session, "Default_Add-op2").value());
 }
 
-TEST_F(Overflow, ContainersAreNotRead) {
-  dir_.text(step_ + "Opdebug.Node_OpDebug.1.1.300", "container");
+/// The detector's block; a unit that raised no flag has zeros.
+std::string record_block(int unit, uint64_t task, uint64_t stream, uint64_t status, size_t bytes = 2048) {
+  std::vector<uint64_t> block(bytes / 8);
+  const size_t numbers[] = {0, 16, 32}, states[] = {64, 96, 130};
+  block[numbers[unit]] = 2;
+  block[numbers[unit] + 1] = stream;
+  block[numbers[unit] + 2] = task;
+  if (states[unit] < block.size()) block[states[unit]] = status;
+  return test::plain_bytes(block);
+}
+
+std::string record_container(const std::string& block) {
+  test::StoredContainer container;
+  container.outputs = {{4, test::kFormatNd, {static_cast<int64_t>(block.size())}, std::nullopt, block}};
+  container.op_name = "Node_OpDebug";
+  return container.bytes();
+}
+
+TEST_F(Overflow, ContainersOfEveryUnitNameTheKernel) {
+  for (int unit = 0; unit < 3; ++unit) {
+    dir_.text(step_ + "Opdebug.Node_OpDebug.13.7.300", record_container(record_block(unit, 12, 7, 32)));
+    auto session = open(dir_.path());
+    EXPECT_TRUE(flag(*session, "Default_MatMul-op1").value()) << unit;
+    EXPECT_FALSE(flag(*session, "Default_Add-op2").value()) << unit;
+  }
+}
+
+TEST_F(Overflow, ShorterRecordsOfOtherDriversAreEnough) {
+  dir_.text("rank_0/debug_files/3/Opdebug.Node_OpDebug.1.1.300", record_container(record_block(2, 12, 7, 0, 512)));
   auto session = open(dir_.path());
-  EXPECT_EQ(flag(*session, "Default_MatMul-op1").status().code(), Code::kUnsupported);
+  EXPECT_TRUE(flag(*session, "Default_MatMul-op1").value());
+  EXPECT_FALSE(flag(*session, "Default_Add-op2").value());
+}
+
+TEST_F(Overflow, ADamagedContainerLeavesTheQuestionOpen) {
+  for (const std::string& bytes : {std::string("container"), record_container(record_block(0, 12, 7, 1, 256)), record_container("")}) {
+    dir_.text(step_ + "Opdebug.Node_OpDebug.1.1.300", bytes);
+    auto session = open(dir_.path());
+    const Result<bool> answer = flag(*session, "Default_Add-op2");
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.status().code(), Code::kUnsupported);
+    EXPECT_NE(answer.status().message().find("cannot be read"), std::string::npos);
+  }
+}
+
+TEST_F(Overflow, KernelsOfAnAsynchronousDumpAreFound) {
+  test::StoredContainer kernel;
+  kernel.outputs = {{test::kTypeFloat, test::kFormatNd, {1}, std::vector<int64_t>{1}, test::plain_bytes(std::vector<float>{1})}};
+  dir_.text("rank_0/Net/0/3/Mul.Default_Mul-op3.21.7.100", kernel.bytes());
+  dir_.text("rank_0/debug_files/3/Opdebug.Node_OpDebug.1.1.300", record_container(record_block(2, 21, 7, 1)));
+  auto session = open(dir_.path());
+  EXPECT_TRUE(flag(*session, "Default_Mul-op3").value());
 }
 
 TEST_F(Overflow, ADamagedRecordLeavesTheQuestionOpen) {

@@ -12,7 +12,9 @@
 #include "session/dump/index_bytes.h"
 #include "session/kept_stats_bytes.h"
 #include "session/live/recorder.h"
+#include "support/container_file.h"
 #include "support/recorded_conversation.h"
+#include "support/torch_file.h"
 
 namespace fs = std::filesystem;
 using namespace msdbg;
@@ -46,6 +48,8 @@ class Seeds {
     statistics();
     jobs();
     index();
+    torch();
+    containers();
   }
 
  private:
@@ -70,6 +74,7 @@ class Seeds {
         put("npy_header", content.substr(0, 128));
         put("npy_file", std::string(1, '\0') + content);
       }
+      if (ending == ".pt" && content.size() < 4000 && next_["pt_file"] < 100) put("pt_file", std::string(1, '\0') + content);
       if (ending == ".pb") {
         put("graph_file", content);
         put("graph_wire", std::string(1, '\0') + chunk(std::string("\x0a") + varint(content.size()) + content));
@@ -293,6 +298,44 @@ class Seeds {
     std::vector<dump::DirectoryEntry> entries = {{"Add.Default_Add-op1.npy"}, {"Add.Default_Add-op10.npy"}, {"step", true}};
     put("index_bytes", dump::encode_listing(1, entries));
     put("index_bytes", dump::encode_part(2, std::vector<dump::IndexEntry>{{1, 100, 0, "first"}, {2, 100, 1, "second"}}));
+  }
+
+  void torch() {
+    test::PickledTensor tensor;
+    put("pt_file", "\x80" + tensor.bytes());
+    tensor.strides = {1, 4};
+    tensor.more = "}" + test::PickledTensor::text("neg") + "\x88s";
+    put("pt_file", "\x80" + tensor.bytes());
+    put("pt_file", std::string(1, '\0') + test::zip_of({{"x/data.pkl", tensor.bytes()}, {"x/data/0", std::string(96, 'A')}}, true));
+  }
+
+  void containers() {
+    const test::HostShape image{2, 3, 1, 2, 2, false}, weights{8, 3, 1, 2, 2, false};
+    const auto stored = [&](uint64_t type, uint64_t format, const test::DeviceMemory& memory, std::vector<int64_t> host) {
+      return test::StoredTensor{type, format, memory.shape, host, std::string(memory.elements.size() * (type == test::kTypeFloat16 ? 2 : 1), 'A')};
+    };
+    const std::pair<uint64_t, const char*> formats[] = {{1, "NHWC"},          {16, "HWCN"},      {3, "NC1HWC0"},  {4, "FRACTAL_Z"},
+                                                        {13, "FRACTAL_Z_C04"}, {25, "C1HWNCoC0"}, {12, "NC1HWC0_C04"}};
+    for (const auto& [number, name] : formats) {
+      test::StoredContainer container;
+      container.inputs = {stored(test::kTypeFloat16, number, test::device_memory(name, image, number == 12 ? 4 : 16), image.list())};
+      container.outputs = {stored(test::kTypeInt8, test::kFormatFractalNz, test::fractal_nz({2, 5, 7}, 32), {2, 5, 7}),
+                           {test::kTypeInt4, test::kFormatNd, {5}, std::vector<int64_t>{5}, "abc"}};
+      put("container", container.bytes());
+    }
+    test::StoredContainer groups;
+    test::DeviceMemory memory = test::grouped_weights(weights, 4, 16);
+    memory.shape = {static_cast<int64_t>(memory.elements.size()) / 256, 1, 16, 16};
+    groups.outputs = {stored(test::kTypeInt8, test::kFormatFractalZ, memory, weights.list())};
+    groups.outputs[0].sub_format = 4;
+    put("container", groups.bytes());
+    test::HostShape volume{1, 3, 2, 2, 2, true};
+    for (const auto& [number, name] : {std::pair<uint64_t, const char*>{32, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"}}) {
+      test::StoredContainer container;
+      container.outputs = {stored(test::kTypeInt8, number, test::device_memory(name, volume, 16), volume.list())};
+      container.outputs[0].inside = true;
+      put("container", container.bytes());
+    }
   }
 
   const fs::path data_, out_;

@@ -133,6 +133,7 @@ TEST_P(HostileNames, NoCommandOfTheDumpLetsThemActOnTheTerminal) {
                                                            "layers --by-layer",
                                                            "replicas",
                                                            "repro Log-op3 -o nowhere/bundle",
+                                                           "convert Log-op3 -o nowhere/converted",
                                                            "propagation Log-op3:0",
                                                            "propagation Mul-op4:0 --up",
                                                            "why Log-op3:0",

@@ -2,6 +2,15 @@
 #include "session/dump/dump_session.h"
 
 namespace msdbg::dump {
+namespace {
+
+/// Which of the values in a container.
+uint64_t part_of(const Value& value) {
+  if (value.kind != FileKind::kContainer) return 0;
+  return uint64_t{2} * value.slot.index + (value.slot.io == Io::kInput ? 1 : 2);
+}
+
+}  // namespace
 
 DumpSession::~DumpSession() {
   if (index_) index_->detach();
@@ -28,13 +37,13 @@ std::optional<FilePlace> DumpSession::locate(const TensorId& id) const {
     const Shape& shape = *node.outputs[id.slot.index].shape;
     context = hash_of({reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof shape[0]}, context + 1);
   }
-  return FilePlace{value->directory, value->file(), context};
+  return FilePlace{value->directory, value->file(), context, part_of(*value)};
 }
 
-void DumpSession::for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const {
+void DumpSession::for_each_file(const std::function<void(const FilePlace& place)>& take) const {
   const auto walk = [&](const StepIndex& index) {
     for (const Value& value : index.values()) {
-      if (value.kind != FileKind::kStatistics) take(value.directory, value.file());
+      if (value.kind != FileKind::kStatistics) take({value.directory, value.file(), 0, part_of(value)});
     }
   };
   for (const auto& [key, data] : data_.data) {

@@ -8,6 +8,16 @@
 #include "session/dump/directory.h"
 
 namespace msdbg::dump {
+namespace {
+
+/// By the beginning of the type; a longer one is another spelling.
+bool is_collective(std::string_view op) {
+  constexpr std::string_view kCollectives[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "AllToAll", "Hcom", "InnerComm",
+                                               "DistComm"};
+  return std::ranges::any_of(kCollectives, [&](std::string_view name) { return op.starts_with(name) && !op.starts_with("BroadcastTo"); });
+}
+
+}  // namespace
 
 const GraphData* DumpSession::graph_data(int rank, int graph) const {
   const auto found = data_.data.find({rank, graph});
@@ -85,8 +95,16 @@ Status DumpSession::not_dumped(const TensorId& id) const {
   for (const Value& value : values) {
     if (value.execution == 0) there += (there.empty() ? "" : ", ") + slot_name(value.slot);
   }
+  std::string why;
+  if (id.slot.io == Io::kInput && is_collective(node.op) && values.front().kind == FileKind::kContainer) {
+    why = "; the Ascend runtime does not record the inputs of collective operators";
+    const NodeId producer = id.slot.index < node.inputs.size() ? node.inputs[id.slot.index].node : kNoNode;
+    if (producer != kNoNode) {
+      why += fmt::format(", it was made by {}:output:{}", data->graph->node(producer).name, node.inputs[id.slot.index].slot);
+    }
+  }
   return absent(
-      fmt::format("{}:{} has no file in step {} (there are {})", node.name, slot_name(id.slot), id.step, there));
+      fmt::format("{}:{} has no file in step {} (there are {}){}", node.name, slot_name(id.slot), id.step, there, why));
 }
 
 std::string DumpSession::path_of(const Value& value) const {
@@ -94,7 +112,7 @@ std::string DumpSession::path_of(const Value& value) const {
 }
 
 FileHints DumpSession::hints_of(const Value& value) {
-  return {value.kind, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
+  return {value.kind == FileKind::kRaw ? FileForm::kRaw : FileForm::kNpy, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
 }
 
 Status DumpSession::format_problem(const Value& value) const { return content_problem(value.kind, data_.formats[value.format]); }
@@ -115,7 +133,7 @@ Result<OpenTensor> DumpSession::open(const TensorId& id) {
   TensorInfo info = identify(id);
   info.note = note_text(value->note);
   if (value->kind != FileKind::kStatistics) {
-    auto reader = open_value(info, hints_of(*value), type_of(id));
+    auto reader = open_value(info, value->kind, hints_of(*value), type_of(id));
     return OpenTensor(std::move(info), std::move(reader));
   }
   describe_row(info, *value);

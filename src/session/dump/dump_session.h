@@ -12,11 +12,11 @@
 
 #include "msdbg/session.h"
 #include "msdbg/shared.h"
+#include "msdbg/tensor_file.h"
 #include "session/dump/history.h"
 #include "session/dump/stats_index.h"
 #include "session/dump/step_files.h"
 #include "session/dump/step_index.h"
-#include "session/dump/tensor_file.h"
 
 namespace msdbg::dump {
 
@@ -41,9 +41,25 @@ struct OverflowRecords {
   std::string problem;
 };
 
+/// The files of chosen tensors, for the converter.
+struct DumpPlaces {
+  struct Chosen {
+    std::string file;   ///< below the directory
+    bool in_container = false;
+    Slot slot;
+    std::string format;
+  };
+  std::string root;
+  std::vector<std::string> homes;  ///< directories that may contain graphs and metadata
+  bool plain = false;              ///< a directory of files with any name
+  std::map<std::string, std::vector<Chosen>> chosen;  ///< by directory
+};
+
 /// Everything that opening collects.
 struct DumpData {
   SessionInfo info;
+  std::string root;                ///< of the layout
+  std::vector<std::string> homes;  ///< the root and the ranks' directories
   std::vector<int> ranks;
   std::vector<GraphPtr> graphs;                                 ///< by rank, then id
   std::map<std::pair<int, int>, GraphData> data;                ///< (rank, graph)
@@ -78,11 +94,12 @@ class DumpSession : public Session, public SharedFiles, private FilePlaces {
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
   void check_ends() override;
+  DumpPlaces places(const TensorQuery& query);
 
  private:
   std::optional<FilePlace> locate(const TensorId& id) const override;
   Result<TensorId> earlier(const TensorId& id, bool* history_missing) const override;
-  void for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const override;
+  void for_each_file(const std::function<void(const FilePlace& place)>& take) const override;
 
   const GraphData* graph_data(int rank, int graph) const;
   const StepIndex* step_index(int rank, int graph, int64_t step) const;
@@ -105,6 +122,9 @@ std::string_view note_text(Note note);
 Status content_problem(FileKind kind, std::string_view format);
 
 /// Opens the file `info.source`; null if the elements are not available, and `info` has the reason. `type`: may be null.
-std::unique_ptr<ElementReader> open_value(TensorInfo& info, const FileHints& hints, const OutputType* type);
+std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type);
+
+/// The content of a value's file and its elements, if they can be read.
+TensorFile open_content(const std::string& path, FileKind kind, Slot slot, const FileHints& hints);
 
 }  // namespace msdbg::dump

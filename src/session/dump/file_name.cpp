@@ -41,6 +41,25 @@ bool parse_head(std::string_view text, FileName& name) {
   return true;
 }
 
+/// `2x3x4`: the shape that the converter of containers writes in the place of a format.
+bool is_shape(std::string_view text) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && digit(text.front()) && digit(text.back()) && std::all_of(text.begin(), text.end(), [&](char c) { return digit(c) || c == 'x'; });
+}
+
+/// `{type}.{op}.{task}.{ts}`: containers before 1.3, and what the converter made of them.
+bool parse_head_without_stream(std::string_view text, FileName& name) {
+  const std::vector<std::string_view> parts = split(text, '.');
+  if (parts.size() != 4 || parts[1].empty()) return false;
+  const std::optional<int64_t> task = parse_digits(parts[2]), timestamp = parse_digits(parts[3]);
+  if (!task || !timestamp) return false;
+  name.op_type = parts[0];
+  name.op = parts[1];
+  name.task = *task;
+  name.timestamp = static_cast<uint64_t>(*timestamp);
+  return true;
+}
+
 /// `{head}.{io}.{slot}.{format}`, and since 2.0 `.{dtype}`.
 bool parse_npy(std::string_view text, FileName& name) {
   std::string_view last, format, slot_text, io;
@@ -56,8 +75,9 @@ bool parse_npy(std::string_view text, FileName& name) {
   if (!slot || *slot > kMaxSlot) return false;
   name.io = io == "input" ? Io::kInput : Io::kOutput;
   name.slot = static_cast<uint32_t>(*slot);
-  name.format = format;
-  if (!parse_head(text, name)) return false;
+  const bool converted = is_shape(format) || format.empty();
+  name.format = converted ? "ND" : format;
+  if (!parse_head(text, name) && !(converted && parse_head_without_stream(text, name))) return false;
   name.kind = FileKind::kNpy;
   return true;
 }
@@ -108,15 +128,8 @@ bool parse_device(std::string_view text, FileName& name) {
     name.kind = FileKind::kDevice;
     return true;
   }
-  const std::vector<std::string_view> parts = split(text, '.');
-  if (parts.size() != 4 || parts[1].empty()) return false;
-  const std::optional<int64_t> task = parse_digits(parts[2]), timestamp = parse_digits(parts[3]);
-  if (!task || !timestamp) return false;
+  if (!parse_head_without_stream(text, name)) return false;
   name.kind = FileKind::kDevice;
-  name.op_type = parts[0];
-  name.op = parts[1];
-  name.task = *task;
-  name.timestamp = static_cast<uint64_t>(*timestamp);
   return true;
 }
 

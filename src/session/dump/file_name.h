@@ -18,6 +18,7 @@ enum class FileKind : uint8_t {
   kNpy,         ///< one tensor with a NumPy header
   kRaw,         ///< one tensor without header; shape and type are in the name (1.0 to 1.2)
   kDevice,      ///< container of the Ascend runtime with all tensors of one kernel
+  kContainer,   ///< one tensor of such a container
   kOverflow,    ///< record of the overflow detector
   kMapping,     ///< mapping.csv
   kStatistics,  ///< statistic.csv

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "msdbg/device_format.h"
 #include "session/dump/directory.h"
 #include "session/dump/dump_session.h"
 #include "session/dump/layout.h"
@@ -60,6 +61,8 @@ SessionReport DumpSession::inspect() {
     }
   }
 
+  uint64_t in_device_order = 0;
+  std::string first_in_device_order;
   for (const auto& [key, data] : data_.data) {
     std::vector<int64_t>& steps = report.steps_by_graph[key.second];
     const std::string path = data.graph->source_path().empty() ? data_.info.source : data.graph->source_path();
@@ -72,15 +75,15 @@ SessionReport DumpSession::inspect() {
         const NodeKind kind = data.graph->node(value.node).kind;
         if (value.note != Note::kNone && uncertain++ == 0) first_uncertain = tensor_name(id);
         if (value.kind == FileKind::kStatistics) continue;
-        if (value.kind == FileKind::kDevice) {
-          ++report.device_files;
-          continue;
-        }
-        (kind == NodeKind::kOperator    ? report.tensor_files
-         : kind == NodeKind::kParameter ? report.parameter_files
-                                        : report.constant_files)++;
+        (value.kind == FileKind::kDevice  ? report.device_files
+         : kind == NodeKind::kOperator    ? report.tensor_files
+         : kind == NodeKind::kParameter   ? report.parameter_files
+                                          : report.constant_files)++;
         const Status format = format_problem(value);
-        const FileContent content = open_tensor_file(path_of(value), hints_of(value)).content;
+        if (value.kind == FileKind::kContainer && is_blocked_device_format(data_.formats[value.format]) && in_device_order++ == 0) {
+          first_in_device_order = tensor_name(id);
+        }
+        const FileContent content = open_content(path_of(value), value.kind, value.slot, hints_of(value)).content;
         std::string message = !content.problem.ok() ? content.problem.message() : format.message();
         if (message.empty()) continue;
         const bool unsupported = content.problem.ok() || content.problem.code() == Code::kUnsupported;
@@ -127,10 +130,10 @@ SessionReport DumpSession::inspect() {
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   }
-  if (report.device_files > 0) {
+  if (in_device_order > 0) {
     problem(Severity::kInfo, data_.info.source,
-            fmt::format("{} files are containers of the Ascend runtime; they are listed but not read",
-                        report.device_files));
+            fmt::format("in the order of the device, with its padding, and judged for NaN, Inf and overflow only: {} of the tensors, the first is {}",
+                        in_device_order, first_in_device_order));
   }
   return report;
 }

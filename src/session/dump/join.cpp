@@ -69,7 +69,11 @@ const Joiner::OldNames& Joiner::old_names() const {
       const Node& node = builder->node(id);
       const JoinedNode joined{graph, id, Note::kNone};
       if (node.kind == NodeKind::kOperator && is_structural(node.op)) continue;
-      if (node.kind == NodeKind::kOperator) names.by_last[last_dashed_component(node.name)].emplace_back(joined, node.op);
+      if (node.kind == NodeKind::kOperator) {
+        const std::string last = last_dashed_component(node.name);
+        names.by_last[last].emplace_back(joined, node.op);
+        if (const size_t at = last.rfind('_'); at != std::string::npos) names.by_tail[last.substr(at + 1)].emplace_back(joined, node.op);
+      }
       names.by_dashed.try_emplace(with_dashes(node.kind == NodeKind::kConstant ? node.file_key.get() : node.name), joined);
     }
   }
@@ -171,7 +175,19 @@ std::vector<JoinedNode> Joiner::find(const FileName& name) const {
   const bool newer = typed_ || underscored_;
   Nodes nodes = newer ? find_by_number(name) : find_by_last_component(name);
   if (nodes.empty() && !typed_) nodes = newer ? find_by_last_component(name) : find_by_number(name);
+  if (nodes.empty() && !typed_) nodes = find_by_tail(name);
   return nodes;
+}
+
+/// MindInsight renames what the converter wrote, and cuts names at their last `_`: `conv_bn-op3` becomes `bn-op3`.
+Joiner::Nodes Joiner::find_by_tail(const FileName& name) const {
+  const auto same_tail = old_names().by_tail.find(name.op);
+  Nodes found;
+  if (same_tail == old_names().by_tail.end()) return found;
+  for (const auto& [node, op] : same_tail->second) {
+    if (op == name.op_type) found.push_back(node);
+  }
+  return found;
 }
 
 Joiner::Nodes Joiner::find_by_number(const FileName& name) const {

@@ -70,11 +70,13 @@ class Joiner {
   /// Names that only old releases and headerless files use.
   struct OldNames {
     ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_last;
+    ByText<std::vector<std::pair<JoinedNode, std::string_view>>> by_tail;  // the last component after its last `_`
     ByText<JoinedNode> by_dashed;
   };
 
   Nodes find_by_number(const FileName& name) const;
   Nodes find_by_last_component(const FileName& name) const;
+  Nodes find_by_tail(const FileName& name) const;
   Nodes find_parameter(const FileName& name) const;
   static void pair(const Stem& stem, Announced& announced);
   /// The nodes of the stem with this type, or all of them if no node has it.

@@ -1,4 +1,4 @@
-// The JSON files of a dump: its writer, its configuration, and the records of the overflow detector.
+// The small files of a dump: its writer, its configuration, and the records of the overflow detector.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,7 @@ Metadata read_metadata(const std::string& directory, std::vector<Problem>& probl
 /// (task, stream) of the kernel that overflowed, from `Opdebug.*.json`.
 /// Error: kIoError, kCorrupt.
 Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_record(const std::string& path);
+/// The same from the container `Opdebug.*` of an asynchronous dump.
+Result<std::vector<std::pair<int64_t, int64_t>>> read_overflow_container(const std::string& path);
 
 }  // namespace msdbg::dump

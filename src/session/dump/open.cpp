@@ -82,6 +82,8 @@ Result<std::unique_ptr<Session>> open_dump(const std::string& path, const DumpOp
   // One rank writes it for all.
   std::vector<std::string> described = {layout->root};
   for (const RankDirectory& rank : layout->ranks) described.push_back(rank.path);
+  data.root = layout->root;
+  data.homes = described;
   for (const std::string& directory : described) {
     const Metadata metadata = read_metadata(directory, data.problems);
     if (data.info.framework_version.empty()) data.info.framework_version = metadata.framework_version;

@@ -21,14 +21,12 @@ Result<bool> DumpSession::operator_overflow(const TensorId& id) {
   OverflowRecords& records = found->second;
   if (!records.flagged) {
     records.flagged.emplace();
-    for (const std::string& path : records.readable) {
-      auto flagged = read_overflow_record(path);
-      if (!flagged) {
-        records.problem = flagged.status().message();
-        continue;
-      }
-      records.flagged->insert(records.flagged->end(), flagged->begin(), flagged->end());
-    }
+    const auto take = [&](const Result<std::vector<std::pair<int64_t, int64_t>>>& flagged) {
+      if (!flagged) records.problem = flagged.status().message();
+      else records.flagged->insert(records.flagged->end(), flagged->begin(), flagged->end());
+    };
+    for (const std::string& path : records.readable) take(read_overflow_record(path));
+    for (const std::string& path : records.containers) take(read_overflow_container(path));
   }
   // The records contain a task and a stream; the kernel's own files have the same two numbers.
   bool numbered = false;
@@ -42,12 +40,6 @@ Result<bool> DumpSession::operator_overflow(const TensorId& id) {
     if (std::find(records.flagged->begin(), records.flagged->end(), own) != records.flagged->end()) return true;
   }
   if (!records.problem.empty()) return unsupported("an overflow record cannot be read: " + records.problem);
-  if (records.readable.empty()) {
-    return unsupported(
-        fmt::format("the overflow records of step {} are containers of the Ascend runtime, which are not "
-                    "read (dump with file_format npy)",
-                    id.step));
-  }
   if (!numbered) return unsupported("the kernel's files carry no task number to compare with the overflow records");
   return false;
 }

@@ -11,6 +11,7 @@
 #include "msdbg/log.h"
 #include "msdbg/node_names.h"
 #include "msdbg/wire.h"
+#include "session/dump/container_list.h"
 #include "session/dump/directory.h"
 #include "session/dump/history.h"
 
@@ -133,6 +134,7 @@ void RankOpener::list_directories() {
   for (const DataDirectory& data : rank_.data) {
     listed_.push_back(list_step(data.path, layout_.kind == "files", lister_, out_.names));
     StepFiles& step = listed_.back();
+    list_containers(data.path, step.files);
     for (Problem& problem : step.problems) out_.problems.push_back(std::move(problem));
     directory_index_.push_back(static_cast<uint32_t>(out_.directories.size()));
     // `step` owns the rows until the indexes are filled.

@@ -177,7 +177,7 @@ std::string StatsIndex::find(const TensorId& id, bool previous) {
   std::optional<Seen> seen = look(*place);
   if (!seen) return {};
   Directory& directory = *directories_[place->directory];
-  const uint64_t name = hash_of(place->file);
+  const uint64_t name = place->name();
   std::string bytes;
   uint64_t depends_on = 0;
   {
@@ -203,7 +203,7 @@ void StatsIndex::put(const TensorId& id, std::string_view entry) {
   if (!place || !write_) return;
   Directory& directory = *directories_[place->directory];
   if (!directory.key) return;
-  const uint64_t name = hash_of(place->file);
+  const uint64_t name = place->name();
   std::lock_guard lock(directory.mutex);
   Seen known;
   if (const auto seen = directory.seen.find(name); seen != directory.seen.end()) {
@@ -269,7 +269,7 @@ Status StatsIndex::write(IndexWriter& writer) {
   }
   listings_.clear();
   std::vector<uint64_t> files(directories_.size());
-  places_->for_each_file([&](uint32_t directory, std::string_view) { ++files[directory]; });
+  places_->for_each_file([&](const FilePlace& place) { ++files[place.directory]; });
   for (uint32_t number = 0; number < directories_.size(); ++number) {
     if (Status status = write_statistics(writer, number, files[number]); !status.ok()) return status;
   }
@@ -325,8 +325,8 @@ Status StatsIndex::write_statistics(IndexWriter& writer, uint32_t number, uint64
 /// Drops entries of files that do not exist any more.
 void StatsIndex::remove_lost(uint32_t number, std::vector<IndexEntry>& entries) const {
   std::vector<uint64_t> names;
-  places_->for_each_file([&](uint32_t directory, std::string_view file) {
-    if (directory == number) names.push_back(hash_of(file));
+  places_->for_each_file([&](const FilePlace& place) {
+    if (place.directory == number) names.push_back(place.name());
   });
   std::sort(names.begin(), names.end());
   std::erase_if(entries, [&](const IndexEntry& entry) { return !std::binary_search(names.begin(), names.end(), entry.name); });

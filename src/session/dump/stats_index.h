@@ -32,6 +32,9 @@ struct FilePlace {
   uint32_t directory = 0;  ///< index into the session's list
   std::string_view file;   ///< below the directory
   uint64_t context = 0;    ///< hash of what the graph adds to the description
+  uint64_t part = 0;       ///< of a file with several values
+
+  uint64_t name() const { return hash_of(file, part); }
 };
 
 /// What the index asks the session. Any thread.
@@ -41,7 +44,7 @@ class FilePlaces {
   /// nullopt if the value has no file with elements that can be read.
   virtual std::optional<FilePlace> locate(const TensorId& id) const = 0;
   virtual Result<TensorId> earlier(const TensorId& id, bool* history_missing) const = 0;
-  virtual void for_each_file(const std::function<void(uint32_t directory, std::string_view file)>& take) const = 0;
+  virtual void for_each_file(const std::function<void(const FilePlace& place)>& take) const = 0;
 };
 
 class StatsIndex : public DirectoryLister, public StatsStore {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "msdbg/file.h"
@@ -28,6 +30,7 @@ class StepLister {
     }
     out_.files.reserve(entries->size());
     for (const DirectoryEntry& entry : *entries) add(entry, "", 0);
+    report_failed_conversions(*entries);
     for (auto& [stored, original] : mapping_) {
       if (!original.found) out_.unmapped.push_back(stored + " (" + original.name + ")");
     }
@@ -59,6 +62,35 @@ class StepLister {
     if (bad > 0) add_problem(out_.problems, Severity::kWarning, path, fmt::format("{} lines are no `file,name`", bad));
   }
 
+  /// The list that the converter of containers leaves next to them.
+  void report_failed_conversions(const Entries& entries) {
+    constexpr std::string_view kList = "convert_failed_file_list.txt";
+    const auto named = [&](std::string_view name) {
+      return std::any_of(entries.begin(), entries.end(), [&](const DirectoryEntry& entry) { return entry.name == name; });
+    };
+    if (!named(kList)) return;
+    const std::string path = join_path(directory_, std::string(kList));
+    const Result<std::vector<std::string>> lines = read_lines(path, uint64_t{64} << 20);
+    if (!lines) {
+      add_problem(out_.problems, Severity::kWarning, path, without_path(lines.status(), path).message());
+      return;
+    }
+    size_t failed = 0;
+    std::set<std::string, std::less<>> missing;
+    for (const std::string& line : *lines) {
+      const std::string_view name = trim(line);
+      if (name.empty()) continue;
+      ++failed;
+      missing.emplace(name.substr(name.rfind('/') + 1));
+    }
+    if (failed == 0) return;
+    for (const DirectoryEntry& entry : entries) missing.erase(entry.name);
+    add_problem(out_.problems, missing.empty() ? Severity::kInfo : Severity::kWarning, path,
+                missing.empty() ? fmt::format("the converter could not convert {} files; their containers are here and are read", failed)
+                                : fmt::format("the converter could not convert {} files, and {} of these containers are not here: {}{}", failed,
+                                              missing.size(), printable(*missing.begin()), missing.size() > 1 ? ", ..." : ""));
+  }
+
   void add(const DirectoryEntry& entry, const std::string& prefix, int depth) {
     const std::string path = prefix + entry.name;
     const std::string_view kept = names_.add(path);
@@ -83,6 +115,7 @@ class StepLister {
       case FileKind::kNpy:
       case FileKind::kRaw:
       case FileKind::kDevice:
+      case FileKind::kContainer:
         out_.files.push_back({kept, std::move(parsed)});
         break;
       case FileKind::kStatistics:

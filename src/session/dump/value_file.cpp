@@ -4,6 +4,7 @@
 #include "msdbg/bytes.h"
 #include "msdbg/located.h"
 #include "msdbg/shared.h"
+#include "session/dump/container_value.h"
 #include "session/dump/dump_session.h"
 
 namespace msdbg {
@@ -41,21 +42,23 @@ std::string_view note_text(Note note) {
 }
 
 Status content_problem(FileKind kind, std::string_view format) {
-  if (kind == FileKind::kDevice) {
-    return Status(Code::kUnsupported, "device format: a container of the Ascend runtime, which is not read");
-  }
-  if (is_host_format(format)) return {};
+  // What is in a container says itself whether it can be read.
+  if (kind == FileKind::kDevice || kind == FileKind::kContainer || is_host_format(format)) return {};
   return Status(Code::kUnsupported, fmt::format("device format {}: its elements are not in the tensor's order", format));
 }
 
-std::unique_ptr<ElementReader> open_value(TensorInfo& info, const FileHints& hints, const OutputType* type) {
-  info.problem = content_problem(hints.kind, info.format);
-  if (hints.kind == FileKind::kDevice) {
-    info.availability = Availability::kUnreadable;
-    if (type) info.dtype = type->dtype;
-    return nullptr;
-  }
-  auto [content, reader] = open_tensor_file(info.source, hints);
+TensorFile open_content(const std::string& path, FileKind kind, Slot slot, const FileHints& hints) {
+  if (kind != FileKind::kDevice && kind != FileKind::kContainer) return open_tensor_file(path, hints);
+  ContainerValue value = open_container_value(path, slot);
+  TensorFile opened;
+  opened.content = value.content;
+  if (opened.content.problem.ok()) opened.reader = make_container_reader(std::move(value));
+  return opened;
+}
+
+std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type) {
+  info.problem = content_problem(kind, info.format);
+  auto [content, reader] = open_content(info.source, kind, info.id.slot, hints);
   info.dtype = content.dtype;
   info.shape = std::move(content.shape);
   info.count = content.count;
@@ -68,6 +71,7 @@ std::unique_ptr<ElementReader> open_value(TensorInfo& info, const FileHints& hin
   }
   if (type && info.dtype == DType::kUnknown) info.dtype = type->dtype;
   if (!type || !type->shape) return std::move(reader);
+  if (kind == FileKind::kContainer && !is_plain_device_format(info.format)) return std::move(reader);
   // Kernels that only reinterpret memory may record the shape of their input.
   if (*type->shape != info.shape && info.count > 1 && element_count(*type->shape) == info.count) {
     append(info.note,
@@ -85,13 +89,13 @@ const OutputType* DumpSession::type_of(const TensorId& id) const {
 
 std::string DumpSession::location(const TensorId& id) {
   const Value* value = find(id);
-  if (!value || (value->kind != FileKind::kNpy && value->kind != FileKind::kRaw)) return "";
+  if (!value || (value->kind != FileKind::kNpy && value->kind != FileKind::kRaw && value->kind != FileKind::kContainer)) return "";
   const OutputType* type = type_of(id);
   ByteWriter out;
   out.text(path_of(*value));
   out.text(data_.formats[value->format]);
   out.byte(static_cast<unsigned>(value->note));
-  out.flag(value->kind == FileKind::kRaw);
+  out.byte(static_cast<unsigned>(value->kind));
   msdbg::write(out, value->dtype);
   write(out, hints_of(*value).shape);
   out.flag(type != nullptr);
@@ -111,8 +115,9 @@ Result<OpenTensor> open_located(const TensorId& id, std::string_view location) {
   info.source = std::string(in.text());
   info.format = std::string(in.text());
   info.note = dump::note_text(static_cast<dump::Note>(in.number(static_cast<uint64_t>(dump::Note::kOtherType))));
-  dump::FileHints hints;
-  hints.kind = in.flag() ? dump::FileKind::kRaw : dump::FileKind::kNpy;
+  const auto kind = static_cast<dump::FileKind>(in.number(static_cast<uint64_t>(dump::FileKind::kContainer)));
+  FileHints hints;
+  hints.form = kind == dump::FileKind::kRaw ? FileForm::kRaw : FileForm::kNpy;
   hints.dtype = read_dtype(in);
   hints.shape = dump::read_optional_shape(in);
   std::optional<OutputType> type;
@@ -121,7 +126,7 @@ Result<OpenTensor> open_located(const TensorId& id, std::string_view location) {
     type->shape = dump::read_optional_shape(in);
   }
   if (!in.at_end()) return Status(Code::kCorrupt, "the place of a tensor that cannot be read");
-  auto reader = dump::open_value(info, hints, type ? &*type : nullptr);
+  auto reader = dump::open_value(info, kind, hints, type ? &*type : nullptr);
   return OpenTensor(std::move(info), std::move(reader));
 }
 
