@@ -5,12 +5,12 @@ set(order base mpi tensor simd expr graph watch session wire dump msprobe ckpt l
 
 # The module of each public header: add one word here for a new header.
 set(headers_base atomic_directory base atomic_file bytes child division file log node_names sanitizers shared_list team team_link terminal threads wire_fields)
-set(headers_tensor dtype tensor)
+set(headers_tensor dtype pt_file tensor)
 set(headers_simd simd compare)
 set(headers_expr expr)
 set(headers_graph gradients graph in_place short_names)
 set(headers_watch watch condition_numbers)
-set(headers_session session check shared)
+set(headers_session session check shared tensor_file)
 set(headers_dump dump located)
 set(headers_wire release supported wire)
 set(headers_msprobe msprobe)

@@ -7,7 +7,7 @@
 namespace msdbg::testing {
 namespace {
 
-constexpr const char* kAdd = "Add.Default_Add-op0.0.0.5.output.0.DefaultFormat.Float32.npy";
+constexpr const char* kAddFile = "Add.Default_Add-op0.0.0.5.output.0.DefaultFormat.Float32.npy";
 
 std::string refusal(const std::string& path) {
   const auto session = open_dump(path);
@@ -19,7 +19,7 @@ std::string refusal(const std::string& path) {
 
 TEST(NoDump, NamesTheNearestDumpBelow) {
   TempDir dir;
-  dir.npy("run3/rank_0/Net/0/0/" + std::string(kAdd), {1});
+  dir.npy("run3/rank_0/Net/0/0/" + std::string(kAddFile), {1});
   EXPECT_EQ(refusal(dir.path()),
             dir.path() + ": no dump here: neither rank_<n> nor a known older layout below it. Nearest candidates: " +
                 dir.at("run3/rank_0") + ". See: msdbg doctor " + dir.path());
@@ -28,7 +28,7 @@ TEST(NoDump, NamesTheNearestDumpBelow) {
 TEST(NoDump, NamesOlderLayoutsAndAtMostThree) {
   TempDir dir;
   dir.text("a/old/Net/iteration_1/x_output_0_shape_1_Float32_ND.bin", "1234");
-  for (int i = 0; i < 5; ++i) dir.npy("b" + std::to_string(i) + "/rank_0/Net/0/0/" + kAdd, {1});
+  for (int i = 0; i < 5; ++i) dir.npy("b" + std::to_string(i) + "/rank_0/Net/0/0/" + kAddFile, {1});
   const std::string text = refusal(dir.path());
   EXPECT_NE(text.find(dir.at("b0/rank_0")), std::string::npos) << text;
   EXPECT_EQ(text.find(dir.at("b3/rank_0")), std::string::npos) << text;

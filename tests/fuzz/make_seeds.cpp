@@ -13,6 +13,7 @@
 #include "session/kept_stats_bytes.h"
 #include "session/live/recorder.h"
 #include "support/recorded_conversation.h"
+#include "support/torch_file.h"
 
 namespace fs = std::filesystem;
 using namespace msdbg;
@@ -46,6 +47,7 @@ class Seeds {
     statistics();
     jobs();
     index();
+    torch();
   }
 
  private:
@@ -70,6 +72,7 @@ class Seeds {
         put("npy_header", content.substr(0, 128));
         put("npy_file", std::string(1, '\0') + content);
       }
+      if (ending == ".pt" && content.size() < 4000 && next_["pt_file"] < 100) put("pt_file", std::string(1, '\0') + content);
       if (ending == ".pb") {
         put("graph_file", content);
         put("graph_wire", std::string(1, '\0') + chunk(std::string("\x0a") + varint(content.size()) + content));
@@ -293,6 +296,15 @@ class Seeds {
     std::vector<dump::DirectoryEntry> entries = {{"Add.Default_Add-op1.npy"}, {"Add.Default_Add-op10.npy"}, {"step", true}};
     put("index_bytes", dump::encode_listing(1, entries));
     put("index_bytes", dump::encode_part(2, std::vector<dump::IndexEntry>{{1, 100, 0, "first"}, {2, 100, 1, "second"}}));
+  }
+
+  void torch() {
+    test::PickledTensor tensor;
+    put("pt_file", "\x80" + tensor.bytes());
+    tensor.strides = {1, 4};
+    tensor.more = "}" + test::PickledTensor::text("neg") + "\x88s";
+    put("pt_file", "\x80" + tensor.bytes());
+    put("pt_file", std::string(1, '\0') + test::zip_of({{"x/data.pkl", tensor.bytes()}, {"x/data/0", std::string(96, 'A')}}, true));
   }
 
   const fs::path data_, out_;

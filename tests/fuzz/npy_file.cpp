@@ -1,22 +1,22 @@
 // A file with the elements of a tensor. The first byte selects what its name says: 0 to 127 an npy file; otherwise a file without
 // header, with the type of the second byte and, unless the third is 0, the shape of two more bytes.
 #include "fuzz/input.h"
-#include "session/dump/tensor_file.h"
+#include "msdbg/tensor_file.h"
 
 using namespace msdbg;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static fuzz::MemoryFile file;
   fuzz::Input input(data, size);
-  dump::FileHints hints;
+  FileHints hints;
   if (input.byte() >= 128) {
-    hints.kind = dump::FileKind::kRaw;
+    hints.form = FileForm::kRaw;
     hints.dtype = static_cast<DType>(input.below(static_cast<size_t>(DType::kFloat8) + 1));
     if (input.byte() != 0) hints.shape = Shape{input.byte(), static_cast<int8_t>(input.byte())};
   }
   const std::string& path = file.write(input.rest());
-  const dump::TensorFile opened = dump::open_tensor_file(path, hints);
-  const dump::FileContent& content = opened.content;
+  const TensorFile opened = open_tensor_file(path, hints);
+  const FileContent& content = opened.content;
   fuzz::expect_no_defect(content.problem);
   fuzz::require((opened.reader != nullptr) == content.problem.ok(), "a file that has elements and a problem, or neither");
   if (!opened.reader) return 0;

@@ -94,7 +94,7 @@ std::string DumpSession::path_of(const Value& value) const {
 }
 
 FileHints DumpSession::hints_of(const Value& value) {
-  return {value.kind, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
+  return {value.kind == FileKind::kRaw ? FileForm::kRaw : FileForm::kNpy, value.dtype, value.has_shape ? std::optional(value.shape.get()) : std::nullopt};
 }
 
 Status DumpSession::format_problem(const Value& value) const { return content_problem(value.kind, data_.formats[value.format]); }
@@ -115,7 +115,7 @@ Result<OpenTensor> DumpSession::open(const TensorId& id) {
   TensorInfo info = identify(id);
   info.note = note_text(value->note);
   if (value->kind != FileKind::kStatistics) {
-    auto reader = open_value(info, hints_of(*value), type_of(id));
+    auto reader = open_value(info, value->kind, hints_of(*value), type_of(id));
     return OpenTensor(std::move(info), std::move(reader));
   }
   describe_row(info, *value);

@@ -12,11 +12,11 @@
 
 #include "msdbg/session.h"
 #include "msdbg/shared.h"
+#include "msdbg/tensor_file.h"
 #include "session/dump/history.h"
 #include "session/dump/stats_index.h"
 #include "session/dump/step_files.h"
 #include "session/dump/step_index.h"
-#include "session/dump/tensor_file.h"
 
 namespace msdbg::dump {
 
@@ -105,6 +105,6 @@ std::string_view note_text(Note note);
 Status content_problem(FileKind kind, std::string_view format);
 
 /// Opens the file `info.source`; null if the elements are not available, and `info` has the reason. `type`: may be null.
-std::unique_ptr<ElementReader> open_value(TensorInfo& info, const FileHints& hints, const OutputType* type);
+std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type);
 
 }  // namespace msdbg::dump

@@ -48,9 +48,9 @@ Status content_problem(FileKind kind, std::string_view format) {
   return Status(Code::kUnsupported, fmt::format("device format {}: its elements are not in the tensor's order", format));
 }
 
-std::unique_ptr<ElementReader> open_value(TensorInfo& info, const FileHints& hints, const OutputType* type) {
-  info.problem = content_problem(hints.kind, info.format);
-  if (hints.kind == FileKind::kDevice) {
+std::unique_ptr<ElementReader> open_value(TensorInfo& info, FileKind kind, const FileHints& hints, const OutputType* type) {
+  info.problem = content_problem(kind, info.format);
+  if (kind == FileKind::kDevice) {
     info.availability = Availability::kUnreadable;
     if (type) info.dtype = type->dtype;
     return nullptr;
@@ -113,8 +113,8 @@ Result<OpenTensor> open_located(const TensorId& id, std::string_view location) {
   info.source = std::string(in.text());
   info.format = std::string(in.text());
   info.note = dump::note_text(static_cast<dump::Note>(in.number(static_cast<uint64_t>(dump::Note::kOtherType))));
-  dump::FileHints hints;
-  hints.kind = in.flag() ? dump::FileKind::kRaw : dump::FileKind::kNpy;
+  FileHints hints;
+  hints.form = in.flag() ? FileForm::kRaw : FileForm::kNpy;
   hints.dtype = read_dtype(in);
   hints.shape = dump::read_optional_shape(in);
   std::optional<OutputType> type;
@@ -123,7 +123,7 @@ Result<OpenTensor> open_located(const TensorId& id, std::string_view location) {
     type->shape = dump::read_optional_shape(in);
   }
   if (!in.at_end()) return Status(Code::kCorrupt, "the place of a tensor that cannot be read");
-  auto reader = dump::open_value(info, hints, type ? &*type : nullptr);
+  auto reader = dump::open_value(info, hints.form == FileForm::kRaw ? dump::FileKind::kRaw : dump::FileKind::kNpy, hints, type ? &*type : nullptr);
   return OpenTensor(std::move(info), std::move(reader));
 }
 

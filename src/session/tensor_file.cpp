@@ -1,4 +1,4 @@
-#include "session/dump/tensor_file.h"
+#include "msdbg/tensor_file.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "msdbg/file.h"
-#include "msdbg/log.h"
-#include "session/dump/element_order.h"
+#include "msdbg/pt_file.h"
+#include "session/file_reader.h"
 
-namespace msdbg::dump {
+namespace msdbg {
 namespace {
 
 /// Reads a small tensor and its header at once.
@@ -115,70 +115,44 @@ FileContent examine_raw(const File& file, const FileHints& hints) {
   return content;
 }
 
+FileContent examine_torch(const File& file, std::span<const std::byte> head) {
+  FileContent content;
+  Result<PtTensor> tensor = read_pt_header(file, head);
+  if (!tensor) {
+    content.problem = Status(tensor.status().code(), "the file " + tensor.status().message());
+    return content;
+  }
+  content.dtype = tensor->dtype;
+  content.shape = std::move(tensor->shape);
+  content.count = tensor->count;
+  content.bytes = tensor->count * item_size(tensor->dtype);
+  content.data_offset = tensor->first_byte;
+  content.big_endian = tensor->big_endian;
+  if (!tensor->contiguous) {
+    content.strides = std::move(tensor->strides);
+    content.extent = tensor->extent;
+  }
+  content.negative = tensor->negative;
+  if (!is_evaluable(content.dtype)) {
+    content.problem = Status(Code::kUnsupported, fmt::format("{} elements are not evaluated", tensor->type));
+  } else if (content.negative && !is_float(content.dtype)) {
+    content.problem = Status(Code::kUnsupported, fmt::format("negated {} elements are not evaluated", tensor->type));
+  }
+  return content;
+}
+
 FileContent examine(const File& file, const FileHints& hints, std::vector<std::byte>& head) {
   FileContent content;
   content.dtype = hints.dtype;
   head.resize(std::min<uint64_t>(file.size(), kHeadBytes));
   content.problem = without_path(file.read(0, head), file.path());
   if (!content.problem.ok()) return content;
-  FileContent found = hints.kind == FileKind::kRaw ? examine_raw(file, hints) : examine_npy(file, head);
+  FileContent found = hints.form == FileForm::kRaw     ? examine_raw(file, hints)
+                      : hints.form == FileForm::kTorch ? examine_torch(file, head)
+                                                       : examine_npy(file, head);
   if (found.dtype == DType::kUnknown) found.dtype = hints.dtype;
   return found;
 }
-
-class FileReader : public ElementReader {
- public:
-  FileReader(File file, FileContent content, std::vector<std::byte> head)
-      : ElementReader(content.dtype, content.count), file_(std::move(file)), content_(std::move(content)), head_(std::move(head)) {
-    if (content_.data_offset + content_.bytes > head_.size()) file_.expect_sequential();
-  }
-  ~FileReader() override {
-    if (!log_wanted(LogLevel::kDebug)) return;
-    log(LogLevel::kDebug, fmt::format("read {}: {}", file_.path(), format_reading(content_.bytes, watch_.seconds())));
-  }
-  FileReader(const FileReader&) = delete;
-  FileReader& operator=(const FileReader&) = delete;
-
- private:
-  Status fill(uint64_t first, std::span<std::byte> out) override {
-    const size_t item = item_size(content_.dtype);
-    if (content_.fortran_order && content_.shape.size() > 1) {
-      if (Status status = load_rows(); !status.ok()) return status;
-      if (!out.empty()) std::memcpy(out.data(), rows_.data() + first * item, out.size());
-      return {};
-    }
-    if (Status status = read_bytes(content_.data_offset + first * item, out); !status.ok()) return status;
-    if (content_.big_endian) swap_bytes(out, item);
-    return {};
-  }
-
-  Status read_bytes(uint64_t offset, std::span<std::byte> out) {
-    if (offset < head_.size() && !out.empty()) {
-      const size_t n = std::min<uint64_t>(out.size(), head_.size() - offset);
-      std::memcpy(out.data(), head_.data() + offset, n);
-      out = out.subspan(n);
-      offset += n;
-    }
-    return file_.read(offset, out);
-  }
-
-  /// Transposes a column-major file in memory; only tools other than MindSpore write them.
-  Status load_rows() {
-    if (!rows_.empty() || content_.bytes == 0) return {};
-    const size_t item = item_size(content_.dtype);
-    std::vector<std::byte> columns(content_.bytes);
-    if (Status status = read_bytes(content_.data_offset, columns); !status.ok()) return status;
-    if (content_.big_endian) swap_bytes(columns, item);
-    rows_ = to_row_major(columns, content_.shape, item);
-    return {};
-  }
-
-  File file_;
-  FileContent content_;
-  std::vector<std::byte> head_;  // the first bytes of the file, header included
-  std::vector<std::byte> rows_;
-  Stopwatch watch_;
-};
 
 }  // namespace
 
@@ -194,8 +168,8 @@ TensorFile open_tensor_file(const std::string& path, const FileHints& hints) {
   std::vector<std::byte> head;
   opened.content = examine(*file, hints, head);
   if (opened.content.problem.ok())
-    opened.reader = std::make_unique<FileReader>(std::move(*file), opened.content, std::move(head));
+    opened.reader = make_file_reader(std::move(*file), opened.content, std::move(head));
   return opened;
 }
 
-}  // namespace msdbg::dump
+}  // namespace msdbg
