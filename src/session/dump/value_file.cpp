@@ -104,8 +104,6 @@ std::string DumpSession::location(const TensorId& id) {
 
 }  // namespace dump
 
-std::unique_ptr<ElementReader> open_npy(TensorInfo& info) { return dump::open_value(info, {}, nullptr); }
-
 Result<OpenTensor> open_located(const TensorId& id, std::string_view location) {
   ByteReader in(location);
   TensorInfo info;

@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "msdbg/located.h"
+#include "msdbg/tensor_file.h"
 
 namespace msdbg::msprobe {
 namespace {
@@ -189,25 +189,30 @@ std::unique_ptr<ElementReader> MsprobeSession::open_elements_of(TensorInfo& info
     info.note = std::move(reason);
     return nullptr;
   }
-  TensorInfo file = info;
-  file.source = file_below(file_below(found.step->path, "dump_tensor_data"), record.file);
-  file.problem = {};
-  file.availability = Availability::kElements;
-  std::unique_ptr<ElementReader> reader;
-  if (record.file.ends_with(".npy")) reader = open_npy(file);
-  else return nullptr;
-  if (reader == nullptr || file.count != record.count) {
-    // The statistics of the table are still there.
-    info.note = reader == nullptr ? fmt::format("{}: {}", record.file, file.problem.message())
-                                  : fmt::format("{} holds {} elements, the table says {}", record.file, file.count, record.count);
-    if (info.availability == Availability::kUnreadable) info.problem = Status(Code::kCorrupt, info.note);
+  const bool torch = record.file.ends_with(".pt");
+  if (!torch && !record.file.ends_with(".npy")) {
+    info.note = fmt::format("{}: neither a .pt nor a .npy file", printable(record.file));
     return nullptr;
   }
-  if (file.dtype != record.dtype && record.dtype != DType::kUnknown)
-    file.note = fmt::format("{} in the program, {} in the file", dtype_name(record.dtype), dtype_name(file.dtype));
-  file.shape = record.shape;
-  info = std::move(file);
-  return reader;
+  const std::string path = file_below(file_below(found.step->path, "dump_tensor_data"), record.file);
+  auto [content, reader] = open_tensor_file(path, {torch ? FileForm::kTorch : FileForm::kNpy});
+  if (reader == nullptr || content.count != record.count) {
+    // The statistics of the table are still there.
+    info.note = reader == nullptr ? fmt::format("{}: {}", printable(record.file), content.problem.message())
+                                  : fmt::format("{} holds {} elements, the table says {}", record.file, content.count, record.count);
+    if (info.availability != Availability::kUnreadable) return nullptr;
+    info.problem = reader == nullptr ? Status(content.problem.code(), info.note) : Status(Code::kCorrupt, info.note);
+    return nullptr;
+  }
+  if (content.dtype != record.dtype && record.dtype != DType::kUnknown)
+    info.note = fmt::format("{} in the program, {} in the file", dtype_name(record.dtype), dtype_name(content.dtype));
+  if (!content.note.empty()) info.note += (info.note.empty() ? "" : "; ") + content.note;
+  info.availability = Availability::kElements;
+  info.problem = {};
+  info.dtype = content.dtype;
+  info.bytes = content.bytes;
+  info.source = path;
+  return std::move(reader);
 }
 
 Result<OpenTensor> MsprobeSession::open(const TensorId& id) {
