@@ -72,8 +72,8 @@ class Search {
     }
     std::vector<std::vector<Maker>> out(calls_.size());
     for (uint32_t call = 0; call < calls_.size(); ++call) {
-      out[call].resize(calls_[call].inputs.size());
-      for (size_t slot = 0; slot < out[call].size(); ++slot) out[call][slot] = maker_of(calls_[call].inputs[slot], call);
+      const std::vector<Record>& taken = places_[call].gradients ? calls_[call].outputs : calls_[call].inputs;
+      for (const Record& record : taken) out[call].push_back(maker_of(record, call));
       if (places_[call].module) continue;
       for (uint32_t slot = 0; slot < calls_[call].outputs.size(); ++slot) add(calls_[call].outputs[slot], {call, slot, false}, outputs_);
     }

@@ -25,10 +25,11 @@ struct Maker {
 struct CallPlace {
   bool module = false;     ///< a module whose calls are recorded, too: its outputs are theirs
   bool in_place = false;
+  bool gradients = false;  ///< the gradients of parameters: no inputs, and outputs that the backward pass made
   uint32_t begin = 0;      ///< first call that ran in it; its own number otherwise
 };
 
-/// The makers of all inputs: by call, then by input.
+/// The makers of all inputs: by call, then by input. For the gradients of parameters those of the outputs.
 std::vector<std::vector<Maker>> find_makers(const std::vector<CallRecord>& calls, const std::vector<CallPlace>& places);
 
 }  // namespace msdbg::msprobe

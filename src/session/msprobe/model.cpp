@@ -76,7 +76,7 @@ class Joiner {
       before = node;
       nodes[call] = node;
       values.owners.push_back({node, call, UINT32_MAX, false});
-      extend(node, step.calls[call]);
+      extend(node, step.calls[call], step.makers[call].size());
     }
     for (uint32_t call = 0; call < step.calls.size(); ++call) {
       if (nodes[call] == kNoNode) continue;
@@ -199,11 +199,11 @@ class Joiner {
     link = node;
   }
 
-  void extend(NodeId node, const CallRecord& call) {
+  void extend(NodeId node, const CallRecord& call, size_t inputs) {
     Draft& draft = drafts_[node];
-    if (draft.inputs.size() < call.inputs.size()) {
-      draft.inputs.resize(call.inputs.size());
-      draft.disputed.resize(call.inputs.size());
+    if (draft.inputs.size() < inputs) {
+      draft.inputs.resize(inputs);
+      draft.disputed.resize(inputs);
     }
     for (size_t slot = draft.outputs.size(); slot < call.outputs.size(); ++slot) {
       const Record& record = call.outputs[slot];

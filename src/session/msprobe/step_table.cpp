@@ -224,6 +224,7 @@ class StepReader {
       const CallFacts& facts = out_.facts[i];
       places[i].module = !out_.modules_only && (facts.role == CallRole::kModule || facts.role == CallRole::kModuleBackward);
       places[i].in_place = facts.name.op.ends_with('_') && !facts.name.op.ends_with("__");
+      places[i].gradients = facts.role == CallRole::kParameterGradients;
       places[i].begin = i;
     }
     for (uint32_t i = 0; i < places.size(); ++i) {

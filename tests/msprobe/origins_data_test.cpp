@@ -1,0 +1,1 @@
+#include "msprobe/expected.h"
