@@ -101,6 +101,7 @@ struct Node {
 struct CallLinks {
   NodeId caller = kNoNode;   ///< the module in which it ran
   NodeId forward = kNoNode;  ///< of a backward call: the forward call whose inputs and outputs it uses besides its own
+  bool took_unknown = false; ///< what it took was not recorded
 };
 
 /// A consumer of an output: input `slot` of node `node`.

@@ -82,6 +82,7 @@ class Joiner {
       if (nodes[call] == kNoNode) continue;
       const CallFacts& facts = step.facts[call];
       CallLinks& links = links_[nodes[call]];
+      links.took_unknown = !step.calls[call].has_inputs && facts.role != CallRole::kParameterGradients;
       if (facts.caller_call != kNoCall) links.caller = nodes[facts.caller_call];
       if (facts.forward != kNoCall) links.forward = nodes[facts.forward];
       if (facts.role == CallRole::kModule) join_parameters(step, call, nodes[call]);

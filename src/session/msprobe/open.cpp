@@ -59,7 +59,6 @@ Result<std::unique_ptr<Session>> open_msprobe(const std::string& path, const Dum
     calls += table.calls.size();
     structure = structure || table.task == "structure";
     if (!table.cut.empty() && broken == nullptr) broken = &table;
-    if (data.info.framework_version.empty() && !table.framework.empty()) data.info.framework_version = table.framework;
     std::move(table.problems.begin(), table.problems.end(), std::back_inserter(data.problems));
   }
   if (calls == 0 && !structure) {

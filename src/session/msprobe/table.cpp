@@ -124,10 +124,11 @@ class CallReader {
     }
     for (const JsonValue side : entry.children()) {
       const std::string_view key = side.key();
+      call_.has_inputs = call_.has_inputs || key.starts_with("input");
       if (name.kind == EntryKind::kParameterGradients) collect(side, std::string(key), call_.outputs);
       else if (key == "input_args" || key == "input") collect(side, std::string(key), call_.inputs);
       else if (key == "input_kwargs") collect_named(side);
-      else if (key == "output") call_.has_outputs = true, collect(side, "output", call_.outputs);
+      else if (key == "output") collect(side, "output", call_.outputs);
       else if (key == "parameters") collect_parameters(side);
       else if (key == "is_recompute") call_.unusual = side.truth();
       else if (key == "is_nan") call_.flagged = side.truth() || side.number() != 0;

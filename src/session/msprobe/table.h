@@ -39,7 +39,7 @@ struct CallRecord {
   std::vector<Record> parameters;     ///< of a module
   std::vector<Attribute> attributes;  ///< scalars and other values that are no tensors
   std::optional<bool> flagged;        ///< the overflow register
-  bool has_outputs = false;           ///< the table has the side at all
+  bool has_inputs = false;            ///< the table has the side at all
   bool unusual = false;               ///< the table marks it as recomputed
 };
 
