@@ -130,8 +130,8 @@ class CallSearch {
     const bool made = maker.node != kNoNode && graph_.node(maker.node).kind == NodeKind::kOperator &&
                       evidence_.is_bad(model_.id(maker.node, {Io::kOutput, maker.slot}));
     if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind)) return;
-    // Behind a fault, gradients and the state of optimizers are its consequence.
-    if (node.role != CallRole::kForward && node.role != CallRole::kModule && !faults_.empty()) return;
+    // Behind a fault, gradients and the state of optimizers are its consequence; between modules, so is what other calls made of it.
+    if (node.role != CallRole::kForward && !faults_.empty()) return;
     Fault fault;
     fault.origin = describe_origin(evidence_, OriginKind::kInput, input);
     fault.origin.certain = false;

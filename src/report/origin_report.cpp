@@ -291,8 +291,8 @@ class OriginText {
     if (result_.put_in.empty()) return "";
     uint64_t tensors = 0;
     for (const PutIn& each : result_.put_in) tensors += each.tensors;
-    std::string out = fmt::format("no fault: {} hold{} Inf that the program put in, and what follows absorbed it\n", counted(tensors, "tensor"),
-                                  tensors == 1 ? "s" : "");
+    std::string out = fmt::format("no fault: {} hold{} Inf that the program put in; no loss, gradient or parameter took it over\n",
+                                  counted(tensors, "tensor"), tensors == 1 ? "s" : "");
     for (size_t i = 0; i < result_.put_in.size() && (i < kShown || style_.wide); ++i) {
       const PutIn& each = result_.put_in[i];
       out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, session_.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "",
@@ -312,6 +312,7 @@ class OriginText {
       return session_.can_step() ? "nothing was checked: no tensor can be read from the training now\n"
                                  : "nothing was checked: there is no output, parameter or input tensor\n";
     }
+    if (coverage.checked == 0) return "nothing was judged: every tensor is listed above\n";
     const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
     if (!result_.put_in.empty()) return fmt::format("healthy otherwise: nothing else is {} in {}\n", result_.predicate, tensors);
     if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);

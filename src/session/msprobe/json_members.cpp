@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 // Its stack adds to a null pointer before its first allocation, which the sanitizer for undefined behaviour reports.
@@ -39,27 +38,25 @@ class MemberHandler {
     item.number = truth ? 1 : 0;
     return leaf(item);
   }
-  bool Int(int number) { return Int64(number); }
-  bool Uint(unsigned number) { return Int64(number); }
-  bool Int64(int64_t number) {
+  bool Int(int) { return fail("a number was decoded"); }
+  bool Uint(unsigned) { return fail("a number was decoded"); }
+  bool Int64(int64_t) { return fail("a number was decoded"); }
+  bool Uint64(uint64_t) { return fail("a number was decoded"); }
+  bool Double(double) { return fail("a number was decoded"); }
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
     JsonTree::Item item;
     item.kind = JsonKind::kNumber;
-    item.whole = true;
-    item.integer = number;
-    item.number = static_cast<double>(number);
+    const char* const end = text + size;
+    const std::from_chars_result whole = std::from_chars(text, end, item.integer);
+    item.whole = whole.ec == std::errc() && whole.ptr == end;
+    if (item.whole) {
+      item.number = static_cast<double>(item.integer);
+    } else if (std::from_chars(text, end, item.number).ec == std::errc::result_out_of_range) {
+      // Too small for a double; what is too big has been replaced.
+      item.number = 0;
+    }
     return leaf(item);
   }
-  bool Uint64(uint64_t number) {
-    if (number <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return Int64(static_cast<int64_t>(number));
-    return Double(static_cast<double>(number));
-  }
-  bool Double(double number) {
-    JsonTree::Item item;
-    item.kind = JsonKind::kNumber;
-    item.number = number;
-    return leaf(item);
-  }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return fail("a number was not decoded"); }
   bool String(const char* text, rapidjson::SizeType size, bool) {
     JsonTree::Item item;
     item.kind = JsonKind::kText;
@@ -177,7 +174,8 @@ void replace_huge_numbers(std::string& text) {
   }
 }
 
-constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
+/// The library's own conversion of numbers shifts too far for some of them.
+constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
 
 rapidjson::ParseResult parse(const std::string& text, MemberHandler& handler) {
   rapidjson::Reader reader;

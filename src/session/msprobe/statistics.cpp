@@ -38,6 +38,7 @@ class Derivation {
     if (std::isnan(record_.max) || std::isnan(record_.min)) nan();
     else if (std::isinf(record_.max) || std::isinf(record_.min)) infinite();
     else finite();
+    if (record_.count == 1 && stats_.nan_count + stats_.inf_count() == 1) only_element();
     return stats_;
   }
 
@@ -72,6 +73,13 @@ class Derivation {
     if (std::isfinite(record_.max)) set(kStatMax, stats_.max, record_.max);
     if (std::isfinite(record_.min)) set(kStatMin, stats_.min, record_.min);
     signs();
+  }
+
+  /// What a single element is not, it is known not to be.
+  void only_element() {
+    stats_.l2_norm = 0;
+    stats_.known |= kStatNan | kStatPosInf | kStatNegInf | kStatMin | kStatMax | kStatMean | kStatAbsMean | kStatStd | kStatL2Norm | kStatZero |
+                    kStatPos | kStatNeg;
   }
 
   void finite_extremes() {
