@@ -15,11 +15,12 @@ struct Identity {
   NodeId node = kNoNode;
   std::string frames;   ///< innermost, and the user's first; "" if unknown
   std::string caller;   ///< "" if unknown
-  std::string subject;  ///< optimizer calls: shapes and parameter; backward calls: the forward node
+  std::string parameter;  ///< of an optimizer's call; "" if unknown, as in a step whose parameters are NaN
+  std::string subject;  ///< optimizer calls: the shapes; backward calls: the forward node
 
   bool fits(const Identity& other) const {
     const auto agree = [](const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == b; };
-    return agree(frames, other.frames) && agree(caller, other.caller) && subject == other.subject;
+    return subject == other.subject && agree(parameter, other.parameter) && agree(frames, other.frames) && agree(caller, other.caller);
   }
 };
 
@@ -66,6 +67,7 @@ class Joiner {
     StepValues& values = values_.emplace_back();
     std::vector<NodeId> nodes(step.calls.size(), kNoNode);
     add_parameters(step, values);
+    knows_parameters_ = knows_parameters(step);
     NodeId before = kNoNode;
     std::map<std::string, uint64_t> gradient_calls;
     for (uint32_t call = 0; call < step.calls.size(); ++call) {
@@ -136,12 +138,15 @@ class Joiner {
       identity.caller = facts.caller;
     }
     identity.subject = subject_of(step, call, nodes);
+    identity.parameter = optimized_parameter(step, call);
     std::vector<Identity>& known = identities_[name];
-    for (Identity& each : known) {
-      if (!each.fits(identity) || drafts_[each.node].seen_in == values_.size()) continue;
-      if (each.frames.empty()) each.frames = identity.frames;
-      if (each.caller.empty()) each.caller = identity.caller;
-      return each.node;
+    // Names settle after the first step, so the latest is the most likely.
+    for (auto each = known.rbegin(); each != known.rend(); ++each) {
+      if (!each->fits(identity) || drafts_[each->node].seen_in == values_.size()) continue;
+      if (each->frames.empty()) each->frames = identity.frames;
+      if (each->caller.empty()) each->caller = identity.caller;
+      if (each->parameter.empty()) each->parameter = identity.parameter;
+      return each->node;
     }
     Node node;
     node.name = known.empty() ? name : fmt::format("{}#{}", name, known.size() + 1);
@@ -174,12 +179,22 @@ class Joiner {
     if (facts.role != CallRole::kOptimizer) return "";
     std::string text;
     for (const Record& input : step.calls[call].inputs) text += shape_text(input.shape);
-    for (const Maker& maker : step.makers[call]) {
-      if (!maker.parameter) continue;
-      text += " " + parameter_name(step.facts[maker.call], step.calls[maker.call].parameters[maker.slot]);
-      break;
-    }
     return text;
+  }
+
+  static bool knows_parameters(const StepTable& step) {
+    return std::any_of(step.makers.begin(), step.makers.end(), [](const std::vector<Maker>& makers) {
+      return std::any_of(makers.begin(), makers.end(), [](const Maker& maker) { return maker.parameter; });
+    });
+  }
+
+  std::string optimized_parameter(const StepTable& step, uint32_t call) const {
+    if (step.facts[call].role != CallRole::kOptimizer) return "";
+    for (const Maker& maker : step.makers[call]) {
+      if (maker.parameter) return parameter_name(step.facts[maker.call], step.calls[maker.call].parameters[maker.slot]);
+    }
+    // Lines tell the update of a weight from that of its momentum; without them, only this does. A constant has no maker.
+    return step.facts[call].stack.empty() && knows_parameters_ ? "(none)" : "";
   }
 
   NodeId add_node(Node node) {
@@ -275,6 +290,7 @@ class Joiner {
   std::vector<NodeId> next_;        // by node: the order of execution as a list
   std::vector<bool> placed_;
   NodeId first_ = kNoNode, cut_ = kNoNode;
+  bool knows_parameters_ = false;  // of the step that is added: some inputs equal them
   std::unordered_map<std::string, NodeId> parameters_;
   std::unordered_map<std::string, std::vector<Identity>> identities_;  // by name
   std::vector<StepValues> values_;
