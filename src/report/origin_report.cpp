@@ -51,10 +51,10 @@ class OriginText {
     const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += unknown;
     if (result_.steps.empty())
-      out += healthy_line();
+      out += put_in_text() + healthy_line();
     else if (!unknown.empty())
       out += "\n";
-    out += put_in_text();
+    if (!result_.steps.empty()) out += put_in_text();
     if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not checked\n";
     if (!result_.steps.empty()) out += next_line();
     return out;

@@ -84,13 +84,16 @@ std::vector<StepFolder> steps_below(const fs::path& root) {
   return steps;
 }
 
-fs::path without_slash(const std::string& path) {
-  fs::path out = fs::path(path).lexically_normal();
-  if (!out.has_filename() && out.has_parent_path()) out = out.parent_path();
+fs::path without_slash(const fs::path& path) {
+  const fs::path out = path.lexically_normal();
+  return !out.has_filename() && out.has_parent_path() ? out.parent_path() : out;
+}
+
+/// With the names of the folders above, which tell step and rank.
+fs::path whole_path(const std::string& path) {
   std::error_code error;
-  // The names of the folders above tell step and rank.
-  const fs::path whole = fs::absolute(out, error).lexically_normal();
-  return !whole.has_filename() && whole.has_parent_path() ? whole.parent_path() : whole;
+  const fs::path whole = fs::absolute(path, error);
+  return without_slash(error ? fs::path(path) : whole);
 }
 
 class Finder {
@@ -98,22 +101,19 @@ class Finder {
   explicit Finder(const IntSet& ranks) : ranks_(ranks) {}
 
   Result<Layout> run(const std::string& path) {
-    const fs::path named = without_slash(path);
+    const fs::path named = whole_path(path), typed = without_slash(path);
     const auto own_rank = rank_folder(named);
     if (has_table(named)) {
       // The folder itself: its name and that of its parent tell rank and step, if they have these forms.
       const auto step = numbered(named.parent_path().filename().string(), "step");
-      layout_.root = path;
-      add(own_rank.value_or(RankFolder{named, RankForm::kPlain, 0}), 0, step.value_or(0), path);
+      add(own_rank.value_or(RankFolder{named, RankForm::kPlain, 0}), 0, step.value_or(0), typed);
     } else if (const auto step = numbered(named.filename().string(), "step"); step && !ranks_below(named).empty()) {
-      layout_.root = path;
-      add_step({*step, path}, 0);
+      add_step({*step, typed}, 0);
     } else {
-      layout_.root = path;
-      const bool both = has_steps(named / "pynative") || has_steps(named / "graph");
-      for (const StepFolder& each : steps_below(both ? named / "pynative" : named)) add_step(each, 0);
+      const bool both = has_steps(typed / "pynative") || has_steps(typed / "graph");
+      for (const StepFolder& each : steps_below(both ? typed / "pynative" : typed)) add_step(each, 0);
       if (both) {
-        for (const StepFolder& each : steps_below(named / "graph")) add_step(each, 1);
+        for (const StepFolder& each : steps_below(typed / "graph")) add_step(each, 1);
       }
     }
     if (layout_.places.empty()) {
@@ -203,7 +203,7 @@ bool is_rank_folder(const fs::path& path) {
 
 bool is_dump(const std::string& path) {
   std::error_code error;
-  const fs::path named = without_slash(path);
+  const fs::path named = whole_path(path);
   if (!fs::is_directory(named, error)) return false;
   if (is_rank_folder(named)) return true;
   if (numbered(named.filename().string(), "step") && !ranks_below(named).empty()) return true;

@@ -22,7 +22,6 @@ struct Place {
 enum class RankForm : uint8_t { kNumbered, kPlain, kProcess };
 
 struct Layout {
-  std::string root;
   std::vector<Place> places;  ///< by rank, graph, step
   RankForm form = RankForm::kNumbered;
   std::vector<Problem> problems;
