@@ -93,7 +93,7 @@ struct Origin {
 struct PutIn {
   TensorId tensor;       ///< the output, or the input that brought them
   std::string argument;  ///< "input_args.2 = -Infinity"
-  uint64_t tensors = 0;  ///< of the step that hold them, this one included
+  std::vector<TensorId> held_by;  ///< of the step, this one included, ascending
 };
 
 /// One of the origins of a step: an index into StepOrigins::origins of that rank and graph.

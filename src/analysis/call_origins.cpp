@@ -15,6 +15,8 @@ namespace msdbg {
 namespace {
 
 constexpr int kMostCallers = 64;  // a file may name a module as its own caller
+/// If every parameter is NaN, the way from each of them says no more than that from the first ones.
+constexpr size_t kMostWalks = 64;
 
 /// What a value has left when it is NaN and can be compared with nothing.
 using Kind = std::pair<DType, uint64_t>;
@@ -87,7 +89,7 @@ class CallSearch {
       Fault fault;
       fault.origin = describe_origin(evidence_, OriginKind::kParameter, *value.tensor);
       fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
-      fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
+      if (faults_.size() < kMostWalks) fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
       fault.spread.tensors.insert(*value.tensor);
       faults_.push_back(std::move(fault));
     }
@@ -106,13 +108,23 @@ class CallSearch {
     const Node& node = graph_.node(call.node);
     if (has_apis_ && is_module(node)) return;
     const std::vector<TensorId> inputs = bad_of(call.node, Io::kInput), outputs = bad_of(call.node, Io::kOutput);
-    if (inputs.empty() && outputs.empty()) return;
+    if (inputs.empty() && outputs.empty()) {
+      note_sound(node);
+      return;
+    }
     for (const TensorId& input : inputs) look_at_input(call, input);
     if (!outputs.empty()) look_at_output(call, outputs.front());
     for (const std::vector<TensorId>& values : {inputs, outputs}) {
       for (const TensorId& id : values) made_.insert(kind_of(id));
     }
     mark_callers(call.node);
+  }
+
+  /// For the next bad input in this scope that no call made.
+  void note_sound(const Node& node) {
+    const TensorId output = model_.id(node.id, Slot{});
+    const JudgedTensor* verdict = evidence_.find(output);
+    if (verdict != nullptr && verdict->state == InputState::kGood) last_sound_.insert_or_assign(node.scope, output);
   }
 
   /// A module is no origin behind a fault inside.
@@ -139,11 +151,12 @@ class CallSearch {
       fault.origin.kind = OriginKind::kUnrecorded;
       fault.origin.sound_before = outer;
     } else {
-      fault.origin.sound_before = last_sound_in(node);
+      if (const auto last = last_sound_.find(node.scope); last != last_sound_.end()) fault.origin.sound_before = last->second;
     }
     fault.call = call;
     fault.order = node.order;
-    fault.spread = spread_from_input(evidence_, model_, {call, input.slot.index}, input);
+    if (faults_.size() < kMostWalks) fault.spread = spread_from_input(evidence_, model_, {call, input.slot.index}, input);
+    fault.spread.tensors.insert(input);
     faults_.push_back(std::move(fault));
   }
 
@@ -158,20 +171,6 @@ class CallSearch {
       if (verdict->state == InputState::kGood && bad_of(node, Io::kInput).empty()) return first;
     }
     return std::nullopt;
-  }
-
-  /// The output of the last call before this one in the same scope with nothing bad.
-  std::optional<TensorId> last_sound_in(const Node& node) const {
-    std::optional<TensorId> found;
-    for (const Execution& call : model_.executions()) {
-      const Node& other = graph_.node(call.node);
-      if (other.order >= node.order) break;
-      if (other.scope != node.scope.get() || is_module(other) || bad_.count(other.id) > 0) continue;
-      const TensorId output = model_.id(other.id, Slot{});
-      const JudgedTensor* verdict = evidence_.find(output);
-      if (verdict != nullptr && verdict->state == InputState::kGood) found = output;
-    }
-    return found;
   }
 
   void look_at_output(const Execution& call, const TensorId& output) {
@@ -223,7 +222,8 @@ class CallSearch {
   void add(Fault fault, const Execution& call) {
     fault.call = call;
     fault.order = graph_.node(call.node).order;
-    fault.spread = spread_from(evidence_, model_, call, fault.origin.tensor);
+    if (faults_.size() < kMostWalks) fault.spread = spread_from(evidence_, model_, call, fault.origin.tensor);
+    fault.spread.tensors.insert(fault.origin.tensor);
     faults_.push_back(std::move(fault));
   }
 
@@ -300,6 +300,7 @@ class CallSearch {
   bool has_apis_ = false;
   std::map<NodeId, std::vector<TensorId>> bad_;
   std::map<Kind, std::vector<NodeId>> bad_parameters_;
+  std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
   std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
   std::set<NodeId> broken_inside_; // modules with a bad value in one of their calls
   std::vector<Fault> faults_;

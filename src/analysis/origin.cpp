@@ -258,6 +258,24 @@ bool cannot_have_made(const Evidence& evidence, const Node& node, const Origin& 
   return !sums || origin.stats.nan_count > 0;
 }
 
+namespace {
+
+/// Of a fused update, which returns nothing: the first bad value that it took, such as a gradient.
+std::optional<TensorId> bad_input(Evidence& evidence, const Node& node, TensorId id) {
+  const Predicate::Builtin* which = evidence.builtin();
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    id.slot = {Io::kInput, slot};
+    if (evidence.is_bad(id)) return id;
+    if (which == nullptr || evidence.find(id) != nullptr) continue;
+    // A step that was not asked about.
+    const std::optional<Stats> stats = evidence.stats(id);
+    if (stats && bad_elements(*which, *stats) > 0) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step) {
   Session& session = evidence.session();
   const std::optional<ParameterWrite> write = writes.before(graph, parameter, step);
@@ -265,6 +283,7 @@ std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, c
   TensorId id = write->value();
   id.node = write->updater;
   if (const uint32_t executions = session.executions(id.rank, id.graph, id.step, id.node)) id.execution = executions - 1;
+  if (session.node(id).outputs.empty()) return bad_input(evidence, session.node(id), id);
   const bool unwritten = has_unwritten_outputs(session.info(), session.node(id));
   const TensorId seen = unwritten ? write->value() : id;
   if (evidence.is_bad(seen)) return id;

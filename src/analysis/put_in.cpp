@@ -33,7 +33,7 @@ bool PutInValues::only_infinite(const TensorId& id) {
 }
 
 size_t PutInValues::add_root(const TensorId& tensor, std::string argument) {
-  put_in_.push_back({tensor, std::move(argument), 0});
+  put_in_.push_back({tensor, std::move(argument), {}});
   return put_in_.size() - 1;
 }
 
@@ -85,8 +85,8 @@ void PutInValues::look_at(const Execution& call) {
 
 std::vector<PutIn> PutInValues::all() const {
   std::vector<PutIn> all = put_in_;
-  for (const auto& [tensor, root] : roots_) ++all[root].tensors;
-  std::erase_if(all, [](const PutIn& each) { return each.tensors == 0; });
+  for (const auto& [tensor, root] : roots_) all[root].held_by.push_back(tensor);
+  std::erase_if(all, [](const PutIn& each) { return each.held_by.empty(); });
   return all;
 }
 

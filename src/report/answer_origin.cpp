@@ -116,7 +116,7 @@ Answer origin_answer(Session& session, const OriginResult& result) {
   for (const PutIn& entry : result.put_in) {
     Answer each = place_answer(session, entry.tensor);
     each["argument"] = entry.argument;
-    each["tensors"] = entry.tensors;
+    each["tensors"] = entry.held_by.size();
     put_in.push_back(std::move(each));
   }
   Answer not_checked = Answer::array();

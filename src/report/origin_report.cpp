@@ -147,7 +147,7 @@ class OriginText {
     if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
     if (!origin.put_in.empty()) out += more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)
-      out += origin_line("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
+      out += origin_line("update", update_text(*origin.update));
     if (!origin.certain && origin.kind == OriginKind::kOperator) out += uncertain_text(origin);
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
@@ -163,6 +163,12 @@ class OriginText {
       titled = true;
     }
     return out;
+  }
+
+  /// A fused update returns nothing: what it took broke the parameter.
+  std::string update_text(const TensorId& update) const {
+    const std::string_view did = update.slot.io == Io::kInput ? "went into it" : "wrote it";
+    return fmt::format("{} in step {} {}", name(update), update.step, did);
   }
 
   /// Where a bad input came from, if no call of the graph made it.
@@ -232,7 +238,8 @@ class OriginText {
     for (size_t i = 1; i < shown; ++i) {
       const Origin& origin = step.origins[i];
       std::string line = number(i) + further_phrase(origin);
-      if (origin.update) line += fmt::format("; written by {} in step {}", name(*origin.update), origin.update->step);
+      const bool written = origin.update && origin.update->slot.io == Io::kOutput;
+      if (origin.update) line += fmt::format("; {} {} in step {}", written ? "written by" : "after", name(*origin.update), origin.update->step);
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;
       out += out.empty() ? origin_line("also", line) : more(line);
@@ -290,7 +297,7 @@ class OriginText {
     constexpr size_t kShown = 3;
     if (result_.put_in.empty()) return "";
     uint64_t tensors = 0;
-    for (const PutIn& each : result_.put_in) tensors += each.tensors;
+    for (const PutIn& each : result_.put_in) tensors += each.held_by.size();
     std::string out = fmt::format("no fault: {} hold{} Inf that the program put in; no loss, gradient or parameter took it over\n",
                                   counted(tensors, "tensor"), tensors == 1 ? "s" : "");
     for (size_t i = 0; i < result_.put_in.size() && (i < kShown || style_.wide); ++i) {

@@ -121,6 +121,20 @@ TEST(CallOrigins, AParameterNamesTheUpdateThatBrokeIt) {
   EXPECT_EQ(session->node(*weight.update).role, CallRole::kOptimizer);
 }
 
+TEST(CallOrigins, AFusedUpdateIsNamedByTheBadGradientThatItTook) {
+  const auto session = open_real("26.2-torch-gpt-padnan");
+  OriginOptions options;
+  options.steps = IntSet::of(2);
+  const Result<OriginResult> result = find_origins(*session, options);
+  ASSERT_TRUE(result.ok());
+  const Origin& weight = result->steps.at(0).origins.at(0);
+  ASSERT_TRUE(weight.update);
+  EXPECT_EQ(session->node(*weight.update).op, "_fused_adamw_");
+  EXPECT_EQ(weight.update->step, 1);
+  EXPECT_EQ(weight.update->slot.io, Io::kInput);
+  EXPECT_EQ(session->stats(*weight.update)->nan_count, 1u);
+}
+
 TEST(CallOrigins, InADumpOfModulesTheCallInBetweenWasNotRecorded) {
   const auto session = open_real("26.2-torch-lenet-lognan-L0");
   const OriginResult result = origins_of(*session);
@@ -164,7 +178,7 @@ TEST(CallOrigins, InfinitiesOfAMaskAreNoFault) {
     ASSERT_FALSE(result.put_in.empty());
     EXPECT_EQ(session->node(result.put_in[0].tensor).name, "Tensor.masked_fill.0.forward");
     EXPECT_EQ(result.put_in[0].argument, "input_args.2 = -Infinity");
-    EXPECT_EQ(result.put_in[0].tensors, 2u);
+    EXPECT_EQ(result.put_in[0].held_by.size(), 2u);
   }
 }
 

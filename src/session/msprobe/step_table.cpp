@@ -121,7 +121,6 @@ class StepReader {
     }
     std::unordered_map<size_t, std::vector<CallRecord>> behind;
     std::vector<CallRecord> kept;
-    std::vector<size_t> old_place;
     for (size_t i = 0; i < out_.calls.size(); ++i) {
       const EntryName name = parse_entry_name(out_.calls[i].name);
       const bool early = name.kind == EntryKind::kParameterGradients && !name.number && last_any > i;
@@ -157,14 +156,14 @@ class StepReader {
   }
 
   /// Releases 1.x count the backward calls of a module in the order of the backward pass.
-  uint32_t forward_of(const EntryName& name) const {
+  uint32_t forward_of(const EntryName& name) {
     std::string forward(name.stem);
     if (name.kind == EntryKind::kBackward) {
       forward += ".forward";
     } else {
       uint64_t number = name.number.value_or(0);
       if (out_.stacks_by_entry) {
-        uint64_t calls = 0;
+        uint64_t& calls = forward_calls_[std::string(name.stem)];
         while (by_name_.count(fmt::format("{}.forward.{}", name.stem, calls)) > 0) ++calls;
         if (number < calls) number = calls - 1 - number;
       }
@@ -242,6 +241,7 @@ class StepReader {
   std::unordered_map<std::string, SharedList<StackFrame>> stacks_;
   std::unordered_map<std::string, std::string> callers_;
   std::unordered_map<std::string, uint32_t> by_name_;
+  std::unordered_map<std::string, uint64_t> forward_calls_;  // of modules in 1.x, by stem
 };
 
 }  // namespace
