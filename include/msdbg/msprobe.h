@@ -8,7 +8,8 @@
 
 namespace msdbg {
 
-/// Whether `path` is a dump of msprobe: the folder with its steps, one step<N>, or one rank<R> or proc<pid> with a dump.json.
+/// Whether `path` is a dump of msprobe: the folder with its steps, one step<N>, one rank<R> or proc<pid> with a dump.json, or that
+/// file.
 bool is_msprobe_dump(const std::string& path);
 
 /// Opens it: reads the table of each step and rank, and no tensor. Each call is a node of a graph with recorded_calls(), the union of

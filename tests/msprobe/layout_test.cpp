@@ -13,7 +13,7 @@ TEST(Layout, IsOpenedFromTheRootAStepOrARank) {
   const auto whole = dump.open();
   EXPECT_EQ(whole->steps(), (std::vector<int64_t>{0, 2, 10}));
   EXPECT_EQ(std::vector<int>(whole->ranks().begin(), whole->ranks().end()), (std::vector<int>{0, 1}));
-  for (const char* part : {"/step10", "/step10/rank0", "/step10/rank0/"}) {
+  for (const char* part : {"/step10", "/step10/rank0", "/step10/rank0/", "/step10/rank0/dump.json"}) {
     EXPECT_TRUE(is_msprobe_dump(dump.path() + part));
     const auto session = open_msprobe(dump.path() + part, {});
     ASSERT_TRUE(session.ok()) << session.status().message();

@@ -89,11 +89,20 @@ fs::path without_slash(const fs::path& path) {
   return !out.has_filename() && out.has_parent_path() ? out.parent_path() : out;
 }
 
-/// With the names of the folders above, which tell step and rank.
-fs::path whole_path(const std::string& path) {
+/// The folder that is meant; the table itself stands for its folder.
+fs::path folder_of(const std::string& path) {
+  const fs::path out = without_slash(path);
+  const bool table = out.filename() == "dump.json" || out.filename() == "debug.json";
   std::error_code error;
-  const fs::path whole = fs::absolute(path, error);
-  return without_slash(error ? fs::path(path) : whole);
+  if (!table || fs::is_directory(out, error)) return out;
+  return out.has_parent_path() ? out.parent_path() : fs::path(".");
+}
+
+/// With the names of the folders above, which tell step and rank.
+fs::path whole_path(const fs::path& folder) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(folder, error);
+  return without_slash(error ? folder : whole);
 }
 
 class Finder {
@@ -101,7 +110,7 @@ class Finder {
   explicit Finder(const IntSet& ranks) : ranks_(ranks) {}
 
   Result<Layout> run(const std::string& path) {
-    const fs::path named = whole_path(path), typed = without_slash(path);
+    const fs::path typed = folder_of(path), named = whole_path(typed);
     const auto own_rank = rank_folder(named);
     if (has_table(named)) {
       // The folder itself: its name and that of its parent tell rank and step, if they have these forms.
@@ -203,7 +212,7 @@ bool is_rank_folder(const fs::path& path) {
 
 bool is_dump(const std::string& path) {
   std::error_code error;
-  const fs::path named = whole_path(path);
+  const fs::path named = whole_path(folder_of(path));
   if (!fs::is_directory(named, error)) return false;
   if (is_rank_folder(named)) return true;
   if (numbered(named.filename().string(), "step") && !ranks_below(named).empty()) return true;
