@@ -1,7 +1,7 @@
 # Fails if a module includes a private header of another one, uses a module below it or another module's third-party library,
 # or prints text without passing the one place that makes it safe. Run as: cmake -DROOT=... -P CheckBorders.cmake
 cmake_policy(SET CMP0057 NEW)  # the operator IN_LIST
-set(order base mpi tensor simd expr graph watch session wire dump ckpt live agent analysis report script app)
+set(order base mpi tensor simd expr graph watch session wire dump msprobe ckpt live agent analysis report script app)
 
 # The module of each public header: add one word here for a new header.
 set(headers_base atomic_directory base atomic_file bytes child division file log node_names sanitizers shared_list team team_link terminal threads wire_fields)
@@ -13,6 +13,7 @@ set(headers_watch watch condition_numbers)
 set(headers_session session check shared tensor_file)
 set(headers_dump dump located)
 set(headers_wire release supported wire)
+set(headers_msprobe msprobe)
 set(headers_ckpt checkpoint)
 set(headers_live live)
 set(headers_agent agent agent_c)
@@ -32,6 +33,7 @@ set(owner_spdlog app)
 set(owner_graphviz report)
 set(owner_sqlite3 dump)
 set(owner_mpi mpi)
+set(owner_rapidjson msprobe)
 # Compiled once for each instruction set, for both modules.
 set(lent_expr simd/kernels simd/expr_kernels simd/sums)
 # The index keeps the entries of the statistics cache.
@@ -78,7 +80,7 @@ function(check_module name folder)
           string(APPEND problems "${file}: ${line}: a private header of another module\n")
         endif()
       endif()
-      foreach(library xsimd lua protobuf google grpc openssl CLI histedit spdlog graphviz sqlite3 mpi)
+      foreach(library xsimd lua protobuf google grpc openssl CLI histedit spdlog graphviz sqlite3 mpi rapidjson)
         if(line MATCHES "<${library}[./a-z+]" AND NOT name IN_LIST owner_${library})
           string(APPEND problems "${file}: ${line}: only ${owner_${library}} uses ${library}\n")
         endif()
@@ -95,7 +97,7 @@ endfunction()
 
 foreach(name ${order})
   set(folder ${name})
-  if(name STREQUAL "dump" OR name STREQUAL "live")
+  if(name STREQUAL "dump" OR name STREQUAL "msprobe" OR name STREQUAL "live")
     set(folder session/${name})
   endif()
   check_module(${name} ${folder})

@@ -53,6 +53,7 @@ enum class OriginKind : uint8_t {
   kOperator,   ///< an output broke although its inputs were good
   kParameter,  ///< a parameter was bad when the step began
   kInput,      ///< a graph input or constant was bad
+  kUnrecorded, ///< recorded calls: an input was bad that none of them made, in a module whose own inputs were good
 };
 
 /// Another rank that a fault reached.
@@ -84,6 +85,15 @@ struct Origin {
   uint64_t reached = 0;                     ///< bad tensors downstream of this origin, including itself; counted as below
   std::optional<TensorId> update;           ///< kParameter: the optimizer output of the previous step that made it bad
   std::vector<RankReached> ranks_reached;   ///< other ranks that got it through collectives, by rank
+  std::string put_in = {};                  ///< "input_args.2 = -Infinity": the call was told to write it, and nothing absorbed it
+  std::optional<TensorId> sound_before = {};  ///< kInput, kUnrecorded: it is younger than this good value
+};
+
+/// Infinities that a recorded call wrote because it was told to, as a mask does, and that the calls behind it absorbed: no fault.
+struct PutIn {
+  TensorId tensor;       ///< the output, or the input that brought them
+  std::string argument;  ///< "input_args.2 = -Infinity"
+  std::vector<TensorId> held_by;  ///< of the step, this one included, ascending
 };
 
 /// One of the origins of a step: an index into StepOrigins::origins of that rank and graph.
@@ -109,6 +119,7 @@ struct StepOrigins {
   std::vector<Origin> origins;
   uint64_t bad_tensors = 0;      ///< tensors of the step (outputs, parameters, recorded inputs) that satisfy the predicate
   std::vector<TensorId> losses;  ///< loss outputs that still look good
+  std::vector<PutIn> put_in;     ///< also without an origin
   /// Bad tensors that some origin or arrival reaches, ascending, each with the index of the first such: arrivals come after the origins.
   std::vector<std::pair<TensorId, uint32_t>> follows;
 };
@@ -127,6 +138,7 @@ struct OriginResult {
   std::string predicate;
   std::vector<StepOrigins> steps;          ///< stories: only steps with an origin; by step, rank, graph
   std::vector<StepOrigins> others;         ///< ranks that only got it from other ranks, or whose story another rank tells; the same order
+  std::vector<PutIn> put_in;               ///< of all steps, by step, rank, graph
   std::vector<NotChecked> not_checked;     ///< tensors that could not be judged
   Coverage coverage;
   bool interrupted = false;

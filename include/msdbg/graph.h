@@ -65,6 +65,17 @@ struct Attribute {
   bool operator==(const Attribute&) const = default;
 };
 
+/// The part of a node that is a recorded call (see Graph::recorded_calls); kNone for others.
+enum class CallRole : uint8_t {
+  kNone,
+  kForward,            ///< a call of an API
+  kOptimizer,          ///< the same, made by an optimizer
+  kBackward,           ///< the gradient function of a forward call
+  kModule,             ///< a call of a module, which may contain other calls
+  kModuleBackward,     ///< its gradients
+  kParameterGradients  ///< the gradients of its parameters
+};
+
 /// A graph may have a million: what nodes have in common is stored once.
 struct Node {
   NodeId id = kNoNode;
@@ -82,8 +93,16 @@ struct Node {
   NodeKind kind = NodeKind::kOperator;
   bool trainable = false;           ///< a parameter that an optimizer updates
   bool optimizer_state = false;     ///< a parameter that only an optimizer uses (momentum, moments, step, rate)
+  CallRole role = CallRole::kNone;
 
   std::string_view last_component() const;  ///< text after the last '/'
+};
+
+/// Other calls that belong to a recorded one.
+struct CallLinks {
+  NodeId caller = kNoNode;   ///< the module in which it ran
+  NodeId forward = kNoNode;  ///< of a backward call: the forward call whose inputs and outputs it uses besides its own
+  bool took_unknown = false; ///< what it took was not recorded
 };
 
 /// A consumer of an output: input `slot` of node `node`.
@@ -108,6 +127,12 @@ class Graph {
   bool from_file() const { return from_file_; }
   /// The graph file; set without from_file() if it could not be read.
   const std::string& source_path() const { return source_path_; }
+
+  /// True if the nodes are calls that a tool recorded in the program, not the operators of a graph file. Then a recorded input is what
+  /// the call got before it ran, a parameter is what it was when the step began, an edge joins equal values, and calls may be missing.
+  bool recorded_calls() const { return !calls_.empty(); }
+  /// Empty links without recorded_calls().
+  CallLinks call_links(NodeId id) const { return id < calls_.size() ? calls_[id] : CallLinks(); }
 
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
@@ -138,6 +163,7 @@ class Graph {
   bool from_file_ = true;
   std::string name_, source_path_;
   std::vector<Node> nodes_;
+  std::vector<CallLinks> calls_;  // by node, or empty
   std::vector<NodeId> execution_order_;
   std::vector<NodeId> by_name_;      // a hash table: kNoNode is a free place
   std::vector<Use> uses_;            // grouped by producer
@@ -180,6 +206,10 @@ class GraphBuilder {
   void reserve(size_t more);
   /// Sets the execution order by full names; returns unknown names. Nodes not listed follow in file order.
   std::vector<std::string> set_execution_order(std::span<const std::string> names);
+  /// Marks the nodes as recorded calls, with a link for each.
+  void set_calls(std::vector<CallLinks> calls);
+  /// Sets the execution order by ids; nodes not listed follow in file order.
+  void set_execution_order(std::vector<NodeId> nodes);
   /// Marks trainable parameters and optimizer state according to the operators that use them (docs/selectors.md, Collections).
   GraphPtr build();
 

@@ -10,6 +10,9 @@ namespace msdbg {
 /// Releases of MindSpore whose dumps are read (docs/dump-format.md).
 inline constexpr std::string_view kFirstDumpRelease = "1.0", kLastDumpRelease = "2.10";
 
+/// Releases of msprobe whose dumps are read (docs/msprobe.md).
+inline constexpr std::string_view kFirstMsprobe = "1.2", kLastMsprobe = "26.2";
+
 /// Of the index (docs/index.md). Programs with different numbers do not share one.
 inline constexpr int kIndexVersion = 1;
 

@@ -38,8 +38,16 @@ constexpr double kSmallestExponent = 87;
 /// "104 -Inf", "3 NaN and 1 +Inf".
 std::string bad_words(const Stats& stats) {
   std::string out;
-  for (const auto& [count, word] : {std::pair(stats.nan_count, "NaN"), {stats.neg_inf_count, "-Inf"}, {stats.pos_inf_count, "+Inf"}}) {
-    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : " and ", count, word);
+  struct Bad {
+    uint64_t count;
+    StatField field;
+    const char* word;
+  };
+  for (const Bad& bad : {Bad{stats.nan_count, kStatNan, "NaN"}, Bad{stats.neg_inf_count, kStatNegInf, "-Inf"},
+                         Bad{stats.pos_inf_count, kStatPosInf, "+Inf"}}) {
+    if (bad.count == 0) continue;
+    // Statistics from a file may only tell that there are some.
+    out += fmt::format("{}{} {}", out.empty() ? "" : " and ", stats.knows(bad.field) ? std::to_string(bad.count) : "some", bad.word);
   }
   return out;
 }
@@ -53,8 +61,8 @@ class Reasons {
 
   Reason reason() const {
     const std::string bad = bad_words(origin_.stats);
-    if (origin_.kind == OriginKind::kInput)
-      return {CauseKind::kBadInput, bad.empty() ? "it came in bad" : fmt::format("it came in with {} of {}", bad, origin_.stats.count), ""};
+    if (origin_.kind == OriginKind::kInput || origin_.kind == OriginKind::kUnrecorded)
+      return {CauseKind::kBadInput, bad.empty() ? "it came in bad" : fmt::format("it came in with {}{}", bad, counts_known() ? fmt::format(" of {}", origin_.stats.count) : ""), ""};
     if (origin_.kind == OriginKind::kParameter)
       return {CauseKind::kBadParameter, fmt::format("it already held {}", bad.empty() ? "bad values" : bad), ""};
     if (!bad.empty()) {
@@ -69,6 +77,8 @@ class Reasons {
   }
 
  private:
+  bool counts_known() const { return origin_.stats.knows(kStatNan | kStatPosInf | kStatNegInf); }
+
   /// The values that the operator took, where they are known and finite.
   const Stats* input(uint32_t slot) const {
     const auto found = std::find_if(origin_.inputs.begin(), origin_.inputs.end(), [&](const OriginInput& in) { return in.slot == slot; });

@@ -40,7 +40,7 @@ bool is_any(Names names, const Hit& hit) { return std::find(names.begin(), names
 class CauseSearch {
  public:
   CauseSearch(Session& session, const OriginResult& origins, CheckResult& result)
-      : session_(session), hits_(result.hits), result_(result), origins_(session, origins) {
+      : session_(session), hits_(result.hits), result_(result), origins_(session, origins), put_in_(origins.put_in) {
     of_hit_.resize(hits_.size());
   }
 
@@ -72,11 +72,26 @@ class CauseSearch {
       of_hit_[i] = draft(reason.kind, origin->tensor, reason.what + shared_by(*origin), reason.evidence);
     }
     from_origins_ = drafts_.size();
+    follow_what_was_put_in();
     // A parameter that a later step found broken has a finding of its own.
     for (size_t i = 0; i < hits_.size(); ++i) {
       const auto own =
           std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& each) { return each.cause.tensor == hits_[i].tensor; });
       if (!of_hit_[i] && own != drafts_.end()) of_hit_[i] = static_cast<size_t>(own - drafts_.begin());
+    }
+  }
+
+  /// Infinities that the program asked for are findings, and no fault.
+  void follow_what_was_put_in() {
+    std::map<TensorId, const PutIn*> held;
+    for (const PutIn& each : put_in_) {
+      for (const TensorId& tensor : each.held_by) held.emplace(tensor, &each);
+    }
+    for (size_t i = 0; i < hits_.size() && !held.empty(); ++i) {
+      const auto found = held.find(hits_[i].tensor);
+      if (of_hit_[i] || hits_[i].stats.inf_count() == 0 || found == held.end()) continue;
+      of_hit_[i] = draft(CauseKind::kUnknown, found->second->tensor, "Inf that the program put in, which is no fault: what follows absorbed it",
+                         found->second->argument);
     }
   }
 
@@ -367,6 +382,7 @@ class CauseSearch {
   std::vector<Hit>& hits_;
   CheckResult& result_;
   const OriginIndex origins_;
+  const std::vector<PutIn>& put_in_;
   std::map<std::pair<int, int>, std::unique_ptr<CauseGraph>> graphs_;
   /// What a dead unit keeps gradients from, and what is computed from it.
   std::map<std::tuple<int, int, NodeId>, std::pair<std::vector<bool>, std::vector<bool>>> behind_dead_;

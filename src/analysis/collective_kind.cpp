@@ -12,7 +12,7 @@ struct Spelling {
   std::string_view op;  ///< lower case
   CollectiveKind kind;
 };
-constexpr std::array<Spelling, 32> kSpellings = {{
+constexpr std::array<Spelling, 42> kSpellings = {{
     {"allreduce", CollectiveKind::kAllReduce},
     {"distcommallreduce", CollectiveKind::kAllReduce},
     {"innercommallreduce", CollectiveKind::kAllReduce},
@@ -45,9 +45,25 @@ constexpr std::array<Spelling, 32> kSpellings = {{
     {"receive", CollectiveKind::kReceive},
     {"innercommirecv", CollectiveKind::kReceive},
     {"distcommirecv", CollectiveKind::kReceive},
+    // PyTorch's, without their underscores.
+    {"allreducecoalesced", CollectiveKind::kAllReduce},
+    {"allgatherintotensor", CollectiveKind::kAllGather},
+    {"allgathercoalesced", CollectiveKind::kAllGather},
+    {"alltoallsingle", CollectiveKind::kAllToAll},
+    {"reducescattertensor", CollectiveKind::kReduceScatter},
+    {"gather", CollectiveKind::kGather},
+    {"scatter", CollectiveKind::kScatter},
+    {"isend", CollectiveKind::kSend},
+    {"recv", CollectiveKind::kReceive},
+    {"irecv", CollectiveKind::kReceive},
 }};
 
-constexpr std::array<std::string_view, 4> kWorldGroups = {"hccl_world_group", "mccl_world_group", "nccl_world_group", "lccl_world_group"};
+/// PyTorch's group of all ranks has no name: a call that names none means it.
+constexpr std::string_view kDefaultGroup = "WORLD";
+constexpr std::array<std::string_view, 5> kWorldGroups = {"hccl_world_group", "mccl_world_group", "nccl_world_group", "lccl_world_group",
+                                                          kDefaultGroup};
+
+bool is_distributed_call(const Node& node) { return node.name.starts_with("Distributed.") || node.name.starts_with("MintDistributed."); }
 
 }  // namespace
 
@@ -60,11 +76,16 @@ const std::string* collective_attribute(const Node& node, std::string_view name)
 
 std::optional<CollectiveKind> collective_kind(const Node& node) {
   if (node.kind != NodeKind::kOperator) return std::nullopt;
-  const std::string op = to_lower(node.op);
+  std::string op = to_lower(node.op);
+  const bool recorded = node.role != CallRole::kNone;
+  if (recorded && (node.role != CallRole::kForward || !is_distributed_call(node))) return std::nullopt;
+  if (recorded) std::erase(op, '_');
   const auto found = std::ranges::find(kSpellings, op, &Spelling::op);
   if (found == kSpellings.end()) return std::nullopt;
+  if (recorded) return found->kind;
   // Operators of other meaning share these names: a collective names its group.
-  const bool shared = op == "reduce" || op == "send" || op == "receive" || op == "broadcast";
+  const bool shared = op == "reduce" || op == "send" || op == "receive" || op == "broadcast" || op == "gather" || op == "scatter" ||
+                      op == "isend" || op == "irecv" || op == "recv";
   if (shared && collective_attribute(node, "group") == nullptr && collective_attribute(node, "sr_tag") == nullptr) return std::nullopt;
   return found->kind;
 }
@@ -75,7 +96,7 @@ bool gives_all_the_same(CollectiveKind kind) {
 
 std::string collective_group(const Node& node) {
   const std::string* const text = collective_attribute(node, "group");
-  if (text == nullptr) return "";
+  if (text == nullptr) return node.role == CallRole::kNone ? "" : std::string(kDefaultGroup);
   std::string_view group = trim(*text);
   if (group.size() >= 2 && group.front() == '"' && group.back() == '"') group = group.substr(1, group.size() - 2);
   return std::string(group);

@@ -195,8 +195,11 @@ class Collectives::Matcher {
     };
     if (from_one_rank(exchange.kind)) {
       // The root is counted in the group.
-      const auto index = number_attribute(first.graph->node(first.node), "root_rank");
-      if (const auto root = index ? group.at(*index) : std::nullopt) {
+      const Node& call = first.graph->node(first.node);
+      const auto index = call.role == CallRole::kNone ? number_attribute(call, "root_rank") : other_end(call, false);
+      // PyTorch counts all ranks, not those of the group.
+      const bool global = call.role != CallRole::kNone;
+      if (const auto root = !index ? std::nullopt : global ? std::optional(static_cast<int>(*index)) : group.at(*index)) {
         std::ranges::copy_if(exchange.members, std::back_inserter(exchange.sources),
                              [&](const NodeRef& ref) { return ref.graph->rank() == *root; });
         if (!has(*root)) exchange.missing = {*root};
@@ -220,10 +223,16 @@ class Collectives::Matcher {
 
   // ---- Send and Receive ----
 
+  /// The rank that it sends to or receives from. PyTorch's calls name it second, or by a word.
+  static std::optional<int64_t> other_end(const Node& node, bool sends) {
+    if (node.role == CallRole::kNone) return number_attribute(node, sends ? "dest_rank" : "src_rank");
+    const auto named = number_attribute(node, sends ? "dst" : "src");
+    return named ? named : number_attribute(node, "input_args.1");
+  }
   /// The ranks that this call names with its own: from, to.
   static std::optional<std::pair<int, int>> ends_of(const Group& group, const Call& call, bool in_group) {
     const bool sends = call.kind == CollectiveKind::kSend;
-    const auto number = number_attribute(call.node(), sends ? "dest_rank" : "src_rank");
+    const auto number = other_end(call.node(), sends);
     if (!number) return std::nullopt;
     const std::optional<int> other = in_group ? group.at(*number) : std::optional(static_cast<int>(*number));
     if (!other) return std::nullopt;
@@ -250,7 +259,7 @@ class Collectives::Matcher {
         const bool fits =
             call->kind == CollectiveKind::kReceive && !call->met && call->rank() != send->rank() && tag_of(*call) == tag_of(*send);
         // What both sides name was compared above.
-        const bool named = number_attribute(send->node(), "dest_rank") && number_attribute(call->node(), "src_rank");
+        const bool named = other_end(send->node(), true) && other_end(call->node(), false);
         if (fits && !named) possible.push_back(call);
       }
       if (!possible.empty()) add_pair(group, *send, *possible.front(), possible.size() > 1);

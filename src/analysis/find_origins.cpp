@@ -74,6 +74,7 @@ class Search {
     std::vector<StepOrigins> found;
     for (const auto& model : models) {
       StepOrigins origins = search_step(evidence_, *model, ranks, writes_);
+      result_.put_in.insert(result_.put_in.end(), origins.put_in.begin(), origins.put_in.end());
       if (!origins.origins.empty() || !origins.arrivals.empty()) found.push_back(std::move(origins));
     }
     join_ranks(session_, collectives_, std::move(found), &result_);

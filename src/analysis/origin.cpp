@@ -55,21 +55,7 @@ class StepSearch {
     TensorId from = {};  ///< arrivals: the bad input of another rank
   };
 
-  Origin describe(OriginKind kind, const TensorId& tensor) {
-    Origin origin;
-    origin.kind = kind;
-    origin.tensor = tensor;
-    if (Result<TensorInfo> info = evidence_.session().describe(tensor))
-      origin.info = std::move(*info);
-    else
-      origin.info.id = tensor;
-    if (std::optional<Stats> stats = evidence_.stats(tensor)) origin.stats = std::move(*stats);
-    if (const Predicate::Builtin* which = evidence_.builtin()) {
-      origin.bad_count = bad_elements(*which, origin.stats);
-      locate_bad_elements(evidence_.session(), *which, origin);
-    }
-    return origin;
-  }
+  Origin describe(OriginKind kind, const TensorId& tensor) { return describe_origin(evidence_, kind, tensor); }
 
   void store(Candidate& candidate) {
     for (const TensorId& tensor : candidate.spread.tensors) follows_.try_emplace(tensor, static_cast<uint32_t>(found_.origins.size()));
@@ -114,7 +100,7 @@ class StepSearch {
       std::erase_if(remote, [](const OriginInput& in) { return in.state != InputState::kUnknown; });
       inputs.insert(inputs.end(), std::make_move_iterator(remote.begin()), std::make_move_iterator(remote.end()));
       candidate.origin = describe(OriginKind::kOperator, *broken->value.tensor);
-      if (!is(InputState::kUnknown) && cannot_have_made(execution, candidate.origin)) {
+      if (!is(InputState::kUnknown) && cannot_have_made(evidence_, graph_.node(execution.node), candidate.origin)) {
         OriginInput unseen;
         unseen.reason = "nothing bad went into it on the ranks of this session: another rank may take part in it";
         inputs.push_back(std::move(unseen));
@@ -129,14 +115,6 @@ class StepSearch {
       store_spread(candidate);
       operators_.push_back(std::move(candidate));
     }
-  }
-
-  /// A collective that copies makes nothing, and a sum of finite numbers may be infinite but is not NaN.
-  bool cannot_have_made(const Execution& execution, const Origin& origin) const {
-    const auto kind = collective_kind(graph_.node(execution.node));
-    if (!kind || *kind == CollectiveKind::kSend || evidence_.builtin() == nullptr) return false;
-    const bool sums = *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduceScatter || *kind == CollectiveKind::kReduce;
-    return !sums || origin.stats.nan_count > 0;
   }
 
   // ---- what was bad before ----
@@ -192,28 +170,12 @@ class StepSearch {
     candidate.spread = source.consumer ? spread_from_input(evidence_, model_, *source.consumer, source.tensor)
                                     : spread_from_start(evidence_, model_, source.node, source.tensor);
     store_spread(candidate);
-    if (source.kind == OriginKind::kParameter) candidate.origin.update = update_of(source.node);
+    if (source.kind == OriginKind::kParameter) candidate.origin.update = update_of(evidence_, writes_, graph_, source.node, model_.step());
     sources_.push_back(std::move(candidate));
   }
 
   std::optional<ParameterWrite> write_before(NodeId parameter) const {
     return writes_.before(graph_, parameter, model_.step());
-  }
-
-  /// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
-  std::optional<TensorId> update_of(NodeId parameter) const {
-    Session& session = evidence_.session();
-    const std::optional<ParameterWrite> write = write_before(parameter);
-    if (!write) return std::nullopt;
-    TensorId id = write->value();
-    id.node = write->updater;
-    if (const uint32_t executions = session.executions(id.rank, id.graph, id.step, id.node)) id.execution = executions - 1;
-    const bool unwritten = has_unwritten_outputs(session.info(), session.node(id));
-    const TensorId seen = unwritten ? write->value() : id;
-    if (evidence_.is_bad(seen)) return id;
-    const Predicate::Builtin* which = evidence_.builtin();
-    const std::optional<Stats> stats = which && !evidence_.find(seen) ? evidence_.stats(seen) : std::nullopt;
-    return stats && bad_elements(*which, *stats) > 0 ? std::optional(id) : std::nullopt;
   }
 
   // ---- what remains ----
@@ -273,7 +235,65 @@ class StepSearch {
 
 }  // namespace
 
+Origin describe_origin(Evidence& evidence, OriginKind kind, const TensorId& tensor) {
+  Origin origin;
+  origin.kind = kind;
+  origin.tensor = tensor;
+  if (Result<TensorInfo> info = evidence.session().describe(tensor))
+    origin.info = std::move(*info);
+  else
+    origin.info.id = tensor;
+  if (std::optional<Stats> stats = evidence.stats(tensor)) origin.stats = std::move(*stats);
+  if (const Predicate::Builtin* which = evidence.builtin()) {
+    origin.bad_count = bad_elements(*which, origin.stats);
+    locate_bad_elements(evidence.session(), *which, origin);
+  }
+  return origin;
+}
+
+bool cannot_have_made(const Evidence& evidence, const Node& node, const Origin& origin) {
+  const auto kind = collective_kind(node);
+  if (!kind || *kind == CollectiveKind::kSend || evidence.builtin() == nullptr) return false;
+  const bool sums = *kind == CollectiveKind::kAllReduce || *kind == CollectiveKind::kReduceScatter || *kind == CollectiveKind::kReduce;
+  return !sums || origin.stats.nan_count > 0;
+}
+
+namespace {
+
+/// Of a fused update, which returns nothing: the first bad value that it took, such as a gradient.
+std::optional<TensorId> bad_input(Evidence& evidence, const Node& node, TensorId id) {
+  const Predicate::Builtin* which = evidence.builtin();
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    id.slot = {Io::kInput, slot};
+    if (evidence.is_bad(id)) return id;
+    if (which == nullptr || evidence.find(id) != nullptr) continue;
+    // A step that was not asked about.
+    const std::optional<Stats> stats = evidence.stats(id);
+    if (stats && bad_elements(*which, *stats) > 0) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step) {
+  Session& session = evidence.session();
+  const std::optional<ParameterWrite> write = writes.before(graph, parameter, step);
+  if (!write) return std::nullopt;
+  TensorId id = write->value();
+  id.node = write->updater;
+  if (const uint32_t executions = session.executions(id.rank, id.graph, id.step, id.node)) id.execution = executions - 1;
+  if (session.node(id).outputs.empty()) return bad_input(evidence, session.node(id), id);
+  const bool unwritten = has_unwritten_outputs(session.info(), session.node(id));
+  const TensorId seen = unwritten ? write->value() : id;
+  if (evidence.is_bad(seen)) return id;
+  const Predicate::Builtin* which = evidence.builtin();
+  const std::optional<Stats> stats = which && !evidence.find(seen) ? evidence.stats(seen) : std::nullopt;
+  return stats && bad_elements(*which, *stats) > 0 ? std::optional(id) : std::nullopt;
+}
+
 StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes) {
+  if (model.graph().recorded_calls()) return search_calls(evidence, model, ranks, writes);
   return StepSearch(evidence, model, ranks, writes).run();
 }
 

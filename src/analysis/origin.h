@@ -10,4 +10,14 @@ namespace msdbg {
 /// Without an origin and an arrival, the lists and the step are empty. `ranks` has the models of all ranks.
 StepOrigins search_step(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes);
 
+/// The same for a graph with recorded calls: what they took and gave is known, which edges join them only in part.
+StepOrigins search_calls(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes);
+
+/// A tensor as an origin, without what is around it.
+Origin describe_origin(Evidence& evidence, OriginKind kind, const TensorId& tensor);
+/// True for a collective that copies, which makes nothing, and for a sum with a NaN: a sum of finite numbers may be infinite at most.
+bool cannot_have_made(const Evidence& evidence, const Node& node, const Origin& origin);
+/// The update that left the parameter bad: by an earlier step, or by another graph that ran before this one in the step.
+std::optional<TensorId> update_of(Evidence& evidence, ParameterWrites& writes, const Graph& graph, NodeId parameter, int64_t step);
+
 }  // namespace msdbg

@@ -13,6 +13,11 @@ NodeId last_updater(const Graph& graph, NodeId parameter) {
   NodeId last = kNoNode;
   for (const Use& use : graph.effective_users(parameter)) {
     const Node& node = graph.node(use.node);
+    if (graph.recorded_calls()) {  // `add_` returns what it changed; a fused call takes lists and returns nothing
+      const bool writes = node.role == CallRole::kOptimizer && node.op->ends_with('_') && (use.slot == 0 || node.outputs.empty());
+      if (writes && (last == kNoNode || graph.node(last).order < node.order)) last = node.id;
+      continue;
+    }
     const std::vector<uint32_t> slots = updated_slots(graph, node);
     if (std::find(slots.begin(), slots.end(), use.slot) == slots.end()) continue;
     if (last == kNoNode || graph.node(last).order < node.order) last = node.id;

@@ -58,7 +58,7 @@ StepModel::StepModel(Evidence& evidence, const Graph& graph, int64_t step, Previ
   for (const auto& [node, executions] : counts_) {
     for (uint32_t index = 0; index < executions; ++index) executions_.push_back({node, index});
   }
-  add_unseen();
+  if (!graph.recorded_calls()) add_unseen();
   std::sort(executions_.begin(), executions_.end(), [&](const Execution& a, const Execution& b) {
     return std::tuple(a.index, graph_.node(a.node).order, a.node) <
            std::tuple(b.index, graph_.node(b.node).order, b.node);
@@ -169,6 +169,10 @@ Value StepModel::constant(NodeId node) const {
 Value StepModel::parameter_at_start(NodeId node) const {
   const TensorId now = id(node, output_slot(0));
   const JudgedTensor* after = evidence_.find(now);
+  if (graph_.recorded_calls() && after) {
+    const bool unknown = after->state == InputState::kUnknown;
+    return {after->state, after->reason, unknown ? std::nullopt : std::optional(now)};
+  }
   const std::vector<NodeId> updating = updaters(node);
   const bool constant_in_step = updating.empty() && graph_.from_file();
   if (constant_in_step && after && after->state != InputState::kUnknown) return {after->state, "", now};
@@ -246,7 +250,37 @@ std::vector<OriginInput> StepModel::inputs(const Execution& execution) const {
     unknown.reason = "no input was recorded and there is no graph file";
     inputs.push_back(std::move(unknown));
   }
+  add_linked(execution, slots, inputs);
   return inputs;
+}
+
+/// A backward call uses what its forward call took and gave.
+void StepModel::add_linked(const Execution& execution, uint32_t slot, std::vector<OriginInput>& inputs) const {
+  const CallLinks links = graph_.call_links(execution.node);
+  if (links.took_unknown) {
+    OriginInput unknown;
+    unknown.slot = slot++;
+    unknown.reason = "the dump has no inputs of this call";
+    inputs.push_back(std::move(unknown));
+  }
+  if (links.forward == kNoNode || count(links.forward) == 0) return;
+  const Node& forward = graph_.node(links.forward);
+  for (const Io io : {Io::kInput, Io::kOutput}) {
+    const size_t slots = io == Io::kInput ? forward.inputs.size() : forward.outputs.size();
+    for (uint32_t own = 0; own < slots; ++own) {
+      const TensorId value = id(links.forward, {io, own});
+      const JudgedTensor* verdict = evidence_.find(value);
+      if (verdict == nullptr) continue;
+      OriginInput input;
+      input.slot = slot++;
+      if (io == Io::kOutput) input.producer = {links.forward, own, {}};
+      else input.producer.name = fmt::format("{}:{}", forward.name, slot_name(value.slot));
+      input.state = verdict->state;
+      input.reason = verdict->reason;
+      if (verdict->state != InputState::kUnknown) input.value = value;
+      inputs.push_back(std::move(input));
+    }
+  }
 }
 
 std::vector<WrittenValue> StepModel::written_values(const Execution& execution) const {

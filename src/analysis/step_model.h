@@ -88,6 +88,7 @@ class StepModel {
                                         uint32_t before_order) const;
   uint32_t first_update(NodeId parameter) const;
   void add_unseen();
+  void add_linked(const Execution& execution, uint32_t slot, std::vector<OriginInput>& inputs) const;
 
   Evidence& evidence_;
   const Graph& graph_;

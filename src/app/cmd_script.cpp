@@ -9,6 +9,7 @@
 #include "app/prompt_commands.h"
 #include "app/scripting.h"
 #include "msdbg/dump.h"
+#include "msdbg/msprobe.h"
 
 namespace msdbg::app {
 
@@ -21,7 +22,7 @@ Result<std::unique_ptr<Session>> open_any(const std::string& path, const DumpOpt
     }
     return std::unique_ptr<Session>(std::move(*opened));
   }
-  if (!live_factories().is_recording(path)) return open_dump(path, options);
+  if (!live_factories().is_recording(path)) return is_msprobe_dump(path) ? open_msprobe(path, options) : open_dump(path, options);
   auto recording = live_factories().open_recording(path);
   if (!recording) return recording.status();
   return std::unique_ptr<Session>(std::move(*recording));

@@ -25,11 +25,11 @@ std::vector<std::string> generations() {
 std::string version_text() {
   return fmt::format(
       "msdbg {}\n"
-      "dumps        MindSpore {} to {}\n"
+      "dumps        MindSpore {} to {}, msprobe {} to {}\n"
       "live         protocol generations {}\n"
       "SIMD target  {} (of {})\n"
       "index        version {}\n",
-      kVersion, kFirstDumpRelease, kLastDumpRelease, fmt::join(generations(), ", "), simd_target(), fmt::join(simd_targets(), ", "),
+      kVersion, kFirstDumpRelease, kLastDumpRelease, kFirstMsprobe, kLastMsprobe, fmt::join(generations(), ", "), simd_target(), fmt::join(simd_targets(), ", "),
       kIndexVersion);
 }
 
@@ -37,6 +37,7 @@ std::string version_json() {
   const std::vector<std::string_view> targets(simd_targets().begin(), simd_targets().end());
   return json_text({{"msdbg", kVersion},
                     {"dump_releases", {{"first", kFirstDumpRelease}, {"last", kLastDumpRelease}}},
+                    {"msprobe_releases", {{"first", kFirstMsprobe}, {"last", kLastMsprobe}}},
                     {"protocol_generations", generations()},
                     {"simd", {{"target", simd_target()}, {"available", targets}}},
                     {"index_version", kIndexVersion}});

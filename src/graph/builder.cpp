@@ -39,6 +39,9 @@ void GraphBuilder::set_outputs(NodeId id, std::vector<OutputType> outputs) {
 size_t GraphBuilder::size() const { return graph_->nodes_.size(); }
 void GraphBuilder::reserve(size_t more) { graph_->nodes_.reserve(graph_->nodes_.size() + more); }
 
+void GraphBuilder::set_calls(std::vector<CallLinks> calls) { graph_->calls_ = std::move(calls); }
+void GraphBuilder::set_execution_order(std::vector<NodeId> nodes) { listed_order_ = std::move(nodes); }
+
 std::vector<std::string> GraphBuilder::set_execution_order(std::span<const std::string> names) {
   // Operators may share a full name; the k-th line with that name then means the k-th operator.
   std::unordered_map<std::string_view, std::vector<NodeId>> operators;
@@ -108,6 +111,10 @@ GraphPtr GraphBuilder::build() {
     }
   }
 
+  if (graph.recorded_calls()) {  // the recorder knew its parameters
+    graph.calls_.resize(nodes.size());
+    return GraphPtr(std::move(graph_));
+  }
   std::vector<Roles> roles = parameter_roles(graph);
   for (Node& node : nodes) {
     if (node.kind != NodeKind::kParameter) continue;

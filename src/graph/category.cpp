@@ -18,6 +18,7 @@ bool ends_with_nocase(std::string_view text, std::string_view tail) {
 }
 
 bool under_gradients(const Node& node) {
+  if (node.role == CallRole::kBackward || node.role == CallRole::kModuleBackward || node.role == CallRole::kParameterGradients) return true;
   return starts_with_nocase(node.name, "gradients/") ||
          (node.name.size() == 9 && starts_with_nocase(node.name, "gradients"));
 }
@@ -35,9 +36,16 @@ bool is_fused_activation(std::string_view op) {
   return op.ends_with("relufusion") || op.ends_with("withactivation") || op.ends_with("withaddandactivation");
 }
 
+/// PyTorch separates words, and marks calls that work in place: `log_softmax`, `relu_`.
+std::string plain_op(const Node& node) {
+  std::string op = to_lower(node.op);
+  if (node.role != CallRole::kNone) std::erase(op, '_');
+  return op;
+}
+
 bool is_activation(const Node& node) {
-  if (node.kind != NodeKind::kOperator || under_gradients(node)) return false;
-  const std::string op = to_lower(node.op);
+  if (node.kind != NodeKind::kOperator || under_gradients(node) || node.role == CallRole::kOptimizer) return false;
+  const std::string op = plain_op(node);
   return is_fused_activation(op) || std::find(kActivations.begin(), kActivations.end(), op) != kActivations.end();
 }
 
@@ -50,7 +58,7 @@ bool is_loss_op(std::string_view op) {
 
 bool is_loss(const Node& node) {
   if (node.kind != NodeKind::kOperator || under_gradients(node)) return false;
-  return contains_nocase(node.name, "_loss_fn-") || contains_nocase(node.scope, "_loss_fn-") || is_loss_op(node.op);
+  return contains_nocase(node.name, "_loss_fn-") || contains_nocase(node.scope, "_loss_fn-") || is_loss_op(plain_op(node));
 }
 
 bool is_optimizer(const Node& node) {
@@ -59,6 +67,7 @@ bool is_optimizer(const Node& node) {
     return node.optimizer_state ||
            (!node.trainable && (is_optimizer_state_name(node.name) || in_optimizer_scope(node)));
   }
+  if (node.role != CallRole::kNone) return node.role == CallRole::kOptimizer;
   return in_optimizer_scope(node) || optimizer_weight_slot(node.op).has_value();
 }
 

@@ -43,7 +43,8 @@ bool is_parameter(const Graph& graph, const Edge& edge) {
 
 std::vector<uint32_t> updated_slots(const Graph& graph, const Node& node) {
   std::vector<uint32_t> slots;
-  if (node.kind != NodeKind::kOperator) return slots;
+  // A recorded input of such a graph is older than the call, and its output shows the update.
+  if (node.kind != NodeKind::kOperator || graph.recorded_calls()) return slots;
   const std::string op = to_lower(node.op);
   auto add = [&](uint32_t slot) {
     // An in-place operator uses the parameter itself; a Load produces a separate value.

@@ -8,7 +8,17 @@ std::string_view known_name(InputState state) {
   return state == InputState::kGood ? "sound" : state == InputState::kBad ? "bad" : "unknown";
 }
 std::string_view kind_name(OriginKind kind) {
-  return kind == OriginKind::kOperator ? "operator" : kind == OriginKind::kParameter ? "parameter" : "input";
+  switch (kind) {
+    case OriginKind::kOperator:
+      return "operator";
+    case OriginKind::kParameter:
+      return "parameter";
+    case OriginKind::kInput:
+      return "input";
+    case OriginKind::kUnrecorded:
+      return "unrecorded";
+  }
+  return "operator";
 }
 
 Answer input_answer(Session& session, const Graph* graph, const OriginInput& input) {
@@ -79,6 +89,8 @@ Answer origin_entry_answer(Session& session, const Origin& origin, const std::ve
   out["reached"] = origin.reached;
   out["ranks_reached"] = reached_answer(session, origin.ranks_reached);
   out["update"] = origin.update ? place_answer(session, *origin.update) : Answer();
+  out["put_in"] = text_answer(origin.put_in);
+  out["sound_before"] = origin.sound_before ? place_answer(session, *origin.sound_before) : Answer();
   out["source"] = source_answer(session.node(origin.tensor));
   out["stack"] = stack_answer(session.node(origin.tensor));
   return out;
@@ -100,6 +112,13 @@ Answer origin_answer(Session& session, const OriginResult& result) {
                      {"losses", std::move(losses)}});
     for (size_t i = 0; i < step.origins.size(); ++i) origins.push_back(origin_entry_answer(session, step.origins[i], step.ranks, i + 1));
   }
+  Answer put_in = Answer::array();
+  for (const PutIn& entry : result.put_in) {
+    Answer each = place_answer(session, entry.tensor);
+    each["argument"] = entry.argument;
+    each["tensors"] = entry.held_by.size();
+    put_in.push_back(std::move(each));
+  }
   Answer not_checked = Answer::array();
   for (const NotChecked& entry : result.not_checked) not_checked.push_back(not_checked_answer(session, entry));
   Answer out;
@@ -110,6 +129,7 @@ Answer origin_answer(Session& session, const OriginResult& result) {
   out["coverage"] = coverage_answer(result.coverage);
   out["steps"] = std::move(steps);
   out["origins"] = std::move(origins);
+  out["put_in"] = std::move(put_in);
   out["not_checked"] = std::move(not_checked);
   return out;
 }

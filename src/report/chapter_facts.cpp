@@ -168,9 +168,11 @@ std::optional<Section> environment_chapter(Context& context) {
   const Answer session = session_answer(context.session);
   Facts facts;
   if (const std::string layout = text_at(session, "layout"), epoch = text_at(session, "epoch"); !layout.empty())
-    facts.rows.push_back({"Layout", {plain(layout + (epoch.empty() ? "" : fmt::format(", file names of epoch {}", epoch)))}});
+    facts.rows.push_back({"Layout", {plain(layout + (epoch.empty() ? "" : fmt::format(", {} {}", layout == "P" ? "msprobe" : "file names of epoch",
+                                                                                      epoch)))}});
   const std::string version = text_at(session, "framework_version");
-  facts.rows.push_back({"MindSpore", {version.empty() ? muted("version not recorded") : plain(version)}});
+  // The tables of msprobe do not say which framework they are from.
+  if (text_at(session, "layout") != "P") facts.rows.push_back({"MindSpore", {version.empty() ? muted("version not recorded") : plain(version)}});
   if (const std::string device = text_at(session, "device_target"); !device.empty()) facts.rows.push_back({"Device", {plain(device)}});
   if (const auto nets = session["nets"].get<std::vector<std::string>>(); !nets.empty())
     facts.rows.push_back({nets.size() == 1 ? "Net" : "Nets", {plain(fmt::format("{}", fmt::join(nets, ", ")))}});

@@ -61,6 +61,7 @@ Line origin_sentence(Context& context, const Origin& origin) {
       if (!what.empty()) line.push_back(plain(": " + what));
       line.push_back(plain(", in " + place_text(context, id)));
       break;
+    case OriginKind::kUnrecorded:
     case OriginKind::kInput:
       line.push_back(plain("The input "));
       line.push_back(context.node_run(id));

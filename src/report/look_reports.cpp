@@ -107,12 +107,14 @@ std::string doctor_report(Session& session, const SessionReport& report, const R
   };
   std::string out = field("dump", text(answer, "dump"));
   std::string layout = text(answer, "layout").empty() ? "unknown" : text(answer, "layout");
-  if (const std::string epoch = text(answer, "epoch"); !epoch.empty()) layout += fmt::format(", file names of epoch {}", epoch);
+  const bool by_msprobe = layout == "P";
+  if (const std::string epoch = text(answer, "epoch"); !epoch.empty())
+    layout += fmt::format(", {} {}", by_msprobe ? "msprobe" : "file names of epoch", epoch);
   out += field("layout", layout);
   std::string version = text(answer, "framework_version");
   version = version.empty() ? "version unknown" : "MindSpore " + version;
   if (const std::string device = text(answer, "device_target"); !device.empty()) version += fmt::format(" on {}", device);
-  out += field("written by", version);
+  if (!by_msprobe) out += field("written by", version);
   std::vector<std::string> nets;
   for (const Answer& net : answer["nets"]) nets.push_back(printable(net.get<std::string>()));
   if (!nets.empty()) out += field("nets", fmt::format("{}", fmt::join(nets, ", ")));

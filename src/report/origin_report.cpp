@@ -51,9 +51,10 @@ class OriginText {
     const std::string unknown = not_checked_text(session_, result_.not_checked, result_.coverage, style_);
     out += unknown;
     if (result_.steps.empty())
-      out += healthy_line();
+      out += put_in_text() + healthy_line();
     else if (!unknown.empty())
       out += "\n";
+    if (!result_.steps.empty()) out += put_in_text();
     if (result_.interrupted) out += "interrupted: the steps above are complete, later ones were not checked\n";
     if (!result_.steps.empty()) out += next_line();
     return out;
@@ -143,10 +144,11 @@ class OriginText {
     out += more(broken_text(origin));
     if (!is_builtin()) out += more("satisfies: " + printable(result_.predicate));
     if (origin.kind == OriginKind::kParameter) out += more("it was so already when the step began");
-    if (origin.kind == OriginKind::kInput) out += more("it came into the step like this");
+    if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded) out += outside_text(origin);
+    if (!origin.put_in.empty()) out += more("the call was told to write it: " + printable(origin.put_in));
     if (origin.update)
-      out += origin_line("update", fmt::format("{} in step {} wrote it", name(*origin.update), origin.update->step));
-    if (!origin.certain) out += uncertain_text(origin);
+      out += origin_line("update", update_text(*origin.update));
+    if (!origin.certain && origin.kind == OriginKind::kOperator) out += uncertain_text(origin);
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
       out += origin_line("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
@@ -160,6 +162,27 @@ class OriginText {
       out += titled ? more(line) : origin_line("inputs", line);
       titled = true;
     }
+    return out;
+  }
+
+  /// A fused update returns nothing: what it took broke the parameter.
+  std::string update_text(const TensorId& update) const {
+    const std::string_view did = update.slot.io == Io::kInput ? "went into it" : "wrote it";
+    return fmt::format("{} in step {} {}", name(update), update.step, did);
+  }
+
+  /// Where a bad input came from, if no call of the graph made it.
+  std::string outside_text(const Origin& origin) const {
+    const Graph* const graph = session_.graph(origin.tensor.rank, origin.tensor.graph);
+    if (graph == nullptr || !graph->recorded_calls() || origin.tensor.slot.io != Io::kInput) return more("it came into the step like this");
+    std::string out;
+    if (origin.kind == OriginKind::kUnrecorded) {
+      out = more("no recorded call made it: a call that was not recorded did, or it is a buffer of the module");
+      out += origin_line("between", fmt::format("here and {}, which is sound", name(*origin.sound_before)));
+      return out;
+    }
+    out = more("no recorded call made it: it is data, a parameter, or the work of a call that was not recorded");
+    if (origin.sound_before) out += origin_line("sound", fmt::format("{} was the last call before it with sound values", name(*origin.sound_before)));
     return out;
   }
 
@@ -201,7 +224,7 @@ class OriginText {
                          : inf ? "Inf"
                                : "so");
     }
-    if (origin.kind == OriginKind::kInput)
+    if (origin.kind == OriginKind::kInput || origin.kind == OriginKind::kUnrecorded)
       return fmt::format("{} came in {}", name(origin.tensor), nonfinite_text(origin.stats));
     const std::string bad = nonfinite_text(origin.stats);
     return fmt::format("{} broke on its own{}{}", tensor_name(session_, origin.tensor, style_),
@@ -215,7 +238,8 @@ class OriginText {
     for (size_t i = 1; i < shown; ++i) {
       const Origin& origin = step.origins[i];
       std::string line = number(i) + further_phrase(origin);
-      if (origin.update) line += fmt::format("; written by {} in step {}", name(*origin.update), origin.update->step);
+      const bool written = origin.update && origin.update->slot.io == Io::kOutput;
+      if (origin.update) line += fmt::format("; {} {} in step {}", written ? "written by" : "after", name(*origin.update), origin.update->step);
       if (const std::string source = source_place(session_.node(origin.tensor), true); !source.empty())
         line += "   " + source;
       out += out.empty() ? origin_line("also", line) : more(line);
@@ -269,6 +293,22 @@ class OriginText {
     return origin_line("the loss", fmt::format("{}: it does not show the fault", value));
   }
 
+  std::string put_in_text() const {
+    constexpr size_t kShown = 3;
+    if (result_.put_in.empty()) return "";
+    uint64_t tensors = 0;
+    for (const PutIn& each : result_.put_in) tensors += each.held_by.size();
+    std::string out = fmt::format("no fault: {} hold{} Inf that the program put in; no loss, gradient or parameter took it over\n",
+                                  counted(tensors, "tensor"), tensors == 1 ? "s" : "");
+    for (size_t i = 0; i < result_.put_in.size() && (i < kShown || style_.wide); ++i) {
+      const PutIn& each = result_.put_in[i];
+      out += fmt::format("  step {}  {}{}  {}\n", each.tensor.step, session_.ranks().size() > 1 ? fmt::format("rank {}  ", each.tensor.rank) : "",
+                         name(each.tensor), printable(each.argument));
+    }
+    if (result_.put_in.size() > kShown && !style_.wide) out += fmt::format("  ... {} more (all: --wide)\n", result_.put_in.size() - kShown);
+    return out;
+  }
+
   std::string healthy_line() const {
     const Coverage& coverage = result_.coverage;
     if (result_.interrupted) return "";
@@ -279,7 +319,9 @@ class OriginText {
       return session_.can_step() ? "nothing was checked: no tensor can be read from the training now\n"
                                  : "nothing was checked: there is no output, parameter or input tensor\n";
     }
+    if (coverage.checked == 0) return "nothing was judged: every tensor is listed above\n";
     const std::string tensors = counted(coverage.checked, "output, parameter and input tensor");
+    if (!result_.put_in.empty()) return fmt::format("healthy otherwise: nothing else is {} in {}\n", result_.predicate, tensors);
     if (coverage.not_checked > 0) return fmt::format("healthy otherwise: {} in {}\n", subject, tensors);
     return fmt::format("healthy: {} in {}, all checked\n", subject, tensors);
   }

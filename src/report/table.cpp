@@ -83,7 +83,9 @@ std::string hint_text(const Session& session, const Hint& hint, Place place) {
 
 const StackFrame* user_frame(const Node& node) {
   const auto outside = std::find_if(node.stack.begin(), node.stack.end(), [](const StackFrame& frame) {
-    return frame.file->find("/mindspore/") == std::string::npos && frame.file->rfind("mindspore/", 0) != 0;
+    const std::string& path = frame.file.get();
+    const bool installed = path.find("/site-packages/") != std::string::npos || path.find("/dist-packages/") != std::string::npos;
+    return !installed && path.find("/mindspore/") == std::string::npos && !path.starts_with("mindspore/");
   });
   if (outside != node.stack.end()) return &*outside;
   return node.stack.empty() ? nullptr : &node.stack.front();

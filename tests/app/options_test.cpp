@@ -63,12 +63,13 @@ TEST(Options, NumbersDoNotWrapAround) {
 TEST(Options, VersionNamesWhatIsSupported) {
   const std::string text = parse({"--version"}).out;
   EXPECT_EQ(text.substr(0, text.find('\n')), "msdbg " + std::string(kVersion));  // scripts read the first line
-  for (const char* part : {"MindSpore 1.0 to 2.10", "generations 1.0, 1.1, 1.3", "scalar", "index        version 1"}) {
+  for (const char* part : {"MindSpore 1.0 to 2.10", "msprobe 1.2 to 26.2", "generations 1.0, 1.1, 1.3", "scalar", "index        version 1"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   const auto json = nlohmann::json::parse(parse({"--version", "--format", "json"}).out);
   EXPECT_EQ(json["msdbg"], kVersion);
   EXPECT_EQ(json["dump_releases"], (nlohmann::json{{"first", "1.0"}, {"last", "2.10"}}));
+  EXPECT_EQ(json["msprobe_releases"], (nlohmann::json{{"first", "1.2"}, {"last", "26.2"}}));
   EXPECT_EQ(json["protocol_generations"].front(), "1.0");
   EXPECT_EQ(json["simd"]["available"].front(), "scalar");
   EXPECT_EQ(json["simd"]["target"], simd_target());

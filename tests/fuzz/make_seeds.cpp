@@ -1,4 +1,5 @@
 // Writes the first inputs of the fuzz targets from the test data: make_seeds DATA OUT. tools/fuzz --seeds calls it.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +51,7 @@ class Seeds {
     index();
     torch();
     containers();
+    msprobe();
   }
 
  private:
@@ -102,6 +104,23 @@ class Seeds {
         out += chunk(entry.path().lexically_relative(dump.path()).string()) + chunk(content_of(entry.path()));
       }
       put("dump", out);
+    }
+  }
+
+  /// The damaged dumps, and the beginnings of the real ones, which are cut there.
+  void msprobe() {
+    constexpr size_t kTable = 9000, kTrace = 3000;
+    std::vector<fs::path> folders;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(data_ / "msprobe")) {
+      if (entry.path().filename() == "dump.json") folders.push_back(entry.path().parent_path());
+    }
+    std::sort(folders.begin(), folders.end());
+    for (const fs::path& folder : folders) {
+      const std::string table = content_of(folder / "dump.json").substr(0, kTable);
+      put("msprobe_table", table);
+      const std::string step = chunk(table) + chunk(content_of(folder / "stack.json").substr(0, kTrace)) +
+                               chunk(content_of(folder / "construct.json").substr(0, kTrace));
+      put("msprobe_dump", step + step);
     }
   }
 

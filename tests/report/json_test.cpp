@@ -129,13 +129,14 @@ TEST(Json, OriginHasTheAgreedKeysInOrder) {
   FakeSession s(net());
   put_broken(s);
   const Json out = Json::parse(origin_report(s, find_origins(s, {}).value(), json_style()));
-  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "not_checked"}));
+  EXPECT_EQ(keys(out), (Keys{"msdbg", "dump", "predicate", "interrupted", "coverage", "steps", "origins", "put_in", "not_checked"}));
   EXPECT_EQ(out["predicate"], "NaN or Inf");
   ASSERT_EQ(out["origins"].size(), 1u);
   const Json& origin = out["origins"][0];
   EXPECT_EQ(keys(origin), (Keys{"order", "kind", "certain", "rank",   "graph",   "graph_id",      "step",       "execution", "node",
                                 "op",    "slot", "ranks",   "dtype",  "shape",   "message",       "not_finite", "stats",     "bad_count",
-                                "first", "rows", "inputs",  "chains", "reached", "ranks_reached", "update",     "source",    "stack"}));
+                                "first", "rows", "inputs",  "chains", "reached", "ranks_reached", "update",     "put_in",    "sound_before",
+                                "source", "stack"}));
   EXPECT_EQ(origin["first"], Json::parse("[[0]]"));
   EXPECT_EQ(keys(origin["inputs"][0]),
             (Keys{"slot", "rank", "node", "producer_slot", "state", "reason", "message", "zeros_at_bad", "stats"}));

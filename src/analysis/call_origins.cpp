@@ -1,0 +1,315 @@
+// The origins of one step of a graph with recorded calls. What a call took is recorded, so a call whose inputs are good and whose output
+// is bad needs no edge. A bad input needs one: if no call made it, it is a parameter, data, or the work of a call that was not recorded.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "analysis/elements.h"
+#include "analysis/origin.h"
+#include "analysis/put_in.h"
+
+namespace msdbg {
+namespace {
+
+constexpr int kMostCallers = 64;  // a file may name a module as its own caller
+/// If every parameter is NaN, the way from each of them says no more than that from the first ones.
+constexpr size_t kMostWalks = 64;
+
+/// What a value has left when it is NaN and can be compared with nothing.
+using Kind = std::pair<DType, uint64_t>;
+
+class CallSearch {
+ public:
+  CallSearch(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes)
+      : evidence_(evidence), model_(model), ranks_(ranks), writes_(writes), graph_(model.graph()),
+        put_in_(evidence, model, model.executions()) {
+    found_.rank = graph_.rank();
+    found_.graph = graph_.id();
+    found_.step = model.step();
+  }
+
+  StepOrigins run() {
+    for (const Execution& call : model_.executions()) {
+      const CallRole role = graph_.node(call.node).role;
+      has_apis_ = has_apis_ || role == CallRole::kForward || role == CallRole::kBackward || role == CallRole::kOptimizer;
+    }
+    for (const TensorId& tensor : model_.tensors()) {
+      if (!evidence_.is_bad(tensor)) continue;
+      ++found_.bad_tensors;
+      bad_[tensor.node].push_back(tensor);
+    }
+    find_parameters();
+    for (const Execution& call : model_.executions()) look_at(call);
+    add_unabsorbed();
+    share_rest();
+    finish();
+    return std::move(found_);
+  }
+
+ private:
+  struct Fault {
+    Origin origin;
+    Execution call;
+    uint32_t order = 0;  ///< in which it is told, parameters first
+    Spread spread;
+    TensorId from = {};  ///< of what arrived from another rank
+    bool arrived = false;
+  };
+
+  Kind kind_of(const TensorId& id) {
+    const std::optional<Stats> stats = evidence_.stats(id);
+    return stats ? Kind{stats->dtype, stats->count} : Kind{DType::kUnknown, 0};
+  }
+
+  bool counts(const TensorId& id) const { return !put_in_.contains(id); }
+
+  /// The bad inputs or outputs of a call that nobody put in on purpose.
+  std::vector<TensorId> bad_of(NodeId node, Io io) const {
+    std::vector<TensorId> out;
+    const auto found = bad_.find(node);
+    if (found == bad_.end()) return out;
+    std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out),
+                 [&](const TensorId& id) { return id.slot.io == io && counts(id); });
+    return out;
+  }
+
+  bool is_module(const Node& node) const { return node.role == CallRole::kModule || node.role == CallRole::kModuleBackward; }
+
+  // ---- parameters ----
+
+  void find_parameters() {
+    for (const Node& node : graph_.nodes()) {
+      if (node.kind != NodeKind::kParameter) continue;
+      const Value value = model_.parameter_at_start(node.id);
+      if (value.state != InputState::kBad || !value.tensor) continue;
+      bad_parameters_[kind_of(*value.tensor)].push_back(node.id);
+      Fault fault;
+      fault.origin = describe_origin(evidence_, OriginKind::kParameter, *value.tensor);
+      fault.origin.update = update_of(evidence_, writes_, graph_, node.id, model_.step());
+      if (faults_.size() < kMostWalks) fault.spread = spread_from_start(evidence_, model_, node.id, *value.tensor);
+      fault.spread.tensors.insert(*value.tensor);
+      faults_.push_back(std::move(fault));
+    }
+  }
+
+  bool is_bad_parameter(const TensorId& input, const Kind& kind) const {
+    const Edge maker = graph_.effective_producer(input.node, input.slot.index);
+    if (maker.node != kNoNode && graph_.node(maker.node).kind == NodeKind::kParameter)
+      return evidence_.is_bad(model_.id(maker.node, Slot{}));
+    return bad_parameters_.count(kind) > 0;
+  }
+
+  // ---- calls ----
+
+  void look_at(const Execution& call) {
+    const Node& node = graph_.node(call.node);
+    if (has_apis_ && is_module(node)) return;
+    const std::vector<TensorId> inputs = bad_of(call.node, Io::kInput), outputs = bad_of(call.node, Io::kOutput);
+    if (inputs.empty() && outputs.empty()) {
+      note_sound(node);
+      return;
+    }
+    for (const TensorId& input : inputs) look_at_input(call, input);
+    if (!outputs.empty()) look_at_output(call, outputs.front());
+    for (const std::vector<TensorId>& values : {inputs, outputs}) {
+      for (const TensorId& id : values) made_.insert(kind_of(id));
+    }
+    mark_callers(call.node);
+  }
+
+  /// For the next bad input in this scope that no call made.
+  void note_sound(const Node& node) {
+    const TensorId output = model_.id(node.id, Slot{});
+    const JudgedTensor* verdict = evidence_.find(output);
+    if (verdict != nullptr && verdict->state == InputState::kGood) last_sound_.insert_or_assign(node.scope, output);
+  }
+
+  /// A module is no origin behind a fault inside.
+  void mark_callers(NodeId node) {
+    for (int hop = 0; hop < kMostCallers && node != kNoNode; ++hop) {
+      node = graph_.call_links(node).caller;
+      if (node == kNoNode || !broken_inside_.insert(node).second) return;
+    }
+  }
+
+  void look_at_input(const Execution& call, const TensorId& input) {
+    const Node& node = graph_.node(call.node);
+    const Kind kind = kind_of(input);
+    const Edge maker = graph_.effective_producer(call.node, input.slot.index);
+    const bool made = maker.node != kNoNode && graph_.node(maker.node).kind == NodeKind::kOperator &&
+                      evidence_.is_bad(model_.id(maker.node, {Io::kOutput, maker.slot}));
+    if (made || made_.count(kind) > 0 || is_bad_parameter(input, kind)) return;
+    // Behind a fault, gradients and the state of optimizers are its consequence; between modules, so is what other calls made of it.
+    if (node.role != CallRole::kForward && !faults_.empty()) return;
+    Fault fault;
+    fault.origin = describe_origin(evidence_, OriginKind::kInput, input);
+    fault.origin.certain = false;
+    if (const std::optional<TensorId> outer = sound_around(call.node)) {
+      fault.origin.kind = OriginKind::kUnrecorded;
+      fault.origin.sound_before = outer;
+    } else {
+      if (const auto last = last_sound_.find(node.scope); last != last_sound_.end()) fault.origin.sound_before = last->second;
+    }
+    fault.call = call;
+    fault.order = node.order;
+    if (faults_.size() < kMostWalks) fault.spread = spread_from_input(evidence_, model_, {call, input.slot.index}, input);
+    fault.spread.tensors.insert(input);
+    faults_.push_back(std::move(fault));
+  }
+
+  /// An input of the innermost module around a call, if it has inputs and all are good.
+  std::optional<TensorId> sound_around(NodeId node) const {
+    for (int hop = 0; hop < kMostCallers; ++hop) {
+      node = graph_.call_links(node).caller;
+      if (node == kNoNode) return std::nullopt;
+      const TensorId first = model_.id(node, {Io::kInput, 0});
+      const JudgedTensor* verdict = evidence_.find(first);
+      if (verdict == nullptr) continue;
+      if (verdict->state == InputState::kGood && bad_of(node, Io::kInput).empty()) return first;
+    }
+    return std::nullopt;
+  }
+
+  void look_at_output(const Execution& call, const TensorId& output) {
+    const Node& node = graph_.node(call.node);
+    if (broken_inside_.count(call.node) > 0) return;
+    std::vector<OriginInput> inputs = model_.inputs(call);
+    for (OriginInput& input : inputs) {
+      const bool harmless = input.state == InputState::kBad && input.value && !counts(*input.value);
+      if (harmless) input.state = InputState::kGood;
+    }
+    const auto is = [&](InputState state) { return std::ranges::any_of(inputs, [&](const OriginInput& in) { return in.state == state; }); };
+    if (is(InputState::kBad)) return;
+    std::vector<OriginInput> remote = ranks_.remote_inputs(model_, call);
+    if (const auto bad = std::ranges::find(remote, InputState::kBad, &OriginInput::state); bad != remote.end() && bad->value) {
+      Fault fault;
+      fault.origin.tensor = output;
+      fault.from = *bad->value;
+      fault.arrived = true;
+      add(std::move(fault), call);
+      return;
+    }
+    std::erase_if(remote, [](const OriginInput& in) { return in.state != InputState::kUnknown; });
+    inputs.insert(inputs.end(), std::make_move_iterator(remote.begin()), std::make_move_iterator(remote.end()));
+    // What the gradients of parameters come from is not recorded.
+    const bool from_nowhere = node.role == CallRole::kParameterGradients && inputs.empty();
+    const bool unsure = is(InputState::kUnknown) || from_nowhere;
+    if (unsure && (!faults_.empty() || !made_.empty())) return;
+    add_operator(call, output, std::move(inputs), !unsure);
+  }
+
+  void add_operator(const Execution& call, const TensorId& output, std::vector<OriginInput> inputs, bool certain) {
+    Fault fault;
+    fault.origin = describe_origin(evidence_, OriginKind::kOperator, output);
+    if (certain && cannot_have_made(evidence_, graph_.node(call.node), fault.origin)) {
+      OriginInput unseen;
+      unseen.reason = "nothing bad went into it on the ranks of this session: another rank may take part in it";
+      inputs.push_back(std::move(unseen));
+      certain = false;
+    }
+    fault.origin.certain = certain;
+    for (OriginInput& input : inputs) {
+      if (input.value) input.stats = evidence_.stats(*input.value);
+    }
+    fault.origin.inputs = std::move(inputs);
+    if (evidence_.builtin()) compare_zeros(evidence_.session(), *evidence_.builtin(), fault.origin);
+    add(std::move(fault), call);
+  }
+
+  void add(Fault fault, const Execution& call) {
+    fault.call = call;
+    fault.order = graph_.node(call.node).order;
+    if (faults_.size() < kMostWalks) fault.spread = spread_from(evidence_, model_, call, fault.origin.tensor);
+    fault.spread.tensors.insert(fault.origin.tensor);
+    faults_.push_back(std::move(fault));
+  }
+
+  // ---- what was put in ----
+
+  /// An infinity that reaches the loss, a gradient or a parameter was not absorbed.
+  void add_unabsorbed() {
+    found_.put_in = put_in_.all();
+    std::set<TensorId> told;
+    for (const auto& [tensor, index] : put_in_.tensors()) {
+      const Node& node = graph_.node(tensor.node);
+      const bool matters = tensor.slot.io == Io::kOutput && (in_category(node, Category::kLoss) || in_category(node, Category::kGradient) ||
+                                                             node.role == CallRole::kOptimizer);
+      const PutIn& root = put_in_.root(tensor);
+      if (!matters || !told.insert(root.tensor).second) continue;
+      const Execution call{root.tensor.node, root.tensor.execution};
+      Fault fault;
+      fault.origin = describe_origin(evidence_, root.tensor.slot.io == Io::kOutput ? OriginKind::kOperator : OriginKind::kInput, root.tensor);
+      fault.origin.put_in = root.argument;
+      add(std::move(fault), call);
+    }
+    std::erase_if(found_.put_in, [&](const PutIn& each) { return told.count(each.tensor) > 0; });
+  }
+
+  // ---- results ----
+
+  /// In a step with NaN, equal values join few calls: what no path explains follows from the fault before it.
+  void share_rest() {
+    std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) { return a.order < b.order; });
+    if (faults_.empty()) return;
+    std::set<TensorId> explained;
+    for (const Fault& fault : faults_) explained.insert(fault.spread.tensors.begin(), fault.spread.tensors.end());
+    for (const auto& [node, tensors] : bad_) {
+      const uint32_t order = graph_.node(node).order;
+      for (const TensorId& tensor : tensors) {
+        if (explained.count(tensor) > 0 || !counts(tensor)) continue;
+        auto before = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& fault) { return fault.order <= order; });
+        if (before == faults_.end()) before = faults_.begin();
+        before->spread.tensors.insert(tensor);
+      }
+    }
+  }
+
+  void finish() {
+    std::vector<const Fault*> arrived;
+    std::map<TensorId, uint32_t> follows;
+    for (Fault& fault : faults_) {
+      if (fault.arrived) {
+        arrived.push_back(&fault);
+        continue;
+      }
+      fault.origin.reached = fault.spread.tensors.size();
+      fault.origin.chains = std::move(fault.spread.chains);
+      for (const TensorId& tensor : fault.spread.tensors) follows.try_emplace(tensor, static_cast<uint32_t>(found_.origins.size()));
+      found_.origins.push_back(std::move(fault.origin));
+    }
+    for (const Fault* fault : arrived) {
+      const auto index = static_cast<uint32_t>(found_.origins.size() + found_.arrivals.size());
+      for (const TensorId& tensor : fault->spread.tensors) follows.try_emplace(tensor, index);
+      found_.arrivals.push_back({fault->origin.tensor, fault->from, std::nullopt});
+    }
+    found_.follows.assign(follows.begin(), follows.end());
+    if (found_.origins.empty() && found_.arrivals.empty()) return;
+    if (const auto loss = sound_loss(evidence_, model_)) found_.losses = {*loss};
+  }
+
+  Evidence& evidence_;
+  const StepModel& model_;
+  const RankModels& ranks_;
+  ParameterWrites& writes_;
+  const Graph& graph_;
+  PutInValues put_in_;
+  StepOrigins found_;
+  bool has_apis_ = false;
+  std::map<NodeId, std::vector<TensorId>> bad_;
+  std::map<Kind, std::vector<NodeId>> bad_parameters_;
+  std::map<std::string, TensorId, std::less<>> last_sound_;  // by scope: the output of the last call without anything bad
+  std::set<Kind> made_;            // kinds of the bad values that a call before took or gave
+  std::set<NodeId> broken_inside_; // modules with a bad value in one of their calls
+  std::vector<Fault> faults_;
+};
+
+}  // namespace
+
+StepOrigins search_calls(Evidence& evidence, const StepModel& model, const RankModels& ranks, ParameterWrites& writes) {
+  return CallSearch(evidence, model, ranks, writes).run();
+}
+
+}  // namespace msdbg

@@ -1,0 +1,42 @@
+// Infinities that a program puts in on purpose, as the mask of an attention does: which bad tensors of a step hold nothing else.
+//
+// The session's owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/step_model.h"
+
+namespace msdbg {
+
+class PutInValues {
+ public:
+  /// Looks at the recorded calls of a step. `calls`: in execution order.
+  PutInValues(Evidence& evidence, const StepModel& model, const std::vector<Execution>& calls);
+
+  bool contains(const TensorId& id) const { return roots_.count(id) > 0; }
+  /// What was put in, with the number of tensors that hold it.
+  std::vector<PutIn> all() const;
+  /// Of a tensor that contains() knows: what brought the infinities.
+  const PutIn& root(const TensorId& id) const { return put_in_[roots_.at(id)]; }
+  /// The tensors with a root, in order.
+  const std::map<TensorId, size_t>& tensors() const { return roots_; }
+
+ private:
+  void look_at(const Execution& call);
+  std::optional<size_t> root_of_input(const TensorId& input);
+  bool only_infinite(const TensorId& id);
+  size_t add_root(const TensorId& tensor, std::string argument);
+
+  Evidence& evidence_;
+  const StepModel& model_;
+  std::vector<PutIn> put_in_;
+  std::map<TensorId, size_t> roots_;  ///< index into put_in_
+  std::map<std::pair<DType, uint64_t>, size_t> alike_;  ///< the last output of this type and size
+};
+
+}  // namespace msdbg

@@ -1,0 +1,125 @@
+// What a table proves about a tensor.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "session/msprobe/table.h"
+
+namespace msdbg::msprobe {
+namespace {
+
+Record record_of(double max, double min, DType dtype = DType::kFloat32, uint64_t count = 4) {
+  Record record;
+  record.shape = {static_cast<int64_t>(count)};
+  record.count = count;
+  record.dtype = dtype;
+  record.max = max;
+  record.min = min;
+  record.given = kGivenMax | kGivenMin;
+  return record;
+}
+
+constexpr uint32_t kBad = kStatNan | kStatPosInf | kStatNegInf;
+
+TEST(GivenStatistics, FiniteExtremesProveThatNothingIsBad) {
+  Record record = record_of(2, -1);
+  record.mean = INFINITY;
+  record.norm = INFINITY;  // an overflow of the sum
+  record.given |= kGivenMean | kGivenNorm;
+  const Stats stats = statistics_of(record, false);
+  EXPECT_TRUE(stats.knows(kBad | kStatMin | kStatMax | kStatCount | kStatDtypeMax));
+  EXPECT_EQ(stats.nan_count + stats.inf_count(), 0u);
+  EXPECT_FALSE(stats.knows(kStatMean));
+  EXPECT_FALSE(stats.knows(kStatL2Norm));
+  EXPECT_FALSE(stats.knows(kStatZero));
+}
+
+TEST(GivenStatistics, NanIsAtLeastOne) {
+  const Stats stats = statistics_of(record_of(NAN, NAN), false);
+  EXPECT_GE(stats.nan_count, 1u);
+  EXPECT_FALSE(stats.knows(kStatNan));
+  EXPECT_FALSE(stats.knows(kStatPosInf));
+}
+
+TEST(GivenStatistics, AnInfinityProvesThatThereIsNoNan) {
+  const Stats low = statistics_of(record_of(-0.5, -INFINITY), false);
+  EXPECT_TRUE(low.knows(kStatNan | kStatPosInf | kStatMax | kStatZero));
+  EXPECT_EQ(low.nan_count, 0u);
+  EXPECT_EQ(low.neg_inf_count, 1u);
+  EXPECT_FALSE(low.knows(kStatNegInf));
+  EXPECT_EQ(low.max, -0.5);
+  EXPECT_EQ(low.zero_count, 0u);
+  const Stats all = statistics_of(record_of(INFINITY, INFINITY), false);
+  EXPECT_TRUE(all.knows(kBad));
+  EXPECT_EQ(all.pos_inf_count, 4u);
+}
+
+TEST(GivenStatistics, OfAConstantAreAllKnown) {
+  const Stats zeros = statistics_of(record_of(0, 0), false);
+  EXPECT_TRUE(zeros.knows(kStatZero | kStatStd | kStatMean | kStatAbsMean | kStatL2Norm));
+  EXPECT_EQ(zeros.zero_count, 4u);
+  const Stats twos = statistics_of(record_of(-2, -2), false);
+  EXPECT_EQ(twos.l2_norm, 4);
+  EXPECT_EQ(twos.neg_count, 4u);
+  EXPECT_EQ(twos.std, 0);
+}
+
+TEST(GivenStatistics, SignsExcludeZeros) {
+  const Stats above = statistics_of(record_of(3, 1), false);
+  EXPECT_TRUE(above.knows(kStatZero | kStatPos | kStatNeg));
+  EXPECT_EQ(above.pos_count, 4u);
+  EXPECT_FALSE(statistics_of(record_of(3, 0), false).knows(kStatZero));
+}
+
+TEST(GivenStatistics, WentThroughFloat32UpTo26_0) {
+  EXPECT_FALSE(statistics_of(record_of(1e9, 0, DType::kInt64), true).knows(kStatMax));
+  EXPECT_TRUE(statistics_of(record_of(1e9, 0, DType::kInt64), false).knows(kStatMax));
+  EXPECT_TRUE(statistics_of(record_of(1000, 0, DType::kInt64), true).knows(kStatMax));
+  // A 64-bit float may be beyond float32, so Inf proves nothing.
+  EXPECT_EQ(statistics_of(record_of(INFINITY, 0, DType::kFloat64), true).inf_count(), 0u);
+  EXPECT_FALSE(statistics_of(record_of(INFINITY, 0, DType::kFloat64), true).knows(kStatPosInf));
+  EXPECT_GE(statistics_of(record_of(NAN, NAN, DType::kFloat64), true).nan_count, 1u);
+}
+
+TEST(GivenStatistics, OfComplexNumbersAreMagnitudes) {
+  const Stats stats = statistics_of(record_of(2, 1, DType::kComplex64), false);
+  EXPECT_TRUE(stats.knows(kBad));
+  EXPECT_FALSE(stats.knows(kStatMin));
+  EXPECT_FALSE(stats.knows(kStatZero));
+}
+
+TEST(GivenStatistics, AreMissingWithAReason) {
+  Record record = record_of(0, 0);
+  record.given = 0;
+  EXPECT_NE(no_statistics(record).find("null"), std::string::npos);
+  record.checksum_bits = 64;
+  EXPECT_NE(no_statistics(record).find("xor"), std::string::npos);
+  record.count = 0;
+  EXPECT_EQ(no_statistics(record), "");
+}
+
+TEST(Table, ReadsNestedValuesDepthFirst) {
+  const Table table = read_table(R"({"task": "tensor", "data": {"Torch.cat.0.forward": {
+    "input_args": [[{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0, "data_name": "a.pt"}, null],
+                   {"type": "float", "value": -Infinity}],
+    "input_kwargs": {"pair": {"left": {"type": "mindspore.Tensor", "dtype": "BFloat16", "shape": []}}, "dim": [{"type": "int", "value": 1}]},
+    "output": [{"y": {"type": "torch.Tensor", "dtype": "torch.later", "shape": [3]}}, {}]}}})");
+  ASSERT_EQ(table.calls.size(), 1u);
+  const CallRecord& call = table.calls[0];
+  ASSERT_EQ(call.inputs.size(), 2u);
+  EXPECT_EQ(call.inputs[0].path, "input_args.0.0");
+  EXPECT_EQ(call.inputs[0].file, "a.pt");
+  EXPECT_EQ(call.inputs[1].path, "input_kwargs.pair.left");
+  EXPECT_EQ(call.inputs[1].dtype, DType::kBFloat16);
+  EXPECT_EQ(call.inputs[1].count, 1u);
+  ASSERT_EQ(call.outputs.size(), 1u);
+  EXPECT_EQ(call.outputs[0].path, "output.0.y");
+  EXPECT_EQ(call.outputs[0].dtype_text, "torch.later");
+  ASSERT_EQ(call.attributes.size(), 3u);
+  EXPECT_EQ(call.attributes[0], (Attribute{"input_args.0.1", "None"}));
+  EXPECT_EQ(call.attributes[1], (Attribute{"input_args.1", "-Infinity"}));
+  EXPECT_EQ(call.attributes[2], (Attribute{"dim", "[1]"}));
+}
+
+}  // namespace
+}  // namespace msdbg::msprobe
