@@ -65,6 +65,10 @@ std::string module_of(const Node& node) {
   return fmt::format("{} {} {}", out, parts[parts.size() - 2], parts.back());
 }
 
+bool has_scopes(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) { return is_function(node.role) && !node.scope.get().empty(); });
+}
+
 class CallMatcher {
  public:
   CallMatcher(const Graph& a, const Graph& b, const std::vector<NodeId>& taken_a, const std::vector<NodeId>& taken_b)
@@ -76,10 +80,12 @@ class CallMatcher {
     round([](const Node& node) { return is_module_call(node.role); }, by_name, true);
     round([](const Node& node) { return is_module_call(node.role); }, module_of, false);
     const auto function = [](const Node& node) { return is_function(node.role); };
-    const auto with = [](std::function<std::string(const Node&)> what) {
-      return [what = std::move(what)](const Node& node) {
+    // Level L1 records no modules.
+    const bool scoped = has_scopes(a_) && has_scopes(b_);
+    const auto with = [scoped](std::function<std::string(const Node&)> what) {
+      return [scoped, what = std::move(what)](const Node& node) {
         const std::string found = what(node);
-        return found.empty() ? "" : fmt::format("{}\n{}\n{}", function_of(node), node.scope.get(), found);
+        return found.empty() ? "" : fmt::format("{}\n{}\n{}", function_of(node), scoped ? node.scope.get() : "", found);
       };
     };
     const auto lines_and_shapes = [](const Node& node) {
