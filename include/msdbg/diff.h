@@ -109,6 +109,21 @@ enum class DiffRole : uint8_t {
 };
 std::string_view diff_role_name(DiffRole role);  ///< "", "culprit", "victim", "unknown", "random"
 
+/// What a comparison is based on.
+enum class DiffEvidence : uint8_t {
+  kElements,
+  kChecksum,    ///< equal ones all but prove equal elements
+  kStatistics,  ///< minimum, maximum, mean and norm: equal ones prove nothing more
+};
+std::string_view diff_evidence_name(DiffEvidence evidence);  ///< "elements", "checksum", "statistics"
+
+/// A statistic that both sides have.
+struct StatisticPair {
+  std::string_view name;  ///< "min", "max", "mean", "l2_norm", "nan", "inf"
+  double a = 0, b = 0;    ///< "nan", "inf": 1 if there are any
+  double error = 0;       ///< of the magnitudes in B; infinite if only one side is finite
+};
+
 struct TensorDiff {
   TensorId a, b;
   DType dtype_a = DType::kUnknown, dtype_b = DType::kUnknown;
@@ -116,7 +131,9 @@ struct TensorDiff {
   MatchMethod how = MatchMethod::kName;
   DiffState state = DiffState::kUncompared;
   std::string reason;               ///< for kReshaped and kUncompared
-  Comparison measures;              ///< for kEqual, kClose and kDifferent
+  DiffEvidence evidence = DiffEvidence::kElements;
+  Comparison measures;              ///< for kEqual, kClose and kDifferent by elements
+  std::vector<StatisticPair> statistics = {};  ///< by kStatistics, and by a checksum that differs
   CloseRequest tolerance = {};      ///< absolute, as applied
   PathLength path;                  ///< of the value, see default_tolerance()
   DiffRole role = DiffRole::kNone;
@@ -126,8 +143,11 @@ struct TensorDiff {
   std::string unknown_input;        ///< first unknown input; "" if none
   bool behind_random = false;       ///< kRandom, or every input that differs comes from random operators
   bool edges_known = true;          ///< false without a graph file: the inputs are unknown
+  std::string argument = {};        ///< recorded calls: "input_args.1 is 4.0 in A, 2.83 in B", the culprit's first scalar that differs
 
   bool compared() const { return state <= DiffState::kDifferent; }
+  /// Of the elements, or the largest of the statistics.
+  double relative_error() const;
 };
 
 /// A node that only one side has, or whose tensors were skipped with it.
@@ -152,6 +172,7 @@ struct DiffResult {
   std::vector<std::string> unknown_edges;  ///< why no node is called culprit or victim: one sentence per graph without a file
   uint64_t matched_nodes = 0, by_name = 0, by_structure = 0, by_value = 0, by_map = 0;
   uint64_t equal = 0, close = 0, different = 0, reshaped = 0, uncompared = 0;
+  uint64_t by_checksum = 0, by_statistics = 0;  ///< of those compared, without elements
   uint64_t dtype_changes = 0;           ///< different types, but still compared
   uint64_t bytes = 0;
   bool interrupted = false;             ///< the result is partial

@@ -1,4 +1,4 @@
-// Plans the next dump: MindSpore's dump configuration for chosen nodes and steps, and its cost on disk.
+// Plans the next dump: the configuration of MindSpore's dump or of msprobe for chosen nodes and steps, and its cost on disk.
 //
 // Any thread; reads only the graphs.
 #pragma once
@@ -38,7 +38,14 @@ struct DumpPlanOptions {
 /// device supports them.
 DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse);
 
+/// Who reads the configuration.
+enum class PlanTool : uint8_t {
+  kMindSpore,  ///< MINDSPORE_DUMP_CONFIG
+  kMsprobe,    ///< PrecisionDebugger(config_path=...); for graphs of recorded calls
+};
+
 struct DumpPlan {
+  PlanTool tool = PlanTool::kMindSpore;
   std::string json;                 ///< the configuration file, ending in a newline
   std::vector<std::string> notes;   ///< information for the user
   size_t nodes = 0;                 ///< chosen nodes that a run can write
@@ -53,6 +60,7 @@ struct DumpPlan {
   bool size_known() const { return bytes_per_step > 0 || unknown_sizes == 0; }
 };
 
+/// Graphs of recorded calls (msprobe) are planned for msprobe: the calls by name, the modules of chosen parameters.
 /// Error: kInvalidArgument for a path or name that MindSpore refuses, steps without an end, or statistics that the backend or
 /// release does not support; kNotFound if none of the nodes is ever written.
 /// Source: docs/dump-plan.md; the keys are those of MindSpore's dump configuration.

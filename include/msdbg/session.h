@@ -182,8 +182,10 @@ class Session {
   virtual Result<TensorInfo> describe(const TensorId& id);
   /// What is known of a tensor without opening it: id, source, format. Any thread.
   virtual TensorInfo identify(const TensorId& id);
-  /// Statistics that came with the data (statistic.csv); nullopt without any.
+  /// Statistics that came with the data (statistic.csv); nullopt without any. Any thread, unless the session can step.
   virtual std::optional<Stats> given_statistics(const TensorId& id) = 0;
+  /// A checksum of the elements that came with the data, with its method: "crc32 0badcafe"; "" without one. Any thread.
+  virtual std::string checksum(const TensorId& /*id*/) { return {}; }
   /// The same value in the last earlier step in which its graph ran and it was dumped; `kNotFound` otherwise. Sets
   /// `history_missing` if nothing is known about the runs of the graph (error bit 16 besides 4).
   virtual Result<TensorId> previous(const TensorId& id, bool* history_missing) = 0;

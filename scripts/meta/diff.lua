@@ -56,6 +56,9 @@ function msdbg.diff(a, b, options) end
 ---@field amplification number?  its relative error divided by that of its inputs
 ---@field worst_input string?
 ---@field reason string?  why it was not compared
+---@field compared_by "elements"|"checksum"|"statistics"|nil  what the comparison is based on
+---@field statistics { name: string, a: number?, b: number?, error: number? }[]?  without elements: what both sides know
+---@field argument string?  recorded calls: the first scalar argument that differs
 
 ---The result of msdbg.diff. `print` shows the table of `msdbg diff`.
 ---@class msdbg.Diff
@@ -71,7 +74,7 @@ function msdbg.diff(a, b, options) end
 ---@field culprits msdbg.TensorDiff[]  in that step: tensors that differ although the inputs of their node agree
 ---@field random msdbg.TensorDiff[]  operators that draw random numbers and differ although their inputs agree
 ---@field tensors msdbg.TensorDiff[]  all that were compared
----@field counts table  equal, close, different, reshaped, uncompared, dtype_changes
+---@field counts table  equal, close, different, reshaped, uncompared, dtype_changes, by_checksum, by_statistics
 ---@field only_a { rank: integer, graph: string, graph_id: integer, node: string, op: string }[]  nodes without a counterpart
 ---@field only_b { rank: integer, graph: string, graph_id: integer, node: string, op: string }[]
 ---@field edges_known boolean  false: a graph file is missing, so nodes are not classified as culprit or victim

@@ -45,6 +45,8 @@ void conclude(DiffResult& result) {
       case DiffState::kReshaped: ++result.reshaped; break;
       case DiffState::kUncompared: ++result.uncompared; break;
     }
+    if (entry.compared() && entry.evidence == DiffEvidence::kChecksum) ++result.by_checksum;
+    if (entry.compared() && entry.evidence == DiffEvidence::kStatistics) ++result.by_statistics;
     if (entry.compared() && entry.dtype_a != entry.dtype_b) ++result.dtype_changes;
     const bool differs = entry.state == DiffState::kDifferent || entry.state == DiffState::kReshaped;
     if (differs && !result.first && !entry.behind_random) result.first = i;
@@ -69,6 +71,15 @@ std::string_view diff_state_name(DiffState state) {
     case DiffState::kUncompared: return "uncompared";
   }
   return "uncompared";
+}
+
+std::string_view diff_evidence_name(DiffEvidence evidence) {
+  switch (evidence) {
+    case DiffEvidence::kElements: return "elements";
+    case DiffEvidence::kChecksum: return "checksum";
+    case DiffEvidence::kStatistics: return "statistics";
+  }
+  return "elements";
 }
 
 std::string_view diff_role_name(DiffRole role) {

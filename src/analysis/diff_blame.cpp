@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool differs(DiffState state) { return state == DiffState::kDifferent || state == DiffState::kReshaped; }
 
-double error_of(const TensorDiff& entry) { return entry.state == DiffState::kReshaped ? kInfinity : entry.measures.relative_error(); }
+double error_of(const TensorDiff& entry) { return entry.state == DiffState::kReshaped ? kInfinity : entry.relative_error(); }
 
 }  // namespace
 
@@ -62,7 +62,14 @@ void Blame::judge(TensorDiff& entry, size_t part) {
     return;
   }
   std::vector<Input> inputs;
-  if (node.kind == NodeKind::kOperator) {
+  if (pair.b->recorded_calls()) {
+    const bool first = differed_.insert(part).second;
+    if (is_scope(entry, part)) return;
+    inputs = inputs_of_call(entry, part);
+    // What no recorded call made may be the work of one behind an earlier difference.
+    if (entry.b.slot.io == Io::kInput && inputs.empty() && !first) inputs.push_back({.name = "what made it"});
+    if (node.kind == NodeKind::kOperator && entry.b.slot.io == Io::kOutput) find_argument(entry, part);
+  } else if (node.kind == NodeKind::kOperator) {
     inputs = inputs_of(entry, part, node.id);
   } else if (const auto updater = pair.updater.find(node.id); updater != pair.updater.end()) {
     inputs = inputs_of(entry, part, updater->second);

@@ -28,16 +28,23 @@ Result<Comparison> walk(ElementReader& a, ElementReader& b, CloseRequest toleran
   return pass.finish();
 }
 
-/// Notes the type and shape of one side in the entry, and the reason if it has no elements.
+/// Notes the type and shape of one side in the entry.
 Result<OpenTensor> open_side(Session& session, const TensorId& id, std::string_view side, DType& dtype, Shape& shape) {
   Result<OpenTensor> opened = session.open(id);
-  const auto failed = [&](const Status& status) { return Status(status.code(), fmt::format("{}: {}", side, status.message())); };
-  if (!opened) return failed(opened.status());
+  if (!opened) return Status(opened.status().code(), fmt::format("{}: {}", side, opened.status().message()));
   dtype = opened->info.dtype;
   shape = opened->info.shape;
-  if (opened->info.availability == Availability::kStatisticsOnly) return failed({Code::kNoData, "only statistics were dumped"});
-  if (!opened->reader) return failed(opened->info.elements());
   return opened;
+}
+
+/// Why one of the sides has no elements; "" if both have.
+std::string without_elements(const OpenTensor& a, const OpenTensor& b) {
+  for (const auto& [opened, side] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
+    if (opened->reader) continue;
+    const bool statistics = opened->info.availability == Availability::kStatisticsOnly && opened->info.problem.ok();
+    return fmt::format("{}: {}", side, statistics ? "only statistics were dumped" : opened->info.elements().message());
+  }
+  return "";
 }
 
 }  // namespace
@@ -56,6 +63,10 @@ Status compare_entry(Session& a, Session& b, const DiffOptions& options, TensorD
     return Status();
   }
 
+  if (std::string reason = without_elements(*side_a, *side_b); !reason.empty()) {
+    if (!compare_facts(a, b, options, entry)) entry.reason = std::move(reason);
+    return Status();
+  }
   const bool given = options.rtol || options.atol;
   const CloseRequest relative = default_tolerance(entry.dtype_a, entry.dtype_b, entry.path);
   entry.tolerance = given ? CloseRequest{options.rtol.value_or(0), options.atol.value_or(0)} : CloseRequest{relative.rtol, 0};

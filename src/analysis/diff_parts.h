@@ -67,6 +67,9 @@ struct DiffBuffers {
 /// Error: only kInterrupted; other failures become the entry's reason.
 Status compare_entry(Session& a, Session& b, const DiffOptions& options, TensorDiff& entry, DiffBuffers& buffers, uint64_t* bytes);
 
+/// Compares a pair of which a side has no elements, by checksums and statistics. False if they say nothing. Any thread.
+bool compare_facts(Session& a, Session& b, const DiffOptions& options, TensorDiff& entry);
+
 /// Assigns roles and amplification to the different tensors.
 class Blame {
  public:
@@ -84,6 +87,10 @@ class Blame {
     bool seed = false;           ///< an integer constant
   };
   void judge(TensorDiff& entry, size_t part);
+  std::vector<Input> inputs_of_call(const TensorDiff& entry, size_t part);
+  std::optional<Input> from_input(size_t part, NodeId node, uint32_t slot, uint32_t execution);
+  void find_argument(TensorDiff& entry, size_t part) const;
+  bool is_scope(const TensorDiff& entry, size_t part);
   std::vector<Input> inputs_of(const TensorDiff& entry, size_t part, NodeId node);
   Input input_of(const TensorDiff& entry, size_t part, NodeId node, uint32_t slot);
   void inputs_through_unmatched(size_t part, uint32_t execution, NodeId node, std::set<NodeId>& seen, std::vector<Input>& inputs);
@@ -103,6 +110,9 @@ class Blame {
   const std::vector<size_t>& part_of_;
   std::map<TensorId, size_t> by_b_;  ///< entries
   std::map<std::pair<int, std::string>, bool> left_random_;  ///< parameters that an optimizer wrote, by rank and name
+  std::map<size_t, std::set<NodeId>> around_;  ///< by part: modules of recorded calls around one that differs
+  std::map<const Graph*, bool> has_functions_;  ///< recorded calls: not only modules
+  std::set<size_t> differed_;                   ///< parts with a difference so far
   std::map<TensorId, std::optional<Input>> recorded_;  ///< by the tensor of b
   DiffBuffers buffers_;
   Status status_;

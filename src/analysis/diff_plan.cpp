@@ -236,6 +236,7 @@ std::vector<TensorDiff> list_tensors(Session& a, Session& b, const DiffPlan& pla
     query.ranks = IntSet::of(graph.rank());
     query.graph = graph.id();
     query.steps = IntSet::of(step);
+    query.inputs = graph.recorded_calls();
     return session.tensors(query);
   };
   std::vector<TensorId> of_a = list(a, *pair.a, part.step_a);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/plan_parts.h"
 #include "msdbg/tensor.h"
 
 namespace msdbg {
@@ -36,20 +37,12 @@ bool only(std::string_view text, std::string_view extra) {
 /// `0:10,12` in MindSpore's notation, `0-10|12`, and the number of steps.
 Result<std::string> iterations(const IntSet& steps, std::optional<uint64_t>* count) {
   if (steps.is_all()) return std::string("all");
+  const Result<std::vector<StepRange>> ranges = step_ranges(steps, count);
+  if (!ranges) return ranges.status();
   std::string out;
-  *count = 0;
-  const std::string text = steps.text();
-  for (const std::string_view item : split(text, ',')) {
-    const size_t colon = item.find(':');
-    const auto first = colon == 0 ? std::optional<int64_t>(0) : parse_int(item.substr(0, colon));
-    const auto last = colon == std::string_view::npos ? first : parse_int(item.substr(colon + 1));
-    if (!first || !last || *first < 0) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("steps '{}': MindSpore needs an end and no negative step, e.g. 0:10; or all", text));
-    }
+  for (const StepRange& range : *ranges) {
     if (!out.empty()) out += '|';
-    out += *first == *last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last);
-    **count += static_cast<uint64_t>(*last - *first) + 1;
+    out += range.first == range.last ? std::to_string(range.first) : fmt::format("{}-{}", range.first, range.last);
   }
   return out;
 }
@@ -144,13 +137,9 @@ class Cost {
     if (options_.saved != SavedData::kTensor) plan_->bytes_per_step += kStatisticRow;
     if (options_.saved == SavedData::kStatistic) return;
     ++plan_->files_per_step;
-    const auto count = type == nullptr || !type->shape ? std::nullopt : element_count(*type->shape);
-    const bool dynamic = count && std::any_of(type->shape->begin(), type->shape->end(), [](int64_t d) { return d < 0; });
-    if (!count || dynamic || item_size(type->dtype) == 0) {
-      ++plan_->unknown_sizes;
-      return;
-    }
-    plan_->bytes_per_step += *count * item_size(type->dtype) + kNpyHeader;
+    const auto bytes = type == nullptr ? std::nullopt : bytes_of(*type);
+    if (bytes) plan_->bytes_per_step += *bytes + kNpyHeader;
+    else ++plan_->unknown_sizes;
   }
 
   const DumpPlanOptions& options_;
@@ -202,8 +191,36 @@ nlohmann::ordered_json configuration(const DumpPlanOptions& o, const Version& ve
 
 }  // namespace
 
+Result<std::vector<StepRange>> step_ranges(const IntSet& steps, std::optional<uint64_t>* count) {
+  std::vector<StepRange> ranges;
+  *count = 0;
+  const std::string text = steps.text();
+  for (const std::string_view item : split(text, ',')) {
+    const size_t colon = item.find(':');
+    const auto first = colon == 0 ? std::optional<int64_t>(0) : parse_int(item.substr(0, colon));
+    const auto last = colon == std::string_view::npos ? first : parse_int(item.substr(colon + 1));
+    if (!first || !last || *first < 0) {
+      return Status(Code::kInvalidArgument, fmt::format("steps '{}': a plan needs an end and no negative step, e.g. 0:10; or all", text));
+    }
+    ranges.push_back({*first, *last});
+    **count += static_cast<uint64_t>(*last - *first) + 1;
+  }
+  return ranges;
+}
+
+std::optional<uint64_t> bytes_of(const OutputType& type) {
+  const auto count = !type.shape ? std::nullopt : element_count(*type.shape);
+  const bool dynamic = count && std::any_of(type.shape->begin(), type.shape->end(), [](int64_t d) { return d < 0; });
+  if (!count || dynamic || item_size(type.dtype) == 0) return std::nullopt;
+  return *count * item_size(type.dtype);
+}
+
 DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse) {
   DumpPlanOptions options;
+  if (info.layout == "P") {  // msprobe computes statistics everywhere
+    if (coarse) options.saved = SavedData::kStatistic;
+    return options;
+  }
   options.version = info.framework_version;
   options.device_target = info.device_target;
   if (!info.nets.empty()) options.net_name = info.nets.front();
@@ -213,6 +230,7 @@ DumpPlanOptions plan_options_of(const SessionInfo& info, bool coarse) {
 }
 
 Result<DumpPlan> plan_dump(std::span<const GraphPtr> graphs, std::span<const NodeRef> nodes, const DumpPlanOptions& options) {
+  if (!graphs.empty() && graphs.front()->recorded_calls()) return plan_calls(graphs, nodes, options);
   const Version version = version_of(options.version);
   if (!options.version.empty() && version.major == 99) {
     return Status(Code::kInvalidArgument,

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analysis/match_blind.h"
+#include "analysis/match_calls.h"
 #include "analysis/node_name.h"
 #include "msdbg/diff.h"
 
@@ -41,6 +42,9 @@ class Matcher {
   void match_structure();
   void match_blind(const DumpedShapes& shapes_a, const DumpedShapes& shapes_b) {
     for (const auto& [x, y] : match_without_edges(a_, b_, shapes_a, shapes_b, of_a_, of_b_)) add(x, y, MatchMethod::kName);
+  }
+  void match_calls() {
+    for (const auto& [x, y] : match_recorded_calls(a_, b_, of_a_, of_b_)) add(x, y, MatchMethod::kName);
   }
   GraphMatch take();
 
@@ -322,7 +326,9 @@ GraphMatch match_graphs(const Graph& a, const Graph& b, const NameMap& map, std:
                         const DumpedShapes& shapes_a, const DumpedShapes& shapes_b) {
   Matcher matcher(a, b);
   matcher.apply(map, problems);
-  if (knows_edges(a) && knows_edges(b)) {
+  if (a.recorded_calls() && b.recorded_calls()) {
+    matcher.match_calls();
+  } else if (knows_edges(a) && knows_edges(b)) {
     matcher.match_names();
     matcher.match_structure();
   } else {

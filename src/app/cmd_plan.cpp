@@ -72,7 +72,8 @@ DumpPlanOptions plan_options(const PlanWords& words, const Options& options, con
 std::string summary(const DumpPlan& plan) {
   const std::string size =
       !plan.size_known() ? "an unknown number of bytes" : (plan.unknown_sizes > 0 ? "at least " : "") + format_bytes(plan.bytes_per_step);
-  std::string out = fmt::format("{}{} nodes, {} files and {} a step", plan.everything ? "all " : "", plan.nodes, plan.files_per_step, size);
+  std::string out = fmt::format("{}{} node{}, {} file{} and {} a step", plan.everything ? "all " : "", plan.nodes, plan.nodes == 1 ? "" : "s",
+                                plan.files_per_step, plan.files_per_step == 1 ? "" : "s", size);
   if (plan.steps && !plan.size_known()) {
     out += fmt::format(", in {} step{}", *plan.steps, *plan.steps == 1 ? "" : "s");
   } else if (plan.steps) {
@@ -92,15 +93,23 @@ Result<int> run_plan(const PlanWords& words, Context& context) {
   if (!nodes) return nodes.status();
   const DumpPlanOptions asked = plan_options(words, options, source->info);
   const auto plan = plan_dump(source->graphs, *nodes, asked);
+  if (plan && plan->tool == PlanTool::kMsprobe && (!words.net.empty() || !words.version.empty())) {
+    return Status(Code::kInvalidArgument, "plan: --net-name and --ms-version are for dumps of MindSpore itself; msprobe has neither");
+  }
   if (!plan) return plan.status();
   if (const Status written = context.write(words.described ? plan_json(*plan) : plan->json); !written.ok()) return written;
   context.note(summary(*plan));
   for (const std::string& note : plan->notes) context.note("note: " + note);
   if (options.output_file.empty()) {
-    context.note("next: write it into a file with -o dump.json");
+    context.note(fmt::format("next: write it into a file with -o {}.json", plan->tool == PlanTool::kMsprobe ? "config" : "dump"));
   } else {
     const std::string file = (options.output_file.front() == '/' ? "" : "$PWD/") + options.output_file;
-    context.note(fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump will be in {}", file, asked.path));
+    if (plan->tool == PlanTool::kMsprobe) {
+      context.note(fmt::format("next: PrecisionDebugger(config_path=\"{}\") in the training program; the dump will be in {}",
+                               options.output_file, asked.path));
+    } else {
+      context.note(fmt::format("next: export MINDSPORE_DUMP_CONFIG={} before the training starts; the dump will be in {}", file, asked.path));
+    }
   }
   return kExitClean;
 }

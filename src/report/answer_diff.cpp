@@ -65,10 +65,25 @@ Answer diff_entry_answer(Session& a, Session& b, const TensorDiff& entry) {
   out["state"] = diff_state_name(entry.state);
   out["reason"] = text_answer(entry.reason);
   Answer measures = measures_answer(entry.measures, entry.shape_b);
-  if (!entry.compared()) {
+  const bool by_elements = entry.compared() && entry.evidence == DiffEvidence::kElements;
+  if (!by_elements) {
     for (Answer& measure : measures) measure = nullptr;
   }
+  if (entry.compared() && !by_elements) {
+    // Equal checksums all but prove it; what statistics tell is `state`.
+    if (entry.evidence == DiffEvidence::kChecksum) measures["equal"] = entry.state == DiffState::kEqual;
+    measures["relative_error"] = real_or_null(entry.relative_error());
+    measures["rtol"] = entry.tolerance.rtol;
+    measures["atol"] = entry.tolerance.atol;
+  }
   out.update(measures);
+  out["compared_by"] = entry.compared() ? Answer(diff_evidence_name(entry.evidence)) : Answer();
+  Answer statistics = Answer::array();
+  for (const StatisticPair& pair : entry.statistics) {
+    statistics.push_back({{"name", pair.name}, {"a", real_or_null(pair.a)}, {"b", real_or_null(pair.b)}, {"error", real_or_null(pair.error)}});
+  }
+  out["statistics"] = entry.statistics.empty() ? Answer() : std::move(statistics);
+  out["argument"] = text_answer(entry.argument);
   out["role"] = entry.role == DiffRole::kNone ? Answer() : Answer(diff_role_name(entry.role));
   out["behind_random"] = entry.behind_random;
   out["error_in"] = entry.error_in ? real_or_null(*entry.error_in) : Answer();
@@ -99,7 +114,8 @@ Answer diff_answer(Session& a, Session& b, const DiffResult& result) {
   out["matched"] = result.matched_nodes;
   out["matched_by"] = {{"name", result.by_name}, {"structure", result.by_structure}, {"value", result.by_value}, {"map", result.by_map}};
   out["counts"] = {{"equal", result.equal},       {"close", result.close},           {"different", result.different},
-                   {"reshaped", result.reshaped}, {"uncompared", result.uncompared}, {"dtype_changes", result.dtype_changes}};
+                   {"reshaped", result.reshaped}, {"uncompared", result.uncompared}, {"dtype_changes", result.dtype_changes},
+                   {"by_checksum", result.by_checksum}, {"by_statistics", result.by_statistics}};
   out["only_a"] = nodes_without_match(a, result.only_a);
   out["only_b"] = nodes_without_match(b, result.only_b);
   out["notes"] = std::move(notes);

@@ -37,7 +37,9 @@ std::string diff_markdown(Session& a, Session& b, const DiffResult& result) {
   std::string rows;
   for (const TensorDiff& entry : result.tensors) {
     if (entry.state != DiffState::kDifferent && entry.state != DiffState::kReshaped) continue;
-    const std::string share = entry.compared() ? fmt::format("{:.2f} %", 100 * entry.measures.within_share()) : "";
+    const std::string share = entry.compared() && entry.evidence == DiffEvidence::kElements
+                                  ? fmt::format("{:.2f} %", 100 * entry.measures.within_share())
+                                  : "";
     rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", entry.b.step,
                         markdown_cell(follow::tensor_text(b, entry.b, true)), markdown_cell(diff_what(entry)),
                         share, entry.amplification ? format_short(*entry.amplification, 3) : "", diff_role_name(entry.role));

@@ -14,6 +14,9 @@ std::string diff_sarif(Session& a, Session& b, const DiffResult& result);
 
 // Shared with the table:
 
+/// Without elements: "max 4.1 against 2.9, NaN only in A", the statistics that differ; "other checksum" in front.
+std::string diff_facts(const TensorDiff& entry);
+
 /// `different: 41 of 88 tensors, first at step 0 NODE:output:0`, on one line with full names.
 std::string diff_verdict(Session& a, Session& b, const DiffResult& result);
 /// `max error 0.123 at [2,5] (0.5 against 0.6), 12.5 % within tolerance, 3 NaN on one side only`.

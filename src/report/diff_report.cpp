@@ -84,6 +84,8 @@ class DiffText {
     std::string tensors = fmt::format("{} compared: {} bit for bit equal, {} within tolerance, {} different", compared, result_.equal,
                                       result_.close, result_.different);
     if (result_.reshaped) tensors += fmt::format("; {} reshaped", result_.reshaped);
+    if (result_.by_checksum) tensors += fmt::format("; {} by checksum", result_.by_checksum);
+    if (result_.by_statistics) tensors += fmt::format("; {} by statistics only", result_.by_statistics);
     if (result_.dtype_changes) tensors += fmt::format("; {} of another type", result_.dtype_changes);
     out += field("tensors", tensors);
     out += pairs_line("ranks", ranks_) + pairs_line("graphs", graphs_);
@@ -120,7 +122,7 @@ class DiffText {
     const std::string& other = a_.node(entry.a).name;
     if (other != node.name) out += field("", "in A: " + printable(other));
     out += field("", diff_what(entry));
-    out += field("", printable(diff_why(entry, node.kind)));
+    if (const std::string why = diff_why(entry, node.kind); !why.empty()) out += field("", printable(why));
     if (const std::string source = source_place(node, true); !source.empty()) {
       const std::string& code = user_frame(node)->code;
       out += field("source", code.empty() ? source : fmt::format("{}   {}", source, printable(code)));
@@ -143,14 +145,17 @@ class DiffText {
     const std::vector<size_t> rows = diff_rows(result_, style_);
     if (rows.empty()) return "";
     using enum Align;
-    std::vector<Table::Column> columns{{"step", kRight},
-                                       {.title = "tensor", .fit = Fit::kName},
-                                       {"max error", kRight},
-                                       {"rel. error", kRight},
-                                       {.title = "cosine", .align = kRight, .drop = 3},
-                                       {.title = "within", .align = kRight, .drop = 2},
-                                       {.title = "amplified", .align = kRight, .drop = 1},
-                                       {.title = "remark", .fit = Fit::kText, .drop = Table::kIfEmpty, .least = 16}};
+    // Statistics have no element with the largest error.
+    const bool elements = std::any_of(rows.begin(), rows.end(), [&](size_t i) {
+      return !result_.tensors[i].compared() || result_.tensors[i].evidence == DiffEvidence::kElements;
+    });
+    std::vector<Table::Column> columns{{"step", kRight}, {.title = "tensor", .fit = Fit::kName}};
+    if (elements) columns.push_back({"max error", kRight});
+    columns.push_back({"rel. error", kRight});
+    if (elements) columns.push_back({.title = "cosine", .align = kRight, .drop = 3});
+    if (elements) columns.push_back({.title = "within", .align = kRight, .drop = 2});
+    columns.push_back({.title = "amplified", .align = kRight, .drop = 1});
+    columns.push_back({.title = "remark", .fit = Fit::kText, .drop = Table::kIfEmpty, .least = 16});
     Table table(std::move(columns), style_.numbered);
     for (size_t i : rows) {
       const TensorDiff& entry = result_.tensors[i];
@@ -166,12 +171,16 @@ class DiffText {
       const std::string factor = !entry.amplification               ? ""
                                  : std::isinf(*entry.amplification) ? "from 0"
                                                                     : fmt::format("{}x", format_short(*entry.amplification, 3));
+      if (!elements) {
+        table.add({step, cell(entry, paint), shown(entry.relative_error()), factor, remark(entry)});
+        continue;
+      }
       table.add({step,
                  cell(entry, paint),
                  shown(m.max_abs_error),
-                 shown(m.relative_error()),
+                 shown(entry.relative_error()),
                  cosine_text(m.cosine),
-                 diff_percent(m.within_share()),
+                 entry.evidence == DiffEvidence::kElements ? diff_percent(m.within_share()) : "",
                  factor,
                  remark(entry)});
     }
@@ -198,6 +207,8 @@ class DiffText {
       add(fmt::format("{} against {}", shape_text(entry.shape_a), shape_text(entry.shape_b)));
     if (entry.dtype_a != entry.dtype_b && entry.compared())
       add(fmt::format("{} against {}", dtype_name(entry.dtype_a), dtype_name(entry.dtype_b)));
+    if (!entry.argument.empty()) add(entry.argument);
+    else if (entry.compared() && entry.evidence != DiffEvidence::kElements && entry.state == DiffState::kDifferent) add(diff_facts(entry));
     const uint64_t bad = entry.measures.nan_mismatch + entry.measures.inf_mismatch;
     if (bad > 0)
       add(fmt::format("{} {} on one side", bad,
@@ -264,10 +275,11 @@ std::vector<size_t> diff_rows(const DiffResult& result, const ReportStyle& style
     }
   } else {
     for (size_t i = 0; i < result.tensors.size(); ++i) {
-      if (result.tensors[i].state == DiffState::kClose) out.push_back(i);
+      const TensorDiff& entry = result.tensors[i];
+      if (entry.state == DiffState::kClose && (entry.evidence == DiffEvidence::kElements || entry.relative_error() > 0)) out.push_back(i);
     }
     std::stable_sort(out.begin(), out.end(), [&](size_t x, size_t y) {
-      return result.tensors[x].measures.relative_error() > result.tensors[y].measures.relative_error();
+      return result.tensors[x].relative_error() > result.tensors[y].relative_error();
     });
     if (out.size() > (style.wide ? limit : limit / 2)) out.resize(limit / 2);
   }

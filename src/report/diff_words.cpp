@@ -28,6 +28,14 @@ std::string unmatched_text(Session& session, const std::vector<UnmatchedNode>& n
   return fmt::format("; {} only in {} ({}{})", counted(count, "node"), side, first, count > 1 ? ", ..." : "");
 }
 
+/// "; 156 by statistics only".
+std::string evidence_text(const DiffResult& result) {
+  std::string out;
+  if (result.by_checksum > 0) out += fmt::format("; {} by checksum", result.by_checksum);
+  if (result.by_statistics > 0) out += fmt::format("; {} by statistics only", result.by_statistics);
+  return out;
+}
+
 std::string random_names(Session& b, const DiffResult& result) {
   const TensorId& first = result.tensors[result.random.front()].b;
   const size_t more = result.random.size() - 1;
@@ -35,6 +43,20 @@ std::string random_names(Session& b, const DiffResult& result) {
 }
 
 }  // namespace
+
+std::string diff_facts(const TensorDiff& entry) {
+  std::string out = entry.evidence == DiffEvidence::kChecksum ? "other checksum" : "";
+  const double largest = entry.relative_error();
+  for (const StatisticPair& pair : entry.statistics) {
+    if (pair.error == 0 || (std::isfinite(largest) && pair.error < largest / 1e3)) continue;
+    const bool presence = pair.name == "nan" || pair.name == "inf";
+    const std::string name = pair.name == "nan" ? "NaN" : pair.name == "inf" ? "Inf" : pair.name == "l2_norm" ? "norm" : std::string(pair.name);
+    out += out.empty() ? "" : ", ";
+    out += presence ? fmt::format("{} only in {}", name, pair.a != 0 ? "A" : "B")
+                    : fmt::format("{} {} against {}", name, format_short(pair.a, 4), format_short(pair.b, 4));
+  }
+  return out.empty() ? "the same statistics" : out;
+}
 
 std::string diff_percent(double share) {
   if (share == 1) return "100 %";
@@ -46,8 +68,10 @@ std::string diff_verdict(Session& a, Session& b, const DiffResult& result) {
   const std::string unmatched = unmatched_text(a, result.only_a, "A") + unmatched_text(b, result.only_b, "B");
   const size_t compared = result.equal + result.close + result.different + result.reshaped;
   if (!result.first) {
-    const std::string all = result.close == 0 ? "bit for bit the same"
-                                              : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
+    std::string all = result.close == 0 ? "bit for bit the same"
+                      : result.equal == 0 ? "within tolerance"
+                                          : fmt::format("{} bit for bit the same, {} within tolerance", result.equal, result.close);
+    all += evidence_text(result);
     if (compared == 0) return "nothing was compared; the reasons are listed below";
     if (result.interrupted)
       return fmt::format("interrupted: no difference among the {} that were compared before the interruption", counted(compared, "tensor"));
@@ -56,7 +80,8 @@ std::string diff_verdict(Session& a, Session& b, const DiffResult& result) {
                          result.uncompared, unmatched);
     }
     const bool complete = result.is_complete();
-    return fmt::format("equal: {}: {}{}{}", counted(compared, "tensor"), all, unmatched,
+    const std::string_view equal = result.by_statistics > 0 ? "equal as far as statistics tell" : "equal";
+    return fmt::format("{}: {}: {}{}{}", equal, counted(compared, "tensor"), all, unmatched,
                        complete || !unmatched.empty() ? "" : "; what was not compared is listed below");
   }
   const uint64_t different = result.different + result.reshaped;
@@ -68,6 +93,7 @@ std::string diff_verdict(Session& a, Session& b, const DiffResult& result) {
   const Node& node = b.node(first.b);
   std::string role;
   if (first.role == DiffRole::kCulprit) role = node.kind == NodeKind::kOperator ? ", whose inputs agree" : ", which came in different";
+  if (first.role == DiffRole::kCulprit && first.b.slot.io == Io::kInput) role = ", which no recorded call made";
   if (!first.edges_known) role = "; its cause is unknown";
   if (first.role == DiffRole::kVictim) role = ", whose inputs differ already";
   if (first.role == DiffRole::kVictim && first.worst_input.ends_with(')')) {
@@ -78,13 +104,16 @@ std::string diff_verdict(Session& a, Session& b, const DiffResult& result) {
   const std::string rank = b.ranks().size() > 1 ? fmt::format(" of rank {}", first.b.rank) : "";
   const std::string random = result.random.empty() ? "" : fmt::format("; random operators differ, too: {}", random_names(b, result));
   return fmt::format("different: {} of {}, first in step {}{} at {}{}{}{}", different, counted(compared, "tensor"), first.b.step, rank,
-                     short_name(b, first.b), role, random, unmatched);
+                     short_name(b, first.b) + (first.b.slot.io == Io::kInput ? ":" + slot_name(first.b.slot) : ""), role, random, unmatched);
 }
 
 std::string diff_what(const TensorDiff& entry) {
   if (!entry.compared())
     return fmt::format("{}: {}{} against {}{}", entry.reason, dtype_name(entry.dtype_a), shape_text(entry.shape_a),
                        dtype_name(entry.dtype_b), shape_text(entry.shape_b));
+  if (entry.evidence == DiffEvidence::kChecksum) return diff_facts(entry);
+  if (entry.evidence == DiffEvidence::kStatistics)
+    return fmt::format("{} (statistics; rtol {})", diff_facts(entry), format_short(entry.tolerance.rtol, 2));
   const Comparison& m = entry.measures;
   std::string out;
   if (m.pairs > 0) {
@@ -103,8 +132,11 @@ std::string diff_why(const TensorDiff& entry, NodeKind kind) {
   switch (entry.role) {
     case DiffRole::kNone: return "";
     case DiffRole::kCulprit:
+      if (!entry.argument.empty()) return "every input agrees, an argument does not: " + entry.argument;
+      if (entry.b.slot.io == Io::kInput) return "no recorded call made it: data, or the work of a call that was not recorded";
       return kind == NodeKind::kOperator ? "every input agrees: the difference begins here" : "it came into the step like this";
     case DiffRole::kUnknown:
+      if (!entry.argument.empty()) return "an argument differs: " + entry.argument;
       if (!entry.edges_known) return "the first in the order of the run; without the graph it is unknown whether it is the cause";
       return "the difference begins here or earlier: nothing is known of " + entry.unknown_input;
     case DiffRole::kRandom: return "it draws random numbers, and its inputs agree: give both runs the same seed";

@@ -247,6 +247,13 @@ std::optional<Stats> MsprobeSession::given_statistics(const TensorId& id) {
   return statistics_of(*found->record, data_.rounded);
 }
 
+std::string MsprobeSession::checksum(const TensorId& id) {
+  const std::optional<Found> found = find(id);
+  if (!found || found->record == nullptr || found->record->checksum_bits == 0) return {};
+  const Record& record = *found->record;
+  return record.checksum_bits == 32 ? fmt::format("crc32 {:08x}", record.checksum) : fmt::format("xor {:016x}", record.checksum);
+}
+
 Result<TensorId> MsprobeSession::previous(const TensorId& id, bool* history_missing) {
   if (history_missing != nullptr) *history_missing = false;
   const RankGraph* data = rank_graph(id.rank, id.graph);

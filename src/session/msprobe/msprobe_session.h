@@ -38,6 +38,7 @@ class MsprobeSession final : public Session {
   Result<TensorInfo> describe(const TensorId& id) override;
   TensorInfo identify(const TensorId& id) override;
   std::optional<Stats> given_statistics(const TensorId& id) override;
+  std::string checksum(const TensorId& id) override;
   Result<TensorId> previous(const TensorId& id, bool* history_missing) override;
   Result<bool> operator_overflow(const TensorId& id) override;
   SessionReport inspect() override;
