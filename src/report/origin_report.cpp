@@ -90,7 +90,8 @@ class OriginText {
     if (any_) out += "\n";
     any_ = true;
     const Graph* graph = session_.graph(step.rank, step.graph);
-    out += fmt::format("step {}  {}  {}\n", step.step, ranks_text(step.ranks), graph ? printable(graph->name()) : "");
+    const std::string graph_name = graph ? printable(graph->name()) : "";
+    out += fmt::format("step {}  {}{}{}\n", step.step, ranks_text(step.ranks), graph_name.empty() ? "" : "  ", graph_name);
     out += first_text(first, step);
     out += further_text(step);
     out += spread_text(first, step);
